@@ -1,0 +1,84 @@
+# `make demo` and `make test` need nothing but Python 3.11: they make .venv and install what they use.
+#
+#   PYTHON=python3.12        another interpreter
+#   TORCH_INDEX=https://download.pytorch.org/whl/cpu   torch's CPU build, where pip would take the CUDA one
+#   DEAR_DATA_HOME=folder    the real data sets, for the demo and the tests
+#   WORKERS=4                processes that run the tests
+
+PYTHON ?= $(shell for p in python3.11 python3; do $$p -c "" 2>/dev/null && echo $$p && break; done)
+VENV ?= .venv
+WORKERS ?= 2
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+INSTALL := $(PIP) install -qq --constraint constraints.txt
+PINNED = $(shell grep '^$(1)==' constraints.txt)
+
+PYTEST ?= $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+PYTEST_ARGS ?= -m "not slow"
+DEMO_ARGS ?=
+
+.PHONY: help demo test lint format docs dist clean
+
+help:
+	@echo "make demo    set up, then explain refused people through DiCE and Alibi (DEMO_ARGS='--dataset adult')"
+	@echo "make test    set up, then run the tests but the slow ones (PYTEST_ARGS=... for others)"
+	@echo "make lint    ruff and mypy"
+	@echo "make format  let ruff mend what it can"
+	@echo "make docs    the documentation, in docs/_build/html"
+	@echo "make dist    sdist and wheel, in dist/"
+	@echo "make clean   remove what was built; .venv stays"
+
+demo: $(VENV)/.all
+	$(BIN)/dear-plugin demo $(DEMO_ARGS)
+
+# One thread for each worker: two that both take every core only wait for each other.
+test: $(VENV)/.dev
+	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(PYTEST) $(PYTEST_ARGS)
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: $(VENV)/.docs
+	$(BIN)/sphinx-build -W --keep-going docs docs/_build/html
+
+dist: $(VENV)/.dev
+	rm -rf dist
+	$(BIN)/python -m build --quiet
+
+clean:
+	rm -rf build dist docs/_build .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage
+	find dear_plugin adapters tests docs -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "dear-plugin needs Python 3.11 or newer: make PYTHON=...")'
+	$(PYTHON) -m venv $(VENV)
+
+# Torch goes first and alone: asked for through a range, pip takes the newest, which on Linux brings CUDA.
+# XGBoost comes with dice-ml; its wheel for older Linuxes is the one without CUDA, and as good on a newer one.
+$(VENV)/.torch: constraints.txt | $(BIN)/python
+	@echo "Setting up $(VENV): once, some minutes."
+	$(PIP) install -qq --no-deps $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $(call PINNED,torch)
+ifeq ($(shell uname -sm),Linux x86_64)
+	-$(PIP) download -qq --no-deps --only-binary :all: --platform manylinux2014_x86_64 \
+		--dest $(VENV)/wheels $(call PINNED,xgboost) \
+		&& $(PIP) install -qq --no-deps $(VENV)/wheels/$(subst ==,-,$(call PINNED,xgboost))-*.whl
+endif
+	@touch $@
+
+$(VENV)/.all: pyproject.toml $(VENV)/.torch
+	$(INSTALL) --editable ".[all]"
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml $(VENV)/.torch
+	$(INSTALL) --editable ".[all,dev]"
+	@touch $@ $(VENV)/.all
+
+$(VENV)/.docs: pyproject.toml $(VENV)/.torch
+	$(INSTALL) --editable ".[all,docs]"
+	@touch $@ $(VENV)/.all

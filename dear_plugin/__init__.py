@@ -1,0 +1,30 @@
+"""DEAR: which feature to act on, by how much, and what else is expected to move along with it."""
+
+from __future__ import annotations
+
+from dear_plugin.actions import ActionSets
+from dear_plugin.constraints import Constraints
+from dear_plugin.dear import DEAR
+from dear_plugin.encoding import Encoder
+from dear_plugin.method import RecourseMethod
+from dear_plugin.recourses import Recourses
+from dear_plugin.schema import Feature, Kind, Schema
+from dear_plugin.search import Search
+from dear_plugin.target import Target
+
+__all__ = [
+    "DEAR",
+    "ActionSets",
+    "Constraints",
+    "Encoder",
+    "Feature",
+    "Kind",
+    "RecourseMethod",
+    "Recourses",
+    "Schema",
+    "Search",
+    "Target",
+    "__version__",
+]
+
+__version__ = "0.1.0"

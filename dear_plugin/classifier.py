@@ -1,0 +1,193 @@
+"""Classifier: the user's model, a torch module or a black box, as scores of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+from dear_plugin.encoding import Encoder
+from dear_plugin.errors import ModelError
+
+Output = Literal["logits", "probabilities", "values"]
+ROWS_A_CALL = 1 << 16
+
+
+class Classifier:
+    """Scores, (m, c), of rows, (m, p).
+
+    Scores are logits: one column is the log-odds of class 1, c columns are log-probabilities up
+    to a constant. A regression model (`output="values"`) gives its value in one column.
+
+    Args:
+        model: a `torch.nn.Module` on the encoded tensor, an object with `predict_proba` on
+            frames, or any callable from a frame to probabilities.
+        encoder: the gate that expands rows for modules and writes frames for black boxes.
+        output: "logits" (the default for modules), "probabilities" (the default for black boxes)
+            or "values" (regression). It is stated, never guessed from values.
+        encode: for modules, a differentiable map from our encoded columns (m, d) to the host's.
+
+    Raises:
+        ModelError: a model that is neither, or an unknown `output`.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        encoder: Encoder,
+        *,
+        output: Output | None = None,
+        encode: Callable[[Tensor], Tensor] | None = None,
+    ) -> None:
+        self.model = model
+        self.encoder = encoder
+        self.encode = encode
+        self.is_module = isinstance(model, nn.Module)
+        self.output: Output = output or ("logits" if self.is_module else "probabilities")
+        if self.output not in _TO_SCORES:
+            raise ModelError(f"output must be one of {sorted(_TO_SCORES)}, {output!r} came")
+        if not self.is_module and not callable(_ask(model, self.output)):
+            raise ModelError(
+                f"a model must be a torch module, have predict_proba, or be callable on frames;"
+                f" {type(model).__name__} came"
+            )
+        if encode is not None and not self.is_module:
+            raise ModelError("encode= is for torch modules; a black box receives frames")
+
+    @property
+    def classes(self) -> Sequence[Hashable] | None:
+        """The labels of the columns, where the model names them (scikit-learn's `classes_`)."""
+        labels = None if self.is_module else getattr(self.model, "classes_", None)
+        return None if labels is None else [c for c in np.asarray(labels).tolist()]
+
+    @property
+    def device(self) -> torch.device:
+        """Where the module lives; the CPU for black boxes."""
+        return self._home.device
+
+    def scores(self, rows: Tensor) -> Tensor:
+        """The scores of rows, (m, p) -> (m, c), without gradients, on the rows' device.
+
+        Raises:
+            ModelError: NaN, infinity, a wrong shape, or values that are no probabilities.
+        """
+        if not len(rows):
+            return rows.new_zeros((0, 1))
+        ask = self._module_scores if self.is_module else self._frame_scores
+        parts = [ask(chunk) for chunk in rows.split(ROWS_A_CALL)]
+        return (parts[0] if len(parts) == 1 else torch.cat(parts)).to(rows.device)
+
+    def frame_scores(self, frame: pd.DataFrame) -> Tensor:
+        """The scores of a frame in user units, (m, c): what the user's own model says of it."""
+        if self.is_module:
+            return self.scores(self.encoder.rows(frame).to(self.device)).cpu()
+        return self._checked(self._ask_frame(frame[list(self.encoder.schema.names)]), len(frame))
+
+    def differentiable(self, x: Tensor) -> Tensor:
+        """The scores of encoded columns, (m, d) -> (m, c), with gradients to x.
+
+        Raises:
+            ModelError: a black box has no gradient.
+        """
+        if not self.is_module:
+            raise ModelError("a black box has no gradient; use solver='line'")
+        with _evaluating(self.model):
+            return self._checked(self._forward(x), len(x))
+
+    def _module_scores(self, rows: Tensor) -> Tensor:
+        with torch.no_grad(), _evaluating(self.model):
+            return self._checked(self._forward(self.encoder.expand(rows)), len(rows))
+
+    def _forward(self, x: Tensor) -> Tensor:
+        moved = x.to(device=self._home.device, dtype=self._home.dtype)
+        raw = self.model(moved if self.encode is None else self.encode(moved))
+        if not isinstance(raw, Tensor):
+            raise ModelError(f"the module must return a tensor, {type(raw).__name__} came")
+        return raw
+
+    @property
+    def _home(self) -> Tensor:
+        """A tensor of the module's device and dtype: its first floating parameter or buffer."""
+        if self.is_module:
+            for tensor in (*self.model.parameters(), *self.model.buffers()):
+                if tensor.is_floating_point():
+                    return tensor
+        return torch.empty(0)
+
+    def _frame_scores(self, rows: Tensor) -> Tensor:
+        return self._checked(self._ask_frame(self.encoder.frame(rows)), len(rows))
+
+    def _ask_frame(self, frame: pd.DataFrame) -> Tensor:
+        # An estimator fitted on plain arrays warns about column names it never saw.
+        nameless = hasattr(self.model, "n_features_in_") and not hasattr(
+            self.model, "feature_names_in_"
+        )
+        raw = np.asarray(_ask(self.model, self.output)(frame.to_numpy() if nameless else frame))
+        if raw.dtype.kind not in "fiub":
+            raise ModelError(f"the model must return numbers, dtype {raw.dtype} came")
+        return torch.from_numpy(np.ascontiguousarray(raw, dtype=np.float64))
+
+    def _checked(self, raw: Tensor, m: int) -> Tensor:
+        """Raw answers as scores, (m, c), or a clear refusal."""
+        if raw.ndim == 1 and len(raw) == m:
+            raw = raw[:, None]
+        fits = raw.ndim == 2 and len(raw) == m and raw.shape[1] > 0
+        if not fits or (self.output == "values" and raw.shape[1] != 1):
+            columns = "(m,) or (m, 1)" if self.output == "values" else "(m,), (m, 1) or (m, c)"
+            raise ModelError(
+                f"the model was asked about m = {m} rows and returned shape {tuple(raw.shape)};"
+                f" {columns} is expected"
+            )
+        # One pass finds NaN and infinity alike.
+        if not bool(torch.isfinite(raw.detach().sum())) and not bool(torch.isfinite(raw).all()):
+            bad = int((~torch.isfinite(raw)).any(1).nonzero()[0, 0])
+            raise ModelError(f"the model returned NaN or infinity (first in row {bad} of {m})")
+        return _TO_SCORES[self.output](raw)
+
+
+def _from_probabilities(raw: Tensor) -> Tensor:
+    low, high = float(raw.detach().min()), float(raw.detach().max())
+    if low < -1e-6 or high > 1.0 + 1e-6:
+        raise ModelError(
+            f"output='probabilities', but the model returned values from {low:.3g} to {high:.3g};"
+            " if these are logits, say output='logits'"
+        )
+    tiny = 1e-12 if raw.dtype == torch.float64 else 1e-7
+    if raw.shape[1] == 1:
+        return torch.logit(raw, eps=tiny)
+    return raw.clamp_min(tiny).log()
+
+
+def _unchanged(raw: Tensor) -> Tensor:
+    return raw
+
+
+_TO_SCORES: dict[str, Callable[[Tensor], Tensor]] = {
+    "logits": _unchanged,
+    "values": _unchanged,
+    "probabilities": _from_probabilities,
+}
+
+
+def _ask(model: Any, output: str) -> Any:
+    """The method of a black box that answers with this kind of output."""
+    named = "predict" if output == "values" else "predict_proba"
+    return getattr(model, named, model)
+
+
+@contextmanager
+def _evaluating(module: nn.Module) -> Iterator[None]:
+    """Evaluation mode for a while: dropout off, batch norm fixed; every flag is put back."""
+    training = [m for m in module.modules() if m.training]
+    for m in training:
+        m.training = False
+    try:
+        yield
+    finally:
+        for m in training:
+            m.training = True

@@ -1,0 +1,293 @@
+"""Constraints of one call, and the admissible rows A_d that they leave of the paper's problem."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dear_plugin.actions import ActionSets
+from dear_plugin.encoding import Encoder, to_scaled
+from dear_plugin.errors import ConstraintError, unknown
+from dear_plugin.schema import Feature, Kind
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """What holds for one call of `generate`; each a value for all rows, or a list with one per row.
+
+    Attributes:
+        frozen: features that stay as they are, besides the schema's immutable ones.
+        act_on: the only features that may be acted on; the others may still move with them.
+        ranges: `{numeric feature: (low, high)}` in user units; None leaves an end open, and an
+            end may be an array with one value per row.
+        categories: `{binary or categorical feature: [allowed values]}`.
+    """
+
+    frozen: Sequence[Any] = ()
+    act_on: Sequence[Any] | None = None
+    ranges: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None
+    categories: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The admissible changes of n rows.
+
+    Attributes:
+        low: (n, p) least value an action may reach.
+        high: (n, p) greatest value an action may reach.
+        floor: (n, p) least value a row may take: `low`, or the factual where that is lower.
+        ceiling: (n, p) greatest value a row may take; `floor = ceiling = x` where frozen.
+        sets: (n, s) bool, which sets may be acted on.
+        allowed: (n, d) bool, which categories may be taken; None when all may.
+        starts: (p,) int64, the first encoded column of each feature.
+        blocks: (p,) bool, features of m > 2 categories.
+        steps: (p,) float, the size of one unit of precision; values move in whole steps.
+        origins: (p,) double, how far the user's zero lies below the scaled one.
+    """
+
+    low: Tensor
+    high: Tensor
+    floor: Tensor
+    ceiling: Tensor
+    sets: Tensor
+    allowed: Tensor | None
+    starts: Tensor
+    blocks: Tensor
+    steps: Tensor
+    origins: Tensor
+
+    def select(self, rows: Tensor) -> Limits:
+        """The limits of some rows."""
+        allowed = None if self.allowed is None else self.allowed[rows]
+        four = (t[rows] for t in (self.low, self.high, self.floor, self.ceiling))
+        same = (self.starts, self.blocks, self.steps, self.origins)
+        return Limits(*four, self.sets[rows], allowed, *same)
+
+    def admits(self, values: Tensor, feature: Tensor, rows: Tensor) -> Tensor:
+        """Whether an action may set a feature to a value.
+
+        Args:
+            values: (m, c) row values.
+            feature: (m,) the feature.
+            rows: (m,) the row.
+        """
+        low, high = self.low[rows, feature], self.high[rows, feature]
+        fine = (values >= low[:, None] - 1e-7) & (values <= high[:, None] + 1e-7)
+        if self.allowed is None:
+            return fine
+        level = torch.where(self.blocks[feature][:, None], values, 0.0).long()
+        column = self.starts[feature][:, None] + level
+        return fine & self.allowed[rows[:, None], column]
+
+    def snap(self, values: Tensor, feature: Tensor, rows: Tensor) -> Tensor:
+        """Values an action may set a number to: inside its ends, in whole steps.
+
+        Args:
+            values: (m, c) row values.
+            feature: (m,) the feature.
+            rows: (m,) the row.
+        """
+        low, high = self.low[rows, feature][:, None], self.high[rows, feature][:, None]
+        step, origin = self.steps[feature].double()[:, None], self.origins[feature][:, None]
+        inside = torch.minimum(torch.maximum(values, low), high).double()
+        whole = (((inside + origin) / step).round() * step - origin).float()
+        return torch.minimum(torch.maximum(whole, low), high)
+
+    def rounded(self, x: Tensor, moved: Tensor) -> Tensor:
+        """Changes in whole steps: (m, c, p) from (m, p) and (m, c, p)."""
+        here = x[:, None]
+        return (moved - here).div_(self.steps).round_().mul_(self.steps).add_(here)
+
+    def project(self, x: Tensor, moved: Tensor, rows: Tensor) -> Tensor:
+        """The nearest admissible rows: A_d of the paper, exactly.
+
+        Changes are rounded to whole steps, clipped to ranges and directions; what is frozen is
+        x bit for bit; a category that is not allowed is not taken.
+
+        Args:
+            x: (m, p) the factual rows.
+            moved: (m, c, p) where the decoder would take them.
+            rows: (m,) which row of the limits each belongs to.
+        """
+        out = self.rounded(x, moved)
+        out = torch.clamp(out, self.floor[rows, None], self.ceiling[rows, None])
+        if self.allowed is None:
+            return out
+        column = self.starts + torch.where(self.blocks, out, 0.0).long()
+        fine = self.allowed[rows].gather(1, column.flatten(1)).view(out.shape)
+        return torch.where(fine, out, x[:, None])
+
+
+def limits(
+    within: Constraints | None,
+    x: Tensor,
+    encoder: Encoder,
+    sets: ActionSets,
+    places: Sequence[int | None],
+) -> Limits:
+    """Resolve the schema's marks and one call's constraints for n rows.
+
+    Args:
+        within: the call's constraints, or None.
+        x: (n, p) the factual rows.
+        encoder: the gate.
+        sets: the sets that may be acted on.
+        places: (p,) decimals per feature, from `Encoder.places`.
+
+    Raises:
+        ConstraintError: unknown features or categories, an empty range, or another number of
+            values than rows.
+    """
+    within = within or Constraints()
+    box = _Box(encoder, x, places)
+    for rows, names in _each(within.frozen, len(x), "frozen", str):
+        box.freeze(rows, names)
+    for rows, ranges in _each(within.ranges, len(x), "ranges", Mapping):
+        box.restrict(rows, ranges)
+    for rows, levels in _each(within.categories, len(x), "categories", Mapping):
+        box.keep(rows, levels)
+    free = torch.ones(len(x), len(sets), dtype=torch.bool)
+    for rows, names in _each(within.act_on, len(x), "act_on", str):
+        outside = torch.ones(encoder.p, dtype=torch.bool)
+        outside[list(box.index(names, "act_on"))] = False
+        free[rows] &= ~(sets.masks & outside).any(1)
+    return box.limits(free, sets)
+
+
+class _Box:
+    """Limits while they are being drawn up."""
+
+    def __init__(self, encoder: Encoder, x: Tensor, places: Sequence[int | None]) -> None:
+        self.encoder, self.x, self.places = encoder, x, places
+        features = encoder.schema.features
+        ends = np.array([_ends(f, q) for f, q in zip(features, places, strict=True)])
+        shape = (len(x), encoder.p)
+        self.low = torch.from_numpy(ends[:, 0]).float().expand(shape).clone()
+        self.high = torch.from_numpy(ends[:, 1]).float().expand(shape).clone()
+        direction = torch.tensor([f.direction for f in features])
+        self.low = torch.where(direction > 0, torch.maximum(self.low, x), self.low)
+        self.high = torch.where(direction < 0, torch.minimum(self.high, x), self.high)
+        self.frozen = torch.tensor([f.immutable for f in features]).expand(shape).clone()
+        self.allowed: Tensor | None = None
+
+    def index(self, names: Iterable[str], where: str) -> tuple[int, ...]:
+        known = self.encoder.schema.names
+        strange = [n for n in names if n not in known]
+        if strange:
+            raise ConstraintError(f"{where}: {unknown('features', strange, known)}")
+        return self.encoder.schema.index(names)
+
+    def freeze(self, rows: slice | list[int], names: Iterable[str]) -> None:
+        self.frozen[rows, :] |= torch.zeros(self.encoder.p, dtype=torch.bool).index_fill(
+            0, torch.tensor(self.index(names, "frozen"), dtype=torch.long), True
+        )
+
+    def restrict(self, rows: slice | list[int], ranges: Mapping[str, Any]) -> None:
+        for j in self.index(ranges, "ranges"):
+            feature = self.encoder.schema.features[j]
+            low, high = _interval(feature, ranges[feature.name], self.places[j])
+            self.low[rows, j] = torch.maximum(self.low[rows, j], low)
+            self.high[rows, j] = torch.minimum(self.high[rows, j], high)
+
+    def keep(self, rows: slice | list[int], levels: Mapping[str, Any]) -> None:
+        for j in self.index(levels, "categories"):
+            feature = self.encoder.schema.features[j]
+            codes = _codes(feature, levels[feature.name])
+            if feature.kind is Kind.BINARY:
+                self.low[rows, j] = torch.clamp_min(self.low[rows, j], min(codes))
+                self.high[rows, j] = torch.clamp_max(self.high[rows, j], max(codes))
+                continue
+            if self.allowed is None:
+                self.allowed = torch.ones(len(self.x), self.encoder.d, dtype=torch.bool)
+            start = self.encoder.starts[j]
+            kept = torch.zeros(feature.columns, dtype=torch.bool)
+            kept[codes] = True
+            self.allowed[rows, start : start + feature.columns] &= kept
+
+    def limits(self, free: Tensor, sets: ActionSets) -> Limits:
+        x, encoder = self.x, self.encoder
+        floor = torch.where(self.frozen, x, torch.minimum(self.low, x))
+        ceiling = torch.where(self.frozen, x, torch.maximum(self.high, x))
+        touches = (self.frozen[:, None, :] & sets.masks).any(2)
+        return Limits(
+            self.low,
+            self.high,
+            floor,
+            ceiling,
+            free & ~touches,
+            self.allowed,
+            torch.tensor(encoder.starts),
+            encoder.blocks,
+            encoder.steps(self.places),
+            encoder.origins,
+        )
+
+
+def _ends(feature: Feature, places: int | None) -> tuple[float, float]:
+    """The least and greatest row value of a feature by its schema, on its own grid."""
+    if feature.kind is not Kind.NUMERIC:
+        return 0.0, float(max(len(feature.categories) - 1, 0))
+    low, high = feature.bounds
+    if feature.limits is not None:
+        low, high = max(low, feature.limits[0]), min(high, feature.limits[1])
+    return _inward(feature, low, high, places)
+
+
+def _inward(feature: Feature, low: Any, high: Any, places: int | None) -> tuple[Any, Any]:
+    """User ends as scaled ends, moved inwards to values with that many decimals."""
+    if places is not None:
+        unit = 10.0**places
+        low = np.ceil(np.asarray(low) * unit - 1e-9) / unit
+        high = np.floor(np.asarray(high) * unit + 1e-9) / unit
+    return to_scaled(feature, np.asarray(low)), to_scaled(feature, np.asarray(high))
+
+
+def _interval(feature: Feature, pair: Any, places: int | None) -> tuple[Tensor, Tensor]:
+    where = f"ranges[{feature.name!r}]"
+    if feature.kind is not Kind.NUMERIC:
+        raise ConstraintError(f"{where}: it has categories; use categories= instead")
+    if len(pair) != 2:
+        raise ConstraintError(f"{where}: a (low, high) is expected, {pair!r} came")
+    low = np.asarray(-math.inf if pair[0] is None else pair[0], dtype=np.float64)
+    high = np.asarray(math.inf if pair[1] is None else pair[1], dtype=np.float64)
+    if not np.all(low <= high):
+        raise ConstraintError(f"{where}: low must not exceed high, {pair!r} came")
+    ends = _inward(feature, low, high, places)
+    return torch.as_tensor(ends[0]).float(), torch.as_tensor(ends[1]).float()
+
+
+def _codes(feature: Feature, levels: Iterable[Hashable]) -> list[int]:
+    where = f"categories[{feature.name!r}]"
+    if feature.kind is Kind.NUMERIC:
+        raise ConstraintError(f"{where}: it is numeric; use ranges= instead")
+    asked = [levels] if isinstance(levels, str) else list(levels)
+    strange = [c for c in asked if c not in feature.categories]
+    if strange or not asked:
+        raise ConstraintError(f"{where}: {unknown('values', strange, feature.categories)}")
+    return [feature.categories.index(c) for c in asked]
+
+
+def _each(
+    value: Any, n: int, name: str, one: type
+) -> Iterator[tuple[slice | list[int], Any]]:
+    """A constraint as (rows, value) pairs: one pair for all rows, or one per row."""
+    if value is None:
+        return
+    items = value if isinstance(value, Mapping) else list(value)
+    if isinstance(value, Mapping) or (one is str and all(isinstance(v, str) for v in items)):
+        yield slice(None), items
+        return
+    if isinstance(value, str) or len(items) != n:
+        raise ConstraintError(
+            f"{name}: give one value for all rows, or a list of {n}, one per row; {value!r} came"
+        )
+    for i, item in enumerate(items):
+        if item is not None:
+            yield [i], item

@@ -1,0 +1,22 @@
+"""Data to try recourse on: one set that is drawn here, three that their publishers ship.
+
+`load_loan` needs no file and no network. The others look for their file in `data_home`, then in
+the folder named by the environment variable `DEAR_DATA_HOME`, then in the user's cache; failing
+all of these they download it from its publisher. Every loader returns a `Dataset`.
+"""
+
+from __future__ import annotations
+
+from dear_plugin.datasets.adult import load_adult
+from dear_plugin.datasets.compas import load_compas
+from dear_plugin.datasets.credit import load_give_me_some_credit
+from dear_plugin.datasets.dataset import Dataset
+from dear_plugin.datasets.loan import load_loan
+
+__all__ = [
+    "Dataset",
+    "load_adult",
+    "load_compas",
+    "load_give_me_some_credit",
+    "load_loan",
+]

@@ -1,0 +1,113 @@
+"""COMPAS: which defendants a risk score calls high (ProPublica, Broward County, 2013-2014)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from dear_plugin.datasets.dataset import Dataset
+from dear_plugin.datasets.fetch import (
+    Source,
+    locate,
+    reading,
+    require_columns,
+    require_numbers,
+    require_values,
+)
+
+SOURCE = Source(
+    names=("compas-scores-two-years.csv",),
+    page="https://github.com/propublica/compas-analysis",
+    # One commit, not the branch: what it gives can never change under the checksum.
+    url=(
+        "https://raw.githubusercontent.com/propublica/compas-analysis/"
+        "bafff5da3f2e45eca6c2d5055faad269defd135a/compas-scores-two-years.csv"
+    ),
+    sha256="c451db85908b2f7fef1d83203bedf6b71ecda0d5af468d82ae62178f91d0cc7d",
+)
+
+_NUMBERS = ("age", "priors_count", "two_year_recid", "days_b_screening_arrest", "is_recid")
+_WORDS = ("sex", "race", "c_charge_degree", "c_jail_in", "c_jail_out", "score_text")
+_COLUMNS = _NUMBERS + _WORDS
+_JAIL_TIME = "%Y-%m-%d %H:%M:%S"
+
+
+def load_compas(data_home: str | os.PathLike[str] | None = None) -> Dataset:
+    """Load ProPublica's COMPAS table; `not_high_risk` = 1 is a score of Low or Medium.
+
+    The rows are those of ProPublica's analysis: screened within 30 days of the arrest, recidivism
+    known, charge not an ordinary traffic offence, score present: 6,172 of 7,214. Only the columns
+    that are needed are read, so names and birth dates never enter the frame. `length_of_stay` is
+    the whole days from `c_jail_in` to `c_jail_out`; the 183 stays whose end is recorded before
+    their start count as 0. Charges are spelled out (Felony, Misdemeanor), recidivism is Yes or No,
+    race is African-American or Other.
+
+    There is next to nothing here that a person can act on, and this loader does not pretend
+    otherwise: the charge and what was recorded later are immutable, prior counts never go down,
+    and only the length of the stay in jail, which a bail can end, is left. The set is kept because
+    the literature reports on it, with sex and race fixed and all else free: `Dataset.protected`.
+
+    Args:
+        data_home: folder to look in first; see `dear_plugin.datasets`.
+
+    Returns:
+        A `Dataset` with 7 features, target `not_high_risk`.
+
+    Raises:
+        DataError: the file is not to be had, or is not what ProPublica ships.
+
+    References:
+        J. Larson, S. Mattu, L. Kirchner, J. Angwin: How we analyzed the COMPAS recidivism
+        algorithm. ProPublica, 2016. https://github.com/propublica/compas-analysis
+    """
+    path = locate(SOURCE, data_home)
+    with reading(path):
+        frame = _prepare(_read(path))
+    return Dataset(
+        name="compas",
+        frame=frame,
+        target="not_high_risk",
+        immutable=("two_year_recid", "c_charge_degree", "race", "sex"),
+        increasing=("age", "priors_count"),
+        act_on=("length_of_stay",),
+        protected=("sex", "race"),
+        units={"age": "years", "priors_count": "prior offences", "length_of_stay": "days in jail"},
+        description="One row is one defendant; not_high_risk = 1 is a score of Low or Medium.",
+        source="Larson et al., ProPublica 2016, https://github.com/propublica/compas-analysis",
+    )
+
+
+def _read(path: Path) -> pd.DataFrame:
+    require_columns(path, pd.read_csv(path, nrows=0), _COLUMNS)
+    rows = pd.read_csv(path, usecols=list(_COLUMNS))
+    require_numbers(path, rows, _NUMBERS)
+    kept = rows[
+        rows["days_b_screening_arrest"].between(-30, 30)
+        & (rows["is_recid"] != -1)
+        & (rows["c_charge_degree"] != "O")
+        & rows["score_text"].notna()
+    ].reset_index(drop=True)
+    require_values(path, kept["c_charge_degree"], ("F", "M"))
+    require_values(path, kept["score_text"], ("Low", "Medium", "High"))
+    return kept
+
+
+def _prepare(rows: pd.DataFrame) -> pd.DataFrame:
+    arrived, left = (
+        pd.to_datetime(rows[name], format=_JAIL_TIME) for name in ("c_jail_in", "c_jail_out")
+    )
+    return pd.DataFrame(
+        {
+            "age": rows["age"],
+            "two_year_recid": rows["two_year_recid"].map({0: "No", 1: "Yes"}),
+            "c_charge_degree": rows["c_charge_degree"].map({"F": "Felony", "M": "Misdemeanor"}),
+            "race": rows["race"].where(rows["race"] == "African-American", "Other"),
+            "sex": rows["sex"],
+            "priors_count": rows["priors_count"],
+            "length_of_stay": (left - arrived).dt.days.clip(lower=0).astype(np.int64),
+            "not_high_risk": (rows["score_text"] != "High").astype(np.int64),
+        }
+    )

@@ -1,0 +1,26 @@
+"""Decoders: the generative model g(v, x_S) behind one small protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dear_plugin.decoders.protocol import Decoder
+from dear_plugin.decoders.transport import Transport
+from dear_plugin.errors import DearError, unknown
+
+__all__ = ["Decoder", "Transport", "named"]
+
+_NAMED: dict[str, Callable[[], Decoder]] = {"transport": Transport}
+
+
+def named(decoder: str | Decoder) -> Decoder:
+    """A decoder by its name, or as it came.
+
+    Raises:
+        DearError: an unknown name.
+    """
+    if isinstance(decoder, Decoder):
+        return decoder
+    if decoder not in _NAMED:
+        raise DearError(unknown("decoder", [decoder], _NAMED))
+    return _NAMED[decoder]()

@@ -1,0 +1,54 @@
+"""The protocol of a decoder: fit, encode, decode, for all sets S at once."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Tensor
+
+from dear_plugin.actions import ActionSets
+from dear_plugin.encoding import Encoder
+
+
+class Decoder(ABC):
+    """What else moves when x_S moves: an association in the data, not a causal effect.
+
+    A decoder is configured by its constructor, learns in `fit`, and then answers for any people
+    and any of the s sets in one batch. At `values = x_S`, `decode` gives x itself (unless
+    `reconstruct="paper"`).
+    """
+
+    @abstractmethod
+    def fit(self, rows: Tensor, encoder: Encoder, sets: ActionSets) -> None:
+        """Learn from training rows, (n, p)."""
+
+    @abstractmethod
+    def encode(self, rows: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """The latents v of rows, (n, p) -> (n, s, k), one v per set.
+
+        Args:
+            rows: the factual rows.
+            generator: breaks ties at random, where the decoder has ties; None takes the middle.
+        """
+
+    @abstractmethod
+    def decode(self, x: Tensor, v: Tensor, values: Tensor, sets: Tensor) -> Tensor:
+        """Where people end up, (m, c, p), when their x_S becomes each of c values.
+
+        Args:
+            x: (m, p) the factual rows.
+            v: (m, k) their latents for the set acted on.
+            values: (m, c, w) the new values of the set's features, in `ActionSets.positions`
+                order.
+            sets: (m,) int64, the set acted on.
+        """
+
+    def leanings(self, values: Tensor, sets: Tensor) -> dict[int, tuple[float, float]]:
+        """P(second value) of each binary feature at two values of x_S, by feature.
+
+        Args:
+            values: (1, 2, w) the values before and after the action.
+            sets: (1,) the set acted on.
+        """
+        return {}

@@ -1,0 +1,296 @@
+"""RecourseMethod: the contract of every method, DEAR and its rivals alike."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from dear_plugin.actions import ActionSets
+from dear_plugin.classifier import Classifier, Output
+from dear_plugin.constraints import Constraints, Limits, limits
+from dear_plugin.encoding import Encoder
+from dear_plugin.errors import NotFittedError
+from dear_plugin.recourses import Hooks, Plan, Recourses
+from dear_plugin.schema import Schema
+from dear_plugin.support import Support
+from dear_plugin.target import Goal, Target
+
+# How far past the decision boundary a proposal aims; each retry aims farther.
+SLACKS = (1e-5, 1e-3, 1e-1)
+
+
+@dataclass(frozen=True)
+class Case:
+    """m rows that need recourse, as a method sees them.
+
+    Attributes:
+        x: (m, p) the factual rows.
+        goal: their targets.
+        limits: their admissible changes.
+        slack: how far past the boundary to aim.
+        rows: (m,) their positions in the frame that was asked about.
+    """
+
+    x: Tensor
+    goal: Goal
+    limits: Limits
+    slack: float
+    rows: Tensor
+
+    def __len__(self) -> int:
+        """How many rows (m)."""
+        return len(self.x)
+
+    def select(self, rows: Tensor) -> Case:
+        """Some of the rows."""
+        return replace(
+            self,
+            x=self.x[rows],
+            goal=self.goal.select(rows),
+            limits=self.limits.select(rows),
+            rows=self.rows[rows],
+        )
+
+
+class RecourseMethod(ABC):
+    """Frame in, `Recourses` out.
+
+    A method owes two hooks: `_learn(rows)` and `_propose(case)`. Everything that must hold for
+    all methods is done here, once: checking, constraints, rounding, scoring the rows that the
+    user sees through the user's own model, and keeping every row.
+
+    Args:
+        model: a torch module on the encoded tensor, an object with `predict_proba` on frames, or
+            a callable from a frame to probabilities.
+        schema: the features.
+        output: "logits" (default for modules), "probabilities" (default for black boxes) or
+            "values" (regression).
+        encode: for modules on a host's encoding, a differentiable map from ours.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        schema: Schema,
+        *,
+        output: Output | None = None,
+        encode: Callable[[Tensor], Tensor] | None = None,
+    ) -> None:
+        self.schema = schema
+        self.encoder = Encoder(schema)
+        self.classifier = Classifier(model, self.encoder, output=output, encode=encode)
+        self._support: Support | None = None
+
+    def fit(self, frame: pd.DataFrame) -> Self:
+        """Learn from training rows.
+
+        Args:
+            frame: n rows with the schema's features, in user units.
+
+        Raises:
+            InputError: rows that do not fit the schema.
+        """
+        rows = self.encoder.rows(frame)
+        self._learn(rows)
+        self._support = Support(rows, self.classifier)
+        return self
+
+    def generate(
+        self,
+        frame: pd.DataFrame,
+        target: Target | None = None,
+        *,
+        within: Constraints | None = None,
+    ) -> Recourses:
+        """Recourse for n rows; an already accepted row comes back as itself.
+
+        Args:
+            frame: any frame with the schema's features.
+            target: what the model should say; None is class 1 (the second of two named classes).
+            within: what holds for this call only.
+
+        Raises:
+            NotFittedError: `fit` was not called.
+            InputError, TargetError, ConstraintError: what came does not fit the schema.
+            ModelError: the model's answer is no score.
+        """
+        if self._support is None:
+            raise NotFittedError(f"{type(self).__name__} is not fitted; call fit(frame) first")
+        x = self.encoder.rows(frame)
+        box = limits(within, x, self.encoder, self._sets, self.encoder.places(frame))
+        before = self.classifier.frame_scores(frame)
+        goal = self._goal(target, len(x))
+        case = Case(x, goal, box, SLACKS[0], torch.arange(len(x)))
+        accepted = goal.accepts(before)
+        plan, frame_after, scores = self._settle(case, frame, before, accepted)
+        return self._result(case, frame, plan, frame_after, (before, scores))
+
+    @property
+    @abstractmethod
+    def _sets(self) -> ActionSets:
+        """The sets whose admissibility `Limits.sets` tells."""
+
+    @abstractmethod
+    def _learn(self, rows: Tensor) -> None:
+        """Learn from training rows, (n, p)."""
+
+    @abstractmethod
+    def _propose(self, case: Case) -> Plan:
+        """Propose for m refused rows; proposals must lie within `case.limits`."""
+
+    def _alternatives(self, case: Case, k: int) -> Sequence[Plan]:
+        """Up to k plans over all m rows, cheapest first; without an override, the one there is."""
+        return [self._propose(case)]
+
+    def _shares(
+        self, case: Case, plan: Plan, position: int
+    ) -> Mapping[str, tuple[float, float]]:
+        """Expected probabilities of binary features that do not flip; none by default."""
+        return {}
+
+    def _goal(self, target: Target | None, n: int) -> Goal:
+        classes = self.classifier.classes
+        if target is None:
+            wanted = Target.of_class(1 if classes is None or 1 in classes else classes[-1])
+        else:
+            wanted = target
+        return wanted.resolve(n, classes)
+
+    def _settle(
+        self, case: Case, frame: pd.DataFrame, before: Tensor, done: Tensor
+    ) -> tuple[Plan, pd.DataFrame, Tensor]:
+        """Propose, write, and score what the user will see; aim farther where that fails."""
+        plan = standstill(case.x, np.where(done.numpy(), "already accepted", "").tolist())
+        after, scores = frame.copy(), before.clone()
+        for slack in SLACKS:
+            todo = (~done).nonzero()[:, 0]
+            if not len(todo):
+                break
+            proposed = self._propose(replace(case.select(todo), slack=slack))
+            plan = _merge(plan, proposed, todo)
+            after = self.encoder.patch(frame, plan.rows, plan.rows != case.x)
+            scores = self.classifier.frame_scores(after)
+            done = case.goal.accepts(scores)
+            # Only what the search believed in is worth another try.
+            believed = torch.tensor([not r for r in plan.reasons])
+            done = done | ~believed
+        return plan, after, scores
+
+    def _result(
+        self,
+        case: Case,
+        frame: pd.DataFrame,
+        plan: Plan,
+        after: pd.DataFrame,
+        scores: tuple[Tensor, Tensor],
+    ) -> Recourses:
+        success = case.goal.accepts(scores[1])
+        moved = self.encoder.distance(plan.rows, case.x)
+        direct = (moved * plan.direct).sum(1)
+        cost = moved.sum(1)
+        columns = {
+            "success": success.numpy(),
+            "reason": _reasons(plan.reasons, success),
+            "acted_on": _acted_on(self.schema, plan.direct & (moved > 0)),
+            "direct_cost": direct.double().numpy(),
+            "indirect_cost": (cost - direct).clamp_min(0.0).double().numpy(),
+            "cost": cost.double().numpy(),
+            "suppressed_cost": plan.suppressed.double().numpy(),
+            "score_before": case.goal.score(scores[0]).double().numpy(),
+            "score_after": case.goal.score(scores[1]).double().numpy(),
+        }
+        actions = pd.DataFrame(columns, index=frame.index)
+        return Recourses(
+            frame, after, actions, self.encoder, case.x, plan, self._hooks(case, frame, plan)
+        )
+
+    def _hooks(self, case: Case, frame: pd.DataFrame, plan: Plan) -> Hooks:
+        return Hooks(_SupportOf(self, case), _AlternativesOf(self, case, frame), _SharesOf(self, case, plan))
+
+
+@dataclass(frozen=True)
+class _SupportOf:
+    """The support of a result's rows, asked for later; picklable, as a closure is not."""
+
+    method: RecourseMethod
+    case: Case
+
+    def __call__(self, reached: Tensor, rows: Tensor) -> Tensor:
+        if self.method._support is None:
+            raise NotFittedError("the method is not fitted any more")
+        return self.method._support.of(reached, self.case.goal.select(rows))
+
+
+@dataclass(frozen=True)
+class _AlternativesOf:
+    """The alternatives to a result's rows, asked for later."""
+
+    method: RecourseMethod
+    case: Case
+    frame: pd.DataFrame
+
+    def __call__(self, k: int) -> Sequence[Recourses]:
+        method, case = self.method, self.case
+        before = method.classifier.frame_scores(self.frame)
+        accepted = case.goal.accepts(before)
+        results = []
+        for plan in method._alternatives(case, k):
+            rows = torch.where(accepted[:, None], case.x, plan.rows)
+            reasons = np.where(accepted.numpy(), "already accepted", plan.reasons).tolist()
+            kept = replace(plan, rows=rows, reasons=reasons)
+            after = method.encoder.patch(self.frame, rows, rows != case.x)
+            scores = method.classifier.frame_scores(after)
+            results.append(method._result(case, self.frame, kept, after, (before, scores)))
+        return results
+
+
+@dataclass(frozen=True)
+class _SharesOf:
+    """The expected probabilities beside a result's rows, asked for later."""
+
+    method: RecourseMethod
+    case: Case
+    plan: Plan
+
+    def __call__(self, position: int) -> Mapping[str, tuple[float, float]]:
+        return self.method._shares(self.case, self.plan, position)
+
+
+def standstill(x: Tensor, reasons: Sequence[str]) -> Plan:
+    """The plan that changes nothing."""
+    none = torch.zeros(x.shape, dtype=torch.bool)
+    return Plan(x.clone(), none, torch.zeros(len(x)), list(reasons))
+
+
+def _merge(plan: Plan, part: Plan, rows: Tensor) -> Plan:
+    """A plan in which some rows are replaced."""
+    reasons = list(plan.reasons)
+    for i, reason in zip(rows.tolist(), part.reasons, strict=True):
+        reasons[i] = reason
+    return Plan(
+        plan.rows.index_copy(0, rows, part.rows),
+        plan.direct.index_copy(0, rows, part.direct),
+        plan.suppressed.index_copy(0, rows, part.suppressed),
+        reasons,
+    )
+
+
+def _reasons(reasons: Sequence[str], success: Tensor) -> list[str]:
+    """A reason for every failure, also where the search believed in a success."""
+    late = "the model refused the rounded row"
+    return [r or ("" if s else late) for r, s in zip(reasons, success.tolist(), strict=True)]
+
+
+def _acted_on(schema: Schema, direct: Tensor) -> list[str]:
+    """(n,) the names of the features acted on, joined by " + "."""
+    found, which = direct.unique(dim=0, return_inverse=True)
+    names = np.array(schema.names)
+    labels = [" + ".join(names[mask].tolist()) for mask in found.numpy()]
+    return [labels[i] for i in which.tolist()]

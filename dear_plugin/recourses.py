@@ -1,0 +1,158 @@
+"""Recourses: what every person could change, what would move along, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from dear_plugin.encoding import Encoder
+from dear_plugin.errors import InputError
+from dear_plugin.wording import Change, sentence
+
+@dataclass(frozen=True)
+class Plan:
+    """What a method proposes for m rows, in row units.
+
+    Attributes:
+        rows: (m, p) where they end up; the factual itself where there is no proposal.
+        direct: (m, p) bool, the features acted on.
+        suppressed: (m,) l1 movement that the decoder expected and the constraints forbade.
+        reasons: (m,) why a row has no better proposal; "" where there is nothing to say.
+    """
+
+    rows: Tensor
+    direct: Tensor
+    suppressed: Tensor
+    reasons: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """What a result asks its method for when somebody looks.
+
+    Attributes:
+        support: (m, p) rows and (m,) their positions in the result -> (m,) support.
+        alternatives: k -> one result per rank, each over all rows.
+        shares: position -> the expected probability, before and after, of binary features that
+            do not flip but lean, by name.
+    """
+
+    support: Callable[[Tensor, Tensor], Tensor]
+    alternatives: Callable[[int], Sequence[Recourses]]
+    shares: Callable[[int], Mapping[str, tuple[float, float]]]
+
+
+@dataclass(frozen=True)
+class Recourses:
+    """The result of `generate`: n rows, every one of them kept.
+
+    Attributes:
+        factuals: the frame that was asked about.
+        counterfactuals: the same columns, order, dtypes, index and category labels; a failed row
+            is its best constraint-keeping attempt.
+        actions: same index: `success`, `reason`, `acted_on`, `direct_cost`, `indirect_cost`,
+            `cost`, `suppressed_cost`, `score_before`, `score_after`. Costs are l1 in min-max
+            scaled units, a changed category counts 1; scores are the wanted class's probability
+            (or the predicted value).
+        encoder: the gate of the method.
+        x: (n, p) the factual rows.
+        plan: what was proposed, (n, p) rows.
+        hooks: the method's answers to later questions.
+    """
+
+    factuals: pd.DataFrame
+    counterfactuals: pd.DataFrame
+    actions: pd.DataFrame
+    encoder: Encoder
+    x: Tensor
+    plan: Plan
+    hooks: Hooks
+
+    def __len__(self) -> int:
+        """How many rows there are (n)."""
+        return len(self.factuals)
+
+    def __repr__(self) -> str:
+        """One line on how it went."""
+        done = self.actions["success"]
+        cost = self.actions.loc[done, "cost"].median()
+        return f"Recourses({int(done.sum())} of {len(self)} rows solved, median cost {cost:.3g})"
+
+    @cached_property
+    def support(self) -> pd.Series:
+        """Share of each counterfactual's 5 nearest training rows that get the wanted decision."""
+        values = self.hooks.support(self.plan.rows, torch.arange(len(self)))
+        return pd.Series(values.numpy(), index=self.factuals.index, name="support", dtype=float)
+
+    @property
+    def changed(self) -> Tensor:
+        """(n, p) bool: which features differ from the factual."""
+        return self.plan.rows != self.x
+
+    def describe(self, index: Hashable) -> str:
+        """One person's recourse in plain words.
+
+        The indirect part is an association in the data, not a causal effect.
+
+        Args:
+            index: a label of the frame's index.
+
+        Raises:
+            InputError: a label that is not in the index, or that several rows share.
+        """
+        at = np.flatnonzero(self.factuals.index == index)
+        if len(at) != 1:
+            raise InputError(f"index {index!r} names {len(at)} rows; exactly one is needed")
+        return self.describe_row(int(at[0]))
+
+    def describe_row(self, position: int) -> str:
+        """As `describe`, for the row at a position."""
+        row = self.actions.iloc[position]
+        if not row["success"]:
+            return f"no recourse found: {row['reason']}"
+        if not bool(self.changed[position].any()):
+            return "nothing to change: the decision is already the wanted one"
+        changed, direct = self.changed[position], self.plan.direct[position]
+        return sentence(
+            self._changes(position, changed & direct),
+            self._changes(position, changed & ~direct),
+            self.hooks.shares(position),
+        )
+
+    def alternatives(self, k: int = 4) -> pd.DataFrame:
+        """Up to k recourses a row, each acting on a different set of features.
+
+        When the sets run out, larger actions on a used set follow, labelled so.
+
+        Args:
+            k: how many at most.
+
+        Returns:
+            A long frame, one row per (factual, rank): `index`, `rank` (0 is the cheapest), the
+            columns of `actions`, `kind` ("another set" or "larger action"), and the features.
+        """
+        if k < 1:
+            raise InputError(f"k must be at least 1, {k!r} came")
+        parts = []
+        for rank, result in enumerate(self.hooks.alternatives(k)):
+            table = pd.concat([result.actions, result.counterfactuals], axis=1)
+            table.insert(0, "rank", rank)
+            parts.append(table.rename_axis("index").reset_index())
+        long = pd.concat(parts, ignore_index=True)
+        long["_order"] = np.tile(np.arange(len(self)), len(parts))
+        keep = long["success"] | (long["rank"] == 0)
+        order = long[keep].sort_values(["_order", "rank"], kind="stable")
+        return order.drop(columns="_order").reset_index(drop=True)
+
+    def _changes(self, position: int, mask: Tensor) -> list[Change]:
+        """The features of a mask, (p,), with their old and new value."""
+        before, after = self.factuals.iloc[position], self.counterfactuals.iloc[position]
+        features = self.encoder.schema.features
+        picked = [features[j] for j in mask.nonzero()[:, 0].tolist()]
+        return [(f, before[f.name], after[f.name]) for f in picked]

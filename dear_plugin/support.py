@@ -1,0 +1,58 @@
+"""Support: do a counterfactual's nearest neighbours get the wanted decision?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dear_plugin.classifier import Classifier
+from dear_plugin.target import Goal
+
+NEIGHBOURS = 5
+
+
+@dataclass
+class Support:
+    """Neighbourhoods of the fit frame, Euclidean on the encoding.
+
+    The support of a row is the share of its k = 5 nearest training rows that the model gives the
+    wanted decision (yNN of Pawelczyk et al. 2021, one row at a time).
+
+    Attributes:
+        rows: (n, p) the training rows.
+        classifier: the model whose decisions count.
+        k: how many neighbours.
+    """
+
+    rows: Tensor
+    classifier: Classifier
+    k: int = NEIGHBOURS
+
+    def of(self, reached: Tensor, goal: Goal) -> Tensor:
+        """(m,) the support of rows (m, p), each with its own goal."""
+        near = torch.from_numpy(self._nearest(reached))
+        rows = torch.arange(len(reached)).repeat_interleave(near.shape[1])
+        accepted = goal.accepts(self._scores[near.flatten()], rows)
+        return accepted.view(near.shape).float().mean(1)
+
+    def _nearest(self, reached: Tensor) -> np.ndarray:
+        """(m, k) int64 indices of the nearest training rows."""
+        points = self.classifier.encoder.expand(reached).double().numpy()
+        k = min(self.k, len(self.rows))
+        _, near = self._tree.query(points, k=list(range(1, k + 1)))
+        return np.asarray(near, dtype=np.int64)
+
+    @cached_property
+    def _tree(self) -> Any:
+        from scipy.spatial import cKDTree
+
+        return cKDTree(self.classifier.encoder.expand(self.rows).double().numpy())
+
+    @cached_property
+    def _scores(self) -> Tensor:
+        return self.classifier.scores(self.rows)

@@ -1,0 +1,213 @@
+"""Target: a wanted class or range as a signed margin, >= 0 when the decision is the wanted one."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dear_plugin.errors import TargetError, unknown
+
+
+@dataclass(frozen=True)
+class Target:
+    """What the model should say. Build it with `of_class` or `of_range`.
+
+    Attributes:
+        label: one class, or a tuple with one class per row; None for a range.
+        threshold: the least probability of the class, besides being the model's decision.
+        low: smallest wanted value of a regression model.
+        high: largest wanted value of a regression model.
+    """
+
+    label: Any = None
+    threshold: float | None = None
+    low: float = -math.inf
+    high: float = math.inf
+
+    @classmethod
+    def of_class(cls, label: Any, threshold: float | None = None) -> Target:
+        """The model's decision should be a class.
+
+        The margin is `logit p_c - logit threshold` for two classes (threshold 0.5 if None), and
+        `log p_c - max other log p` for more, with `p_c >= threshold` besides when one is given.
+
+        Args:
+            label: one class label, or one per row (list, array, Series).
+            threshold: a probability in (0, 1).
+
+        Raises:
+            TargetError: a threshold outside (0, 1).
+        """
+        if threshold is not None and not 0.0 < threshold < 1.0:
+            raise TargetError(f"threshold must lie between 0 and 1, {threshold!r} came")
+        per_row = not isinstance(label, str) and np.ndim(label) == 1
+        return cls(tuple(np.asarray(label).tolist()) if per_row else label, threshold)
+
+    @classmethod
+    def of_range(cls, low: float = -math.inf, high: float = math.inf) -> Target:
+        """The predicted value should lie in `[low, high]`, in the model's own units.
+
+        Raises:
+            TargetError: low above high, NaN, or no bound at all.
+        """
+        if not low <= high or (low, high) == (-math.inf, math.inf):
+            raise TargetError(f"a range needs low <= high and one bound, ({low}, {high}) came")
+        return cls(low=float(low), high=float(high))
+
+    @property
+    def is_range(self) -> bool:
+        """Whether it asks for a value rather than a class."""
+        return (self.low, self.high) != (-math.inf, math.inf)
+
+    def resolve(self, n: int, classes: Sequence[Hashable] | None, device: str = "cpu") -> Goal:
+        """Bind the target to n rows and the model's classes.
+
+        Args:
+            n: how many rows are asked about.
+            classes: the model's labels in column order; None when it has numbers 0 ... c - 1.
+            device: where the scores will be.
+
+        Raises:
+            TargetError: an unknown class, or another number of classes than rows.
+        """
+        if self.is_range:
+            return RangeGoal(self.low, self.high)
+        labels = list(self.label) if isinstance(self.label, tuple) else [self.label] * n
+        if len(labels) != n:
+            raise TargetError(f"{len(labels)} classes came for {n} rows; give one, or one per row")
+        columns = [_column(c, classes) for c in labels]
+        return ClassGoal(torch.tensor(columns, device=device), self.threshold)
+
+
+def _column(label: Any, classes: Sequence[Hashable] | None) -> int:
+    if classes is None:
+        if isinstance(label, bool | int | np.integer | float) and float(label).is_integer():
+            return int(label)
+        raise TargetError(f"the class must be a number from 0, {label!r} came")
+    known = list(classes)
+    if label not in known:
+        raise TargetError(unknown("class", [label], known))
+    return known.index(label)
+
+
+class Goal(ABC):
+    """A target bound to rows: it reads scores, (m, c), as `Classifier.scores` gives them.
+
+    `rows`, (m,) int64, says which bound row each score belongs to; None means one score per
+    bound row, in order.
+    """
+
+    @abstractmethod
+    def margin(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
+        """(m,) the signed margin."""
+
+    @abstractmethod
+    def accepts(self, scores: Tensor, rows: Tensor | None = None, slack: float = 0.0) -> Tensor:
+        """(m,) bool: the margin is at least `slack` and the model's own decision agrees."""
+
+    @abstractmethod
+    def score(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
+        """(m,) what a person reads: the class's probability, or the predicted value."""
+
+    @abstractmethod
+    def select(self, rows: Tensor) -> Goal:
+        """The goal of some of the rows, in that order."""
+
+
+@dataclass(frozen=True)
+class ClassGoal(Goal):
+    """A wanted class per row.
+
+    Attributes:
+        columns: (n,) int64, the wanted column of the scores.
+        threshold: the least probability, or None.
+    """
+
+    columns: Tensor
+    threshold: float | None = None
+
+    def margin(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
+        """(m,) log-odds of the class over the threshold, or log p_c - max other log p."""
+        wanted = self._wanted(scores, rows)
+        cut = 0.5 if self.threshold is None else self.threshold
+        offset = math.log(cut / (1.0 - cut))
+        if scores.shape[1] <= 2:
+            return _log_odds(scores, wanted) - offset
+        own, others = _own_and_others(scores, wanted)
+        margin = own - others.amax(1)
+        if self.threshold is None:
+            return margin
+        return torch.minimum(margin, own - others.logsumexp(1) - offset)
+
+    def accepts(self, scores: Tensor, rows: Tensor | None = None, slack: float = 0.0) -> Tensor:
+        """(m,) bool; an exact tie is the first class's, as argmax has it."""
+        wanted = self._wanted(scores, rows)
+        decided = (
+            (scores[:, -1] > (scores[:, 0] if scores.shape[1] == 2 else 0.0)).long()
+            if scores.shape[1] <= 2
+            else scores.argmax(1)
+        )
+        return (decided == wanted) & (self.margin(scores, rows) >= slack)
+
+    def score(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
+        """(m,) the probability of the wanted class."""
+        wanted = self._wanted(scores, rows)
+        if scores.shape[1] <= 2:
+            return torch.sigmoid(_log_odds(scores, wanted))
+        return scores.softmax(1).gather(1, wanted[:, None])[:, 0]
+
+    def select(self, rows: Tensor) -> Goal:
+        """The goal of some of the rows."""
+        return ClassGoal(self.columns[rows], self.threshold)
+
+    def _wanted(self, scores: Tensor, rows: Tensor | None) -> Tensor:
+        count = max(scores.shape[1], 2)
+        wanted = self.columns if rows is None else self.columns[rows]
+        if len(wanted) and (int(wanted.max()) >= count or int(wanted.min()) < 0):
+            raise TargetError(f"class {int(wanted.max())} wanted, the model has {count} classes")
+        return wanted
+
+
+@dataclass(frozen=True)
+class RangeGoal(Goal):
+    """A wanted interval of predicted values."""
+
+    low: float
+    high: float
+
+    def margin(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
+        """(m,) the distance to the nearer end, negative outside, in the model's units."""
+        value = scores[:, 0]
+        return torch.minimum(value - self.low, self.high - value)
+
+    def accepts(self, scores: Tensor, rows: Tensor | None = None, slack: float = 0.0) -> Tensor:
+        """(m,) bool: the value lies inside."""
+        room = min(slack, 0.25 * (self.high - self.low))
+        return self.margin(scores, rows) >= room
+
+    def score(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
+        """(m,) the predicted value."""
+        return scores[:, 0]
+
+    def select(self, rows: Tensor) -> Goal:
+        """The same interval holds for every row."""
+        return self
+
+
+def _log_odds(scores: Tensor, wanted: Tensor) -> Tensor:
+    """(m,) log-odds of the wanted one of two classes."""
+    of_one = scores[:, 0] if scores.shape[1] == 1 else scores[:, 1] - scores[:, 0]
+    return torch.where(wanted == 1, of_one, -of_one)
+
+
+def _own_and_others(scores: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
+    """The wanted column, (m,), and the scores with it blanked, (m, c)."""
+    own = scores.gather(1, wanted[:, None])[:, 0]
+    return own, scores.scatter(1, wanted[:, None], -math.inf)

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dear_plugin.datasets import load_loan
+from dear_plugin.errors import InputError
+
+COLUMNS = [
+    "gender",
+    "age",
+    "education",
+    "loan_amount",
+    "duration",
+    "income",
+    "savings",
+    "approved",
+]
+
+
+@pytest.fixture(scope="module")
+def million() -> pd.DataFrame:
+    return load_loan(1_000_000, seed=7).frame
+
+
+@pytest.fixture(scope="module")
+def published(million) -> dict[str, np.ndarray]:
+    """The published variables, back from the columns; half a unit of rounding stays."""
+    column = {name: million[name].to_numpy(dtype=float, na_value=np.nan) for name in COLUMNS[1:]}
+    return {
+        "G": (million["gender"] == "male").to_numpy(dtype=float),
+        "A": (column["age"] - 18) / 0.7 - 35,
+        "E": (column["education"] - 12) / 16,
+        "L": (column["loan_amount"] - 30) / 0.5,
+        "D": column["duration"] - 60,
+        "I": (column["income"] - 36) / 3,
+        "S": column["savings"] - 30,
+        "Y": column["approved"],
+    }
+
+
+def slopes(y, *columns):
+    """Least squares of y on a constant and the columns: the coefficients, then the noise's sd."""
+    x = np.column_stack([np.ones_like(y), *columns])
+    solution = np.linalg.lstsq(x, y, rcond=None)[0]
+    return solution.tolist(), float(np.std(y - x @ solution))
+
+
+def test_frame_has_readable_columns_and_plausible_values():
+    data = load_loan()
+    frame = data.frame
+    assert list(frame) == COLUMNS
+    assert len(frame) == 10_000
+    assert not frame.isna().any().any()
+    assert set(frame["gender"]) == {"female", "male"}
+    assert set(frame["approved"]) == {0, 1}
+    assert frame["age"].between(18, 110).all()
+    assert frame["education"].between(4, 20).all()
+    assert (frame[["loan_amount", "duration", "income", "savings"]] > 0).all().all()
+    assert set(data.units) == set(frame.columns) - {"gender", "approved"}
+
+
+def test_values_are_rounded_as_documented():
+    frame = load_loan(1_000).frame
+    for name in ("age", "education", "duration", "approved"):
+        assert frame[name].dtype == np.int64
+    for name in ("loan_amount", "income", "savings"):
+        assert (frame[name] == frame[name].round(2)).all()
+
+
+def test_neither_answer_is_rare():
+    assert 0.45 < load_loan().labels.mean() < 0.6
+
+
+def test_it_says_what_a_person_can_act_on():
+    data = load_loan(10)
+    assert data.target == "approved"
+    assert data.immutable == ("gender",)
+    assert "age" in data.increasing
+    assert data.act_on == ("education", "loan_amount", "duration", "income", "savings")
+
+
+def test_same_seed_same_rows_and_the_global_generator_is_left_alone():
+    np.random.seed(0)
+    state = np.random.get_state()[1].copy()
+    pd.testing.assert_frame_equal(load_loan(50, seed=5).frame, load_loan(50, seed=5).frame)
+    assert not load_loan(50, seed=5).frame.equals(load_loan(50, seed=6).frame)
+    assert (np.random.get_state()[1] == state).all()
+
+
+def test_one_row_is_enough_and_none_is_refused():
+    assert len(load_loan(1).frame) == 1
+    with pytest.raises(InputError, match="got 0"):
+        load_loan(0)
+
+
+def test_roots_have_the_published_distributions(published):
+    assert published["G"].mean() == pytest.approx(0.5, abs=0.003)
+    assert published["A"].mean() == pytest.approx(0, abs=0.05)  # -35 + 10 * 3.5
+    assert published["A"].std() == pytest.approx(3.5 * np.sqrt(10), rel=0.005)
+
+
+def test_education_follows_its_equation(published):
+    inner = 1 / (1 + np.exp(-0.1 * published["A"]))
+    e = np.clip(published["E"] + 0.5, 0.02, 0.98)
+    (constant, g, sigmoid), noise = slopes(np.log(e / (1 - e)), published["G"], inner)
+    assert constant == pytest.approx(-1, abs=0.03)
+    assert g == pytest.approx(0.5, abs=0.03)
+    assert sigmoid == pytest.approx(1, abs=0.04)
+    assert noise == pytest.approx(0.5, rel=0.04)
+
+
+def test_loan_amount_follows_its_equation(published):
+    a = published["A"]
+    (constant, g, square), noise = slopes(published["L"], published["G"], (a - 5) * (5 - a))
+    assert (constant, g, square) == pytest.approx((1, 1, 0.01), rel=0.02)
+    assert noise == pytest.approx(2, rel=0.01)
+
+
+def test_duration_follows_its_equation(published):
+    coefficients, noise = slopes(published["D"], published["A"], published["G"], published["L"])
+    assert coefficients == pytest.approx((-1, 0.1, 2, 1), rel=0.02)
+    assert noise == pytest.approx(3, rel=0.01)
+
+
+def test_income_follows_its_equation(published):
+    g, e = published["G"], published["E"]
+    (constant, a, g_slope, both), noise = slopes(published["I"], published["A"] + 35, g, g * e)
+    assert (constant, a, g_slope) == pytest.approx((-4, 0.1, 2), rel=0.02)
+    assert both == pytest.approx(1, abs=0.08)
+    assert noise == pytest.approx(2, rel=0.01)
+
+
+def test_savings_grow_with_positive_income_only(published):
+    i = published["I"]
+    (constant, above, below), noise = slopes(published["S"], np.maximum(i, 0), np.minimum(i, 0))
+    assert (constant, above) == pytest.approx((-4, 1.5), rel=0.02)
+    assert below == pytest.approx(0, abs=0.02)
+    assert noise == pytest.approx(5, rel=0.01)
+
+
+def test_approval_follows_its_equation(published):
+    p = published
+    score = 0.3 * (-p["L"] - p["D"] + p["I"] + p["S"] + p["I"] * p["S"])
+    bins = np.digitize(score, np.linspace(-4, 4, 17))
+    for b in np.unique(bins):
+        rows = bins == b
+        expected = (0.5 + 0.5 * np.tanh(score[rows] / 2)).mean()
+        assert p["Y"][rows].mean() == pytest.approx(expected, abs=0.012)

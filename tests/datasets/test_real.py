@@ -1,0 +1,156 @@
+"""The publishers' files: run when DEAR_DATA_HOME names their folder, and then never skipped."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+from dear_plugin.datasets import load_adult, load_compas, load_give_me_some_credit
+from dear_plugin.errors import InputError
+
+pytestmark = [
+    pytest.mark.real_data,
+    pytest.mark.skipif(
+        not os.environ.get("DEAR_DATA_HOME"), reason="DEAR_DATA_HOME names no folder of data"
+    ),
+]
+
+# Nobody can set out to be younger, or to change a survey weight, a past event, what is protected.
+NEVER_ADVISED = {
+    "age",
+    "fnlwgt",
+    "race",
+    "sex",
+    "native-country",
+    "two_year_recid",
+    "priors_count",
+    "c_charge_degree",
+    "NumberOfTime30-59DaysPastDueNotWorse",
+    "NumberOfTime60-89DaysPastDueNotWorse",
+    "NumberOfTimes90DaysLate",
+    "NumberOfDependents",
+}
+
+
+@pytest.fixture(scope="module")
+def adult():
+    return load_adult()
+
+
+@pytest.fixture(scope="module")
+def adult_full():
+    return load_adult(categories="full")
+
+
+@pytest.fixture(scope="module")
+def compas():
+    return load_compas()
+
+
+@pytest.fixture(scope="module")
+def credit():
+    return load_give_me_some_credit()
+
+
+@pytest.fixture(params=["adult", "adult_full", "compas", "credit"])
+def data(request):
+    return request.getfixturevalue(request.param)
+
+
+@pytest.mark.parametrize(
+    ("fixture", "rows", "features", "positive"),
+    [
+        ("adult", 45_222, 13, 11_208),
+        ("adult_full", 45_222, 13, 11_208),
+        ("compas", 6_172, 7, 5_028),
+        ("credit", 115_527, 10, 107_686),
+    ],
+)
+def test_sizes(request, fixture, rows, features, positive):
+    data = request.getfixturevalue(fixture)
+    assert data.frame.shape == (rows, features + 1)
+    assert data.labels.sum() == positive
+
+
+def test_frames_are_clean(data):
+    assert not data.frame.isna().any().any()
+    assert data.frame.columns.is_unique
+    assert (data.frame.index == np.arange(len(data.frame))).all()
+    assert data.frame.columns[-1] == data.target
+    assert set(data.labels) == {0, 1}
+
+
+def test_features_are_words_or_numbers(data):
+    numeric = data.features.select_dtypes(include=["int64", "float64"]).columns
+    assert set(numeric) | set(data.categorical) == set(data.features)
+    assert set(data.units) == set(numeric)
+    for name in data.categorical:
+        assert data.frame[name].map(type).eq(str).all()
+
+
+def test_nobody_is_told_to_change_what_they_cannot(data):
+    assert data.act_on
+    assert not NEVER_ADVISED & set(data.act_on)
+    assert not set(data.protected) - set(data.immutable)
+
+
+def test_binary_adult_has_two_readable_labels_each(adult):
+    assert len(adult.categorical) == 7
+    assert all(adult.frame[name].nunique() == 2 for name in adult.categorical)
+    assert set(adult.frame["sex"]) == {"Female", "Male"}
+    assert adult.protected == ("sex", "race")
+    assert adult.increasing == ("age", "education-num")
+
+
+def test_binary_adult_groups_the_levels_of_full_adult(adult, adult_full):
+    married = adult_full.frame["marital-status"].isin(["Married-civ-spouse", "Married-AF-spouse"])
+    assert (adult.frame["marital-status"] == "Married").equals(married.rename("marital-status"))
+    american = adult_full.frame["native-country"] == "United-States"
+    assert (adult.frame["native-country"] == "United-States").equals(american)
+    shared = ["age", "fnlwgt", "capital-gain", "capital-loss", "hours-per-week", "income"]
+    assert adult.frame[shared].equals(adult_full.frame[shared])
+
+
+def test_full_adult_keeps_every_level(adult_full):
+    levels = {name: adult_full.frame[name].nunique() for name in adult_full.categorical}
+    assert levels == {
+        "workclass": 7,
+        "education": 16,
+        "marital-status": 7,
+        "occupation": 14,
+        "relationship": 6,
+        "race": 5,
+        "sex": 2,
+        "native-country": 41,
+    }
+
+
+def test_adult_refuses_other_categories():
+    with pytest.raises(InputError, match="did you mean 'full'"):
+        load_adult(categories="ful")
+
+
+def test_compas_values_are_spelled_out(compas):
+    assert set(compas.frame["c_charge_degree"]) == {"Felony", "Misdemeanor"}
+    assert set(compas.frame["race"]) == {"African-American", "Other"}
+    assert set(compas.frame["two_year_recid"]) == {"Yes", "No"}
+    assert compas.frame["length_of_stay"].between(0, 799).all()
+    assert (compas.frame["length_of_stay"] == 0).sum() == 2_017 + 183
+
+
+def test_credit_is_numeric_and_free_of_outliers(credit):
+    assert credit.categorical == ()
+    assert credit.immutable == ()
+    assert credit.frame["NumberOfTimes90DaysLate"].max() < 90  # upstream's codes 96 and 98
+
+
+def test_loading_is_quick_and_repeatable(compas):
+    assert load_compas().frame.equals(compas.frame)
+
+
+def test_data_home_wins_over_the_environment(monkeypatch, tmp_path, compas):
+    folder = os.environ["DEAR_DATA_HOME"]
+    monkeypatch.setenv("DEAR_DATA_HOME", str(tmp_path))
+    assert load_compas(data_home=folder).frame.equals(compas.frame)
