@@ -63,7 +63,7 @@ class Classifier:
     def classes(self) -> Sequence[Hashable] | None:
         """The labels of the columns, where the model names them (scikit-learn's `classes_`)."""
         labels = None if self.is_module else getattr(self.model, "classes_", None)
-        return None if labels is None else [c for c in np.asarray(labels).tolist()]
+        return None if labels is None else list(np.asarray(labels).tolist())
 
     @property
     def device(self) -> torch.device:
@@ -105,7 +105,7 @@ class Classifier:
 
     def _forward(self, x: Tensor) -> Tensor:
         moved = x.to(device=self._home.device, dtype=self._home.dtype)
-        raw = self.model(moved if self.encode is None else self.encode(moved))
+        raw: Any = self.model(moved if self.encode is None else self.encode(moved))
         if not isinstance(raw, Tensor):
             raise ModelError(f"the module must return a tensor, {type(raw).__name__} came")
         return raw
@@ -113,11 +113,9 @@ class Classifier:
     @property
     def _home(self) -> Tensor:
         """A tensor of the module's device and dtype: its first floating parameter or buffer."""
-        if self.is_module:
-            for tensor in (*self.model.parameters(), *self.model.buffers()):
-                if tensor.is_floating_point():
-                    return tensor
-        return torch.empty(0)
+        tensors = [*self.model.parameters(), *self.model.buffers()] if self.is_module else []
+        floating: list[Tensor] = [t for t in tensors if t.is_floating_point()]
+        return floating[0] if floating else torch.empty(0)
 
     def _frame_scores(self, rows: Tensor) -> Tensor:
         return self._checked(self._ask_frame(self.encoder.frame(rows)), len(rows))

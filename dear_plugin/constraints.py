@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from dear_plugin.schema import Feature, Kind
 
 @dataclass(frozen=True)
 class Constraints:
-    """What holds for one call of `generate`; each a value for all rows, or a list with one per row.
+    """What holds for one call of `generate`: each a value for all rows, or one per row.
 
     Attributes:
         frozen: features that stay as they are, besides the schema's immutable ones.
@@ -66,9 +66,15 @@ class Limits:
     def select(self, rows: Tensor) -> Limits:
         """The limits of some rows."""
         allowed = None if self.allowed is None else self.allowed[rows]
-        four = (t[rows] for t in (self.low, self.high, self.floor, self.ceiling))
-        same = (self.starts, self.blocks, self.steps, self.origins)
-        return Limits(*four, self.sets[rows], allowed, *same)
+        return replace(
+            self,
+            low=self.low[rows],
+            high=self.high[rows],
+            floor=self.floor[rows],
+            ceiling=self.ceiling[rows],
+            sets=self.sets[rows],
+            allowed=allowed,
+        )
 
     def admits(self, values: Tensor, feature: Tensor, rows: Tensor) -> Tensor:
         """Whether an action may set a feature to a value.
@@ -274,9 +280,7 @@ def _codes(feature: Feature, levels: Iterable[Hashable]) -> list[int]:
     return [feature.categories.index(c) for c in asked]
 
 
-def _each(
-    value: Any, n: int, name: str, one: type
-) -> Iterator[tuple[slice | list[int], Any]]:
+def _each(value: Any, n: int, name: str, one: type) -> Iterator[tuple[slice | list[int], Any]]:
     """A constraint as (rows, value) pairs: one pair for all rows, or one per row."""
     if value is None:
         return

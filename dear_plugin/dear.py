@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import pandas as pd
 import torch
 from torch import Tensor
 
+from dear_plugin import fidelity
 from dear_plugin.actions import ActionSets, ActOn
 from dear_plugin.classifier import Output
 from dear_plugin.decoders import Decoder, named
+from dear_plugin.diagnostics import Report, report
 from dear_plugin.errors import NotFittedError
 from dear_plugin.method import Case, RecourseMethod
 from dear_plugin.recourses import Plan
@@ -56,6 +59,25 @@ class DEAR(RecourseMethod):
         self.search = search or Search()
         self.sets = ActionSets.of(schema, act_on)
         self._grids: Grids | None = None
+
+    def diagnose(self, frame: pd.DataFrame, seed: int = 0) -> Report:
+        """How far the indirect changes can be believed, measured on rows not fitted on.
+
+        Args:
+            frame: held-out rows, some thousands are plenty.
+            seed: of the random draws.
+
+        Raises:
+            NotFittedError: `fit` was not called.
+        """
+        rows = self.encoder.rows(frame)
+        samples = [
+            fidelity.draw(self.decoder, self.encoder, self.sets, rows, seed=seed, shown=shown)
+            for shown in (False, True)
+        ]
+        entangled = self.decoder.entanglement(rows).nanmean(0)
+        series = pd.Series(entangled.numpy(), index=self.sets.labels, name="entanglement")
+        return report(self.sets.labels, samples[0], samples[1], series, seed)
 
     @property
     def _sets(self) -> ActionSets:
@@ -104,7 +126,7 @@ class DEAR(RecourseMethod):
     def _alternatives(self, case: Case, k: int) -> Sequence[Plan]:
         question = self._question(case)
         found = self._found(question, case.slack, prune=False)
-        cost, order = found.cost.sort(1, stable=True)
+        cost, order = found.cost.sort(dim=1, stable=True)
         first = self._plan(case)
         plans = []
         rows = torch.arange(len(case))
@@ -116,9 +138,7 @@ class DEAR(RecourseMethod):
             plans.append(_filled(plan, first, solved) if rank == 0 else plan)
         return plans
 
-    def _shares(
-        self, case: Case, plan: Plan, position: int
-    ) -> Mapping[str, tuple[float, float]]:
+    def _shares(self, case: Case, plan: Plan, position: int) -> Mapping[str, tuple[float, float]]:
         row, direct = plan.rows[position], plan.direct[position]
         at = (self.sets.masks == direct).all(1).nonzero()[:, 0]
         if not len(at):
@@ -178,5 +198,8 @@ def _filled(plan: Plan, other: Plan, solved: Tensor) -> Plan:
         torch.where(solved[:, None], plan.rows, other.rows),
         torch.where(solved[:, None], plan.direct, other.direct),
         torch.where(solved, plan.suppressed, other.suppressed),
-        [a if s else b for a, b, s in zip(plan.reasons, other.reasons, solved.tolist(), strict=True)],
+        [
+            a if s else b
+            for a, b, s in zip(plan.reasons, other.reasons, solved.tolist(), strict=True)
+        ],
     )

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import torch
 from torch import Tensor
@@ -19,6 +21,8 @@ from dear_plugin.errors import InputError, unknown
 from dear_plugin.schema import Feature, Kind, Schema
 
 RESOLUTION = 2.0**-23
+
+Array = npt.NDArray[Any]
 
 
 class Encoder:
@@ -186,12 +190,12 @@ class Encoder:
             raise InputError("the frame has no rows; at least one is needed")
 
 
-def to_scaled(feature: Feature, values: np.ndarray) -> np.ndarray:
+def to_scaled(feature: Feature, values: Array) -> Array:
     """User units as scaled numbers, any shape."""
     return (values - feature.bounds[0]) / feature.width
 
 
-def from_scaled(feature: Feature, values: np.ndarray, places: int | None) -> np.ndarray:
+def from_scaled(feature: Feature, values: Array, places: int | None) -> Array:
     """Scaled numbers as user units, any shape, rounded to `places` decimals (None: not)."""
     raw = feature.bounds[0] + np.asarray(values, dtype=np.float64) * feature.width
     return raw if places is None else np.round(raw, places) + 0.0
@@ -201,13 +205,13 @@ def _step(feature: Feature, places: int | None) -> float:
     return RESOLUTION if places is None else max(10.0**-places / feature.width, RESOLUTION)
 
 
-def _codes(feature: Feature, column: pd.Series) -> tuple[np.ndarray, str]:
+def _codes(feature: Feature, column: pd.Series) -> tuple[Array, str]:
     """The row values of one column and what is wrong with it, if anything."""
     read = _numbers if feature.kind is Kind.NUMERIC else _categories
     return read(feature, column)
 
 
-def _numbers(feature: Feature, column: pd.Series) -> tuple[np.ndarray, str]:
+def _numbers(feature: Feature, column: pd.Series) -> tuple[Array, str]:
     name, none = feature.name, np.empty(0)
     dtype = column.dtype
     if not pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_bool_dtype(dtype):
@@ -224,7 +228,7 @@ def _numbers(feature: Feature, column: pd.Series) -> tuple[np.ndarray, str]:
     return to_scaled(feature, values), ""
 
 
-def _categories(feature: Feature, column: pd.Series) -> tuple[np.ndarray, str]:
+def _categories(feature: Feature, column: pd.Series) -> tuple[Array, str]:
     known = pd.Index(list(feature.categories), dtype=object)
     if isinstance(column.dtype, pd.CategoricalDtype):
         table = np.append(known.get_indexer(column.cat.categories.astype(object)), -1)
@@ -243,7 +247,7 @@ def _categories(feature: Feature, column: pd.Series) -> tuple[np.ndarray, str]:
     return codes, ""
 
 
-def _plain(feature: Feature, values: np.ndarray, places: int | None) -> np.ndarray:
+def _plain(feature: Feature, values: Array, places: int | None) -> Array:
     """Row values of one feature as user values."""
     if feature.kind is Kind.NUMERIC:
         return from_scaled(feature, values, places)
@@ -251,20 +255,20 @@ def _plain(feature: Feature, values: np.ndarray, places: int | None) -> np.ndarr
     return labels[values.astype(np.int64)]
 
 
-def _object_array(values: Sequence[object]) -> np.ndarray:
+def _object_array(values: Sequence[object]) -> Array:
     out = np.empty(len(values), dtype=object)
     out[:] = values
     return out
 
 
-def _column(feature: Feature, values: np.ndarray, places: int | None, dtype: str) -> pd.Series:
+def _column(feature: Feature, values: Array, places: int | None, dtype: str) -> pd.Series:
     if feature.kind is not Kind.NUMERIC and dtype == "category":
         codes = values.astype(np.int64)
         return pd.Series(pd.Categorical.from_codes(codes, list(feature.categories)))
     return pd.Series(_plain(feature, values, places)).astype(dtype)
 
 
-def _write(column: pd.Series, where: np.ndarray, cells: np.ndarray) -> pd.Series:
+def _write(column: pd.Series, where: Array, cells: Array) -> pd.Series:
     """A copy of a column with new cells at some positions, its dtype kept."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         new = [c for c in pd.unique(cells) if c not in column.cat.categories]

@@ -149,9 +149,7 @@ class RecourseMethod(ABC):
         """Up to k plans over all m rows, cheapest first; without an override, the one there is."""
         return [self._propose(case)]
 
-    def _shares(
-        self, case: Case, plan: Plan, position: int
-    ) -> Mapping[str, tuple[float, float]]:
+    def _shares(self, case: Case, plan: Plan, position: int) -> Mapping[str, tuple[float, float]]:
         """Expected probabilities of binary features that do not flip; none by default."""
         return {}
 
@@ -212,7 +210,9 @@ class RecourseMethod(ABC):
         )
 
     def _hooks(self, case: Case, frame: pd.DataFrame, plan: Plan) -> Hooks:
-        return Hooks(_SupportOf(self, case), _AlternativesOf(self, case, frame), _SharesOf(self, case, plan))
+        return Hooks(
+            _SupportOf(self, case), _AlternativesOf(self, case, frame), _SharesOf(self, case, plan)
+        )
 
 
 @dataclass(frozen=True)

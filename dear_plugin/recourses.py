@@ -15,6 +15,7 @@ from dear_plugin.encoding import Encoder
 from dear_plugin.errors import InputError
 from dear_plugin.wording import Change, sentence
 
+
 @dataclass(frozen=True)
 class Plan:
     """What a method proposes for m rows, in row units.

@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from dear_plugin.errors import SchemaError, unknown
@@ -16,7 +17,7 @@ from dear_plugin.errors import SchemaError, unknown
 MAX_DECIMALS = 6
 
 
-class Kind(str, Enum):
+class Kind(StrEnum):
     """What a feature is: it decides how many encoded columns it takes."""
 
     NUMERIC = "numeric"
@@ -264,7 +265,7 @@ def _discrete(column: pd.Series, name: str) -> Feature:
     )
 
 
-def decimals(values: np.ndarray) -> int | None:
+def decimals(values: npt.NDArray[Any]) -> int | None:
     """The decimals that hold every value, or None when more than six are needed.
 
     Args:

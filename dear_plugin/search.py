@@ -201,7 +201,9 @@ def _spread(column: Tensor, count: int) -> Tensor:
         even = torch.linspace(float(values[0]), float(values[-1]), count // 2)
         ranks = torch.linspace(0, len(values) - 1, count - count // 2)
         shares = torch.linspace(0, len(column) - 1, count - count // 2)
-        among = torch.cat([values[ranks.long()], column.sort().values[shares.long()]]).sort().values
+        among = (
+            torch.cat([values[ranks.long()], column.sort().values[shares.long()]]).sort().values
+        )
         values = torch.cat([even, among[::2]]).sort().values
     return torch.cat([values, values[-1:].expand(count - len(values))])
 
@@ -216,7 +218,8 @@ def line_search(question: Question, grids: Grids, search: Search, prune: bool = 
         prune: refine only sets that may still become a row's cheapest.
     """
     asked = question.limits.sets
-    found = Found.none(*asked.shape, 1)
+    n, s = asked.shape
+    found = Found.none(n, s, 1)
     for count in grids.counts.unique().tolist():
         if count:
             _try_levels(question, asked & (grids.counts == count), count, search, found)

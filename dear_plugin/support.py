@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -40,7 +41,7 @@ class Support:
         accepted = goal.accepts(self._scores[near.flatten()], rows)
         return accepted.view(near.shape).float().mean(1)
 
-    def _nearest(self, reached: Tensor) -> np.ndarray:
+    def _nearest(self, reached: Tensor) -> npt.NDArray[np.int64]:
         """(m, k) int64 indices of the nearest training rows."""
         points = self.classifier.encoder.expand(reached).double().numpy()
         k = min(self.k, len(self.rows))

@@ -33,9 +33,10 @@ def sentence(
     action = join([_imperative(*change) for change in direct])
     moves = [_infinitive(*change) for change in indirect]
     names = [change[0].name for change in indirect]
-    parts = [f"{n} {'is then expected ' if not i else ''}{m}" for i, (n, m) in enumerate(
-        zip(names, moves, strict=True)
-    )]
+    parts = [
+        f"{n} {'is then expected ' if not i else ''}{m}"
+        for i, (n, m) in enumerate(zip(names, moves, strict=True))
+    ]
     tilts = ", ".join(f"{k}: {a:.0%} -> {b:.0%}" for k, (a, b) in shares.items())
     follows = join(parts) or ("nothing else is expected to change" if tilts else "")
     tail = f"{follows} ({tilts})" if tilts else follows

@@ -4,13 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from dear_plugin.decoders.autoencoder import PAPER_LAYERS, Autoencoder, Design
 from dear_plugin.decoders.protocol import Decoder
+from dear_plugin.decoders.training import History, Training
 from dear_plugin.decoders.transport import Transport
 from dear_plugin.errors import DearError, unknown
 
-__all__ = ["Decoder", "Transport", "named"]
+__all__ = [
+    "PAPER_LAYERS",
+    "Autoencoder",
+    "Decoder",
+    "Design",
+    "History",
+    "Training",
+    "Transport",
+    "named",
+]
 
-_NAMED: dict[str, Callable[[], Decoder]] = {"transport": Transport}
+_NAMED: dict[str, Callable[[], Decoder]] = {
+    "transport": Transport,
+    "autoencoder": Autoencoder,
+    "paper": Autoencoder.paper,
+}
 
 
 def named(decoder: str | Decoder) -> Decoder:

@@ -14,6 +14,19 @@ from dear_plugin.schema import Kind
 
 
 @dataclass
+class Bins:
+    """Where training rows are counted.
+
+    Attributes:
+        of_row: (n, s) the bin of every training row.
+        mix: (s, g, b) what each bin weighs at each node.
+    """
+
+    of_row: Tensor
+    mix: Tensor
+
+
+@dataclass
 class Nodes:
     """Where x_S lies on every set's grid.
 
@@ -22,35 +35,28 @@ class Nodes:
         grid: (s, g) sorted node values; shorter grids repeat their last value.
         sizes: (s,) how many nodes each set has.
         discrete: (s,) bool, sets whose nodes are categories.
-        bins: (n, s) the bin of every training row; only while fitting.
-        mix: (s, g, b) what each bin weighs at each node; only while fitting.
     """
 
     positions: Tensor
     grid: Tensor
     sizes: Tensor
     discrete: Tensor
-    bins: Tensor
-    mix: Tensor
 
     @classmethod
-    def of(cls, rows: Tensor, encoder: Encoder, sets: ActionSets) -> Nodes:
+    def of(cls, rows: Tensor, encoder: Encoder, sets: ActionSets) -> tuple[Nodes, Bins]:
         """Cut every set of training rows, (n, p)."""
         parts, discrete = [], []
         for (j,) in sets.members:
             feature = encoder.schema.features[j]
             column = rows[:, j].contiguous()
             discrete.append(feature.kind is not Kind.NUMERIC)
-            parts.append(levels(column, len(feature.categories)) if discrete[-1] else numbers(column))
+            parts.append(
+                levels(column, len(feature.categories)) if discrete[-1] else numbers(column)
+            )
         grid, mix = _pad(parts)
-        return cls(
-            sets.positions,
-            grid,
-            torch.tensor([len(part.nodes) for part in parts]),
-            torch.tensor(discrete),
-            torch.stack([part.bins for part in parts], 1),
-            mix,
-        )
+        sizes = torch.tensor([len(part.nodes) for part in parts])
+        bins = torch.stack([part.bins for part in parts], 1)
+        return cls(sets.positions, grid, sizes, torch.tensor(discrete)), Bins(bins, mix)
 
     def of_rows(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """The node left of every row's own x_S and the weight of the next one, (n, s) each."""
@@ -86,7 +92,9 @@ def _pad(parts: list[Partition]) -> tuple[Tensor, Tensor]:
     """Grids (s, g) and mixing weights (s, g, b) of unequal size as one tensor each."""
     g = max(len(part.nodes) for part in parts)
     b = max(part.mix.shape[1] for part in parts)
-    grid = torch.stack([torch.cat([p.nodes, p.nodes[-1:].expand(g - len(p.nodes))]) for p in parts])
+    grid = torch.stack(
+        [torch.cat([p.nodes, p.nodes[-1:].expand(g - len(p.nodes))]) for p in parts]
+    )
     mix = torch.zeros(len(parts), g, b)
     for i, part in enumerate(parts):
         mix[i, : len(part.nodes), : part.mix.shape[1]] = part.mix

@@ -1,7 +1,7 @@
 """Partitions: cut x_S into bins of people, and lay a common grid of values a over them.
 
 Conditional distributions are counted in *bins* and asked for at *nodes*. Every heavy value (at
-least 1 % of the rows) and every category is a bin of its own, the rest of a number is cut at
+least 1 % of the rows, and enough of them) and every category is a bin of its own, the rest of a number is cut at
 quantiles. A node between two bins mixes their *distributions*: mixed quantiles would invent values
 that nobody has.
 """
@@ -15,7 +15,9 @@ from torch import Tensor
 
 HEAVY = 0.01
 MIN_ROWS = 50
-MAX_BINS = 16
+# A conditional mean of fewer rows is mostly noise: COMPAS loses .03 of fidelity with 100.
+OWN_ROWS = 300
+MAX_BINS = 24
 MAX_NODES = 64
 
 
@@ -32,6 +34,12 @@ class Partition:
     bins: Tensor
     nodes: Tensor
     mix: Tensor
+
+
+def distinct(column: Tensor) -> Tensor:
+    """The sorted distinct values of a column, (n,)."""
+    values: Tensor = column.unique()
+    return values
 
 
 def heavy_values(column: Tensor, share: float = HEAVY, least: int = 5) -> Tensor:
@@ -65,35 +73,40 @@ def numbers(column: Tensor) -> Partition:
     Args:
         column: (n,) scaled values.
     """
-    heavy = heavy_values(column)
-    edges = _edges(column, heavy)
+    bins, centres = cut(column, MAX_BINS, max(MIN_ROWS, min(OWN_ROWS, len(column) // 16)))
+    nodes = _nodes(column, heavy_values(column))
+    return Partition(bins, nodes, _mixing(nodes, centres))
+
+
+def cut(column: Tensor, most: int, least: int = MIN_ROWS) -> tuple[Tensor, Tensor]:
+    """Bins of a column and their centres, sorted: (n,) int64 and (b,).
+
+    Every heavy value of at least `least` rows is a bin, the rest is cut into up to `most` quantile bins of at least
+    `least` rows.
+    """
+    heavy = heavy_values(column, least=least)
     is_heavy = torch.isin(column, heavy)
-    rest = torch.bucketize(column, edges, right=True)
-    own = torch.searchsorted(heavy, column) if len(heavy) else torch.zeros_like(rest)
-    bins = torch.where(is_heavy, own, len(heavy) + rest)
-    found, bins = bins.unique(return_inverse=True)
-    size = torch.bincount(bins, minlength=len(found))
-    centre = torch.zeros(len(found)).index_add_(0, bins, column) / size
-    order = centre.argsort()
-    bins = order.argsort()[bins]
-    nodes = _nodes(column, heavy)
-    return Partition(bins, nodes, _mixing(nodes, centre[order]))
+    rest = torch.bucketize(column.contiguous(), _edges(column[~is_heavy], most, least), right=True)
+    own = torch.searchsorted(heavy, column.contiguous()) if len(heavy) else rest
+    found, bins = torch.where(is_heavy, own, len(heavy) + rest).unique(return_inverse=True)
+    total = torch.zeros(len(found)).index_add_(0, bins, column)
+    centres = total / torch.bincount(bins, minlength=len(found))
+    order = centres.argsort()
+    return order.argsort()[bins], centres[order]
 
 
-def _edges(column: Tensor, heavy: Tensor) -> Tensor:
+def _edges(rest: Tensor, most: int, least: int) -> Tensor:
     """Inner edges of quantile bins for the values that are not heavy."""
-    rest = column[~torch.isin(column, heavy)]
-    count = min(MAX_BINS, max(len(rest) // MIN_ROWS, 1))
-    if not len(rest) or count == 1:
+    count = min(most, len(rest) // least)
+    if count < 2:
         return torch.empty(0)
-    ordered = rest.sort().values
     cuts = (torch.arange(1, count) * len(rest)) // count
-    return ordered[cuts].unique()
+    return distinct(rest.sort().values[cuts])
 
 
 def _nodes(column: Tensor, heavy: Tensor) -> Tensor:
     """At most `MAX_NODES` values: all there are, or heavy, quantile and evenly spaced ones."""
-    values = column.unique()
+    values = distinct(column)
     if len(values) <= MAX_NODES:
         return values
     room = MAX_NODES - min(len(heavy), MAX_NODES // 2)
@@ -101,7 +114,7 @@ def _nodes(column: Tensor, heavy: Tensor) -> Tensor:
     at = torch.linspace(0, len(column) - 1, 2 * room // 3).long()
     even = torch.linspace(float(values[0]), float(values[-1]), MAX_NODES - 2 * room // 3)
     near = values[torch.searchsorted(values, even).clamp_max(len(values) - 1)]
-    kept = torch.cat([heavy[: MAX_NODES // 2], ordered[at], near]).unique()
+    kept = distinct(torch.cat([heavy[: MAX_NODES // 2], ordered[at], near]))
     if len(kept) > MAX_NODES:
         kept = kept[torch.linspace(0, len(kept) - 1, MAX_NODES).round().long()]
     return kept

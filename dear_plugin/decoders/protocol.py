@@ -52,3 +52,7 @@ class Decoder(ABC):
             sets: (1,) the set acted on.
         """
         return {}
+
+    def entanglement(self, rows: Tensor) -> Tensor:
+        """(n, s) mean |d2 g / dv dx_S| over outputs, NaN where a decoder has no derivatives."""
+        return torch.full((len(rows), len(self.encode(rows[:1])[0])), torch.nan)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from dear_plugin.decoders.partition import heavy_values
+from dear_plugin.decoders.partition import distinct, heavy_values
 from dear_plugin.encoding import Encoder
 from dear_plugin.schema import Kind
 
@@ -43,7 +43,7 @@ class Supports:
                 parts.append(torch.arange(max(len(feature.categories), 1)).float())
                 smooth.append(False)
                 continue
-            values = rows[:, j].unique()
+            values = distinct(rows[:, j])
             heavy = heavy_values(rows[:, j])
             smooth.append(not len(heavy) and len(values) > 1)
             parts.append(_thin(rows[:, j], values, heavy))
@@ -86,4 +86,4 @@ def _thin(column: Tensor, values: Tensor, heavy: Tensor) -> Tensor:
     rest = column[~torch.isin(column, heavy)].sort().values
     count = MAX_VALUES - min(len(heavy), MAX_VALUES // 2)
     at = ((torch.arange(count) + 0.5) / count * len(rest)).long()
-    return torch.cat([heavy, rest[at]]).unique()
+    return distinct(torch.cat([heavy, rest[at]]))

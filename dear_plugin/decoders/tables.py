@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from dear_plugin.decoders.nodes import Nodes
+from dear_plugin.decoders.nodes import Bins
 from dear_plugin.decoders.supports import Supports
 
 CELLS = 1 << 25
@@ -70,20 +70,20 @@ class Tables:
         return ((sets[:, None] * p + torch.arange(p)) * q + rank) * g
 
 
-def count(rows: Tensor, supports: Supports, nodes: Nodes, ranks: int) -> Tables:
+def count(rows: Tensor, supports: Supports, bins: Bins, ranks: int) -> Tables:
     """Count conditional distributions and invert them.
 
     Args:
         rows: (n, p) training rows.
         supports: the values of each feature.
-        nodes: the bins and nodes of each set.
+        bins: where each set counts.
         ranks: how many standings to tell apart, at most.
     """
-    s, g, b = nodes.mix.shape
+    s, g, b = bins.mix.shape
     t, p = len(supports.values), rows.shape[1]
-    counts = _histogram(nodes.bins, supports.codes(rows), (s, b, t))
+    counts = _histogram(bins.of_row, supports.codes(rows), (s, b, t))
     size = counts[..., : int(supports.sizes[0])].sum(2, keepdim=True).clamp_min(1.0)
-    share = nodes.mix @ (counts / size)
+    share = bins.mix @ (counts / size)
     total = share.cumsum(2)
     first = torch.repeat_interleave(supports.starts, supports.sizes)
     before = torch.where(first > 0, total[..., (first - 1).clamp_min(0)], 0.0)

@@ -55,8 +55,8 @@ class Transport(Decoder):
             )
         rows = rows.float().cpu()
         supports = Supports.of(rows, encoder)
-        nodes = Nodes.of(rows, encoder, sets)
-        tables = count(rows, supports, nodes, self.ranks)
+        nodes, bins = Nodes.of(rows, encoder, sets)
+        tables = count(rows, supports, bins, self.ranks)
         smooth = Smooth.of(rows, supports, nodes, tables.ranks)
         if smooth is not None:
             tables.inverse[:, smooth.features] = smooth.inverse

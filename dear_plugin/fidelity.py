@@ -1,0 +1,230 @@
+"""Fidelity: do generated rows depend on x_S as real ones do?
+
+Two numbers measure any decoder, three more keep them honest (DESIGN, section 4). For each real row
+in bin b of x_S, its value a and people i drawn at random give generated rows `g(v_i, a)`, rounded.
+
+- Dependence fidelity, `1 - sum p_b (e^2 - eta) / sum p_b (e0^2 - eta0)`: e compares means of
+  generated and real rows in b, e0 those of everyone and real rows in b; eta is the variance that
+  e has by chance alone.
+- Distribution fidelity, the same with Kolmogorov-Smirnov distances and their mean over random
+  relabellings of the pooled sample.
+
+A method that moves features independently scores 0, a perfect conditional model 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from dear_plugin.actions import ActionSets
+from dear_plugin.decoders import Decoder
+from dear_plugin.decoders.partition import cut
+from dear_plugin.encoding import Encoder
+from dear_plugin.schema import Kind
+
+METRIC_BINS = 10
+PEOPLE = 4
+RELABELLINGS = 20
+MOST_ROWS = 10_000
+KS_ROWS = 1_000
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Generated rows beside real ones, for s sets.
+
+    Attributes:
+        real: (n, d) held-out rows, encoded.
+        bins: (s, n) the bin of each real row's x_S.
+        people: (s, m) who was moved.
+        bin_of: (s, m) the bin they were moved to.
+        generated: (s, m, d) where they ended up.
+        own: (s, d) bool, the columns of S itself.
+        round_trip: mean |g(e(x), x_S) - x|.
+    """
+
+    real: Tensor
+    bins: Tensor
+    people: Tensor
+    bin_of: Tensor
+    generated: Tensor
+    own: Tensor
+    round_trip: float
+
+
+def draw(
+    decoder: Decoder,
+    encoder: Encoder,
+    sets: ActionSets,
+    rows: Tensor,
+    *,
+    seed: int = 0,
+    shown: bool = False,
+) -> Sample:
+    """Move random people to the x_S of real rows.
+
+    Args:
+        decoder: the decoder to be measured.
+        encoder: the gate.
+        sets: its sets.
+        rows: (n, p) held-out rows; at most `MOST_ROWS` are used.
+        seed: of the draw.
+        shown: middle ties, as people see them, instead of random ones.
+    """
+    chance = torch.Generator().manual_seed(seed)
+    rows = rows[torch.randperm(len(rows), generator=chance)[:MOST_ROWS]]
+    n, s = len(rows), len(sets)
+    v = decoder.encode(rows, None if shown else chance)
+    people = torch.randint(n, (s, PEOPLE * n), generator=chance)
+    donors = torch.arange(n).repeat(PEOPLE)
+    steps = encoder.steps([f.precision for f in encoder.schema])
+    generated = []
+    for i in range(s):
+        which, at = people[i], torch.full((len(donors),), i)
+        x = rows[which]
+        values = rows[donors[:, None], sets.positions[i]][:, None]
+        moved = decoder.decode(x, v[which, i], values, at)[:, 0]
+        generated.append(encoder.expand(x + ((moved - x) / steps).round() * steps))
+    bins = torch.stack([_bins(encoder, rows, m) for m in sets.members])
+    origin = rows[:, sets.positions]
+    every = torch.arange(s).repeat_interleave(n)
+    back = decoder.decode(
+        rows.repeat(s, 1), v.transpose(0, 1).reshape(s * n, -1),
+        origin.transpose(0, 1).reshape(s * n, 1, -1), every,
+    )[:, 0]
+    return Sample(
+        encoder.expand(rows),
+        bins,
+        people,
+        bins[:, donors],
+        torch.stack(generated),
+        sets.masks[:, encoder.feature_of],
+        float(encoder.distance(back, rows.repeat(s, 1)).mean()),
+    )
+
+
+def _bins(encoder: Encoder, rows: Tensor, members: tuple[int, ...]) -> Tensor:
+    """(n,) bins of x_S: the cells that the bins of its features make together."""
+    codes = torch.zeros(len(rows), dtype=torch.int64)
+    for j in members:
+        feature, column = encoder.schema.features[j], rows[:, j]
+        own = column.long() if feature.kind is not Kind.NUMERIC else cut(column, METRIC_BINS)[0]
+        codes = codes * (int(own.max()) + 1) + own
+    return torch.as_tensor(codes.unique(return_inverse=True)[1])
+
+
+def dependence(sample: Sample) -> pd.DataFrame:
+    """What e and e0 exceed chance by, one row per set and column: `set, column, left, all`.
+
+    Dependence fidelity over any selection is `1 - left.sum() / all.sum()`.
+    """
+    tables = []
+    mean = sample.real.mean(0)
+    for i in range(len(sample.bins)):
+        share, real, var = _moments(sample.real, sample.bins[i])
+        _, made, made_var = _moments(sample.generated[i], sample.bin_of[i])
+        size, drawn = share * len(sample.real), share * len(sample.bin_of[i])
+        chance = var / size[:, None] + made_var / drawn[:, None]
+        base = var * (1.0 / size - 1.0 / len(sample.real))[:, None]
+        left = (share[:, None] * ((made - real) ** 2 - chance)).sum(0)
+        whole = (share[:, None] * ((mean - real) ** 2 - base)).sum(0)
+        tables.append(_tidy(i, sample.own[i], left, whole, sample.real.var(0)))
+    return pd.concat(tables, ignore_index=True)
+
+
+def distribution(sample: Sample, seed: int = 0) -> pd.DataFrame:
+    """What Kolmogorov-Smirnov distances exceed chance by; columns as in `dependence`."""
+    chance = np.random.default_rng(seed)
+    tables = []
+    for i in range(len(sample.bins)):
+        left, whole = torch.zeros(sample.real.shape[1]), torch.zeros(sample.real.shape[1])
+        for b in range(int(sample.bins[i].max()) + 1):
+            here, there = sample.bins[i] == b, sample.bin_of[i] == b
+            share = float(here.float().mean())
+            real = _some(sample.real[here], chance)
+            made = _some(sample.generated[i][there], chance)
+            still = _some(sample.real[sample.people[i][there]], chance)
+            left += share * _excess(made, real, chance)
+            whole += share * _excess(still, real, chance)
+        tables.append(_tidy(i, sample.own[i], left, whole, sample.real.var(0)))
+    return pd.concat(tables, ignore_index=True)
+
+
+def identity(sample: Sample) -> list[float]:
+    """Per set, the mean correlation of g_j with x_j: whether people remain themselves."""
+    out = []
+    for i in range(len(sample.bins)):
+        a, b = sample.generated[i], sample.real[sample.people[i]]
+        a, b = a - a.mean(0), b - b.mean(0)
+        scale = (a.square().mean(0) * b.square().mean(0)).sqrt()
+        kept = ~sample.own[i] & (scale > 1e-9)
+        out.append(float(((a * b).mean(0)[kept] / scale[kept]).mean()))
+    return out
+
+
+def joint(sample: Sample, seed: int = 0) -> float:
+    """How well a classifier tells generated rows from real ones: AUC, 0.5 is perfect."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.model_selection import cross_val_predict
+    from sklearn.metrics import roc_auc_score
+
+    chance = np.random.default_rng(seed)
+    real = _some(sample.real, chance, 2 * KS_ROWS)
+    made = _some(sample.generated.flatten(0, 1), chance, 2 * KS_ROWS)
+    x = np.concatenate([real, made])
+    y = np.repeat([0, 1], [len(real), len(made)])
+    judge = HistGradientBoostingClassifier(max_iter=50, random_state=seed)
+    if min(len(real), len(made)) < 10:
+        return float("nan")
+    guess = cross_val_predict(judge, x, y, cv=3, method="predict_proba")[:, 1]
+    return float(roc_auc_score(y, guess))
+
+
+def _moments(x: Tensor, bins: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """(b,) shares, (b, d) means and (b, d) variances of the rows of each bin."""
+    count = torch.bincount(bins).double()
+    total = torch.zeros(len(count), x.shape[1], dtype=torch.float64)
+    mean = total.index_add(0, bins, x.double()) / count[:, None]
+    square = total.index_add(0, bins, x.double() ** 2) / count[:, None]
+    bessel = (count / (count - 1.0).clamp_min(1.0))[:, None]
+    return count / len(x), mean, (square - mean**2).clamp_min(0.0) * bessel
+
+
+def _tidy(i: int, own: Tensor, left: Tensor, whole: Tensor, var: Tensor) -> pd.DataFrame:
+    kept = (~own).nonzero()[:, 0]
+    columns = {"left": left, "all": whole, "variance": var}
+    table = pd.DataFrame({k: v[kept].double().numpy() for k, v in columns.items()})
+    table.insert(0, "column", kept.numpy())
+    table.insert(0, "set", i)
+    return table
+
+
+def _some(x: Tensor, chance: np.random.Generator, most: int = KS_ROWS) -> Tensor:
+    if len(x) <= most:
+        return x
+    return x[torch.from_numpy(chance.choice(len(x), most, replace=False))]
+
+
+def _excess(a: Tensor, b: Tensor, chance: np.random.Generator) -> Tensor:
+    """(d,) KS(a, b) less its mean over random relabellings of the pooled sample."""
+    pooled, order = torch.cat([a, b]).sort(0)
+    last = torch.ones(pooled.shape, dtype=torch.bool)
+    last[:-1] = pooled[1:] > pooled[:-1]
+    step = torch.cat([torch.full((len(a),), 1.0 / len(a)), torch.full((len(b),), -1.0 / len(b))])
+    distance = _gap(step, order, last)
+    by_chance = torch.zeros_like(distance)
+    for _ in range(RELABELLINGS):
+        shuffled = torch.from_numpy(chance.permutation(len(step)))
+        by_chance += _gap(step[shuffled], order, last) / RELABELLINGS
+    return distance - by_chance
+
+
+def _gap(step: Tensor, order: Tensor, last: Tensor) -> Tensor:
+    """(d,) the largest gap between two empirical distributions, ties taken whole."""
+    gaps = step[order].cumsum(0).abs()
+    return torch.where(last, gaps, 0.0).amax(0)
