@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dear_plugin._version import __version__
 from dear_plugin.actions import ActionSets
 from dear_plugin.constraints import Constraints
 from dear_plugin.dear import DEAR
@@ -26,5 +27,3 @@ __all__ = [
     "Target",
     "__version__",
 ]
-
-__version__ = "0.1.0"

@@ -44,7 +44,7 @@ class Limits:
         high: (n, p) greatest value an action may reach.
         floor: (n, p) least value a row may take: `low`, or the factual where that is lower.
         ceiling: (n, p) greatest value a row may take; `floor = ceiling = x` where frozen.
-        sets: (n, s) bool, which sets may be acted on.
+        barred: (n, p) bool, features that may not be acted on.
         allowed: (n, d) bool, which categories may be taken; None when all may.
         starts: (p,) int64, the first encoded column of each feature.
         blocks: (p,) bool, features of m > 2 categories.
@@ -56,7 +56,7 @@ class Limits:
     high: Tensor
     floor: Tensor
     ceiling: Tensor
-    sets: Tensor
+    barred: Tensor
     allowed: Tensor | None
     starts: Tensor
     blocks: Tensor
@@ -72,9 +72,13 @@ class Limits:
             high=self.high[rows],
             floor=self.floor[rows],
             ceiling=self.ceiling[rows],
-            sets=self.sets[rows],
+            barred=self.barred[rows],
             allowed=allowed,
         )
+
+    def may_act(self, sets: ActionSets) -> Tensor:
+        """(n, s) bool: which sets have no barred feature."""
+        return ~(self.barred[:, None, :] & sets.masks).any(2)
 
     def admits(self, values: Tensor, feature: Tensor, rows: Tensor) -> Tensor:
         """Whether an action may set a feature to a value.
@@ -135,7 +139,6 @@ def limits(
     within: Constraints | None,
     x: Tensor,
     encoder: Encoder,
-    sets: ActionSets,
     places: Sequence[int | None],
 ) -> Limits:
     """Resolve the schema's marks and one call's constraints for n rows.
@@ -144,7 +147,6 @@ def limits(
         within: the call's constraints, or None.
         x: (n, p) the factual rows.
         encoder: the gate.
-        sets: the sets that may be acted on.
         places: (p,) decimals per feature, from `Encoder.places`.
 
     Raises:
@@ -159,12 +161,9 @@ def limits(
         box.restrict(rows, ranges)
     for rows, levels in _each(within.categories, len(x), "categories", Mapping):
         box.keep(rows, levels)
-    free = torch.ones(len(x), len(sets), dtype=torch.bool)
     for rows, names in _each(within.act_on, len(x), "act_on", str):
-        outside = torch.ones(encoder.p, dtype=torch.bool)
-        outside[list(box.index(names, "act_on"))] = False
-        free[rows] &= ~(sets.masks & outside).any(1)
-    return box.limits(free, sets)
+        box.bar_others(rows, names)
+    return box.limits()
 
 
 class _Box:
@@ -181,6 +180,7 @@ class _Box:
         self.low = torch.where(direction > 0, torch.maximum(self.low, x), self.low)
         self.high = torch.where(direction < 0, torch.minimum(self.high, x), self.high)
         self.frozen = torch.tensor([f.immutable for f in features]).expand(shape).clone()
+        self.barred = torch.zeros(shape, dtype=torch.bool)
         self.allowed: Tensor | None = None
 
     def index(self, names: Iterable[str], where: str) -> tuple[int, ...]:
@@ -217,17 +217,21 @@ class _Box:
             kept[codes] = True
             self.allowed[rows, start : start + feature.columns] &= kept
 
-    def limits(self, free: Tensor, sets: ActionSets) -> Limits:
+    def bar_others(self, rows: slice | list[int], names: Iterable[str]) -> None:
+        outside = torch.ones(self.encoder.p, dtype=torch.bool)
+        outside[list(self.index(names, "act_on"))] = False
+        self.barred[rows, :] |= outside
+
+    def limits(self) -> Limits:
         x, encoder = self.x, self.encoder
         floor = torch.where(self.frozen, x, torch.minimum(self.low, x))
         ceiling = torch.where(self.frozen, x, torch.maximum(self.high, x))
-        touches = (self.frozen[:, None, :] & sets.masks).any(2)
         return Limits(
             self.low,
             self.high,
             floor,
             ceiling,
-            free & ~touches,
+            self.barred | self.frozen,
             self.allowed,
             torch.tensor(encoder.starts),
             encoder.blocks,

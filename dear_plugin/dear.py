@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import cached_property
+from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_plugin import fidelity
+from dear_plugin import fidelity, persistence
+from dear_plugin._version import __version__
 from dear_plugin.actions import ActionSets, ActOn
+from dear_plugin.alternatives import alternatives
 from dear_plugin.classifier import Output
-from dear_plugin.decoders import Decoder, named
+from dear_plugin.decoders import Decoder, kind_of, named
 from dear_plugin.diagnostics import Report, report
 from dear_plugin.errors import NotFittedError
-from dear_plugin.method import Case, RecourseMethod
+from dear_plugin.method import Case, RecourseMethod, merged
+from dear_plugin.moves import Moves
 from dear_plugin.recourses import Plan
 from dear_plugin.schema import Schema
-from dear_plugin.search import Found, Grids, Question, Search, line_search
+from dear_plugin.search import Grids, Search
+from dear_plugin.support import Support
+from dear_plugin.wording import level
+
+logger = logging.getLogger(__name__)
 
 ROWS_A_CHUNK = 1024
+# What `describe` says of categories that lean without flipping: the few that lean most.
+MOST_SHARES = 2
+RESERVE_ROWS = 10_000
+LEAST_TILT = 0.05
 
 
 class DEAR(RecourseMethod):
@@ -58,7 +74,7 @@ class DEAR(RecourseMethod):
         self.decoder = named(decoder)
         self.search = search or Search()
         self.sets = ActionSets.of(schema, act_on)
-        self._grids: Grids | None = None
+        self._moves: Moves | None = None
 
     def diagnose(self, frame: pd.DataFrame, seed: int = 0) -> Report:
         """How far the indirect changes can be believed, measured on rows not fitted on.
@@ -79,13 +95,70 @@ class DEAR(RecourseMethod):
         series = pd.Series(entangled.numpy(), index=self.sets.labels, name="entanglement")
         return report(self.sets.labels, samples[0], samples[1], series, seed)
 
-    @property
-    def _sets(self) -> ActionSets:
-        return self.sets
+    def save(self, folder: str | Path) -> None:
+        """Write a fitted DEAR to a folder of JSON and safetensors, without the model.
+
+        Args:
+            folder: made if it is not there.
+
+        Raises:
+            NotFittedError: `fit` was not called.
+        """
+        moves = self._fitted_moves
+        settings = {
+            "version": __version__,
+            "schema": self.schema.to_dict(),
+            "sets": [list(names) for names in self.sets.names],
+            "decoder": type(self.decoder).__name__,
+            "decoder_settings": self.decoder.settings(),
+            "search": asdict(self.search),
+            "output": self.classifier.output,
+        }
+        tensors = {f"decoder/{k}": v for k, v in self.decoder.tensors().items()}
+        tensors |= {f"grids/{k}": v for k, v in vars(moves.grids).items()}
+        persistence.write(Path(folder), settings, {**tensors, "rows": self._fitted_rows})
+
+    @classmethod
+    def load(
+        cls,
+        folder: str | Path,
+        model: Any,
+        *,
+        encode: Callable[[Tensor], Tensor] | None = None,
+    ) -> DEAR:
+        """Read what `save` wrote; no code from the folder is run.
+
+        Args:
+            folder: where it was saved.
+            model: the model, which is not saved.
+            encode: as in the constructor.
+
+        Raises:
+            FileFormatError: a damaged, incomplete or newer save.
+        """
+        settings, tensors = persistence.read(Path(folder))
+        with persistence.understood(folder):
+            schema = Schema.from_dict(settings["schema"])
+            kind = kind_of(settings["decoder"])
+            dear = cls(
+                model,
+                schema,
+                act_on=[tuple(names) for names in settings["sets"]],
+                decoder=kind.with_settings(settings["decoder_settings"]),
+                output=settings["output"],
+                encode=encode,
+                search=Search(**settings["search"]),
+            )
+            dear.decoder.adopt(_under("decoder/", tensors), dear.encoder, dear.sets)
+            grids = Grids(**_under("grids/", tensors))
+            dear._moves = Moves(dear.sets, dear.decoder, grids, dear.classifier)
+            dear._rows = tensors["rows"]
+        return dear
 
     def _learn(self, rows: Tensor) -> None:
-        self.decoder.fit(rows, self.encoder, self.sets)
-        self._grids = Grids.of(rows, self.encoder, self.sets, self.search.coarse)
+        coarse = self.search.coarse
+        self._moves = Moves.learned(rows, self.sets, self.decoder, self.classifier, coarse)
+        self.__dict__.pop("_reserve", None)
 
     def _propose(self, case: Case) -> Plan:
         chunks = torch.arange(len(case)).split(ROWS_A_CHUNK)
@@ -93,93 +166,94 @@ class DEAR(RecourseMethod):
         return plans[0] if len(plans) == 1 else _joined(plans)
 
     def _plan(self, case: Case) -> Plan:
-        question = self._question(case)
-        found = self._found(question, case.slack)
-        least, at = found.cost.min(1)
-        solved = least.isfinite()
-        rows = torch.arange(len(case))
-        values = torch.where(solved[:, None], found.values[rows, at], found.tried_values)
-        sets = torch.where(solved, at, found.tried_set)
-        return self._decoded(question, sets, values, _why(solved, found, question))
-
-    def _decoded(
-        self, question: Question, sets: Tensor, values: Tensor, reasons: Sequence[str]
-    ) -> Plan:
-        """The plan of one action per row: set (m,), -1 where there is none, and values (m, w)."""
-        acting = sets >= 0
-        rows = torch.arange(len(sets))
-        moved, reached = question.reach(rows, sets.clamp_min(0), values[:, None])
-        wanted = question.limits.rounded(question.x, moved)
-        encoder = self.encoder
-        lost = encoder.distance(wanted, question.x[:, None]) - encoder.distance(
-            reached, question.x[:, None]
-        )
-        direct = self.sets.masks[sets.clamp_min(0)] & acting[:, None]
-        lost = torch.where(direct[:, None], 0.0, lost).clamp_min(0.0).sum((1, 2))
-        return Plan(
-            torch.where(acting[:, None], reached[:, 0], question.x),
-            direct,
-            torch.where(acting, lost, 0.0),
-            reasons,
-        )
+        """The sets first; pairs for the rows that no set solves."""
+        search = self.search.aiming(case.slack)
+        support = self._neighbours if search.min_support is not None else None
+        plan = self._fitted_moves.plan(case, search, support)
+        failed = torch.tensor([bool(reason) for reason in plan.reasons]).nonzero()[:, 0]
+        if not len(failed) or not search.groups or self._reserve is None:
+            return plan
+        second = self._reserve.plan(case.select(failed), search, support)
+        solved = torch.tensor([not reason for reason in second.reasons]).nonzero()[:, 0]
+        return merged(plan, _some(second, solved), failed[solved])
 
     def _alternatives(self, case: Case, k: int) -> Sequence[Plan]:
-        question = self._question(case)
-        found = self._found(question, case.slack, prune=False)
-        cost, order = found.cost.sort(dim=1, stable=True)
-        first = self._plan(case)
-        plans = []
-        rows = torch.arange(len(case))
-        for rank in range(min(k, len(self.sets))):
-            sets, solved = order[:, rank], cost[:, rank].isfinite()
-            reasons = ["" if s else "no further set reaches the target" for s in solved.tolist()]
-            chosen = torch.where(solved, sets, -1)
-            plan = self._decoded(question, chosen, found.values[rows, sets], reasons)
-            plans.append(_filled(plan, first, solved) if rank == 0 else plan)
+        search = self.search.aiming(case.slack)
+        reserve = self._reserve if search.groups else None
+        chunks = torch.arange(len(case)).split(ROWS_A_CHUNK)
+        ranked = [
+            alternatives(case.select(rows), k, search, self._fitted_moves, reserve)
+            for rows in chunks
+        ]
+        plans = [_joined(plans) for plans in zip(*ranked, strict=True)]
+        # A row without any success keeps its best attempt in the first rank.
+        failed = torch.tensor([bool(reason) for reason in plans[0].reasons]).nonzero()[:, 0]
+        if len(failed):
+            attempt = merged(plans[0], self._propose(case.select(failed)), failed)
+            plans[0] = replace(attempt, kinds=plans[0].kinds)
         return plans
 
     def _shares(self, case: Case, plan: Plan, position: int) -> Mapping[str, tuple[float, float]]:
         row, direct = plan.rows[position], plan.direct[position]
-        at = (self.sets.masks == direct).all(1).nonzero()[:, 0]
+        at = (self.sets.masks == direct).all(1).nonzero()[:1, 0]
         if not len(at):
             return {}
         x = case.x[position]
-        where = self.sets.positions[at[:1]]
-        values = torch.stack([x[where], row[where]], 1)
-        shares = self.decoder.leanings(values, at[:1])
-        still = (row == x) & ~direct & ~torch.tensor([f.immutable for f in self.schema])
-        names = self.schema.names
-        return {names[j]: s for j, s in shares.items() if still[j] and abs(s[1] - s[0]) >= 0.01}
-
-    def _question(self, case: Case) -> Question:
-        return Question(
-            case.x,
-            self.decoder.encode(case.x),
-            case.goal,
-            case.limits,
-            self.sets,
-            self.decoder,
-            self.classifier,
+        where = self.sets.positions[at]
+        shares = self.decoder.leanings(torch.stack([x[where], row[where]], 1), at)
+        fixed = torch.tensor([f.immutable for f in self.schema])
+        still = (row == x) & ~direct & ~fixed
+        leaning = sorted(
+            ((abs(b - a), j) for j, (a, b) in shares.items() if still[j]), reverse=True
         )
+        return {
+            level(self.schema.features[j]): shares[j]
+            for tilt, j in leaning[:MOST_SHARES]
+            if tilt >= LEAST_TILT
+        }
 
-    def _found(self, question: Question, slack: float, prune: bool = True) -> Found:
-        if self._grids is None:
+    @property
+    def _fitted_moves(self) -> Moves:
+        if self._moves is None:
             raise NotFittedError("DEAR is not fitted; call fit(frame) first")
-        return line_search(question, self._grids, self.search.aiming(slack), prune)
+        return self._moves
 
+    @cached_property
+    def _neighbours(self) -> Support:
+        return Support(self._fitted_rows, self.classifier, self.search.k_neighbours)
 
-def _why(solved: Tensor, found: Found, question: Question) -> list[str]:
-    """A reason for every row without a success."""
-    reasons = [""] * len(solved)
-    for i in (~solved).nonzero()[:, 0].tolist():
-        which = int(found.tried_set[i])
-        reasons[i] = (
-            "nothing admissible to act on"
-            if which < 0
-            else f"no admissible change of one set reaches the target; acting on"
-            f" {question.sets.labels[which]} comes closest"
+    @cached_property
+    def _reserve(self) -> Moves | None:
+        """Pairs of features, learned when the first row needs them."""
+        single = [m[0] for m in self.sets.members if len(m) == 1]
+        known = {frozenset(m) for m in self.sets.members}
+        names = [self.schema.names[j] for j in single[: self.decoder.pair_features]]
+        pairs = [p for p in combinations(names, 2) if frozenset(self.schema.index(p)) not in known]
+        if not pairs:
+            return None
+        logger.info("learning %d pairs of features for rows that no single one solves", len(pairs))
+        chance = torch.Generator().manual_seed(0)
+        rows = self._fitted_rows
+        some = rows[torch.randperm(len(rows), generator=chance)[:RESERVE_ROWS]]
+        return Moves.learned(
+            some,
+            ActionSets.of(self.schema, pairs),
+            self.decoder.blank(),
+            self.classifier,
+            self.search.coarse,
         )
-    return reasons
+
+
+def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors whose name begins so, without the beginning."""
+    return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
+
+
+def _some(plan: Plan, rows: Tensor) -> Plan:
+    """Some rows of a plan."""
+    at = rows.tolist()
+    reasons, notes = [plan.reasons[i] for i in at], [plan.notes[i] for i in at if plan.notes]
+    return Plan(plan.rows[rows], plan.direct[rows], plan.suppressed[rows], reasons, notes)
 
 
 def _joined(plans: Sequence[Plan]) -> Plan:
@@ -189,17 +263,6 @@ def _joined(plans: Sequence[Plan]) -> Plan:
         torch.cat([p.direct for p in plans]),
         torch.cat([p.suppressed for p in plans]),
         [r for p in plans for r in p.reasons],
-    )
-
-
-def _filled(plan: Plan, other: Plan, solved: Tensor) -> Plan:
-    """A plan whose unsolved rows are taken from another."""
-    return Plan(
-        torch.where(solved[:, None], plan.rows, other.rows),
-        torch.where(solved[:, None], plan.direct, other.direct),
-        torch.where(solved, plan.suppressed, other.suppressed),
-        [
-            a if s else b
-            for a, b, s in zip(plan.reasons, other.reasons, solved.tolist(), strict=True)
-        ],
+        [r for p in plans for r in p.notes],
+        [r for p in plans for r in p.kinds],
     )

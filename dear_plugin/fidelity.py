@@ -94,8 +94,10 @@ def draw(
     origin = rows[:, sets.positions]
     every = torch.arange(s).repeat_interleave(n)
     back = decoder.decode(
-        rows.repeat(s, 1), v.transpose(0, 1).reshape(s * n, -1),
-        origin.transpose(0, 1).reshape(s * n, 1, -1), every,
+        rows.repeat(s, 1),
+        v.transpose(0, 1).reshape(s * n, -1),
+        origin.transpose(0, 1).reshape(s * n, 1, -1),
+        every,
     )[:, 0]
     return Sample(
         encoder.expand(rows),
@@ -170,8 +172,8 @@ def identity(sample: Sample) -> list[float]:
 def joint(sample: Sample, seed: int = 0) -> float:
     """How well a classifier tells generated rows from real ones: AUC, 0.5 is perfect."""
     from sklearn.ensemble import HistGradientBoostingClassifier
-    from sklearn.model_selection import cross_val_predict
     from sklearn.metrics import roc_auc_score
+    from sklearn.model_selection import cross_val_predict
 
     chance = np.random.default_rng(seed)
     real = _some(sample.real, chance, 2 * KS_ROWS)

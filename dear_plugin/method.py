@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +13,6 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_plugin.actions import ActionSets
 from dear_plugin.classifier import Classifier, Output
 from dear_plugin.constraints import Constraints, Limits, limits
 from dear_plugin.encoding import Encoder
@@ -86,7 +86,7 @@ class RecourseMethod(ABC):
         self.schema = schema
         self.encoder = Encoder(schema)
         self.classifier = Classifier(model, self.encoder, output=output, encode=encode)
-        self._support: Support | None = None
+        self._rows: Tensor | None = None
 
     def fit(self, frame: pd.DataFrame) -> Self:
         """Learn from training rows.
@@ -99,7 +99,8 @@ class RecourseMethod(ABC):
         """
         rows = self.encoder.rows(frame)
         self._learn(rows)
-        self._support = Support(rows, self.classifier)
+        self._rows = rows
+        self.__dict__.pop("_support", None)
         return self
 
     def generate(
@@ -121,21 +122,15 @@ class RecourseMethod(ABC):
             InputError, TargetError, ConstraintError: what came does not fit the schema.
             ModelError: the model's answer is no score.
         """
-        if self._support is None:
-            raise NotFittedError(f"{type(self).__name__} is not fitted; call fit(frame) first")
-        x = self.encoder.rows(frame)
-        box = limits(within, x, self.encoder, self._sets, self.encoder.places(frame))
+        fitted = self._fitted_rows
+        x = self.encoder.rows(frame).to(fitted.dtype)
+        box = limits(within, x, self.encoder, self.encoder.places(frame))
         before = self.classifier.frame_scores(frame)
         goal = self._goal(target, len(x))
         case = Case(x, goal, box, SLACKS[0], torch.arange(len(x)))
         accepted = goal.accepts(before)
         plan, frame_after, scores = self._settle(case, frame, before, accepted)
         return self._result(case, frame, plan, frame_after, (before, scores))
-
-    @property
-    @abstractmethod
-    def _sets(self) -> ActionSets:
-        """The sets whose admissibility `Limits.sets` tells."""
 
     @abstractmethod
     def _learn(self, rows: Tensor) -> None:
@@ -152,6 +147,17 @@ class RecourseMethod(ABC):
     def _shares(self, case: Case, plan: Plan, position: int) -> Mapping[str, tuple[float, float]]:
         """Expected probabilities of binary features that do not flip; none by default."""
         return {}
+
+    @property
+    def _fitted_rows(self) -> Tensor:
+        """(n, p) the training rows."""
+        if self._rows is None:
+            raise NotFittedError(f"{type(self).__name__} is not fitted; call fit(frame) first")
+        return self._rows
+
+    @cached_property
+    def _support(self) -> Support:
+        return Support(self._fitted_rows, self.classifier)
 
     def _goal(self, target: Target | None, n: int) -> Goal:
         classes = self.classifier.classes
@@ -172,7 +178,7 @@ class RecourseMethod(ABC):
             if not len(todo):
                 break
             proposed = self._propose(replace(case.select(todo), slack=slack))
-            plan = _merge(plan, proposed, todo)
+            plan = merged(plan, proposed, todo)
             after = self.encoder.patch(frame, plan.rows, plan.rows != case.x)
             scores = self.classifier.frame_scores(after)
             done = case.goal.accepts(scores)
@@ -195,7 +201,7 @@ class RecourseMethod(ABC):
         cost = moved.sum(1)
         columns = {
             "success": success.numpy(),
-            "reason": _reasons(plan.reasons, success),
+            "reason": _reasons(plan, success),
             "acted_on": _acted_on(self.schema, plan.direct & (moved > 0)),
             "direct_cost": direct.double().numpy(),
             "indirect_cost": (cost - direct).clamp_min(0.0).double().numpy(),
@@ -204,6 +210,8 @@ class RecourseMethod(ABC):
             "score_before": case.goal.score(scores[0]).double().numpy(),
             "score_after": case.goal.score(scores[1]).double().numpy(),
         }
+        if plan.kinds:
+            columns["kind"] = list(plan.kinds)
         actions = pd.DataFrame(columns, index=frame.index)
         return Recourses(
             frame, after, actions, self.encoder, case.x, plan, self._hooks(case, frame, plan)
@@ -223,8 +231,6 @@ class _SupportOf:
     case: Case
 
     def __call__(self, reached: Tensor, rows: Tensor) -> Tensor:
-        if self.method._support is None:
-            raise NotFittedError("the method is not fitted any more")
         return self.method._support.of(reached, self.case.goal.select(rows))
 
 
@@ -269,23 +275,27 @@ def standstill(x: Tensor, reasons: Sequence[str]) -> Plan:
     return Plan(x.clone(), none, torch.zeros(len(x)), list(reasons))
 
 
-def _merge(plan: Plan, part: Plan, rows: Tensor) -> Plan:
-    """A plan in which some rows are replaced."""
-    reasons = list(plan.reasons)
-    for i, reason in zip(rows.tolist(), part.reasons, strict=True):
-        reasons[i] = reason
+def merged(plan: Plan, part: Plan, rows: Tensor) -> Plan:
+    """A plan in which some rows, (m,), are replaced by those of another."""
+    reasons, notes = list(plan.reasons), list(plan.notes or [""] * len(plan.reasons))
+    part_notes = part.notes or [""] * len(part.reasons)
+    for i, reason, note in zip(rows.tolist(), part.reasons, part_notes, strict=True):
+        reasons[i], notes[i] = reason, note
     return Plan(
         plan.rows.index_copy(0, rows, part.rows),
         plan.direct.index_copy(0, rows, part.direct),
         plan.suppressed.index_copy(0, rows, part.suppressed),
         reasons,
+        notes,
     )
 
 
-def _reasons(reasons: Sequence[str], success: Tensor) -> list[str]:
-    """A reason for every failure, also where the search believed in a success."""
+def _reasons(plan: Plan, success: Tensor) -> list[str]:
+    """A reason for every failure, also where the search believed in a success; notes besides."""
     late = "the model refused the rounded row"
-    return [r or ("" if s else late) for r, s in zip(reasons, success.tolist(), strict=True)]
+    notes = plan.notes or [""] * len(plan.reasons)
+    found = zip(plan.reasons, notes, success.tolist(), strict=True)
+    return [reason or (note if done else late) for reason, note, done in found]
 
 
 def _acted_on(schema: Schema, direct: Tensor) -> list[str]:

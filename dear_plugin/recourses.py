@@ -24,13 +24,17 @@ class Plan:
         rows: (m, p) where they end up; the factual itself where there is no proposal.
         direct: (m, p) bool, the features acted on.
         suppressed: (m,) l1 movement that the decoder expected and the constraints forbade.
-        reasons: (m,) why a row has no better proposal; "" where there is nothing to say.
+        reasons: (m,) why a row has no recourse; "" where it has one.
+        notes: (m,) what else there is to say of a row that has one; () for nothing.
+        kinds: (m,) how an alternative differs from the first; () outside alternatives.
     """
 
     rows: Tensor
     direct: Tensor
     suppressed: Tensor
     reasons: Sequence[str]
+    notes: Sequence[str] = ()
+    kinds: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -136,7 +140,8 @@ class Recourses:
 
         Returns:
             A long frame, one row per (factual, rank): `index`, `rank` (0 is the cheapest), the
-            columns of `actions`, `kind` ("another set" or "larger action"), and the features.
+            columns of `actions`, `kind` ("another set", "pair of features" or "larger action"),
+            and the features.
         """
         if k < 1:
             raise InputError(f"k must be at least 1, {k!r} came")

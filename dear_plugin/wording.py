@@ -31,15 +31,13 @@ def sentence(
         shares: categories that do not flip, with their expected probability before and after.
     """
     action = join([_imperative(*change) for change in direct])
-    moves = [_infinitive(*change) for change in indirect]
-    names = [change[0].name for change in indirect]
     parts = [
-        f"{n} {'is then expected ' if not i else ''}{m}"
-        for i, (n, m) in enumerate(zip(names, moves, strict=True))
+        f"{feature.name} {'' if i else 'is then expected '}{_infinitive(feature, old, new)}"
+        for i, (feature, old, new) in enumerate(indirect)
     ]
     tilts = ", ".join(f"{k}: {a:.0%} -> {b:.0%}" for k, (a, b) in shares.items())
     follows = join(parts) or ("nothing else is expected to change" if tilts else "")
-    tail = f"{follows} ({tilts})" if tilts else follows
+    tail = f"{follows} (expected shares: {tilts})" if tilts else follows
     return f"{action}; {tail}" if tail else action
 
 

@@ -98,7 +98,9 @@ def load_loan(n: int = 10_000, seed: int = 0) -> Dataset:
         frame=_show(_draw(n, np.random.default_rng(seed))),
         target="approved",
         immutable=("gender",),
-        increasing=("age", "education"),
+        # The label holds I S: where both are low, the model would approve a lower income, and
+        # nobody should be advised to earn or save less.
+        increasing=("age", "education", "income", "savings"),
         act_on=("education", "loan_amount", "duration", "income", "savings"),
         protected=("gender",),
         units={name: unit.words for name, unit in _UNITS.items()},

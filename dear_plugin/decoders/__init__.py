@@ -8,7 +8,7 @@ from dear_plugin.decoders.autoencoder import PAPER_LAYERS, Autoencoder, Design
 from dear_plugin.decoders.protocol import Decoder
 from dear_plugin.decoders.training import History, Training
 from dear_plugin.decoders.transport import Transport
-from dear_plugin.errors import DearError, unknown
+from dear_plugin.errors import DearError, FileFormatError, unknown
 
 __all__ = [
     "PAPER_LAYERS",
@@ -18,7 +18,9 @@ __all__ = [
     "History",
     "Training",
     "Transport",
+    "kind_of",
     "named",
+    "register",
 ]
 
 _NAMED: dict[str, Callable[[], Decoder]] = {
@@ -26,6 +28,7 @@ _NAMED: dict[str, Callable[[], Decoder]] = {
     "autoencoder": Autoencoder,
     "paper": Autoencoder.paper,
 }
+_KINDS: dict[str, type[Decoder]] = {"Transport": Transport, "Autoencoder": Autoencoder}
 
 
 def named(decoder: str | Decoder) -> Decoder:
@@ -39,3 +42,20 @@ def named(decoder: str | Decoder) -> Decoder:
     if decoder not in _NAMED:
         raise DearError(unknown("decoder", [decoder], _NAMED))
     return _NAMED[decoder]()
+
+
+def register(kind: type[Decoder]) -> type[Decoder]:
+    """Make a third decoder loadable, under its class name; usable as a class decorator."""
+    _KINDS[kind.__name__] = kind
+    return kind
+
+
+def kind_of(name: str) -> type[Decoder]:
+    """The decoder class that a saved file names.
+
+    Raises:
+        FileFormatError: a class that nobody registered.
+    """
+    if name not in _KINDS:
+        raise FileFormatError(unknown("decoder class", [name], _KINDS) + "; register it first")
+    return _KINDS[name]

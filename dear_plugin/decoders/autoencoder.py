@@ -9,9 +9,9 @@ weight too; 0 is the paper.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar, Literal, Self
 
 import torch
 from torch import Tensor, nn
@@ -24,7 +24,11 @@ from dear_plugin.decoders.training import History, Training, train
 from dear_plugin.encoding import Encoder
 from dear_plugin.errors import DearError, NotFittedError, unknown
 
-ACTIVATIONS: dict[str, type[nn.Module]] = {"tanh": nn.Tanh, "relu": nn.ReLU, "softplus": nn.Softplus}
+ACTIVATIONS: dict[str, type[nn.Module]] = {
+    "tanh": nn.Tanh,
+    "relu": nn.ReLU,
+    "softplus": nn.Softplus,
+}
 PAPER_LAYERS = {"adult": (16, 32, 10), "compas": (8, 10, 5), "gmc": (8, 10, 5)}
 
 
@@ -88,6 +92,32 @@ class Autoencoder(Decoder):
             tuple(layers), hessian=0.1, independence=0.0, standardise=False, reconstruct="paper"
         )
         return cls(design, Training(), seed)
+
+    pair_features: ClassVar[int] = 5
+
+    def settings(self) -> dict[str, Any]:
+        """The design, the training and the seed."""
+        return {
+            "design": asdict(self.design),
+            "training": asdict(self.training),
+            "seed": self.seed,
+        }
+
+    @classmethod
+    def with_settings(cls, settings: Mapping[str, Any]) -> Self:
+        """The inverse of `settings`."""
+        design = {**settings["design"], "layers": tuple(settings["design"]["layers"])}
+        return cls(Design(**design), Training(**settings["training"]), settings["seed"])
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The networks' parameters and buffers."""
+        return dict(self.networks.state_dict())
+
+    def adopt(self, tensors: Mapping[str, Tensor], encoder: Encoder, sets: ActionSets) -> None:
+        """Take over trained networks."""
+        networks = Networks(self.design, encoder, sets, torch.Generator())
+        networks.load_state_dict(dict(tensors))
+        self._networks = networks.requires_grad_(False)
 
     def fit(self, rows: Tensor, encoder: Encoder, sets: ActionSets) -> None:
         """Train on rows, (n, p)."""

@@ -1,9 +1,9 @@
 """Partitions: cut x_S into bins of people, and lay a common grid of values a over them.
 
 Conditional distributions are counted in *bins* and asked for at *nodes*. Every heavy value (at
-least 1 % of the rows, and enough of them) and every category is a bin of its own, the rest of a number is cut at
-quantiles. A node between two bins mixes their *distributions*: mixed quantiles would invent values
-that nobody has.
+least 1 % of the rows, and enough of them) and every category is a bin of its own, the rest of a
+number is cut at quantiles. A node between two bins mixes their *distributions*: mixed quantiles
+would invent values that nobody has.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def numbers(column: Tensor) -> Partition:
 def cut(column: Tensor, most: int, least: int = MIN_ROWS) -> tuple[Tensor, Tensor]:
     """Bins of a column and their centres, sorted: (n,) int64 and (b,).
 
-    Every heavy value of at least `least` rows is a bin, the rest is cut into up to `most` quantile bins of at least
-    `least` rows.
+    Every heavy value of at least `least` rows is a bin, the rest is cut into up to `most` quantile
+    bins of at least `least` rows.
     """
     heavy = heavy_values(column, least=least)
     is_heavy = torch.isin(column, heavy)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor
@@ -18,6 +20,30 @@ class Decoder(ABC):
     and any of the s sets in one batch. At `values = x_S`, `decode` gives x itself (unless
     `reconstruct="paper"`).
     """
+
+    pair_features: ClassVar[int] = 12
+    """How many features are paired for rows that no single one solves."""
+
+    def blank(self) -> Self:
+        """An unfitted copy with the same settings."""
+        return type(self).with_settings(self.settings())
+
+    @abstractmethod
+    def settings(self) -> dict[str, Any]:
+        """The constructor's arguments as plain values for JSON."""
+
+    @classmethod
+    @abstractmethod
+    def with_settings(cls, settings: Mapping[str, Any]) -> Self:
+        """The inverse of `settings`."""
+
+    @abstractmethod
+    def tensors(self) -> dict[str, Tensor]:
+        """What `fit` learned, by name."""
+
+    @abstractmethod
+    def adopt(self, tensors: Mapping[str, Tensor], encoder: Encoder, sets: ActionSets) -> None:
+        """Take over what another learned; the inverse of `tensors`."""
 
     @abstractmethod
     def fit(self, rows: Tensor, encoder: Encoder, sets: ActionSets) -> None:

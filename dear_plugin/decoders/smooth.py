@@ -40,8 +40,7 @@ class Smooth:
         features = supports.smooth.nonzero()[:, 0]
         if not len(features):
             return None
-        y = rows[:, features]
-        parts = [_fit(rows[:, j], y, nodes, i, ranks) for i, j in enumerate(nodes.positions[:, 0])]
+        parts = [_fit(rows, features, nodes, i, ranks) for i in range(len(nodes.sizes))]
         return cls(features, *(torch.stack(part) for part in zip(*parts, strict=True)))
 
     @property
@@ -49,11 +48,12 @@ class Smooth:
         """(s, f, q, g) the values at each standing and node."""
         return self.centre[:, :, None] + self.spread
 
-    def standing(self, rows: Tensor, left: Tensor, weight: Tensor) -> Tensor:
+    def standing(self, rows: Tensor, nodes: Nodes, left: Tensor, weight: Tensor) -> Tensor:
         """(n, s, f) the rank of each row's residual among people with its x_S.
 
         Args:
             rows: (n, p) rows.
+            nodes: the grids.
             left: (n, s) the node left of the own x_S.
             weight: (n, s) the weight of the next one.
         """
@@ -61,7 +61,10 @@ class Smooth:
         at = (torch.arange(s)[:, None] * f + torch.arange(f)) * g
         after = (left + 1).clamp_max(g - 1)
         low, high = (self.centre.take(at + k[..., None]) for k in (left, after))
-        residual = rows[:, None, self.features] - torch.lerp(low, high, weight[..., None])
+        level = torch.lerp(low, high, weight[..., None]).view(-1, 1, f)
+        own = rows[:, nodes.positions].view(len(level), 1, -1)
+        level = nodes.located(level, own, torch.arange(s).repeat(len(rows)))
+        residual = rows[:, None, self.features] - level.view(len(rows), s, f)
         nearest = (left + (weight > 0.5))[..., None]
         return _rank(self.spread.transpose(2, 3).reshape(s * f * g, q), residual, at + nearest)
 
@@ -77,14 +80,37 @@ def _rank(spread: Tensor, residual: Tensor, at: Tensor) -> Tensor:
     return ((torch.searchsorted(keys, inside) - at * q).float() / q).clamp_(0.0, 1.0)
 
 
-def _fit(a: Tensor, y: Tensor, nodes: Nodes, which: int, ranks: int) -> tuple[Tensor, Tensor]:
+def _fit(
+    rows: Tensor, features: Tensor, nodes: Nodes, which: int, ranks: int
+) -> tuple[Tensor, Tensor]:
     """One set's locations (f, g) and residual quantiles (f, q, g)."""
-    grid, discrete = nodes.grid[which], bool(nodes.discrete[which])
+    y, grid = rows[:, features], nodes.grid[which]
+    if nodes.groups is not None and nodes.groups.tree[which] >= 0:
+        return _fit_group(rows, y, nodes, which, ranks)
+    a, discrete = rows[:, nodes.positions[which, 0]], bool(nodes.discrete[which])
     location = _Location.of(_Levels(int(nodes.sizes[which])) if discrete else _Hinges.of(a), a, y)
-    residual = y - location(a)
     bins, mix = _level_bins(a, grid) if discrete else _quantile_bins(a, grid)
+    return location(grid).T, _spread(y - location(a), bins, mix, ranks)
+
+
+def _fit_group(
+    rows: Tensor, y: Tensor, nodes: Nodes, which: int, ranks: int
+) -> tuple[Tensor, Tensor]:
+    """As `_fit`; a group's location depends on more than its leaf and is added later."""
+    grid, sets = nodes.grid[which], torch.full((len(rows),), which)
+    values = rows[:, None, nodes.positions[which]]
+    nothing = torch.zeros(len(rows), 1, y.shape[1])
+    residual = y - nodes.located(nothing, values, sets)[:, 0]
+    leaf, _ = nodes.locate(values, sets)
+    return torch.zeros(y.shape[1], len(grid)), _spread(
+        residual, *_level_bins(leaf[:, 0].float(), grid), ranks
+    )
+
+
+def _spread(residual: Tensor, bins: list[Tensor], mix: Tensor, ranks: int) -> Tensor:
+    """(f, q, g) residual quantiles, mixed over bins."""
     quantiles = torch.stack([_quantiles(residual[b], ranks) for b in bins])
-    return location(grid).T, torch.einsum("gb,bqf->fqg", mix, quantiles)
+    return torch.einsum("gb,bqf->fqg", mix, quantiles)
 
 
 @dataclass

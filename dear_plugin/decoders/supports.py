@@ -48,14 +48,17 @@ class Supports:
             smooth.append(not len(heavy) and len(values) > 1)
             parts.append(_thin(rows[:, j], values, heavy))
         sizes = torch.tensor([len(part) for part in parts])
-        return cls(
-            torch.cat(parts),
-            sizes.cumsum(0) - sizes,
-            sizes,
-            torch.tensor(smooth),
-            tuple(int(j) for j in encoder.blocks.nonzero()[:, 0]),
-            tuple(j for j, f in enumerate(encoder.schema) if len(f.categories) == 2),
-        )
+        starts = sizes.cumsum(0) - sizes
+        return cls.again(encoder, torch.cat(parts), starts, sizes, torch.tensor(smooth))
+
+    @classmethod
+    def again(
+        cls, encoder: Encoder, values: Tensor, starts: Tensor, sizes: Tensor, smooth: Tensor
+    ) -> Supports:
+        """Supports from their tensors; what the schema says is read off it."""
+        blocks = tuple(int(j) for j in encoder.blocks.nonzero()[:, 0])
+        binaries = tuple(j for j, f in enumerate(encoder.schema) if len(f.categories) == 2)
+        return cls(values, starts, sizes, smooth, blocks, binaries)
 
     def segment(self, feature: int) -> slice:
         """The place of one feature in the tables."""

@@ -9,12 +9,15 @@ values stay values that people have. Nothing is trained; everything is counted i
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Self
 
 import torch
 from torch import Tensor
 
 from dear_plugin.actions import ActionSets
+from dear_plugin.decoders.groups import Groups
 from dear_plugin.decoders.nodes import Nodes
 from dear_plugin.decoders.protocol import Decoder
 from dear_plugin.decoders.smooth import Smooth
@@ -45,6 +48,44 @@ class Transport(Decoder):
         self.ranks = ranks
         self._state: _State | None = None
 
+    def settings(self) -> dict[str, Any]:
+        """How many standings are told apart."""
+        return {"ranks": self.ranks}
+
+    @classmethod
+    def with_settings(cls, settings: Mapping[str, Any]) -> Self:
+        """The inverse of `settings`."""
+        return cls(**settings)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The tables and what finds a place in them."""
+        state = self._fitted
+        parts = {
+            "supports": state.supports,
+            "nodes": state.nodes,
+            "groups": state.nodes.groups,
+            "tables": state.tables,
+            "smooth": state.smooth,
+        }
+        return {
+            f"{name}.{key}": value
+            for name, part in parts.items()
+            for key, value in (vars(part) if part is not None else {}).items()
+            if isinstance(value, Tensor) and (name, key) != ("nodes", "positions")
+        }
+
+    def adopt(self, tensors: Mapping[str, Tensor], encoder: Encoder, sets: ActionSets) -> None:
+        """Take over the tables of another."""
+        parts: dict[str, dict[str, Tensor]] = {}
+        for name, tensor in tensors.items():
+            part, key = name.split(".")
+            parts.setdefault(part, {})[key] = tensor
+        groups = Groups(**parts["groups"]) if "groups" in parts else None
+        smooth = Smooth(**parts["smooth"]) if "smooth" in parts else None
+        supports = Supports.again(encoder, **parts["supports"])
+        nodes = Nodes(sets.positions, **parts["nodes"], groups=groups, encoder=encoder)
+        self._state = _State(supports, nodes, Tables(**parts["tables"]), smooth, sets.positions)
+
     def fit(self, rows: Tensor, encoder: Encoder, sets: ActionSets) -> None:
         """Count the conditional distributions of rows, (n, p), for every set."""
         if len(rows) < FEW_ROWS:
@@ -55,7 +96,7 @@ class Transport(Decoder):
             )
         rows = rows.float().cpu()
         supports = Supports.of(rows, encoder)
-        nodes, bins = Nodes.of(rows, encoder, sets)
+        nodes, bins = Nodes.of(rows, encoder, sets, supports.smooth.nonzero()[:, 0])
         tables = count(rows, supports, bins, self.ranks)
         smooth = Smooth.of(rows, supports, nodes, tables.ranks)
         if smooth is not None:
@@ -75,7 +116,7 @@ class Transport(Decoder):
         tie = 0.5 if generator is None else torch.rand(own.shape, generator=generator)
         v = below + own * tie
         if state.smooth is not None:
-            v[..., state.smooth.features] = state.smooth.standing(rows, left, weight)
+            v[..., state.smooth.features] = state.smooth.standing(rows, state.nodes, left, weight)
         return v.clamp_(1e-6, 1.0 - 1e-6)
 
     def decode(self, x: Tensor, v: Tensor, values: Tensor, sets: Tensor) -> Tensor:
@@ -83,7 +124,8 @@ class Transport(Decoder):
         state = self._fitted
         positions = state.positions[sets]
         here = x.gather(1, positions)[:, None]
-        left, weight = state.nodes.locate(torch.cat([here, values], 1), sets)
+        places = torch.cat([here, values], 1)
+        left, weight = state.nodes.locate(places, sets)
         node = left + (weight > 0.5)
         reached = state.tables.reached(v, node, sets)
         start, out = reached[:, :1], reached[:, 1:]
@@ -91,7 +133,8 @@ class Transport(Decoder):
         if state.smooth is not None:
             columns = state.smooth.features
             level = state.tables.between(v, left, weight, sets, columns)
-            out[..., columns] = x[:, None, columns] + level[:, 1:] - level[:, :1]
+            level = state.nodes.located(level, places, sets)
+            out[..., columns] = x[:, None, columns] + (level[:, 1:] - level[:, :1])
         for j in state.supports.blocks:
             out[..., j] = self._category(j, x, v, node, sets)
         return out.scatter(2, positions[:, None].expand(values.shape), values)

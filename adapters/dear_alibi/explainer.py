@@ -1,0 +1,279 @@
+"""Explainer: DEAR behind the interface of Alibi's explainers."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal, Self
+
+import numpy as np
+import pandas as pd
+import torch
+from alibi.api.interfaces import Explainer, Explanation, FitMixin
+from torch import nn
+from tqdm import tqdm
+
+import dear_plugin
+from dear_alibi.conditions import Condition, Conditions, Ranges
+from dear_alibi.explanation import data_of, joined
+from dear_alibi.predictor import bridge, check, preprocess_of
+from dear_alibi.settings import conditions_params, kind, metadata, plain
+from dear_alibi.table import Array, Table
+from dear_alibi.targets import resolve, targets
+from dear_alibi.verdict import Verdict
+from dear_plugin import DEAR as Engine
+from dear_plugin import Recourses, Search, Target
+
+ROWS_A_BATCH = 4096
+
+
+class DEAR(Explainer, FitMixin):
+    """Which feature to act on, by how much, and what else is expected to move along with it.
+
+    It takes what Alibi's `CounterfactualRLTabular` takes: label-encoded rows, a category map,
+    immutable features, ranges and conditions; but no autoencoder, and its `fit` is independent of
+    the predictor, the target and the conditions of a call. What moves along is an association in
+    the data, not a causal effect.
+
+    Args:
+        predictor: a torch module, or a function of label-encoded rows (n, p) to probabilities
+            (n, c) as `CounterfactualRLTabular` takes it. A module receives
+            `dear_plugin.Encoder`'s tensor (n, d), or what `preprocessor` makes of the rows.
+        feature_names: the name of every column.
+        category_map: per categorical column, the string that each code stands for.
+        immutable_features: features that never change, in any call.
+        ranges: `{numeric feature: [low, high]}`, how far it may move in any call, in fractions of
+            its width in the training rows: low in [-1, 0], high in [0, 1]. [0, 1] may only grow.
+        act_on: feature names, or groups of them, to be acted on; None is every mutable feature,
+            one at a time. The others may still move along.
+        preprocessor: for torch modules, what turns label-encoded rows into their input: a
+            function, a fitted scikit-learn transformer, or the pair of `get_he_preprocessor`, of
+            which the first is used: rows never travel back through an inverse.
+        output: "logits" (default for modules) or "probabilities" (default for functions).
+        decoder: "transport" (people keep their rank), "autoencoder" (the paper's), or a decoder.
+        search: how to search.
+        backend: "pytorch"; a TensorFlow model is a function, `model.predict`.
+        device: where to put a torch predictor; None leaves it where it is.
+        seed: of a decoder given by name that draws random numbers; nothing global is seeded.
+        verbose: show progress bars.
+
+    Raises:
+        InputError, SchemaError, ConstraintError, ModelError: what came contradicts itself; all
+            are `ValueError` too.
+    """
+
+    def __init__(
+        self,
+        predictor: Any,
+        feature_names: Sequence[str],
+        category_map: Mapping[int, Sequence[str]] | None = None,
+        *,
+        immutable_features: Sequence[str] | None = None,
+        ranges: Ranges | None = None,
+        act_on: Sequence[str | Sequence[str]] | None = None,
+        preprocessor: Any = None,
+        output: Literal["logits", "probabilities"] | None = None,
+        decoder: Any = "transport",
+        search: Search | None = None,
+        backend: str = "pytorch",
+        device: int | str | torch.device | None = None,
+        seed: int = 0,
+        verbose: bool = False,
+    ) -> None:
+        _check_backend(backend)
+        self._table = Table.of(feature_names, category_map)
+        self._always = Conditions.of(self._table.declared, immutable_features, ranges)
+        self._preprocess = preprocess_of(preprocessor)
+        self._output = output
+        self._options = {"act_on": act_on, "decoder": decoder, "search": search}
+        self._device, self._seed, self._verbose = device, seed, verbose
+        self._engine: Engine | None = None
+        self._dtype = np.dtype(np.float64)
+        params = {
+            **conditions_params(self._always),
+            "preprocessor": plain(preprocessor),
+            "output": output,
+            **{name: plain(value) for name, value in self._options.items()},
+            "backend": backend,
+            "device": plain(device),
+            "seed": seed,
+            "verbose": verbose,
+        }
+        super().__init__(meta=metadata(predictor, self._table, params))
+        self.reset_predictor(predictor)
+
+    def fit(self, X: Any) -> Self:
+        """Learn how features move together.
+
+        Args:
+            X: (n, p) label-encoded training rows; the predictor is not asked.
+
+        Raises:
+            InputError, SchemaError, ConstraintError: rows that do not fit the description; all
+                are `ValueError` too.
+        """
+        array = self._table.array_of(X)
+        frame = self._table.frame(array)
+        schema = self._table.schema(frame, self._always.immutable)
+        options = copy.deepcopy(self._options)
+        self._engine = Engine(_no_predictor, schema, **options).fit(frame)
+        self._dtype = np.dtype(np.float64) if array.dtype == object else array.dtype
+        self.meta["params"]["fitted_rows"] = len(array)
+        return self
+
+    def explain(
+        self,
+        X: Any,
+        Y_t: Any = None,
+        C: Sequence[Condition] | None = None,
+        *,
+        immutable_features: Sequence[str] | None = None,
+        ranges: Ranges | None = None,
+        batch_size: int = ROWS_A_BATCH,
+    ) -> Explanation:
+        """Recourse for n rows; none of the arguments needs a new fit.
+
+        Args:
+            X: (n, p) label-encoded rows.
+            Y_t: the wanted class, or one per row; None is the other one of two classes.
+            C: conditions, one for all rows or one per row: `{numeric feature: [-a, b]}`, how far
+                it may move in its own units, and `{categorical feature: [strings]}`, what it may
+                become besides what it is. None and [] are no condition.
+            immutable_features: features that stay as they are, besides the explainer's own.
+            ranges: as the explainer's own, which hold as well.
+            batch_size: how many rows at once; it bounds memory and changes no answer.
+
+        Returns:
+            An `Explanation` with the data of `DEFAULT_DATA_DEAR`; a failed row holds the last
+            attempt and says so in `success`. Its `meta["params"]` tells the ranges and immutable
+            features of this call.
+
+        Raises:
+            NotFittedError: `fit` was not called.
+            InputError, TargetError, ConstraintError, ModelError: what came does not fit; all are
+                `ValueError` too.
+        """
+        engine, array = self.engine, self._table.array_of(X)
+        frame, wanted = self._table.frame(array), targets(Y_t, len(array))
+        conditions = self._conditions(len(array), immutable_features, ranges, C)
+        parts = []
+        for rows in tqdm(_batches(len(array), batch_size), disable=not self._verbose):
+            target = None if wanted is None else wanted[rows]
+            answer = _answer(engine, frame.iloc[rows], target, conditions.select(rows))
+            parts.append(data_of(self._table, array[rows], *answer))
+        data = joined(parts) | {"condition": None if C is None else [dict(c) for c in C]}
+        meta = copy.deepcopy(self.meta)
+        meta["params"] |= conditions_params(conditions)
+        return Explanation(meta=meta, data=data)
+
+    def recourses(
+        self,
+        X: Any,
+        Y_t: Any = None,
+        C: Sequence[Condition] | None = None,
+        *,
+        immutable_features: Sequence[str] | None = None,
+        ranges: Ranges | None = None,
+    ) -> Recourses:
+        """The engine's own result, with `describe`, `support` and `alternatives`.
+
+        Arguments and errors as in `explain`; row i of X has the index i.
+        """
+        engine, frame = self.engine, self._table.frame(X)
+        conditions = self._conditions(len(frame), immutable_features, ranges, C)
+        return _answer(engine, frame, targets(Y_t, len(frame)), conditions)[0]
+
+    def frame(self, X: Any) -> pd.DataFrame:
+        """Label-encoded rows as the frame that `engine` reads: words where there are categories.
+
+        Raises:
+            InputError: as in `fit`.
+        """
+        return self._table.frame(X)
+
+    @property
+    def engine(self) -> Engine:
+        """The fitted `dear_plugin.DEAR`, with the present predictor.
+
+        Raises:
+            NotFittedError: `fit` was not called.
+        """
+        if self._engine is None:
+            raise dear_plugin.errors.NotFittedError("DEAR is not fitted; call fit(X) first")
+        model = bridge(self.predictor, self._preprocess, self._table, self._dtype)
+        whitebox = isinstance(self.predictor, nn.Module)
+        output = self._output or ("logits" if whitebox else "probabilities")
+        return self._engine.with_model(model, output=output)
+
+    def reset_predictor(self, predictor: Any) -> None:
+        """Explain another predictor; what `fit` learned does not depend on it.
+
+        Args:
+            predictor: as in the constructor.
+
+        Raises:
+            ModelError: what came cannot predict.
+        """
+        check(predictor, self._preprocess)
+        if self._device is not None and isinstance(predictor, nn.Module):
+            predictor = predictor.to(self._device)
+        # The only reference to it: Alibi takes this one away while it saves.
+        self.predictor = predictor
+        self.meta["type"] = self.type = kind(predictor)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save the explainer without its predictor; a failure leaves all as it was.
+
+        Args:
+            path: a folder, made if it is not there; `Explainer.load(path, predictor)` reads it.
+        """
+        folder = Path(path)
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=folder) as draft:
+            Explainer.save(copy.copy(self), draft)
+            for file in Path(draft).iterdir():
+                file.replace(folder / file.name)
+
+    def _conditions(
+        self,
+        n: int,
+        immutable: Sequence[str] | None,
+        ranges: Ranges | None,
+        C: Sequence[Condition] | None,
+    ) -> Conditions:
+        asked = Conditions.of(self._table.declared, immutable, ranges, C)
+        asked.check(n)
+        return self._always.within(asked)
+
+
+def _answer(
+    engine: Engine, frame: pd.DataFrame, wanted: Array | None, conditions: Conditions
+) -> tuple[Recourses, tuple[Verdict, Verdict], Array]:
+    """The engine's result on some rows, the predictor's answers around it, the targets."""
+    before = Verdict.of(engine, frame)
+    target = resolve(wanted, before)
+    within = conditions.constraints(engine.schema, frame)
+    recourses = engine.generate(frame, Target.of_class(target[:, 0]), within=within)
+    return recourses, (before, Verdict.of(engine, recourses.counterfactuals)), target
+
+
+def _batches(n: int, size: int) -> list[slice]:
+    if size < 1:
+        raise dear_plugin.errors.InputError(f"batch_size must be at least 1, {size!r} came")
+    return [slice(start, start + size) for start in range(0, max(n, 1), size)]
+
+
+def _check_backend(backend: str) -> None:
+    if backend != "pytorch":
+        raise dear_plugin.errors.ModelError(
+            f"backend must be 'pytorch', {backend!r} came; any other framework's model is a"
+            " function of label-encoded rows, and needs no backend"
+        )
+
+
+def _no_predictor(frame: pd.DataFrame) -> Array:
+    """What the stored engine asks: it is bound to the predictor anew in every call."""
+    raise dear_plugin.errors.ModelError("the explainer has no predictor; call reset_predictor")

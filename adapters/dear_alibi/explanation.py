@@ -1,0 +1,94 @@
+"""Explanation: the engine's result in the layout of `CounterfactualRLTabular`, and more."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dear_alibi.table import Array, Table
+from dear_alibi.verdict import Verdict
+from dear_plugin import Recourses
+
+DEFAULT_DATA_DEAR: dict[str, Any] = {
+    "orig": None,
+    "cf": None,
+    "target": None,
+    "condition": None,
+    "success": None,
+    "action": None,
+}
+"""Default data of an explanation.
+
+- `orig`: `X` (n, p) as given, `class` (n, 1) int64, `proba` (n, c).
+- `cf`: the same of the counterfactuals; a failed row is the last attempt, and its class is what
+  the predictor says of it.
+- `target`: (n, 1) int64.
+- `condition`: the `C` that the user gave.
+- `success`: (n, 1) bool, whether `cf["class"]` is the target.
+- `action`: `direct_features` (the features acted on, a list per row), `direct` and `indirect`
+  (n, p) (the change of `X` in what was acted on and in the rest; codes change by whole numbers),
+  `cost`, `direct_cost`, `indirect_cost`, `suppressed_cost` (n, 1) in min-max scaled units, a
+  changed category counting 1, and `reason` (why a row failed, a string per row).
+"""
+
+_COSTS = ("cost", "direct_cost", "indirect_cost", "suppressed_cost")
+
+
+def data_of(
+    table: Table,
+    X: Array,
+    recourses: Recourses,
+    verdicts: tuple[Verdict, Verdict],
+    target: Array,
+) -> dict[str, Any]:
+    """The data of n rows.
+
+    Args:
+        table: what the columns mean.
+        X: (n, p) the rows as given.
+        recourses: the engine's result on them.
+        verdicts: the predictor's answer on them, before and after.
+        target: (n, 1) the wanted classes.
+    """
+    before, after = verdicts
+    changed = recourses.changed.numpy()
+    written = table.array(recourses.counterfactuals, X.dtype)
+    X_cf = np.where(changed, written, X)
+    return copy.deepcopy(DEFAULT_DATA_DEAR) | {
+        "orig": {"X": X.copy(), "class": before.classes, "proba": before.proba},
+        "cf": {"X": X_cf, "class": after.classes, "proba": after.proba},
+        "target": target,
+        "success": after.classes == target,
+        "action": _action(recourses, X_cf.astype(np.float64) - X.astype(np.float64)),
+    }
+
+
+def joined(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The data of consecutive rows as one."""
+    return {key: _join([part[key] for part in parts]) for key in parts[0]}
+
+
+def _action(recourses: Recourses, moved: Array) -> dict[str, Any]:
+    direct = (recourses.plan.direct & recourses.changed).numpy()
+    names = np.array(recourses.encoder.schema.names, dtype=object)
+    costs = recourses.actions[list(_COSTS)].to_numpy(dtype=np.float64)
+    return {
+        "direct_features": [names[row].tolist() for row in direct],
+        "direct": np.where(direct, moved, 0.0),
+        "indirect": np.where(direct, 0.0, moved),
+        **{name: costs[:, [i]] for i, name in enumerate(_COSTS)},
+        "reason": recourses.actions["reason"].tolist(),
+    }
+
+
+def _join(values: Sequence[Any]) -> Any:
+    if len(values) == 1 or values[0] is None:
+        return values[0]
+    if isinstance(values[0], dict):
+        return joined(values)
+    if isinstance(values[0], list):
+        return [item for part in values for item in part]
+    return np.concatenate(values)

@@ -1,0 +1,41 @@
+"""DEAR as a method of DiCE: which feature to act on, by how much, and what else moves with it.
+
+Three ways in, one explainer behind them:
+
+* `DiceDEAR(data_interface, model_interface)`, the explainer itself;
+* `register()`, after which `dice_ml.Dice(d, m, method="dear")` gives it; `unregister()` ends it;
+* `dear_dice.Dice(d, m, method="dear")`, which patches nothing and passes on all other methods.
+
+`wrap_dice(explainer)` goes the other way: any DiCE explainer as a `dear_plugin.RecourseMethod`.
+"""
+
+from __future__ import annotations
+
+try:
+    import dice_ml as _dice_ml
+except ModuleNotFoundError as error:
+    if error.name != "dice_ml":
+        raise  # dice-ml is here and something that it needs is not: that message is the true one
+    raise ModuleNotFoundError(
+        "dear_dice needs dice-ml: pip install 'dear-plugin[dice]'", name="dice_ml"
+    ) from error
+
+from dear_dice.examples import Examples, Explanations
+from dear_dice.explainer import DiceDEAR
+from dear_dice.options import Options
+from dear_dice.registry import METHOD, Dice, register, unregister
+from dear_dice.wrapped import wrap_dice
+
+__all__ = [
+    "METHOD",
+    "Dice",
+    "DiceDEAR",
+    "Examples",
+    "Explanations",
+    "Options",
+    "register",
+    "unregister",
+    "wrap_dice",
+]
+
+del _dice_ml

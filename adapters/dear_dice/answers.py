@@ -1,0 +1,107 @@
+"""Answers: the engine's results, one per rank, as rows that DiCE can be given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+
+from dear_dice.examples import Origin
+from dear_dice.model import Decided, Host
+from dear_dice.request import Query
+from dear_dice.wish import Mask, Rows
+from dear_plugin import Recourses
+
+
+@dataclass(frozen=True)
+class Answers:
+    """m counterfactuals of n rows, those of one row together and the cheapest first.
+
+    Attributes:
+        rows: (m,) the row of the query that each belongs to, ascending.
+        frame: the features, in the query's own values and dtypes.
+        actions: the engine's table of actions, without what only failures need.
+        indirect: (m, p) which features moved without being acted on.
+        origins: where each came from.
+        decided: (m,) the outcomes, as DiCE reads them off the model.
+    """
+
+    rows: Rows
+    frame: pd.DataFrame
+    actions: pd.DataFrame
+    indirect: Mask
+    origins: Sequence[Origin]
+    decided: Decided
+
+    @classmethod
+    def of(cls, results: Sequence[Recourses], query: Query, host: Host, k: int) -> Answers:
+        """Up to k distinct counterfactuals a row, every one confirmed by the model through DiCE.
+
+        Args:
+            results: the engine's results over the query's rows, one per rank.
+            query: the query.
+            host: the model.
+            k: how many a row.
+        """
+        n, names = len(query.rows), list(query.rows.columns)
+        rows = np.tile(np.arange(n), len(results))
+        frame = pd.concat([r.counterfactuals for r in results], ignore_index=True)
+        actions = pd.concat([r.actions for r in results], ignore_index=True)
+        again = frame[names].assign(**{"": rows}).duplicated().to_numpy()
+        solved = np.flatnonzero(actions["success"].to_numpy(dtype=bool) & ~again)
+        kept = solved[np.argsort(rows[solved], kind="stable")]
+        indirect = np.concatenate([(r.changed & ~r.plan.direct).numpy() for r in results])
+        answers = cls(
+            rows[kept],
+            query.dialect.write(frame.iloc[kept].reset_index(drop=True)),
+            actions.iloc[kept].drop(columns=["success", "reason"]).reset_index(drop=True),
+            indirect[kept],
+            [(results[i // n], int(i % n)) for i in kept],
+            np.empty(0, dtype=np.int64),
+        )
+        return answers._confirmed(query, host)._first(k)
+
+    def undone(self, query: Query, host: Host) -> Answers:
+        """With every indirect change undone that the outcome can do without."""
+        frame, before = self.frame.copy(), query.rows.iloc[self.rows].reset_index(drop=True)
+        for j, name in enumerate(frame.columns):
+            at = np.flatnonzero(self.indirect[:, j])
+            if len(at):
+                trial = frame.iloc[at].copy()
+                trial[name] = before[name].iloc[at]
+                scores = host.scores(trial)
+                fine = at[query.wish.met(scores, host.decided(scores), self.rows[at])]
+                frame[name] = frame[name].where(~frame.index.isin(fine), before[name])
+        return replace(self, frame=frame, decided=host.decided(host.scores(frame)))
+
+    def spans(self, n: int) -> list[slice]:
+        """Where the counterfactuals of each of n rows stand."""
+        ends = np.searchsorted(self.rows, np.arange(n + 1))
+        return [slice(int(a), int(b)) for a, b in pairwise(ends)]
+
+    def _confirmed(self, query: Query, host: Host) -> Answers:
+        if not len(self.rows):
+            return self
+        scores = host.scores(self.frame)
+        decided = host.decided(scores)
+        return replace(self, decided=decided)._where(query.wish.met(scores, decided, self.rows))
+
+    def _first(self, k: int) -> Answers:
+        ranks = pd.Series(self.rows).groupby(self.rows).cumcount()
+        return self._where(np.asarray(ranks < k))
+
+    def _where(self, fine: Mask) -> Answers:
+        if fine.all():
+            return self
+        at = np.flatnonzero(fine)
+        return Answers(
+            self.rows[at],
+            self.frame.iloc[at].reset_index(drop=True),
+            self.actions.iloc[at].reset_index(drop=True),
+            self.indirect[at],
+            [self.origins[i] for i in at],
+            self.decided[at],
+        )

@@ -1,0 +1,165 @@
+"""Host: DiCE's model interface, as scores of frames and as a model that the engine can ask."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import torch
+from dice_ml.constants import BackEndTypes, ModelTypes
+from raiutils.exceptions import UserConfigValidationException
+from torch import nn
+
+import dear_plugin
+from dear_dice.dialect import Dialect
+from dear_dice.interface import Interface
+from dear_dice.ohe import OheMinMax
+from dear_plugin import Encoder
+
+Scores = npt.NDArray[np.float64]
+Decided = npt.NDArray[Any]
+
+
+class Host:
+    """A model interface bound to one data interface.
+
+    Every DiCE explainer writes its data interface into the model interface that it is given. This
+    one writes into a copy, so that two explainers can share a model interface.
+
+    Args:
+        model_interface: DiCE's model interface, of any backend.
+        data_interface: DiCE's data interface.
+
+    Attributes:
+        interface: the bound copy; its `model` is the user's own object.
+    """
+
+    def __init__(self, model_interface: Any, data_interface: Any) -> None:
+        self.interface = copy.copy(model_interface)
+        transformer = copy.copy(model_interface.transformer)
+        transformer.kw_args = dict(transformer.kw_args or {})
+        transformer.feed_data_params(data_interface)
+        transformer.initialize_transform_func()
+        self.interface.transformer = transformer
+        self.interface.load_model()
+
+    @property
+    def regression(self) -> bool:
+        """Whether it predicts values rather than classes."""
+        return bool(self.interface.model_type == ModelTypes.Regressor)
+
+    @property
+    def is_module(self) -> bool:
+        """Whether it is a torch module behind DiCE's PyTorch backend."""
+        return self.interface.backend == BackEndTypes.Pytorch and isinstance(
+            self.interface.model, nn.Module
+        )
+
+    @property
+    def is_ohe_module(self) -> bool:
+        """Whether it is a torch module on DiCE's own encoding, so that gradients can be had."""
+        return self.is_module and self.interface.transformer.func == "ohe-min-max"
+
+    def scores(self, frame: pd.DataFrame) -> Scores:
+        """What DiCE itself reads off the model, (m, c), for rows in the user's own dialect."""
+        if not self.is_module:
+            return _columns(self.interface.get_output(frame.copy()), len(frame))
+        # DiCE leaves tensors where they are; so a module may live on an accelerator.
+        home = next(self.interface.model.parameters(), torch.empty(0))
+        with _evaluating(self.interface.model):
+            x = torch.from_numpy(self.encoded(frame)).to(home)
+            return _columns(self.interface.get_output(x, out_tensor=True).cpu(), len(frame))
+
+    def encoded(self, frame: pd.DataFrame) -> Scores:
+        """The vectors, (m, D), that DiCE hands to the model."""
+        return np.asarray(self.interface.transformer.transform(frame.copy()), dtype=np.float64)
+
+    def decided(self, scores: Scores) -> Decided:
+        """(m,) class numbers, by DiCE's rule: a tie is the first class's; or predicted values."""
+        if self.regression:
+            return scores[:, 0]
+        if scores.shape[1] == 1:
+            return np.asarray(np.round(scores[:, 0]), dtype=np.int64)
+        return np.asarray(scores.argmax(1), dtype=np.int64)
+
+    def labels(self, decided: Decided) -> Decided:
+        """(m,) class numbers as the model's own labels, where it has some."""
+        labels = None if self.regression else getattr(self.interface.model, "classes_", None)
+        return decided if labels is None else np.asarray(labels)[decided]
+
+
+@dataclass(frozen=True)
+class BlackBox:
+    """A model that the engine asks about frames, through DiCE's model interface.
+
+    Attributes:
+        host: the model interface.
+        dialect: the values that the model knows; None for those of the data interface.
+    """
+
+    host: Host
+    dialect: Dialect | None = None
+
+    def __call__(self, frame: pd.DataFrame) -> Scores:
+        """Probabilities or values, (m, c), of the engine's frame."""
+        return self.host.scores(frame if self.dialect is None else self.dialect.write(frame))
+
+
+def to_ask(host: Host, interface: Interface) -> dict[str, Any]:
+    """DiCE's model as the arguments `model`, `output` and `encode` of a `RecourseMethod`.
+
+    Args:
+        host: the model.
+        interface: the data.
+    """
+    encoder, sample = Encoder(interface.schema), interface.sample
+    output = "values" if host.regression else "probabilities"
+    encode = OheMinMax(encoder, interface.data.continuous_feature_names)
+    if not host.is_ohe_module or not _agrees(encode, encoder, host, sample):
+        return {"model": BlackBox(host), "output": output}
+    return {"model": host.interface.model, "output": output, "encode": encode}
+
+
+@contextmanager
+def probabilities_expected() -> Iterator[None]:
+    """A model's wrong answer, told as DiCE tells a wrong configuration."""
+    try:
+        yield
+    except dear_plugin.errors.ModelError as error:
+        raise UserConfigValidationException(
+            "DiCE expects probabilities of a classifier and one value of a regressor:"
+            f" {error}. A torch model that ends in logits needs one layer more:"
+            " torch.nn.Sequential(model, torch.nn.Sigmoid()), or Softmax(dim=1) where each class"
+            " has a column."
+        ) from error
+
+
+def _columns(raw: Any, m: int) -> Scores:
+    """A model's answer for m rows, of whatever type, as (m, c)."""
+    return np.asarray(raw, dtype=np.float64).reshape(m, -1)
+
+
+def _agrees(encode: OheMinMax, encoder: Encoder, host: Host, sample: pd.DataFrame) -> bool:
+    """Whether our map gives what DiCE's own transformer gives."""
+    ours, theirs = encode(encoder.encode(sample)).numpy(), host.encoded(sample)
+    return ours.shape == theirs.shape and bool(np.allclose(ours, theirs, atol=1e-5))
+
+
+@contextmanager
+def _evaluating(module: nn.Module) -> Iterator[None]:
+    """A torch module without dropout and gradients for a while; every flag is put back."""
+    training = [m for m in module.modules() if m.training]
+    for part in training:
+        part.training = False
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        for part in training:
+            part.training = True

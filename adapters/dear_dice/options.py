@@ -1,0 +1,52 @@
+"""Options: what a user may say about DEAR when the explainer is built."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dear_plugin import Search
+
+# DiCE and the engine encode alike but round floats in another order; their scores differ by less.
+SLACK = 1e-4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The options of `DiceDEAR`, in features of DiCE's data interface.
+
+    Attributes:
+        act_on: feature names, or groups of them, to be acted on together; None is every feature
+            that may change, one at a time.
+        decoder: what else moves: "transport" (people keep their rank), "autoencoder" (the
+            paper's), or a decoder.
+        search: how to search.
+        immutable: features that never change, in any call.
+        increasing: numeric or two-valued features that may only grow.
+        decreasing: numeric or two-valued features that may only fall.
+        ranges: `{feature: (low, high)}` for numeric features; they hold in every call, beneath
+            whatever `permitted_range` allows.
+        undo_indirect: let DiCE's post-hoc sparsity undo indirect changes (see
+            `DiceDEAR.generate_counterfactuals`).
+    """
+
+    act_on: Sequence[str | Sequence[str]] | None = None
+    decoder: Any = "transport"
+    search: Search = field(default_factory=lambda: Search(slack=SLACK))
+    immutable: Sequence[str] = ()
+    increasing: Sequence[str] = ()
+    decreasing: Sequence[str] = ()
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    undo_indirect: bool = False
+
+    @property
+    def marks(self) -> dict[str, Any]:
+        """What goes into the schema."""
+        names = ("immutable", "increasing", "decreasing", "ranges")
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def engine(self) -> dict[str, Any]:
+        """What goes to `DEAR`."""
+        return {"act_on": self.act_on, "decoder": self.decoder, "search": self.search}

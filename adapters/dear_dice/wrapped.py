@@ -1,0 +1,159 @@
+"""Wrapped: any DiCE explainer as a `RecourseMethod`, so that one table holds them all."""
+
+from __future__ import annotations
+
+import io
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from typing import Any, final
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+import dear_plugin
+from dear_dice.interface import Interface
+from dear_dice.model import Host, to_ask
+from dear_plugin import ActionSets, Kind, RecourseMethod
+
+Case = dear_plugin.method.Case
+Plan = dear_plugin.recourses.Plan
+
+
+def wrap_dice(
+    explainer: Any,
+    *,
+    seed: int = 0,
+    immutable: Iterable[str] = (),
+    increasing: Iterable[str] = (),
+    decreasing: Iterable[str] = (),
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    **arguments: Any,
+) -> WrappedDice:
+    """A DiCE explainer as a method that stands beside DEAR on equal terms.
+
+    What holds for every method holds for it: constraints are kept, rows are rounded and scored
+    again through the user's model, and every row comes back, a failure with its reason. What is
+    frozen goes to DiCE as `features_to_vary`, ranges as `permitted_range`.
+
+    Args:
+        explainer: `dice_ml.Dice(d, m, method=...)`, of any method.
+        seed: of the global generators that DiCE draws from; their state is put back.
+        immutable: features that never change.
+        increasing: numeric or two-valued features that may only grow.
+        decreasing: numeric or two-valued features that may only fall.
+        ranges: `{feature: (low, high)}` for numeric features.
+        **arguments: more for the explainer's `generate_counterfactuals`.
+    """
+    marks = {
+        "immutable": immutable,
+        "increasing": increasing,
+        "decreasing": decreasing,
+        "ranges": ranges or {},
+    }
+    return WrappedDice(explainer, Interface(explainer.data_interface, marks), seed, arguments)
+
+
+@final
+class WrappedDice(RecourseMethod):
+    """See `wrap_dice`.
+
+    DiCE answers one row at a time and prints, draws from global generators and writes into its
+    data interface while it does; all of that is put back, so it should run in one thread.
+    """
+
+    def __init__(
+        self, explainer: Any, interface: Interface, seed: int, arguments: Mapping[str, Any]
+    ) -> None:
+        host = Host(explainer.model, explainer.data_interface)
+        super().__init__(schema=interface.schema, **to_ask(host, interface))
+        self.explainer = explainer
+        self.seed = seed
+        self.arguments = dict(arguments)
+        self._singles = ActionSets.of(interface.schema)
+
+    @property
+    def _sets(self) -> ActionSets:
+        return self._singles
+
+    def _learn(self, rows: Tensor) -> None:
+        """An explainer has learned before it came here."""
+
+    def _propose(self, case: Case) -> Plan:
+        frames = [self.encoder.frame(t) for t in (case.x, case.limits.low, case.limits.high)]
+        moved, reasons = case.x.clone(), [""] * len(case)
+        for i in range(len(case)):
+            try:
+                moved[i] = self._ask(case, i, [frame.iloc[i : i + 1] for frame in frames])
+            except Exception as error:  # one row's failure must not take the others with it
+                reasons[i] = f"{type(error).__name__}: {error}"
+        everyone = torch.arange(len(case))
+        rows = case.limits.project(case.x, moved[:, None], everyone)[:, 0]
+        refused = ~case.goal.accepts(self.classifier.scores(rows))
+        for i in refused.nonzero()[:, 0].tolist():
+            reasons[i] = reasons[i] or "the model refuses what DiCE found, held to the constraints"
+        return Plan(rows, rows != case.x, torch.zeros(len(case)), reasons)
+
+    def _ask(self, case: Case, i: int, frames: Sequence[pd.DataFrame]) -> Tensor:
+        """One row's counterfactual, (p,)."""
+        query, low, high = frames
+        fixed = case.limits.floor[i] == case.limits.ceiling[i]
+        vary = [n for n, f in zip(self.schema.names, fixed.tolist(), strict=True) if not f]
+        permitted = self._permitted(case, i, low, high)
+        arguments = {**_goal(case, i), **self.arguments, "permitted_range": permitted}
+        with _kept(self.explainer.data_interface, self.seed):
+            found = self.explainer.generate_counterfactuals(
+                query, total_CFs=1, features_to_vary=vary, **arguments
+            ).cf_examples_list[0]
+        sparse = found.final_cfs_df_sparse
+        return self.encoder.rows((found.final_cfs_df if sparse is None else sparse).head(1))[0]
+
+    def _permitted(
+        self, case: Case, i: int, low: pd.DataFrame, high: pd.DataFrame
+    ) -> dict[str, list[Any]]:
+        """The range of every number, and the levels of every category that may change."""
+        limits, permitted = case.limits, {}
+        for j, feature in enumerate(self.schema):
+            name, levels = feature.name, feature.categories
+            if feature.kind is Kind.NUMERIC:
+                permitted[name] = [low[name].iat[0], high[name].iat[0]]
+            elif not bool(limits.floor[i, j] == limits.ceiling[i, j]):
+                codes = torch.arange(len(levels), dtype=torch.float32)[None]
+                fine = limits.admits(codes, torch.tensor([j]), torch.tensor([i]))[0].tolist()
+                own = int(case.x[i, j])
+                permitted[name] = [c for k, c in enumerate(levels) if fine[k] or k == own]
+        return permitted
+
+
+def _goal(case: Case, i: int) -> dict[str, Any]:
+    """The row's target in DiCE's words."""
+    goal = case.goal
+    if isinstance(goal, dear_plugin.target.RangeGoal):
+        return {"desired_range": [goal.low, goal.high]}
+    if not isinstance(goal, dear_plugin.target.ClassGoal):
+        raise NotImplementedError(f"DiCE knows no target like {goal}")
+    wanted, least = int(goal.columns[i]), goal.threshold or 0.5
+    return {"desired_class": wanted, "stopping_threshold": least if wanted else 1.0 - least}
+
+
+@contextmanager
+def _kept(data_interface: Any, seed: int) -> Iterator[None]:
+    """Seed what DiCE draws from, catch what it prints, and put back what it overwrites."""
+    drawn, numpy_drawn = random.getstate(), np.random.get_state()
+    permitted = data_interface.permitted_range
+    random.seed(seed)
+    np.random.seed(seed)
+    try:
+        with (
+            torch.random.fork_rng(devices=[]),
+            redirect_stdout(io.StringIO()),
+            redirect_stderr(io.StringIO()),
+        ):
+            torch.manual_seed(seed)
+            yield
+    finally:
+        random.setstate(drawn)
+        np.random.set_state(numpy_drawn)
+        data_interface.permitted_range = permitted

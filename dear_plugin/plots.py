@@ -1,0 +1,128 @@
+"""Plots: recourse as pictures, readable in black and white. Matplotlib is imported here alone.
+
+Indirect changes are associations in the data, not causal effects; every picture says so.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from dear_plugin.wording import number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from dear_plugin.recourses import Recourses
+
+DIRECT: dict[str, Any] = {"color": "#1f4e79", "edgecolor": "black"}
+INDIRECT: dict[str, Any] = {"color": "#f2c9a0", "edgecolor": "black", "hatch": "///"}
+NOTE = "Expected indirect changes are associations in the data, not causal effects."
+
+
+def overview(recourses: Recourses, title: str = "") -> Figure:
+    """One person's recourse beside what everybody's costs are made of.
+
+    Args:
+        recourses: a result with at least one solved row that changes something.
+        title: above the picture.
+    """
+    figure = Figure(figsize=(11.5, 4.8), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    person(recourses, telling(recourses), left)
+    splits(recourses, right)
+    figure.suptitle(title, fontsize=12)
+    figure.supxlabel(NOTE, fontsize=9)
+    return figure
+
+
+def telling(recourses: Recourses) -> int:
+    """The position of a row worth showing: solved, with the most features moving along."""
+    moving = recourses.changed.sum(1).numpy() * recourses.actions["success"].to_numpy()
+    return int(np.argmax(moving))
+
+
+def person(recourses: Recourses, position: int, axes: Axes) -> None:
+    """Draw one person's change, feature by feature: direct solid, indirect hatched.
+
+    Args:
+        recourses: the result.
+        position: the row, counted from 0.
+        axes: where to draw.
+    """
+    step = (recourses.plan.rows - recourses.x)[position].numpy()
+    direct = recourses.plan.direct[position].numpy()
+    shown = np.flatnonzero(recourses.changed[position].numpy())
+    shown = shown[np.lexsort((-np.abs(step[shown]), ~direct[shown]))]
+    names = np.array(recourses.encoder.schema.names)
+    before, after = recourses.factuals.iloc[position], recourses.counterfactuals.iloc[position]
+    size = np.where(recourses.encoder.blocks.numpy()[shown], 1.0, step[shown])
+    for y, (j, width) in enumerate(zip(shown, size, strict=True)):
+        style = DIRECT if direct[j] else INDIRECT
+        axes.barh(y, width, height=0.62, **style)
+        text = f"{_text(before[names[j]])} → {_text(after[names[j]])}"
+        side = "left" if width >= 0 else "right"
+        axes.annotate(
+            text,
+            (width, y),
+            xytext=(5 if width >= 0 else -5, 0),
+            textcoords="offset points",
+            va="center",
+            ha=side,
+            fontsize=9,
+        )
+    axes.axvline(0.0, color="black", linewidth=0.8)
+    axes.set_yticks(range(len(shown)), names[shown])
+    axes.invert_yaxis()
+    axes.margins(x=0.45)
+    axes.set_xlabel("change, as a share of the feature's range (a changed category: 1)")
+    score = recourses.actions.iloc[position]
+    axes.set_title(
+        f"One person (row {recourses.factuals.index[position]}): probability"
+        f" {score['score_before']:.0%} → {score['score_after']:.0%}",
+        fontsize=10,
+    )
+    _spare(axes)
+
+
+def splits(recourses: Recourses, axes: Axes) -> None:
+    """Draw median direct and indirect cost by the feature acted on, with how many act on it."""
+    done = recourses.actions[recourses.actions["success"] & (recourses.actions["cost"] > 0)]
+    groups = done.groupby("acted_on")[["direct_cost", "indirect_cost"]]
+    table = (
+        groups.median().assign(people=groups.size()).sort_values("people", ascending=False)[:10]
+    )
+    y = np.arange(len(table))
+    axes.barh(y, table["direct_cost"], height=0.62, label="direct action", **DIRECT)
+    axes.barh(
+        y,
+        table["indirect_cost"],
+        left=table["direct_cost"],
+        height=0.62,
+        label="expected indirect change",
+        **INDIRECT,
+    )
+    axes.set_yticks(y, [f"{n}  ({c})" for n, c in zip(table.index, table["people"], strict=True)])
+    axes.invert_yaxis()
+    axes.set_xlabel("median cost (l1, features scaled to [0, 1])")
+    axes.set_title(f"What {len(done)} people act on (number of people), and its cost", fontsize=10)
+    axes.legend(
+        fontsize=9, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2
+    )
+    _spare(axes)
+
+
+def _text(value: object) -> str:
+    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    return number(value) if is_number else str(value)
+
+
+def _spare(axes: Axes) -> None:
+    """Leave out what carries no information."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+
+
+__all__ = ["overview", "person", "splits", "telling"]

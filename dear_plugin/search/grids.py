@@ -1,0 +1,140 @@
+"""Grids: which values of x_S are tried first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from dear_plugin.actions import ActionSets
+from dear_plugin.encoding import Encoder
+from dear_plugin.schema import Kind
+from dear_plugin.search.question import Question
+
+COMBINATIONS = 64
+
+
+@dataclass(frozen=True)
+class Grids:
+    """Values to try, for every set.
+
+    Attributes:
+        numeric: (s,) bool, sets of one numeric feature.
+        counts: (s,) how many categories a discrete singleton has, 0 for all other sets.
+        values: (2, s, c) coarse values of numeric singletons and those between them.
+        several: (s,) bool, sets of more than one feature.
+        combinations: (s, 64, w) values of several features together.
+    """
+
+    numeric: Tensor
+    counts: Tensor
+    values: Tensor
+    several: Tensor
+    combinations: Tensor
+
+    @classmethod
+    def of(cls, rows: Tensor, encoder: Encoder, sets: ActionSets, count: int) -> Grids:
+        """Read the values off training rows, (n, p).
+
+        Args:
+            rows: training rows.
+            encoder: the gate.
+            sets: the sets.
+            count: how many coarse values a number gets.
+        """
+        features = encoder.schema.features
+        number = torch.tensor([f.kind is Kind.NUMERIC for f in features])
+        levels = torch.tensor([len(f.categories) for f in features])
+        spread = torch.stack([_spread(rows[:, j], 2 * count) for j in range(encoder.p)])
+        first = sets.positions[:, 0]
+        values = spread[first].view(len(sets), count, 2).permute(2, 0, 1).contiguous()
+        return cls(
+            number[first] & sets.single,
+            torch.where(sets.single, levels[first], 0),
+            values,
+            ~sets.single,
+            _combinations(spread, number, levels, sets),
+        )
+
+    def everything(self, question: Question) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        """All values of all sets as `(rows, sets, values)`, admissible ones only."""
+        yield from others(question, self)
+        for grid in self.values:
+            yield from numbers(question, question.may & self.numeric, grid)
+        yield from together(question, self)
+
+
+def others(question: Question, grids: Grids) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Every other category of discrete singletons, sets with equally many at a time."""
+    for count in grids.counts.unique().tolist():
+        rows, sets = (question.may & (grids.counts == count)).nonzero(as_tuple=True)
+        if count < 2 or not len(rows):
+            continue
+        feature = question.sets.positions[sets, 0]
+        own = question.x[rows, feature][:, None]
+        # The own category is left out: 0 ... count - 2, and those from the own one on moved up.
+        rank = torch.arange(count - 1).expand(len(rows), -1)
+        values = (rank + (rank >= own)).float()
+        admitted = question.limits.admits(values, feature, rows)
+        some = admitted.any(1)
+        kept = torch.where(admitted, values, own)[some]
+        if len(kept):
+            yield rows[some], sets[some], kept[..., None]
+
+
+def numbers(
+    question: Question, asked: Tensor, grid: Tensor
+) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Grid values, (s, c), of the numeric singletons asked for, (n, s), snapped to what may be."""
+    rows, sets = asked.nonzero(as_tuple=True)
+    feature = question.sets.positions[sets, 0]
+    possible = question.limits.low[rows, feature] <= question.limits.high[rows, feature]
+    rows, sets, feature = rows[possible], sets[possible], feature[possible]
+    if len(rows):
+        yield rows, sets, question.limits.snap(grid[sets], feature, rows)[..., None]
+
+
+def together(question: Question, grids: Grids) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Combinations of values of groups."""
+    rows, sets = (question.may & grids.several).nonzero(as_tuple=True)
+    if len(rows):
+        yield rows, sets, snapped(question, rows, sets, grids.combinations[sets])
+
+
+def snapped(question: Question, rows: Tensor, sets: Tensor, values: Tensor) -> Tensor:
+    """Values of several features, (m, c, w), each snapped to what may be or left as it is."""
+    positions, out = question.sets.positions[sets], values.clone()
+    for i in range(values.shape[2]):
+        feature = positions[:, i]
+        own = question.x[rows, feature][:, None]
+        near = question.limits.snap(values[..., i].contiguous(), feature, rows)
+        possible = question.limits.admits(near, feature, rows)
+        out[..., i] = torch.where(possible, near, own)
+        # A shorter set repeats its first feature, which can only have one value.
+        again = (feature == positions[:, 0])[:, None]
+        out[..., i] = torch.where(again, out[..., 0], out[..., i])
+    return out
+
+
+def _spread(column: Tensor, count: int) -> Tensor:
+    """(count,) observed values: all there are, or evenly spaced and quantile ones together."""
+    values: Tensor = column.unique()
+    if len(values) > count:
+        even = torch.linspace(float(values[0]), float(values[-1]), count // 2)
+        ranks = torch.linspace(0, len(values) - 1, count - count // 2)
+        shares = torch.linspace(0, len(column) - 1, count - count // 2)
+        among = torch.cat([values[ranks.long()], column.sort().values[shares.long()]])
+        values = torch.cat([even, among.sort().values[::2]]).sort().values
+    return torch.cat([values, values[-1:].expand(count - len(values))])
+
+
+def _combinations(spread: Tensor, number: Tensor, levels: Tensor, sets: ActionSets) -> Tensor:
+    """(s, 64, w) well spread combinations of observed values, a Sobol sequence over each set."""
+    width = sets.positions.shape[1]
+    points = torch.quasirandom.SobolEngine(width).draw(COMBINATIONS)
+    at = (points * spread.shape[1]).long().clamp_max(spread.shape[1] - 1)
+    numeric = spread[sets.positions[:, None], at]
+    level = (points * levels[sets.positions][:, None]).floor()
+    return torch.where(number[sets.positions][:, None], numeric, level)

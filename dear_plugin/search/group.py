@@ -1,0 +1,64 @@
+"""Group search: several features acted on together, without derivatives.
+
+Well spread combinations are tried; the cheapest success of each set is then drawn back towards the
+factual, all features along a ray first, then one at a time.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from dear_plugin.search.grids import Grids, snapped, together
+from dear_plugin.search.question import Answer, Found, Question, Search
+
+SWEEPS = 2
+
+
+def group_search(question: Question, grids: Grids, search: Search, found: Found) -> None:
+    """Note the cheapest success of every row and group; arguments as in `line_search`."""
+    for rows, sets, values in together(question, grids):
+        answer = question.ask(rows, sets, values, search.slack)
+        found.note(rows, sets, values, answer)
+        least, at = torch.where(answer.good, answer.cost, torch.inf).min(1)
+        solved = least.isfinite()
+        if bool(solved.any()):
+            best = values[torch.arange(len(rows)), at][solved]
+            _draw_back(question, rows[solved], sets[solved], best, search, found)
+
+
+def _draw_back(
+    question: Question, rows: Tensor, sets: Tensor, best: Tensor, search: Search, found: Found
+) -> None:
+    """Move successes, (m, w), towards the factual for as long as they succeed."""
+    positions = question.sets.positions[sets]
+    own = question.x[rows[:, None], positions]
+    discrete = question.limits.steps[positions] >= 1.0
+    best = _towards(question, rows, sets, best, torch.where(discrete, best, own), search, found)
+    for _ in range(SWEEPS):
+        for i in range(best.shape[1]):
+            base = best.clone()
+            base[:, i] = own[:, i]
+            best = _towards(question, rows, sets, best, base, search, found)
+
+
+def _towards(
+    question: Question,
+    rows: Tensor,
+    sets: Tensor,
+    good: Tensor,
+    base: Tensor,
+    search: Search,
+    found: Found,
+) -> Tensor:
+    """Bisect from successes, (m, w), towards a base; the last success on the way."""
+    low = base
+    for step in range(search.refine // 2 + 1):
+        # The base itself is tried first: a feature that is not needed is given back at once.
+        middle = base if step == 0 else (low + good) / 2.0
+        tried = snapped(question, rows, sets, middle[:, None])
+        answer: Answer = question.ask(rows, sets, tried, search.slack)
+        found.note(rows, sets, tried, answer)
+        low = torch.where(answer.good, low, tried[:, 0])
+        good = torch.where(answer.good, tried[:, 0], good)
+    return good

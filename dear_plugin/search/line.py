@@ -1,0 +1,118 @@
+"""Line search: the smallest change of one feature that succeeds, for all rows and sets at once.
+
+For one feature the problem is one-dimensional: scan its admissible values, then bisect to the
+smallest change that succeeds. It needs no gradient, finds non-monotone solutions, and cannot
+stall on a plateau.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from dear_plugin.search.grids import Grids, numbers, others
+from dear_plugin.search.question import Answer, Found, Question, Search
+
+
+def line_search(
+    question: Question, grids: Grids, search: Search, found: Found, prune: bool = True
+) -> None:
+    """Note the cheapest success of every row and singleton.
+
+    Args:
+        question: who asks what.
+        grids: the values to try first.
+        search: how finely.
+        found: where to note it.
+        prune: refine only sets that may still become a row's cheapest.
+    """
+    for rows, sets, values in others(question, grids):
+        found.note(rows, sets, values, question.ask(rows, sets, values, search.slack))
+    coarse, between = grids.values
+    asked = question.may & grids.numeric
+    _scan(question, asked, coarse, search, found, prune)
+    _scan(question, asked & _promising(found, search.deepen), between, search, found, prune)
+
+
+def _promising(found: Found, count: int) -> Tensor:
+    """(n, s) bool: every set of unsolved rows, the cheapest few of solved ones.
+
+    Successes need not be monotone: a window nearer to the factual may lie between coarse values.
+    """
+    ranks = found.cost.argsort(dim=1, stable=True).argsort(dim=1)
+    return ~found.solved[:, None] | ((ranks < count) & found.cost.isfinite())
+
+
+def _scan(
+    question: Question, asked: Tensor, grid: Tensor, search: Search, found: Found, prune: bool
+) -> None:
+    """Ask for the grid's values, then bisect towards the factual."""
+    for rows, sets, values in numbers(question, asked, grid):
+        answer = question.ask(rows, sets, values, search.slack)
+        found.note(rows, sets, values, answer)
+        bracket = _Bracket.of(question, rows, sets, values[..., 0], answer)
+        for _ in range(search.refine):
+            if not _bisect(question, bracket, search, found, prune):
+                break
+
+
+@dataclass
+class _Bracket:
+    """Between the last failure and the first success of m pairs (row, set).
+
+    Attributes:
+        rows: (m,) who acts.
+        sets: (m,) on which set.
+        low: (m,) a value that fails, or the factual.
+        high: (m,) a value that succeeds, farther from the factual.
+        cost: (m,) the cost at `low`: no success in between is taken to be cheaper.
+    """
+
+    rows: Tensor
+    sets: Tensor
+    low: Tensor
+    high: Tensor
+    cost: Tensor
+
+    @classmethod
+    def of(
+        cls, question: Question, rows: Tensor, sets: Tensor, values: Tensor, answer: Answer
+    ) -> _Bracket:
+        """The brackets around each pair's cheapest success, if it has one."""
+        least, at = torch.where(answer.good, answer.cost, torch.inf).min(1)
+        x = question.x[rows, question.sets.positions[sets, 0]]
+        high = values.gather(1, at[:, None])
+        gap, reach = values - x[:, None], high - x[:, None]
+        inner = torch.where((gap * reach > 0) & (gap.abs() < reach.abs()), gap.abs(), -1.0)
+        nearest, where = inner.max(1)
+        some = nearest > 0
+        low = torch.where(some, values.gather(1, where[:, None])[:, 0], x)
+        cost = torch.where(some, answer.cost.gather(1, where[:, None])[:, 0], 0.0)
+        solved = least.isfinite()
+        return cls(rows[solved], sets[solved], low[solved], high[solved, 0], cost[solved])
+
+
+def _bisect(
+    question: Question, bracket: _Bracket, search: Search, found: Found, prune: bool
+) -> bool:
+    """Halve the brackets once; False when none is left to halve."""
+    feature = question.sets.positions[bracket.sets, 0]
+    halfway = ((bracket.low + bracket.high) / 2.0)[:, None]
+    middle = question.limits.snap(halfway, feature, bracket.rows)[:, 0]
+    room = question.limits.steps[feature] / 4.0
+    going = torch.minimum((middle - bracket.low).abs(), (middle - bracket.high).abs()) > room
+    if prune:
+        going &= bracket.cost < found.cost.amin(1)[bracket.rows]
+    at = going.nonzero()[:, 0]
+    if not len(at):
+        return False
+    rows, sets, values = bracket.rows[at], bracket.sets[at], middle[at, None, None]
+    answer = question.ask(rows, sets, values, search.slack)
+    found.note(rows, sets, values, answer)
+    good, cost = answer.good[:, 0], answer.cost[:, 0]
+    bracket.high[at] = torch.where(good, middle[at], bracket.high[at])
+    bracket.low[at] = torch.where(good, bracket.low[at], middle[at])
+    bracket.cost[at] = torch.where(good, bracket.cost[at], cost)
+    return True

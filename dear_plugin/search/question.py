@@ -1,0 +1,200 @@
+"""The question of a search, what comes of asking it, and the best that was found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from dear_plugin.actions import ActionSets
+from dear_plugin.classifier import Classifier
+from dear_plugin.constraints import Limits
+from dear_plugin.decoders import Decoder
+from dear_plugin.support import NEIGHBOURS
+from dear_plugin.target import Goal
+
+CELLS_A_BATCH = 1 << 18
+
+
+@dataclass(frozen=True)
+class Search:
+    """How to search.
+
+    Attributes:
+        solver: "line" scans and bisects (any model, any decoder); "gradient" is Algorithm 1.
+        coarse: values of a numeric feature tried first.
+        deepen: for how many of a row's cheapest sets as many values again are tried in between;
+            for all of them where none succeeds.
+        refine: bisections between the last failure and the first success.
+        slack: how far past the boundary to aim, in units of the margin.
+        min_support: the least share of accepted neighbours to prefer; None does not look.
+        k_neighbours: how many neighbours support looks at.
+        groups: try pairs of features for rows that no set solves.
+    """
+
+    solver: Literal["line", "gradient"] = "line"
+    coarse: int = 16
+    deepen: int = 1
+    refine: int = 8
+    slack: float = 1e-5
+    min_support: float | None = None
+    k_neighbours: int = NEIGHBOURS
+    groups: bool = True
+
+    def aiming(self, slack: float) -> Search:
+        """The same search, aiming farther past the boundary."""
+        return replace(self, slack=max(slack, self.slack))
+
+
+@dataclass(frozen=True)
+class Question:
+    """What the search asks: n people, their sets, the decoder and the model.
+
+    Attributes:
+        x: (n, p) factual rows.
+        v: (n, s, k) their latents.
+        goal: the target of each.
+        limits: their admissible changes.
+        sets: the s action sets.
+        decoder: g(v, x_S).
+        classifier: the model.
+        may: (n, s) bool, who may act on what.
+    """
+
+    x: Tensor
+    v: Tensor
+    goal: Goal
+    limits: Limits
+    sets: ActionSets
+    decoder: Decoder
+    classifier: Classifier
+    may: Tensor
+
+    def __len__(self) -> int:
+        """How many people (n)."""
+        return len(self.x)
+
+    def select(self, rows: Tensor) -> Question:
+        """The question of some of the people."""
+        return replace(
+            self,
+            x=self.x[rows],
+            v=self.v[rows],
+            goal=self.goal.select(rows),
+            limits=self.limits.select(rows),
+            may=self.may[rows],
+        )
+
+    def reach(self, rows: Tensor, sets: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Where actions lead, before and after A_d, (m, c, p) each.
+
+        Args:
+            rows: (m,) who acts.
+            sets: (m,) on which set.
+            values: (m, c, w) the new values of the set's features, or (m, c, 1) for singletons.
+        """
+        x = self.x[rows]
+        wide = values.expand(-1, -1, self.sets.positions.shape[1])
+        moved = self.decoder.decode(x, self.v[rows, sets], wide, sets)
+        return moved, self.limits.project(x, moved, rows)
+
+    def ask(self, rows: Tensor, sets: Tensor, values: Tensor, slack: float) -> Answer:
+        """Cost, margin and success of actions, (m, c) each; arguments as in `reach`."""
+        width = values.shape[1] * self.classifier.encoder.d
+        size = max(1, CELLS_A_BATCH // width)
+        parts = [
+            self._ask(r, s, a, slack)
+            for r, s, a in zip(rows.split(size), sets.split(size), values.split(size), strict=True)
+        ]
+        return parts[0] if len(parts) == 1 else Answer.joined(parts)
+
+    def _ask(self, rows: Tensor, sets: Tensor, values: Tensor, slack: float) -> Answer:
+        _, reached = self.reach(rows, sets, values)
+        m, c, p = reached.shape
+        cost = self.classifier.encoder.distance(reached, self.x[rows, None]).sum(2)
+        scores = self.classifier.scores(reached.view(m * c, p))
+        who = rows.repeat_interleave(c)
+        margin = self.goal.margin(scores, who).view(m, c)
+        good = self.goal.accepts(scores, who, slack).view(m, c)
+        return Answer(cost, margin.float(), good)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of actions, (m, c) each.
+
+    Attributes:
+        cost: l1 in scaled units, direct and indirect.
+        margin: the target's margin.
+        good: whether the decision is the wanted one.
+    """
+
+    cost: Tensor
+    margin: Tensor
+    good: Tensor
+
+    @classmethod
+    def joined(cls, parts: list[Answer]) -> Answer:
+        """The answers to consecutive actions as one."""
+        cost, margin, good = ([getattr(p, k) for p in parts] for k in ("cost", "margin", "good"))
+        return cls(torch.cat(cost), torch.cat(margin), torch.cat(good))
+
+
+@dataclass(frozen=True)
+class Found:
+    """The cheapest success of every row and set, and each row's nearest miss.
+
+    Attributes:
+        values: (n, s, w) the new values of the sets' features.
+        cost: (n, s) the cost; infinite where no success was found.
+        tried_values: (n, w) the action with the largest margin, for rows without a success.
+        tried_set: (n,) its set, -1 where nothing was admissible.
+        tried_margin: (n,) its margin.
+    """
+
+    values: Tensor
+    cost: Tensor
+    tried_values: Tensor
+    tried_set: Tensor
+    tried_margin: Tensor
+
+    @classmethod
+    def none(cls, question: Question) -> Found:
+        """Nothing found yet."""
+        n, (s, w) = len(question), question.sets.positions.shape
+        return cls(
+            torch.zeros(n, s, w),
+            torch.full((n, s), torch.inf),
+            torch.zeros(n, w),
+            torch.full((n,), -1),
+            torch.full((n,), -torch.inf),
+        )
+
+    @property
+    def solved(self) -> Tensor:
+        """(n,) bool: rows with a success."""
+        return self.cost.isfinite().any(1)
+
+    def note(self, rows: Tensor, sets: Tensor, values: Tensor, answer: Answer) -> None:
+        """Keep what is better than what was known.
+
+        Arguments as in `Question.ask`; no pair (row, set) may come twice in one call.
+        """
+        least, at = torch.where(answer.good, answer.cost, torch.inf).min(1)
+        better = (least < self.cost[rows, sets]).nonzero()[:, 0]
+        self.cost[rows[better], sets[better]] = least[better]
+        self.values[rows[better], sets[better]] = values[better, at[better]]
+        self._note_miss(rows, sets, values, answer.margin)
+
+    def _note_miss(self, rows: Tensor, sets: Tensor, values: Tensor, margin: Tensor) -> None:
+        most, at = margin.max(1)
+        top = self.tried_margin.scatter_reduce(0, rows, most, "amax")
+        leads = ((most == top[rows]) & (most > self.tried_margin[rows])).nonzero()[:, 0]
+        # Of several equal leaders the first wins, so that ties break in a fixed order.
+        first = torch.full((len(top),), len(rows)).scatter_reduce(0, rows[leads], leads, "amin")
+        chosen = first[first < len(rows)]
+        self.tried_margin.copy_(top)
+        self.tried_set[rows[chosen]] = sets[chosen]
+        self.tried_values[rows[chosen]] = values[chosen, at[chosen]]
