@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -198,7 +198,8 @@ class _Box:
     def restrict(self, rows: slice | list[int], ranges: Mapping[str, Any]) -> None:
         for j in self.index(ranges, "ranges"):
             feature = self.encoder.schema.features[j]
-            low, high = _interval(feature, ranges[feature.name], self.places[j])
+            count = len(self.low[rows, j])
+            low, high = _interval(feature, ranges[feature.name], self.places[j], count)
             self.low[rows, j] = torch.maximum(self.low[rows, j], low)
             self.high[rows, j] = torch.minimum(self.high[rows, j], high)
 
@@ -259,25 +260,27 @@ def _inward(feature: Feature, low: Any, high: Any, places: int | None) -> tuple[
     return to_scaled(feature, np.asarray(low)), to_scaled(feature, np.asarray(high))
 
 
-def _interval(feature: Feature, pair: Any, places: int | None) -> tuple[Tensor, Tensor]:
+def _interval(feature: Feature, pair: Any, places: int | None, n: int) -> tuple[Tensor, Tensor]:
     where = f"ranges[{feature.name!r}]"
     if feature.kind is not Kind.NUMERIC:
         raise ConstraintError(f"{where}: it has categories; use categories= instead")
-    if len(pair) != 2:
+    if not isinstance(pair, Sequence | np.ndarray) or len(pair) != 2:
         raise ConstraintError(f"{where}: a (low, high) is expected, {pair!r} came")
     low = np.asarray(-math.inf if pair[0] is None else pair[0], dtype=np.float64)
     high = np.asarray(math.inf if pair[1] is None else pair[1], dtype=np.float64)
+    if any(end.shape not in ((), (n,)) for end in (low, high)):
+        raise ConstraintError(f"{where}: an end is a number, or {n}, one per row; {pair!r} came")
     if not np.all(low <= high):
         raise ConstraintError(f"{where}: low must not exceed high, {pair!r} came")
     ends = _inward(feature, low, high, places)
     return torch.as_tensor(ends[0]).float(), torch.as_tensor(ends[1]).float()
 
 
-def _codes(feature: Feature, levels: Iterable[Hashable]) -> list[int]:
+def _codes(feature: Feature, levels: Any) -> list[int]:
     where = f"categories[{feature.name!r}]"
     if feature.kind is Kind.NUMERIC:
         raise ConstraintError(f"{where}: it is numeric; use ranges= instead")
-    asked = [levels] if isinstance(levels, str) else list(levels)
+    asked = list(levels) if _plural(levels) else [levels]
     strange = [c for c in asked if c not in feature.categories]
     if strange or not asked:
         raise ConstraintError(f"{where}: {unknown('values', strange, feature.categories)}")
@@ -288,14 +291,26 @@ def _each(value: Any, n: int, name: str, one: type) -> Iterator[tuple[slice | li
     """A constraint as (rows, value) pairs: one pair for all rows, or one per row."""
     if value is None:
         return
-    items = value if isinstance(value, Mapping) else list(value)
-    if isinstance(value, Mapping) or (one is str and all(isinstance(v, str) for v in items)):
-        yield slice(None), items
+    items = list(value) if _plural(value) else [value]
+    if isinstance(value, Mapping) or (_plural(value) and one is str and _all(str, items)):
+        yield slice(None), value if isinstance(value, Mapping) else items
         return
-    if isinstance(value, str) or len(items) != n:
+    rest = [item for item in items if item is not None]
+    fits = _all(Mapping, rest) if one is Mapping else all(_plural(item) for item in rest)
+    if len(items) != n or not fits:
+        what = "a list of names" if one is str else "a mapping"
         raise ConstraintError(
-            f"{name}: give one value for all rows, or a list of {n}, one per row; {value!r} came"
+            f"{name}: give {what} for all rows, or a list of {n}, one per row; {value!r} came"
         )
     for i, item in enumerate(items):
         if item is not None:
             yield [i], item
+
+
+def _plural(value: Any) -> bool:
+    """Whether it holds several; text is one name, not its letters."""
+    return isinstance(value, Iterable) and not isinstance(value, str)
+
+
+def _all(kind: type, items: Iterable[Any]) -> bool:
+    return all(isinstance(item, kind) for item in items)

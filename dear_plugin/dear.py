@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -18,7 +19,7 @@ from dear_plugin import fidelity, persistence
 from dear_plugin._version import __version__
 from dear_plugin.actions import ActionSets, ActOn
 from dear_plugin.alternatives import alternatives
-from dear_plugin.classifier import Output
+from dear_plugin.classifier import Classifier, Output
 from dear_plugin.decoders import Decoder, kind_of, named
 from dear_plugin.diagnostics import Report, report
 from dear_plugin.errors import NotFittedError
@@ -154,6 +155,29 @@ class DEAR(RecourseMethod):
             dear._moves = Moves(dear.sets, dear.decoder, grids, dear.classifier)
             dear._rows = tensors["rows"]
         return dear
+
+    def with_model(
+        self,
+        model: Any,
+        *,
+        output: Output | None = None,
+        encode: Callable[[Tensor], Tensor] | None = None,
+    ) -> DEAR:
+        """The same fitted DEAR asking another model: what it learned is about people alone.
+
+        Args:
+            model: see `DEAR`.
+            output: see `DEAR`.
+            encode: see `DEAR`.
+        """
+        other = copy.copy(self)
+        other.classifier = Classifier(model, self.encoder, output=output, encode=encode)
+        for answers in ("_support", "_neighbours"):
+            other.__dict__.pop(answers, None)
+        for name in ("_moves", "_reserve"):
+            if other.__dict__.get(name) is not None:
+                other.__dict__[name] = replace(other.__dict__[name], classifier=other.classifier)
+        return other
 
     def _learn(self, rows: Tensor) -> None:
         coarse = self.search.coarse

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -16,14 +16,14 @@ from torch import Tensor
 from dear_plugin.classifier import Classifier, Output
 from dear_plugin.constraints import Constraints, Limits, limits
 from dear_plugin.encoding import Encoder
-from dear_plugin.errors import NotFittedError
+from dear_plugin.errors import NotFittedError, TargetError
 from dear_plugin.recourses import Hooks, Plan, Recourses
 from dear_plugin.schema import Schema
 from dear_plugin.support import Support
 from dear_plugin.target import Goal, Target
 
 # How far past the decision boundary a proposal aims; each retry aims farther.
-SLACKS = (1e-5, 1e-3, 1e-1)
+SLACKS = (1e-4, 1e-3, 1e-1)
 
 
 @dataclass(frozen=True)
@@ -160,11 +160,13 @@ class RecourseMethod(ABC):
         return Support(self._fitted_rows, self.classifier)
 
     def _goal(self, target: Target | None, n: int) -> Goal:
-        classes = self.classifier.classes
-        if target is None:
-            wanted = Target.of_class(1 if classes is None or 1 in classes else classes[-1])
-        else:
-            wanted = target
+        classes, output = self.classifier.classes, self.classifier.output
+        wanted = Target.of_class(_class_one(classes)) if target is None else target
+        if wanted.is_range != (output == "values"):
+            raise TargetError(
+                "Target.of_range is for models with output='values', Target.of_class (the default)"
+                f" for all others; {wanted} came with output={output!r}"
+            )
         return wanted.resolve(n, classes)
 
     def _settle(
@@ -248,10 +250,8 @@ class _AlternativesOf:
         accepted = case.goal.accepts(before)
         results = []
         for plan in method._alternatives(case, k):
-            rows = torch.where(accepted[:, None], case.x, plan.rows)
-            reasons = np.where(accepted.numpy(), "already accepted", plan.reasons).tolist()
-            kept = replace(plan, rows=rows, reasons=reasons)
-            after = method.encoder.patch(self.frame, rows, rows != case.x)
+            kept = _sparing(plan, case.x, accepted)
+            after = method.encoder.patch(self.frame, kept.rows, kept.rows != case.x)
             scores = method.classifier.frame_scores(after)
             results.append(method._result(case, self.frame, kept, after, (before, scores)))
         return results
@@ -269,10 +269,32 @@ class _SharesOf:
         return self.method._shares(self.case, self.plan, position)
 
 
+def _class_one(classes: Sequence[Hashable] | None) -> Hashable:
+    """Class 1, or the second of two named classes."""
+    if classes is None or 1 in classes:
+        return 1
+    if len(classes) > 2:
+        raise TargetError(f"which of the classes {list(classes)} is wanted? say target=")
+    return classes[-1]
+
+
 def standstill(x: Tensor, reasons: Sequence[str]) -> Plan:
     """The plan that changes nothing."""
     none = torch.zeros(x.shape, dtype=torch.bool)
     return Plan(x.clone(), none, torch.zeros(len(x)), list(reasons))
+
+
+def _sparing(plan: Plan, x: Tensor, accepted: Tensor) -> Plan:
+    """A plan that leaves accepted rows, (m,) bool, alone."""
+    done, spared = accepted.tolist(), accepted[:, None]
+    return Plan(
+        torch.where(spared, x, plan.rows),
+        plan.direct & ~spared,
+        torch.where(accepted, 0.0, plan.suppressed),
+        ["already accepted" if a else r for a, r in zip(done, plan.reasons, strict=True)],
+        plan.notes,
+        ["" if a else kind for a, kind in zip(done, plan.kinds, strict=False)],
+    )
 
 
 def merged(plan: Plan, part: Plan, rows: Tensor) -> Plan:

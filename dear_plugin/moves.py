@@ -19,6 +19,7 @@ from dear_plugin.search import (
     Grids,
     Question,
     Search,
+    gradient_search,
     group_search,
     line_search,
     supported_search,
@@ -76,6 +77,9 @@ class Moves:
     def find(self, question: Question, search: Search, prune: bool = True) -> Found:
         """The cheapest success of every row and set."""
         found = Found.none(question)
+        if search.solver == "gradient":
+            gradient_search(question, search, found)
+            return found
         line_search(question, self.grids, search, found, prune)
         group_search(question, self.grids, search, found)
         return found

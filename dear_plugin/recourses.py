@@ -141,20 +141,29 @@ class Recourses:
         Returns:
             A long frame, one row per (factual, rank): `index`, `rank` (0 is the cheapest), the
             columns of `actions`, `kind` ("another set", "pair of features" or "larger action"),
-            and the features.
+            and the features. Where a feature has one of these names, ours ends in "_".
         """
         if k < 1:
             raise InputError(f"k must be at least 1, {k!r} came")
-        parts = []
+        parts, places = [], []
         for rank, result in enumerate(self.hooks.alternatives(k)):
-            table = pd.concat([result.actions, result.counterfactuals], axis=1)
-            table.insert(0, "rank", rank)
-            parts.append(table.rename_axis("index").reset_index())
-        long = pd.concat(parts, ignore_index=True)
-        long["_order"] = np.tile(np.arange(len(self)), len(parts))
-        keep = long["success"] | (long["rank"] == 0)
-        order = long[keep].sort_values(["_order", "rank"], kind="stable")
-        return order.drop(columns="_order").reset_index(drop=True)
+            # What failed or changes nothing is no alternative; the first rank keeps everyone.
+            fine = result.actions["success"].to_numpy() & result.changed.any(1).numpy()
+            kept = np.flatnonzero(fine | (rank == 0))
+            if len(kept):
+                parts.append(result._table(rank).iloc[kept])
+                places.append(kept)
+        order = np.concatenate(places).argsort(kind="stable")
+        return pd.concat(parts, ignore_index=True).iloc[order].reset_index(drop=True)
+
+    def _table(self, rank: int) -> pd.DataFrame:
+        """Labels, rank, actions and features side by side."""
+        labels = pd.Series(list(self.factuals.index), dtype=object).infer_objects()
+        head = pd.DataFrame({"index": labels, "rank": rank}, index=labels.index)
+        head = pd.concat([head, self.actions.reset_index(drop=True)], axis=1)
+        clash = {c: f"{c}_" for c in head if c in self.counterfactuals}
+        features = self.counterfactuals.reset_index(drop=True)
+        return pd.concat([head.rename(columns=clash), features], axis=1)
 
     def _changes(self, position: int, mask: Tensor) -> list[Change]:
         """The features of a mask, (p,), with their old and new value."""

@@ -20,6 +20,7 @@ ADAPTERS = ROOT / "adapters"
 
 # Each room sees those before it. A new module needs its place here, chosen on purpose.
 LADDER = (
+    "_version",
     "errors",
     "schema",
     "encoding",
@@ -37,6 +38,9 @@ LADDER = (
     "fidelity",
     "diagnostics",
     "method",
+    "moves",
+    "alternatives",
+    "persistence",
 )
 METHODS = ("dear", "baselines")
 FRONT_DOOR = "__init__"
@@ -45,6 +49,7 @@ SEES = {room: set(LADDER[:rung]) for rung, room in enumerate(LADDER)}
 SEES |= {room: set(LADDER) for room in METHODS}
 SEES["plots"] = {*LADDER, *METHODS}
 SEES["datasets"] = {"errors"}
+SEES["persistence"] = {"errors"}
 SEES[FRONT_DOOR] = {*LADDER, *METHODS, "plots", "datasets"}
 SEES["benchmark"] = SEES[FRONT_DOOR] | {FRONT_DOOR}
 SEES["demo"] = SEES["benchmark"] | {"benchmark"}

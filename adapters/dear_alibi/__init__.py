@@ -3,7 +3,7 @@
 `DEAR(predictor, feature_names, category_map).fit(X).explain(X)` stands where
 `CounterfactualRLTabular` stands and takes what it takes: label-encoded arrays and a category map.
 
-`wrap_alibi(explainer, schema)` goes the other way: Alibi's own `CounterfactualRLTabular` as a
+`wrap_alibi(explainer)` goes the other way: Alibi's own `CounterfactualRLTabular` as a
 `dear_plugin.RecourseMethod`.
 """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -57,7 +58,7 @@ class DEAR(Explainer, FitMixin):
         search: how to search.
         backend: "pytorch"; a TensorFlow model is a function, `model.predict`.
         device: where to put a torch predictor; None leaves it where it is.
-        seed: of a decoder given by name that draws random numbers; nothing global is seeded.
+        seed: of a decoder that is given by name and trained; nothing global is seeded.
         verbose: show progress bars.
 
     Raises:
@@ -119,8 +120,12 @@ class DEAR(Explainer, FitMixin):
         frame = self._table.frame(array)
         schema = self._table.schema(frame, self._always.immutable)
         options = copy.deepcopy(self._options)
-        self._engine = Engine(_no_predictor, schema, **options).fit(frame)
+        engine = Engine(_no_predictor, schema, **options)
+        if isinstance(self._options["decoder"], str):
+            _instruct(engine.decoder, self._seed, self._verbose)
+        engine.fit(frame)
         self._dtype = np.dtype(np.float64) if array.dtype == object else array.dtype
+        self._engine = self._bound(engine)
         self.meta["params"]["fitted_rows"] = len(array)
         return self
 
@@ -203,10 +208,7 @@ class DEAR(Explainer, FitMixin):
         """
         if self._engine is None:
             raise dear_plugin.errors.NotFittedError("DEAR is not fitted; call fit(X) first")
-        model = bridge(self.predictor, self._preprocess, self._table, self._dtype)
-        whitebox = isinstance(self.predictor, nn.Module)
-        output = self._output or ("logits" if whitebox else "probabilities")
-        return self._engine.with_model(model, output=output)
+        return self._engine
 
     def reset_predictor(self, predictor: Any) -> None:
         """Explain another predictor; what `fit` learned does not depend on it.
@@ -220,9 +222,10 @@ class DEAR(Explainer, FitMixin):
         check(predictor, self._preprocess)
         if self._device is not None and isinstance(predictor, nn.Module):
             predictor = predictor.to(self._device)
-        # The only reference to it: Alibi takes this one away while it saves.
         self.predictor = predictor
         self.meta["type"] = self.type = kind(predictor)
+        if self._engine is not None:
+            self._engine = self._bound(self._engine)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the explainer without its predictor; a failure leaves all as it was.
@@ -236,6 +239,20 @@ class DEAR(Explainer, FitMixin):
             Explainer.save(copy.copy(self), draft)
             for file in Path(draft).iterdir():
                 file.replace(folder / file.name)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The state; without a predictor, as Alibi saves it, the engine goes without one too."""
+        state = dict(vars(self))
+        if self.predictor is None and self._engine is not None:
+            state["_engine"] = self._engine.with_model(_no_predictor)
+        return state
+
+    def _bound(self, engine: Engine) -> Engine:
+        """An engine that asks the present predictor."""
+        model = bridge(self.predictor, self._preprocess, self._table, self._dtype)
+        whitebox = isinstance(self.predictor, nn.Module)
+        output = self._output or ("logits" if whitebox else "probabilities")
+        return engine.with_model(model, output=output)
 
     def _conditions(
         self,
@@ -263,7 +280,7 @@ def _answer(
 def _batches(n: int, size: int) -> list[slice]:
     if size < 1:
         raise dear_plugin.errors.InputError(f"batch_size must be at least 1, {size!r} came")
-    return [slice(start, start + size) for start in range(0, max(n, 1), size)]
+    return [slice(start, start + size) for start in range(0, n, size)]
 
 
 def _check_backend(backend: str) -> None:
@@ -274,6 +291,14 @@ def _check_backend(backend: str) -> None:
         )
 
 
+def _instruct(decoder: Any, seed: int, verbose: bool) -> None:
+    """Tell a decoder that came by name what the user said, where it trains something."""
+    if hasattr(decoder, "seed"):
+        decoder.seed = seed
+    if hasattr(decoder, "training"):
+        decoder.training = dataclasses.replace(decoder.training, progress=verbose)
+
+
 def _no_predictor(frame: pd.DataFrame) -> Array:
-    """What the stored engine asks: it is bound to the predictor anew in every call."""
+    """What the engine asks while it fits, which it does not, and in a saved explainer."""
     raise dear_plugin.errors.ModelError("the explainer has no predictor; call reset_predictor")

@@ -83,10 +83,10 @@ class Table:
             InputError: it is something else.
         """
         array = np.asarray(X)
-        if array.ndim != 2 or array.shape[1] != len(self.declared):
+        if array.ndim != 2 or array.shape[1] != len(self.declared) or not len(array):
             raise dear_plugin.errors.InputError(
-                f"X must have shape (n, {len(self.declared)}), one column per feature;"
-                f" {array.shape} came"
+                f"X must have shape (n, {len(self.declared)}), at least one row and one column per"
+                f" feature; {array.shape} came"
             )
         if array.dtype.kind not in "iufO":
             raise dear_plugin.errors.InputError(
@@ -100,7 +100,7 @@ class Table:
         out = np.empty((len(frame), len(self.declared)), np.result_type(dtype, *numbers))
         for j, feature in enumerate(self.declared):
             column = frame[feature.name]
-            out[:, j] = column if feature.kind is Kind.NUMERIC else column.cat.codes
+            out[:, j] = column if feature.kind is Kind.NUMERIC else _codes(feature, column)
         return out
 
 
@@ -134,6 +134,10 @@ def _learned(declared: Feature, learned: Feature) -> Feature:
 def _column(feature: Feature, values: Array) -> pd.Series:
     column = pd.Series(values).infer_objects()
     return column if feature.kind is Kind.NUMERIC else _words(feature, column)
+
+
+def _codes(feature: Feature, words: pd.Series) -> Array:
+    return np.asarray(pd.Categorical(words, categories=list(feature.categories)).codes)
 
 
 def _words(feature: Feature, codes: pd.Series) -> pd.Series:

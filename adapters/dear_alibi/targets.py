@@ -28,14 +28,19 @@ def targets(Y_t: Any, n: int) -> Array | None:
         raise dear_plugin.errors.TargetError(
             f"Y_t must be one class or one per row, n = {n}; shape {given.shape} came"
         )
-    whole = given.dtype.kind in "iu" or (
-        given.dtype.kind in "fO" and all(float(y).is_integer() for y in given.flat)
-    )
-    if not whole or (given < 0).any():
+    return np.broadcast_to(_classes(given).reshape(-1, 1), (n, 1))
+
+
+def _classes(given: Array) -> Array:
+    try:
+        numbers = given.astype(np.float64) if given.dtype.kind in "iufO" else np.array([np.nan])
+    except (TypeError, ValueError):
+        numbers = np.array([np.nan])
+    if not (np.isfinite(numbers) & (numbers >= 0) & (numbers == np.round(numbers))).all():
         raise dear_plugin.errors.TargetError(
-            f"Y_t must hold classes, whole numbers from 0; {given.flat[0]!r} came"
+            f"Y_t must hold classes, whole numbers from 0; {given.ravel()[:3].tolist()} came"
         )
-    return np.broadcast_to(given.astype(np.int64).reshape(-1, 1), (n, 1))
+    return numbers.astype(np.int64)
 
 
 def resolve(wanted: Array | None, before: Verdict) -> Array:

@@ -15,15 +15,20 @@ from dear_dice.request import Query
 from dear_dice.wish import Mask, Rows
 from dear_plugin import Recourses
 
+# The kind of what the engine's alternatives are alternatives to, and the one of those that act on
+# a set of their own.
+FIRST, OTHER = "first", "another set"
+
 
 @dataclass(frozen=True)
 class Answers:
-    """m counterfactuals of n rows, those of one row together and the cheapest first.
+    """m counterfactuals of n rows, those of one row together, in the order of their ranks.
 
     Attributes:
         rows: (m,) the row of the query that each belongs to, ascending.
         frame: the features, in the query's own values and dtypes.
-        actions: the engine's table of actions, without what only failures need.
+        actions: the engine's table of actions; `kind` says where one that is not the first came
+            from.
         indirect: (m, p) which features moved without being acted on.
         origins: where each came from.
         decided: (m,) the outcomes, as DiCE reads them off the model.
@@ -38,7 +43,7 @@ class Answers:
 
     @classmethod
     def of(cls, results: Sequence[Recourses], query: Query, host: Host, k: int) -> Answers:
-        """Up to k distinct counterfactuals a row, every one confirmed by the model through DiCE.
+        """Up to k counterfactuals a row, every one confirmed by the model through DiCE.
 
         Args:
             results: the engine's results over the query's rows, one per rank.
@@ -49,15 +54,17 @@ class Answers:
         n, names = len(query.rows), list(query.rows.columns)
         rows = np.tile(np.arange(n), len(results))
         frame = pd.concat([r.counterfactuals for r in results], ignore_index=True)
-        actions = pd.concat([r.actions for r in results], ignore_index=True)
-        again = frame[names].assign(**{"": rows}).duplicated().to_numpy()
-        solved = np.flatnonzero(actions["success"].to_numpy(dtype=bool) & ~again)
+        best = results[0].actions.assign(kind=FIRST)
+        actions = pd.concat([best, *(r.actions for r in results[1:])], ignore_index=True)
+        again = frame[names].assign(**{"": rows}).duplicated()
+        again |= actions[["acted_on"]].assign(row=rows).duplicated() & (actions["kind"] == OTHER)
+        solved = np.flatnonzero(actions["success"] & ~again)
         kept = solved[np.argsort(rows[solved], kind="stable")]
         indirect = np.concatenate([(r.changed & ~r.plan.direct).numpy() for r in results])
         answers = cls(
             rows[kept],
             query.dialect.write(frame.iloc[kept].reset_index(drop=True)),
-            actions.iloc[kept].drop(columns=["success", "reason"]).reset_index(drop=True),
+            actions.iloc[kept].drop(columns="success").reset_index(drop=True),
             indirect[kept],
             [(results[i // n], int(i % n)) for i in kept],
             np.empty(0, dtype=np.int64),

@@ -42,7 +42,7 @@ class Dialect:
         )
 
     def read(self, query: pd.DataFrame) -> pd.DataFrame:
-        """A query as the data interface writes it; columns that are no features stay."""
+        """A query as the data interface writes it."""
         words = {name: query[name].astype(object).map(str) for name in self.levels}
         numbers = {name: pd.to_numeric(query[name]) for name in self.numbers}
         return query.assign(**words, **numbers)

@@ -23,8 +23,9 @@ class Examples(CounterfactualExamples):
 
     Attributes:
         actions: one row per row of `final_cfs_df`: `acted_on`, `direct_cost`, `indirect_cost`,
-            `cost`, `suppressed_cost`, `score_before`, `score_after` and what else the engine's
-            `Recourses.actions` tells. An indirect change is an association in the data.
+            `cost`, `suppressed_cost`, `score_before`, `score_after`, as in `Recourses.actions`,
+            and `kind`: "first", or how an alternative differs from the first. What moves
+            indirectly is an association in the data.
         origins: per row of `final_cfs_df`, the engine's result and the position in it; empty when
             read back from JSON.
     """

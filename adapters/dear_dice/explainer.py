@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from dice_ml.explainer_interfaces.explainer_base import ExplainerBase
-from raiutils.exceptions import UserConfigValidationException
 
 from dear_dice.answers import Answers
 from dear_dice.dialect import Dialect
@@ -18,7 +18,7 @@ from dear_dice.interface import Interface
 from dear_dice.model import BlackBox, Host, Scores, probabilities_expected, to_ask
 from dear_dice.native import native
 from dear_dice.options import Options
-from dear_dice.request import Query, Request
+from dear_dice.request import Query, Request, as_frame, check_columns
 from dear_dice.wish import Wish
 from dear_plugin import DEAR, Recourses
 
@@ -56,6 +56,7 @@ class DiceDEAR(ExplainerBase):
             with probabilities_expected():
                 dear.classifier.frame_scores(self._interface.sample)
         self.dear: DEAR = dear.fit(self._interface.frame)
+        self._spoken: tuple[Dialect | None, DEAR] = (None, self.dear)
         self.cfs_preds: Any = None
 
     def generate_counterfactuals(
@@ -106,14 +107,14 @@ class DiceDEAR(ExplainerBase):
             desired_class,
             desired_range,
             permitted_range,
-            features_to_vary,
+            features_to_vary if isinstance(features_to_vary, str) else list(features_to_vary),
             stopping_threshold,
             posthoc_sparsity_param,
             posthoc_sparsity_algorithm,
             verbose,
             random_seed,
         )
-        frame = self._frame(query_instances)
+        frame = as_frame(query_instances, self.data_interface)
         self._validate_counterfactual_configuration(frame, **vars(request))
         examples = self._examples(frame, request)
         self._check_any_counterfactuals_computed(cf_examples_arr=examples)
@@ -129,22 +130,16 @@ class DiceDEAR(ExplainerBase):
         self, query_instance: Any, total_CFs: int, **arguments: Any
     ) -> Examples:
         """One row's counterfactuals, as DiCE's own loop would ask for them."""
-        return self._examples(self._frame(query_instance), Request(total_CFs, **arguments))[0]
-
-    def _frame(self, query: Any) -> pd.DataFrame:
-        """What DiCE admits as a query, as one frame."""
-        rows = query if isinstance(query, pd.DataFrame | dict) else list(query)
-        if isinstance(rows, list) and rows and isinstance(rows[0], pd.DataFrame):
-            return pd.concat(rows)
-        frame: pd.DataFrame = self.data_interface.query_instance_to_df(rows)
-        return frame
+        request = Request(total_CFs, **arguments)
+        return self._examples(as_frame(query_instance, self.data_interface), request)[0]
 
     def _examples(self, frame: pd.DataFrame, request: Request) -> list[Examples]:
         if not len(frame):
             return []
-        self.data_interface.check_features_to_vary(request.features_to_vary)
-        asked = request.features_to_vary
-        vary = self._interface.names if isinstance(asked, str) else list(asked)
+        request = replace(request, permitted_range=self._interface.text(request.permitted_range))
+        vary = request.features_to_vary
+        self.data_interface.check_features_to_vary(vary)
+        vary = self._interface.names if vary == "all" else vary
         query = self._query(frame, vary, request)
         k = int(request.total_CFs)
         answers = Answers.of(self._results(query, vary, request, k), query, self._host, k)
@@ -154,18 +149,13 @@ class DiceDEAR(ExplainerBase):
         return native(query, answers, sparse, request, self._host, self.data_interface)
 
     def _query(self, frame: pd.DataFrame, vary: Sequence[str], request: Request) -> Query:
-        names = self._interface.names
-        absent = [name for name in names if name not in frame.columns]
-        if absent or not frame.columns.is_unique:
-            raise UserConfigValidationException(
-                "The query instance(s) should hold every feature once; missing are"
-                f" {absent}, the columns are {list(frame.columns)}"
-            )
-        dialect = Dialect.of(frame, self.dear.schema)
-        read = dialect.read(frame)
+        check_columns(frame, self._interface)
+        rows = frame[self._interface.names]
+        dialect = Dialect.of(rows, self.dear.schema)
+        read = dialect.read(rows)
         self._check_values(read, vary, request.permitted_range)
-        scores = self._host.scores(frame[names])
-        return Query(frame[names], read[names], dialect, scores, self._wish(scores, request))
+        scores = self._host.scores(rows)
+        return Query(rows, read, dialect, scores, self._wish(scores, request))
 
     def _check_values(self, read: pd.DataFrame, vary: Sequence[str], permitted: Any) -> None:
         """DiCE's own checks of names and levels, once per combination of levels."""
@@ -192,11 +182,20 @@ class DiceDEAR(ExplainerBase):
         self, query: Query, vary: Sequence[str], request: Request, k: int
     ) -> list[Recourses]:
         """The engine's results over all rows, the best one first."""
-        dear = self.dear
-        if isinstance(dear.classifier.model, BlackBox):
-            model = BlackBox(self._host, query.dialect)
-            dear = dear.with_model(model, output=dear.classifier.output)
+        dear = self._speaking(query.dialect)
         within = self._interface.constraints(request.permitted_range, vary)
         with probabilities_expected():
             best = dear.generate(query.read, query.wish.target, within=within)
-            return [best, *best.hooks.alternatives(k)] if k > 1 else [best]
+            # One more than is needed, for the first of them may act on the best one's set.
+            return [best, *best.hooks.alternatives(k + 1)] if k > 1 else [best]
+
+    def _speaking(self, dialect: Dialect) -> DEAR:
+        """The engine, handing a black box rows as the query writes them."""
+        if not isinstance(self.dear.classifier.model, BlackBox):
+            return self.dear
+        spoken, dear = self._spoken
+        if spoken != dialect:
+            model = BlackBox(self._host, dialect)
+            dear = self.dear.with_model(model, output=self.dear.classifier.output)
+            self._spoken = (dialect, dear)
+        return dear

@@ -65,6 +65,12 @@ class Interface:
         """DiCE's range of every feature: the data's own, the interface's, then the call's."""
         return {**self._spans, **self._levels, **self.data.permitted_range, **(permitted or {})}
 
+    def text(self, permitted: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        """A call's `permitted_range` with levels as text, as DiCE keeps them; None stays None."""
+        if permitted is None:
+            return None
+        return {n: list(map(str, r)) if n in self._levels else r for n, r in permitted.items()}
+
     def constraints(self, permitted: Mapping[str, Any] | None, vary: Sequence[str]) -> Constraints:
         """What one call leaves free.
 
@@ -76,11 +82,15 @@ class Interface:
         asked = self.ranges(permitted)
         return Constraints(
             frozen=[name for name in self.names if name not in vary],
-            ranges={n: tuple(asked[n]) for n, s in self._spans.items() if list(asked[n]) != s},
+            ranges={
+                name: tuple(asked[name])
+                for name, span in self._spans.items()
+                if list(asked[name]) != span
+            },
             categories={
-                n: list(map(str, asked[n]))
-                for n, levels in self._levels.items()
-                if set(map(str, asked[n])) != set(levels)
+                name: list(map(str, asked[name]))
+                for name, levels in self._levels.items()
+                if set(map(str, asked[name])) != set(levels)
             },
         )
 

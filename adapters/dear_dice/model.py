@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import torch
-from dice_ml.constants import BackEndTypes, ModelTypes
+from dice_ml.constants import ModelTypes
+from dice_ml.model_interfaces.pytorch_model import PyTorchModel
 from raiutils.exceptions import UserConfigValidationException
 from torch import nn
 
@@ -57,9 +58,8 @@ class Host:
     @property
     def is_module(self) -> bool:
         """Whether it is a torch module behind DiCE's PyTorch backend."""
-        return self.interface.backend == BackEndTypes.Pytorch and isinstance(
-            self.interface.model, nn.Module
-        )
+        module = isinstance(self.interface.model, nn.Module)
+        return module and isinstance(self.interface, PyTorchModel)
 
     @property
     def is_ohe_module(self) -> bool:

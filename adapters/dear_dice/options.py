@@ -21,7 +21,8 @@ class Options:
             that may change, one at a time.
         decoder: what else moves: "transport" (people keep their rank), "autoencoder" (the
             paper's), or a decoder.
-        search: how to search.
+        search: how to search; `Search(min_support=0.6)` asks for counterfactuals that look like
+            people who were accepted.
         immutable: features that never change, in any call.
         increasing: numeric or two-valued features that may only grow.
         decreasing: numeric or two-valued features that may only fall.
@@ -33,7 +34,7 @@ class Options:
 
     act_on: Sequence[str | Sequence[str]] | None = None
     decoder: Any = "transport"
-    search: Search = field(default_factory=lambda: Search(slack=SLACK))
+    search: Search = field(default_factory=Search)
     immutable: Sequence[str] = ()
     increasing: Sequence[str] = ()
     decreasing: Sequence[str] = ()
@@ -49,4 +50,5 @@ class Options:
     @property
     def engine(self) -> dict[str, Any]:
         """What goes to `DEAR`."""
-        return {"act_on": self.act_on, "decoder": self.decoder, "search": self.search}
+        search = self.search.aiming(SLACK)
+        return {"act_on": self.act_on, "decoder": self.decoder, "search": search}

@@ -1,4 +1,4 @@
-"""Request: the arguments of one call, and the query once it has been checked."""
+"""Request: the arguments of one call, and the query that came with it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
+from raiutils.exceptions import UserConfigValidationException
 
 from dear_dice.dialect import Dialect
+from dear_dice.interface import Interface
 from dear_dice.model import Scores
 from dear_dice.wish import Wish
 
@@ -45,3 +47,41 @@ class Query:
     dialect: Dialect
     scores: Scores
     wish: Wish
+
+
+def as_frame(query: Any, data: Any) -> pd.DataFrame:
+    """What DiCE admits as a query, as one frame: frames, lists of frames, dicts, lists of dicts.
+
+    Args:
+        query: what came.
+        data: DiCE's data interface.
+    """
+    rows = query if isinstance(query, pd.DataFrame | dict) else list(query)
+    if isinstance(rows, list) and rows and isinstance(rows[0], pd.DataFrame):
+        return pd.concat(rows)
+    frame: pd.DataFrame = data.query_instance_to_df(rows)
+    return frame
+
+
+def check_columns(frame: pd.DataFrame, interface: Interface) -> None:
+    """Refuse a query whose columns are not the features, where DiCE does in DiCE's words.
+
+    Args:
+        frame: the query.
+        interface: the data.
+
+    Raises:
+        ValueError: the outcome, or a column that the training data does not have.
+        UserConfigValidationException: a feature that is missing or there twice.
+    """
+    for name in frame.columns:
+        if name == interface.data.outcome_name:
+            raise ValueError("Target", name, "present in query instance")
+        if name not in interface.names:
+            raise ValueError("Feature", name, "not present in training data!")
+    absent = [name for name in interface.names if name not in frame.columns]
+    if absent or not frame.columns.is_unique:
+        raise UserConfigValidationException(
+            "The query instance(s) should have every feature once. Missing features:"
+            f" {absent}; the columns are {list(frame.columns)}"
+        )

@@ -16,7 +16,7 @@ from torch import Tensor
 import dear_plugin
 from dear_dice.interface import Interface
 from dear_dice.model import Host, to_ask
-from dear_plugin import ActionSets, Kind, RecourseMethod
+from dear_plugin import Kind, RecourseMethod
 
 Case = dear_plugin.method.Case
 Plan = dear_plugin.recourses.Plan
@@ -72,11 +72,6 @@ class WrappedDice(RecourseMethod):
         self.explainer = explainer
         self.seed = seed
         self.arguments = dict(arguments)
-        self._singles = ActionSets.of(interface.schema)
-
-    @property
-    def _sets(self) -> ActionSets:
-        return self._singles
 
     def _learn(self, rows: Tensor) -> None:
         """An explainer has learned before it came here."""

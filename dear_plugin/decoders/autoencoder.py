@@ -150,6 +150,14 @@ class Autoencoder(Decoder):
             moved = here + made[:, 1:] - made[:, :1]
         return networks.encoder.collapse(moved).scatter(2, positions, values)
 
+    def follow(self, x: Tensor, v: Tensor, a: Tensor) -> Tensor:
+        """Where people end up, (s, n, d), differentiable in a; see `Decoder.follow`."""
+        networks = self.networks
+        made = networks.generate(v, a)
+        if self.design.reconstruct == "remainder":
+            made = x + made - networks.generate(v, x)
+        return torch.where(networks.mask.bool(), a, made)
+
     def entanglement(self, rows: Tensor) -> Tensor:
         """(n, s) mean over outputs, latents and x_S of |d2 g / dv dx_S|, exact by autograd."""
         networks = self.networks

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from dear_plugin.actions import ActionSets
 from dear_plugin.encoding import Encoder
+from dear_plugin.errors import DearError
 
 
 class Decoder(ABC):
@@ -69,6 +70,19 @@ class Decoder(ABC):
                 order.
             sets: (m,) int64, the set acted on.
         """
+
+    def follow(self, x: Tensor, v: Tensor, a: Tensor) -> Tensor:
+        """Where people end up, (s, n, d), differentiable in a; every set for itself.
+
+        Args:
+            x: (s, n, d) encoded factual rows.
+            v: (s, n, k) their latents.
+            a: (s, n, d) encoded rows of which only the columns of S are read.
+
+        Raises:
+            DearError: a decoder without derivatives.
+        """
+        raise DearError(f"{type(self).__name__} has no derivatives; use decoder='autoencoder'")
 
     def leanings(self, values: Tensor, sets: Tensor) -> dict[int, tuple[float, float]]:
         """P(second value) of each binary feature at two values of x_S, by feature.

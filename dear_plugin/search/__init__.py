@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dear_plugin.search.gradient import gradient_search
 from dear_plugin.search.grids import Grids
 from dear_plugin.search.group import group_search
 from dear_plugin.search.line import line_search
@@ -15,6 +16,7 @@ __all__ = [
     "Grids",
     "Question",
     "Search",
+    "gradient_search",
     "group_search",
     "line_search",
     "supported_search",

@@ -24,10 +24,10 @@ def group_search(question: Question, grids: Grids, search: Search, found: Found)
         solved = least.isfinite()
         if bool(solved.any()):
             best = values[torch.arange(len(rows)), at][solved]
-            _draw_back(question, rows[solved], sets[solved], best, search, found)
+            draw_back(question, rows[solved], sets[solved], best, search, found)
 
 
-def _draw_back(
+def draw_back(
     question: Question, rows: Tensor, sets: Tensor, best: Tensor, search: Search, found: Found
 ) -> None:
     """Move successes, (m, w), towards the factual for as long as they succeed."""

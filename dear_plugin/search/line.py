@@ -67,14 +67,14 @@ class _Bracket:
         sets: (m,) on which set.
         low: (m,) a value that fails, or the factual.
         high: (m,) a value that succeeds, farther from the factual.
-        cost: (m,) the cost at `low`: no success in between is taken to be cheaper.
+        x: (m,) the factual.
     """
 
     rows: Tensor
     sets: Tensor
     low: Tensor
     high: Tensor
-    cost: Tensor
+    x: Tensor
 
     @classmethod
     def of(
@@ -89,9 +89,16 @@ class _Bracket:
         nearest, where = inner.max(1)
         some = nearest > 0
         low = torch.where(some, values.gather(1, where[:, None])[:, 0], x)
-        cost = torch.where(some, answer.cost.gather(1, where[:, None])[:, 0], 0.0)
         solved = least.isfinite()
-        return cls(rows[solved], sets[solved], low[solved], high[solved, 0], cost[solved])
+        return cls(rows[solved], sets[solved], low[solved], high[solved, 0], x[solved])
+
+    @property
+    def bound(self) -> Tensor:
+        """(m,) no success beyond `low` costs less: its direct cost alone is as much.
+
+        The whole cost at `low` would prune more, but indirect changes are not monotone.
+        """
+        return (self.low - self.x).abs()
 
 
 def _bisect(
@@ -104,15 +111,14 @@ def _bisect(
     room = question.limits.steps[feature] / 4.0
     going = torch.minimum((middle - bracket.low).abs(), (middle - bracket.high).abs()) > room
     if prune:
-        going &= bracket.cost < found.cost.amin(1)[bracket.rows]
+        going &= bracket.bound < found.cost.amin(1)[bracket.rows]
     at = going.nonzero()[:, 0]
     if not len(at):
         return False
     rows, sets, values = bracket.rows[at], bracket.sets[at], middle[at, None, None]
     answer = question.ask(rows, sets, values, search.slack)
     found.note(rows, sets, values, answer)
-    good, cost = answer.good[:, 0], answer.cost[:, 0]
+    good = answer.good[:, 0]
     bracket.high[at] = torch.where(good, middle[at], bracket.high[at])
     bracket.low[at] = torch.where(good, bracket.low[at], middle[at])
-    bracket.cost[at] = torch.where(good, bracket.cost[at], cost)
     return True

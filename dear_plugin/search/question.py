@@ -38,7 +38,7 @@ class Search:
     coarse: int = 16
     deepen: int = 1
     refine: int = 8
-    slack: float = 1e-5
+    slack: float = 1e-4
     min_support: float | None = None
     k_neighbours: int = NEIGHBOURS
     groups: bool = True
@@ -171,6 +171,11 @@ class Found:
             torch.full((n,), -1),
             torch.full((n,), -torch.inf),
         )
+
+    @property
+    def solved_pairs(self) -> Tensor:
+        """(n, s) bool: rows and sets with a success."""
+        return self.cost.isfinite()
 
     @property
     def solved(self) -> Tensor:

@@ -59,7 +59,8 @@ def supported_search(
         first = torch.where(reached, torch.arange(at.shape[1]), at.shape[1]).amin(1)
         pick = torch.where(first < at.shape[1], first, share.argmax(1))
         picked = share.gather(1, pick[:, None])[:, 0]
-        better = (first < at.shape[1]) | ~(picked <= best.support[open_rows])
+        better = (picked >= 0.0) & ~(picked <= best.support[open_rows])
+        better |= first < at.shape[1]
         rows, pick = open_rows[better], pick[better]
         best.sets[rows] = s[better, pick]
         best.values[rows] = a[better, pick]

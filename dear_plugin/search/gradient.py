@@ -1,0 +1,146 @@
+"""Gradient search: the paper's Algorithm 1, batched over rows and sets.
+
+Descent on d_S of `(f(x_cf) - s)^2 + lambda ||x - x_cf||_1`, started from the closed form of
+Proposition 2, `d = m / (lambda + ||w||^2) w`, with lambda lowered until success. The target score s
+lies past the boundary: with s on it, the squared error pulls from below and the l1 term holds it
+there. The first success is then drawn back to the boundary. Features that may only grow or fall add
+the hinge of the paper's appendix, and are kept exactly when rows are written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from dear_plugin.costs import direct_action
+from dear_plugin.search.grids import snapped
+from dear_plugin.search.group import draw_back
+from dear_plugin.search.question import Found, Question, Search
+
+AIM = 0.5
+LAMBDAS = (0.5, 0.1, 0.02, 0.0)
+STEPS = 40
+CHECK_EVERY = 5
+RATE = 0.03
+
+
+def gradient_search(question: Question, search: Search, found: Found) -> None:
+    """Note the cheapest success of Algorithm 1 for every row and set.
+
+    Args:
+        question: who asks what; its decoder must be differentiable.
+        search: how far past the boundary to aim, and how finely to draw back.
+        found: where to note it.
+
+    Raises:
+        DearError: a decoder or model without derivatives.
+    """
+    descent = _Descent.of(question)
+    for weight in LAMBDAS:
+        open_pairs = question.may & found.cost.isinf()
+        if not bool(open_pairs.any()):
+            break
+        descent.start(weight)
+        for step in range(STEPS):
+            if step % CHECK_EVERY == 0:
+                _check(question, search, found, descent)
+            descent.step(weight)
+        _check(question, search, found, descent)
+    rows, sets = (question.may & found.solved_pairs).nonzero(as_tuple=True)
+    if len(rows):
+        draw_back(question, rows, sets, found.values[rows, sets], search, found)
+
+
+@dataclass
+class _Descent:
+    """The state of the descent, for all sets at once.
+
+    Attributes:
+        question: who asks what.
+        x: (s, n, d) encoded factual rows.
+        v: (s, n, k) their latents.
+        mask: (s, 1, d) the columns of each set.
+        action: (s, n, d) d_S, zero off S.
+        speed: (s, n, d) the second moment of its gradient.
+    """
+
+    question: Question
+    x: Tensor
+    v: Tensor
+    mask: Tensor
+    action: Tensor
+    speed: Tensor
+
+    @classmethod
+    def of(cls, question: Question) -> _Descent:
+        """At the factual."""
+        encoder = question.classifier.encoder
+        s = len(question.sets)
+        x = encoder.expand(question.x).expand(s, -1, -1)
+        mask = question.sets.masks[:, encoder.feature_of][:, None].float()
+        zero = torch.zeros(x.shape)
+        return cls(question, x, question.v.transpose(0, 1), mask, zero, zero.clone())
+
+    def start(self, weight: float) -> None:
+        """Proposition 2's closed form, inside the unit box."""
+        margin, slope = self._margin_and_slope(torch.zeros(self.x.shape))
+        wanted = AIM - margin
+        action = direct_action(wanted, slope * self.mask, max(weight, 1e-2))
+        self.action = (self.x + action).clamp(0.0, 1.0) - self.x
+        self.action = self.action * self.mask
+        self.speed = torch.zeros(self.x.shape)
+
+    def step(self, weight: float) -> None:
+        """One step of descent, scaled by the running size of the gradient."""
+        action = self.action.detach().requires_grad_(True)
+        loss = self._loss(action, weight)
+        (gradient,) = torch.autograd.grad(loss.sum(), action)
+        self.speed = 0.9 * self.speed + 0.1 * gradient.square()
+        moved = action.detach() - RATE * gradient / (self.speed.sqrt() + 1e-8)
+        self.action = moved * self.mask
+
+    @property
+    def values(self) -> Tensor:
+        """(s, n, w) the new values of every set's features."""
+        encoder = self.question.classifier.encoder
+        rows = encoder.collapse((self.x + self.action).detach())
+        positions = self.question.sets.positions[:, None].expand(-1, rows.shape[1], -1)
+        return rows.gather(2, positions)
+
+    def _margin_and_slope(self, action: Tensor) -> tuple[Tensor, Tensor]:
+        """(s, n) the margin and (s, n, d) its derivative along x_S."""
+        action = action.requires_grad_(True)
+        margin = self._margin(self._reached(action))
+        (slope,) = torch.autograd.grad(margin.sum(), action)
+        return margin.detach(), slope
+
+    def _reached(self, action: Tensor) -> Tensor:
+        return self.question.decoder.follow(self.x, self.v, self.x + action * self.mask)
+
+    def _margin(self, reached: Tensor) -> Tensor:
+        s, n, d = reached.shape
+        scores = self.question.classifier.differentiable(reached.reshape(s * n, d))
+        return self.question.goal.margin(scores, torch.arange(n).repeat(s)).view(s, n)
+
+    def _loss(self, action: Tensor, weight: float) -> Tensor:
+        """(s, n) Algorithm 1's loss with the hinge of directions and ranges."""
+        question = self.question
+        encoder = question.classifier.encoder
+        reached = self._reached(action)
+        error = (self._margin(reached) - AIM).square()
+        cost = ((reached - self.x).abs() * encoder.weights).sum(2)
+        of = encoder.feature_of
+        number = ~encoder.blocks[of]
+        below = (question.limits.floor[:, of] - reached).clamp_min(0.0)
+        above = (reached - question.limits.ceiling[:, of]).clamp_min(0.0)
+        hinge = ((below + above) * number).sum(2)
+        return error + weight * cost + hinge
+
+
+def _check(question: Question, search: Search, found: Found, descent: _Descent) -> None:
+    """Ask what the current actions come to once rounded and admissible."""
+    rows, sets = question.may.nonzero(as_tuple=True)
+    values = snapped(question, rows, sets, descent.values[sets, rows][:, None])
+    found.note(rows, sets, values, question.ask(rows, sets, values, search.slack))

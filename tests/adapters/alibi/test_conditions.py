@@ -1,0 +1,108 @@
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dear_plugin
+from dear_alibi.conditions import Conditions
+from dear_alibi.table import Table
+
+TABLE = Table.of(["age", "hours", "job"], {2: ["clerk", "nurse", "pilot"]})
+FRAME = TABLE.frame(np.array([[20, 10, 0], [60, 30, 1], [40, 50, 2]]))
+SCHEMA = TABLE.schema(FRAME, ())
+
+
+def conditions(immutable=(), ranges=None, C=None):
+    return Conditions.of(TABLE.declared, immutable, ranges, C)
+
+
+def intervals(some, rows=slice(None)):
+    ends = some.select(rows).constraints(SCHEMA, FRAME.iloc[rows]).ranges
+    return {name: (low.tolist(), high.tolist()) for name, (low, high) in ends.items()}
+
+
+def test_no_condition_constrains_nothing():
+    for C in (None, [], [{}]):
+        within = conditions(C=C).constraints(SCHEMA, FRAME)
+        assert not within.frozen
+        assert not within.ranges
+        assert within.categories is None
+
+
+def test_a_range_is_a_fraction_of_the_training_width():
+    assert intervals(conditions(ranges={"age": [-0.25, 0.5]})) == {
+        "age": ([10, 50, 30], [40, 80, 60])
+    }
+
+
+def test_a_condition_is_a_change_in_own_units():
+    assert intervals(conditions(C=[{"hours": [-5, 2.5]}])) == {
+        "hours": ([5, 25, 45], [12.5, 32.5, 52.5])
+    }
+
+
+def test_ranges_and_conditions_hold_together():
+    both = conditions(ranges={"age": [-0.25, 0.5]}, C=[{"age": [-20, 5]}])
+    assert intervals(both) == {"age": ([10, 50, 30], [25, 65, 45])}
+
+
+def test_one_condition_per_row_travels_with_its_rows():
+    some = conditions(C=[{"age": [0, 1]}, {"hours": [0, 2], "job": ["pilot"]}, {}])
+    assert intervals(some)["age"] == ([20, -math.inf, -math.inf], [21, math.inf, math.inf])
+    assert intervals(some, slice(1, 2)) == {"hours": ([30], [32])}
+    within = some.constraints(SCHEMA, FRAME)
+    assert within.categories == [None, {"job": ["pilot"]}, None]
+
+
+def test_one_condition_for_all_rows_stays_one_value():
+    within = conditions(C=[{"job": "nurse"}]).constraints(SCHEMA, FRAME)
+    assert within.categories == {"job": ["nurse"]}
+
+
+def test_what_always_holds_is_never_loosened():
+    always = conditions(["job"], {"age": [0, 1], "hours": [-1, 0.5]})
+    both = always.within(conditions(["hours", "job"], {"age": [-1, 0.5]}))
+    assert both.immutable == ("job", "hours")
+    assert both.ranges == {"age": (0, 0.5), "hours": (-1, 0.5)}
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"immutable": ["agee"]}, "did you mean 'age'"),
+        ({"ranges": {"Age": [0, 1]}}, "unknown features: 'Age'"),
+        ({"C": [{"years": [0, 1]}]}, "unknown features: 'years'"),
+        ({"immutable": "age"}, "must be a list"),
+        ({"C": {"age": [0, 1]}}, "a list of dicts"),
+        ({"C": [["age"]]}, "a dict of features"),
+        ({"ranges": ["age"]}, "a dict of features"),
+        ({"ranges": {"job": [0, 1]}}, "has categories"),
+        ({"ranges": {"age": [-2, 1]}}, r"\[-1, 0\] and \[0, 1\]"),
+        ({"ranges": {"age": [0.1, 1]}}, "ranges: 'age'"),
+        ({"ranges": {"age": [0]}}, "ranges: 'age'"),
+        ({"ranges": {"age": None}}, "ranges: 'age'"),
+        ({"C": [{"age": [1, 5]}]}, "C: 'age' needs a change"),
+        ({"C": [{"age": [-5, -0.5]}]}, "C: 'age' needs a change"),
+        ({"C": [{"age": [0, math.inf]}]}, "C: 'age'"),
+        ({"C": [{"age": [0, math.nan]}]}, "C: 'age'"),
+        ({"C": [{"age": ["a", "b"]}]}, "C: 'age'"),
+        ({"C": [{"job": ["cleric"]}]}, "'cleric'"),
+        ({"C": [{"job": []}]}, "'job' may become"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(given, words):
+    with pytest.raises(dear_plugin.errors.DearError, match=words) as caught:
+        conditions(**given)
+    assert isinstance(caught.value, ValueError)
+
+
+def test_another_number_of_conditions_than_rows_is_refused():
+    with pytest.raises(dear_plugin.errors.ConstraintError, match="one per row, n = 3; 2 came"):
+        conditions(C=[{}, {}]).check(3)
+
+
+def test_conditions_of_many_rows_are_arrays_and_no_loop_over_rows():
+    many = pd.concat([FRAME] * 20_000, ignore_index=True)
+    within = conditions(ranges={"age": [0, 1]}, C=[{"hours": [-5, 5]}]).constraints(SCHEMA, many)
+    assert all(end.shape == (60_000,) for pair in within.ranges.values() for end in pair)

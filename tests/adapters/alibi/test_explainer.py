@@ -1,0 +1,274 @@
+import copy
+import logging
+
+import numpy as np
+import pytest
+import torch
+from alibi.api.interfaces import Explainer, FitMixin
+
+import dear_plugin
+from dear_alibi import DEAR
+from dear_plugin import Constraints, Encoder
+
+
+def columns(data, *names):
+    return [data.names.index(name) for name in names]
+
+
+def test_it_is_an_explainer_of_alibi(explainer, data):
+    assert isinstance(explainer, Explainer)
+    assert isinstance(explainer, FitMixin)
+    assert explainer.fit(data.X) is explainer
+
+
+def test_every_refused_row_gets_recourse_that_the_predictor_accepts(explainer, predictor, refused):
+    found = explainer.explain(refused)
+    assert found.success.all()
+    assert (predictor(found.cf["X"]).argmax(1) == 1).all()
+
+
+def test_immutable_features_stay_and_a_range_keeps_its_direction(explainer, data, refused):
+    found = explainer.explain(refused, 1)
+    gender, age = columns(data, "gender", "age")
+    assert (found.cf["X"][:, gender] == refused[:, gender]).all()
+    assert (found.cf["X"][:, age] >= refused[:, age]).all()
+
+
+def test_a_call_adds_immutable_features_and_ranges_without_a_new_fit(explainer, data, refused):
+    held, narrow = columns(data, "income", "savings"), *columns(data, "duration")
+    found = explainer.explain(
+        refused, 1, immutable_features=["income", "savings"], ranges={"duration": [-0.05, 0]}
+    )
+    assert (found.cf["X"][:, held] == refused[:, held]).all()
+    moved = (found.cf["X"] - refused)[:, narrow]
+    width = np.ptp(data.X[:, narrow])
+    assert moved.max() <= 0
+    assert moved.min() >= -0.05 * width
+    assert (explainer.explain(refused, 1).cf["X"][:, held] != refused[:, held]).any()
+
+
+def test_conditions_hold_for_all_rows_or_each_for_its_own(explainer, data, refused):
+    income, job = columns(data, "income", "job")
+    one = explainer.explain(refused, 1, [{"income": [-1, 2], "job": ["nurse", "pilot"]}])
+    moved = one.cf["X"] - refused
+    assert np.abs(moved[:, income]).max() <= 2
+    assert set(one.cf["X"][moved[:, job] != 0, job]) <= {2, 3}
+    each = [{"income": [0, 0]} if i % 2 else {} for i in range(len(refused))]
+    found = explainer.explain(refused, 1, each, batch_size=7)
+    assert (found.cf["X"][1::2, income] == refused[1::2, income]).all()
+    free = explainer.explain(refused, 1)
+    assert (found.cf["X"][::2] == free.cf["X"][::2]).all()
+    assert found.condition == each
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.float64, np.float32, object])
+def test_rows_come_back_in_their_own_dtype(fit, data, refused, dtype):
+    rows = refused[:20].astype(dtype)
+    before = rows.copy()
+    found = fit().explain(rows, 1)
+    assert found.cf["X"].dtype == found.orig["X"].dtype == dtype
+    assert (found.cf["X"] == fit().explain(refused[:20], 1).cf["X"]).all()
+    assert (rows == before).all()
+    assert found.orig["X"] is not rows
+
+
+def test_an_object_row_keeps_whole_numbers_whole(fit, refused):
+    found = fit().explain(refused[:20].astype(object), 1)
+    assert {type(cell) for cell in found.cf["X"].flat} == {int}
+
+
+def test_a_batch_of_n_is_n_batches_of_one(explainer, refused):
+    at_once = explainer.explain(refused[:25], 1)
+    one_by_one = explainer.explain(refused[:25], 1, batch_size=1)
+    alone = explainer.explain(refused[7:8], 1)
+    assert (at_once.cf["X"] == one_by_one.cf["X"]).all()
+    assert (at_once.cf["X"][7] == alone.cf["X"][0]).all()
+    assert at_once.action["direct_features"] == one_by_one.action["direct_features"]
+    assert np.allclose(at_once.action["cost"], one_by_one.action["cost"])
+
+
+def test_engine_and_alibi_give_the_same_counterfactuals(explainer, data, predictor, refused):
+    frame = explainer.frame(refused)
+    ours = explainer.explain(refused, 1)
+    age = frame["age"].to_numpy(float)
+    direct = dear_plugin.DEAR(lambda rows: predictor(encoded(rows)), explainer.engine.schema).fit(
+        explainer.frame(data.X)
+    )
+    theirs = direct.generate(frame, within=Constraints(ranges={"age": (age, None)}))
+    assert (encoded(theirs.counterfactuals) == ours.cf["X"]).all()
+    assert np.allclose(theirs.actions["cost"], ours.action["cost"][:, 0])
+    assert (theirs.actions["success"] == ours.success[:, 0]).all()
+
+
+def encoded(frame):
+    codes = {name: frame[name].cat.codes for name in ("gender", "job")}
+    return frame.assign(**codes).to_numpy()
+
+
+def test_a_module_on_the_encoded_tensor_is_the_engines_own(data, refused):
+    table = DEAR(lambda rows: rows[:, :2], **data.description()).fit(data.X)
+    encoder = Encoder(table.engine.schema)
+    torch.manual_seed(0)
+    net = torch.nn.Linear(encoder.d, 2)
+    explainer = DEAR(net, **data.description()).fit(data.X)
+    found = explainer.explain(refused, batch_size=50)
+    logits = net(encoder.encode(explainer.frame(found.cf["X"]))).detach()
+    assert (logits.argmax(1, keepdim=True).numpy() == found.cf["class"]).all()
+    assert np.allclose(found.cf["proba"], logits.softmax(1).numpy(), atol=1e-6)
+    assert found.success.all()
+
+
+def test_a_row_already_accepted_stays_and_costs_nothing(explainer, data, pipeline):
+    accepted = data.X[pipeline.predict(data.X) == 1][:10]
+    found = explainer.explain(accepted, 1)
+    assert found.success.all()
+    assert (found.cf["X"] == accepted).all()
+    assert (found.action["cost"] == 0).all()
+    assert found.action["direct_features"] == [[]] * 10
+
+
+def test_nothing_wanted_is_the_other_class_of_each_row(explainer, data, pipeline):
+    rows = data.X[:60]
+    found = explainer.explain(rows)
+    assert (found.target[:, 0] == 1 - pipeline.predict(rows)).all()
+    assert (found.cf["class"] == found.target)[found.success].all()
+
+
+def test_of_more_than_two_classes_the_wanted_one_must_be_said(fit, three, data):
+    explainer, rows = fit(three.predict), data.X[:40]
+    with pytest.raises(dear_plugin.errors.TargetError, match="say which"):
+        explainer.explain(rows)
+    with pytest.raises(dear_plugin.errors.TargetError, match=r"classes 0 \.\.\. 2"):
+        explainer.explain(rows, 3)
+    wanted = np.arange(40) % 3
+    found = explainer.explain(rows, wanted, batch_size=13)
+    assert found.orig["proba"].shape == (40, 3)
+    assert np.allclose(found.orig["proba"], three.predict(rows))
+    assert (found.target[:, 0] == wanted).all()
+    assert ((found.cf["class"] == found.target) == found.success).all()
+    assert found.success.mean() > 0.8
+
+
+def test_a_failed_row_keeps_its_last_attempt_and_says_why(fit, predictor, refused):
+    found = fit(act_on=["duration"]).explain(refused, 1, [{"duration": [-1, 0]}])
+    lost = ~found.success[:, 0]
+    assert lost.any()
+    assert (found.cf["class"][lost] == 0).all()
+    assert (predictor(found.cf["X"][lost]).argmax(1) == 0).all()
+    assert all(reason for reason in np.array(found.action["reason"])[lost])
+    assert (found.cf["X"][lost] != refused[lost]).any()
+
+
+def test_a_level_that_training_rows_lack_is_a_level(explainer, refused, data):
+    rows = refused[:10].copy()
+    rows[:, columns(data, "job")] = 4
+    assert explainer.explain(rows, 1).success.all()
+
+
+def test_what_may_be_acted_on_is_all_that_is(fit, refused):
+    found = fit(act_on=["income", "savings"]).explain(refused, 1)
+    assert {n for row in found.action["direct_features"] for n in row} <= {"income", "savings"}
+
+
+def test_groups_may_be_acted_on(fit, refused):
+    found = fit(act_on=[["income", "savings"]]).explain(refused[:10], 1)
+    assert found.success.any()
+
+
+def test_the_engines_own_result_speaks(explainer, refused):
+    result = explainer.recourses(refused[:10], 1)
+    assert "expected to move" in " ".join(result.describe(i) for i in range(10))
+    assert result.support.between(0, 1).all()
+    assert set(result.alternatives(2)["rank"]) == {0, 1}
+
+
+def test_a_trained_decoder_takes_the_seed_and_leaves_the_global_one(fit, data, refused):
+    state = torch.get_rng_state(), np.random.get_state()[1].copy()
+    same, again, other = (
+        fit(decoder="autoencoder", act_on=["income"], seed=s).explain(refused[:20], 1)
+        for s in (0, 0, 1)
+    )
+    assert (same.cf["X"] == again.cf["X"]).all()
+    assert (same.cf["X"] != other.cf["X"]).any()
+    assert (torch.get_rng_state() == state[0]).all()
+    assert (np.random.get_state()[1] == state[1]).all()
+
+
+def test_it_is_quiet_unless_told_otherwise(fit, refused, capfd, caplog):
+    with caplog.at_level(logging.WARNING):
+        fit().explain(refused[:5], 1)
+        assert capfd.readouterr() == ("", "")
+        fit(verbose=True).explain(refused[:5], 1, batch_size=1)
+    assert "5/5" in capfd.readouterr().err
+    assert not caplog.records
+
+
+def test_before_fit_it_says_so(data, predictor, refused):
+    unfitted = DEAR(predictor, **data.description())
+    for ask in (unfitted.explain, unfitted.recourses):
+        with pytest.raises(dear_plugin.errors.NotFittedError, match=r"call fit\(X\) first"):
+            ask(refused)
+
+
+def test_a_failed_fit_keeps_the_old_one(fit, data, refused):
+    explainer = fit()
+    before = explainer.explain(refused[:5], 1).cf["X"]
+    with pytest.raises(ValueError, match="gender"):
+        explainer.fit(data.X + 9)
+    assert (explainer.explain(refused[:5], 1).cf["X"] == before).all()
+
+
+def test_another_fit_replaces_the_first(fit, data, refused):
+    explainer = fit()
+    explainer.fit(data.X[:500])
+    assert explainer.meta["params"]["fitted_rows"] == 500
+    again = fit().fit(data.X[:500])
+    assert (
+        explainer.explain(refused[:9], 1).cf["X"] == again.explain(refused[:9], 1).cf["X"]
+    ).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"Y_t": [0, 1]}, "one class or one per row"),
+        ({"C": [{}, {}]}, "one condition or one per row"),
+        ({"C": [{"incme": [0, 1]}]}, "did you mean 'income'"),
+        ({"immutable_features": ["incme"]}, "did you mean 'income'"),
+        ({"ranges": {"job": [0, 1]}}, "has categories"),
+        ({"batch_size": 0}, "batch_size must be at least 1"),
+    ],
+)
+def test_a_mistake_is_named(explainer, refused, arguments, words):
+    with pytest.raises(ValueError, match=words):
+        explainer.explain(refused[:5], **arguments)
+
+
+def test_no_rows_are_refused(explainer, refused):
+    with pytest.raises(ValueError, match="at least one row"):
+        explainer.explain(refused[:0])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"immutable_features": ["sex"]}, "unknown features: 'sex'"),
+        ({"ranges": {"gender": [0, 1]}}, "has categories"),
+        ({"backend": "tensorflow"}, "backend must be 'pytorch'"),
+        ({"act_on": ["sex"]}, "sex"),
+        ({"decoder": "magic"}, "magic"),
+        ({"output": "odds"}, "odds"),
+    ],
+)
+def test_a_wrong_option_is_named(fit, options, words):
+    with pytest.raises(dear_plugin.errors.DearError, match=words):
+        fit(**options)
+
+
+def test_a_module_goes_to_the_device_that_is_named(data, transformer, module):
+    net = copy.deepcopy(module).double()
+    options = {"preprocessor": transformer, "device": torch.device("cpu")}
+    explainer = DEAR(net, **data.description(), **options)
+    assert explainer.predictor is net
+    assert explainer.meta["params"]["device"] == "cpu"
+    assert explainer.fit(data.X).explain(data.X[:5]).success.all()

@@ -1,0 +1,117 @@
+import json
+
+import numpy as np
+import pytest
+from alibi.api.interfaces import Explanation
+
+from dear_alibi import DEFAULT_DATA_DEAR, DEFAULT_META_DEAR
+
+RESERVED = {"name", "type", "explanations", "params", "version", "meta", "data", "to_json"}
+
+
+@pytest.fixture(scope="module")
+def explanation(explainer, refused):
+    return explainer.explain(refused, 1, [{"income": [0, 40]}], batch_size=50)
+
+
+def strict(text):
+    def refuse(constant):
+        raise AssertionError(constant)
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def test_the_keys_are_the_defaults_and_none_is_reserved(explanation):
+    assert explanation.data.keys() == DEFAULT_DATA_DEAR.keys()
+    assert explanation.meta.keys() == DEFAULT_META_DEAR.keys()
+    assert not RESERVED & set(explanation.data)
+
+
+def test_shapes_and_dtypes(explanation, refused):
+    n, p = refused.shape
+    for part in (explanation.orig, explanation.cf):
+        assert part["X"].shape == (n, p)
+        assert (part["class"].shape, part["class"].dtype) == ((n, 1), np.int64)
+        assert (part["proba"].shape, part["proba"].dtype) == ((n, 2), np.float64)
+    assert (explanation.target.shape, explanation.target.dtype) == ((n, 1), np.int64)
+    assert (explanation.success.shape, explanation.success.dtype) == ((n, 1), bool)
+    action = explanation.action
+    assert len(action["direct_features"]) == len(action["reason"]) == n
+    assert action["direct"].shape == action["indirect"].shape == (n, p)
+    for name in ("cost", "direct_cost", "indirect_cost", "suppressed_cost"):
+        assert (action[name].shape, action[name].dtype) == ((n, 1), np.float64)
+
+
+def test_the_original_is_as_given_and_scored_by_the_predictor(explanation, refused, predictor):
+    assert (explanation.orig["X"] == refused).all()
+    assert np.allclose(explanation.orig["proba"], predictor(refused))
+    assert np.allclose(explanation.cf["proba"], predictor(explanation.cf["X"]))
+    assert (explanation.cf["class"][:, 0] == predictor(explanation.cf["X"]).argmax(1)).all()
+    assert ((explanation.cf["class"] == explanation.target) == explanation.success).all()
+
+
+def test_direct_and_indirect_changes_make_up_the_difference(explanation, data):
+    action, moved = explanation.action, explanation.cf["X"] - explanation.orig["X"]
+    assert (action["direct"] + action["indirect"] == moved).all()
+    assert (action["indirect"] != 0).any()
+    for named, direct in zip(action["direct_features"], action["direct"], strict=True):
+        assert named == [data.names[j] for j in np.flatnonzero(direct)]
+    assert np.allclose(action["cost"], action["direct_cost"] + action["indirect_cost"])
+
+
+def test_json_is_strict_and_comes_back(explanation):
+    text = explanation.to_json()
+    back = Explanation.from_json(text)
+    assert strict(text) == {"meta": back.meta, "data": back.data}
+    assert back.meta == explanation.meta
+    assert back.cf["X"] == explanation.cf["X"].tolist()
+    assert back.success == explanation.success.tolist()
+    assert back.condition == [{"income": [0, 40]}]
+
+
+def test_json_is_strict_for_objects_and_failures(fit, refused):
+    rows = refused[:30].astype(object)
+    found = fit(act_on=["duration"]).explain(rows, 1, [{"duration": (-1, 0)}])
+    assert not found.success.all()
+    assert strict(found.to_json())["data"]["condition"] == [{"duration": [-1, 0]}]
+
+
+def test_meta_is_complete_and_not_shared(explainer, explanation, data):
+    params = explanation.meta["params"]
+    assert explanation.meta == explainer.meta
+    assert params is not explainer.meta["params"]
+    assert params["feature_names"] == data.names
+    assert params["category_map"] == {str(j): words for j, words in data.maps.items()}
+    assert params["immutable_features"] == ["gender"]
+    assert params["ranges"] == {"age": [0.0, 1.0]}
+    assert params["fitted_rows"] == len(data.X)
+    assert (explanation.name, explanation.type) == ("DEAR", ["blackbox"])
+    assert explainer.params is explainer.meta["params"]
+    explanation.meta["params"]["ranges"]["age"] = None
+    assert explainer.meta["params"]["ranges"] == {"age": [0.0, 1.0]}
+    params["ranges"]["age"] = [0.0, 1.0]
+
+
+def test_meta_tells_what_held_in_this_call(explainer, refused):
+    found = explainer.explain(
+        refused[:3], 1, immutable_features=["job"], ranges={"age": [-1, 0.5]}
+    )
+    assert found.params["immutable_features"] == ["gender", "job"]
+    assert found.params["ranges"] == {"age": [0.0, 0.5]}
+    assert explainer.params["immutable_features"] == ["gender"]
+
+
+def test_the_version_stays_alibis(explainer):
+    import alibi
+
+    import dear_plugin
+
+    assert explainer.meta["version"] == alibi.__version__
+    assert explainer.meta["params"]["dear_version"] == dear_plugin.__version__
+
+
+def test_the_users_condition_is_copied(explainer, refused):
+    given = [{"income": [0, 40]}]
+    found = explainer.explain(refused[:3], 1, given)
+    given[0]["income"] = None
+    assert found.condition == [{"income": [0, 40]}]

@@ -1,0 +1,118 @@
+import numpy as np
+import pytest
+import torch
+from alibi.explainers.backends.cfrl_tabular import get_he_preprocessor
+
+import dear_plugin
+
+
+def same(explainer, other, rows):
+    ours, theirs = explainer.explain(rows, 1), other.explain(rows, 1)
+    assert np.abs(ours.cf["proba"] - theirs.cf["proba"]).max() < 1e-3
+    assert (ours.cf["X"] == theirs.cf["X"]).all(1).mean() > 0.95
+    return ours
+
+
+@pytest.mark.parametrize("form", ["transformer", "transform", "pair"])
+def test_a_module_on_the_users_own_preprocessor_is_the_pipeline(
+    fit, explainer, data, transformer, module, refused, form
+):
+    """Sparse or dense; a function, a transformer, or Alibi's pair; the module gives logits."""
+    pair = (transformer.transform, lambda encoded: encoded)
+    given = {"transformer": transformer, "transform": transformer.transform, "pair": pair}[form]
+    options = {"immutable_features": ["gender"], "ranges": {"age": [0, 1]}}
+    found = same(fit(module, preprocessor=given, **options), explainer, refused)
+    assert found.meta["type"] == ["whitebox"]
+
+
+def test_the_pair_of_alibi_serves_a_module(fit, data, refused):
+    pair = get_he_preprocessor(
+        data.X, data.names, data.maps, feature_types=dict.fromkeys(data.names, int)
+    )
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Linear(pair[0](data.X[:1]).shape[1], 1), torch.nn.Sigmoid())
+    found = fit(net, preprocessor=pair, output="probabilities").explain(refused)
+    x = torch.from_numpy(pair[0](found.cf["X"])).float()
+    p = net(x).detach().numpy()
+    assert np.allclose(found.cf["proba"][:, 1:], p, atol=1e-6)
+    assert ((p > 0.5) == found.cf["class"]).all()
+
+
+def test_a_module_keeps_its_mode_and_gives_no_gradient(fit, transformer, refused, module):
+    net = torch.nn.Sequential(torch.nn.Dropout(0.5), module, torch.nn.Dropout(0.5))
+    net[2].eval()
+    explainer = fit(net, preprocessor=transformer)
+    first, second = (explainer.explain(refused[:5], 1).cf["X"] for _ in range(2))
+    assert (first == second).all()
+    assert [m.training for m in net] == [True, True, False]
+    assert module.weight.grad is None
+
+
+def test_a_fitted_estimator_is_a_predictor(fit, pipeline, predictor, refused):
+    ours, theirs = (fit(p).explain(refused[:20], 1) for p in (pipeline, predictor))
+    assert (ours.cf["X"] == theirs.cf["X"]).all()
+
+
+def test_one_column_is_the_probability_of_class_1(fit, predictor, refused):
+    ours, theirs = (
+        fit(p).explain(refused[:20]) for p in (lambda rows: predictor(rows)[:, 1], predictor)
+    )
+    assert (ours.cf["X"] == theirs.cf["X"]).all()
+    assert np.allclose(ours.cf["proba"], theirs.cf["proba"])
+
+
+def test_hard_labels_will_do(fit, pipeline, refused):
+    def hard(rows):
+        return np.eye(2)[pipeline.predict(rows)]
+
+    found = fit(hard).explain(refused[:20])
+    assert found.success.all()
+    assert (hard(found.cf["X"])[:, 1] == 1).all()
+
+
+def test_rows_reach_the_predictor_as_it_was_trained(fit, predictor, refused):
+    seen = []
+
+    def spy(rows):
+        seen.append((rows.dtype, rows.shape[1]))
+        return predictor(rows)
+
+    fit(spy).explain(refused[:3].astype(object), 1)
+    assert set(seen) == {(np.dtype(np.int64), refused.shape[1])}
+
+
+@pytest.mark.parametrize("wrong", [3, None, np.zeros(3)])
+def test_what_cannot_predict_is_refused(fit, explainer, wrong):
+    with pytest.raises(dear_plugin.errors.ModelError, match="torch module or a function"):
+        explainer.reset_predictor(wrong)
+
+
+def test_a_preprocessor_beside_a_black_box_is_refused(fit, transformer):
+    with pytest.raises(dear_plugin.errors.ModelError, match="for torch modules"):
+        fit(preprocessor=transformer)
+
+
+def test_what_preprocesses_nothing_is_refused(fit, module):
+    with pytest.raises(dear_plugin.errors.InputError, match="preprocessor must be"):
+        fit(module, preprocessor="scale")
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (lambda rows: np.full((len(rows), 2), np.nan), "NaN"),
+        (lambda rows: np.ones((3, 2)), "shape"),
+        (lambda rows: 5 * np.ones((len(rows), 2)), "probabilities"),
+    ],
+)
+def test_an_answer_that_is_no_probability_is_refused(fit, refused, answer, words):
+    with pytest.raises(dear_plugin.errors.ModelError, match=words):
+        fit(answer).explain(refused[:5], 1)
+
+
+def test_an_error_of_the_predictor_comes_through(fit, refused):
+    def broken(rows):
+        raise OSError("the service is down")
+
+    with pytest.raises(OSError, match="the service is down"):
+        fit(broken).explain(refused[:5], 1)

@@ -1,0 +1,147 @@
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from alibi.api.interfaces import Explainer
+from alibi.saving import load_explainer, save_explainer
+
+import dear_plugin
+from dear_alibi import DEAR
+
+ADAPTERS = Path(__file__).parents[3] / "adapters"
+
+
+@pytest.fixture(autouse=True)
+def warn():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+@pytest.fixture
+def saved(explainer, tmp_path):
+    explainer.save(tmp_path / "saved")
+    return tmp_path / "saved"
+
+
+@pytest.mark.parametrize("load", [load_explainer, Explainer.load, DEAR.load])
+def test_what_is_loaded_answers_as_what_was_saved(explainer, saved, predictor, refused, load):
+    loaded = load(saved, predictor)
+    assert loaded.meta == explainer.meta
+    assert loaded.predictor is predictor
+    before, after = explainer.explain(refused, 1), loaded.explain(refused, 1)
+    assert (before.cf["X"] == after.cf["X"]).all()
+    assert before.to_json() == after.to_json()
+
+
+def test_a_fresh_process_answers_the_same(explainer, saved, pipeline, refused, tmp_path):
+    import joblib
+
+    joblib.dump((pipeline, refused), tmp_path / "model.joblib")
+    code = f"""
+import sys; sys.path.insert(0, {str(ADAPTERS)!r})
+import joblib, numpy
+from alibi.saving import load_explainer
+pipeline, rows = joblib.load({str(tmp_path / "model.joblib")!r})
+found = load_explainer({str(saved)!r}, pipeline.predict_proba).explain(rows, 1)
+numpy.save({str(tmp_path / "cf.npy")!r}, found.cf["X"])
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert (np.load(tmp_path / "cf.npy") == explainer.explain(refused, 1).cf["X"]).all()
+
+
+@pytest.mark.parametrize("save", [DEAR.save, save_explainer])
+def test_the_predictor_stays_out_of_the_file(
+    data, transformer, module, refused, saved, tmp_path, save
+):
+    many = 100_000
+    big = torch.nn.Sequential(module, torch.nn.Linear(1, many), torch.nn.Linear(many, 1))
+    options = {"preprocessor": transformer, "immutable_features": ["gender"]}
+    explainer = DEAR(big, **data.description(), **options).fit(data.X)
+    explainer.explain(refused[:5])
+    save(explainer, tmp_path / "big")
+    sizes = [os.path.getsize(folder / "explainer.dill") for folder in (saved, tmp_path / "big")]
+    assert sizes[1] < sizes[0] + many
+    assert explainer.predictor is big
+    loaded = load_explainer(tmp_path / "big", module)
+    assert loaded.explain(refused[:5]).success.all()
+
+
+def test_a_failed_save_leaves_a_live_explainer_and_the_old_files(
+    data, transformer, module, refused, tmp_path
+):
+    explainer = DEAR(module, **data.description(), preprocessor=transformer).fit(data.X)
+    explainer.save(tmp_path)
+    good = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
+    explainer._preprocess = Unpicklable(transformer.transform)
+    with pytest.raises(TypeError, match="not to be saved"):
+        explainer.save(tmp_path)
+    assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == good
+    assert explainer.predictor is module
+    assert explainer.explain(refused[:5]).success.all()
+
+
+class Unpicklable:
+    def __init__(self, function):
+        self.function = function
+
+    def __call__(self, rows):
+        return self.function(rows)
+
+    def __reduce__(self):
+        raise TypeError("not to be saved")
+
+
+def test_an_explainer_that_is_not_fitted_can_be_saved(data, predictor, refused, tmp_path):
+    DEAR(predictor, **data.description()).save(tmp_path)
+    loaded = load_explainer(tmp_path, predictor)
+    assert loaded.fit(data.X).explain(refused[:3], 1).success.all()
+
+
+def test_another_predictor_gets_its_own_answers(
+    fit, predictor, pipeline, data, module, transformer
+):
+    explainer = fit()
+    rows = data.X[:30]
+
+    def contrary(rows):
+        return predictor(rows)[:, ::-1]
+
+    explainer.reset_predictor(contrary)
+    found = explainer.explain(rows, 1)
+    assert (contrary(found.cf["X"]).argmax(1) == 1)[found.success[:, 0]].all()
+    fresh = DEAR(contrary, **data.description()).fit(data.X)
+    assert (found.cf["X"] == fresh.explain(rows, 1).cf["X"]).all()
+    encoder = dear_plugin.Encoder(explainer.engine.schema)
+    explainer.reset_predictor(torch.nn.Linear(encoder.d, 2))
+    assert explainer.type == explainer.meta["type"] == ["whitebox"]
+    assert explainer.explain(rows).orig["class"].shape == (30, 1)
+
+
+def test_a_copy_keeps_its_predictor(explainer, refused):
+    import copy
+
+    twin = copy.deepcopy(explainer)
+    assert twin.predictor is not None
+    assert (
+        twin.explain(refused[:5], 1).cf["X"] == explainer.explain(refused[:5], 1).cf["X"]
+    ).all()
+
+
+def test_a_loaded_explainer_without_a_predictor_is_refused(saved):
+    with pytest.raises(dear_plugin.errors.ModelError, match="NoneType came"):
+        load_explainer(saved, None)
+
+
+def test_threads_get_the_same_answers(explainer, refused):
+    from concurrent.futures import ThreadPoolExecutor
+
+    expected = explainer.explain(refused[:40], 1).cf["X"]
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda _: explainer.explain(refused[:40], 1).cf["X"], range(8)))
+    assert all((answer == expected).all() for answer in answers)

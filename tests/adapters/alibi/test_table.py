@@ -1,0 +1,103 @@
+import numpy as np
+import pytest
+
+import dear_plugin
+from dear_alibi.table import Table
+from dear_plugin import Kind
+
+NAMES, MAPS = ["age", "job", "sex"], {1: ["clerk", "nurse", "pilot"], 2: ["f", "m"]}
+X = np.array([[30, 0, 1], [41, 1, 0], [52, 1, 0]])
+
+
+@pytest.fixture
+def table():
+    return Table.of(NAMES, MAPS)
+
+
+def schema(table, rows, immutable=()):
+    return table.schema(table.frame(rows), immutable)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int8, np.float64, np.float32, object])
+def test_rows_travel_to_words_and_back(table, dtype):
+    rows = X.astype(dtype)
+    frame = table.frame(rows)
+    assert frame["job"].tolist() == ["clerk", "nurse", "nurse"]
+    back = table.array(frame, rows.dtype)
+    assert back.dtype == rows.dtype
+    assert (back == rows).all()
+
+
+def test_objects_are_read_column_by_column(table):
+    frame = table.frame(np.array([[30.5, 0, 1], [41, 1, 0]], dtype=object))
+    assert [frame["age"].dtype, str(frame["job"].dtype)] == [np.float64, "category"]
+    back = table.array(table.frame(X.astype(object)), np.dtype(object))
+    assert type(back[0, 0]) is int
+
+
+def test_a_number_that_needs_it_widens_the_array(table):
+    rows = table.array(table.frame(X + np.array([0.5, 0, 0])), np.dtype(np.int64))
+    assert rows[0, 0] == 30.5
+
+
+def test_every_category_of_the_map_counts_whether_seen_or_not(table):
+    features = schema(table, X).features
+    assert features[1].categories == ("clerk", "nurse", "pilot")
+    assert [f.kind for f in features] == [Kind.NUMERIC, Kind.CATEGORICAL, Kind.BINARY]
+
+
+def test_a_constant_column_and_the_named_ones_are_immutable(table):
+    rows = X.copy()
+    rows[:, 1] = 2
+    assert [f.immutable for f in schema(table, rows, ["age"])] == [True, True, False]
+
+
+@pytest.mark.parametrize(("values", "places"), [((0, 1902), 0), ((0.5, 1.25), 2)])
+def test_a_number_with_two_values_stays_a_number(table, values, places):
+    rows = X.astype(float)
+    rows[:, 0] = [values[0], values[1], values[0]]
+    age = schema(table, rows).features[0]
+    assert (age.kind, age.bounds, age.precision) == (Kind.NUMERIC, values, places)
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (X[0], r"shape \(n, 3\)"),
+        (X[:0], r"at least one row.*\(0, 3\) came"),
+        (X[:, :2], r"\(3, 2\) came"),
+        (X.astype(str), "codes for categories"),
+        (
+            X + np.array([0, 2, 0]),
+            r"'job' must.*\[3, 3\] came in rows \[1, 2\]",
+        ),
+        (X - np.array([0, 1, 0]), "'job'"),
+        (X + np.array([0, 0.5, 0]), "'job'"),
+        (np.where(X == 1, np.nan, X), "'job'"),
+        (np.where(X == 1, "clerk", X.astype(object)), "'job'"),
+    ],
+)
+def test_what_is_no_label_encoded_array_is_refused(table, rows, words):
+    with pytest.raises(dear_plugin.errors.InputError, match=words):
+        table.frame(rows)
+
+
+@pytest.mark.parametrize(
+    ("names", "maps", "words"),
+    [
+        (NAMES, {3: ["a"]}, "no columns"),
+        (NAMES, {"1": ["a"]}, "no columns"),
+        (NAMES, {1: []}, "distinct categories"),
+        (NAMES, {1: ["a", "a"]}, "distinct categories"),
+        (["age", "age", "sex"], {}, "named twice"),
+    ],
+)
+def test_a_description_that_contradicts_itself_is_refused(names, maps, words):
+    with pytest.raises(ValueError, match=words):
+        Table.of(names, maps)
+
+
+def test_keys_and_labels_from_numpy_become_plain():
+    table = Table.of(np.array(NAMES), {np.int64(2): np.array(["f", "m"])})
+    assert table.category_map == {2: ["f", "m"]}
+    assert all(type(word) is str for word in table.category_map[2])

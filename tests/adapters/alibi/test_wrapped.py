@@ -1,0 +1,111 @@
+"""Alibi's CounterfactualRLTabular beside DEAR; barely trained, for laws and not for success."""
+
+import numpy as np
+import pytest
+import torch
+from alibi.explainers import CounterfactualRLTabular
+from alibi.explainers.backends.cfrl_tabular import get_he_preprocessor
+
+import dear_plugin
+from dear_alibi import wrap_alibi
+from dear_plugin import Constraints, Kind, RecourseMethod, Target
+
+
+class Heads(torch.nn.Module):
+    """A decoder as Alibi wants it: one head for numbers, one per category."""
+
+    def __init__(self, latent, sizes):
+        super().__init__()
+        self.heads = torch.nn.ModuleList([torch.nn.Linear(latent, size) for size in sizes])
+
+    def forward(self, z):
+        return [head(z) for head in self.heads]
+
+
+@pytest.fixture(scope="module")
+def rival(data, predictor):
+    with torch.random.fork_rng(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(np.random, "seed", lambda seed: None)
+        forth, back = get_he_preprocessor(
+            data.X, data.names, data.maps, feature_types=dict.fromkeys(data.names[1:3], int)
+        )
+        torch.manual_seed(0)
+        width, numbers = forth(data.X[:1]).shape[1], len(data.names) - len(data.maps)
+        encoder = torch.nn.Sequential(torch.nn.Linear(width, 6), torch.nn.Tanh())
+        decoder = Heads(6, [numbers, *map(len, data.maps.values())])
+        return CounterfactualRLTabular(
+            predictor=predictor,
+            encoder=encoder,
+            decoder=decoder,
+            latent_dim=6,
+            encoder_preprocessor=forth,
+            decoder_inv_preprocessor=back,
+            coeff_sparsity=0.5,
+            coeff_consistency=0.5,
+            category_map=data.maps,
+            feature_names=data.names,
+            ranges={"age": [0.0, 1.0]},
+            immutable_features=["gender"],
+            train_steps=30,
+            batch_size=50,
+            num_workers=0,
+            backend="pytorch",
+        ).fit(data.X.astype(float))
+
+
+@pytest.fixture(scope="module")
+def method(rival, data):
+    words = data.frame.astype({"gender": object, "job": object})
+    return wrap_alibi(rival).fit(words)
+
+
+@pytest.fixture
+def frame(data, pipeline):
+    words = data.frame.astype({"gender": object, "job": object})
+    return words[pipeline.predict(data.X) == 0].iloc[:40]
+
+
+def test_it_is_a_method_with_the_rivals_own_schema(method, data):
+    assert isinstance(method, RecourseMethod)
+    age, job = method.schema.features[1], method.schema.features[3]
+    low, high = data.X[:, 1].min(), data.X[:, 1].max()
+    assert (age.kind, age.bounds, age.precision) == (Kind.NUMERIC, (low, high), 0)
+    assert job.categories == tuple(data.maps[3])
+    assert [f.name for f in method.schema if f.immutable] == ["gender"]
+
+
+def test_every_row_comes_back_and_success_is_the_predictors(method, frame, predictor):
+    found = method.generate(frame)
+    after = found.counterfactuals
+    assert (after.dtypes == frame.dtypes).all()
+    assert (after.index == frame.index).all()
+    assert (after["gender"] == frame["gender"]).all()
+    assert (after["age"] >= frame["age"]).all()
+    assert (
+        method.classifier.frame_scores(after).argmax(1).bool().numpy() == found.actions["success"]
+    ).all()
+    assert found.actions.loc[~found.actions["success"], "reason"].all()
+
+
+def test_constraints_of_a_call_are_kept(method, frame):
+    within = Constraints(
+        frozen=["savings"], ranges={"income": (0, 40)}, categories={"job": ["nurse"]}
+    )
+    after = method.generate(frame, within=within).counterfactuals
+    assert (after["savings"] == frame["savings"]).all()
+    moved = after["income"] != frame["income"]
+    assert after.loc[moved, "income"].between(0, 40).all()
+    assert set(after.loc[after["job"] != frame["job"], "job"]) <= {"nurse"}
+
+
+def test_it_is_quiet_and_leaves_the_global_generators(method, frame, capfd):
+    state = np.random.get_state()[1].copy(), torch.get_rng_state()
+    method.generate(frame.iloc[:5], Target.of_class(1))
+    assert (np.random.get_state()[1] == state[0]).all()
+    assert (torch.get_rng_state() == state[1]).all()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_what_is_no_fitted_rival_is_refused(explainer):
+    with pytest.raises(dear_plugin.errors.ModelError, match="fitted CounterfactualRLTabular"):
+        wrap_alibi(explainer)

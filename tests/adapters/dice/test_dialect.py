@@ -1,0 +1,86 @@
+"""A query's own values, where DiCE's data interface holds text."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dear_dice.dialect import Dialect
+from dear_plugin import Schema
+
+TRAINING = pd.DataFrame(
+    {
+        "word": ["a", "b", "c"] * 10,
+        "code": ["1", "2", "10"] * 10,
+        "truth": ["False", "True"] * 15,
+        "rate": np.linspace(0, 1, 30).round(2),
+        "count": np.arange(30),
+    }
+).astype({"word": object, "code": object, "truth": object})
+SCHEMA = Schema.infer(TRAINING)
+
+QUERIES = {
+    "text": {},
+    "whole numbers": {"code": "int64", "truth": bool},
+    "small numbers": {"code": "int16", "count": "int8", "rate": "float32"},
+    "categories": {"word": "category", "code": pd.CategoricalDtype([1, 2])},
+    "ordered": {"word": pd.CategoricalDtype(["b", "a"], ordered=True)},
+    "objects": {"rate": object, "count": object},
+}
+
+
+def query(name):
+    frame = pd.DataFrame(
+        {
+            "word": ["a", "b"],
+            "code": ["2", "1"],
+            "truth": ["True", "False"],
+            "rate": [0.5, 0.25],
+            "count": [3, 4],
+        }
+    )
+    dtypes = QUERIES[name]
+    if name != "text":
+        frame["code"] = frame["code"].astype(int)
+        frame["truth"] = frame["truth"] == "True"
+    return frame.astype(dtypes)
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_read_and_write_are_inverse(name):
+    rows = query(name)
+    dialect = Dialect.of(rows, SCHEMA)
+    read = dialect.read(rows)
+    assert read["code"].tolist() == ["2", "1"] and read["truth"].tolist() == ["True", "False"]
+    assert all(pd.api.types.is_numeric_dtype(read[name]) for name in ("rate", "count"))
+    pd.testing.assert_frame_equal(dialect.write(read), rows)
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_levels_that_the_query_did_not_show(name):
+    rows = query(name)
+    dialect = Dialect.of(rows, SCHEMA)
+    written = dialect.write(TRAINING)
+    assert not written.isna().any(axis=None)
+    assert written["code"].astype(str).tolist() == TRAINING["code"].tolist()
+    assert written["truth"].astype(str).tolist() == TRAINING["truth"].tolist()
+    kinds = [isinstance(t, pd.CategoricalDtype) for t in rows.dtypes]
+    assert [isinstance(t, pd.CategoricalDtype) for t in written.dtypes] == kinds
+    plain = [a for a, kind in zip(written.dtypes, kinds, strict=True) if not kind]
+    assert plain == [a for a, kind in zip(rows.dtypes, kinds, strict=True) if not kind]
+
+
+def test_numbers_written_as_text_are_numbers():
+    rows = query("text").assign(count=["3", "4"])
+    dialect = Dialect.of(rows, SCHEMA)
+    assert dialect.read(rows)["count"].tolist() == [3, 4]
+
+
+def test_text_where_a_number_belongs():
+    rows = query("text").assign(count=["3", "many"])
+    with pytest.raises(ValueError, match="many"):
+        Dialect.of(rows, SCHEMA).read(rows)
+
+
+def test_a_level_that_is_no_value_of_the_querys_kind_stays_text():
+    rows = query("text").assign(word=[1, 2])
+    assert Dialect.of(rows, SCHEMA).levels["word"]["a"] == "a"

@@ -1,0 +1,618 @@
+"""The explainer: DiCE's arguments with DiCE's meaning, and rows that DiCE itself would accept."""
+
+import copy
+
+import dice_ml
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from raiutils.exceptions import UserConfigValidationException
+
+import dear_dice
+from dear_dice import DiceDEAR
+from dear_plugin import Search
+
+KINDS = pytest.mark.parametrize("kind", ["explainer", "black_box"])
+
+
+def frames(explanations):
+    return [example.final_cfs_df for example in explanations.cf_examples_list]
+
+
+@KINDS
+def test_every_refused_row_is_solved_in_the_users_units(kind, request, loan, refused):
+    explainer = request.getfixturevalue(kind)
+    refused = refused[explainer._host.scores(refused)[:, -1] < 0.5]
+    result = explainer.generate_counterfactuals(refused, total_CFs=1)
+    assert isinstance(result, dice_ml.counterfactual_explanations.CounterfactualExplanations)
+    assert len(result.cf_examples_list) == len(refused)
+    for (_, row), example in zip(refused.iterrows(), result.cf_examples_list, strict=True):
+        found, query = example.final_cfs_df, example.test_instance_df
+        assert list(found.columns) == [*loan.features.columns, "approved"] == list(query.columns)
+        assert found["approved"].tolist() == [1] and query["approved"].tolist() == [0]
+        assert (example.desired_class, example.new_outcome, example.test_pred) == (1, 1, 0)
+        pd.testing.assert_series_equal(
+            query.drop(columns="approved").iloc[0], row, check_names=False
+        )
+        assert found.drop(columns="approved").dtypes.equals(loan.features.dtypes)
+        levels = {name: set(loan.features[name]) for name in loan.words}
+        assert all(found[name].isin(levels[name]).all() for name in loan.words)
+
+
+@KINDS
+def test_the_model_accepts_what_dice_would_hand_to_it(kind, request, refused):
+    explainer = request.getfixturevalue(kind)
+    result = explainer.generate_counterfactuals(refused, total_CFs=3)
+    for example in result.cf_examples_list:
+        scores = explainer._host.scores(example.final_cfs_df.drop(columns="approved"))
+        assert ((scores[:, -1] > 0.5) == example.desired_class).all() and len(scores)
+
+
+def test_the_host_is_asked_as_dice_asks_it(explainer, chance, refused):
+    ours = explainer._host.scores(refused)[:, 0]
+    np.testing.assert_allclose(ours, chance(refused), rtol=0, atol=1e-7)
+    theirs = explainer.model.get_output(refused)[:, 0]
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-7)
+
+
+def test_several_counterfactuals_act_on_different_sets_the_cheapest_first(explainer, refused):
+    result = explainer.generate_counterfactuals(refused, total_CFs=4)
+    for example in result.cf_examples_list:
+        assert len(example.final_cfs_df) == len(example.actions) == 4
+        assert not example.final_cfs_df.duplicated().any()
+        kinds = example.actions["kind"].tolist()
+        assert kinds[0] == "first" and "first" not in kinds[1:]
+        own = example.actions[example.actions["kind"].isin(["first", "another set"])]
+        assert not own["acted_on"].duplicated().any()
+        assert own["cost"].iloc[1:].is_monotonic_increasing
+        assert not example.final_cfs_df.duplicated().any()
+
+
+def test_one_batch_equals_one_row_at_a_time(explainer, refused):
+    rows = refused.iloc[:6]
+    together = frames(explainer.generate_counterfactuals(rows, total_CFs=3))
+    alone = [
+        frames(explainer.generate_counterfactuals(rows.iloc[i : i + 1], total_CFs=3))[0]
+        for i in range(len(rows))
+    ]
+    for a, b in zip(together, alone, strict=True):
+        pd.testing.assert_frame_equal(a, b)
+
+
+def test_the_engine_is_asked_once_for_all_rows(loan, torch_model, refused, monkeypatch):
+    explainer = DiceDEAR(loan.data, torch_model)
+    calls = []
+    generate = explainer.dear.generate
+    monkeypatch.setattr(
+        explainer.dear, "generate", lambda *a, **k: calls.append(len(a[0])) or generate(*a, **k)
+    )
+    explainer.generate_counterfactuals(refused, total_CFs=1)
+    assert calls == [len(refused)]
+
+
+def test_the_same_query_has_the_same_answer_and_the_global_generators_are_left_alone(
+    explainer, refused
+):
+    before = (np.random.get_state()[1].copy(), torch.get_rng_state())
+    first = frames(explainer.generate_counterfactuals(refused, total_CFs=2, random_seed=1))
+    again = frames(explainer.generate_counterfactuals(refused, total_CFs=2, random_seed=2))
+    for a, b in zip(first, again, strict=True):
+        pd.testing.assert_frame_equal(a, b)
+    assert (np.random.get_state()[1] == before[0]).all()
+    assert torch.equal(torch.get_rng_state(), before[1])
+
+
+def test_an_accepted_row_comes_back_as_itself(explainer, loan, chance):
+    accepted = loan.features[chance(loan.features) > 0.9].iloc[:2]
+    result = explainer.generate_counterfactuals(accepted, total_CFs=3, desired_class=1)
+    for (_, row), example in zip(accepted.iterrows(), result.cf_examples_list, strict=True):
+        assert len(example.final_cfs_df) == 1
+        pd.testing.assert_series_equal(
+            example.final_cfs_df.iloc[0].drop("approved"), row, check_names=False
+        )
+        assert example.actions[["acted_on", "cost"]].values.tolist() == [["", 0.0]]
+
+
+class TestQuery:
+    def test_columns_in_another_order(self, explainer, refused):
+        mixed = refused.iloc[:3, ::-1]
+        for a, b in zip(
+            frames(explainer.generate_counterfactuals(mixed, total_CFs=1)),
+            frames(explainer.generate_counterfactuals(refused.iloc[:3], total_CFs=1)),
+            strict=True,
+        ):
+            pd.testing.assert_frame_equal(a, b)
+
+    @pytest.mark.parametrize(
+        "form",
+        [
+            lambda q: [q.iloc[:1], q.iloc[1:2]],
+            lambda q: q.to_dict("records"),
+            lambda q: pd.concat([q.iloc[:1], q.iloc[1:2].set_axis(q.index[:1])]),
+            lambda q: q.astype(object),
+        ],
+        ids=["frames", "dicts", "doubled index", "objects"],
+    )
+    def test_other_forms_of_a_query(self, form, explainer, refused):
+        rows = refused.iloc[:2]
+        expected = frames(explainer.generate_counterfactuals(rows, total_CFs=1))
+        came = frames(explainer.generate_counterfactuals(form(rows), total_CFs=1))
+        for a, b in zip(came, expected, strict=True):
+            assert a.values.tolist() == b.values.tolist()
+
+    def test_one_dict(self, explainer, refused):
+        query = refused.iloc[0].to_dict()
+        (found,) = frames(explainer.generate_counterfactuals(query, total_CFs=1))
+        assert found["approved"].tolist() == [1]
+
+    def test_objects_come_back_as_objects(self, explainer, refused):
+        query = refused.iloc[:1].astype(object)
+        (example,) = explainer.generate_counterfactuals(query, total_CFs=1).cf_examples_list
+        for frame in (example.final_cfs_df, example.test_instance_df):
+            assert (frame.drop(columns="approved").dtypes == object).all()
+
+    def test_a_float_feature_asked_about_in_whole_numbers_stays_accepted(
+        self, explainer, refused, chance
+    ):
+        query = refused.round().astype({"income": int, "savings": int, "loan_amount": int})
+        query = query[chance(query) < 0.5]
+        for found in frames(explainer.generate_counterfactuals(query, total_CFs=2)):
+            assert found["income"].dtype == np.int64
+            assert (chance(found) > 0.5).all()
+
+    def test_a_whole_feature_asked_about_in_floats(self, explainer, refused):
+        query = refused.iloc[:3].astype({"age": float, "duration": "float32"})
+        for found in frames(explainer.generate_counterfactuals(query, total_CFs=1)):
+            assert (found["age"].dtype, found["duration"].dtype) == (np.float64, np.float32)
+            assert (found[["age", "duration"]] % 1 == 0).all(axis=None)
+
+    def test_a_category_dtype_keeps_its_levels(self, explainer, refused):
+        query = refused.iloc[:5].astype({"housing": "category"})
+        for found in frames(explainer.generate_counterfactuals(query, total_CFs=3)):
+            assert isinstance(found["housing"].dtype, pd.CategoricalDtype)
+            assert not found["housing"].isna().any()
+
+    def test_the_query_is_left_alone(self, explainer, refused):
+        query, before = refused.copy(), refused.copy()
+        explainer.generate_counterfactuals(query, total_CFs=2)
+        pd.testing.assert_frame_equal(query, before)
+
+    def test_no_rows(self, explainer, refused):
+        with pytest.raises(UserConfigValidationException, match="No counterfactuals found"):
+            explainer.generate_counterfactuals(refused.iloc[:0], total_CFs=1)
+
+    def test_the_outcome_among_the_features(self, explainer, loan):
+        with pytest.raises(ValueError, match="present in query instance"):
+            explainer.generate_counterfactuals(loan.frame.iloc[:1], total_CFs=1)
+
+    def test_a_column_that_is_no_feature(self, explainer, refused):
+        with pytest.raises(ValueError, match="not present in training data"):
+            explainer.generate_counterfactuals(refused.iloc[:1].assign(x=1), total_CFs=1)
+
+    def test_a_level_never_seen(self, explainer, refused):
+        with pytest.raises(ValueError, match="has a value outside the dataset"):
+            explainer.generate_counterfactuals(
+                refused.iloc[:2].assign(housing=["own", "castle"]), total_CFs=1
+            )
+
+    @pytest.mark.parametrize("broken", ["missing", "doubled"])
+    def test_a_feature_missing_or_doubled(self, broken, explainer, refused):
+        query = refused.drop(columns="age")
+        if broken == "doubled":
+            query = pd.concat([refused, refused[["age"]]], axis=1)
+        with pytest.raises(UserConfigValidationException, match="every feature once"):
+            explainer.generate_counterfactuals(query, total_CFs=1)
+
+    def test_a_missing_value(self, explainer, refused):
+        query = refused.iloc[:1].assign(income=np.nan)
+        with pytest.raises(UserConfigValidationException, match="missing values"):
+            explainer.generate_counterfactuals(query, total_CFs=1)
+
+
+class TestDesiredClass:
+    @pytest.mark.parametrize("wanted", [0, np.int64(0), np.int32(0), False])
+    def test_a_number(self, wanted, explainer, loan, chance):
+        query = loan.features[chance(loan.features) > 0.5].iloc[:3]
+        result = explainer.generate_counterfactuals(query, total_CFs=2, desired_class=wanted)
+        for example in result.cf_examples_list:
+            assert (example.final_cfs_df["approved"] == 0).all() and len(example.final_cfs_df)
+            assert example.desired_class == 0 and type(example.desired_class) in (int, np.int64)
+
+    def test_opposite_goes_row_by_row(self, explainer, loan, chance):
+        query = loan.features.iloc[:12]
+        before = (chance(query) > 0.5).astype(int)
+        result = explainer.generate_counterfactuals(query, total_CFs=1, desired_class="opposite")
+        after = [example.final_cfs_df["approved"].iat[0] for example in result.cf_examples_list]
+        assert set(before) == {0, 1}
+        assert after == (1 - before).tolist()
+
+    @pytest.mark.parametrize(
+        ("wanted", "words"),
+        [
+            ("a", "The target class for a could not be identified"),
+            (100, "Only 0, 1 are supported as desired class for binary classification!"),
+            (-1, "Only 0, 1 are supported as desired class for binary classification!"),
+        ],
+    )
+    def test_no_class_of_a_model_with_one_column(self, wanted, words, explainer, refused):
+        with pytest.raises(UserConfigValidationException, match=words):
+            explainer.generate_counterfactuals(refused, total_CFs=1, desired_class=wanted)
+
+    def test_no_class_of_a_model_with_two_columns(self, black_box, refused):
+        words = "Desired class not present in training data!"
+        with pytest.raises(UserConfigValidationException, match=words):
+            black_box.generate_counterfactuals(refused, total_CFs=1, desired_class=2)
+
+
+class TestThreshold:
+    @pytest.mark.parametrize("threshold", [0.5, 0.8, 0.95])
+    def test_the_wanted_class_has_that_probability_and_little_more(
+        self, threshold, explainer, refused, chance
+    ):
+        result = explainer.generate_counterfactuals(
+            refused, total_CFs=1, desired_class=1, stopping_threshold=threshold
+        )
+        reached = np.array([chance(found)[0] for found in frames(result) if len(found)])
+        assert (reached >= threshold).all()
+        assert np.median(reached) < threshold + 0.05
+
+    def test_below_one_half_it_asks_for_nothing_more_than_the_class(self, explainer, refused):
+        low, half = (
+            explainer.generate_counterfactuals(
+                refused, total_CFs=1, desired_class=1, stopping_threshold=threshold
+            )
+            for threshold in (0.2, 0.5)
+        )
+        for a, b in zip(frames(low), frames(half), strict=True):
+            pd.testing.assert_frame_equal(a, b)
+
+    @pytest.mark.parametrize("threshold", [0.2, 0.8])
+    def test_for_class_0_both_readings_hold(self, threshold, explainer, loan, chance):
+        query = loan.features[chance(loan.features) > 0.5].iloc[:10]
+        result = explainer.generate_counterfactuals(
+            query, total_CFs=1, desired_class=0, stopping_threshold=threshold
+        )
+        for found in frames(result):
+            assert (chance(found) <= 0.2).all()
+
+    @pytest.mark.parametrize("threshold", [0.0, 1.0])
+    def test_certainty_is_not_refused(self, threshold, explainer, refused):
+        try:
+            result = explainer.generate_counterfactuals(
+                refused, total_CFs=1, desired_class=1, stopping_threshold=threshold
+            )
+        except UserConfigValidationException as error:
+            assert threshold == 1.0 and "No counterfactuals found" in str(error)
+        else:
+            assert threshold == 0.0 and len(frames(result)[0])
+
+
+class TestFeaturesToVary:
+    def test_the_others_stay_exactly_as_they_are(self, explainer, refused):
+        vary = ["income", "savings", "housing", "duration"]
+        result = explainer.generate_counterfactuals(refused, total_CFs=3, features_to_vary=vary)
+        held = [name for name in refused.columns if name not in vary]
+        suppressed = []
+        for example in result.cf_examples_list:
+            for _, found in example.final_cfs_df.iterrows():
+                assert (found[held] == example.test_instance_df.iloc[0][held]).all()
+            acted = {n for names in example.actions["acted_on"] for n in names.split(" + ")}
+            assert acted <= set(vary)
+            suppressed += example.actions["suppressed_cost"].tolist()
+        assert max(suppressed) > 0
+
+    def test_unlisted_features_are_neither_acted_on_nor_moved_but_listed_ones_move(
+        self, explainer, refused
+    ):
+        free = explainer.generate_counterfactuals(refused, total_CFs=1)
+        moved = [e.actions["indirect_cost"].iat[0] for e in free.cf_examples_list]
+        assert np.median(moved) > 0
+
+    def test_a_frozen_value_outside_the_data_stays(self, explainer, refused):
+        query = refused.iloc[:3].assign(age=140)
+        vary = [name for name in refused.columns if name != "age"]
+        result = explainer.generate_counterfactuals(query, total_CFs=1, features_to_vary=vary)
+        assert all((found["age"] == 140).all() for found in frames(result))
+
+    def test_it_may_be_any_sequence(self, explainer, refused):
+        for vary in (("income", "savings"), np.array(["income", "savings"])):
+            explainer.generate_counterfactuals(refused, total_CFs=1, features_to_vary=vary)
+
+    def test_an_unknown_one(self, explainer, refused):
+        words = "Got features {'shoes'} which are not present in training data"
+        with pytest.raises(UserConfigValidationException, match=words):
+            explainer.generate_counterfactuals(refused, total_CFs=1, features_to_vary=["shoes"])
+
+    def test_none_at_all(self, explainer, refused):
+        with pytest.raises(UserConfigValidationException, match="Some features need to be varied"):
+            explainer.generate_counterfactuals(refused, total_CFs=1, features_to_vary=[])
+
+
+class TestPermittedRange:
+    def test_numbers_and_levels_partial(self, explainer, refused):
+        permitted = {"savings": [20, 36.5], "housing": ["own", "shared"]}
+        result = explainer.generate_counterfactuals(
+            refused, total_CFs=3, permitted_range=permitted
+        )
+        for example in result.cf_examples_list:
+            own = example.test_instance_df.iloc[0]
+            changed = example.final_cfs_df[example.final_cfs_df["savings"] != own["savings"]]
+            low, high = min(20, own["savings"]), max(36.5, own["savings"])
+            assert changed["savings"].between(low, high).all()
+            assert example.final_cfs_df["housing"].isin(["own", "shared", own["housing"]]).all()
+
+    def test_it_never_leaks_into_the_next_call(self, explainer, loan, refused):
+        before = copy.deepcopy(loan.data.permitted_range)
+        free = frames(explainer.generate_counterfactuals(refused, total_CFs=1))
+        explainer.generate_counterfactuals(
+            refused, total_CFs=1, permitted_range={"income": [36, 37], "gender": ["male"]}
+        )
+        assert loan.data.permitted_range == before
+        for a, b in zip(
+            frames(explainer.generate_counterfactuals(refused, total_CFs=1)), free, strict=True
+        ):
+            pd.testing.assert_frame_equal(a, b)
+
+    def test_the_interfaces_own_holds_until_a_call_replaces_it(self, loan, torch_model, refused):
+        data = loan.interface(loan.frame, permitted_range={"income": [30, 40], "housing": ["own"]})
+        explainer = DiceDEAR(data, torch_model, act_on=["income", "housing"])
+        first = explainer.generate_counterfactuals(refused, total_CFs=2)
+        again = explainer.generate_counterfactuals(
+            refused, total_CFs=2, permitted_range={"income": [30, 60]}
+        )
+        for result, most in ((first, 40), (again, 60)):
+            incomes, homes = [], []
+            for example in result.cf_examples_list:
+                own = example.test_instance_df.iloc[0]
+                direct = example.actions["acted_on"] == "income"
+                incomes += example.final_cfs_df["income"][direct].tolist()
+                homes += example.final_cfs_df["housing"].replace(own["housing"], "own").tolist()
+            assert max(incomes) <= most and set(homes) == {"own"}
+        assert max(incomes) > 40
+
+    def test_a_query_outside_the_interfaces_levels_is_a_person_too(
+        self, loan, torch_model, refused
+    ):
+        data = loan.interface(loan.frame, permitted_range={"housing": ["own"]})
+        query = refused[refused["housing"] == "rented"].iloc[:3]
+        result = DiceDEAR(data, torch_model).generate_counterfactuals(query, total_CFs=1)
+        assert all(len(found) for found in frames(result))
+
+    def test_an_unknown_feature(self, explainer, refused):
+        words = "Got features {'shoes'} which are not present in training data"
+        with pytest.raises(UserConfigValidationException, match=words):
+            explainer.generate_counterfactuals(
+                refused, total_CFs=1, permitted_range={"shoes": [1, 30]}
+            )
+
+    def test_an_unknown_level(self, explainer, refused):
+        words = "The category castle does not occur in the training data for feature housing."
+        with pytest.raises(UserConfigValidationException, match=words):
+            explainer.generate_counterfactuals(
+                refused, total_CFs=1, permitted_range={"housing": ["castle"]}
+            )
+
+    def test_a_frozen_level_outside_it(self, explainer, refused):
+        query = refused[refused["housing"] == "rented"].iloc[:1]
+        with pytest.raises(ValueError, match="isn't allowed to vary"):
+            explainer.generate_counterfactuals(
+                query, 1, permitted_range={"housing": ["own"]}, features_to_vary=["income"]
+            )
+
+
+@pytest.fixture(scope="module")
+def undoing(loan, torch_model):
+    return DiceDEAR(loan.data, torch_model, undo_indirect=True)
+
+
+class TestSparsity:
+    def test_the_sparse_frame_is_the_final_one(self, explainer, refused):
+        for param in (None, 0, 0.1, 1.0):
+            result = explainer.generate_counterfactuals(
+                refused.iloc[:3], total_CFs=2, posthoc_sparsity_param=param
+            )
+            for example in result.cf_examples_list:
+                assert example.posthoc_sparsity_param == param
+                pd.testing.assert_frame_equal(example.final_cfs_df, example.final_cfs_df_sparse)
+
+    def test_indirect_changes_are_undone_when_asked(self, undoing, refused, chance):
+        result = undoing.generate_counterfactuals(refused, total_CFs=3)
+        undone = 0
+        for example in result.cf_examples_list:
+            final, sparse = example.final_cfs_df, example.final_cfs_df_sparse
+            assert (chance(sparse) > 0.5).all() and (sparse["approved"] == 1).all()
+            assert sparse.dtypes.equals(final.dtypes)
+            own = example.test_instance_df.iloc[0]
+            for i, names in enumerate(example.actions["acted_on"]):
+                for name in final.columns:
+                    if name in names.split(" + "):
+                        assert sparse[name][i] == final[name][i]
+                    elif sparse[name][i] != final[name][i]:
+                        assert sparse[name][i] == own[name]
+                        undone += 1
+        assert undone > 0
+
+    @pytest.mark.parametrize("param", [None, 0])
+    def test_dices_parameter_switches_it_off(self, param, undoing, refused):
+        result = undoing.generate_counterfactuals(
+            refused, total_CFs=1, posthoc_sparsity_param=param
+        )
+        for example in result.cf_examples_list:
+            pd.testing.assert_frame_equal(example.final_cfs_df, example.final_cfs_df_sparse)
+
+
+class TestArguments:
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        [
+            ({"total_CFs": 0}, "should be a positive integer"),
+            ({"posthoc_sparsity_algorithm": "random"}, "should be linear or binary and not random"),
+            ({"posthoc_sparsity_algorithm": None}, "should be linear or binary and not None"),
+            ({"posthoc_sparsity_param": -1}, "posthoc_sparsity_param should lie between"),
+            ({"stopping_threshold": 1.5}, "stopping_threshold should lie between"),
+            ({"desired_range": [0, 1]}, "should not be set for classification"),
+        ],
+    )
+    @pytest.mark.parametrize(
+        "call", ["generate_counterfactuals", "local_feature_importance", "feature_importance"]
+    )
+    def test_dices_validation(self, call, arguments, words, explainer, refused):
+        arguments = {"total_CFs": 10, **arguments}
+        with pytest.raises(UserConfigValidationException, match=words):
+            getattr(explainer, call)(refused.iloc[:1], **arguments)
+
+    @pytest.mark.parametrize("name", ["proximity_weight", "sample_size", "total_cfs"])
+    def test_an_unknown_one(self, name, explainer, refused):
+        with pytest.raises(TypeError, match=name):
+            explainer.generate_counterfactuals(refused, 1, **{name: 1})
+        with pytest.raises(TypeError, match=name):
+            explainer._generate_counterfactuals(refused.iloc[:1], 1, **{name: 1})
+
+    def test_an_unknown_option(self, loan, torch_model):
+        with pytest.raises(TypeError, match="immutables"):
+            DiceDEAR(loan.data, torch_model, immutables=["age"])
+
+    def test_dices_inner_call_for_one_row(self, explainer, refused):
+        example = explainer._generate_counterfactuals(
+            refused.iloc[:1], 2, posthoc_sparsity_algorithm=None
+        )
+        assert len(example.final_cfs_df) == 2
+        assert not len(explainer._generate_counterfactuals(refused.iloc[:1], 0).final_cfs_df)
+
+    def test_the_last_rows_outcomes_stay_on_the_explainer(self, explainer, refused):
+        explainer.generate_counterfactuals(refused, total_CFs=2, desired_class=1)
+        assert explainer.cfs_preds.tolist() == [1, 1]
+
+
+class TestOptions:
+    def test_marks_hold_in_every_call(self, loan, torch_model, refused):
+        explainer = DiceDEAR(
+            loan.data,
+            torch_model,
+            immutable=["gender"],
+            increasing=["age", "education"],
+            decreasing=["duration"],
+            ranges={"loan_amount": (28, 33)},
+        )
+        for example in explainer.generate_counterfactuals(refused, total_CFs=4).cf_examples_list:
+            own, found = example.test_instance_df.iloc[0], example.final_cfs_df
+            assert (found["gender"] == own["gender"]).all()
+            assert (found["age"] >= own["age"]).all()
+            assert (found["education"] >= own["education"]).all()
+            assert (found["duration"] <= own["duration"]).all()
+            low, high = sorted([28, own["loan_amount"]])[0], sorted([33, own["loan_amount"]])[1]
+            assert found["loan_amount"].between(low, high).all()
+
+    def test_sets_to_act_on(self, loan, torch_model, refused):
+        explainer = DiceDEAR(loan.data, torch_model, act_on=["income", ("savings", "duration")])
+        result = explainer.generate_counterfactuals(refused, total_CFs=2)
+        acted = {name for e in result.cf_examples_list for name in e.actions["acted_on"]}
+        assert any("savings" in name and "duration" in name for name in acted)
+
+    def test_ten_counterfactuals_of_one_feature(self, loan, torch_model, refused):
+        explainer = DiceDEAR(loan.data, torch_model, act_on=["savings"])
+        result = explainer.generate_counterfactuals(
+            refused.iloc[:5], total_CFs=10, features_to_vary=["savings"]
+        )
+        for example in result.cf_examples_list:
+            assert len(example.final_cfs_df.drop_duplicates()) == 10
+            assert set(example.actions["kind"]) == {"first", "larger action"}
+
+    def test_support_to_reach(self, loan, torch_model, refused):
+        plain, asked = (
+            DiceDEAR(loan.data, torch_model, search=search).generate_counterfactuals(refused, 1)
+            for search in (Search(), Search(min_support=0.8))
+        )
+        means = [
+            np.mean([example.support.iat[0] for example in result.cf_examples_list])
+            for result in (plain, asked)
+        ]
+        assert means[1] > max(means[0], 0.75)
+
+
+class TestUnsolvable:
+    def test_one_row_of_several(self, explainer, refused, loan, chance):
+        hard = loan.features.loc[[int(np.argmin(chance(loan.features)))]]
+        query = pd.concat([refused.iloc[:1], hard])
+        result = explainer.generate_counterfactuals(
+            query, total_CFs=2, features_to_vary=["gender", "housing", "age", "income"]
+        )
+        for example in result.cf_examples_list:
+            if len(example.final_cfs_df) == 0:
+                assert list(example.final_cfs_df.columns) == list(example.test_instance_df.columns)
+                assert len(example.final_cfs_df_sparse) == len(example.actions) == 0
+                assert example.describe() == [] and example.support.empty
+        solved = [len(found) for found in frames(result)]
+        assert min(solved) == 0 < max(solved)
+
+    def test_all_of_them(self, explainer, loan, chance):
+        hard = loan.features.loc[[int(np.argmin(chance(loan.features)))]]
+        with pytest.raises(UserConfigValidationException, match="No counterfactuals found for any"):
+            explainer.generate_counterfactuals(hard, 1, features_to_vary=["gender"])
+
+
+class TestNothingLeftBehind:
+    @staticmethod
+    def state(thing):
+        return {k: copy.deepcopy(v) for k, v in vars(thing).items() if k != "model"}
+
+    @pytest.mark.parametrize("kind", ["torch_model", "sklearn_model"])
+    def test_in_the_interfaces_and_in_dice(self, kind, request, loan, refused):
+        data, model = loan.interface(loan.frame), copy.copy(request.getfixturevalue(kind))
+        model.transformer = copy.copy(model.transformer)
+        frame, before = data.data_df.copy(), self.state(data)
+        modelled, transformer = dict(vars(model)), dict(vars(model.transformer))
+        decide = dice_ml.dice.decide
+        explainer = DiceDEAR(data, model)
+        explainer.generate_counterfactuals(
+            refused, 2, permitted_range={"income": [30, 50]}, features_to_vary=["income", "savings"]
+        )
+        pd.testing.assert_frame_equal(data.data_df, frame)
+        after = self.state(data)
+        assert after.keys() == before.keys()
+        assert all(str(after[k]) == str(before[k]) for k in before if k != "data_df")
+        assert vars(model) == modelled and vars(model.transformer) == transformer
+        assert dice_ml.dice.decide is decide
+
+    def test_two_explainers_may_share_a_model_interface(self, loan, torch_model, refused):
+        first = DiceDEAR(loan.data, torch_model)
+        expected = frames(first.generate_counterfactuals(refused, 1))
+        wider = pd.concat([loan.frame, loan.frame.iloc[:1].assign(income=500.0)])
+        DiceDEAR(loan.interface(wider), torch_model)
+        for a, b in zip(frames(first.generate_counterfactuals(refused, 1)), expected, strict=True):
+            pd.testing.assert_frame_equal(a, b)
+
+    def test_nothing_is_printed_or_warned_about(self, loan, torch_model, refused, capsys, recwarn):
+        explainer = DiceDEAR(loan.data, torch_model)
+        explainer.generate_counterfactuals(refused, total_CFs=3, verbose=False)
+        assert capsys.readouterr() == ("", "")
+        assert not [w for w in recwarn if "dice_ml" not in w.filename]
+
+    def test_verbose_speaks_through_the_log(self, explainer, refused, capsys, caplog):
+        with caplog.at_level("INFO", logger="dear_dice"):
+            explainer.generate_counterfactuals(refused.iloc[:2], total_CFs=1, verbose=True)
+        assert capsys.readouterr() == ("", "")
+        assert len(caplog.messages) == 2
+        assert all(f"query {i}: " in m for i, m in zip(refused.index, caplog.messages, strict=False))
+
+
+def test_private_data_is_refused_clearly(torch_model):
+    data = dice_ml.Data(features={"a": [0, 1], "b": ["x", "y"]}, outcome_name="y")
+    with pytest.raises(UserConfigValidationException, match="training rows"):
+        DiceDEAR(data, torch_model)
+
+
+def test_a_data_set_of_five_rows(refused):
+    rows = [["a", 10, 0], ["b", 21, 1], ["c", 14, 0], ["a", 23, 1], ["c", 7, 0]]
+    frame = pd.DataFrame(rows, columns=["Categorical", "Numerical", "Outcome"])
+    data = dice_ml.Data(dataframe=frame, continuous_features=["Numerical"], outcome_name="Outcome")
+    module = torch.nn.Sequential(torch.nn.Linear(4, 1), torch.nn.Sigmoid())
+    with torch.no_grad():
+        module[0].weight.copy_(torch.tensor([[10.0, 0.0, 1.0, 0.0]]))
+        module[0].bias.fill_(-5.0)
+    model = dice_ml.Model(model=module, backend="PYT", func="ohe-min-max")
+    query = pd.DataFrame({"Categorical": ["a", "c"], "Numerical": [8, 12]})
+    result = dear_dice.DiceDEAR(data, model).generate_counterfactuals(query, total_CFs=15)
+    for found in frames(result):
+        assert len(found) and (found["Outcome"] == 1).all() and (found["Numerical"] > 14).all()

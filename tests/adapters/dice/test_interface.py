@@ -1,0 +1,121 @@
+"""The data interface as a schema: by names and levels, with the numbers that people wrote."""
+
+import dice_ml
+import numpy as np
+import pandas as pd
+import pytest
+
+from dear_dice.interface import Interface
+from dear_plugin import Kind
+
+
+def read(frame, continuous, marks=None, **options):
+    data = dice_ml.Data(
+        dataframe=frame, continuous_features=continuous, outcome_name="y", **options
+    )
+    return Interface(data, marks or {})
+
+
+def kinds(interface):
+    return {feature.name: feature.kind for feature in interface.schema}
+
+
+@pytest.fixture
+def frame():
+    n = 60
+    return pd.DataFrame(
+        {
+            "word": ["a", "b", "c"] * (n // 3),
+            "flag": [0, 1] * (n // 2),
+            "number": np.arange(n),
+            "y": [0, 1] * (n // 2),
+            "rate": np.round(np.linspace(0.1, 0.7, n), 1),
+            "code": [1, 2, 3] * (n // 3),
+            "truth": [True, False] * (n // 2),
+            "two": [0.0, 0.25] * (n // 2),
+            "same": [7] * n,
+        }
+    )
+
+
+def test_dice_says_what_is_continuous(frame):
+    interface = read(frame, ["rate", "number", "two", "same"])
+    assert interface.names == [name for name in frame.columns if name != "y"]
+    assert kinds(interface) == {
+        "word": Kind.CATEGORICAL,
+        "flag": Kind.BINARY,
+        "number": Kind.NUMERIC,
+        "rate": Kind.NUMERIC,
+        "code": Kind.CATEGORICAL,
+        "truth": Kind.BINARY,
+        "two": Kind.NUMERIC,
+        "same": Kind.NUMERIC,
+    }
+    features = dict(zip(interface.names, interface.schema, strict=True))
+    assert features["flag"].categories == ("0", "1")
+    assert features["truth"].categories == ("False", "True")
+    assert (features["two"].bounds, features["two"].precision) == ((0.0, 0.25), 2)
+    assert features["same"].immutable
+
+
+def test_decimals_survive_dices_float32(frame):
+    interface = read(frame, ["rate", "number"])
+    assert set(interface.frame["rate"]) == set(frame["rate"])
+    assert interface.schema.features[interface.names.index("rate")].bounds == (0.1, 0.7)
+
+
+def test_the_users_precision_counts(frame):
+    interface = read(frame, ["rate"], continuous_features_precision={"rate": 3})
+    assert interface.schema.features[interface.names.index("rate")].precision == 3
+
+
+def test_the_sample_has_every_level():
+    words = ["common"] * 999 + ["rare"]
+    frame = pd.DataFrame({"x": np.arange(1000), "word": words, "y": [0, 1] * 500})
+    assert set(read(frame, ["x"]).sample["word"]) == {"common", "rare"}
+
+
+def test_marks_reach_the_schema(frame):
+    marks = {"immutable": ["word"], "increasing": ["number"], "ranges": {"rate": (0.2, 0.5)}}
+    features = {feature.name: feature for feature in read(frame, ["rate", "number"], marks).schema}
+    assert features["word"].immutable
+    assert features["number"].direction == 1
+    assert features["rate"].limits == (0.2, 0.5)
+
+
+def test_a_mark_that_names_no_feature(frame):
+    with pytest.raises(ValueError, match="numbr"):
+        read(frame, ["number"], {"immutable": ["numbr"]})
+
+
+class TestConstraints:
+    def test_nothing_asked_for_is_no_constraint(self, frame):
+        interface = read(frame, ["rate", "number"])
+        came = interface.constraints(None, interface.names)
+        assert (list(came.frozen), dict(came.ranges), dict(came.categories)) == ([], {}, {})
+
+    def test_what_is_not_to_vary_is_frozen(self, frame):
+        interface = read(frame, ["rate", "number"])
+        assert interface.constraints(None, ["rate", "word"]).frozen == [
+            name for name in interface.names if name not in ("rate", "word")
+        ]
+
+    def test_a_call_replaces_the_interfaces_range_of_the_features_it_names(self, frame):
+        ranges = {"rate": [0.2, 0.4], "number": [5, 50], "word": ["a", "b"]}
+        interface = read(frame, ["rate", "number"], permitted_range=ranges)
+        came = interface.constraints({"number": [0, 10], "word": ["c"]}, interface.names)
+        assert came.ranges == {"rate": (0.2, 0.4), "number": (0, 10)}
+        assert came.categories == {"word": ["c"]}
+
+    def test_levels_may_come_as_they_are_in_the_frame(self, frame):
+        interface = read(frame, ["rate"])
+        assert interface.text({"code": [1, 2], "rate": [0, 1]}) == {
+            "code": ["1", "2"],
+            "rate": [0, 1],
+        }
+        assert interface.text(None) is None
+
+    def test_the_interfaces_range_may_change_between_calls(self, frame):
+        interface = read(frame, ["rate"])
+        interface.data.permitted_range = {"rate": [0.3, 0.4]}
+        assert interface.constraints(None, interface.names).ranges == {"rate": (0.3, 0.4)}

@@ -1,0 +1,53 @@
+"""What a call asks for, in DiCE's words and in the engine's."""
+
+import numpy as np
+import pytest
+
+from dear_dice.wish import Wish
+
+ROWS = np.array([0, 0, 1, 1])
+
+
+@pytest.mark.parametrize(
+    ("classes", "threshold", "nodes", "least"),
+    [
+        ([1, 1], 0.5, 1, None),
+        ([1, 1], 0.7, 1, 0.7),
+        ([1, 1], 0.3, 2, 0.3),
+        ([0, 0], 0.5, 2, None),
+        ([0, 0], 0.7, 1, 0.7),
+        ([0, 0], 0.3, 1, 0.7),
+        ([0, 1], 0.3, 1, 0.7),
+        ([2, 1], 0.5, 3, None),
+        ([2, 0], 0.2, 3, None),
+        ([2, 0], 0.9, 3, 0.9),
+    ],
+)
+def test_the_threshold(classes, threshold, nodes, least):
+    wish = Wish.of_classes(classes, threshold, nodes)
+    assert wish.least == (None if least is None else pytest.approx(least))
+    assert list(wish.target.label) == classes
+
+
+@pytest.mark.parametrize("threshold", [0.0, 1.0])
+def test_certainty_is_near_enough(threshold):
+    assert 0.0 < Wish.of_classes([1], threshold, 1).target.threshold < 1.0
+
+
+def test_met_with_one_column():
+    wish = Wish.of_classes([1, 0], 0.6, 1)
+    scores = np.array([[0.61], [0.59], [0.39], [0.41]])
+    assert wish.met(scores, scores[:, 0].round(), ROWS).tolist() == [True, False, True, False]
+
+
+def test_met_with_several_columns():
+    wish = Wish.of_classes([2, 0], 0.5, 3)
+    scores = np.array([[0.3, 0.3, 0.4], [0.2, 0.5, 0.3], [0.4, 0.3, 0.3], [0.1, 0.8, 0.1]])
+    assert wish.met(scores, scores.argmax(1), ROWS).tolist() == [True, False, True, False]
+
+
+def test_met_by_a_value():
+    wish = Wish.of_range([2, 3])
+    values = np.array([2.0, 1.99, 3.0, 3.01])
+    assert wish.met(values[:, None], values, ROWS).tolist() == [True, False, True, False]
+    assert wish.target.is_range
