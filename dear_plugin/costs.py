@@ -1,6 +1,6 @@
 """Costs: the split of Proposition 1, the closed forms of Proposition 2, and the alignment.
 
-Everything here is in scaled units. Indirect costs are associations in the data, not causal effects.
+All in scaled units. Indirect costs are associations in the data, not causal effects.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ def recourse_action(m: Tensor, w: Tensor, jacobian: Tensor, weight: float) -> Te
     Returns:
         (n, d).
     """
-    return torch.einsum("ndq,nq->nd", jacobian, direct_action(m, w, weight))
+    change: Tensor = torch.einsum("ndq,nq->nd", jacobian, direct_action(m, w, weight))
+    return change
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,8 @@ class Parts:
         Args:
             action: (n, q) d_S.
         """
-        moved = torch.einsum("ndq,nq->nd", self.given + self.entangled, action).square()
+        moved: Tensor = torch.einsum("ndq,nq->nd", self.given + self.entangled, action)
+        moved = moved.square()
         return moved[:, self.own].sum(1), moved[:, ~self.own].sum(1)
 
 

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from dear_plugin.classifier import Classifier, Output
 from dear_plugin.constraints import Constraints, Limits, limits
+from dear_plugin.costs import split
 from dear_plugin.encoding import Encoder
 from dear_plugin.errors import NotFittedError, TargetError
 from dear_plugin.recourses import Hooks, Plan, Recourses
@@ -24,6 +25,7 @@ from dear_plugin.target import Goal, Target
 
 # How far past the decision boundary a proposal aims; each retry aims farther.
 SLACKS = (1e-4, 1e-3, 1e-1)
+ACCEPTED = "already accepted"
 
 
 @dataclass(frozen=True)
@@ -173,7 +175,7 @@ class RecourseMethod(ABC):
         self, case: Case, frame: pd.DataFrame, before: Tensor, done: Tensor
     ) -> tuple[Plan, pd.DataFrame, Tensor]:
         """Propose, write, and score what the user will see; aim farther where that fails."""
-        plan = standstill(case.x, np.where(done.numpy(), "already accepted", "").tolist())
+        plan = standstill(case.x, np.where(done.numpy(), ACCEPTED, "").tolist())
         after, scores = frame.copy(), before.clone()
         for slack in SLACKS:
             todo = (~done).nonzero()[:, 0]
@@ -198,16 +200,14 @@ class RecourseMethod(ABC):
         scores: tuple[Tensor, Tensor],
     ) -> Recourses:
         success = case.goal.accepts(scores[1])
-        moved = self.encoder.distance(plan.rows, case.x)
-        direct = (moved * plan.direct).sum(1)
-        cost = moved.sum(1)
+        direct, indirect = split(self.encoder, case.x, plan.rows, plan.direct)
         columns = {
             "success": success.numpy(),
             "reason": _reasons(plan, success),
-            "acted_on": _acted_on(self.schema, plan.direct & (moved > 0)),
+            "acted_on": _acted_on(self.schema, plan.direct & (plan.rows != case.x)),
             "direct_cost": direct.double().numpy(),
-            "indirect_cost": (cost - direct).clamp_min(0.0).double().numpy(),
-            "cost": cost.double().numpy(),
+            "indirect_cost": indirect.double().numpy(),
+            "cost": (direct + indirect).double().numpy(),
             "suppressed_cost": plan.suppressed.double().numpy(),
             "score_before": case.goal.score(scores[0]).double().numpy(),
             "score_after": case.goal.score(scores[1]).double().numpy(),
@@ -291,7 +291,7 @@ def _sparing(plan: Plan, x: Tensor, accepted: Tensor) -> Plan:
         torch.where(spared, x, plan.rows),
         plan.direct & ~spared,
         torch.where(accepted, 0.0, plan.suppressed),
-        ["already accepted" if a else r for a, r in zip(done, plan.reasons, strict=True)],
+        [ACCEPTED if a else r for a, r in zip(done, plan.reasons, strict=True)],
         plan.notes,
         ["" if a else kind for a, kind in zip(done, plan.kinds, strict=False)],
     )
@@ -314,10 +314,18 @@ def merged(plan: Plan, part: Plan, rows: Tensor) -> Plan:
 
 def _reasons(plan: Plan, success: Tensor) -> list[str]:
     """A reason for every failure, also where the search believed in a success; notes besides."""
-    late = "the model refused the rounded row"
     notes = plan.notes or [""] * len(plan.reasons)
     found = zip(plan.reasons, notes, success.tolist(), strict=True)
-    return [reason or (note if done else late) for reason, note, done in found]
+    return [_said(reason, note, done) for reason, note, done in found]
+
+
+def _said(reason: str, note: str, done: bool) -> str:
+    """What is said of one row: what the search believed, corrected by what the model says."""
+    if not done:
+        return reason or "the model refused the rounded row"
+    if reason and reason != ACCEPTED:
+        return "accepted, though less far past the boundary than the search aimed"
+    return reason or note
 
 
 def _acted_on(schema: Schema, direct: Tensor) -> list[str]:

@@ -40,6 +40,7 @@ LADDER = (
     "method",
     "moves",
     "alternatives",
+    "jacobians",
     "persistence",
 )
 METHODS = ("dear", "baselines")

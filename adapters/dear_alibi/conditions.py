@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,8 @@ from dear_plugin import Constraints, Feature, Kind, Schema
 
 Ranges = Mapping[str, Sequence[float]]
 Condition = Mapping[str, Sequence[Any]]
+
+ConstraintError = dear_plugin.errors.ConstraintError
 
 ANYTHING = (-math.inf, math.inf)
 
@@ -57,9 +59,7 @@ class Conditions:
                 category.
         """
         if isinstance(immutable, str) or isinstance(C, str | Mapping):
-            raise dear_plugin.errors.ConstraintError(
-                "immutable_features must be a list of features, and C a list of dicts"
-            )
+            raise ConstraintError("immutable_features must be a list, and C a list of dicts")
         names = tuple(immutable or ())
         declared.index(names)
         fractions = {f.name: _fraction(f, (ranges or {})[f.name]) for f in _of(declared, ranges)}
@@ -75,16 +75,17 @@ class Conditions:
         immutable = tuple(dict.fromkeys([*self.immutable, *other.immutable]))
         return Conditions(immutable, ranges, other.rows or self.rows)
 
-    def check(self, n: int) -> None:
-        """Refuse another number of conditions than rows.
+    def of_rows(self, n: int) -> Self:
+        """The conditions, if they are as many as n rows need.
 
         Raises:
-            ConstraintError: as it says.
+            ConstraintError: another number of conditions than rows.
         """
         if len(self.rows) not in (0, 1, n):
-            raise dear_plugin.errors.ConstraintError(
+            raise ConstraintError(
                 f"C must hold one condition or one per row, n = {n}; {len(self.rows)} came"
             )
+        return self
 
     def select(self, rows: slice) -> Conditions:
         """The conditions of some rows."""
@@ -126,9 +127,7 @@ class Conditions:
 def _of(declared: Schema, given: Mapping[str, Any] | None) -> list[Feature]:
     """The features that something is said of."""
     if given is not None and not isinstance(given, Mapping):
-        raise dear_plugin.errors.ConstraintError(
-            f"a dict of features is expected, {type(given).__name__} came"
-        )
+        raise ConstraintError(f"a dict of features is expected, {type(given).__name__} came")
     return [declared.features[j] for j in declared.index(given or ())]
 
 
@@ -138,7 +137,7 @@ def _condition(feature: Feature, value: Any) -> Sequence[Any]:
     words = [value] if isinstance(value, str) else [str(v) for v in value]
     strange = [w for w in words if w not in feature.categories]
     if strange or not words:
-        raise dear_plugin.errors.ConstraintError(
+        raise ConstraintError(
             f"C: {feature.name!r} may become {list(feature.categories)}; {strange or words} came"
         )
     return words
@@ -146,7 +145,7 @@ def _condition(feature: Feature, value: Any) -> Sequence[Any]:
 
 def _fraction(feature: Feature, value: Any) -> tuple[float, float]:
     if feature.kind is not Kind.NUMERIC:
-        raise dear_plugin.errors.ConstraintError(
+        raise ConstraintError(
             f"ranges: {feature.name!r} has categories; use C or immutable_features"
         )
     return _pair(feature, value, "ranges", 1.0)
@@ -160,7 +159,7 @@ def _pair(feature: Feature, value: Any, where: str, most: float) -> tuple[float,
         low, high = math.nan, math.nan
     if not (-most <= low <= 0.0 <= high <= most and math.isfinite(high - low)):
         ends = "[-1, 0] and [0, 1]" if math.isfinite(most) else "numbers <= 0 and >= 0"
-        raise dear_plugin.errors.ConstraintError(
+        raise ConstraintError(
             f"{where}: {feature.name!r} needs a change [low, high] with ends in {ends};"
             f" {value!r} came"
         )

@@ -8,19 +8,18 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 import torch
 from alibi.api.interfaces import Explainer, Explanation, FitMixin
-from torch import nn
 from tqdm import tqdm
 
 import dear_plugin
 from dear_alibi.conditions import Condition, Conditions, Ranges
 from dear_alibi.explanation import data_of, joined
-from dear_alibi.predictor import bridge, check, preprocess_of
+from dear_alibi.predictor import Asking, Output, preprocess_of
 from dear_alibi.settings import conditions_params, kind, metadata, plain
 from dear_alibi.table import Array, Table
 from dear_alibi.targets import resolve, targets
@@ -76,7 +75,7 @@ class DEAR(Explainer, FitMixin):
         ranges: Ranges | None = None,
         act_on: Sequence[str | Sequence[str]] | None = None,
         preprocessor: Any = None,
-        output: Literal["logits", "probabilities"] | None = None,
+        output: Output | None = None,
         decoder: Any = "transport",
         search: Search | None = None,
         backend: str = "pytorch",
@@ -87,10 +86,9 @@ class DEAR(Explainer, FitMixin):
         _check_backend(backend)
         self._table = Table.of(feature_names, category_map)
         self._always = Conditions.of(self._table.declared, immutable_features, ranges)
-        self._preprocess = preprocess_of(preprocessor)
-        self._output = output
+        self._asking = Asking(preprocess_of(preprocessor), output, device)
         self._options = {"act_on": act_on, "decoder": decoder, "search": search}
-        self._device, self._seed, self._verbose = device, seed, verbose
+        self._seed, self._verbose = seed, verbose
         self._engine: Engine | None = None
         self._dtype = np.dtype(np.float64)
         params = {
@@ -125,7 +123,7 @@ class DEAR(Explainer, FitMixin):
             _instruct(engine.decoder, self._seed, self._verbose)
         engine.fit(frame)
         self._dtype = np.dtype(np.float64) if array.dtype == object else array.dtype
-        self._engine = self._bound(engine)
+        self._engine = self._asking.bound(engine, self.predictor, self._table, self._dtype)
         self.meta["params"]["fitted_rows"] = len(array)
         return self
 
@@ -162,8 +160,7 @@ class DEAR(Explainer, FitMixin):
                 `ValueError` too.
         """
         engine, array = self.engine, self._table.array_of(X)
-        frame, wanted = self._table.frame(array), targets(Y_t, len(array))
-        conditions = self._conditions(len(array), immutable_features, ranges, C)
+        frame, wanted, conditions = self._question(array, Y_t, C, immutable_features, ranges)
         parts = []
         for rows in tqdm(_batches(len(array), batch_size), disable=not self._verbose):
             target = None if wanted is None else wanted[rows]
@@ -187,9 +184,7 @@ class DEAR(Explainer, FitMixin):
 
         Arguments and errors as in `explain`; row i of X has the index i.
         """
-        engine, frame = self.engine, self._table.frame(X)
-        conditions = self._conditions(len(frame), immutable_features, ranges, C)
-        return _answer(engine, frame, targets(Y_t, len(frame)), conditions)[0]
+        return _answer(self.engine, *self._question(X, Y_t, C, immutable_features, ranges))[0]
 
     def frame(self, X: Any) -> pd.DataFrame:
         """Label-encoded rows as the frame that `engine` reads: words where there are categories.
@@ -219,13 +214,11 @@ class DEAR(Explainer, FitMixin):
         Raises:
             ModelError: what came cannot predict.
         """
-        check(predictor, self._preprocess)
-        if self._device is not None and isinstance(predictor, nn.Module):
-            predictor = predictor.to(self._device)
-        self.predictor = predictor
+        self.predictor = self._asking.accepted(predictor)
         self.meta["type"] = self.type = kind(predictor)
         if self._engine is not None:
-            self._engine = self._bound(self._engine)
+            state = self._engine, self.predictor, self._table, self._dtype
+            self._engine = self._asking.bound(*state)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the explainer without its predictor; a failure leaves all as it was.
@@ -247,23 +240,18 @@ class DEAR(Explainer, FitMixin):
             state["_engine"] = self._engine.with_model(_no_predictor)
         return state
 
-    def _bound(self, engine: Engine) -> Engine:
-        """An engine that asks the present predictor."""
-        model = bridge(self.predictor, self._preprocess, self._table, self._dtype)
-        whitebox = isinstance(self.predictor, nn.Module)
-        output = self._output or ("logits" if whitebox else "probabilities")
-        return engine.with_model(model, output=output)
-
-    def _conditions(
+    def _question(
         self,
-        n: int,
+        X: Any,
+        Y_t: Any,
+        C: Sequence[Condition] | None,
         immutable: Sequence[str] | None,
         ranges: Ranges | None,
-        C: Sequence[Condition] | None,
-    ) -> Conditions:
-        asked = Conditions.of(self._table.declared, immutable, ranges, C)
-        asked.check(n)
-        return self._always.within(asked)
+    ) -> tuple[pd.DataFrame, Array | None, Conditions]:
+        """The rows of a call, their wanted classes and their conditions, checked."""
+        frame = self._table.frame(X)
+        asked = Conditions.of(self._table.declared, immutable, ranges, C).of_rows(len(frame))
+        return frame, targets(Y_t, len(frame)), self._always.within(asked)
 
 
 def _answer(

@@ -54,12 +54,11 @@ def data_of(
         target: (n, 1) the wanted classes.
     """
     before, after = verdicts
-    changed = recourses.changed.numpy()
     written = table.array(recourses.counterfactuals, X.dtype)
-    X_cf = np.where(changed, written, X)
+    X_cf = np.where(recourses.changed.numpy(), written, X)
     return copy.deepcopy(DEFAULT_DATA_DEAR) | {
-        "orig": {"X": X.copy(), "class": before.classes, "proba": before.proba},
-        "cf": {"X": X_cf, "class": after.classes, "proba": after.proba},
+        "orig": _seen(X.copy(), before),
+        "cf": _seen(X_cf, after),
         "target": target,
         "success": after.classes == target,
         "action": _action(recourses, X_cf.astype(np.float64) - X.astype(np.float64)),
@@ -69,6 +68,10 @@ def data_of(
 def joined(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The data of consecutive rows as one."""
     return {key: _join([part[key] for part in parts]) for key in parts[0]}
+
+
+def _seen(X: Array, verdict: Verdict) -> dict[str, Any]:
+    return {"X": X, "class": verdict.classes, "proba": verdict.proba}
 
 
 def _action(recourses: Recourses, moved: Array) -> dict[str, Any]:

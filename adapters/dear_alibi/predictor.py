@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -14,8 +14,11 @@ from torch import nn
 
 import dear_plugin
 from dear_alibi.table import Array, Table
+from dear_plugin import DEAR
 
 Preprocess = Callable[[Array], Any]
+Output = Literal["logits", "probabilities"]
+ModelError = dear_plugin.errors.ModelError
 
 
 @dataclass(frozen=True)
@@ -51,12 +54,64 @@ class Preprocessed:
 
     def __call__(self, rows: Array) -> Array:
         """The answers, (m, c), on label-encoded rows."""
-        made = self.preprocess(rows)
-        x = np.asarray(made.toarray() if hasattr(made, "toarray") else made, dtype=np.float64)
         home = next((p for p in self.module.parameters() if p.is_floating_point()), torch.empty(0))
+        x = torch.from_numpy(_dense(self.preprocess(rows))).to(home.device, home.dtype)
         with _evaluating(self.module):
-            answer: torch.Tensor = self.module(torch.from_numpy(x).to(home.device, home.dtype))
+            answer: torch.Tensor = self.module(x)
         return answer.cpu().numpy()
+
+
+@dataclass(frozen=True)
+class Asking:
+    """How predictors are to be asked, whichever it is.
+
+    Attributes:
+        preprocess: what a torch module's rows go through; None is the engine's encoding.
+        output: "logits" or "probabilities"; None is the kind's own.
+        device: where a torch module is put; None leaves it where it is.
+    """
+
+    preprocess: Preprocess | None = None
+    output: Output | None = None
+    device: int | str | torch.device | None = None
+
+    def accepted(self, predictor: Any) -> Any:
+        """The predictor, where it is to be.
+
+        Raises:
+            ModelError: it is not callable, or a black box beside a preprocessor.
+        """
+        if not callable(_ask(predictor)):
+            raise ModelError(
+                "predictor must be a torch module or a function of label-encoded rows;"
+                f" {type(predictor).__name__} came"
+            )
+        if isinstance(predictor, nn.Module):
+            return predictor if self.device is None else predictor.to(self.device)
+        if self.preprocess is not None:
+            raise ModelError(
+                "preprocessor= is for torch modules: a black box receives label-encoded rows, as"
+                " CounterfactualRLTabular's does, so let it preprocess them itself"
+            )
+        return predictor
+
+    def bound(self, engine: DEAR, predictor: Any, table: Table, dtype: np.dtype[Any]) -> DEAR:
+        """The engine, asking a predictor.
+
+        Args:
+            engine: DEAR with any model.
+            predictor: a torch module, or a black box on label-encoded rows.
+            table: what the columns mean.
+            dtype: of the training rows.
+        """
+        module = isinstance(predictor, nn.Module)
+        output = self.output or ("logits" if module else "probabilities")
+        if module and self.preprocess is None:
+            return engine.with_model(predictor, output=output)
+        prepared = self.preprocess and Preprocessed(predictor, self.preprocess)
+        return engine.with_model(
+            LabelEncoded(prepared or _ask(predictor), table, dtype), output=output
+        )
 
 
 def preprocess_of(preprocessor: Any) -> Preprocess | None:
@@ -75,45 +130,12 @@ def preprocess_of(preprocessor: Any) -> Preprocess | None:
     return found
 
 
-def check(predictor: Any, preprocess: Preprocess | None) -> None:
-    """Refuse what cannot predict.
-
-    Raises:
-        ModelError: not callable, or a black box with a preprocessor of its own.
-    """
-    module = isinstance(predictor, nn.Module)
-    if not callable(_ask(predictor)):
-        raise dear_plugin.errors.ModelError(
-            "predictor must be a torch module or a function of label-encoded rows;"
-            f" {type(predictor).__name__} came"
-        )
-    if preprocess is not None and not module:
-        raise dear_plugin.errors.ModelError(
-            "preprocessor= is for torch modules: a black box receives label-encoded rows, as"
-            " CounterfactualRLTabular's does, so let it preprocess them itself"
-        )
-
-
-def bridge(
-    predictor: Any, preprocess: Preprocess | None, table: Table, dtype: np.dtype[Any]
-) -> Any:
-    """The model that the engine asks.
-
-    Args:
-        predictor: a torch module, or a black box on label-encoded rows.
-        preprocess: what a torch module's rows go through; None is the engine's encoding.
-        table: what the columns mean.
-        dtype: of the training rows.
-    """
-    if not isinstance(predictor, nn.Module):
-        return LabelEncoded(_ask(predictor), table, dtype)
-    if preprocess is None:
-        return predictor
-    return LabelEncoded(Preprocessed(predictor, preprocess), table, dtype)
-
-
 def _ask(predictor: Any) -> Any:
     return getattr(predictor, "predict_proba", predictor)
+
+
+def _dense(made: Any) -> Array:
+    return np.asarray(made.toarray() if hasattr(made, "toarray") else made, dtype=np.float64)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ import dear_plugin
 from dear_plugin import Feature, Kind, Schema
 
 Array = npt.NDArray[Any]
+InputError = dear_plugin.errors.InputError
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Table:
         labels = dict(category_map or {})
         strange = [k for k in labels if k not in range(len(feature_names))]
         if strange:
-            raise dear_plugin.errors.InputError(
+            raise InputError(
                 f"category_map: {strange} are no columns; there are 0 ... {len(feature_names) - 1}"
             )
         return cls(Schema(tuple(_declare(n, labels.get(j)) for j, n in enumerate(feature_names))))
@@ -84,12 +85,12 @@ class Table:
         """
         array = np.asarray(X)
         if array.ndim != 2 or array.shape[1] != len(self.declared) or not len(array):
-            raise dear_plugin.errors.InputError(
+            raise InputError(
                 f"X must have shape (n, {len(self.declared)}), at least one row and one column per"
                 f" feature; {array.shape} came"
             )
         if array.dtype.kind not in "iufO":
-            raise dear_plugin.errors.InputError(
+            raise InputError(
                 f"X must hold numbers, with codes for categories; dtype {array.dtype} came"
             )
         return array
@@ -109,9 +110,7 @@ def _declare(name: str, labels: Sequence[str] | None) -> Feature:
         return Feature(str(name), Kind.NUMERIC)
     words = tuple(str(label) for label in labels)
     if not words or len(set(words)) < len(words):
-        raise dear_plugin.errors.InputError(
-            f"category_map: {name!r} needs distinct categories, {list(words)} came"
-        )
+        raise InputError(f"category_map: {name!r} needs distinct categories, {list(words)} came")
     kind = Kind.BINARY if len(words) <= 2 else Kind.CATEGORICAL
     return Feature(str(name), kind, categories=words, dtype="category")
 
@@ -120,15 +119,17 @@ def _learned(declared: Feature, learned: Feature) -> Feature:
     """What training rows say of a feature, as far as the user has not said it."""
     if declared.kind is not Kind.NUMERIC:
         return dataclasses.replace(declared, immutable=learned.immutable)
-    if learned.kind is Kind.NUMERIC:
-        return learned
+    return learned if learned.kind is Kind.NUMERIC else _number(learned)
+
+
+def _number(learned: Feature) -> Feature:
+    """A feature whose training rows have two values of it, as the number that it is."""
     values = [float(str(c)) for c in learned.categories]
     # Whole numbers beside the two values make it a number and add no decimals.
     column = pd.Series([*values, 0, 1, 2], dtype=learned.dtype, name=learned.name)
     (wider,) = Schema.infer(column.to_frame())
-    return dataclasses.replace(
-        wider, bounds=(min(values), max(values)), immutable=learned.immutable
-    )
+    bounds = (min(values), max(values))
+    return dataclasses.replace(wider, bounds=bounds, immutable=learned.immutable)
 
 
 def _column(feature: Feature, values: Array) -> pd.Series:
@@ -144,7 +145,7 @@ def _words(feature: Feature, codes: pd.Series) -> pd.Series:
     known = codes.isin(range(len(feature.categories)))
     if not known.all():
         strange = codes[~known]
-        raise dear_plugin.errors.InputError(
+        raise InputError(
             f"column {feature.name!r} must hold codes 0 ... {len(feature.categories) - 1} of its"
             f" categories; {strange.iloc[:3].tolist()} came in rows {strange.index[:3].tolist()}"
         )

@@ -10,6 +10,8 @@ import dear_plugin
 from dear_alibi.table import Array
 from dear_alibi.verdict import Verdict
 
+TargetError = dear_plugin.errors.TargetError
+
 
 def targets(Y_t: Any, n: int) -> Array | None:
     """Wanted classes, (n, 1) int64; None stays None.
@@ -25,7 +27,7 @@ def targets(Y_t: Any, n: int) -> Array | None:
         return None
     given = np.asarray(Y_t)
     if given.size not in (1, n) or given.ndim > 2 or given.shape[1:] not in ((), (1,)):
-        raise dear_plugin.errors.TargetError(
+        raise TargetError(
             f"Y_t must be one class or one per row, n = {n}; shape {given.shape} came"
         )
     return np.broadcast_to(_classes(given).reshape(-1, 1), (n, 1))
@@ -37,7 +39,7 @@ def _classes(given: Array) -> Array:
     except (TypeError, ValueError):
         numbers = np.array([np.nan])
     if not (np.isfinite(numbers) & (numbers >= 0) & (numbers == np.round(numbers))).all():
-        raise dear_plugin.errors.TargetError(
+        raise TargetError(
             f"Y_t must hold classes, whole numbers from 0; {given.ravel()[:3].tolist()} came"
         )
     return numbers.astype(np.int64)
@@ -53,15 +55,20 @@ def resolve(wanted: Array | None, before: Verdict) -> Array:
     Raises:
         TargetError: a class the predictor does not have, or "the other one" of more than two.
     """
-    count = before.proba.shape[1]
     if wanted is None:
-        if count > 2:
-            raise dear_plugin.errors.TargetError(
-                f"Y_t=None means the other class, but the predictor has {count}; say which"
-            )
-        return np.where(before.classes == 0, 1, 0)
+        return _other(before)
+    count = before.proba.shape[1]
     if wanted.max() >= count:
-        raise dear_plugin.errors.TargetError(
+        raise TargetError(
             f"Y_t asks for class {wanted.max()}; the predictor has classes 0 ... {count - 1}"
         )
     return wanted
+
+
+def _other(before: Verdict) -> Array:
+    count = before.proba.shape[1]
+    if count > 2:
+        raise TargetError(
+            f"Y_t=None means the other class, but the predictor has {count}; say which"
+        )
+    return np.where(before.classes == 0, 1, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
@@ -127,26 +128,17 @@ def _schema(params: dict[str, Any], table: Table) -> Schema:
         ends.append(back(row.copy())[0])
     fixed = params["immutable_features"]
     low, high = ends
-    features = [
-        _feature(f, low[j], high[j], f.name in fixed) for j, f in enumerate(table.declared)
-    ]
-    return Schema(tuple(features))
+    features = zip(table.declared, low, high, strict=True)
+    return Schema(tuple(_feature(f, a, b, f.name in fixed) for f, a, b in features))
 
 
 def _feature(declared: Feature, low: Any, high: Any, fixed: bool) -> Feature:
     if declared.kind is not Kind.NUMERIC:
-        return Feature(
-            declared.name,
-            declared.kind,
-            categories=declared.categories,
-            dtype="category",
-            immutable=fixed or len(declared.categories) == 1,
-        )
+        return dataclasses.replace(declared, immutable=fixed or len(declared.categories) == 1)
     whole = isinstance(low, int)
-    return Feature(
-        declared.name,
-        Kind.NUMERIC,
-        (float(low), float(high)),
+    return dataclasses.replace(
+        declared,
+        bounds=(float(low), float(high)),
         precision=0 if whole else None,
         dtype="int64" if whole else "float64",
         immutable=fixed or bool(low == high),

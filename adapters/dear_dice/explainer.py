@@ -120,11 +120,18 @@ class DiceDEAR(ExplainerBase):
         self._check_any_counterfactuals_computed(cf_examples_arr=examples)
         return Explanations(examples)
 
-    def feature_importance(self, *args: Any, **kwargs: Any) -> Explanations:
-        """DiCE's importances, with the direct / indirect split kept in the examples."""
+    def feature_importance(self, *args: Any, **kwargs: Any) -> Any:
+        """DiCE's importances, in DEAR's kind of result where the examples are DEAR's.
+
+        Args:
+            *args: as in DiCE.
+            **kwargs: as in DiCE.
+        """
         plain = super().feature_importance(*args, **kwargs)
-        importances = (plain.local_importance, plain.summary_importance)
-        return Explanations(plain.cf_examples_list, *importances)
+        examples = plain.cf_examples_list
+        if not all(isinstance(example, Examples) for example in examples):
+            return plain
+        return Explanations(examples, plain.local_importance, plain.summary_importance)
 
     def _generate_counterfactuals(
         self, query_instance: Any, total_CFs: int, **arguments: Any

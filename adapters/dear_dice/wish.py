@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,8 @@ Mask = npt.NDArray[np.bool_]
 
 # DiCE admits thresholds of exactly 0 and 1, which no log-odds can reach.
 NEARLY = 1e-6
+# The share of a range kept clear at its ends, where DiCE's arithmetic may round to the other side.
+PAD = 1e-4
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,9 @@ class Wish:
     def target(self) -> Target:
         """The same for the engine."""
         if self.span is not None:
-            return Target.of_range(*self.span)
+            low, high = self.span
+            pad = PAD * (high - low) if math.isfinite(high - low) else 0.0
+            return Target.of_range(low + pad, high - pad)
         return Target.of_class(self.classes, self.least)
 
     def met(self, scores: Scores, decided: Decided, rows: Rows) -> Mask:

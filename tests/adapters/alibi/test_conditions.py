@@ -99,7 +99,7 @@ def test_what_cannot_be_meant_is_refused(given, words):
 
 def test_another_number_of_conditions_than_rows_is_refused():
     with pytest.raises(dear_plugin.errors.ConstraintError, match="one per row, n = 3; 2 came"):
-        conditions(C=[{}, {}]).check(3)
+        conditions(C=[{}, {}]).of_rows(3)
 
 
 def test_conditions_of_many_rows_are_arrays_and_no_loop_over_rows():

@@ -26,7 +26,7 @@ CONTINUOUS = ["income", "age", "education", "loan_amount", "duration", "savings"
 WORDS = ["gender", "housing"]
 
 
-def loan_frame(n=1500):
+def loan_frame(n=1200):
     """Loan applications with a category of three levels besides gender's two."""
     frame = load_loan(n, seed=1).frame
     ranks = frame["savings"].rank(pct=True).to_numpy()
@@ -141,7 +141,7 @@ def chance(loan, torch_model):
 @pytest.fixture(scope="session")
 def refused(loan, chance):
     """Applicants whom the torch model refuses."""
-    return loan.features[chance(loan.features) < 0.5].iloc[:40]
+    return loan.features[chance(loan.features) < 0.5].iloc[:30]
 
 
 @pytest.fixture

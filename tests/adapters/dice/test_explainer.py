@@ -150,7 +150,7 @@ class TestQuery:
         query = refused.iloc[:1].astype(object)
         (example,) = explainer.generate_counterfactuals(query, total_CFs=1).cf_examples_list
         for frame in (example.final_cfs_df, example.test_instance_df):
-            assert (frame.drop(columns="approved").dtypes == object).all()
+            assert set(map(str, frame.drop(columns="approved").dtypes)) == {"object"}
 
     def test_a_float_feature_asked_about_in_whole_numbers_stays_accepted(
         self, explainer, refused, chance
@@ -447,7 +447,10 @@ class TestArguments:
         ("arguments", "words"),
         [
             ({"total_CFs": 0}, "should be a positive integer"),
-            ({"posthoc_sparsity_algorithm": "random"}, "should be linear or binary and not random"),
+            (
+                {"posthoc_sparsity_algorithm": "random"},
+                "should be linear or binary and not random",
+            ),
             ({"posthoc_sparsity_algorithm": None}, "should be linear or binary and not None"),
             ({"posthoc_sparsity_param": -1}, "posthoc_sparsity_param should lie between"),
             ({"stopping_threshold": 1.5}, "stopping_threshold should lie between"),
@@ -548,7 +551,9 @@ class TestUnsolvable:
 
     def test_all_of_them(self, explainer, loan, chance):
         hard = loan.features.loc[[int(np.argmin(chance(loan.features)))]]
-        with pytest.raises(UserConfigValidationException, match="No counterfactuals found for any"):
+        with pytest.raises(
+            UserConfigValidationException, match="No counterfactuals found for any"
+        ):
             explainer.generate_counterfactuals(hard, 1, features_to_vary=["gender"])
 
 
@@ -566,7 +571,10 @@ class TestNothingLeftBehind:
         decide = dice_ml.dice.decide
         explainer = DiceDEAR(data, model)
         explainer.generate_counterfactuals(
-            refused, 2, permitted_range={"income": [30, 50]}, features_to_vary=["income", "savings"]
+            refused,
+            2,
+            permitted_range={"income": [30, 50]},
+            features_to_vary=["income", "savings"],
         )
         pd.testing.assert_frame_equal(data.data_df, frame)
         after = self.state(data)
@@ -594,7 +602,9 @@ class TestNothingLeftBehind:
             explainer.generate_counterfactuals(refused.iloc[:2], total_CFs=1, verbose=True)
         assert capsys.readouterr() == ("", "")
         assert len(caplog.messages) == 2
-        assert all(f"query {i}: " in m for i, m in zip(refused.index, caplog.messages, strict=False))
+        assert all(
+            f"query {i}: " in m for i, m in zip(refused.index, caplog.messages, strict=False)
+        )
 
 
 def test_private_data_is_refused_clearly(torch_model):

@@ -56,7 +56,8 @@ class TestTorch:
         module = loan.module(loan.data, loan.features, classes)
         explainer = DiceDEAR(loan.data, torch_interface(module))
         for wanted in range(3):
-            result = explainer.generate_counterfactuals(refused, 2, desired_class=wanted)
+            query = refused.iloc[:10]
+            result = explainer.generate_counterfactuals(query, 2, desired_class=wanted)
             for example in result.cf_examples_list:
                 found = example.final_cfs_df
                 x = loan.vectors(loan.data, found[loan.features.columns])

@@ -50,4 +50,10 @@ def test_met_by_a_value():
     wish = Wish.of_range([2, 3])
     values = np.array([2.0, 1.99, 3.0, 3.01])
     assert wish.met(values[:, None], values, ROWS).tolist() == [True, False, True, False]
-    assert wish.target.is_range
+    low, high = wish.target.low, wish.target.high
+    assert 2 < low < 2.001 and 2.999 < high < 3
+
+
+def test_a_range_with_one_end():
+    target = Wish.of_range([2, np.inf]).target
+    assert (target.low, target.high) == (2, np.inf)

@@ -1,0 +1,192 @@
+"""DiCE's native results: JSON, pictures, importances, pickles, and the split in all of them."""
+
+import json
+import pickle
+
+import dice_ml
+import numpy as np
+import pandas as pd
+import pytest
+from dice_ml.counterfactual_explanations import CounterfactualExplanations
+from dice_ml.explainer_interfaces.explainer_base import ExplainerBase
+from raiutils.exceptions import UserConfigValidationException
+
+from dear_dice import DiceDEAR, Examples, Explanations
+
+COSTS = ["direct_cost", "indirect_cost", "cost", "suppressed_cost"]
+
+
+@pytest.fixture(scope="module")
+def result(explainer, refused):
+    return explainer.generate_counterfactuals(refused.iloc[:12], total_CFs=3)
+
+
+class TestSplit:
+    def test_it_is_aligned_with_the_counterfactuals(self, result, explainer):
+        for example in result.cf_examples_list:
+            found, own = example.final_cfs_df, example.test_instance_df.iloc[0]
+            assert example.actions.index.equals(found.index)
+            costs = example.actions[COSTS].to_numpy()
+            np.testing.assert_allclose(costs[:, 0] + costs[:, 1], costs[:, 2], atol=1e-6)
+            for i, names in enumerate(example.actions["acted_on"]):
+                assert all(found[name][i] != own[name] for name in names.split(" + "))
+
+    def test_costs_are_those_of_the_rows_that_are_shown(self, result, loan):
+        spans = loan.features[loan.continuous].max() - loan.features[loan.continuous].min()
+        for example in result.cf_examples_list:
+            found, own = example.final_cfs_df, example.test_instance_df.iloc[0]
+            moved = (found[loan.continuous] - own[loan.continuous].astype(float)).abs() / spans
+            flipped = (found[loan.words] != own[loan.words]).sum(axis=1)
+            np.testing.assert_allclose(
+                example.actions["cost"], moved.sum(axis=1) + flipped, atol=1e-4
+            )
+
+    def test_words(self, result):
+        for example in result.cf_examples_list:
+            for words, name in zip(example.describe(), example.actions["acted_on"], strict=True):
+                assert name.split(" + ")[0] in words
+
+    def test_support_is_computed_for_the_rows_of_the_call(self, result):
+        for example in result.cf_examples_list:
+            assert example.support.index.equals(example.final_cfs_df.index)
+            assert example.support.between(0, 1).all()
+
+    def test_direct_importance_counts_what_is_acted_on(self, result):
+        shares = result.direct_importance()
+        assert len(shares) == len(result.cf_examples_list)
+        np.testing.assert_allclose(shares.sum(axis=1), 1)
+
+
+class TestJson:
+    def test_the_round_trip_keeps_the_split(self, result):
+        again = Explanations.from_json(result.to_json())
+        assert isinstance(again, Explanations) and again == result
+        for a, b in zip(again.cf_examples_list, result.cf_examples_list, strict=True):
+            pd.testing.assert_frame_equal(a.actions, b.actions, check_exact=False, rtol=1e-12)
+            assert a.final_cfs_df.values.tolist() == b.final_cfs_df.values.tolist()
+            assert a.test_instance_df.values.tolist() == b.test_instance_df.values.tolist()
+            assert a.describe() == [] and a.support.empty
+        assert Explanations.from_json(again.to_json()) == result
+
+    def test_dice_reads_it_and_drops_the_split(self, result):
+        plain = CounterfactualExplanations.from_json(result.to_json())
+        assert type(plain) is CounterfactualExplanations and plain == result
+        assert plain.metadata == result.metadata == {"version": "2.0"}
+
+    def test_dices_own_json_can_be_read(self, result):
+        text = CounterfactualExplanations(result.cf_examples_list).to_json()
+        assert type(Explanations.from_json(text)) is CounterfactualExplanations
+
+    def test_json_of_another_kind_comes_back_as_it_is_in_dice(self):
+        assert Explanations.from_json(json.dumps({"a": 1})) == {"a": 1}
+
+    def test_importances_survive(self, explainer, refused):
+        result = explainer.global_feature_importance(refused.iloc[:10], total_CFs=10)
+        again = Explanations.from_json(result.to_json())
+        assert again.summary_importance == result.summary_importance
+        assert again.local_importance == result.local_importance
+        assert len(again.cf_examples_list[0].actions) == 10
+
+    def test_an_unsolved_row(self, explainer, loan, refused, chance):
+        hard = loan.features.loc[[int(np.argmin(chance(loan.features)))]]
+        query = pd.concat([refused, hard])
+        result = explainer.generate_counterfactuals(
+            query, 1, features_to_vary=["gender", "income"]
+        )
+        again = Explanations.from_json(result.to_json())
+        assert again.cf_examples_list[-1].final_cfs_df.empty
+        assert again.cf_examples_list[-1].actions.empty
+
+
+class TestPictures:
+    def test_a_frame(self, result, capsys):
+        result.visualize_as_dataframe(show_only_changes=True)
+        shown = capsys.readouterr().out
+        assert shown.count("Query instance (original outcome : 0)") == 12
+        assert shown.count("Diverse Counterfactual set (new outcome: 1)") == 12
+        assert "-" in shown and "direct_cost" not in shown
+
+    def test_the_split_when_asked(self, result, capsys):
+        with pd.option_context("display.width", 250, "display.max_columns", 30):
+            result.visualize_as_dataframe(display_sparse_df=False, show_actions=True)
+        assert capsys.readouterr().out.count("direct_cost") == 24  # and indirect_cost
+
+    def test_a_list(self, result, capsys):
+        result.visualize_as_list()
+        assert capsys.readouterr().out.count("'own', ") > 0
+
+    def test_after_json(self, result, capsys):
+        again = Explanations.from_json(result.to_json())
+        again.visualize_as_dataframe(show_actions=True)
+        assert "Counterfactual set (new outcome: 1)" in capsys.readouterr().out
+
+    def test_no_counterfactual(self, explainer, refused, capsys):
+        vary = ["gender"]
+        example = explainer._generate_counterfactuals(
+            refused.iloc[:1], 1, features_to_vary=vary, stopping_threshold=0.999999
+        )
+        example.visualize_as_dataframe()
+        assert "No counterfactuals found!" in capsys.readouterr().out
+
+
+class TestImportance:
+    def test_local(self, explainer, refused):
+        result = explainer.local_feature_importance(refused.iloc[:2], total_CFs=10)
+        assert isinstance(result, Explanations)
+        assert [len(e.final_cfs_df) for e in result.cf_examples_list] == [10, 10]
+        for shares in result.local_importance:
+            assert set(shares) == set(refused.columns)
+            assert 0 < max(shares.values()) <= 1
+
+    def test_global(self, explainer, refused):
+        result = explainer.global_feature_importance(refused.iloc[:10], total_CFs=10)
+        assert set(result.summary_importance) == set(refused.columns)
+
+    def test_with_one_feature_to_vary(self, explainer, refused):
+        query = refused[["savings"]].index[:3]
+        result = explainer.local_feature_importance(
+            refused.loc[query], total_CFs=10, features_to_vary=["savings"]
+        )
+        for example, shares in zip(result.cf_examples_list, result.local_importance, strict=True):
+            assert len(example.final_cfs_df.drop_duplicates()) == 10
+            assert shares["savings"] == 1 and sum(shares.values()) == 1
+
+    def test_of_examples_made_before(self, explainer, refused):
+        made = explainer.generate_counterfactuals(refused.iloc[:10], total_CFs=10)
+        query = refused.iloc[:10]
+        result = explainer.global_feature_importance(query, cf_examples_list=made.cf_examples_list)
+        assert result.cf_examples_list is made.cf_examples_list
+
+    def test_of_another_methods_examples(self, black_box, loan, refused):
+        other = dice_ml.Dice(loan.data, black_box.model, method="random")
+        made = other.generate_counterfactuals(refused.iloc[:1], total_CFs=10, sample_size=300)
+        result = black_box.local_feature_importance(
+            refused.iloc[:1], cf_examples_list=made.cf_examples_list
+        )
+        assert "cfs_list" in result.to_json()
+
+    def test_too_few(self, explainer, refused):
+        with pytest.raises(UserConfigValidationException, match="greater than or equal to 10"):
+            explainer.local_feature_importance(refused.iloc[:1], total_CFs=3)
+        with pytest.raises(UserConfigValidationException, match="greater than or equal to 10"):
+            explainer.global_feature_importance(refused.iloc[:1], total_CFs=10)
+
+
+class TestPickle:
+    @pytest.mark.parametrize("kind", ["explainer", "black_box"])
+    def test_dices_serialize_explainer(self, kind, request, refused, tmp_path):
+        explainer = request.getfixturevalue(kind)
+        path = tmp_path / "explainer.pkl"
+        explainer.serialize_explainer(path)
+        again = ExplainerBase.deserialize_explainer(path)
+        assert type(again) is DiceDEAR
+        a, b = (e.generate_counterfactuals(refused.iloc[:3], 2) for e in (explainer, again))
+        for x, y in zip(a.cf_examples_list, b.cf_examples_list, strict=True):
+            pd.testing.assert_frame_equal(x.final_cfs_df, y.final_cfs_df)
+
+    def test_results(self, result):
+        again = pickle.loads(pickle.dumps(result))
+        assert again == result and isinstance(again.cf_examples_list[0], Examples)
+        first = again.cf_examples_list[0]
+        assert first.describe() == result.cf_examples_list[0].describe()
+        assert first.support.equals(result.cf_examples_list[0].support)

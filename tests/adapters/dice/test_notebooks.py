@@ -1,0 +1,189 @@
+"""DiCE's documented notebooks, call by call, with `method="dear"` in the place of the method."""
+
+import dice_ml
+import numpy as np
+import pandas as pd
+import pytest
+from dice_ml.counterfactual_explanations import CounterfactualExplanations
+from raiutils.exceptions import UserConfigValidationException
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.model_selection import train_test_split
+
+import dear_dice
+
+
+@pytest.fixture(autouse=True)
+def registered():
+    with dear_dice.register():
+        yield
+
+
+@pytest.fixture(scope="module")
+def split(loan):
+    """The notebooks' own beginning: train and test rows, and a forest behind a transformer."""
+    train, test, y_train, _ = train_test_split(
+        loan.frame, loan.labels, test_size=0.2, random_state=0, stratify=loan.labels
+    )
+    x_train, x_test = train.drop("approved", axis=1), test.drop("approved", axis=1)
+    forest = RandomForestClassifier(20, max_depth=6, random_state=0)
+    return train, x_test, loan.pipeline(x_train, y_train, forest, loan.words)
+
+
+@pytest.fixture(scope="module")
+def iris():
+    raw = load_iris(as_frame=True)
+    train, test, y_train, _ = train_test_split(
+        raw.data, raw.target, test_size=0.2, random_state=0, stratify=raw.target
+    )
+    model = RandomForestClassifier(30, random_state=0).fit(train, y_train)
+    return train.assign(target=y_train), test, model
+
+
+def test_getting_started(split, loan, capsys):
+    train, x_test, model = split
+    d = dice_ml.Data(dataframe=train, continuous_features=loan.continuous, outcome_name="approved")
+    m = dice_ml.Model(model=model, backend="sklearn")
+    exp = dice_ml.Dice(d, m, method="dear")
+    e1 = exp.generate_counterfactuals(x_test[0:1], total_CFs=2, desired_class="opposite")
+    e1.visualize_as_dataframe(show_only_changes=True)
+    assert "Diverse Counterfactual set" in capsys.readouterr().out
+
+    vary = ["income", "savings", "loan_amount", "duration"]
+    e2 = exp.generate_counterfactuals(
+        x_test[0:1], total_CFs=2, desired_class="opposite", features_to_vary=vary
+    )
+    for example in e2.cf_examples_list:
+        held = [name for name in x_test.columns if name not in vary]
+        own = example.test_instance_df.iloc[0][held]
+        assert all((row[held] == own).all() for _, row in example.final_cfs_df.iterrows())
+
+    e3 = exp.generate_counterfactuals(
+        x_test[0:1],
+        total_CFs=2,
+        desired_class="opposite",
+        permitted_range={"age": [20, 60], "housing": ["own", "shared"]},
+    )
+    e3.visualize_as_dataframe(show_only_changes=True)
+
+    query_instance = x_test[0:1]
+    imp = exp.local_feature_importance(query_instance, total_CFs=10)
+    assert set(imp.local_importance[0]) == set(x_test.columns)
+    query_instances = x_test[0:20]
+    imp = exp.global_feature_importance(query_instances, total_CFs=10)
+    assert set(imp.summary_importance) == set(x_test.columns)
+
+
+def test_getting_started_with_a_neural_network(loan, torch_model, refused, capsys):
+    exp = dice_ml.Dice(loan.data, torch_model, method="dear")
+    e1 = exp.generate_counterfactuals(refused[1:2], total_CFs=4, desired_class="opposite")
+    e1.visualize_as_dataframe(show_only_changes=True)
+    e1.visualize_as_list()
+    assert capsys.readouterr().out.count("new outcome: 1") == 2
+
+
+def test_several_queries_and_json(split, loan):
+    train, x_test, model = split
+    d = dice_ml.Data(dataframe=train, continuous_features=loan.continuous, outcome_name="approved")
+    exp = dice_ml.Dice(d, dice_ml.Model(model=model, backend="sklearn"), method="dear")
+    cf = exp.generate_counterfactuals(x_test[4:6], total_CFs=4, desired_class="opposite")
+    json_str = cf.to_json()
+    assert CounterfactualExplanations.from_json(json_str) == cf
+    assert len(cf.cf_examples_list) == 2
+
+
+def test_feature_importance_of_counterfactuals_made_before(split, loan):
+    train, x_test, model = split
+    d = dice_ml.Data(dataframe=train, continuous_features=loan.continuous, outcome_name="approved")
+    exp = dice_ml.Dice(d, dice_ml.Model(model=model, backend="sklearn"), method="dear")
+    query_instance = x_test[0:1]
+    e1 = exp.generate_counterfactuals(
+        query_instance,
+        total_CFs=10,
+        desired_range=None,
+        desired_class="opposite",
+        permitted_range=None,
+        features_to_vary="all",
+    )
+    imp = exp.local_feature_importance(query_instance, cf_examples_list=e1.cf_examples_list)
+    assert max(imp.local_importance[0].values()) <= 1
+    cobj = exp.global_feature_importance(x_test[0:10], total_CFs=10, posthoc_sparsity_param=None)
+    assert list(cobj.summary_importance.values()) == sorted(
+        cobj.summary_importance.values(), reverse=True
+    )
+
+
+def test_multiclass(iris):
+    train, test, model = iris
+    continuous = train.drop("target", axis=1).columns.tolist()
+    d = dice_ml.Data(dataframe=train, continuous_features=continuous, outcome_name="target")
+    m = dice_ml.Model(model=model, backend="sklearn", model_type="classifier")
+    exp = dice_ml.Dice(d, m, method="dear")
+    query = test[model.predict(test) != 2][2:3]
+    found = exp.generate_counterfactuals(query, total_CFs=7, desired_class=2)
+    (example,) = found.cf_examples_list
+    assert (example.final_cfs_df["target"] == 2).all() and len(example.final_cfs_df)
+    assert (model.predict(example.final_cfs_df[continuous]) == 2).all()
+    with pytest.raises(UserConfigValidationException, match="cannot be opposite"):
+        exp.generate_counterfactuals(query, total_CFs=7, desired_class="opposite")
+
+
+def test_regression():
+    raw = load_diabetes(as_frame=True, scaled=False)
+    frame = raw.data.astype({"age": int}).assign(progression=raw.target)
+    features = frame.drop("progression", axis=1)
+    features["sex"] = frame["sex"] = frame["sex"].map({1: "a", 2: "b"})
+    numbers = features.drop("sex", axis=1).columns.tolist()
+    forest = RandomForestRegressor(20, max_depth=6, random_state=0)
+    encoded = features.assign(sex=(features["sex"] == "b").astype(int))
+    forest.fit(encoded, raw.target)
+    d = dice_ml.Data(dataframe=frame, continuous_features=numbers, outcome_name="progression")
+    m = dice_ml.Model(model=Encoded(forest), backend="sklearn", model_type="regressor")
+    exp = dice_ml.Dice(d, m, method="dear")
+    query = features[forest.predict(encoded) < 120][2:5]
+    found = exp.generate_counterfactuals(query, total_CFs=2, desired_range=[150, 200])
+    values = pd.concat([e.final_cfs_df for e in found.cf_examples_list])["progression"]
+    assert values.between(150, 200).all() and len(values) >= 3
+
+
+class Encoded:
+    """A regressor that wants the letter of a sex as a number."""
+
+    def __init__(self, fitted):
+        self.fitted = fitted
+
+    def predict(self, frame):
+        return self.fitted.predict(frame.assign(sex=(frame["sex"] == "b").astype(int)))
+
+
+def test_advanced_options(loan, torch_model, refused):
+    d = loan.interface(
+        loan.frame,
+        permitted_range={"age": [20, 60], "duration": [40, 70]},
+        continuous_features_precision={"income": 1, "savings": 1},
+    )
+    exp = dice_ml.Dice(d, torch_model, method="dear", increasing=["age"])
+    query = refused.assign(income=refused["income"].round(1), savings=refused["savings"].round(1))
+    found = exp.generate_counterfactuals(
+        query,
+        total_CFs=4,
+        desired_class="opposite",
+        stopping_threshold=0.7,
+        posthoc_sparsity_param=0.2,
+        posthoc_sparsity_algorithm="binary",
+        verbose=False,
+    )
+    for example in found.cf_examples_list:
+        rows = example.final_cfs_df
+        np.testing.assert_allclose(rows["income"], rows["income"].round(1), atol=1e-9)
+        assert rows["age"].between(20, max(60, example.test_instance_df["age"].iat[0])).all()
+
+
+def test_private_data():
+    d = dice_ml.Data(
+        features={"age": [17, 90], "work": ["a", "b"]},
+        outcome_name="income",
+        type_and_precision={"age": "int"},
+    )
+    with pytest.raises(UserConfigValidationException, match="Private data interface"):
+        dice_ml.Dice(d, dice_ml.Model(model=object(), backend="sklearn"), method="dear")
