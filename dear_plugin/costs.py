@@ -114,4 +114,5 @@ def alignment(slope: Tensor, jacobian: Tensor, gradient: Tensor) -> Tensor:
         gradient: (n, d) `grad f(x)`.
     """
     size = jacobian.flatten(1).norm(dim=1) * gradient.norm(dim=1)
-    return slope.norm(dim=1) / size.clamp_min(1e-12)
+    cosine: Tensor = slope.norm(dim=1) / size.clamp_min(1e-12)
+    return cosine

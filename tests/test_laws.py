@@ -540,7 +540,7 @@ SAME_VALUES: Mapping[str, Disguise] = {
     "fewer labels": lambda frame: frame.assign(job=frame["job"].cat.remove_unused_categories()),
     "ordered labels": lambda frame: frame.assign(
         job=frame["job"]
-        .cat.reorder_categories(["king", "cook", *"porter nurse judge".split()])
+        .cat.reorder_categories(["king", "cook", "porter", "nurse", "judge"])
         .cat.as_ordered()
     ),
 }

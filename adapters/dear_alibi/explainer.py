@@ -166,7 +166,7 @@ class DEAR(Explainer, FitMixin):
             target = None if wanted is None else wanted[rows]
             answer = _answer(engine, frame.iloc[rows], target, conditions.select(rows))
             parts.append(data_of(self._table, array[rows], *answer))
-        data = joined(parts) | {"condition": None if C is None else [dict(c) for c in C]}
+        data = joined(parts) | {"condition": copy.deepcopy(C)}
         meta = copy.deepcopy(self.meta)
         meta["params"] |= conditions_params(conditions)
         return Explanation(meta=meta, data=data)

@@ -75,6 +75,11 @@ class Asking:
     output: Output | None = None
     device: int | str | torch.device | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse an output that is neither."""
+        if self.output not in (None, "logits", "probabilities"):
+            raise ModelError(f"output must be 'logits' or 'probabilities', {self.output!r} came")
+
     def accepted(self, predictor: Any) -> Any:
         """The predictor, where it is to be.
 

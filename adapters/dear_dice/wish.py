@@ -15,8 +15,8 @@ from dear_plugin import Target
 Rows = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-# DiCE admits thresholds of exactly 0 and 1, which no log-odds can reach.
-NEARLY = 1e-6
+# DiCE admits a threshold of exactly 1, which no log-odds can reach.
+NEARLY = 1.0 - 1e-6
 # The share of a range kept clear at its ends, where DiCE's arithmetic may round to the other side.
 PAD = 1e-4
 
@@ -39,20 +39,18 @@ class Wish:
     def of_classes(cls, classes: list[int], threshold: float, nodes: int) -> Wish:
         """Read DiCE's `stopping_threshold` for wanted classes.
 
-        For two classes it is the least probability of the wanted one, as DiCE documents it; where
-        class 0 is wanted it is also the greatest probability of class 1, as DiCE computes it. For
-        more classes only what exceeds one half asks for more than the model's decision.
+        It is the least probability of the wanted class, as DiCE documents it; where class 0 of
+        two is wanted it is also the greatest probability of class 1, as DiCE computes it. Up to
+        one half it asks for no more than the model's decision.
 
         Args:
             classes: (n,) the wanted class numbers.
             threshold: DiCE's `stopping_threshold`.
             nodes: how many columns the model's scores have.
         """
-        binary, zero = nodes <= 2, 0 in classes
-        least = max(threshold, 1.0 - threshold) if binary and zero else threshold
-        bounded = min(max(least, NEARLY), 1.0 - NEARLY)
-        asks = bounded != 0.5 if binary else bounded > 0.5
-        return cls(np.array(classes, dtype=np.int64), bounded if asks else None)
+        both = nodes <= 2 and 0 in classes
+        least = min(max(threshold, 1.0 - threshold) if both else threshold, NEARLY)
+        return cls(np.array(classes, dtype=np.int64), least if least > 0.5 else None)
 
     @classmethod
     def of_range(cls, span: Any) -> Wish:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -36,9 +36,9 @@ _PAPER = {
 }
 
 
-def recipe(dataset: str) -> Recipe:
-    """The paper's recipe for a data set, a plain one for any other."""
-    return _PAPER.get(dataset, Recipe())
+def recipe(dataset: str, **changes: Any) -> Recipe:
+    """The paper's recipe for a data set, a plain one for any other, with changes if any."""
+    return replace(_PAPER.get(dataset, Recipe()), **changes)
 
 
 def trained(kind: Kind, x: Tensor, labels: Tensor, how: Recipe, seed: int = 0) -> nn.Sequential:

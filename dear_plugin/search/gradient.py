@@ -1,10 +1,10 @@
 """Gradient search: the paper's Algorithm 1, batched over rows and sets.
 
 Descent on d_S of `(f(x_cf) - s)^2 + lambda ||x - x_cf||_1`, started from the closed form of
-Proposition 2, `d = m / (lambda + ||w||^2) w`, with lambda lowered until success. The target score s
-lies past the boundary: with s on it, the squared error pulls from below and the l1 term holds it
-there. The first success is then drawn back to the boundary. Features that may only grow or fall add
-the hinge of the paper's appendix, and are kept exactly when rows are written.
+Proposition 2, `d = m / (lambda + ||w||^2) w`, with lambda lowered until success. The target score
+s lies past the boundary: with s on it, the squared error pulls from below and the l1 term holds it
+there. The first success is then drawn back to the boundary. Features that may only grow or fall
+add the hinge of the paper's appendix, and are kept exactly when rows are written.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ ROWS = np.array([0, 0, 1, 1])
     [
         ([1, 1], 0.5, 1, None),
         ([1, 1], 0.7, 1, 0.7),
-        ([1, 1], 0.3, 2, 0.3),
+        ([1, 1], 0.3, 2, None),
+        ([1, 1], 0.0, 1, None),
         ([0, 0], 0.5, 2, None),
         ([0, 0], 0.7, 1, 0.7),
         ([0, 0], 0.3, 1, 0.7),
@@ -29,9 +30,9 @@ def test_the_threshold(classes, threshold, nodes, least):
     assert list(wish.target.label) == classes
 
 
-@pytest.mark.parametrize("threshold", [0.0, 1.0])
-def test_certainty_is_near_enough(threshold):
-    assert 0.0 < Wish.of_classes([1], threshold, 1).target.threshold < 1.0
+@pytest.mark.parametrize(("wanted", "threshold"), [(1, 1.0), (0, 0.0)])
+def test_certainty_is_near_enough(wanted, threshold):
+    assert 0.999 < Wish.of_classes([wanted], threshold, 1).target.threshold < 1.0
 
 
 def test_met_with_one_column():

@@ -1,0 +1,113 @@
+"""The paper's protocol: data sets, classifiers and refused rows, one cell at a time."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import torch
+from torch import nn
+
+from dear_plugin.benchmark.classifiers import Kind, accuracy, recipe, trained
+from dear_plugin.datasets import Dataset, load_adult, load_compas, load_give_me_some_credit
+from dear_plugin.encoding import Encoder
+from dear_plugin.schema import Schema
+
+LOADERS: dict[str, Callable[[], Dataset]] = {
+    "adult": load_adult,
+    "compas": load_compas,
+    "gmc": load_give_me_some_credit,
+}
+LEAST_REFUSED = 50
+MOST_SEEDS = 30
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One data set, one classifier, one seed: the paper's setting.
+
+    Immutable are the protected features (sex, race) only, all else is free.
+
+    Attributes:
+        dataset: "adult", "compas" or "gmc".
+        kind: "lr" or "ann".
+        seed: of the split's classifier.
+        schema: the features.
+        train: the rows that everything is fitted on.
+        test: the rows held out.
+        refused: test rows that the model refuses.
+        model: logits.
+        accuracy: on the test rows.
+        plateau: share of refused rows where the model's gradient is exactly zero.
+    """
+
+    dataset: str
+    kind: Kind
+    seed: int
+    schema: Schema
+    train: pd.DataFrame
+    test: pd.DataFrame
+    refused: pd.DataFrame
+    model: nn.Module
+    accuracy: float
+    plateau: float
+
+
+def cells(dataset: str, kind: Kind, count: int, cache: Path | None = None) -> Iterator[Cell]:
+    """The first seeds from 0 upward whose classifier refuses at least 50 test rows.
+
+    Args:
+        dataset: a name of `LOADERS`.
+        kind: the classifier.
+        count: how many cells.
+        cache: a folder for trained weights, so that a repeated run need not train again.
+    """
+    data = LOADERS[dataset]()
+    train, test = data.split(seed=0)
+    schema = Schema.infer(train, target=data.target, immutable=data.protected)
+    encoder = Encoder(schema)
+    x, x_test = encoder.encode(train), encoder.encode(test)
+    labels, truth = (torch.tensor(f[data.target].to_numpy()) for f in (train, test))
+    found = 0
+    for seed in range(MOST_SEEDS):
+        model = _model(x, labels, kind, dataset, seed, cache)
+        with torch.no_grad():
+            refused = test[(model(x_test)[:, 0] <= 0).numpy()]
+        if len(refused) < LEAST_REFUSED:
+            logger.info(
+                "%s %s seed %d refuses %d rows: skipped", dataset, kind, seed, len(refused)
+            )
+            continue
+        flat = _plateau(model, encoder.encode(refused))
+        right = accuracy(model, x_test, truth)
+        yield Cell(dataset, kind, seed, schema, train, test, refused, model, right, flat)
+        found += 1
+        if found == count:
+            return
+
+
+def _model(
+    x: torch.Tensor, labels: torch.Tensor, kind: Kind, dataset: str, seed: int, cache: Path | None
+) -> nn.Module:
+    path = None if cache is None else cache / f"{dataset}-{kind}-{seed}.pt"
+    if path is not None and path.exists():
+        model = trained(kind, x[:1], labels[:1], recipe("untrained", epochs=0), seed)
+        model.load_state_dict(torch.load(path, weights_only=True))
+        return model
+    model = trained(kind, x, labels, recipe(dataset), seed)
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        torch.save(model.state_dict(), path)
+    return model
+
+
+def _plateau(model: nn.Module, x: torch.Tensor) -> float:
+    """The share of rows with gradient exactly zero: dead ReLUs."""
+    x = x.clone().requires_grad_(True)
+    (gradient,) = torch.autograd.grad(model(x).sum(), x)
+    return float((gradient == 0).all(1).float().mean())

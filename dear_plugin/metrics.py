@@ -1,0 +1,97 @@
+"""Metrics of recourses: plain functions; each says which rows it averages over.
+
+Sources: Pawelczyk et al. 2021, "CARLA" (success rate, constraint violation, yNN, redundancy,
+distances); the paper's section on evaluation measures (direct and indirect cost).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dear_plugin.classifier import Classifier
+from dear_plugin.encoding import Encoder
+from dear_plugin.recourses import Recourses
+
+NEIGHBOURS = 5
+CHANGED = 1e-5
+
+
+def success_rate(recourses: Recourses) -> float:
+    """The share of all rows whose counterfactual the user's model accepts."""
+    return float(recourses.actions["success"].mean())
+
+
+def violations(recourses: Recourses, held: Iterable[str]) -> tuple[float, float]:
+    """How often held features changed: the share of rows, and the mean count per row.
+
+    Both are over successful rows.
+    """
+    names = list(held)
+    done = recourses.actions["success"].to_numpy()
+    if not names or not done.any():
+        return 0.0, 0.0
+    before, after = recourses.factuals[names], recourses.counterfactuals[names]
+    changed = (before.astype(object) != after.astype(object)).to_numpy()[done]
+    return float(changed.any(1).mean()), float(changed.sum(1).mean())
+
+
+def ynn(
+    recourses: Recourses, everyone: Tensor, classifier: Classifier, k: int = NEIGHBOURS
+) -> float:
+    """`1 - mean |label(x_cf) - label(neighbour)|` over successful rows.
+
+    Neighbours are the k nearest of all data, Euclidean on the encoding, labelled by the model; an
+    identical row does not count as its own neighbour.
+
+    Args:
+        recourses: the result, with two classes.
+        everyone: (m, p) all rows, training and test.
+        classifier: the model.
+        k: how many neighbours.
+    """
+    from scipy.spatial import cKDTree
+
+    encoder = classifier.encoder
+    done = torch.tensor(recourses.actions["success"].to_numpy(dtype=bool))
+    if not bool(done.any()):
+        return float("nan")
+    reached = recourses.plan.rows[done]
+    tree = cKDTree(encoder.expand(everyone).double().numpy())
+    gap, near = tree.query(encoder.expand(reached).double().numpy(), k=k + 1)
+    # The nearest is dropped where it is the row itself, else the farthest.
+    itself = gap[:, :1] == 0.0
+    near = np.where(itself, near[:, 1:], near[:, :-1])
+    labels = _labels(classifier.scores(everyone)).numpy()
+    own = _labels(classifier.scores(reached)).numpy()
+    return 1.0 - float(np.abs(labels[near] - own[:, None]).mean())
+
+
+def costs(encoder: Encoder, x: Tensor, reached: Tensor) -> dict[str, Tensor]:
+    """l0, l1, l2 and l-infinity cost of rows, (n,) each.
+
+    l1 and l0 count a changed category 1; l2 and l-infinity are on the encoding.
+
+    Args:
+        encoder: the gate.
+        x: (n, p) factual rows.
+        reached: (n, p) counterfactual rows.
+    """
+    moved = encoder.distance(reached, x)
+    wide = encoder.expand(reached) - encoder.expand(x)
+    return {
+        "l0": (moved > CHANGED).sum(1).double(),
+        "l1": moved.sum(1).double(),
+        "l2": wide.norm(dim=1).double(),
+        "linf": wide.abs().amax(1).double(),
+    }
+
+
+def _labels(scores: Tensor) -> Tensor:
+    """(n,) 0 or 1 by the model's own decision."""
+    if scores.shape[1] == 1:
+        return (scores[:, 0] > 0).float()
+    return scores.argmax(1).float()
