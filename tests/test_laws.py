@@ -559,6 +559,7 @@ OTHER_VALUES: Mapping[str, Disguise] = {
         age=np.resize([150, 2], len(frame)), debt=-1e6
     ),
 }
+LABELS = ("string index", "duplicated labels", "two-level index", "extra columns")
 DISGUISES = {**SAME_VALUES, **OTHER_VALUES}
 
 
@@ -579,13 +580,14 @@ class Answer:
     result: Recourses
 
 
-class TestOddFrames:
-    @pytest.fixture(scope="class", params=DISGUISES)
-    def answer(self, request, usual):
-        query = DISGUISES[request.param](usual.query)
-        before = query.copy(deep=True)
-        return Answer(request.param, before, query, usual.generate(query))
+@pytest.fixture(scope="module", params=DISGUISES)
+def answer(request, usual):
+    query = DISGUISES[request.param](usual.query)
+    before = query.copy(deep=True)
+    return Answer(request.param, before, query, usual.generate(query))
 
+
+class TestOddFrames:
     def test_the_answer_has_the_form_of_the_question(self, answer):
         same_form(answer.before, answer.result.counterfactuals)
         pd.testing.assert_frame_equal(answer.query, answer.before, check_exact=True)
@@ -615,17 +617,19 @@ class TestOddFrames:
         assert result.support.index.equals(result.factuals.index)
         assert all(result.describe_row(i) for i in range(len(result)))
 
+    @pytest.mark.parametrize("answer", LABELS, indirect=True)
     def test_alternatives_name_the_people_by_their_labels(self, usual, answer):
         few = answer.query.iloc[:2]
         table = usual.generate(few).alternatives(2)
         assert list(dict.fromkeys(table["index"])) == list(dict.fromkeys(few.index))
 
 
-class TestAlternatives:
-    @pytest.fixture(scope="class")
-    def table(self, usual):
-        return usual.result.alternatives(3)
+@pytest.fixture(scope="module")
+def table(usual):
+    return usual.result.alternatives(3)
 
+
+class TestAlternatives:
     def test_everyone_is_there_in_order_and_at_most_k_times(self, usual, table):
         assert list(dict.fromkeys(table["index"])) == list(usual.query.index)
         assert table["index"].value_counts().between(1, 3).all()

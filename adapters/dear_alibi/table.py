@@ -43,12 +43,10 @@ class Table:
             InputError: a column that is not there, no categories, or one named twice.
             SchemaError: features named twice.
         """
-        labels = dict(category_map or {})
-        strange = [k for k in labels if k not in range(len(feature_names))]
+        labels, p = dict(category_map or {}), len(feature_names)
+        strange = [k for k in labels if k not in range(p)]
         if strange:
-            raise InputError(
-                f"category_map: {strange} are no columns; there are 0 ... {len(feature_names) - 1}"
-            )
+            raise InputError(f"category_map: {strange} are no columns; there are 0 ... {p - 1}")
         return cls(Schema(tuple(_declare(n, labels.get(j)) for j, n in enumerate(feature_names))))
 
     @property
@@ -83,11 +81,11 @@ class Table:
         Raises:
             InputError: it is something else.
         """
-        array = np.asarray(X)
-        if array.ndim != 2 or array.shape[1] != len(self.declared) or not len(array):
+        array, p = np.asarray(X), len(self.declared)
+        if array.ndim != 2 or array.shape[1] != p or not len(array):
             raise InputError(
-                f"X must have shape (n, {len(self.declared)}), at least one row and one column per"
-                f" feature; {array.shape} came"
+                f"X must have shape (n, {p}), at least one row, a column per feature;"
+                f" {array.shape} came"
             )
         if array.dtype.kind not in "iufO":
             raise InputError(

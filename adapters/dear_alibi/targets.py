@@ -34,15 +34,22 @@ def targets(Y_t: Any, n: int) -> Array | None:
 
 
 def _classes(given: Array) -> Array:
-    try:
-        numbers = given.astype(np.float64) if given.dtype.kind in "iufO" else np.array([np.nan])
-    except (TypeError, ValueError):
-        numbers = np.array([np.nan])
+    numbers = _numbers(given)
     if not (np.isfinite(numbers) & (numbers >= 0) & (numbers == np.round(numbers))).all():
         raise TargetError(
             f"Y_t must hold classes, whole numbers from 0; {given.ravel()[:3].tolist()} came"
         )
     return numbers.astype(np.int64)
+
+
+def _numbers(given: Array) -> Array:
+    """The values as floats, NaN where they are none."""
+    if given.dtype.kind not in "iufO":
+        return np.array(np.nan)
+    try:
+        return given.astype(np.float64)
+    except (TypeError, ValueError):
+        return np.array(np.nan)
 
 
 def resolve(wanted: Array | None, before: Verdict) -> Array:

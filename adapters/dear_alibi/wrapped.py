@@ -22,6 +22,7 @@ Plan = dear_plugin.recourses.Plan
 
 # CounterfactualRL repeats the conditions of n rows n times: its memory grows with the square.
 ROWS_A_CALL = 256
+REFUSED = "the model refuses what CounterfactualRL found, held to the constraints"
 
 
 def wrap_alibi(explainer: Any) -> WrappedAlibi:
@@ -97,39 +98,38 @@ class WrappedAlibi(RecourseMethod):
 
     def _condition(self, case: Case, i: int, low: Array, high: Array) -> dict[str, Any]:
         """What one row may become: changes of its numbers, strings of its categories."""
-        condition: dict[str, Any] = {}
-        for j, feature in enumerate(self.schema):
-            if feature.kind is Kind.NUMERIC:
-                condition[feature.name] = [min(low[j], 0.0), max(high[j], 0.0)]
-            else:
-                condition[feature.name] = self._levels(case, i, j, feature)
-        return condition
+        return {
+            f.name: _change(low[j], high[j])
+            if f.kind is Kind.NUMERIC
+            else self._levels(case, i, j)
+            for j, f in enumerate(self.schema)
+        }
 
-    def _levels(self, case: Case, i: int, j: int, feature: Feature) -> list[str]:
-        codes = torch.arange(len(feature.categories), dtype=case.x.dtype)
-        if bool(case.limits.floor[i, j] == case.limits.ceiling[i, j]):
-            codes = case.x[i, j : j + 1]
-        fine = case.limits.admits(codes[None], torch.tensor([j]), torch.tensor([i]))[0]
-        kept = {int(c) for c in codes[fine].tolist()} | {int(case.x[i, j])}
-        return [str(feature.categories[c]) for c in sorted(kept)]
+    def _levels(self, case: Case, i: int, j: int) -> list[str]:
+        words = self.schema.features[j].categories
+        own, fixed = int(case.x[i, j]), case.limits.floor[i, j] == case.limits.ceiling[i, j]
+        codes = torch.arange(len(words), dtype=case.x.dtype)[None]
+        fine = case.limits.admits(codes, torch.tensor([j]), torch.tensor([i]))[0] & ~fixed
+        return [str(w) for c, w in enumerate(words) if c == own or bool(fine[c])]
 
     def _array(self, rows: Tensor) -> Array:
         return self._table.array(self.encoder.frame(rows), np.dtype(np.float64))
 
 
+def _change(low: float, high: float) -> list[float]:
+    # Alibi's conditions include no change at all; a row outside its ranges would exclude it.
+    return [min(low, 0.0), max(high, 0.0)]
+
+
 def _schema(params: dict[str, Any], table: Table) -> Schema:
     """The features as CounterfactualRL knows them."""
     forth, back = params["encoder_preprocessor"], params["decoder_inv_preprocessor"]
-    row = forth(np.zeros((1, len(table.declared))))
-    ends = []
-    for end in ("min", "max"):
-        # By Alibi's convention the numbers come first.
-        row[0, : len(params["stats"])] = [pair[end] for pair in params["stats"].values()]
-        ends.append(back(row.copy())[0])
-    fixed = params["immutable_features"]
-    low, high = ends
-    features = zip(table.declared, low, high, strict=True)
-    return Schema(tuple(_feature(f, a, b, f.name in fixed) for f, a, b in features))
+    stats, fixed = params["stats"].values(), params["immutable_features"]
+    ends = np.repeat(forth(np.zeros((1, len(table.declared)))), 2, axis=0)
+    # By Alibi's convention the numbers come first.
+    ends[:, : len(stats)] = [[pair[end] for pair in stats] for end in ("min", "max")]
+    features = zip(table.declared, *back(ends), strict=True)
+    return Schema(tuple(_feature(f, low, high, f.name in fixed) for f, low, high in features))
 
 
 def _feature(declared: Feature, low: Any, high: Any, fixed: bool) -> Feature:

@@ -51,25 +51,23 @@ class Answers:
             host: the model.
             k: how many a row.
         """
-        n, names = len(query.rows), list(query.rows.columns)
+        n = len(query.rows)
         rows = np.tile(np.arange(n), len(results))
-        frame = pd.concat([r.counterfactuals for r in results], ignore_index=True)
         best = results[0].actions.assign(kind=FIRST)
         actions = pd.concat([best, *(r.actions for r in results[1:])], ignore_index=True)
-        again = frame[names].assign(**{"": rows}).duplicated()
-        again |= actions[["acted_on"]].assign(row=rows).duplicated() & (actions["kind"] == OTHER)
-        solved = np.flatnonzero(actions["success"] & ~again)
-        kept = solved[np.argsort(rows[solved], kind="stable")]
+        solved = np.flatnonzero(actions["success"])
+        solved = solved[np.argsort(rows[solved], kind="stable")]
+        frame = pd.concat([r.counterfactuals for r in results], ignore_index=True)
         indirect = np.concatenate([(r.changed & ~r.plan.direct).numpy() for r in results])
         answers = cls(
-            rows[kept],
-            query.dialect.write(frame.iloc[kept].reset_index(drop=True)),
-            actions.iloc[kept].drop(columns="success").reset_index(drop=True),
-            indirect[kept],
-            [(results[i // n], int(i % n)) for i in kept],
+            rows[solved],
+            query.dialect.write(frame.iloc[solved].reset_index(drop=True)),
+            actions.iloc[solved].drop(columns="success").reset_index(drop=True),
+            indirect[solved],
+            [(results[i // n], int(i % n)) for i in solved],
             np.empty(0, dtype=np.int64),
         )
-        return answers._confirmed(query, host)._first(k)
+        return answers._distinct()._confirmed(query, host)._first(k)
 
     def undone(self, query: Query, host: Host) -> Answers:
         """With every indirect change undone that the outcome can do without."""
@@ -88,6 +86,13 @@ class Answers:
         """Where the counterfactuals of each of n rows stand."""
         ends = np.searchsorted(self.rows, np.arange(n + 1))
         return [slice(int(a), int(b)) for a, b in pairwise(ends)]
+
+    def _distinct(self) -> Answers:
+        """Each once, and each set of features that is not to be acted on again once."""
+        again = self.frame.assign(**{"": self.rows}).duplicated()
+        acted = self.actions[["acted_on"]].assign(row=self.rows).duplicated()
+        again |= acted & (self.actions["kind"] == OTHER)
+        return self._where(~again.to_numpy(dtype=bool))
 
     def _confirmed(self, query: Query, host: Host) -> Answers:
         if not len(self.rows):
@@ -110,5 +115,5 @@ class Answers:
             self.actions.iloc[at].reset_index(drop=True),
             self.indirect[at],
             [self.origins[i] for i in at],
-            self.decided[at],
+            self.decided[at] if len(self.decided) else self.decided,
         )

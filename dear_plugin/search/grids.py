@@ -14,6 +14,7 @@ from dear_plugin.schema import Kind
 from dear_plugin.search.question import Question
 
 COMBINATIONS = 64
+DENSE = 96
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class Grids:
         numeric: (s,) bool, sets of one numeric feature.
         counts: (s,) how many categories a discrete singleton has, 0 for all other sets.
         values: (2, s, c) coarse values of numeric singletons and those between them.
+        dense: (s, 96) many values of numeric singletons, those that most people have among them.
         several: (s,) bool, sets of more than one feature.
         combinations: (s, 64, w) values of several features together.
     """
@@ -31,6 +33,7 @@ class Grids:
     numeric: Tensor
     counts: Tensor
     values: Tensor
+    dense: Tensor
     several: Tensor
     combinations: Tensor
 
@@ -54,6 +57,7 @@ class Grids:
             number[first] & sets.single,
             torch.where(sets.single, levels[first], 0),
             values,
+            torch.stack([_dense(rows[:, j]) for j in range(encoder.p)])[first],
             ~sets.single,
             _combinations(spread, number, levels, sets),
         )
@@ -61,8 +65,7 @@ class Grids:
     def everything(self, question: Question) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """All values of all sets as `(rows, sets, values)`, admissible ones only."""
         yield from others(question, self)
-        for grid in self.values:
-            yield from numbers(question, question.may & self.numeric, grid)
+        yield from numbers(question, question.may & self.numeric, self.dense)
         yield from together(question, self)
 
 
@@ -128,6 +131,19 @@ def _spread(column: Tensor, count: int) -> Tensor:
         among = torch.cat([values[ranks.long()], column.sort().values[shares.long()]])
         values = torch.cat([even, among.sort().values[::2]]).sort().values
     return torch.cat([values, values[-1:].expand(count - len(values))])
+
+
+def _dense(column: Tensor) -> Tensor:
+    """(96,) observed values: those that most people have, and evenly ranked and spaced ones."""
+    values, counts = column.unique(return_counts=True)
+    if len(values) > DENSE:
+        third = DENSE // 3
+        common = values[counts.argsort(descending=True, stable=True)[:third]]
+        ranked = values[torch.linspace(0, len(values) - 1, third).long()]
+        even = torch.linspace(float(values[0]), float(values[-1]), third)
+        values = torch.cat([common, ranked, even]).sort().values
+    kept: Tensor = torch.cat([values, values[-1:].expand(DENSE - len(values))])
+    return kept
 
 
 def _combinations(spread: Tensor, number: Tensor, levels: Tensor, sets: ActionSets) -> Tensor:

@@ -113,5 +113,5 @@ def test_the_version_stays_alibis(explainer):
 def test_the_users_condition_is_copied(explainer, refused):
     given = [{"income": [0, 40]}]
     found = explainer.explain(refused[:3], 1, given)
-    given[0]["income"] = None
+    given[0]["income"][1] = None
     assert found.condition == [{"income": [0, 40]}]

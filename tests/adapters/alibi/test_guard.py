@@ -25,12 +25,10 @@ def test_what_is_missing_is_named_with_its_extra(missing):
     assert "pip install 'dear-plugin[alibi]'" in last[0]
 
 
-@pytest.mark.parametrize("missing", ["attr", "dill"])
-def test_an_error_inside_alibi_is_not_disguised(missing):
-    code, last = importing(f"sys.modules[{missing!r}] = None")
+def test_an_error_inside_alibi_is_not_disguised():
+    code, last = importing("sys.modules['dill'] = None")
     assert code == 1
-    assert missing in last[0]
-    assert "extra" not in last[0]
+    assert "dill" in last[0]
     assert "dear_alibi needs" not in last[0]
 
 

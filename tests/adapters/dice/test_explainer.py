@@ -1,6 +1,7 @@
 """The explainer: DiCE's arguments with DiCE's meaning, and rows that DiCE itself would accept."""
 
 import copy
+from concurrent.futures import ThreadPoolExecutor
 
 import dice_ml
 import numpy as np
@@ -626,3 +627,15 @@ def test_a_data_set_of_five_rows(refused):
     result = dear_dice.DiceDEAR(data, model).generate_counterfactuals(query, total_CFs=15)
     for found in frames(result):
         assert len(found) and (found["Outcome"] == 1).all() and (found["Numerical"] > 14).all()
+
+
+@KINDS
+def test_threads_get_the_answers_they_asked_for(kind, request, refused):
+    explainer = request.getfixturevalue(kind)
+    queries = [refused.iloc[i : i + 3] for i in range(0, 24, 3)]
+    alone = [frames(explainer.generate_counterfactuals(q, total_CFs=2)) for q in queries]
+    with ThreadPoolExecutor(8) as pool:
+        asked = pool.map(lambda q: explainer.generate_counterfactuals(q, total_CFs=2), queries)
+        together = [frames(result) for result in asked]
+    for a, b in zip(sum(together, []), sum(alone, []), strict=True):
+        pd.testing.assert_frame_equal(a, b)

@@ -1,0 +1,193 @@
+"""Encoder: the gate. Frames come in, are checked once, and leave as they came."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from dear_plugin import Encoder, Schema
+from dear_plugin.encoding import from_scaled, to_scaled
+from dear_plugin.errors import InputError
+
+
+@pytest.fixture
+def encoder(mixed) -> Encoder:
+    return mixed.encoder
+
+
+def where(encoder: Encoder, name: str) -> int:
+    return encoder.schema.index([name])[0]
+
+
+class TestEncode:
+    def test_a_number_or_binary_takes_one_column_and_categories_one_each(self, mixed, encoder):
+        assert encoder.p == 8
+        assert encoder.d == 6 + 4 + 6
+        assert encoder.encode(mixed.frame).shape == (len(mixed.frame), encoder.d)
+        assert encoder.encode(mixed.frame).dtype == torch.float32
+
+    def test_numbers_are_scaled_to_the_observed_bounds(self, mixed, encoder):
+        column = encoder.encode(mixed.frame)[:, 0]
+        age = mixed.frame["age"]
+        expected = (age - age.min()) / (age.max() - age.min())
+        assert np.allclose(column, expected, atol=1e-6)
+
+    def test_a_number_outside_the_bounds_is_taken_as_it_is(self, mixed, encoder):
+        rows = encoder.rows(mixed.frame.iloc[:1].assign(age=18 + 2 * 62))
+        assert rows[0, 0] == pytest.approx(2.0)
+
+    def test_a_binary_is_zero_for_its_first_value(self, mixed, encoder):
+        column = encoder.rows(mixed.frame)[:, where(encoder, "gender")]
+        assert (column.numpy() == (mixed.frame["gender"] == "male")).all()
+
+    def test_a_category_is_one_hot(self, mixed, encoder):
+        start = encoder.starts[where(encoder, "job")]
+        block = encoder.encode(mixed.frame)[:, start : start + 4]
+        assert (block.sum(1) == 1).all()
+        jobs = ["porter", "cook", "nurse", "judge"]
+        assert [jobs[i] for i in block.argmax(1)] == mixed.frame["job"].tolist()
+
+    def test_the_schema_decides_the_order_not_the_frame(self, mixed, encoder):
+        backwards = mixed.frame[mixed.frame.columns[::-1]]
+        assert torch.equal(encoder.encode(backwards), encoder.encode(mixed.frame))
+
+    def test_the_frame_is_untouched(self, mixed, encoder):
+        before = mixed.frame.copy(deep=True)
+        encoder.encode(mixed.frame).zero_()
+        pd.testing.assert_frame_equal(before, mixed.frame, check_exact=True)
+
+
+class TestRowsAndColumns:
+    def test_collapse_undoes_expand(self, mixed, encoder):
+        rows = encoder.rows(mixed.frame)
+        assert torch.equal(encoder.collapse(encoder.expand(rows)), rows)
+
+    def test_they_take_any_leading_shape(self, mixed, encoder):
+        rows = encoder.rows(mixed.frame)[:12].view(3, 4, encoder.p)
+        wide = encoder.expand(rows)
+        assert wide.shape == (3, 4, encoder.d)
+        assert torch.equal(encoder.collapse(wide), rows)
+
+    def test_collapse_takes_the_likeliest_category(self, encoder):
+        x = torch.zeros(1, encoder.d)
+        start = encoder.starts[where(encoder, "job")]
+        x[0, start : start + 4] = torch.tensor([0.1, 0.2, 0.4, 0.3])
+        assert encoder.collapse(x)[0, where(encoder, "job")] == 2
+
+    def test_every_column_knows_its_feature(self, encoder):
+        assert torch.bincount(encoder.feature_of).tolist() == [f.columns for f in encoder.schema]
+
+    def test_without_blocks_rows_are_columns(self):
+        encoder = Encoder(Schema.infer(pd.DataFrame({"a": [1, 2, 3], "b": [0, 1, 0]})))
+        rows = torch.rand(2, 2)
+        assert encoder.expand(rows) is rows
+        assert encoder.collapse(rows) is rows
+
+
+class TestDistance:
+    def test_a_changed_category_counts_one_whatever_its_levels(self, encoder):
+        a, b = torch.zeros(encoder.p), torch.zeros(encoder.p)
+        for name, level in (("job", 3), ("town", 5), ("owner", 1)):
+            b[where(encoder, name)] = level
+        assert encoder.distance(a, b).tolist() == [0, 0, 0, 0, 1, 0, 1, 1]
+
+    def test_it_is_the_weighted_l1_of_the_encoding(self, mixed, encoder):
+        rows = encoder.rows(mixed.frame)
+        a, b = rows[:50], rows[50:100]
+        wide = (encoder.expand(a) - encoder.expand(b)).abs() * encoder.weights
+        assert torch.allclose(encoder.distance(a, b).sum(1), wide.sum(1), atol=1e-6)
+
+
+class TestUnits:
+    @pytest.mark.parametrize("value", [18.0, 33.0, 80.0, 150.0])
+    def test_scaling_back_gives_the_value(self, encoder, value):
+        age = encoder.schema.features[0]
+        assert from_scaled(age, to_scaled(age, np.array([value])), 0) == value
+
+    def test_no_value_becomes_a_negative_zero(self):
+        (feature,) = Schema.infer(pd.DataFrame({"x": [-1.0, 0.0, 1.0]}))
+        zero = from_scaled(feature, np.array([0.4999999]), 0)
+        assert not np.signbit(zero).any()
+
+    def test_a_step_is_one_unit_of_precision(self, mixed, encoder):
+        steps = encoder.steps(encoder.places(mixed.frame))
+        assert steps[0] == pytest.approx(1 / 62)
+        assert steps[1] == pytest.approx(0.01 / encoder.schema.features[1].width)
+        assert steps[where(encoder, "job")] == 1.0
+
+    def test_an_integer_column_counts_in_whole_units_whatever_the_schema_says(
+        self, mixed, encoder
+    ):
+        frame = mixed.frame.astype({"income": "int64"})
+        assert encoder.places(mixed.frame)[1] == 2
+        assert encoder.places(frame)[1] == 0
+
+
+class TestWriting:
+    def test_frame_is_the_inverse_of_rows(self, mixed, encoder):
+        frame = encoder.frame(encoder.rows(mixed.frame))
+        rounded = mixed.frame.astype(
+            {"job": pd.CategoricalDtype(encoder.schema.features[6].categories)}
+        )
+        pd.testing.assert_frame_equal(frame, rounded, rtol=1e-6)
+        for name in ("age", "income"):
+            assert frame[name].tolist() == mixed.frame[name].tolist()
+
+    def test_patch_writes_the_changed_cells_and_copies_all_others(self, mixed, encoder):
+        few = mixed.frame.iloc[:4]
+        rows = encoder.rows(few)
+        changed = torch.zeros(rows.shape, dtype=torch.bool)
+        changed[1] = True
+        after = encoder.patch(few, encoder.rows(mixed.frame.iloc[4:8]), changed)
+        pd.testing.assert_frame_equal(after.iloc[[0, 2, 3]], few.iloc[[0, 2, 3]])
+        there = mixed.frame.iloc[5]
+        assert after.iloc[1].drop("debt").tolist() == there.drop("debt").tolist()
+        assert after.iloc[1]["debt"] == pytest.approx(there["debt"], rel=1e-5)
+
+    def test_a_label_that_the_column_does_not_know_is_added_to_it(self, mixed, encoder):
+        cooks = mixed.frame[mixed.frame["job"] == "cook"].iloc[:2].copy()
+        cooks["job"] = cooks["job"].cat.remove_unused_categories()
+        rows = encoder.rows(cooks)
+        rows[0, where(encoder, "job")] = 3
+        after = encoder.patch(cooks, rows, rows != encoder.rows(cooks))
+        assert after["job"].tolist() == ["judge", "cook"]
+        assert list(after["job"].cat.categories) == ["cook", "judge"]
+
+
+class TestTheGate:
+    def refuses(self, encoder, frame, match):
+        with pytest.raises(InputError, match=match):
+            encoder.rows(frame)
+
+    def test_all_complaints_come_at_once(self, mixed, encoder):
+        frame = mixed.frame.iloc[:3].assign(age=np.nan, town="Z")
+        self.refuses(encoder, frame, r"'age' has missing.*'town' has values never seen: \['Z'\]")
+
+    def test_the_first_bad_rows_are_named_by_their_labels(self, mixed, encoder):
+        frame = mixed.frame.iloc[:3].set_axis(["ann", "bob", "cid"])
+        frame["debt"] = [1.0, np.inf, 2.0]
+        self.refuses(encoder, frame, r"'debt' has missing or infinite values in 1 rows.*'bob'")
+
+    def test_text_is_not_read_as_a_number(self, mixed, encoder):
+        frame = mixed.frame.iloc[:3].assign(age="40")
+        self.refuses(encoder, frame, r"'age' must hold numbers.*to_numeric")
+
+    def test_true_and_false_are_not_read_as_a_number(self, mixed, encoder):
+        self.refuses(encoder, mixed.frame.iloc[:3].assign(age=True), r"dtype bool came")
+
+    def test_a_category_is_named_with_those_expected(self, mixed, encoder):
+        frame = mixed.frame.iloc[:3].assign(gender="femal")
+        self.refuses(encoder, frame, r"'gender'.*\['femal'\].*\['female', 'male'\]")
+
+    def test_a_label_that_exists_but_was_never_seen_is_unseen(self, mixed, encoder):
+        frame = mixed.frame.iloc[:3].copy()
+        frame["job"] = pd.Categorical(["king"] * 3, categories=frame["job"].cat.categories)
+        self.refuses(encoder, frame, r"'job' has values never seen: \['king'\]")
+
+    def test_numbers_are_not_text(self, mixed, encoder):
+        self.refuses(encoder, mixed.frame.iloc[:3].assign(gender=1), r"'gender'.*\[1\]")
+
+    def test_missing_labels_are_refused(self, mixed, encoder):
+        frame = mixed.frame.iloc[:3].copy()
+        frame.loc[frame.index[0], "job"] = None
+        self.refuses(encoder, frame, r"'job' has values never seen: \[nan\]")
