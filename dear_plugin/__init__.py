@@ -6,6 +6,8 @@ from dear_plugin._version import __version__
 from dear_plugin.actions import ActionSets
 from dear_plugin.constraints import Constraints
 from dear_plugin.dear import DEAR
+from dear_plugin.decoders import Autoencoder, Decoder, Design, History, Training, Transport
+from dear_plugin.diagnostics import Report
 from dear_plugin.encoding import Encoder
 from dear_plugin.method import RecourseMethod
 from dear_plugin.recourses import Recourses
@@ -16,14 +18,21 @@ from dear_plugin.target import Target
 __all__ = [
     "DEAR",
     "ActionSets",
+    "Autoencoder",
     "Constraints",
+    "Decoder",
+    "Design",
     "Encoder",
     "Feature",
+    "History",
     "Kind",
     "RecourseMethod",
     "Recourses",
+    "Report",
     "Schema",
     "Search",
     "Target",
+    "Training",
+    "Transport",
     "__version__",
 ]

@@ -225,8 +225,8 @@ class DEAR(RecourseMethod):
         x = case.x[position]
         where = self.sets.positions[at]
         shares = self.decoder.leanings(torch.stack([x[where], row[where]], 1), at)
-        fixed = torch.tensor([f.immutable for f in self.schema])
-        still = (row == x) & ~direct & ~fixed
+        free = case.limits.floor[position] < case.limits.ceiling[position]
+        still = (row == x) & ~direct & free
         leaning = sorted(
             ((abs(b - a), j) for j, (a, b) in shares.items() if still[j]), reverse=True
         )

@@ -65,7 +65,7 @@ class Answers:
             actions.iloc[solved].drop(columns="success").reset_index(drop=True),
             indirect[solved],
             [(results[i // n], int(i % n)) for i in solved],
-            np.empty(0, dtype=np.int64),
+            np.zeros(len(solved), dtype=np.int64),
         )
         return answers._distinct()._confirmed(query, host)._first(k)
 
@@ -115,5 +115,5 @@ class Answers:
             self.actions.iloc[at].reset_index(drop=True),
             self.indirect[at],
             [self.origins[i] for i in at],
-            self.decided[at] if len(self.decided) else self.decided,
+            self.decided[at],
         )

@@ -2,6 +2,7 @@
 
 import copy
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 
 import dice_ml
 import numpy as np
@@ -637,5 +638,5 @@ def test_threads_get_the_answers_they_asked_for(kind, request, refused):
     with ThreadPoolExecutor(8) as pool:
         asked = pool.map(lambda q: explainer.generate_counterfactuals(q, total_CFs=2), queries)
         together = [frames(result) for result in asked]
-    for a, b in zip(sum(together, []), sum(alone, []), strict=True):
+    for a, b in zip(chain(*together), chain(*alone), strict=True):
         pd.testing.assert_frame_equal(a, b)

@@ -1,0 +1,69 @@
+"""ActionSets: which features S may be acted on together."""
+
+import pytest
+
+from dear_plugin import ActionSets
+from dear_plugin.errors import ConstraintError, SchemaError
+
+
+class TestWhatIsAskedFor:
+    def test_by_default_every_mutable_feature_alone(self, mixed):
+        sets = ActionSets.of(mixed.schema)
+        assert sets.names == tuple((n,) for n in mixed.schema.mutable)
+
+    def test_names_and_groups_may_be_mixed(self, mixed):
+        sets = ActionSets.of(mixed.schema, ["debt", ("income", "job")])
+        assert sets.names == (("debt",), ("income", "job"))
+        assert sets.members == ((2,), (1, 6))
+        assert sets.labels == ("debt", "income + job")
+
+    def test_all_pairs(self, mixed):
+        assert len(ActionSets.pairs(mixed.schema)) == 7 * 6 // 2
+        names = ActionSets.pairs(mixed.schema, ["debt", "income", "job"]).labels
+        assert names == ("debt + income", "debt + job", "income + job")
+
+
+class TestAsTensors:
+    def test_masks_say_which_features_are_in_which_set(self, mixed):
+        sets = ActionSets.of(mixed.schema, ["debt", ("income", "job")])
+        assert sets.masks.shape == (2, 8)
+        assert [row.nonzero()[:, 0].tolist() for row in sets.masks] == [[2], [1, 6]]
+
+    def test_positions_of_a_shorter_set_repeat_its_first(self, mixed):
+        sets = ActionSets.of(mixed.schema, ["debt", ("income", "job")])
+        assert sets.positions.tolist() == [[2, 2], [1, 6]]
+        assert sets.single.tolist() == [True, False]
+
+
+class TestWhatIsRefused:
+    def refuses(self, mixed, act_on, match, error=ConstraintError):
+        with pytest.raises(error, match=match):
+            ActionSets.of(mixed.schema, act_on)
+
+    def test_a_bare_name(self, mixed):
+        self.refuses(mixed, "debt", "must be a list of features, 'debt' came")
+
+    def test_nothing(self, mixed):
+        self.refuses(mixed, [], "nothing to act on")
+
+    def test_an_empty_group(self, mixed):
+        self.refuses(mixed, [()], "distinct features")
+
+    def test_a_group_that_names_a_feature_twice(self, mixed):
+        self.refuses(mixed, [("debt", "debt")], "distinct features, .*'debt', 'debt'")
+
+    def test_the_same_set_twice(self, mixed):
+        self.refuses(mixed, [("debt", "job"), ("job", "debt")], "a set twice")
+
+    def test_an_immutable_feature(self, mixed):
+        self.refuses(mixed, ["gender"], r"\['gender'\] cannot be acted on: immutable")
+
+    def test_an_unknown_feature(self, mixed):
+        self.refuses(mixed, ["dept"], r"'dept' \(did you mean 'debt'\?\)", SchemaError)
+
+    def test_a_schema_in_which_nothing_may_change(self, mixed):
+        schema = mixed.schema
+        for name in schema.names:
+            schema = schema.replace(name, immutable=True)
+        with pytest.raises(ConstraintError, match="every feature is immutable"):
+            ActionSets.of(schema)

@@ -1,0 +1,207 @@
+"""Classifier: the user's model, a torch module or a black box, as scores of rows."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch import nn
+
+from dear_plugin import Encoder, Schema
+from dear_plugin.classifier import Classifier
+from dear_plugin.errors import ModelError
+
+
+class Returns(nn.Module):
+    """A module that gives what a function of its input gives."""
+
+    def __init__(self, answer):
+        super().__init__()
+        self.answer = answer
+
+    def forward(self, x):
+        return self.answer(x)
+
+
+@pytest.fixture
+def rows(mixed):
+    return mixed.encoder.rows(mixed.frame.iloc[:20])
+
+
+def classifier(mixed, answer, **options) -> Classifier:
+    model = answer if isinstance(answer, nn.Module) else Returns(answer)
+    return Classifier(model, mixed.encoder, **options)
+
+
+class TestScores:
+    def test_a_modules_logits_are_its_scores(self, mixed, rows):
+        with torch.no_grad():
+            expected = mixed.net(mixed.encoder.expand(rows))
+        assert torch.equal(Classifier(mixed.net, mixed.encoder).scores(rows), expected)
+
+    @pytest.mark.parametrize("shape", [(20,), (20, 1), (20, 2), (20, 5)])
+    def test_every_shape_that_is_one_answer_a_row_is_read(self, mixed, rows, shape):
+        scores = classifier(mixed, lambda x: torch.zeros(shape)).scores(rows)
+        assert scores.shape == (20, shape[1] if len(shape) > 1 else 1)
+
+    def test_probabilities_become_log_odds(self, mixed, rows):
+        half = classifier(mixed, lambda x: torch.full((len(x),), 0.8), output="probabilities")
+        assert torch.allclose(half.scores(rows), torch.tensor(0.8).logit())
+
+    def test_probabilities_of_zero_and_one_stay_finite(self, mixed, rows):
+        sure = classifier(
+            mixed, lambda x: torch.tensor([[0.0, 1.0]]).repeat(len(x), 1), output="probabilities"
+        )
+        assert sure.scores(rows).isfinite().all()
+
+    def test_values_are_left_alone(self, mixed, rows):
+        model = classifier(mixed, lambda x: x[:, :1] * 1000, output="values")
+        assert torch.equal(model.scores(rows), rows[:, :1] * 1000)
+
+    def test_a_black_box_sees_frames_with_the_dtypes_of_the_schema(self, mixed, rows):
+        seen = []
+        Classifier(lambda f: seen.append(f) or np.full(len(f), 0.5), mixed.encoder).scores(rows)
+        (frame,) = seen
+        assert list(frame.columns) == list(mixed.schema.names)
+        for name in mixed.schema.names:
+            assert str(frame[name].dtype) == str(mixed.frame[name].dtype)
+
+    def test_a_black_box_answers_as_predict_proba(self, mixed):
+        scores = Classifier(mixed.pipeline, mixed.encoder).frame_scores(mixed.frame)
+        expected = mixed.pipeline.predict_proba(mixed.frame)
+        assert np.allclose(scores.softmax(1), expected, atol=1e-9)
+
+    def test_columns_that_are_no_features_are_not_shown_to_the_model(self, mixed):
+        frame = mixed.frame.assign(secret=1)
+        seen = []
+        Classifier(
+            lambda f: seen.append(set(f)) or np.full(len(f), 0.5), mixed.encoder
+        ).frame_scores(frame)
+        assert seen == [set(mixed.schema.names)]
+
+    def test_an_estimator_without_column_names_gets_an_array(self, loan):
+        from sklearn.linear_model import LogisticRegression
+
+        frame = loan.frame.drop(columns="gender")
+        model = LogisticRegression(max_iter=2000).fit(frame.to_numpy(), loan.labels)
+        scores = Classifier(model, Encoder(Schema.infer(frame))).frame_scores(frame)
+        assert np.allclose(scores.softmax(1)[:, 1], model.predict_proba(frame.to_numpy())[:, 1])
+
+    def test_many_rows_are_asked_about_in_bounded_batches(self, mixed, monkeypatch):
+        monkeypatch.setattr("dear_plugin.classifier.ROWS_A_CALL", 8)
+        sizes = []
+        model = classifier(mixed, lambda x: sizes.append(len(x)) or x[:, 0])
+        rows = mixed.encoder.rows(mixed.frame.iloc[:20])
+        assert torch.equal(model.scores(rows)[:, 0], rows[:, 0])
+        assert sizes == [8, 8, 4]
+
+    def test_a_double_module_is_asked_in_double(self, mixed, rows):
+        net = nn.Linear(mixed.encoder.d, 1).double()
+        assert Classifier(net, mixed.encoder).scores(rows).dtype == torch.float64
+
+    def test_a_hosts_own_encoding_may_lie_in_front(self, mixed, rows):
+        net = nn.Linear(2, 1)
+        scores = Classifier(net, mixed.encoder, encode=lambda x: x[:, :2] * 3).scores(rows)
+        assert torch.allclose(scores, net(rows[:, :2] * 3))
+
+    def test_the_classes_are_those_that_the_model_names(self, mixed):
+        assert Classifier(mixed.pipeline, mixed.encoder).classes == [0, 1]
+        assert Classifier(mixed.net, mixed.encoder).classes is None
+
+
+class TestLeavingTheModelAlone:
+    def test_a_module_in_training_is_asked_in_evaluation_mode(self, mixed, rows):
+        net = nn.Sequential(nn.Dropout(0.5), nn.Linear(mixed.encoder.d, 1)).train()
+        model = Classifier(net, mixed.encoder)
+        assert torch.equal(model.scores(rows), model.scores(rows))
+        assert all(m.training for m in net.modules())
+
+    def test_mixed_flags_are_put_back_one_by_one(self, mixed, rows):
+        net = nn.Sequential(nn.BatchNorm1d(mixed.encoder.d), nn.Linear(mixed.encoder.d, 1))
+        net[0].eval()
+        Classifier(net, mixed.encoder).scores(rows)
+        assert [m.training for m in net.modules()] == [True, False, True]
+
+    def test_flags_are_put_back_after_an_error(self, mixed, rows):
+        net = nn.Sequential(nn.Linear(3, 1)).train()
+        with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+            Classifier(net, mixed.encoder).scores(rows)
+        assert net.training
+
+    def test_scores_carry_no_gradient_and_the_differentiable_ones_do(self, mixed, rows):
+        model = Classifier(mixed.net, mixed.encoder)
+        assert not model.scores(rows).requires_grad
+        x = mixed.encoder.expand(rows).requires_grad_()
+        model.differentiable(x).sum().backward()
+        assert x.grad.abs().sum() > 0
+
+
+class TestWhatIsRefused:
+    @pytest.mark.parametrize("shape", [(), (19,), (21, 1), (20, 1, 1), (1, 20), (20, 0)])
+    def test_a_wrong_shape_is_named_with_the_expected(self, mixed, rows, shape):
+        with pytest.raises(ModelError, match=r"m = 20 rows.*shape .*\(m,\), \(m, 1\) or \(m, c\)"):
+            classifier(mixed, lambda x: torch.zeros(shape)).scores(rows)
+
+    def test_a_regression_has_one_value(self, mixed, rows):
+        with pytest.raises(ModelError, match=r"shape \(20, 2\); \(m,\) or \(m, 1\) is expected"):
+            classifier(mixed, lambda x: torch.zeros(len(x), 2), output="values").scores(rows)
+
+    @pytest.mark.parametrize("bad", [float("nan"), float("inf"), float("-inf")])
+    def test_nan_and_infinity_are_named_with_their_row(self, mixed, rows, bad):
+        def answer(x):
+            out = torch.zeros(len(x), 1)
+            out[7] = bad
+            return out
+
+        with pytest.raises(ModelError, match=r"NaN or infinity \(first in row 7 of 20\)"):
+            classifier(mixed, answer).scores(rows)
+
+    def test_logits_declared_as_probabilities(self, mixed, rows):
+        with pytest.raises(ModelError, match=r"values from -3 to -3.*say output='logits'"):
+            classifier(
+                mixed, lambda x: torch.full((len(x),), -3.0), output="probabilities"
+            ).scores(rows)
+
+    def test_a_module_that_returns_no_tensor(self, mixed, rows):
+        with pytest.raises(ModelError, match="must return a tensor, tuple came"):
+            classifier(mixed, lambda x: (x, x)).scores(rows)
+
+    def test_a_black_box_that_returns_text(self, mixed):
+        model = Classifier(lambda f: np.array(["yes"] * len(f)), mixed.encoder)
+        with pytest.raises(ModelError, match="must return numbers, dtype <U3 came"):
+            model.frame_scores(mixed.frame)
+
+    def test_something_that_is_no_model(self, mixed):
+        with pytest.raises(ModelError, match=r"predict_proba.*int came"):
+            Classifier(3, mixed.encoder)
+
+    def test_an_unknown_output(self, mixed):
+        with pytest.raises(ModelError, match=r"logits.*probabilities.*values.*'log' came"):
+            Classifier(mixed.net, mixed.encoder, output="log")
+
+    def test_an_encoding_in_front_of_a_black_box(self, mixed):
+        with pytest.raises(ModelError, match="black box receives frames"):
+            Classifier(mixed.pipeline, mixed.encoder, encode=lambda x: x)
+
+    def test_the_gradient_of_a_black_box(self, mixed, rows):
+        with pytest.raises(ModelError, match="no gradient"):
+            Classifier(mixed.pipeline, mixed.encoder).differentiable(rows)
+
+
+class TestBlackBoxes:
+    @pytest.mark.parametrize("kind", [np.array, list, pd.Series, torch.tensor])
+    def test_any_array_of_probabilities_is_read(self, mixed, kind):
+        model = Classifier(lambda f: kind([0.25] * len(f)), mixed.encoder)
+        assert model.frame_scores(mixed.frame).shape == (len(mixed.frame), 1)
+
+    def test_a_regressor_answers_with_predict(self, loan):
+        from sklearn.linear_model import LinearRegression
+
+        frame = loan.frame.drop(columns="gender")
+        model = LinearRegression().fit(frame, loan.labels)
+        values = Classifier(model, Encoder(Schema.infer(frame)), output="values").frame_scores(
+            frame
+        )
+        assert np.allclose(values[:, 0], model.predict(frame))
+
+    def test_it_is_asked_nothing_about_nobody(self, mixed, rows):
+        assert len(Classifier(mixed.pipeline, mixed.encoder).scores(rows[:0])) == 0

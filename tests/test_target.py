@@ -1,0 +1,148 @@
+"""Target: a wanted class or range as a signed margin, >= 0 when the decision is the wanted one."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch import tensor
+
+from dear_plugin import Target
+from dear_plugin.errors import TargetError
+
+
+def logit(p: float) -> float:
+    return math.log(p / (1 - p))
+
+
+class TestTwoClasses:
+    @pytest.mark.parametrize("p", [0.1, 0.4, 0.6, 0.9])
+    def test_the_margin_is_the_logit_of_the_wanted_class(self, p):
+        one, pair = tensor([[logit(p)]]), tensor([[math.log(1 - p), math.log(p)]])
+        for scores in (one, pair):
+            for wanted, sign in ((1, 1), (0, -1)):
+                goal = Target.of_class(wanted).resolve(1, None)
+                assert goal.margin(scores)[0] == pytest.approx(sign * logit(p), abs=1e-5)
+                assert goal.score(scores)[0] == pytest.approx(p if wanted else 1 - p, abs=1e-6)
+
+    @pytest.mark.parametrize(("p", "accepted"), [(0.69, False), (0.71, True)])
+    def test_a_threshold_moves_the_boundary(self, p, accepted):
+        goal = Target.of_class(1, threshold=0.7).resolve(1, None)
+        scores = tensor([[logit(p)]])
+        assert goal.margin(scores)[0] == pytest.approx(logit(p) - logit(0.7), abs=1e-5)
+        assert bool(goal.accepts(scores)) is accepted
+
+    def test_a_low_threshold_does_not_replace_the_decision(self):
+        goal = Target.of_class(1, threshold=0.3).resolve(1, None)
+        scores = tensor([[logit(0.4)]])
+        assert goal.margin(scores)[0] > 0
+        assert not goal.accepts(scores)
+
+    @pytest.mark.parametrize("scores", [tensor([[0.0]]), tensor([[1.0, 1.0]])])
+    def test_an_exact_tie_is_the_first_class(self, scores):
+        assert not Target.of_class(1).resolve(1, None).accepts(scores)
+        assert Target.of_class(0).resolve(1, None).accepts(scores)
+
+
+class TestManyClasses:
+    scores = tensor([[0.0, 1.0, 3.0], [2.0, 1.9, 0.0]])
+
+    def test_the_margin_is_to_the_strongest_other(self):
+        margin = Target.of_class(1).resolve(2, None).margin(self.scores)
+        assert margin.tolist() == pytest.approx([-2.0, -0.1])
+
+    def test_only_the_leader_is_accepted(self):
+        goal = Target.of_class([2, 1]).resolve(2, None)
+        assert goal.accepts(self.scores).tolist() == [True, False]
+
+    def test_a_threshold_asks_for_a_probability_besides(self):
+        p = self.scores.softmax(1)[0, 2]
+        for threshold, accepted in ((float(p) - 0.01, True), (float(p) + 0.01, False)):
+            goal = Target.of_class(2, threshold).resolve(2, None)
+            assert bool(goal.accepts(self.scores)[0]) is accepted
+
+    def test_the_score_is_the_probability(self):
+        goal = Target.of_class(0).resolve(2, None)
+        assert torch.allclose(goal.score(self.scores), self.scores.softmax(1)[:, 0])
+
+    def test_a_class_the_model_does_not_have_is_refused(self):
+        with pytest.raises(TargetError, match="class 3 wanted, the model has 3 classes"):
+            Target.of_class(3).resolve(2, None).margin(self.scores)
+        with pytest.raises(TargetError, match="wanted"):
+            Target.of_class(-1).resolve(2, None).margin(self.scores)
+
+
+class TestLabels:
+    def test_labels_are_looked_up_among_the_models_classes(self):
+        goal = Target.of_class("yes").resolve(1, ["no", "yes"])
+        assert goal.accepts(tensor([[0.0, 1.0]]))
+
+    def test_an_unknown_label_is_named_with_the_known(self):
+        with pytest.raises(
+            TargetError, match=r"'yess' \(did you mean 'yes'\?\); known are: no, yes"
+        ):
+            Target.of_class("yess").resolve(1, ["no", "yes"])
+
+    def test_without_named_classes_a_class_is_a_number(self):
+        with pytest.raises(TargetError, match="a number from 0, 'yes' came"):
+            Target.of_class("yes").resolve(1, None)
+        with pytest.raises(TargetError, match=r"a number from 0, 0\.5 came"):
+            Target.of_class(0.5).resolve(1, None)
+
+    @pytest.mark.parametrize("kind", [list, tuple, np.array, pd.Series])
+    def test_one_class_per_row(self, kind):
+        goal = Target.of_class(kind([1, 0, 1])).resolve(3, None)
+        assert goal.accepts(tensor([[2.0], [2.0], [2.0]])).tolist() == [True, False, True]
+
+    def test_another_number_of_classes_than_rows_is_refused(self):
+        with pytest.raises(TargetError, match="2 classes came for 3 rows"):
+            Target.of_class([1, 0]).resolve(3, None)
+
+    @pytest.mark.parametrize("threshold", [0.0, 1.0, -1.0, 2.0, float("nan")])
+    def test_a_threshold_is_a_probability(self, threshold):
+        with pytest.raises(TargetError, match="between 0 and 1"):
+            Target.of_class(1, threshold)
+
+
+class TestRange:
+    def test_the_margin_is_the_distance_to_the_nearer_end(self):
+        goal = Target.of_range(1.0, 4.0).resolve(4, None)
+        scores = tensor([[0.0], [1.5], [3.5], [6.0]])
+        assert goal.margin(scores).tolist() == pytest.approx([-1.0, 0.5, 0.5, -2.0])
+        assert goal.accepts(scores).tolist() == [False, True, True, False]
+        assert goal.score(scores).tolist() == scores[:, 0].tolist()
+
+    def test_one_bound_is_enough(self):
+        goal = Target.of_range(low=2.0).resolve(2, None)
+        assert goal.accepts(tensor([[1.9], [1e9]])).tolist() == [False, True]
+
+    def test_the_ends_belong_to_it(self):
+        goal = Target.of_range(1.0, 2.0).resolve(2, None)
+        assert goal.accepts(tensor([[1.0], [2.0]])).all()
+
+    def test_a_narrow_range_leaves_room_to_aim_past_its_ends(self):
+        goal = Target.of_range(1.0, 1.001).resolve(1, None)
+        assert goal.accepts(tensor([[1.0005]]), slack=0.1)
+
+    @pytest.mark.parametrize("ends", [(2.0, 1.0), (float("nan"), 1.0), (-math.inf, math.inf)])
+    def test_it_needs_an_order_and_a_bound(self, ends):
+        with pytest.raises(TargetError, match="a range needs"):
+            Target.of_range(*ends)
+
+
+class TestRows:
+    def test_scores_name_the_row_they_belong_to(self):
+        goal = Target.of_class([1, 0]).resolve(2, None)
+        scores, rows = tensor([[1.0], [1.0], [1.0]]), tensor([0, 1, 0])
+        assert goal.accepts(scores, rows).tolist() == [True, False, True]
+
+    def test_some_rows_can_be_selected(self):
+        goal = Target.of_class([1, 0, 1]).resolve(3, None).select(tensor([1]))
+        assert goal.accepts(tensor([[-1.0]])).tolist() == [True]
+
+    @pytest.mark.parametrize("target", [Target.of_class(1), Target.of_range(0.0)])
+    def test_slack_asks_for_more(self, target):
+        goal = target.resolve(1, None)
+        assert goal.accepts(tensor([[0.5]]), slack=0.4)
+        assert not goal.accepts(tensor([[0.5]]), slack=0.6)
