@@ -282,8 +282,10 @@ def _codes(feature: Feature, levels: Any) -> list[int]:
         raise ConstraintError(f"{where}: it is numeric; use ranges= instead")
     asked = list(levels) if _plural(levels) else [levels]
     strange = [c for c in asked if c not in feature.categories]
-    if strange or not asked:
+    if strange:
         raise ConstraintError(f"{where}: {unknown('values', strange, feature.categories)}")
+    if not asked:
+        raise ConstraintError(f"{where}: [] came; name one of {list(feature.categories)} at least")
     return [feature.categories.index(c) for c in asked]
 
 

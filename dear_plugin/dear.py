@@ -180,9 +180,12 @@ class DEAR(RecourseMethod):
         return other
 
     def _learn(self, rows: Tensor) -> None:
-        coarse = self.search.coarse
-        self._moves = Moves.learned(rows, self.sets, self.decoder, self.classifier, coarse)
-        self.__dict__.pop("_reserve", None)
+        # A decoder of our own: the one that came may serve others, and an interrupt spoils nothing.
+        decoder, coarse = self.decoder.blank(), self.search.coarse
+        self._moves = Moves.learned(rows, self.sets, decoder, self.classifier, coarse)
+        self.decoder = decoder
+        for learned in ("_reserve", "_neighbours"):
+            self.__dict__.pop(learned, None)
 
     def _propose(self, case: Case) -> Plan:
         chunks = torch.arange(len(case)).split(ROWS_A_CHUNK)

@@ -107,10 +107,10 @@ def _differences(
     decoder: Decoder, encoder: Encoder, sets: ActionSets, which: int, rows: Tensor
 ) -> Parts:
     """Finite differences over one grid step; v is held, and independent of x_S by construction."""
-    at = torch.full((len(rows),), which)
-    v, here = decoder.encode(rows)[:, which], rows[:, sets.positions[which]]
+    at, positions = torch.full((len(rows),), which), sets.positions[which]
+    v, here = decoder.encode(rows)[:, which], rows[:, positions]
     columns = []
-    for there, size in _steps(encoder, sets.members[which], here):
+    for there, size in _steps(encoder, positions, here):
         made = decoder.decode(rows, v, torch.stack([here, there], 1), at)
         gap = encoder.expand(made[:, 1]) - encoder.expand(made[:, 0])
         columns.append(gap / size[:, None])
@@ -120,19 +120,20 @@ def _differences(
 
 
 def _steps(
-    encoder: Encoder, members: tuple[int, ...], here: Tensor
+    encoder: Encoder, positions: Tensor, here: Tensor
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Per encoded column of S: values (n, w) one step away, and the size of the step, (n,)."""
-    for i, j in enumerate(members):
+    for j in positions.unique().tolist():
         feature = encoder.schema.features[j]
-        own = here[:, i]
+        # A shorter set repeats its first feature: all its places move together.
+        places = (positions == j).nonzero()[:, 0]
+        own = here[:, places[0]]
         ends = {
             Kind.NUMERIC: [own + STEP],
             Kind.BINARY: [1.0 - own],
             Kind.CATEGORICAL: [torch.full_like(own, c) for c in range(feature.columns)],
         }
         for end in ends[feature.kind]:
-            there = here.clone()
-            there[:, i] = end
+            there = here.index_copy(1, places, end[:, None].expand(-1, len(places)))
             size = end - own if feature.kind is not Kind.CATEGORICAL else torch.ones_like(own)
             yield there, size

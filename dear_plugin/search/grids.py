@@ -14,7 +14,9 @@ from dear_plugin.schema import Kind
 from dear_plugin.search.question import Question
 
 COMBINATIONS = 64
+LATTICE = 1024
 DENSE = 96
+VALUES_A_TIME = 1 << 19
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,8 @@ class Grids:
         values: (2, s, c) coarse values of numeric singletons and those between them.
         dense: (s, 96) many values of numeric singletons, those that most people have among them.
         several: (s,) bool, sets of more than one feature.
-        combinations: (s, 64, w) values of several features together.
+        combinations: (s, 64, w) values of several features together, well spread.
+        lattice: (s, 1024, w) many more, for rows that those do not solve.
     """
 
     numeric: Tensor
@@ -36,6 +39,7 @@ class Grids:
     dense: Tensor
     several: Tensor
     combinations: Tensor
+    lattice: Tensor
 
     @classmethod
     def of(cls, rows: Tensor, encoder: Encoder, sets: ActionSets, count: int) -> Grids:
@@ -59,14 +63,17 @@ class Grids:
             values,
             torch.stack([_dense(rows[:, j]) for j in range(encoder.p)])[first],
             ~sets.single,
-            _combinations(spread, number, levels, sets),
+            _values_at(
+                _points(sets.positions.shape[1], COMBINATIONS), spread, number, levels, sets
+            ),
+            _values_at(_points(sets.positions.shape[1], LATTICE), spread, number, levels, sets),
         )
 
     def everything(self, question: Question) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """All values of all sets as `(rows, sets, values)`, admissible ones only."""
         yield from others(question, self)
         yield from numbers(question, question.may & self.numeric, self.dense)
-        yield from together(question, self)
+        yield from together(question, question.may & self.several, self.combinations)
 
 
 def others(question: Question, grids: Grids) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
@@ -99,11 +106,14 @@ def numbers(
         yield rows, sets, question.limits.snap(grid[sets], feature, rows)[..., None]
 
 
-def together(question: Question, grids: Grids) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Combinations of values of groups."""
-    rows, sets = (question.may & grids.several).nonzero(as_tuple=True)
-    if len(rows):
-        yield rows, sets, snapped(question, rows, sets, grids.combinations[sets])
+def together(
+    question: Question, asked: Tensor, values: Tensor
+) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Combinations, (s, c, w), of values of the groups asked for, (n, s), snapped."""
+    rows, sets = asked.nonzero(as_tuple=True)
+    for part in torch.arange(len(rows)).split(max(1, VALUES_A_TIME // values.shape[1])):
+        r, s = rows[part], sets[part]
+        yield r, s, snapped(question, r, s, values[s])
 
 
 def snapped(question: Question, rows: Tensor, sets: Tensor, values: Tensor) -> Tensor:
@@ -130,7 +140,8 @@ def _spread(column: Tensor, count: int) -> Tensor:
         shares = torch.linspace(0, len(column) - 1, count - count // 2)
         among = torch.cat([values[ranks.long()], column.sort().values[shares.long()]])
         values = torch.cat([even, among.sort().values[::2]]).sort().values
-    return torch.cat([values, values[-1:].expand(count - len(values))])
+    # Few values come equally often: they all are coarse ones, and combinations take each alike.
+    return values[torch.arange(count) * len(values) // count]
 
 
 def _dense(column: Tensor) -> Tensor:
@@ -146,11 +157,21 @@ def _dense(column: Tensor) -> Tensor:
     return kept
 
 
-def _combinations(spread: Tensor, number: Tensor, levels: Tensor, sets: ActionSets) -> Tensor:
-    """(s, 64, w) well spread combinations of observed values, a Sobol sequence over each set."""
-    width = sets.positions.shape[1]
-    points = torch.quasirandom.SobolEngine(width).draw(COMBINATIONS)
+def _points(width: int, count: int) -> Tensor:
+    """(count, width) well spread points of the unit cube: a full lattice where it fits."""
+    side = round(count ** (1.0 / width))
+    if side**width == count and side >= 32:
+        axis = (torch.arange(side) + 0.5) / side
+        return torch.cartesian_prod(*[axis] * width).view(count, width)
+    points: Tensor = torch.quasirandom.SobolEngine(width).draw(count)
+    return points
+
+
+def _values_at(
+    points: Tensor, spread: Tensor, number: Tensor, levels: Tensor, sets: ActionSets
+) -> Tensor:
+    """(s, count, w) observed values at points of the unit cube, (count, w)."""
+    positions = sets.positions[:, None]
     at = (points * spread.shape[1]).long().clamp_max(spread.shape[1] - 1)
-    numeric = spread[sets.positions[:, None], at]
-    level = (points * levels[sets.positions][:, None]).floor()
-    return torch.where(number[sets.positions][:, None], numeric, level)
+    level = (points * levels[positions]).floor()
+    return torch.where(number[positions], spread[positions, at], level)

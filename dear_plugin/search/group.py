@@ -17,7 +17,14 @@ SWEEPS = 2
 
 def group_search(question: Question, grids: Grids, search: Search, found: Found) -> None:
     """Note the cheapest success of every row and group; arguments as in `line_search`."""
-    for rows, sets, values in together(question, grids):
+    _scan(question, question.may & grids.several, grids.combinations, search, found)
+    unsolved = ~found.solved[:, None]
+    _scan(question, question.may & grids.several & unsolved, grids.lattice, search, found)
+
+
+def _scan(question: Question, asked: Tensor, grid: Tensor, search: Search, found: Found) -> None:
+    """Ask for combinations, then draw the cheapest success of each set back."""
+    for rows, sets, values in together(question, asked, grid):
         answer = question.ask(rows, sets, values, search.slack)
         found.note(rows, sets, values, answer)
         least, at = torch.where(answer.good, answer.cost, torch.inf).min(1)

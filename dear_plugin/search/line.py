@@ -34,6 +34,8 @@ def line_search(
     asked = question.may & grids.numeric
     _scan(question, asked, coarse, search, found, prune)
     _scan(question, asked & _promising(found, search.deepen), between, search, found, prune)
+    # Nothing yet: every value that is worth a name is tried before the row is given up.
+    _scan(question, asked & ~found.solved[:, None], grids.dense, search, found, prune)
 
 
 def _promising(found: Found, count: int) -> Tensor:

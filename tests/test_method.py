@@ -1,0 +1,172 @@
+"""RecourseMethod: what a method owes, and what it is given for it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from dear_plugin import Constraints, RecourseMethod, Target
+from dear_plugin.errors import NotFittedError, TargetError
+from dear_plugin.recourses import Plan
+
+
+class Nearest(RecourseMethod):
+    """The whole of a method: the nearest training row that is accepted, if it is admissible."""
+
+    def _learn(self, rows):
+        self.known = rows
+
+    def _propose(self, case):
+        scores = self.classifier.scores(self.known)
+        gap = self.encoder.distance(self.known, case.x[:, None]).sum(2)
+        goal = case.goal.select(torch.arange(len(case)).repeat_interleave(len(self.known)))
+        fine = goal.accepts(scores.repeat(len(case), 1)).view(gap.shape)
+        at = torch.where(fine, gap, torch.inf).argmin(1)
+        every = torch.arange(len(case))
+        rows = case.limits.project(case.x, self.known[at][:, None], every)[:, 0]
+        return Plan(rows, rows != case.x, torch.zeros(len(case)), [""] * len(case))
+
+
+class Stubborn(Nearest):
+    """Believes that staying put is a success."""
+
+    asked = 0
+
+    def _propose(self, case):
+        self.asked += 1
+        stay = torch.zeros(case.x.shape, dtype=torch.bool)
+        return Plan(case.x, stay, torch.zeros(len(case)), [""] * len(case))
+
+
+@pytest.fixture(scope="module")
+def nearest(mixed) -> Nearest:
+    return Nearest(mixed.net, mixed.schema).fit(mixed.frame)
+
+
+class TestTwoHooksAreEnough:
+    def test_success_is_what_the_model_says_of_the_returned_rows(self, nearest, mixed):
+        result = nearest.generate(mixed.refused(30))
+        own = mixed.net(mixed.encoder.encode(result.counterfactuals))[:, 0] > 0
+        assert result.actions["success"].tolist() == own.tolist()
+        assert result.actions["success"].any()
+
+    def test_what_is_immutable_or_frozen_stays(self, nearest, mixed):
+        refused = mixed.refused(30)
+        after = nearest.generate(refused, within=Constraints(frozen=["age"])).counterfactuals
+        pd.testing.assert_frame_equal(refused[["age", "gender"]], after[["age", "gender"]])
+
+    def test_every_later_question_is_answered(self, nearest, mixed):
+        result = nearest.generate(mixed.refused(5))
+        assert len(result.support) == 5
+        assert all(result.describe_row(i) for i in range(5))
+        assert len(result.alternatives(3)) == 5
+
+    def test_accepted_people_are_not_asked_about(self, mixed):
+        method = Stubborn(mixed.net, mixed.schema).fit(mixed.frame)
+        accepted = mixed.frame.drop(mixed.refused(len(mixed.frame)).index)
+        actions = method.generate(accepted).actions
+        assert method.asked == 0
+        assert set(actions["reason"]) == {"already accepted"}
+
+
+class TestBelief:
+    def test_what_the_model_refuses_is_no_success_whatever_the_method_believes(self, mixed):
+        method = Stubborn(mixed.net, mixed.schema).fit(mixed.frame)
+        refused = mixed.refused(3)
+        result = method.generate(refused)
+        assert set(result.actions["reason"]) == {"the model refused the rounded row"}
+        assert not result.actions["success"].any()
+        pd.testing.assert_frame_equal(result.counterfactuals, refused)
+
+    def test_it_is_asked_again_to_aim_farther(self, mixed):
+        method = Stubborn(mixed.net, mixed.schema).fit(mixed.frame)
+        method.generate(mixed.refused(3))
+        assert method.asked == 3
+
+
+class TestFit:
+    def test_it_returns_the_method(self, mixed):
+        method = Nearest(mixed.net, mixed.schema)
+        assert method.fit(mixed.frame) is method
+
+    def test_generate_before_fit(self, mixed):
+        with pytest.raises(NotFittedError, match=r"Nearest is not fitted; call fit\(frame\)"):
+            Nearest(mixed.net, mixed.schema).generate(mixed.frame)
+
+    def test_a_second_fit_forgets_the_first(self, mixed):
+        half = mixed.frame.iloc[:700]
+        method = Nearest(mixed.net, mixed.schema).fit(mixed.frame)
+        people = mixed.refused(20)
+        assert len(method.generate(people).support) == 20
+        again = method.fit(half).generate(people)
+        anew = Nearest(mixed.net, mixed.schema).fit(half).generate(people)
+        pd.testing.assert_frame_equal(again.counterfactuals, anew.counterfactuals)
+        pd.testing.assert_series_equal(again.support, anew.support)
+
+    def test_the_training_frame_is_untouched(self, mixed):
+        before = mixed.frame.copy(deep=True)
+        Nearest(mixed.net, mixed.schema).fit(mixed.frame)
+        pd.testing.assert_frame_equal(before, mixed.frame)
+
+
+class Named:
+    """A black box with named classes."""
+
+    def __init__(self, pipeline, classes):
+        self.pipeline, self.classes_ = pipeline, np.array(classes)
+
+    def predict_proba(self, frame):
+        two = self.pipeline.predict_proba(frame)
+        return np.pad(two, ((0, 0), (0, len(self.classes_) - 2)))
+
+
+class TestTarget:
+    def asked(self, mixed, classes, target=None):
+        model = Named(mixed.pipeline, classes)
+        method = Nearest(model, mixed.schema).fit(mixed.frame)
+        return method.generate(mixed.frame.iloc[:20], target)
+
+    def accepted_before(self, mixed):
+        return (mixed.pipeline.predict(mixed.frame.iloc[:20]) == 1).tolist()
+
+    def already(self, result):
+        return (result.actions["reason"] == "already accepted").tolist()
+
+    @pytest.mark.parametrize("classes", [[0, 1], [False, True], [-1, 1], ["no", "yes"]])
+    def test_by_default_it_is_class_one_or_the_second_of_two(self, mixed, classes):
+        result = self.asked(mixed, classes)
+        assert self.already(result) == self.accepted_before(mixed)
+
+    def test_the_other_class_can_be_asked_for(self, mixed):
+        result = self.asked(mixed, ["no", "yes"], Target.of_class("no"))
+        assert self.already(result) == [not a for a in self.accepted_before(mixed)]
+
+    def test_one_class_a_row(self, mixed):
+        accepted = self.accepted_before(mixed)
+        wanted = Target.of_class(["no" if a else "yes" for a in accepted])
+        assert not any(self.already(self.asked(mixed, ["no", "yes"], wanted)))
+
+    def test_among_three_named_classes_none_is_wanted_by_default(self, mixed):
+        with pytest.raises(TargetError, match=r"'no', 'yes', 'later'.* is wanted\? say target="):
+            self.asked(mixed, ["no", "yes", "later"])
+
+    def test_a_class_the_model_does_not_name(self, mixed):
+        with pytest.raises(TargetError, match="unknown class: 'maybe'; known are: no, yes"):
+            self.asked(mixed, ["no", "yes"], Target.of_class("maybe"))
+
+    def test_a_value_has_no_class(self, mixed):
+        method = Nearest(mixed.net, mixed.schema, output="values").fit(mixed.frame)
+        with pytest.raises(TargetError, match="of_range is for models with output='values'"):
+            method.generate(mixed.frame.iloc[:3])
+
+    def test_a_class_has_no_range(self, nearest, mixed):
+        with pytest.raises(TargetError, match=r"low=0.5.* came with output='logits'"):
+            nearest.generate(mixed.frame.iloc[:3], Target.of_range(0.5))
+
+    def test_a_threshold_asks_for_more(self, nearest, mixed):
+        sure = nearest.generate(mixed.frame.iloc[:100], Target.of_class(1, threshold=0.9))
+        done = sure.actions["success"]
+        assert (sure.actions["score_after"][done] >= 0.9 - 1e-6).all()
+        assert sum(self.already(sure)) < sum(
+            self.already(nearest.generate(mixed.frame.iloc[:100]))
+        )

@@ -1,0 +1,188 @@
+"""Recourses: what every person could change, what would move along, and what it costs."""
+
+import dataclasses
+
+import pandas as pd
+import pytest
+
+from dear_plugin import DEAR, Constraints, Encoder, Schema, Search
+from dear_plugin.errors import InputError
+
+COLUMNS = [
+    "success",
+    "reason",
+    "acted_on",
+    "direct_cost",
+    "indirect_cost",
+    "cost",
+    "suppressed_cost",
+    "score_before",
+    "score_after",
+]
+
+
+@pytest.fixture(scope="module")
+def people(mixed) -> pd.DataFrame:
+    return mixed.refused(12).set_axis([f"p{i}" for i in range(12)])
+
+
+@pytest.fixture(scope="module")
+def result(fitted, people):
+    return fitted.generate(people)
+
+
+class TestTheTables:
+    def test_actions_have_the_columns_of_the_contract(self, result):
+        assert list(result.actions) == COLUMNS
+
+    def test_there_is_one_row_a_person(self, result, people):
+        assert len(result) == 12
+        assert result.actions.index.equals(people.index)
+
+    def test_the_question_is_kept(self, result, people):
+        pd.testing.assert_frame_equal(result.factuals, people)
+
+    def test_scores_rise_to_the_decision(self, result):
+        assert (result.actions["score_before"] <= 0.5).all()
+        assert (result.actions["score_after"] > 0.5).all()
+
+    def test_scores_are_the_probability_of_the_wanted_class(self, result, mixed):
+        before = mixed.net(mixed.encoder.encode(result.factuals)).sigmoid()[:, 0]
+        assert result.actions["score_before"].to_numpy() == pytest.approx(before.tolist())
+
+    def test_what_was_acted_on_differs_from_before(self, result):
+        for label, name in result.actions["acted_on"].items():
+            for part in name.split(" + "):
+                before, after = result.factuals[part], result.counterfactuals[part]
+                assert before[label] != after[label]
+
+    def test_it_is_frozen(self, result):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            result.plan = None
+
+    def test_its_name_says_how_it_went(self, result):
+        cost = result.actions["cost"].median()
+        assert repr(result) == f"Recourses(12 of 12 rows solved, median cost {cost:.3g})"
+
+
+class TestSuppressed:
+    def test_what_the_decoder_expected_and_the_call_forbade_is_told(self, fitted, people):
+        free = fitted.generate(people, within=Constraints(act_on=["income"]))
+        others = [n for n in people if n != "income"]
+        alone = fitted.generate(people, within=Constraints(act_on=["income"], frozen=others))
+        assert (alone.actions["indirect_cost"] == 0.0).all()
+        moved = free.actions["indirect_cost"] > 0.05
+        assert (alone.actions["suppressed_cost"][moved] > 0.0).all()
+
+    def test_nothing_is_suppressed_where_everything_may_move(self, mixed):
+        schema = Schema.infer(mixed.frame)
+        dear = DEAR(mixed.net, schema).fit(mixed.frame)
+        inside = mixed.refused(30)
+        actions = dear.generate(inside).actions
+        assert actions["suppressed_cost"].median() == pytest.approx(0.0, abs=0.02)
+
+
+class TestDescribe:
+    def test_a_person_is_named_by_the_label(self, result):
+        words = result.describe("p3")
+        assert words == result.describe_row(3)
+        assert words.startswith(("raise", "lower", "change"))
+
+    def test_the_words_are_the_change(self, result, people):
+        label = result.actions.index[result.actions["acted_on"] == "income"][0]
+        before, after = people["income"][label], result.counterfactuals["income"][label]
+        assert f"raise income from {before:g} to {after:g}" in result.describe(label)
+
+    def test_an_accepted_person_has_nothing_to_change(self, fitted, mixed):
+        accepted = mixed.frame.drop(mixed.refused(len(mixed.frame)).index).iloc[:1]
+        words = fitted.generate(accepted).describe(accepted.index[0])
+        assert words == "nothing to change: the decision is already the wanted one"
+
+    def test_a_failure_says_why(self, fitted, people):
+        words = fitted.generate(people, within=Constraints(act_on=[])).describe("p0")
+        assert words == "no recourse found: nothing admissible to act on"
+
+    def test_a_label_of_a_two_level_index_is_a_tuple(self, fitted, people):
+        index = pd.MultiIndex.from_product([["a", "b"], range(6)])
+        result = fitted.generate(people.set_axis(index))
+        assert result.describe(("b", 2)) == result.describe_row(8)
+
+    def test_two_people_with_a_two_level_index_are_told_apart(self, fitted, people):
+        index = pd.MultiIndex.from_tuples([("a", 1), ("b", 1)])
+        result = fitted.generate(people.iloc[:2].set_axis(index))
+        assert result.describe(("b", 1)) == result.describe_row(1)
+
+    @pytest.mark.parametrize(("label", "count"), [("nobody", 0), ("twin", 2)])
+    def test_a_label_must_name_one_person(self, fitted, people, label, count):
+        result = fitted.generate(people.iloc[:3].set_axis(["twin", "twin", "other"]))
+        with pytest.raises(InputError, match=f"'{label}' names {count} rows"):
+            result.describe(label)
+
+
+class TestAlternatives:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def table(cls, result):
+        return result.alternatives(4)
+
+    def test_it_is_long_by_person_and_rank(self, table, result):
+        assert list(table)[: len(COLUMNS) + 3] == ["index", "rank", *COLUMNS, "kind"]
+        assert list(table)[len(COLUMNS) + 3 :] == list(result.factuals)
+        assert table["index"].drop_duplicates().tolist() == list(result.factuals.index)
+        assert (table.groupby("index")["rank"].first() == 0).all()
+
+    def test_another_set_each(self, table):
+        others = table[table["kind"] == "another set"]
+        assert not others.duplicated(["index", "acted_on"]).any()
+
+    def test_within_a_kind_the_cheapest_comes_first(self, table):
+        for _, own in table.groupby(["index", "kind"]):
+            assert own["cost"].is_monotonic_increasing
+
+    def test_the_answer_is_the_first_of_the_alternatives(self, table, result):
+        first = table[table["rank"] == 0].set_index("index")
+        solved = first["kind"] == "another set"
+        assert (first["cost"] == result.actions["cost"])[solved].all()
+
+    def test_when_the_sets_run_out_larger_actions_follow(self, mixed, people):
+        dear = DEAR(mixed.net, mixed.schema, act_on=["income"], search=Search(groups=False))
+        table = dear.fit(mixed.frame).generate(people).alternatives(3)
+        assert set(table.loc[table["rank"] == 0, "kind"]) == {"another set"}
+        assert set(table.loc[table["rank"] > 0, "kind"]) == {"larger action"}
+        assert table.groupby("index")["direct_cost"].is_monotonic_increasing.all()
+
+    def test_pairs_come_before_larger_actions(self, mixed, people):
+        dear = DEAR(mixed.net, mixed.schema, act_on=["income", "debt"]).fit(mixed.frame)
+        kinds = dear.generate(people).alternatives(4)["kind"]
+        assert {"another set", "pair of features"} <= set(kinds)
+
+    def test_constraints_of_the_call_hold_for_them_too(self, fitted, people):
+        result = fitted.generate(people, within=Constraints(frozen=["debt", "job"]))
+        table = result.alternatives(3)
+        assert not table["acted_on"].str.contains("debt|job").any()
+        assert (table["debt"].to_numpy() == people["debt"][table["index"]].to_numpy()).all()
+
+    def test_who_cannot_be_helped_keeps_one_row(self, fitted, people):
+        result = fitted.generate(people, within=Constraints(act_on=[]))
+        table = result.alternatives(3)
+        assert len(table) == len(people)
+        assert not table["success"].any()
+
+    @pytest.mark.parametrize("name", ["rank", "index", "cost", "success", "kind"])
+    def test_a_feature_may_have_the_name_of_one_of_our_columns(self, mixed, people, name):
+        renamed = {"debt": name}
+        schema = Schema.infer(mixed.frame.rename(columns=renamed))
+        assert Encoder(schema).d == mixed.encoder.d
+        dear = DEAR(mixed.net, schema, search=Search(groups=False))
+        result = dear.fit(mixed.frame.rename(columns=renamed)).generate(
+            people.rename(columns=renamed)
+        )
+        table = result.alternatives(2)
+        assert f"{name}_" in table
+        assert table.columns.is_unique
+        assert table[name].between(*schema.features[2].bounds).all()
+
+    @pytest.mark.parametrize("k", [0, -1])
+    def test_there_is_at_least_one(self, result, k):
+        with pytest.raises(InputError, match=f"at least 1, {k} came"):
+            result.alternatives(k)
