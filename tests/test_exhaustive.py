@@ -1,4 +1,4 @@
-"""Where an exhaustive scan over singletons and pairs finds any admissible recourse, so does DEAR."""
+"""Where an exhaustive scan over singletons and pairs finds any recourse, so does DEAR."""
 
 import pandas as pd
 import pytest

@@ -15,6 +15,7 @@ from tqdm.auto import tqdm
 
 from dear_plugin._version import __version__
 from dear_plugin.benchmark.engine import Row, fidelity_rows, reliability_rows
+from dear_plugin.benchmark.independence import independence_rows
 from dear_plugin.benchmark.protocol import LOADERS, cells
 from dear_plugin.errors import DearError
 
@@ -33,14 +34,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _engine(options: argparse.Namespace) -> None:
     fidelity: list[Row] = []
     reliability: list[Row] = []
+    independence: list[Row] = []
     for dataset in options.datasets:
         for kind in options.models:
             found = cells(dataset, kind, options.seeds, options.cache)
             for i, cell in enumerate(tqdm(found, desc=f"{dataset} {kind}", total=options.seeds)):
                 if not i and kind == options.models[0]:
                     fidelity += fidelity_rows(cell)
+                    independence += independence_rows(cell)
                 reliability += reliability_rows(cell, options.rows)
     _write("fidelity", fidelity, options.out)
+    _write("independence", independence, options.out)
     _write("reliability", reliability, options.out)
 
 

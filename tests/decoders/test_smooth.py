@@ -80,7 +80,7 @@ def test_a_category_has_its_own_location():
     colour = rng.choice(["blue", "green", "red"], N)
     shift = pd.Series(colour).map({"blue": 0.0, "green": 2.0, "red": 5.0}).to_numpy()
     frame = pd.DataFrame({"colour": colour, "y": shift + rng.normal(size=N)})
-    smooth, nodes, _, encoder = fitted(frame)
+    smooth, _, _, encoder = fitted(frame)
     level = smooth.centre[0, 0, :3].double() * encoder.schema.features[1].width
     assert (level - level[0]).tolist() == pytest.approx([0.0, 2.0, 5.0], abs=0.15)
 
