@@ -134,6 +134,8 @@ class Classifier:
         """Raw answers as scores, (m, c), or a clear refusal."""
         if raw.ndim == 1 and len(raw) == m:
             raw = raw[:, None]
+        if raw.ndim == 0 and m == 1:
+            raw = raw.view(1, 1)
         fits = raw.ndim == 2 and len(raw) == m and raw.shape[1] > 0
         if not fits or (self.output == "values" and raw.shape[1] != 1):
             columns = "(m,) or (m, 1)" if self.output == "values" else "(m,), (m, 1) or (m, c)"

@@ -106,10 +106,10 @@ class Schema:
         """
         names = _feature_names(frame, target)
         marks = {
-            "immutable": tuple(immutable),
-            "increasing": tuple(increasing),
-            "decreasing": tuple(decreasing),
-            "categorical": tuple(categorical),
+            "immutable": _listed("immutable", immutable),
+            "increasing": _listed("increasing", increasing),
+            "decreasing": _listed("decreasing", decreasing),
+            "categorical": _listed("categorical", categorical),
             "ranges": tuple(ranges or ()),
         }
         wrong = {k: [n for n in v if n not in names] for k, v in marks.items()}
@@ -217,6 +217,12 @@ def _feature_names(frame: pd.DataFrame, target: str | None) -> list[str]:
             f"column names must be strings, {odd[:5]} came: frame.columns.map(str) mends it"
         )
     return names
+
+
+def _listed(what: str, names: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(names, str):
+        raise SchemaError(f"{what} must be a list of features, {names!r} came")
+    return tuple(names)
 
 
 def _infer(column: pd.Series, name: str, as_category: bool) -> Feature:

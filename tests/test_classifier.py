@@ -43,6 +43,12 @@ class TestScores:
         scores = classifier(mixed, lambda x: torch.zeros(shape)).scores(rows)
         assert scores.shape == (20, shape[1] if len(shape) > 1 else 1)
 
+    def test_one_row_may_be_answered_by_one_number(self, mixed, rows):
+        """As a module does that squeezes its output."""
+        model = classifier(mixed, lambda x: x[:, :1].squeeze())
+        assert model.scores(rows).shape == (20, 1)
+        assert torch.equal(model.scores(rows[:1]), rows[:1, :1])
+
     def test_probabilities_become_log_odds(self, mixed, rows):
         half = classifier(mixed, lambda x: torch.full((len(x),), 0.8), output="probabilities")
         assert torch.allclose(half.scores(rows), torch.tensor(0.8).logit())

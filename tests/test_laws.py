@@ -64,14 +64,14 @@ class Judge:
 
 
 class Flat(nn.Module):
-    """Logits of shape (n,)."""
+    """Logits of shape (n,), or () for one row."""
 
     def __init__(self, net):
         super().__init__()
         self.net = net
 
     def forward(self, x):
-        return self.net(x)[:, 0]
+        return self.net(x).squeeze()
 
 
 class Pair(Flat):

@@ -1,0 +1,252 @@
+"""Group search: several features together, for those whom no single one helps."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch import nn
+
+from dear_plugin import DEAR, ActionSets, Constraints, Encoder, Schema, Search, Target
+from dear_plugin.classifier import Classifier
+from dear_plugin.constraints import limits
+from dear_plugin.decoders import Transport
+from dear_plugin.method import Case
+from dear_plugin.moves import Moves
+from dear_plugin.search import Found, group_search, line_search
+
+BAR = 0.8
+
+
+class Rule(nn.Module):
+    """A margin written down as a function of the encoded columns."""
+
+    def __init__(self, margin):
+        super().__init__()
+        self.margin = margin
+
+    def forward(self, x):
+        return self.margin(x)[:, None]
+
+
+def both(x):
+    """Accepts where a and b both pass the bar: whoever has neither needs both."""
+    return torch.minimum(x[:, 0], x[:, 1]) - BAR
+
+
+def crowd(n=3000, seed=0):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "a": rng.random(n) * 100.0,
+            "b": np.round(rng.random(n) * 10.0, 1),
+            "c": rng.integers(0, 12, n),
+            "town": rng.choice(list("ABCD"), n).astype(object),
+            "owner": rng.integers(0, 2, n),
+        }
+    )
+
+
+def asked(margin, schema, frame, people, act_on, within=None):
+    encoder = Encoder(schema)
+    classifier = Classifier(Rule(margin), encoder)
+    sets = ActionSets.of(schema, act_on)
+    moves = Moves.learned(encoder.rows(frame), sets, Transport(), classifier, Search().coarse)
+    x = encoder.rows(people)
+    box = limits(within, x, encoder, encoder.places(people))
+    goal = Target.of_class(1).resolve(len(x), None)
+    return moves.question(Case(x, goal, box, 1e-4, torch.arange(len(x)))), moves.grids
+
+
+def searched(question, grids):
+    found = Found.none(question)
+    group_search(question, grids, Search(), found)
+    return found
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return crowd()
+
+
+@pytest.fixture(scope="module")
+def schema(frame):
+    return Schema.infer(frame)
+
+
+@pytest.fixture(scope="module")
+def neither(frame):
+    """People who pass the bar in neither feature."""
+    return frame[(frame["a"] < 70) & (frame["b"] < 7)].iloc[:200]
+
+
+@pytest.fixture(scope="module")
+def pair(frame, schema, neither):
+    """The question of those who need both, with the pair and each of its features as sets."""
+    question, grids = asked(both, schema, frame, neither, ["a", "b", ("a", "b")])
+    return question, grids, searched(question, grids)
+
+
+class TestAnAnd:
+    def test_no_single_feature_helps(self, pair):
+        question, grids, _ = pair
+        found = Found.none(question)
+        line_search(question, grids, Search(), found)
+        assert not found.solved.any()
+
+    def test_the_pair_helps_everybody(self, pair):
+        _, _, found = pair
+        assert found.solved_pairs[:, 2].all()
+        assert not found.solved_pairs[:, :2].any()
+
+    def test_neither_feature_goes_further_than_it_must(self, pair):
+        _, _, found = pair
+        values = found.values[:, 2, :2]
+        assert (values >= BAR - 1e-6).all()
+        # Four halvings of the way: a sixteenth of it may be left over.
+        assert values.amax() <= BAR + 1 / 16
+        assert values.median() <= BAR + 0.03
+
+    def test_the_cost_is_that_of_the_best_of_a_fine_lattice(self, pair):
+        question, _, found = pair
+        few = torch.arange(40)
+        axis = torch.linspace(0.0, 1.0, 101)
+        lattice = torch.cartesian_prod(axis, axis).expand(len(few), -1, -1)
+        answer = question.ask(few, torch.full((len(few),), 2), lattice, 1e-4)
+        best = torch.where(answer.good, answer.cost, torch.inf).amin(1)
+        assert float((found.cost[few, 2] / best).median()) <= 1.05
+
+    def test_what_is_noted_is_what_it_leads_to(self, pair):
+        question, _, found = pair
+        rows, sets = found.solved_pairs.nonzero(as_tuple=True)
+        again = question.ask(rows, sets, found.values[rows, sets][:, None], 0.0)
+        assert again.good.all()
+        torch.testing.assert_close(again.cost[:, 0], found.cost[rows, sets])
+
+
+def test_a_feature_that_is_not_needed_is_given_back_unless_that_costs_more(frame, schema, neither):
+    question, grids = asked(lambda x: x[:, 0] - BAR, schema, frame, neither, [("a", "b")])
+    found = searched(question, grids)
+    assert found.solved.all()
+    kept = found.values[:, 0, 1] == question.x[:, 1]
+    assert kept.float().mean() >= 0.6
+    rows = (~kept).nonzero()[:, 0]
+    back = torch.stack([found.values[rows, 0, 0], question.x[rows, 1]], 1)[:, None]
+    answer = question.ask(rows, torch.zeros_like(rows), back, 1e-4)
+    assert (answer.cost[:, 0] >= found.cost[rows, 0]).all()
+
+
+def test_three_features_and_a_pair_are_searched_side_by_side(frame, schema, neither):
+    """A shorter set repeats its first feature, which must not matter."""
+
+    def three(x):
+        return torch.minimum(both(x), x[:, 2] - 0.5)
+
+    low = neither[neither["c"] < 5]
+    groups = [("a", "b"), ("c", "a", "b")]
+    question, grids = asked(three, schema, frame, low, groups)
+    found = searched(question, grids)
+    assert not found.solved_pairs[:, 0].any()
+    assert found.solved_pairs[:, 1].float().mean() >= 0.95
+    question, grids = asked(both, schema, frame, neither, groups)
+    found = searched(question, grids)
+    assert found.solved_pairs[:, 0].all()
+    assert (found.values[:, 0, 2] == found.values[:, 0, 0]).all()
+
+
+def test_a_category_and_a_number_together(frame, schema):
+    encoder = Encoder(schema)
+    town = encoder.starts[3]
+
+    def moved_to_c(x):
+        return torch.minimum(x[:, 0] - BAR, x[:, town + 2] - 0.5)
+
+    people = frame[(frame["a"] < 70) & (frame["town"] != "C")].iloc[:200]
+    question, grids = asked(moved_to_c, schema, frame, people, [("town", "a")])
+    found = searched(question, grids)
+    assert found.solved.all()
+    assert found.values[:, 0, 0].unique().tolist() == [2.0]
+    assert found.values[:, 0, 1].median() <= BAR + 0.03
+
+
+class TestLimits:
+    def test_directions_ranges_and_levels_are_kept_where_breaking_them_would_be_nearer(
+        self, frame
+    ):
+        schema = Schema.infer(frame, increasing=["a"], decreasing=["b"])
+        encoder = Encoder(schema)
+        town = encoder.starts[3]
+
+        def far(x):
+            """Accepts in the four corners of (a, b), and not in town D."""
+            corner = torch.minimum((x[:, 0] - 0.5).abs(), (x[:, 1] - 0.5).abs()) - 0.3
+            return torch.minimum(corner, 0.5 - x[:, town + 3])
+
+        middle = frame[frame["a"].between(30, 70) & frame["b"].between(3, 7)].iloc[:200]
+        within = Constraints(ranges={"a": (0.0, 90.0)}, categories={"town": ["A", "D"]})
+        groups = [("a", "b"), ("a", "b", "town")]
+        question, grids = asked(far, schema, frame, middle, groups, within)
+        found = searched(question, grids)
+        lives_in_d = (middle["town"] == "D").to_numpy()
+        assert found.solved_pairs[:, 0].tolist() == (~lives_in_d).tolist()
+        assert found.solved.float().mean() >= 0.95
+        rows, sets = found.solved_pairs.nonzero(as_tuple=True)
+        a, b = found.values[rows, sets, 0], found.values[rows, sets, 1]
+        assert (a >= question.x[rows, 0]).all()
+        assert (b <= question.x[rows, 1]).all()
+        assert (a <= float(encoder.rows(middle.assign(a=90.0))[0, 0]) + 1e-6).all()
+        moved = found.values[found.solved_pairs[:, 1] & torch.from_numpy(lives_in_d), 1, 2]
+        assert moved.unique().tolist() == [0.0]
+
+    def test_decimals_are_kept(self, pair):
+        _, _, found = pair
+        user = found.values[:, 2, 1] * 10.0
+        torch.testing.assert_close(user, (user * 10).round() / 10, atol=1e-4, rtol=0.0)
+
+    def test_a_group_with_a_frozen_feature_is_not_asked(self, frame, schema, neither):
+        within = Constraints(frozen=["b"])
+        found = searched(*asked(both, schema, frame, neither, [("a", "b")], within))
+        assert not found.solved.any()
+        assert (found.tried_set == -1).all()
+
+
+class TestBeforeARowIsReportedAsFailed:
+    @pytest.fixture
+    def dear(self, frame, schema, request):
+        search = Search(groups=request.param)
+        return DEAR(Rule(both), schema, act_on=["a", "b", "c"], search=search).fit(frame)
+
+    @pytest.mark.parametrize("dear", [True], indirect=True)
+    def test_pairs_are_tried(self, dear, neither):
+        recourses = dear.generate(neither)
+        assert recourses.actions["success"].all()
+        assert set(recourses.actions["acted_on"]) == {"a + b"}
+        after = recourses.counterfactuals
+        assert (after["a"] > 79).all()
+        assert (after["b"] >= 8).all()
+
+    @pytest.mark.parametrize("dear", [False], indirect=True)
+    def test_without_them_the_failure_is_reported_with_what_comes_closest(self, dear, neither):
+        actions = dear.generate(neither).actions
+        assert not actions["success"].any()
+        assert actions["reason"].str.contains("no admissible action reaches the target").all()
+        assert actions["reason"].str.contains("acting on [abc] comes closest").all()
+
+    @pytest.mark.parametrize("dear", [True], indirect=True)
+    def test_only_for_rows_that_no_single_feature_solves(self, dear, frame):
+        half = frame[(frame["a"] > 85) & (frame["b"] < 7)].iloc[:50]
+        assert set(dear.generate(half).actions["acted_on"]) == {"b"}
+
+    @pytest.mark.parametrize("dear", [True], indirect=True)
+    def test_nor_with_what_may_not_be_acted_on(self, dear, neither):
+        actions = dear.generate(neither, within=Constraints(frozen=["b"])).actions
+        assert not actions["success"].any()
+        assert not actions["acted_on"].str.contains("b").any()
+
+    @pytest.mark.parametrize("dear", [True], indirect=True)
+    def test_nor_where_pairs_do_not_help_either(self, frame, schema, dear):
+        def never(x):
+            return x[:, 0] * 0.0 - 1.0
+
+        actions = dear.with_model(Rule(never)).generate(frame.iloc[:20]).actions
+        assert not actions["success"].any()
+        assert actions["reason"].str.len().gt(0).all()

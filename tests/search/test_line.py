@@ -1,0 +1,319 @@
+"""Line search: exact where it can be checked, on plateaus, through windows, within limits."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch import nn
+
+from dear_plugin import DEAR, ActionSets, Constraints, Encoder, Kind, Schema, Target
+from dear_plugin.classifier import Classifier
+from dear_plugin.constraints import limits
+from dear_plugin.decoders import Transport
+from dear_plugin.method import Case
+from dear_plugin.moves import Moves
+from dear_plugin.search import Found, Search, line_search
+
+SEEDS = range(4)
+PEOPLE = 300
+
+
+def crowd(n=3000, seed=0):
+    """Whole numbers of few values, four categories and a yes or no, depending on one another."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=n)
+    return pd.DataFrame(
+        {
+            "years": np.clip(np.round(7 + 3 * z + rng.normal(0, 2, n)), 0, 14).astype(int),
+            "visits": np.clip(rng.poisson(np.exp(0.8 + 0.5 * z)), 0, 12),
+            "rooms": rng.integers(1, 9, n),
+            "class": np.array(list("ABCD"))[
+                np.clip(np.round(1.5 + z + 0.5 * rng.normal(size=n)), 0, 3).astype(int)
+            ].astype(object),
+            "owner": (rng.random(n) < 0.3 + 0.02 * (7 + 3 * z)).astype(int),
+        }
+    )
+
+
+def crooked(frame, encoder, seed):
+    """A ReLU network with large random weights, far from monotone, that refuses 70 %."""
+    chance = torch.Generator().manual_seed(seed)
+    net = nn.Sequential(nn.Linear(encoder.d, 12), nn.ReLU(), nn.Linear(12, 1))
+    with torch.no_grad():
+        for layer in (net[0], net[2]):
+            scale = 3.0 / layer.weight.shape[1] ** 0.5
+            layer.weight.copy_(torch.randn(layer.weight.shape, generator=chance) * scale)
+            layer.bias.copy_(torch.randn(layer.bias.shape, generator=chance))
+        net[2].bias -= net(encoder.encode(frame)).quantile(0.7)
+    return net
+
+
+def refused(model, encoder, frame, n=PEOPLE):
+    with torch.no_grad():
+        return frame[(model(encoder.encode(frame))[:, 0] <= 0).numpy()].iloc[:n]
+
+
+def asked(model, schema, frame, people, *, within=None, act_on=None, search=None):
+    """The question of some people and the values to try."""
+    encoder = Encoder(schema)
+    classifier = Classifier(model, encoder)
+    sets, coarse = ActionSets.of(schema, act_on), (search or Search()).coarse
+    moves = Moves.learned(encoder.rows(frame), sets, Transport(), classifier, coarse)
+    x = encoder.rows(people)
+    box = limits(within, x, encoder, encoder.places(people))
+    goal = Target.of_class(1).resolve(len(x), None)
+    return moves.question(Case(x, goal, box, 1e-4, torch.arange(len(x)))), moves.grids
+
+
+def searched(question, grids, search=None, prune=True):
+    found = Found.none(question)
+    line_search(question, grids, search or Search(), found, prune)
+    return found
+
+
+def exhaustive(question):
+    """(n, s) the cost of the cheapest success among all whole numbers and all categories."""
+    cost = torch.full((len(question), len(question.sets)), torch.inf)
+    for i, (j,) in enumerate(question.sets.members):
+        feature = question.classifier.encoder.schema.features[j]
+        rows = question.may[:, i].nonzero()[:, 0]
+        low, high = map(int, feature.bounds)
+        values = (
+            torch.arange(high - low + 1) / feature.width
+            if feature.kind is Kind.NUMERIC
+            else torch.arange(len(feature.categories)).float()
+        ).expand(len(rows), -1)
+        answer = question.ask(rows, torch.full((len(rows),), i), values[..., None], 1e-4)
+        fine = answer.good & question.limits.admits(values, torch.full((len(rows),), j), rows)
+        cost[rows, i] = torch.where(fine, answer.cost, torch.inf).amin(1)
+    return cost
+
+
+@pytest.fixture(scope="module", params=SEEDS)
+def case(request):
+    """A crooked model's question; some features may only grow, one range is narrow."""
+    frame = crowd()
+    schema = Schema.infer(frame, increasing=["years"], ranges={"rooms": (2, 6)})
+    encoder = Encoder(schema)
+    model = crooked(frame, encoder, request.param)
+    return asked(model, schema, frame, refused(model, encoder, frame))
+
+
+class TestAgainstAnExhaustiveScan:
+    def test_every_value_of_the_features_is_a_coarse_one(self):
+        frame = crowd()
+        for name in ("years", "visits", "rooms"):
+            low, high = frame[name].min(), frame[name].max()
+            assert frame[name].nunique() == high - low + 1 <= Search().coarse
+
+    def test_the_same_people_find_recourse(self, case):
+        question, grids = case
+        expected = exhaustive(question).isfinite()
+        assert 0.5 < expected.any(1).float().mean() < 1.0
+        assert (searched(question, grids).solved_pairs == expected).all()
+
+    def test_at_the_same_cost(self, case):
+        question, grids = case
+        least = searched(question, grids).cost.amin(1)
+        torch.testing.assert_close(least, exhaustive(question).amin(1))
+
+    def test_and_so_on_every_set_when_nothing_is_pruned(self, case):
+        question, grids = case
+        found = searched(question, grids, prune=False)
+        torch.testing.assert_close(found.cost, exhaustive(question))
+
+    def test_pruning_changes_no_cheapest_cost(self, case):
+        question, grids = case
+        every, pruned = (searched(question, grids, prune=p).cost for p in (False, True))
+        torch.testing.assert_close(every.amin(1), pruned.amin(1))
+
+    def test_what_is_noted_is_what_it_leads_to(self, case):
+        question, grids = case
+        found = searched(question, grids)
+        rows, sets = found.solved_pairs.nonzero(as_tuple=True)
+        again = question.ask(rows, sets, found.values[rows, sets][:, None], 0.0)
+        assert again.good.all()
+        torch.testing.assert_close(again.cost[:, 0], found.cost[rows, sets])
+
+    def test_a_row_without_success_knows_what_comes_closest(self, case):
+        question, grids = case
+        found = searched(question, grids)
+        lost = (~found.solved).nonzero()[:, 0]
+        sets, values = found.tried_set[lost], found.tried_values[lost]
+        margins = question.ask(lost, sets, values[:, None], 0.0).margin[:, 0]
+        torch.testing.assert_close(margins, found.tried_margin[lost])
+        assert (margins < 1e-4).all()
+
+
+def test_with_more_values_than_coarse_ones_it_is_nearly_exact():
+    frame = crowd()
+    frame["years"] += crowd(seed=1)["years"]
+    frame["visits"] *= 3
+    frame["visits"] += crowd(seed=1)["rooms"] - 1
+    schema = Schema.infer(frame)
+    encoder = Encoder(schema)
+    for seed in SEEDS:
+        model = crooked(frame, encoder, seed)
+        question, grids = asked(model, schema, frame, refused(model, encoder, frame))
+        mine, best = searched(question, grids).cost.amin(1), exhaustive(question).amin(1)
+        assert (mine.isfinite() == best.isfinite()).float().mean() >= 0.99
+        both = mine.isfinite() & best.isfinite()
+        assert (mine >= best - 1e-5)[both].all()
+        assert ((mine - best)[both] <= 1e-5).float().mean() >= 0.95
+
+
+def numbers(n=2000, seed=0):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(rng.random((n, 3)) * 100.0, columns=["a", "b", "c"])
+
+
+class Rule(nn.Module):
+    """A margin written down as a function of the encoded columns."""
+
+    def __init__(self, margin):
+        super().__init__()
+        self.margin = margin
+
+    def forward(self, x):
+        return self.margin(x)[:, None]
+
+
+class TestNumbers:
+    def test_it_stops_at_the_boundary(self):
+        """Of independent features one alone must move, by the margin over its weight."""
+        frame = numbers()
+        schema = Schema.infer(frame)
+        model = Rule(lambda x: 4.0 * x[:, 0] + 0.1 * x[:, 1] - 3.0)
+        people = refused(model, Encoder(schema), frame)
+        question, grids = asked(model, schema, frame, people, act_on=["a"])
+        found = searched(question, grids, Search(refine=16))
+        gap = (3.0 - 4.0 * question.x[:, 0] - 0.1 * question.x[:, 1]) / 4.0
+        step = (found.values[:, 0, 0] - question.x[:, 0]).abs()
+        torch.testing.assert_close(step, gap, atol=2e-3, rtol=0.01)
+
+    @pytest.mark.parametrize("low", np.linspace(0.02, 0.93, 8).round(2).tolist())
+    def test_it_finds_a_window_with_refusals_on_both_sides(self, low):
+        frame = numbers()
+        schema = Schema.infer(frame)
+        model = Rule(lambda x: 0.025 - (x[:, 0] - low - 0.025).abs())
+        people = refused(model, Encoder(schema), frame, 50)
+        question, grids = asked(model, schema, frame, people, act_on=["a"])
+        found = searched(question, grids)
+        assert found.solved.all()
+        near = torch.where(question.x[:, 0] < low, low, low + 0.05)
+        torch.testing.assert_close(found.values[:, 0, 0], near, atol=0.005, rtol=0.0)
+
+    def test_the_nearer_of_two_windows_is_taken(self):
+        frame = numbers()
+        schema = Schema.infer(frame)
+        model = Rule(lambda x: 0.05 - torch.minimum((x[:, 0] - 0.2).abs(), (x[:, 0] - 0.9).abs()))
+        people = refused(model, Encoder(schema), frame)
+        question, grids = asked(model, schema, frame, people, act_on=["a"])
+        value, x = searched(question, grids).values[:, 0, 0], question.x[:, 0]
+        nearest = (x[:, None] - torch.tensor([0.15, 0.25, 0.85, 0.95])).abs()
+        # What moves along counts too, so of two nearly equal distances the longer may be cheaper.
+        torch.testing.assert_close((value - x).abs(), nearest.amin(1), atol=0.05, rtol=0.0)
+
+    def test_a_plateau_without_gradient_does_not_stall_it(self):
+        """Dead units: the logit is constant around every factual."""
+        frame = numbers()
+        schema = Schema.infer(frame)
+        net = nn.Sequential(nn.Linear(3, 2), nn.ReLU(), nn.Linear(2, 1))
+        with torch.no_grad():
+            net[0].weight.copy_(torch.tensor([[10.0, 0.0, 0.0], [0.0, 10.0, 0.0]]))
+            net[0].bias.fill_(-8.0)
+            net[2].weight.fill_(1.0)
+            net[2].bias.fill_(-1.0)
+        flat = frame[(frame["a"] < 75) & (frame["b"] < 75)].iloc[:100]
+        x = Encoder(schema).encode(flat).requires_grad_(True)
+        logits = net(x)
+        (gradient,) = torch.autograd.grad(logits.sum(), x)
+        assert not gradient.any()
+        assert logits.unique().tolist() == [-1.0]
+        question, grids = asked(net, schema, frame, flat, act_on=["a", "b"])
+        found = searched(question, grids, prune=False)
+        assert found.solved_pairs.all()
+        torch.testing.assert_close(
+            found.values[..., 0], torch.full((100, 2), 0.9), atol=5e-3, rtol=0.0
+        )
+
+
+class TestCategories:
+    @pytest.mark.parametrize("level", range(4))
+    def test_every_level_is_tried(self, level):
+        frame = crowd()
+        schema = Schema.infer(frame)
+        encoder = Encoder(schema)
+        (j,) = schema.index(["class"])
+        model = Rule(lambda x: x[:, encoder.starts[j] + level] - 0.5)
+        people = refused(model, encoder, frame)
+        question, grids = asked(model, schema, frame, people, act_on=["class"])
+        found = searched(question, grids)
+        assert found.solved.all()
+        assert found.values[:, 0, 0].unique().tolist() == [float(level)]
+
+    def test_only_levels_that_are_allowed_are_taken(self):
+        frame = crowd()
+        schema = Schema.infer(frame)
+        encoder = Encoder(schema)
+        (j,) = schema.index(["class"])
+        model = Rule(lambda x: 0.5 - x[:, encoder.starts[j]])
+        people = refused(model, encoder, frame)
+        assert set(people["class"]) == {"A"}
+        within = Constraints(categories={"class": ["A", "D"]})
+        found = searched(*asked(model, schema, frame, people, within=within, act_on=["class"]))
+        assert found.solved.all()
+        assert found.values[:, 0, 0].unique().tolist() == [3.0]
+        nowhere = Constraints(categories={"class": ["A"]})
+        found = searched(*asked(model, schema, frame, people, within=nowhere, act_on=["class"]))
+        assert not found.solved.any()
+
+
+class TestLimits:
+    @pytest.mark.parametrize("direction", ["increasing", "decreasing"])
+    def test_a_direction_is_kept_even_if_the_other_way_is_nearer(self, direction):
+        frame = numbers()
+        schema = Schema.infer(frame, **{direction: ["a"]})
+        model = Rule(lambda x: (x[:, 0] - 0.5).abs() - 0.3)
+        people = refused(model, Encoder(schema), frame)
+        question, grids = asked(model, schema, frame, people, act_on=["a"])
+        found = searched(question, grids)
+        assert found.solved.all()
+        moved = found.values[:, 0, 0] - question.x[:, 0]
+        assert (moved > 0).all() if direction == "increasing" else (moved < 0).all()
+
+    def test_ranges_may_differ_by_person(self):
+        frame = numbers()
+        schema = Schema.infer(frame)
+        model = Rule(lambda x: x[:, 0] - 0.8)
+        people = frame[frame["a"] < 70].iloc[:100]
+        high = np.where(np.arange(100) % 2, 100.0, 75.0)
+        within = Constraints(ranges={"a": (0.0, high)})
+        question, grids = asked(model, schema, frame, people, within=within, act_on=["a"])
+        found = searched(question, grids)
+        assert found.solved.tolist() == (high > 75).tolist()
+        # The others come as close as they may.
+        (feature,) = (f for f in schema if f.name == "a")
+        reached = feature.bounds[0] + feature.width * found.tried_values[~found.solved, 0]
+        np.testing.assert_allclose(reached, 75.0, atol=1e-3)
+
+    def test_who_may_not_act_is_not_asked(self):
+        frame = numbers()
+        schema = Schema.infer(frame)
+        model = Rule(lambda x: x[:, 0] - 0.8)
+        people = frame[frame["a"] < 70].iloc[:10]
+        within = Constraints(frozen=[["a"] if i % 2 else [] for i in range(10)])
+        found = searched(*asked(model, schema, frame, people, within=within, act_on=["a"]))
+        assert found.solved.tolist() == [i % 2 == 0 for i in range(10)]
+        assert (found.tried_set[~found.solved] == -1).all()
+
+    def test_whole_numbers_and_decimals_are_kept(self):
+        frame = numbers().assign(
+            a=lambda t: t["a"].round().astype(int), b=lambda t: t["b"].round(1)
+        )
+        schema = Schema.infer(frame)
+        model = Rule(lambda x: x[:, 0] + x[:, 1] - 1.4)
+        people = refused(model, Encoder(schema), frame)
+        after = DEAR(model, schema).fit(frame).generate(people).counterfactuals
+        assert after["a"].dtype == people["a"].dtype
+        assert (after["b"] == after["b"].round(1)).all()

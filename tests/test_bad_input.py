@@ -1,0 +1,331 @@
+"""Bad input gives one clear error, or a defined result; the message names what came."""
+
+import logging
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch import nn
+
+from dear_plugin import DEAR, Constraints, Encoder, Schema, Target
+from dear_plugin.errors import (
+    ConstraintError,
+    DearError,
+    InputError,
+    ModelError,
+    NotFittedError,
+    SchemaError,
+    TargetError,
+)
+
+
+@pytest.fixture(params=["fit", "generate"])
+def door(request, mixed):
+    """Where a frame comes in."""
+    dear = DEAR(mixed.net, mixed.schema)
+    return dear.fit if request.param == "fit" else dear.fit(mixed.frame).generate
+
+
+@pytest.fixture
+def frame(mixed) -> pd.DataFrame:
+    return mixed.refused(20).copy()
+
+
+def refused(door, frame, match):
+    with pytest.raises(InputError, match=match):
+        door(frame)
+
+
+class TestFrames:
+    def test_a_missing_column(self, door, frame):
+        refused(door, frame.drop(columns="income"), r"missing columns: .*'income'")
+
+    def test_a_misspelt_column_is_recognised(self, door, frame):
+        renamed = frame.rename(columns={"income": "incom"})
+        refused(door, renamed, r"'income' \(did you mean 'incom'\?\)")
+
+    def test_several_missing_columns_at_once(self, door, frame):
+        refused(door, frame.drop(columns=["income", "town"]), r"'income'.*'town'")
+
+    def test_duplicate_columns(self, door, frame):
+        twice = pd.concat([frame, frame[["debt"]]], axis=1)
+        refused(door, twice, r"duplicate columns: \['debt'\]")
+
+    def test_no_rows(self, door, frame):
+        refused(door, frame.iloc[:0], "no rows; at least one")
+
+    def test_no_columns(self, door):
+        refused(door, pd.DataFrame(index=[1, 2]), "missing columns")
+
+    @pytest.mark.parametrize("thing", [None, [[1, 2]], np.zeros((2, 8)), {"age": [1]}])
+    def test_something_that_is_no_frame(self, door, thing):
+        refused(door, thing, f"DataFrame is needed, {type(thing).__name__} came")
+
+    def test_a_series(self, door, frame):
+        refused(door, frame.iloc[0], "DataFrame is needed, Series came")
+
+    def test_numbers_for_names(self, door, frame):
+        renamed = frame.set_axis(range(frame.shape[1]), axis=1)
+        refused(door, renamed, r"missing columns: .*'age'.*known are: 0, 1")
+
+
+class TestCells:
+    @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+    @pytest.mark.parametrize("name", ["income", "debt"])
+    def test_missing_and_infinite_numbers(self, door, frame, name, bad):
+        frame.loc[frame.index[3], name] = bad
+        refused(
+            door,
+            frame,
+            rf"'{name}' has missing or infinite.*in 1 rows, first \[{frame.index[3]}\]",
+        )
+
+    def test_a_missing_whole_number(self, door, frame):
+        frame["age"] = frame["age"].astype("Int64")
+        frame.loc[frame.index[0], "age"] = pd.NA
+        refused(door, frame, r"'age' has missing or infinite values in 1 rows")
+
+    @pytest.mark.parametrize("name", ["gender", "town", "job"])
+    def test_a_missing_category(self, door, frame, name):
+        frame.loc[frame.index[0], name] = None
+        refused(door, frame, rf"'{name}' has values never seen: \[(None|nan)\]")
+
+    @pytest.mark.parametrize(
+        ("name", "value"), [("gender", "other"), ("town", "Z"), ("owner", 2), ("member", "yes")]
+    )
+    def test_an_unseen_category(self, door, frame, name, value):
+        frame[name] = frame[name].astype(object)
+        frame.loc[frame.index[5], name] = value
+        refused(door, frame, rf"'{name}' has values never seen: \[{value!r}\].*expected one of")
+
+    def test_letters_in_another_case_are_another_category(self, door, frame):
+        refused(door, frame.assign(gender=frame["gender"].str.upper()), r"'gender'.*'FEMALE'")
+
+    @pytest.mark.parametrize("kind", [str, object])
+    def test_a_number_that_is_not_stored_as_one(self, door, frame, kind):
+        frame["income"] = frame["income"].astype(kind)
+        refused(door, frame, r"'income' must hold numbers, dtype object came.*to_numeric")
+
+    def test_dates(self, door, frame):
+        frame["age"] = pd.Timestamp("1980-01-01")
+        refused(door, frame, r"'age' must hold numbers, dtype datetime64")
+
+    def test_all_complaints_come_at_once(self, door, frame):
+        frame["age"] = "old"
+        frame["town"] = "Z"
+        refused(door, frame, r"'age' must hold numbers.*; .*'town' has values never seen")
+
+
+class TestWhatIsDefined:
+    def test_an_extra_column_is_carried_through_untouched(self, fitted, frame):
+        note = [object() for _ in range(len(frame))]
+        after = fitted.generate(frame.assign(note=note)).counterfactuals
+        assert after["note"].tolist() == note
+
+    def test_values_beyond_the_observed_are_taken_as_they_are(self, fitted, frame):
+        frame["income"] = 1e6
+        result = fitted.generate(frame)
+        assert result.actions["success"].all()
+        assert (result.counterfactuals["income"] <= 1e6).all()
+
+    def test_a_constant_column_never_changes(self, mixed):
+        frame = mixed.frame.assign(country="here", year=2024, rate=0.5)
+        schema = Schema.infer(frame)
+        net = nn.Linear(Encoder(schema).d, 1)
+        dear = DEAR(net, schema).fit(frame)
+        assert not {"country", "year", "rate"} & set("".join(dear.sets.labels).split(" + "))
+        after = dear.generate(frame.iloc[:20]).counterfactuals
+        for name, value in (("country", "here"), ("year", 2024), ("rate", 0.5)):
+            assert (after[name] == value).all()
+
+    def test_a_constant_column_may_have_another_value_later(self, mixed):
+        frame = mixed.frame.assign(year=2024)
+        schema = Schema.infer(frame)
+        dear = DEAR(mixed_pipeline(mixed), schema).fit(frame)
+        after = dear.generate(frame.iloc[:5].assign(year=2025)).counterfactuals
+        assert (after["year"] == 2025).all()
+
+    def test_only_constants_leave_nothing_to_act_on(self, mixed):
+        schema = Schema.infer(pd.DataFrame({"a": [1, 1], "b": ["x", "x"]}))
+        with pytest.raises(ConstraintError, match="nothing to act on: every feature is immutable"):
+            DEAR(mixed.net, schema)
+
+    @pytest.mark.parametrize("n", [1, 2, 5, 20])
+    def test_a_handful_of_rows_is_enough_to_run(self, mixed, n, caplog):
+        few = mixed.frame.iloc[:n]
+        schema = Schema.infer(few) if n > 1 else mixed.schema
+        dear = DEAR(mixed_pipeline(mixed), schema)
+        with caplog.at_level(logging.WARNING):
+            result = dear.fit(few).generate(few)
+        assert len(result) == n
+        assert len(result.support) == n
+        own = mixed.pipeline.predict(result.counterfactuals) == 1
+        assert result.actions["success"].tolist() == own.tolist()
+        assert f"fitted on {n} rows" in caplog.text
+
+    def test_few_rows_are_warned_of_in_the_log_and_nowhere_else(self, mixed, caplog):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            DEAR(mixed.net, mixed.schema).fit(mixed.frame.iloc[:500])
+        assert [r.levelname for r in caplog.records] == ["WARNING"]
+
+    def test_everyone_accepted(self, mixed):
+        dear = DEAR(lambda f: np.full(len(f), 0.9), mixed.schema).fit(mixed.frame)
+        result = dear.generate(mixed.frame.iloc[:10])
+        pd.testing.assert_frame_equal(result.counterfactuals, mixed.frame.iloc[:10])
+        assert (result.actions["cost"] == 0).all()
+
+    def test_nobody_reachable(self, mixed):
+        dear = DEAR(lambda f: np.full(len(f), 0.1), mixed.schema, act_on=["debt"]).fit(mixed.frame)
+        result = dear.generate(mixed.frame.iloc[:10])
+        assert not result.actions["success"].any()
+        assert (result.actions["reason"] != "").all()
+
+
+def mixed_pipeline(mixed):
+    """The study's pipeline on its own columns, whatever else a frame has."""
+    return lambda frame: mixed.pipeline.predict_proba(frame[list(mixed.frame)])
+
+
+class TestSchemas:
+    @pytest.mark.parametrize("names", [[0, 1, 2], ["a", 1, "c"], [("a", 1), "b", "c"]])
+    def test_names_that_are_no_text(self, names):
+        frame = pd.DataFrame(np.arange(9).reshape(3, 3))
+        frame.columns = pd.Index(names, dtype=object, tupleize_cols=False)
+        with pytest.raises(
+            SchemaError, match=r"column names must be strings.*columns\.map\(str\)"
+        ):
+            Schema.infer(frame)
+
+    def test_the_remedy_for_them_works(self):
+        frame = pd.DataFrame(np.arange(9).reshape(3, 3))
+        frame.columns = frame.columns.map(str)
+        assert Schema.infer(frame).names == ("0", "1", "2")
+
+    def test_duplicate_columns(self, mixed):
+        twice = pd.concat([mixed.frame, mixed.frame[["debt"]]], axis=1)
+        with pytest.raises(SchemaError, match=r"duplicate columns: \['debt'\]"):
+            Schema.infer(twice)
+
+    def test_unknown_names(self, mixed):
+        with pytest.raises(SchemaError, match=r"immutable: .*'sex'.*known are: age"):
+            Schema.infer(mixed.frame, immutable=["sex"])
+
+    def test_a_bare_name_instead_of_a_list(self, mixed):
+        with pytest.raises(SchemaError, match=r"immutable.* list.*'age'"):
+            Schema.infer(mixed.frame, immutable="age")
+
+
+class TestConstraints:
+    @pytest.mark.parametrize(
+        ("within", "match"),
+        [
+            (Constraints(frozen=["sex"]), r"frozen: unknown features: 'sex'"),
+            (Constraints(act_on=["incme"]), r"act_on: .*'incme' \(did you mean 'income'\?\)"),
+            (Constraints(ranges={"wage": (0, 1)}), r"ranges: unknown features: 'wage'"),
+            (Constraints(categories={"work": ["a"]}), r"categories: unknown features: 'work'"),
+            (Constraints(categories={"job": ["clerk"]}), r"unknown values: 'clerk'.*porter, cook"),
+            (Constraints(frozen=[["age"], ["age"]]), r"a list of 20, one per row"),
+            (Constraints(act_on=[["age"]] * 21), r"a list of 20, one per row"),
+            (Constraints(ranges=[{}]), r"a list of 20, one per row"),
+            (Constraints(categories=[{}] * 3), r"a list of 20, one per row"),
+            (Constraints(ranges={"age": ([1, 2], [3, 4])}), r"a number, or 20, one per row"),
+            (Constraints(frozen="age"), r"a list of names.*'age' came"),
+        ],
+    )
+    def test_what_cannot_be_understood(self, fitted, frame, within, match):
+        with pytest.raises(ConstraintError, match=match):
+            fitted.generate(frame, within=within)
+
+    def test_act_on_of_the_method(self, mixed):
+        with pytest.raises(DearError, match=r"'incme' \(did you mean 'income'\?\)"):
+            DEAR(mixed.net, mixed.schema, act_on=["incme"])
+
+    def test_one_class_a_row_for_another_number_of_rows(self, fitted, frame):
+        with pytest.raises(TargetError, match="3 classes came for 20 rows"):
+            fitted.generate(frame, Target.of_class([1, 1, 0]))
+
+
+class Bad(nn.Module):
+    """A module that answers with a function of its input."""
+
+    def __init__(self, answer):
+        super().__init__()
+        self.answer = answer
+
+    def forward(self, x):
+        return self.answer(x)
+
+
+class TestModels:
+    @pytest.mark.parametrize(
+        ("answer", "output", "match"),
+        [
+            (lambda x: x.sum(), None, r"m = 20 rows and returned shape \(\)"),
+            (lambda x: x[:, None], None, r"returned shape \(20, 1, \d+\)"),
+            (lambda x: x[:3, :1], None, r"returned shape \(3, 1\)"),
+            (lambda x: x[:, :1] * torch.nan, None, r"NaN or infinity \(first in row 0 of 20\)"),
+            (lambda x: x[:, :1] / 0 - 5, None, r"NaN or infinity"),
+            (lambda x: x[:, :1] * 9 - 5, "probabilities", r"say output='logits'"),
+            (lambda x: [0.5] * len(x), None, r"must return a tensor, list came"),
+        ],
+    )
+    def test_a_module_whose_answer_is_no_score(self, mixed, frame, answer, output, match):
+        dear = DEAR(Bad(answer), mixed.schema, output=output).fit(mixed.frame)
+        with pytest.raises(ModelError, match=match):
+            dear.generate(frame)
+
+    @pytest.mark.parametrize(
+        ("answer", "match"),
+        [
+            (lambda f: 0.5, r"m = 20 rows and returned shape \(1,\)"),
+            (lambda f: np.full(3, 0.5), r"returned shape \(3,\)"),
+            (lambda f: np.full(len(f), np.nan), r"NaN or infinity"),
+            (lambda f: np.full(len(f), 1.5), r"values from 1.5 to 1.5"),
+            (lambda f: np.full(len(f), "approved"), r"must return numbers, dtype <U8 came"),
+            (lambda f: None, r"must return numbers, dtype object came"),
+        ],
+    )
+    def test_a_black_box_whose_answer_is_no_probability(self, mixed, frame, answer, match):
+        dear = DEAR(answer, mixed.schema).fit(mixed.frame)
+        with pytest.raises(ModelError, match=match):
+            dear.generate(frame)
+
+    def test_a_module_for_another_encoding_fails_with_its_own_error(self, mixed, frame):
+        dear = DEAR(nn.Linear(3, 1), mixed.schema).fit(mixed.frame)
+        with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+            dear.generate(frame)
+
+    def test_an_error_of_the_model_reaches_its_owner(self, mixed, frame):
+        def broken(_):
+            raise ZeroDivisionError("the service is down")
+
+        dear = DEAR(broken, mixed.schema).fit(mixed.frame)
+        with pytest.raises(ZeroDivisionError, match="the service is down"):
+            dear.generate(frame)
+
+    def test_something_that_is_no_model(self, mixed):
+        with pytest.raises(ModelError, match="callable on frames; str came"):
+            DEAR("model.pt", mixed.schema)
+
+    def test_a_class_that_the_model_does_not_have(self, fitted, frame):
+        with pytest.raises(TargetError, match="class 2 wanted, the model has 2 classes"):
+            fitted.generate(frame, Target.of_class(2))
+
+
+def test_generate_before_fit(mixed, frame):
+    with pytest.raises(NotFittedError, match=r"not fitted; call fit\(frame\) first"):
+        DEAR(mixed.net, mixed.schema).generate(frame)
+
+
+def test_a_failed_call_leaves_the_method_as_it_was(mixed, frame):
+    dear = DEAR(mixed.net, mixed.schema).fit(mixed.frame)
+    before = dear.generate(frame).counterfactuals
+    for bad in (frame.drop(columns="age"), frame.assign(town="Z")):
+        with pytest.raises(InputError):
+            dear.generate(bad)
+        with pytest.raises(InputError):
+            dear.fit(bad)
+    pd.testing.assert_frame_equal(dear.generate(frame).counterfactuals, before)
