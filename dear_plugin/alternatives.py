@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -15,6 +16,7 @@ from dear_plugin.search import Question, Search
 from dear_plugin.search.grids import snapped
 
 KINDS = ("another set", "pair of features", "larger action")
+LARGER = 2.0
 
 
 @dataclass(frozen=True)
@@ -34,28 +36,62 @@ class Offers:
     suppressed: Tensor
     rank: Tensor
 
+    @classmethod
+    def joined(cls, parts: Sequence[Offers]) -> Offers:
+        """Offers of several kinds to the same people."""
+        names = ("rows", "direct", "suppressed", "rank")
+        return cls(*(torch.cat([getattr(p, name) for p in parts], 1) for name in names))
+
+    def spread(self, rows: Tensor, n: int) -> Offers:
+        """Offers to some of n people as offers to all; the others are offered nothing."""
+        c, p = self.rows.shape[1:]
+        return Offers(
+            self.rows.new_zeros(n, c, p).index_copy(0, rows, self.rows),
+            self.direct.new_zeros(n, c, p).index_copy(0, rows, self.direct),
+            self.suppressed.new_zeros(n, c).index_copy(0, rows, self.suppressed),
+            self.rank.new_full((n, c), torch.inf).index_copy(0, rows, self.rank),
+        )
+
 
 def alternatives(
-    case: Case, k: int, search: Search, first: Moves, reserve: Moves | None
+    case: Case, best: Plan, k: int, search: Search, moves: tuple[Moves, Moves | None]
 ) -> list[Plan]:
     """Up to k plans over all rows, one per rank; rows that have fewer fail in the later ones.
 
     Args:
         case: the people.
+        best: what `generate` proposes, which comes first.
         k: how many.
         search: how finely.
-        first: the sets asked for.
-        reserve: pairs, for rows whose sets run out; None where there are none.
+        moves: the sets asked for, and pairs for rows whose sets run out (None where there are
+            none).
     """
+    first, reserve = moves
     question = first.question(case)
-    offers = [_sets(first, question, search, 0)]
-    short = offers[0].rank.isfinite().sum(1) < k
-    if reserve is not None and bool(short.any()):
-        offers.append(_sets(reserve, reserve.question(case), search, 1))
-        short = torch.cat([o.rank for o in offers], 1).isfinite().sum(1) < k
-    if bool(short.any()):
-        offers.append(_larger(first, question, search, k))
-    return _ranked(case, offers, k)
+    offers = [_given(best), _sets(first, question, search, 0)]
+    more: list[Callable[[Case], Offers]] = []
+    if reserve is not None:
+        more.append(lambda some: _sets(reserve, reserve.question(some), search, 1))
+    for either in filter(None, moves):
+        more.append(partial(_larger, either, search=search, k=k))
+    plans = _ranked(case, offers, k)
+    for make in more:
+        # Decided row by row, so that nobody's answer depends on who else asks.
+        short = torch.tensor([bool(reason) for reason in plans[-1].reasons]).nonzero()[:, 0]
+        if not len(short):
+            break
+        offers.append(make(case.select(short)).spread(short, len(case)))
+        plans = _ranked(case, offers, k)
+    return plans
+
+
+def _given(best: Plan) -> Offers:
+    """What there already is, ahead of everything else."""
+    failed = torch.tensor([bool(reason) for reason in best.reasons])
+    rank = torch.where(failed, torch.inf, 0.0)
+    return Offers(
+        best.rows[:, None], best.direct[:, None], best.suppressed[:, None], rank[:, None]
+    )
 
 
 def _sets(moves: Moves, question: Question, search: Search, kind: int) -> Offers:
@@ -66,8 +102,9 @@ def _sets(moves: Moves, question: Question, search: Search, kind: int) -> Offers
     return _offers(moves, question, sets, found.values, found.cost, kind)
 
 
-def _larger(moves: Moves, question: Question, search: Search, k: int) -> Offers:
+def _larger(moves: Moves, case: Case, search: Search, k: int) -> Offers:
     """Actions on the same sets that go further than they must, in k steps to the far end."""
+    question = moves.question(case)
     found = moves.find(question, search, prune=False)
     n, s, w = found.values.shape
     rows = torch.arange(n).repeat_interleave(s)
@@ -107,27 +144,26 @@ def _offers(
 
 
 def _ranked(case: Case, offers: Sequence[Offers], k: int) -> list[Plan]:
-    """The k best distinct offers of every row."""
-    rows = torch.cat([o.rows for o in offers], 1)
-    direct = torch.cat([o.direct for o in offers], 1)
-    suppressed = torch.cat([o.suppressed for o in offers], 1)
-    rank = torch.nan_to_num(torch.cat([o.rank for o in offers], 1), nan=torch.inf)
+    """The k best distinct offers of every row; the same features once, but for larger actions."""
+    all_ = Offers.joined(offers)
+    rank = torch.nan_to_num(all_.rank, nan=torch.inf)
+    acted = all_.direct & (all_.rows != case.x[:, None])
     everyone = torch.arange(len(case))
     plans = []
     for _ in range(k):
         best, at = rank.min(1)
-        chosen = rows[everyone, at]
         solved = best.isfinite()
-        kinds = [KINDS[int(b)] if b < len(KINDS) else "" for b in best.tolist()]
+        chosen = all_.rows[everyone, at]
         plans.append(
             Plan(
                 torch.where(solved[:, None], chosen, case.x),
-                direct[everyone, at] & solved[:, None],
-                torch.where(solved, suppressed[everyone, at], 0.0),
+                all_.direct[everyone, at] & solved[:, None],
+                torch.where(solved, all_.suppressed[everyone, at], 0.0),
                 ["" if ok else "no further recourse was found" for ok in solved.tolist()],
-                kinds=kinds,
+                kinds=[KINDS[int(b)] if b < len(KINDS) else "" for b in best.tolist()],
             )
         )
-        same = (rows == chosen[:, None]).all(2)
-        rank = torch.where(same, torch.inf, rank)
+        same = (all_.rows == chosen[:, None]).all(2)
+        again = (acted == acted[everyone, at][:, None]).all(2) & (rank < LARGER)
+        rank = torch.where(same | again, torch.inf, rank)
     return plans

@@ -97,7 +97,7 @@ class Classifier:
         if not self.is_module:
             raise ModelError("a black box has no gradient; use solver='line'")
         with _evaluating(self.model):
-            return self._checked(self._forward(x), len(x))
+            return self._checked(self._forward(x), len(x)).to(x.device)
 
     def _module_scores(self, rows: Tensor) -> Tensor:
         with torch.no_grad(), _evaluating(self.model):

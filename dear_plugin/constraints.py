@@ -16,6 +16,9 @@ from dear_plugin.encoding import Encoder, to_scaled
 from dear_plugin.errors import ConstraintError, unknown
 from dear_plugin.schema import Feature, Kind
 
+# Of one unit of precision: a float32 0.1 is a hair above 0.1, and still 0.1.
+HAIR = 1e-6
+
 
 @dataclass(frozen=True)
 class Constraints:
@@ -255,8 +258,8 @@ def _inward(feature: Feature, low: Any, high: Any, places: int | None) -> tuple[
     """User ends as scaled ends, moved inwards to values with that many decimals."""
     if places is not None:
         unit = 10.0**places
-        low = np.ceil(np.asarray(low) * unit - 1e-9) / unit
-        high = np.floor(np.asarray(high) * unit + 1e-9) / unit
+        low = np.ceil(np.asarray(low) * unit - HAIR) / unit
+        high = np.floor(np.asarray(high) * unit + HAIR) / unit
     return to_scaled(feature, np.asarray(low)), to_scaled(feature, np.asarray(high))
 
 

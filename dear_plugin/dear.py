@@ -180,7 +180,7 @@ class DEAR(RecourseMethod):
         return other
 
     def _learn(self, rows: Tensor) -> None:
-        # A decoder of our own: the one that came may serve others, and an interrupt spoils nothing.
+        # A decoder of our own: the one that came may serve others; an interrupt spoils nothing.
         decoder, coarse = self.decoder.blank(), self.search.coarse
         self._moves = Moves.learned(rows, self.sets, decoder, self.classifier, coarse)
         self.decoder = decoder
@@ -202,22 +202,20 @@ class DEAR(RecourseMethod):
             return plan
         second = self._reserve.plan(case.select(failed), search, support)
         solved = torch.tensor([not reason for reason in second.reasons]).nonzero()[:, 0]
-        return merged(plan, _some(second, solved), failed[solved])
+        return merged(plan, some(second, solved), failed[solved])
 
     def _alternatives(self, case: Case, k: int) -> Sequence[Plan]:
         search = self.search.aiming(case.slack)
-        reserve = self._reserve if search.groups else None
+        moves = self._fitted_moves, self._reserve if search.groups else None
+        best = self._propose(case)
         chunks = torch.arange(len(case)).split(ROWS_A_CHUNK)
         ranked = [
-            alternatives(case.select(rows), k, search, self._fitted_moves, reserve)
-            for rows in chunks
+            alternatives(case.select(rows), some(best, rows), k, search, moves) for rows in chunks
         ]
         plans = [_joined(plans) for plans in zip(*ranked, strict=True)]
         # A row without any success keeps its best attempt in the first rank.
         failed = torch.tensor([bool(reason) for reason in plans[0].reasons]).nonzero()[:, 0]
-        if len(failed):
-            attempt = merged(plans[0], self._propose(case.select(failed)), failed)
-            plans[0] = replace(attempt, kinds=plans[0].kinds)
+        plans[0] = replace(merged(plans[0], some(best, failed), failed), kinds=plans[0].kinds)
         return plans
 
     def _shares(self, case: Case, plan: Plan, position: int) -> Mapping[str, tuple[float, float]]:
@@ -276,7 +274,7 @@ def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
 
 
-def _some(plan: Plan, rows: Tensor) -> Plan:
+def some(plan: Plan, rows: Tensor) -> Plan:
     """Some rows of a plan."""
     at = rows.tolist()
     reasons, notes = [plan.reasons[i] for i in at], [plan.notes[i] for i in at if plan.notes]

@@ -119,9 +119,7 @@ def _differences(
     return Parts(own, given, torch.zeros(given.shape))
 
 
-def _steps(
-    encoder: Encoder, positions: Tensor, here: Tensor
-) -> Iterator[tuple[Tensor, Tensor]]:
+def _steps(encoder: Encoder, positions: Tensor, here: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
     """Per encoded column of S: values (n, w) one step away, and the size of the step, (n,)."""
     for j in positions.unique().tolist():
         feature = encoder.schema.features[j]

@@ -147,14 +147,20 @@ class ClassGoal(Goal):
         return torch.minimum(margin, own - others.logsumexp(1) - offset)
 
     def accepts(self, scores: Tensor, rows: Tensor | None = None, slack: float = 0.0) -> Tensor:
-        """(m,) bool; an exact tie is the first class's, as argmax has it."""
+        """(m,) bool; an exact tie is the first class's, as argmax has it.
+
+        A threshold below 1/2 asks less than the model's own decision does; the slack holds there.
+        """
         wanted = self._wanted(scores, rows)
         decided = (
             (scores[:, -1] > (scores[:, 0] if scores.shape[1] == 2 else 0.0)).long()
             if scores.shape[1] <= 2
             else scores.argmax(1)
         )
-        return (decided == wanted) & (self.margin(scores, rows) >= slack)
+        fine = (decided == wanted) & (self.margin(scores, rows) >= slack)
+        if self.threshold is None or slack <= 0.0:
+            return fine
+        return fine & (ClassGoal(self.columns).margin(scores, rows) >= slack)
 
     def score(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
         """(m,) the probability of the wanted class."""
@@ -189,7 +195,8 @@ class RangeGoal(Goal):
 
     def accepts(self, scores: Tensor, rows: Tensor | None = None, slack: float = 0.0) -> Tensor:
         """(m,) bool: the value lies inside."""
-        room = min(slack, 0.25 * (self.high - self.low))
+        width = self.high - self.low
+        room = slack * width if math.isfinite(width) else slack
         return self.margin(scores, rows) >= room
 
     def score(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:

@@ -311,6 +311,6 @@ def _by_set(
     slot = sets * most + rank
     latents = v.new_zeros(s * most, v.shape[1]).index_copy(0, slot, v)
     places = x_s.new_zeros(s * most, c, d).index_copy(0, slot, x_s)
-    wide = latents.view(s, most, 1, -1).expand(-1, -1, c, -1)
-    made = generate(wide.reshape(s, most * c, -1), places.view(s, most * c, d))
+    wide = latents.view(s, most, 1, v.shape[1]).expand(-1, -1, c, -1)
+    made = generate(wide.reshape(s, most * c, v.shape[1]), places.view(s, most * c, d))
     return made.view(s * most, c, d)[slot]

@@ -39,15 +39,16 @@ def gradient_search(question: Question, search: Search, found: Found) -> None:
     """
     descent = _Descent.of(question)
     for weight in LAMBDAS:
-        open_pairs = question.may & found.cost.isinf()
+        # Each pair stops by itself, so that nobody's answer depends on who else asks.
+        open_pairs = question.may & ~found.solved_pairs
         if not bool(open_pairs.any()):
             break
         descent.start(weight)
         for step in range(STEPS):
             if step % CHECK_EVERY == 0:
-                _check(question, search, found, descent)
+                _check(question, search, found, descent, open_pairs)
             descent.step(weight)
-        _check(question, search, found, descent)
+        _check(question, search, found, descent, open_pairs)
     rows, sets = (question.may & found.solved_pairs).nonzero(as_tuple=True)
     if len(rows):
         draw_back(question, rows, sets, found.values[rows, sets], search, found)
@@ -103,11 +104,18 @@ class _Descent:
 
     @property
     def values(self) -> Tensor:
-        """(s, n, w) the new values of every set's features."""
+        """(s, n, c, w) the new values of every set's features.
+
+        Half a category more is no other category yet: besides the largest level of every block,
+        c = 2 offers the one that gained most.
+        """
         encoder = self.question.classifier.encoder
-        rows = encoder.collapse((self.x + self.action).detach())
-        positions = self.question.sets.positions[:, None].expand(-1, rows.shape[1], -1)
-        return rows.gather(2, positions)
+        rows = encoder.collapse((self.x + self.action).detach())[:, :, None]
+        if bool(encoder.blocks.any()):
+            gained = encoder.collapse((1e-6 * self.x + self.action).detach())[:, :, None]
+            rows = torch.cat([rows, torch.where(encoder.blocks, gained, rows)], 2)
+        positions = self.question.sets.positions[:, None, None].expand(-1, *rows.shape[1:3], -1)
+        return rows.gather(3, positions)
 
     def _margin_and_slope(self, action: Tensor) -> tuple[Tensor, Tensor]:
         """(s, n) the margin and (s, n, d) its derivative along x_S."""
@@ -139,8 +147,13 @@ class _Descent:
         return error + weight * cost + hinge
 
 
-def _check(question: Question, search: Search, found: Found, descent: _Descent) -> None:
-    """Ask what the current actions come to once rounded and admissible."""
-    rows, sets = question.may.nonzero(as_tuple=True)
-    values = snapped(question, rows, sets, descent.values[sets, rows][:, None])
+def _check(
+    question: Question, search: Search, found: Found, descent: _Descent, pairs: Tensor
+) -> None:
+    """Ask what the current actions of some pairs, (n, s), come to once rounded and admissible.
+
+    Pairs that an earlier lambda solved are left alone, or the answer would depend on the company.
+    """
+    rows, sets = pairs.nonzero(as_tuple=True)
+    values = snapped(question, rows, sets, descent.values[sets, rows])
     found.note(rows, sets, values, question.ask(rows, sets, values, search.slack))

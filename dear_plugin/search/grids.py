@@ -111,6 +111,8 @@ def together(
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """Combinations, (s, c, w), of values of the groups asked for, (n, s), snapped."""
     rows, sets = asked.nonzero(as_tuple=True)
+    if not len(rows):
+        return
     for part in torch.arange(len(rows)).split(max(1, VALUES_A_TIME // values.shape[1])):
         r, s = rows[part], sets[part]
         yield r, s, snapped(question, r, s, values[s])
