@@ -13,7 +13,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save_file
 from torch import Tensor
 
-from dear_plugin.errors import FileFormatError
+from dear_plugin.errors import FileFormatError, ModelError
 
 FORMAT = 1
 SETTINGS, TENSORS = "dear.json", "dear.safetensors"
@@ -32,7 +32,7 @@ def write(folder: Path, settings: Mapping[str, Any], tensors: Mapping[str, Tenso
     save_file({k: v.detach().contiguous().cpu() for k, v in tensors.items()}, drafts[0][0])
     digest = hashlib.sha256(drafts[0][0].read_bytes()).hexdigest()
     whole = {"format": FORMAT, "sha256": digest, **settings}
-    text = json.dumps(whole, indent=2, allow_nan=False)
+    text = json.dumps({**whole, "seal": _seal(whole)}, indent=2, allow_nan=False)
     drafts[1][0].write_text(text, encoding="utf8")
     for draft, final in drafts:
         draft.replace(final)
@@ -40,10 +40,13 @@ def write(folder: Path, settings: Mapping[str, Any], tensors: Mapping[str, Tenso
 
 @contextmanager
 def understood(folder: str | Path) -> Iterator[None]:
-    """Turn what goes wrong while a save is put together into one clear error."""
+    """Turn what goes wrong while a save is put together into one clear error.
+
+    A model that is none is the caller's mistake, not the file's.
+    """
     try:
         yield
-    except FileFormatError:
+    except (FileFormatError, ModelError):
         raise
     except (KeyError, TypeError, ValueError, RuntimeError, AttributeError, IndexError) as error:
         what = f"{type(error).__name__}: {error}"
@@ -71,7 +74,14 @@ def read(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
             f"{path} has format {version}, this version of dear-plugin reads up to {FORMAT}:"
             " install a newer one"
         )
+    if settings.pop("seal", None) != _seal(settings):
+        raise FileFormatError(f"{path} is damaged: it is not the file that was saved")
     return settings, _tensors(folder / TENSORS, settings.get("sha256"))
+
+
+def _seal(settings: Mapping[str, Any]) -> str:
+    """A digest of settings, by which a changed file is told from the one that was saved."""
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
 
 def _tensors(path: Path, expected: object) -> dict[str, Tensor]:

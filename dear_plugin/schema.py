@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -181,23 +182,33 @@ class Schema:
         return Schema(tuple(features), self.target)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return {
-            "target": self.target,
-            "features": [{**dataclasses.asdict(f), "kind": f.kind.value} for f in self.features],
-        }
+        """Plain values for JSON; it knows no infinity, so an open end of a range is None."""
+        features = [
+            {
+                **dataclasses.asdict(f),
+                "kind": f.kind.value,
+                "limits": f.limits and [e if math.isfinite(e) else None for e in f.limits],
+            }
+            for f in self.features
+        ]
+        return {"target": self.target, "features": features}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Schema:
         """The inverse of `to_dict`."""
         features = []
         for item in values["features"]:
-            tuples = {
-                k: tuple(item[k]) if item[k] is not None else None
-                for k in ("bounds", "categories", "limits")
-            }
-            features.append(Feature(**{**item, **tuples, "kind": Kind(item["kind"])}))
+            tuples = {k: tuple(item[k]) for k in ("bounds", "categories")}
+            limits = item["limits"] and _opened(*item["limits"])
+            features.append(
+                Feature(**{**item, **tuples, "limits": limits, "kind": Kind(item["kind"])})
+            )
         return cls(tuple(features), values["target"])
+
+
+def _opened(low: float | None, high: float | None) -> tuple[float, float]:
+    """A range whose open ends are written as None."""
+    return -math.inf if low is None else low, math.inf if high is None else high
 
 
 def _feature_names(frame: pd.DataFrame, target: str | None) -> list[str]:

@@ -158,7 +158,11 @@ MODELS: Mapping[str, Callable[[Any], Judge]] = {
 
 # Black boxes have neither gradients nor flags.
 BLACK_BOXES = ("scikit-learn", "callable")
-NEED_GRADIENTS = ("DEAR by gradient",)
+
+# Methods that descend a gradient. Batches of another size round the user's own network otherwise
+# (in the seventh digit), and a descent makes more of it: costs may then differ by so much.
+DESCENTS = ("DEAR by gradient",)
+ROUGHLY = 0.02
 
 # Every model with the first method, every method with these two.
 USUAL = ("logits (n, 1)", "scikit-learn")
@@ -169,7 +173,7 @@ CASES = [
     for model in MODELS
     for frame in ("mixed", "loan")
     if model in USUAL or (method == FIRST and frame == "mixed")
-    if not (method in NEED_GRADIENTS and model in BLACK_BOXES)
+    if not (method in DESCENTS and model in BLACK_BOXES)
 ]
 
 
@@ -186,6 +190,7 @@ class Subject:
     """A fitted method before a query.
 
     Attributes:
+        kind: its name in `METHODS`.
         fresh: fits another one of the same kind.
         method: fitted.
         judge: its model.
@@ -193,6 +198,7 @@ class Subject:
         result: what the method says to them.
     """
 
+    kind: str
     fresh: Callable[[], RecourseMethod]
     method: RecourseMethod
     judge: Judge
@@ -220,7 +226,7 @@ def subject_of(method, model, study):
     accepted = judge.accepts(study.frame, fitted.encoder)
     people = [*np.flatnonzero(~accepted)[:REFUSED], *np.flatnonzero(accepted)[:ACCEPTED]]
     query = study.frame.iloc[sorted(people)]
-    return Subject(fresh, fitted, judge, query, fitted.generate(query, judge.target))
+    return Subject(method, fresh, fitted, judge, query, fitted.generate(query, judge.target))
 
 
 @pytest.fixture(scope="module", params=CASES)
@@ -243,16 +249,26 @@ def same_form(before: pd.DataFrame, after: pd.DataFrame) -> None:
         assert before[name].dtype == after[name].dtype
 
 
-def same_answers(one: Recourses, other: Recourses, tolerance: float = TOLERANCE) -> None:
+def same_answers(one: Recourses, other: Recourses) -> None:
     """The same people get the same answer; only unrounded numbers may differ by a whisker."""
-    assert_close(one.counterfactuals, other.counterfactuals, tolerance)
-    assert_close(one.actions, other.actions, max(tolerance, 1e-5))
+    assert_close(one.counterfactuals, other.counterfactuals, TOLERANCE)
+    assert_close(one.actions, other.actions, 1e-5)
 
 
 def assert_close(one: pd.DataFrame, other: pd.DataFrame, tolerance: float) -> None:
     pd.testing.assert_frame_equal(
         one, other, check_exact=False, rtol=tolerance, atol=tolerance, check_categorical=True
     )
+
+
+def agree(subject: Subject, one: Recourses, rows: pd.DataFrame, actions: pd.DataFrame) -> None:
+    """The same answer in other company."""
+    if subject.kind in DESCENTS:
+        assert one.actions["success"].equals(actions["success"])
+        assert np.allclose(one.actions["cost"], actions["cost"], atol=ROUGHLY)
+        return
+    assert_close(one.counterfactuals, rows, TOLERANCE)
+    assert_close(one.actions, actions, 1e-5)
 
 
 def keeps_its_bounds(before: pd.DataFrame, after: pd.DataFrame, schema: Schema) -> None:
@@ -423,14 +439,12 @@ class TestTheSameAnswer:
         some = range(0, len(subject.query), 2)
         for i in some:
             one, same = subject.generate(subject.query.iloc[[i]]), subject.result
-            assert_close(one.counterfactuals, same.counterfactuals.iloc[[i]], TOLERANCE)
-            assert_close(one.actions, same.actions.iloc[[i]], 1e-5)
+            agree(subject, one, same.counterfactuals.iloc[[i]], same.actions.iloc[[i]])
 
     def test_the_order_of_the_rows_does_not_matter(self, subject):
         order = np.random.default_rng(0).permutation(len(subject.query))
-        shuffled = subject.generate(subject.query.iloc[order])
-        expected = subject.result.counterfactuals.iloc[order]
-        assert_close(shuffled.counterfactuals, expected, TOLERANCE)
+        shuffled, same = subject.generate(subject.query.iloc[order]), subject.result
+        agree(subject, shuffled, same.counterfactuals.iloc[order], same.actions.iloc[order])
 
     def test_asking_twice_gives_the_same_answer(self, subject):
         again = subject.generate(subject.query)

@@ -24,6 +24,8 @@ LAMBDAS = (0.5, 0.1, 0.02, 0.0)
 STEPS = 40
 CHECK_EVERY = 5
 RATE = 0.03
+# A gradient smaller than this moves little: its sign is rounding noise, which a batch decides.
+STILL = 1e-2
 
 
 def gradient_search(question: Question, search: Search, found: Found) -> None:
@@ -99,7 +101,7 @@ class _Descent:
         loss = self._loss(action, weight)
         (gradient,) = torch.autograd.grad(loss.sum(), action)
         self.speed = 0.9 * self.speed + 0.1 * gradient.square()
-        moved = action.detach() - RATE * gradient / (self.speed.sqrt() + 1e-8)
+        moved = action.detach() - RATE * gradient / (self.speed.sqrt() + STILL)
         self.action = moved * self.mask
 
     @property
