@@ -87,12 +87,12 @@ class DEAR(RecourseMethod):
         Raises:
             NotFittedError: `fit` was not called.
         """
-        rows = self.encoder.rows(frame)
+        decoder, rows = self._fitted_moves.decoder, self.encoder.rows(frame)
         samples = [
-            fidelity.draw(self.decoder, self.encoder, self.sets, rows, seed=seed, shown=shown)
+            fidelity.draw(decoder, self.encoder, self.sets, rows, seed=seed, shown=shown)
             for shown in (False, True)
         ]
-        entangled = self.decoder.entanglement(rows).nanmean(0)
+        entangled = decoder.entanglement(rows).nanmean(0)
         series = pd.Series(entangled.numpy(), index=self.sets.labels, name="entanglement")
         return report(self.sets.labels, samples[0], samples[1], series, seed)
 

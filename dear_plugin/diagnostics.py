@@ -20,11 +20,11 @@ class Report:
         shown: dependence fidelity of the rows as people see them (middle ties).
         standardised: dependence fidelity with every column scaled to variance 1, which shows
             heavy-tailed features.
-        round_trip: mean |g(e(x), x_S) - x|; 0 means x itself comes back.
+        round_trip: mean absolute `g(e(x), x_S) - x`; 0 means x itself comes back.
         identity: mean correlation of g_j with x_j; 0 means a stranger was drawn.
         joint: AUC of a classifier between generated and real rows; 0.5 is perfect.
-        entanglement: mean |d2 g / dv dx_S| over the rows, a Series by set; NaN where a decoder
-            has no derivatives.
+        entanglement: mean absolute `d2 g / dv dx_S` over the rows, a Series by set; NaN where a
+            decoder has no derivatives.
         per_set: a tidy frame with `set, dependence_fidelity, distribution_fidelity, identity`.
     """
 

@@ -170,14 +170,20 @@ def identity(sample: Sample) -> list[float]:
 
 
 def joint(sample: Sample, seed: int = 0) -> float:
-    """How well a classifier tells generated rows from real ones: AUC, 0.5 is perfect."""
+    """How well a classifier tells generated rows from real ones: AUC, 0.5 is perfect.
+
+    One half of the rows is shown as it is, the other half is moved to its own values of x_S: a
+    value that came on both sides would give real rows away as generated ones.
+    """
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.metrics import roc_auc_score
     from sklearn.model_selection import cross_val_predict
 
     chance = np.random.default_rng(seed)
-    real = _some(sample.real, chance, 2 * KS_ROWS)
-    made = _some(sample.generated.flatten(0, 1), chance, 2 * KS_ROWS)
+    shown = torch.arange(len(sample.real)) % 2 == 0
+    moved = ~shown[sample.people] & ~shown.repeat(PEOPLE)
+    real = _some(sample.real[shown], chance, 2 * KS_ROWS)
+    made = _some(sample.generated[moved], chance, 2 * KS_ROWS)
     x = np.concatenate([real, made])
     y = np.repeat([0, 1], [len(real), len(made)])
     judge = HistGradientBoostingClassifier(max_iter=50, random_state=seed)

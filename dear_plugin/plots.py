@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 DIRECT: dict[str, Any] = {"color": "#1f4e79", "edgecolor": "black"}
 INDIRECT: dict[str, Any] = {"color": "#f2c9a0", "edgecolor": "black", "hatch": "///"}
+# What people write is no formula: two dollar signs are money.
+PLAIN: dict[str, Any] = {"parse_math": False}
 NOTE = "Expected indirect changes are associations in the data, not causal effects."
 
 
@@ -72,9 +74,10 @@ def person(recourses: Recourses, position: int, axes: Axes) -> None:
             va="center",
             ha=side,
             fontsize=9,
+            **PLAIN,
         )
     axes.axvline(0.0, color="black", linewidth=0.8)
-    axes.set_yticks(range(len(shown)), names[shown])
+    axes.set_yticks(range(len(shown)), names[shown], **PLAIN)
     axes.invert_yaxis()
     axes.margins(x=0.45)
     axes.set_xlabel("change, as a share of the feature's range (a changed category: 1)")
@@ -83,6 +86,7 @@ def person(recourses: Recourses, position: int, axes: Axes) -> None:
         f"One person (row {recourses.factuals.index[position]}): probability"
         f" {score['score_before']:.0%} → {score['score_after']:.0%}",
         fontsize=10,
+        **PLAIN,
     )
     _spare(axes)
 
@@ -104,7 +108,8 @@ def splits(recourses: Recourses, axes: Axes) -> None:
         label="expected indirect change",
         **INDIRECT,
     )
-    axes.set_yticks(y, [f"{n}  ({c})" for n, c in zip(table.index, table["people"], strict=True)])
+    names = [f"{n}  ({c})" for n, c in zip(table.index, table["people"], strict=True)]
+    axes.set_yticks(y, names, **PLAIN)
     axes.invert_yaxis()
     axes.set_xlabel("median cost (l1, features scaled to [0, 1])")
     axes.set_title(f"What {len(done)} people act on (number of people), and its cost", fontsize=10)

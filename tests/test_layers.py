@@ -57,7 +57,7 @@ SEES["demo"] = SEES["benchmark"] | {"benchmark"}
 SEES["__main__"] = SEES["demo"] | {"demo"}
 
 HOSTS = {"dear_dice": "dice_ml", "dear_alibi": "alibi"}
-MEET_HOSTS = {"demo", "__main__"}
+MEET_HOSTS = {"benchmark", "demo", "__main__"}
 MAY_PRINT = {"__main__.py", "demo.py", "demo", "benchmark/__main__.py"}
 
 

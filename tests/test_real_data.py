@@ -40,7 +40,7 @@ def case(request, data_home: Path):
 
 
 def test_every_refused_person_is_accepted_after_rounding(case):
-    data, _, refused, model, dear = case
+    _, _, refused, model, dear = case
     recourses = dear.generate(refused)
     with torch.no_grad():
         accepted = model(dear.encoder.encode(recourses.counterfactuals))[:, 0] > 0

@@ -10,20 +10,17 @@ it is held, changes it.
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from dear_plugin.benchmark.hosts import Mark, Scene, silent
 from dear_plugin.benchmark.tables import Row
+from dear_plugin.benchmark.watched import Watched
 from dear_plugin.benchmark.wrappings import OnDice
 from dear_plugin.constraints import Constraints
 from dear_plugin.recourses import Recourses
@@ -37,10 +34,8 @@ METHODS = ("random", "genetic", "kdtree", "gradient")
 HELD = {"adult": ("sex", "race", "native-country"), "loan": ("gender",)}
 SUPPORTS = (0.2, 0.4, 0.6, 0.8, 1.0)
 FASTER = 100.0
-# `genetic` may look for its first generation for ever; nothing else comes near this.
-MOST_CPU_S = 120.0
-# Each method with the cheapest sparsity that it has; `gradient` without, as the mark says, for its
-# own takes 20 seconds a row. Two columns where a method mistakes one for another number of classes.
+# Each with the cheapest sparsity that it has; `gradient` without, as the mark says: with it a row
+# takes 20 seconds. Two columns of probabilities where a method misreads one.
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "random": {"posthoc_sparsity_algorithm": "binary"},
     "genetic": {"posthoc_sparsity_algorithm": "binary"},
@@ -48,39 +43,6 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "gradient": {"posthoc_sparsity_param": None},
 }
 COLUMNS = {"random": 1, "genetic": 2, "kdtree": 2, "gradient": 1}
-
-
-@dataclass
-class Watched:
-    """An explainer of DiCE, its calls watched.
-
-    Attributes:
-        explainer: who answers.
-        held: the features that are not to change.
-        seconds: CPU time of each call.
-        changed: how many held cells its own answers changed.
-    """
-
-    explainer: Any
-    held: tuple[str, ...]
-    seconds: list[float] = field(default_factory=list)
-    changed: int = 0
-
-    def __getattr__(self, name: str) -> Any:
-        """The explainer's model and data interface."""
-        return getattr(self.explainer, name)
-
-    def generate_counterfactuals(self, query: pd.DataFrame, **arguments: Any) -> Any:
-        """The explainer's answer to one row."""
-        start = time.process_time()
-        try:
-            with _at_most(MOST_CPU_S):
-                found = self.explainer.generate_counterfactuals(query, **arguments)
-        finally:
-            self.seconds.append(time.process_time() - start)
-        for example in found.cf_examples_list:
-            self.changed += _differences(query, example, self.held)
-        return found
 
 
 @dataclass(frozen=True)
@@ -106,12 +68,14 @@ class Outcome:
     @property
     def solved(self) -> npt.NDArray[np.bool_]:
         """(n,) which rows are solved."""
-        return self.recourses.actions["success"].to_numpy(dtype=bool)
+        solved: npt.NDArray[np.bool_] = self.recourses.actions["success"].to_numpy(dtype=bool)
+        return solved
 
     @property
     def cost(self) -> npt.NDArray[np.float64]:
         """(n,) total cost."""
-        return self.recourses.actions["cost"].to_numpy(dtype=float)
+        cost: npt.NDArray[np.float64] = self.recourses.actions["cost"].to_numpy(dtype=float)
+        return cost
 
     @property
     def support(self) -> float:
@@ -281,34 +245,3 @@ def _warm(outcome: Outcome) -> float:
 def _or_nan(middle: Any, values: Any) -> float:
     """A mean or median, NaN of nothing."""
     return float(middle(values)) if len(values) else float("nan")
-
-
-def _differences(query: pd.DataFrame, example: Any, held: Sequence[str]) -> int:
-    """How many held cells a DiCE example changes."""
-    sparse = example.final_cfs_df_sparse
-    found = example.final_cfs_df if sparse is None else sparse
-    if found is None or not len(found):
-        return 0
-    names = list(held)
-    before, after = (frame[names].iloc[0].astype(str) for frame in (query, found))
-    return int((before.to_numpy() != after.to_numpy()).sum())
-
-
-@contextmanager
-def _at_most(seconds: float) -> Iterator[None]:
-    """Stop what takes more CPU time, where the platform can."""
-    main = threading.current_thread() is threading.main_thread()
-    if not (main and hasattr(signal, "setitimer")):
-        yield
-        return
-
-    def late(*_: Any) -> None:
-        raise TimeoutError(f"no answer within {seconds:g} CPU seconds")
-
-    before = signal.signal(signal.SIGVTALRM, late)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
-        signal.signal(signal.SIGVTALRM, before)

@@ -75,10 +75,17 @@ class OnAlibi:
         dtypes = {f.name: f.dtype for f in self.encoder.schema}
         return pd.DataFrame(columns, index=index).astype(dtypes)
 
+    def rows(self, x: Any) -> Tensor:
+        """(n, p) as the rows of our encoder, without the way through a frame."""
+        features = list(self.encoder.schema)
+        low = [f.bounds[0] if f.kind is Kind.NUMERIC else 0.0 for f in features]
+        width = [f.width if f.kind is Kind.NUMERIC else 1.0 for f in features]
+        return torch.from_numpy((np.asarray(x, dtype=float) - low) / width).float()
+
     def __call__(self, x: Any) -> Any:
         """(n, p) -> (n, 2) probabilities."""
         with torch.no_grad():
-            p = torch.sigmoid(self.model(self.encoder.encode(self.frame(x)))).numpy()
+            p = torch.sigmoid(self.model(self.encoder.expand(self.rows(x)))).numpy()
         return np.concatenate([1.0 - p, p], axis=1)
 
 

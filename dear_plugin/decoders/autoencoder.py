@@ -2,9 +2,9 @@
 
 `v = e(x)`, `x_hat = g(v, x_S)`; a residual skip adds x_S to its own output; a softmax closes every
 categorical block. The loss is reconstruction (MSE) + the Hessian penalty on d2 g / dv dx_S. The
-paper's theory wants x_S independent of v, which the Hessian penalty does not give: the encoder stays
-free to copy into v all it needs, and the decoder then ignores x_S. So there is an independence
-weight too; 0 is the paper.
+paper's theory wants x_S independent of v, which the Hessian penalty does not give: the encoder
+stays free to copy into v all it needs, and the decoder then ignores x_S. So there is an
+independence weight too; 0 is the paper.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class Autoencoder(Decoder):
         return torch.where(networks.mask.bool(), a, made)
 
     def entanglement(self, rows: Tensor) -> Tensor:
-        """(n, s) mean over outputs, latents and x_S of |d2 g / dv dx_S|, exact by autograd."""
+        """(n, s) mean absolute `d2 g / dv dx_S` over outputs, latents and x_S; exact by autograd."""
         networks = self.networks
         x = networks.encoder.expand(rows).expand(len(networks.mask), -1, -1)
         return mixed_derivatives(networks, x).abs().mean((0, 1, 4)).T

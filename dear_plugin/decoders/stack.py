@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -50,6 +51,6 @@ class StackedMLP(nn.Sequential):
         generator: torch.Generator,
     ) -> None:
         steps: list[nn.Module] = []
-        for a, b in zip(layers[:-1], layers[1:], strict=True):
+        for a, b in pairwise(layers):
             steps += [StackedLinear(s, a, b, generator), activation()]
         super().__init__(*steps[:-1])

@@ -101,7 +101,7 @@ def _epoch(
     for batch in batches:
         terms = losses(rows[batch], generator)
         optimiser.zero_grad(set_to_none=True)
-        torch.stack(list(terms.values())).sum().backward()  # type: ignore[no-untyped-call]
+        torch.stack(list(terms.values())).sum().backward()
         optimiser.step()
         schedule.step()
         count += 1
@@ -135,4 +135,5 @@ class _Best:
 def _bar(epochs: range, shown: bool) -> Iterable[int]:
     from tqdm.auto import tqdm
 
-    return tqdm(epochs, desc="training", disable=not shown, leave=False)
+    bar: Iterable[int] = tqdm(epochs, desc="training", disable=not shown, leave=False)
+    return bar

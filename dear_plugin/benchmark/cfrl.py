@@ -1,0 +1,166 @@
+"""Alibi's CounterfactualRLTabular as its own Adult example sets it up, in PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True)
+class Example:
+    """The numbers of Alibi's Adult example.
+
+    Attributes:
+        hidden: width of the autoencoder's hidden layer.
+        latent: width of its latent.
+        epochs: passes over the training rows.
+        batch: rows a step.
+        rate: the learning rate of Adam.
+        steps: training steps of the actor and the critic.
+        rows: rows a step of those.
+        sparsity: weight of the sparsity loss.
+        consistency: weight of the consistency loss.
+        seed: of everything.
+    """
+
+    hidden: int = 128
+    latent: int = 15
+    epochs: int = 50
+    batch: int = 128
+    rate: float = 1e-3
+    steps: int = 10_000
+    rows: int = 100
+    sparsity: float = 0.5
+    consistency: float = 0.5
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Training rows as Alibi takes them.
+
+    Attributes:
+        X: (n, p) label-encoded.
+        names: of the columns.
+        maps: what the codes of every categorical column stand for.
+        whole: the numeric features that are whole numbers.
+    """
+
+    X: Any
+    names: Sequence[str]
+    maps: Mapping[int, Sequence[str]]
+    whole: Sequence[str]
+
+    @property
+    def numbers(self) -> int:
+        """How many columns are numbers."""
+        return len(self.names) - len(self.maps)
+
+    def preprocessor(self) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+        """Alibi's own: standardised numbers first, then one-hot categories; and its inverse."""
+        from alibi.explainers.backends.cfrl_tabular import get_he_preprocessor
+
+        kinds = dict.fromkeys(self.whole, int)
+        forth, back = get_he_preprocessor(
+            X=self.X, feature_names=self.names, category_map=self.maps, feature_types=kinds
+        )
+        return forth, back
+
+
+def networks(rows: Rows, example: Example) -> tuple[nn.Module, nn.Module]:
+    """Encoder and decoder of Alibi's heterogeneous autoencoder, untrained.
+
+    Args:
+        rows: the training rows.
+        example: how.
+    """
+    from alibi.models.pytorch import ADULTDecoder, ADULTEncoder
+
+    sizes = [rows.numbers, *map(len, rows.maps.values())]
+    width = torch.zeros(2, sum(sizes))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(example.seed)
+        encoder = ADULTEncoder(example.hidden, example.latent)
+        decoder = ADULTDecoder(example.hidden, sizes)
+        decoder(encoder(width))  # its layers take their width from what comes first
+    return encoder, decoder
+
+
+def train(nets: tuple[nn.Module, nn.Module], rows: Rows, example: Example) -> None:
+    """Train the autoencoder, as the example does.
+
+    Args:
+        nets: from `networks`.
+        rows: the training rows.
+        example: how.
+    """
+    encoder, decoder = nets
+    chance = torch.Generator().manual_seed(example.seed)
+    x = torch.from_numpy(rows.preprocessor()[0](rows.X)).float()
+    codes = torch.from_numpy(np.asarray(rows.X)[:, list(rows.maps)]).long()
+    weights = [*encoder.parameters(), *decoder.parameters()]
+    optimiser = torch.optim.Adam(weights, lr=example.rate)
+    for _ in range(example.epochs):
+        for at in torch.randperm(len(x), generator=chance).split(example.batch):
+            optimiser.zero_grad(set_to_none=True)
+            heads = decoder(encoder(x[at]))
+            _loss(heads, x[at, : rows.numbers], codes[at]).backward()
+            optimiser.step()
+
+
+def explainer(
+    rows: Rows,
+    predictor: Callable[[Any], Any],
+    nets: tuple[nn.Module, nn.Module],
+    example: Example,
+    *,
+    immutable: Sequence[str],
+    growing: Sequence[str],
+) -> Any:
+    """CounterfactualRLTabular, not fitted yet. It seeds the global generators.
+
+    Args:
+        rows: the training rows.
+        predictor: label-encoded rows -> probabilities.
+        nets: the trained encoder and decoder.
+        example: how.
+        immutable: features that never change.
+        growing: numeric features that may only grow.
+    """
+    from alibi.explainers import CounterfactualRLTabular
+
+    forth, back = rows.preprocessor()
+    return CounterfactualRLTabular(
+        predictor=predictor,
+        encoder=nets[0],
+        decoder=nets[1],
+        latent_dim=example.latent,
+        encoder_preprocessor=forth,
+        decoder_inv_preprocessor=back,
+        coeff_sparsity=example.sparsity,
+        coeff_consistency=example.consistency,
+        category_map=dict(rows.maps),
+        feature_names=list(rows.names),
+        ranges={name: [0.0, 1.0] for name in growing},
+        immutable_features=list(immutable),
+        train_steps=example.steps,
+        batch_size=example.rows,
+        # Its workers' CPU time would not be counted.
+        num_workers=0,
+        backend="pytorch",
+        seed=example.seed,
+    )
+
+
+def _loss(heads: Sequence[Tensor], numbers: Tensor, codes: Tensor) -> Tensor:
+    """Squared error of the numbers, and the mean cross-entropy of the categories."""
+    told = torch.nn.functional
+    loss = told.mse_loss(heads[0], numbers)
+    for j, head in enumerate(heads[1:]):
+        loss = loss + told.cross_entropy(head, codes[:, j]) / codes.shape[1]
+    return loss

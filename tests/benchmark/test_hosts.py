@@ -1,0 +1,180 @@
+"""The tables beside DiCE and Alibi, made small: few rows, few steps, loans."""
+
+import os
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from dear_plugin.benchmark import dice, tables
+from dear_plugin.benchmark.__main__ import main
+from dear_plugin.benchmark.hosts import scene
+from dear_plugin.benchmark.meter import Meter, in_fresh_process
+from dear_plugin.benchmark.ruler import RULES, Ruler
+from dear_plugin.benchmark.watched import at_most, differences
+from dear_plugin.benchmark.wrappings import OnAlibi, OnDice
+from dear_plugin.datasets import load_loan
+from dear_plugin.encoding import Encoder
+from dear_plugin.errors import DataError
+
+
+@pytest.fixture(scope="module")
+def people():
+    return scene(load_loan(1500), 3)
+
+
+@pytest.fixture(scope="module")
+def outcomes(people):
+    pytest.importorskip("dice_ml")
+    drawn = np.random.get_state()[1].copy(), torch.get_rng_state()
+    found = list(dice.contest(people, ["random", "kdtree"]))
+    assert (np.random.get_state()[1] == drawn[0]).all()
+    assert (torch.get_rng_state() == drawn[1]).all()
+    return found
+
+
+class TestScene:
+    def test_all_of_them_are_refused(self, people):
+        encoder = Encoder(people.schema)
+        with torch.no_grad():
+            assert (people.model(encoder.encode(people.refused)) <= 0).all()
+        assert 0.5 < people.accuracy < 1.0
+        assert people.target not in people.refused
+
+    def test_nobody_refused_is_said(self):
+        data = load_loan(1500)
+        rich = data.frame.assign(approved=1)
+        with pytest.raises(DataError, match="refuses none"):
+            scene(replace(data, frame=rich), 3)
+
+
+class TestWrappings:
+    def test_on_dice_takes_one_row_or_many_and_gives_one_column_or_two(self, people):
+        width = people.schema.names
+        x = torch.rand(5, len(width) + 1)  # gender takes two columns in DiCE
+        one, two = (OnDice(people.model, people.schema, c) for c in (1, 2))
+        assert one(x).shape == (5, 1) and two(x).shape == (5, 2) and one(x[0]).shape == (1,)
+        torch.testing.assert_close(two(x)[:, 1:], one(x))
+        torch.testing.assert_close(two(x).sum(1), torch.ones(5))
+
+    def test_on_alibi_goes_there_and_back(self, people):
+        predictor = OnAlibi(people.model, people.schema)
+        rows = predictor.array(people.refused)
+        pd.testing.assert_frame_equal(
+            predictor.frame(rows, people.refused.index), people.refused, check_dtype=False
+        )
+        expected = predictor.encoder.rows(people.refused)
+        assert torch.equal(predictor.rows(rows.astype(object)), expected)
+        assert (predictor(rows).argmax(1) == 0).all()
+
+
+class TestDice:
+    def test_everyone_is_measured_by_the_same_code(self, people, outcomes):
+        rows = [dice.row_of(outcome, outcomes[0]) for outcome in outcomes]
+        names = ["DEAR", "DEAR, on what people can act on", "random", "kdtree"]
+        assert [row["method"] for row in rows] == names
+        assert all(row["rows"] == 3 for row in rows)
+        assert rows[0]["solved"] == 1.0
+        for row, outcome in zip(rows, outcomes, strict=True):
+            assert 0.0 <= row["support"] <= 1.0
+            assert row["all_rows_cpu_s"] > 0.0
+            assert len(outcome.calls) == 3
+            kept = outcome.recourses.counterfactuals["gender"]
+            assert (kept == people.refused["gender"]).all()
+            assert row["both"] == (outcome.solved & outcomes[0].solved).sum()
+
+    def test_dear_s_cost_is_the_engine_s_own(self, outcomes):
+        dear = outcomes[0].recourses
+        moved = dear.encoder.distance(dear.plan.rows, dear.x).sum(1)
+        np.testing.assert_allclose(outcomes[0].cost, moved)
+
+    def test_a_held_feature_that_the_method_changes_counts(self, people):
+        example = SimpleNamespace
+        query = people.refused.iloc[:1]
+        other = query.assign(gender="male" if query["gender"].iat[0] == "female" else "female")
+        found = example(final_cfs_df=other, final_cfs_df_sparse=None)
+        assert differences(query, found, ["gender"]) == 1
+        assert differences(query, found, ["age"]) == 0
+        nothing = example(final_cfs_df=None, final_cfs_df_sparse=None)
+        assert differences(query, nothing, ["gender"]) == 0
+
+    def test_marks_say_what_was_measured(self, outcomes):
+        dear, _, random, _ = outcomes
+        gradient = replace(random, method="gradient", together=1000.0 * dear.together)
+        found = {mark.mark: mark for mark in dice.marks([dear, gradient, dear])}
+        assert found["rows solved"].met and found["held features changed"].met
+        assert found["CPU seconds a query, all rows in one call"].met
+        assert "1000 times" in found["CPU seconds a query, all rows in one call"].measured
+        slow = replace(gradient, together=dear.together)
+        assert not list(dice.marks([dear, slow, dear]))[-2].met
+
+    def test_without_gradient_there_is_less_to_say(self, outcomes):
+        assert [mark.mark for mark in dice.marks(outcomes)] == [
+            "rows solved",
+            "held features changed",
+        ]
+
+    def test_support_is_met(self, people):
+        pytest.importorskip("dice_ml")
+        found = dice.Contest(people, ("gender",)).supported(0.5)
+        assert found.support >= 0.5
+
+    def test_an_endless_search_is_stopped(self):
+        with pytest.raises(TimeoutError, match="CPU seconds"), at_most(0.05):
+            while True:
+                pass
+
+
+class TestAlibi:
+    def test_the_command_writes_both_tables(self, tmp_path, capsys):
+        pytest.importorskip("alibi")
+        told = ["--rows", "20", "--steps", "5", "--epochs", "1", "--many", "200"]
+        assert main(["alibi", "--dataset", "loan", *told, "--out", str(tmp_path)]) == 0
+        table = pd.read_csv(tmp_path / "alibi.csv").set_index("method")
+        many = "DEAR, 200 rows in one call"
+        changed = "DEAR, education held and savings growing too"
+        assert list(table.index) == ["DEAR", changed, many, "CFRL, 5 steps"]
+        dear = table.iloc[:3]
+        assert (dear["validity"] == 1.0).all() and (dear["violations"] == 0).all()
+        assert table.loc[changed, "fit_cpu_s"] == 0.0
+        whole = table["direct_mean"] + table["indirect_mean"]
+        np.testing.assert_allclose(table["cost_mean"][:2], whole[:2], rtol=1e-4)
+        assert (table[["cpu_ms_a_row", "fit_peak_mib"]] >= 0).all(axis=None)
+        assert "alibi 0.9" in capsys.readouterr().out
+        marks = pd.read_csv(tmp_path / "alibi-marks.csv").set_index("mark")["met"]
+        assert marks["validity"] == marks["violations"] == "met"
+
+    def test_a_broken_rule_is_seen(self, people):
+        ruler, rules = Ruler.of(people), RULES["loan"][0]
+        before = ruler.refused
+        gender, age, income = (people.schema.names.index(n) for n in ("gender", "age", "income"))
+        after = before.copy()
+        after[:, income] += 5.0
+        assert ruler.violations(before, after, rules) == 0
+        after[0, gender] = 1 - after[0, gender]
+        after[:2, age] -= 1
+        assert ruler.violations(before, after, rules) == 2
+        assert (ruler.cost(before, after)[0] > 1.0).all()
+
+
+class TestMeterAndTables:
+    def test_a_process_of_its_own(self):
+        assert in_fresh_process(os.getpid) != os.getpid()
+
+    def test_time_and_memory_are_seen(self):
+        with Meter() as meter:
+            block = bytearray(64 << 20)
+            sum(range(200_000))
+        assert len(block) and meter.cpu_s > 0.0
+        assert meter.peak_mib > 60.0
+
+    def test_a_table_is_written_twice(self, tmp_path):
+        rows = [{"a": 1, "b": 0.5, "c": float("nan")}, {"a": 2, "b": 0.012345, "c": "x"}]
+        text = tables.write("t", rows, tmp_path, ["numpy"])
+        assert "| 1 | 0.500 |  |" in text and "| 2 | 0.0123 | x |" in text
+        assert f"numpy {np.__version__}" in text
+        assert (tmp_path / "t.md").read_text() == text
+        assert pd.read_csv(tmp_path / "t.csv")["a"].tolist() == [1, 2]

@@ -1,0 +1,236 @@
+"""Moves: fitted sets turn refused people into plans, and say what was kept from moving."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch import nn
+
+from dear_plugin import ActionSets, Constraints, Encoder, Schema, Search, Target
+from dear_plugin.classifier import Classifier
+from dear_plugin.constraints import limits
+from dear_plugin.decoders import Autoencoder, Design, Training, Transport
+from dear_plugin.errors import NotFittedError
+from dear_plugin.method import Case
+from dear_plugin.moves import Moves
+from dear_plugin.search import Found
+from dear_plugin.support import Support
+
+SETS = ["a", "b", "c", ("a", "b")]
+A, B, C, PAIR = range(4)
+
+
+class Rule(nn.Module):
+    """A margin written down as a function of the encoded columns."""
+
+    def __init__(self, margin):
+        super().__init__()
+        self.margin = margin
+
+    def forward(self, x):
+        return self.margin(x)[:, None]
+
+
+def crowd(n=4000, seed=0):
+    """c follows a; b goes its own way; d falls where a rises."""
+    rng = np.random.default_rng(seed)
+    a, b = rng.normal(size=n), rng.normal(size=n)
+    return pd.DataFrame(
+        {
+            "a": a,
+            "b": b,
+            "c": 0.8 * a + 0.6 * rng.normal(size=n),
+            "d": -0.5 * a + 0.8 * rng.normal(size=n),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return crowd()
+
+
+def learned(frame, margin, decoder=None, **marks):
+    schema = Schema.infer(frame, **marks)
+    encoder = Encoder(schema)
+    sets, classifier = ActionSets.of(schema, SETS), Classifier(Rule(margin), encoder)
+    return Moves.learned(encoder.rows(frame), sets, decoder or Transport(), classifier, 16)
+
+
+def case_of(moves, people, within=None):
+    x = moves.encoder.rows(people)
+    box = limits(within, x, moves.encoder, moves.encoder.places(people))
+    goal = Target.of_class(1).resolve(len(x), None)
+    return Case(x, goal, box, 1e-4, torch.arange(len(x)))
+
+
+@pytest.fixture(scope="module")
+def moves(frame):
+    """Whoever has enough of a is accepted."""
+    return learned(frame, lambda x: x[:, 0] - 0.7)
+
+
+@pytest.fixture(scope="module")
+def people(frame):
+    return frame[frame["a"] < 0.5].iloc[:100]
+
+
+class TestPlan:
+    def test_the_cheapest_success_of_all_sets_is_taken(self, moves, people):
+        case = case_of(moves, people)
+        plan, found = moves.plan(case, Search()), moves.find(moves.question(case), Search())
+        cost = moves.encoder.distance(plan.rows, case.x).sum(1)
+        torch.testing.assert_close(cost, found.cost.amin(1), atol=1e-5, rtol=1e-4)
+        assert plan.reasons == [""] * 100
+
+    def test_what_is_acted_on_is_marked(self, moves, people):
+        plan = moves.plan(case_of(moves, people), Search())
+        masks = moves.sets.masks
+        assert all((masks == direct).all(1).any() for direct in plan.direct)
+        assert plan.direct[:, 0].all()
+
+    def test_between_equal_sets_the_first_wins(self, frame, people):
+        """b and its twin: neither moves the other, and either is enough."""
+        twin = frame.assign(d=np.random.default_rng(5).permutation(frame["b"]))
+        moves = learned(twin, lambda x: x[:, 0] * 0.0 - 1.0 + 2.0 * (x[:, 0] > 2.0))
+        case = case_of(moves, people)
+        question = moves.question(case)
+        found = Found.none(question)
+        found.cost[:, [B, C]] = 0.5
+        found.values[:, [B, C], 0] = 0.4
+        least, at = found.cost.min(1)
+        assert set(least.tolist()) == {0.5}
+        assert set(at.tolist()) == {B}
+
+    def test_nobody_s_plan_depends_on_the_others(self, moves, people):
+        case = case_of(moves, people)
+        whole = moves.plan(case, Search())
+        for i in (0, 7, 42):
+            one = moves.plan(case.select(torch.tensor([i])), Search())
+            torch.testing.assert_close(one.rows[0], whole.rows[i], atol=1e-6, rtol=0.0)
+            assert torch.equal(one.direct[0], whole.direct[i])
+
+
+class TestFailures:
+    def test_the_nearest_miss_is_kept_and_named(self, frame, people):
+        """a gets nobody past 1.4, but it comes closest of all."""
+        moves = learned(frame, lambda x: x[:, 0] + 0.1 * x[:, 1] - 1.4)
+        plan = moves.plan(case_of(moves, people), Search(groups=False))
+        x = moves.encoder.rows(people)
+        for reason, row, mine in zip(plan.reasons, plan.rows, x, strict=True):
+            assert reason.startswith("no admissible action reaches the target; acting on a")
+            assert reason.endswith("comes closest")
+            assert row[0] > mine[0]
+
+    def test_where_nothing_may_be_done_nothing_is(self, moves, people):
+        case = case_of(moves, people, Constraints(frozen=["a", "b", "c"]))
+        plan = moves.plan(case, Search())
+        assert set(plan.reasons) == {"nothing admissible to act on"}
+        assert torch.equal(plan.rows, case.x)
+        assert not plan.direct.any()
+        assert not plan.suppressed.any()
+
+    def test_one_persons_failure_is_not_anothers(self, moves, people):
+        frozen = [["a", "b", "c"] if i % 2 else [] for i in range(100)]
+        plan = moves.plan(case_of(moves, people, Constraints(frozen=frozen)), Search())
+        assert [bool(reason) for reason in plan.reasons] == [bool(i % 2) for i in range(100)]
+
+
+class TestSuppressed:
+    """What the decoder expected and the constraints forbade."""
+
+    @staticmethod
+    def acted(moves, people, within=None, to=0.8):
+        case = case_of(moves, people, within)
+        question = moves.question(case)
+        n = len(case)
+        sets = torch.full((n,), A)
+        values = torch.full((n, 2), to)
+        return case.x, moves.decoded(question, sets, values, [""] * n)
+
+    def test_nothing_is_where_nothing_is_forbidden(self, moves, people):
+        _, plan = self.acted(moves, people)
+        torch.testing.assert_close(plan.suppressed, torch.zeros(100), atol=1e-5, rtol=0.0)
+
+    def test_a_frozen_features_change_is_and_the_feature_stays(self, moves, people):
+        x, free = self.acted(moves, people)
+        _, frozen = self.acted(moves, people, Constraints(frozen=["c"]))
+        assert torch.equal(frozen.rows[:, 2], x[:, 2])
+        torch.testing.assert_close(frozen.rows[:, [0, 1, 3]], free.rows[:, [0, 1, 3]])
+        lost = (free.rows - x)[:, 2].abs()
+        assert lost.mean() > 0.1
+        torch.testing.assert_close(frozen.suppressed, lost, atol=1e-5, rtol=1e-4)
+
+    def test_so_is_what_leads_beyond_a_range(self, moves, people, frame):
+        top = float(frame["c"].quantile(0.6))
+        x, free = self.acted(moves, people)
+        _, held = self.acted(moves, people, Constraints(ranges={"c": (-9.0, top)}))
+        feature = moves.encoder.schema.features[2]
+        end = (top - feature.bounds[0]) / feature.width
+        beyond = (free.rows[:, 2] - torch.maximum(x[:, 2], torch.tensor(end))).clamp_min(0.0)
+        assert (beyond > 0).float().mean() > 0.3
+        torch.testing.assert_close(held.suppressed, beyond, atol=1e-5, rtol=1e-3)
+
+    def test_and_what_goes_against_a_direction(self, frame, people):
+        marked = learned(frame, lambda x: x[:, 0] - 0.7, increasing=["d"])
+        x, plan = self.acted(marked, people)
+        assert torch.equal(plan.rows[:, 3], x[:, 3])
+        assert (plan.suppressed > 0.02).all()
+
+    def test_what_is_acted_on_is_never_suppressed(self, moves, people):
+        """Its action is clipped before it is tried."""
+        within = Constraints(ranges={"a": (-9.0, 0.6)})
+        _, plan = self.acted(moves, people, within, to=0.99)
+        torch.testing.assert_close(plan.suppressed, torch.zeros(100), atol=1e-5, rtol=0.0)
+
+    def test_who_does_nothing_loses_nothing(self, moves, people):
+        case = case_of(moves, people, Constraints(frozen=["c"]))
+        n = len(case)
+        nothing, values = torch.full((n,), -1), torch.full((n, 2), 0.9)
+        plan = moves.decoded(moves.question(case), nothing, values, ["no"] * n)
+        assert torch.equal(plan.rows, case.x)
+        assert not plan.suppressed.any()
+        assert not plan.direct.any()
+        assert plan.reasons == ["no"] * n
+
+
+class TestSolvers:
+    def test_algorithm_1_takes_the_same_way_in(self, frame, people):
+        autoencoder = Autoencoder(Design(layers=(6, 3)), Training(epochs=8))
+        moves = learned(frame, lambda x: 10.0 * (x[:, 0] - 0.7), autoencoder)
+        case = case_of(moves, people)
+        line, gradient = (moves.plan(case, Search(solver=s)) for s in ("line", "gradient"))
+        assert not any(line.reasons)
+        assert not any(gradient.reasons)
+        costs = [moves.encoder.distance(p.rows, case.x).sum(1) for p in (line, gradient)]
+        assert float((costs[1] / costs[0]).median()) == pytest.approx(1.0, abs=0.05)
+
+    def test_with_a_support_to_reach_the_row_says_what_it_has(self, moves, people, frame):
+        support = Support(moves.encoder.rows(frame), moves.classifier)
+        case = case_of(moves, people)
+        plan = moves.plan(case, Search(min_support=1.0), support)
+        share = support.of(plan.rows, case.goal)
+        for note, has in zip(plan.notes, share.tolist(), strict=True):
+            assert (note == "") == (has >= 1.0 - 1e-6)
+            assert note == "" or note.endswith(f"the best supported one has {has:g}")
+        free = support.of(moves.plan(case, Search()).rows, case.goal)
+        assert share.mean() > free.mean()
+
+
+class TestLearned:
+    def test_the_decoder_and_the_grids_know_the_sets(self, moves, frame):
+        rows = moves.encoder.rows(frame)
+        assert moves.decoder.encode(rows[:5]).shape[:2] == (5, 4)
+        assert moves.grids.values.shape[1] == 4
+        assert moves.encoder is moves.classifier.encoder
+
+    def test_a_question_holds_everybody_and_who_may_act_on_what(self, moves, people):
+        within = Constraints(frozen=[["b"] if i == 0 else [] for i in range(100)])
+        question = moves.question(case_of(moves, people, within))
+        assert len(question) == 100
+        assert question.may[0].tolist() == [True, False, True, False]
+        assert question.may[1:].all()
+
+    def test_a_blank_decoder_cannot_be_asked(self, moves, people):
+        with pytest.raises(NotFittedError):
+            moves.decoder.blank().encode(moves.encoder.rows(people))

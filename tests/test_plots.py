@@ -1,0 +1,189 @@
+"""Plots: real recourses become figures that can be saved, and nothing else is touched."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from matplotlib import rcParams
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from dear_plugin import DEAR, Encoder, Schema
+from dear_plugin.plots import DIRECT, INDIRECT, NOTE, overview, person, splits, telling
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.fixture(scope="module", params=["loan", "mixed"])
+def recourses(request, studies):
+    study = studies[request.param]
+    return DEAR(study.net, study.schema).fit(study.frame).generate(study.refused(60))
+
+
+@pytest.fixture
+def axes():
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure.subplots()
+
+
+def texts(axes):
+    return [t.get_text() for t in axes.texts]
+
+
+def labels(axes):
+    return [t.get_text() for t in axes.get_yticklabels()]
+
+
+class TestOverview:
+    def test_it_is_saved_as_a_png_without_a_warning(self, recourses, tmp_path):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            overview(recourses, "Recourse").savefig(tmp_path / "overview.png")
+        content = (tmp_path / "overview.png").read_bytes()
+        assert content.startswith(PNG)
+        assert len(content) > 20_000
+
+    def test_as_a_vector_graphic_too(self, recourses, tmp_path):
+        overview(recourses).savefig(tmp_path / "overview.svg")
+        assert "<svg" in (tmp_path / "overview.svg").read_text(encoding="utf8")[:2000]
+
+    def test_it_has_a_title_two_pictures_and_the_caveat(self, recourses):
+        figure = overview(recourses, "What to do")
+        assert isinstance(figure, Figure)
+        assert figure.get_suptitle() == "What to do"
+        assert figure.get_supxlabel() == NOTE
+        assert "not causal" in NOTE
+        assert len(figure.axes) == 2
+
+    def test_neither_settings_nor_recourses_are_touched(self, recourses):
+        settings, before = dict(rcParams), recourses.counterfactuals.copy(deep=True)
+        overview(recourses)
+        assert dict(rcParams) == settings
+        assert recourses.counterfactuals.equals(before)
+
+    def test_nothing_is_drawn_on_a_screen(self, recourses):
+        """No pyplot: no window, no global list of figures."""
+        import sys
+
+        figure = overview(recourses)
+        assert figure.number is None if hasattr(figure, "number") else True
+        assert (
+            "matplotlib.pyplot" not in sys.modules
+            or not sys.modules["matplotlib.pyplot"].get_fignums()
+        )
+
+
+class TestPerson:
+    def test_every_changed_feature_has_a_bar_and_its_values(self, recourses, axes):
+        position = telling(recourses)
+        person(recourses, position, axes)
+        changed = recourses.changed[position].numpy()
+        names = np.array(recourses.encoder.schema.names)[changed]
+        assert set(labels(axes)) == set(names)
+        assert len(axes.patches) == len(names)
+        assert all("→" in text for text in texts(axes))
+
+    def test_what_is_done_comes_first_and_looks_different(self, recourses, axes):
+        position = telling(recourses)
+        person(recourses, position, axes)
+        acted = recourses.actions["acted_on"].iloc[position].split(" + ")
+        assert labels(axes)[: len(acted)] == acted
+        hatches = [bar.get_hatch() for bar in axes.patches]
+        assert hatches[: len(acted)] == [None] * len(acted)
+        assert set(hatches[len(acted) :]) <= {INDIRECT["hatch"]}
+
+    def test_bars_are_as_long_as_the_change(self, recourses, axes):
+        position = telling(recourses)
+        person(recourses, position, axes)
+        step = (recourses.plan.rows - recourses.x)[position]
+        names = list(recourses.encoder.schema.names)
+        for bar, name in zip(axes.patches, labels(axes), strict=True):
+            j = names.index(name)
+            length = 1.0 if recourses.encoder.blocks[j] else float(step[j])
+            assert bar.get_width() == pytest.approx(length)
+
+    def test_the_title_names_the_person_and_the_probabilities(self, recourses, axes):
+        position = telling(recourses)
+        person(recourses, position, axes)
+        row = recourses.actions.iloc[position]
+        assert f"row {recourses.factuals.index[position]}" in axes.get_title()
+        assert f"{row['score_before']:.0%} → {row['score_after']:.0%}" in axes.get_title()
+
+    def test_a_telling_row_is_solved_and_moves_most(self, recourses):
+        position = telling(recourses)
+        solved = recourses.actions["success"].to_numpy()
+        moved = recourses.changed.sum(1).numpy()
+        assert solved[position]
+        assert moved[position] == moved[solved].max()
+
+    def test_everybody_can_be_drawn(self, recourses):
+        for position in range(0, len(recourses), 7):
+            figure = Figure(layout="constrained")
+            person(recourses, position, figure.subplots())
+            FigureCanvasAgg(figure).draw()
+
+
+class TestSplits:
+    def test_bars_are_the_median_costs_of_those_who_act_on_a_feature(self, recourses, axes):
+        splits(recourses, axes)
+        done = recourses.actions[recourses.actions["success"]]
+        for i, label in enumerate(labels(axes)):
+            name, count = label.rsplit("  ", 1)
+            mine = done[done["acted_on"] == name]
+            assert count == f"({len(mine)})"
+            direct, indirect = axes.containers[0][i], axes.containers[1][i]
+            assert direct.get_width() == pytest.approx(mine["direct_cost"].median())
+            assert indirect.get_width() == pytest.approx(mine["indirect_cost"].median())
+            assert indirect.get_x() == pytest.approx(direct.get_width())
+
+    def test_the_commonest_comes_first(self, recourses, axes):
+        splits(recourses, axes)
+        counts = [int(label.rsplit("(", 1)[1][:-1]) for label in labels(axes)]
+        assert counts == sorted(counts, reverse=True)
+        assert 1 <= len(counts) <= 10
+
+    def test_the_legend_tells_direct_from_indirect(self, recourses, axes):
+        splits(recourses, axes)
+        legend = [t.get_text() for t in axes.get_legend().get_texts()]
+        assert legend == ["direct action", "expected indirect change"]
+
+    def test_they_can_be_told_apart_in_black_and_white(self):
+        assert "hatch" in INDIRECT
+        assert "hatch" not in DIRECT
+
+
+class TestOddResults:
+    def test_accepted_people_are_left_out(self, mixed, axes):
+        dear = DEAR(mixed.net, mixed.schema).fit(mixed.frame)
+        result = dear.generate(mixed.frame.iloc[:80])
+        with torch.no_grad():
+            refused = mixed.net(mixed.encoder.encode(mixed.frame.iloc[:80]))[:, 0] <= 0
+        splits(result, axes)
+        helped = int((refused.numpy() & result.actions["success"].to_numpy()).sum())
+        assert f"What {helped} people act on" in axes.get_title()
+
+    def test_dollar_signs_are_money_and_no_formula(self, mixed, axes, tmp_path):
+        frame = mixed.frame.replace({"town": {"A": "under $5_{", "B": "over $6^{"}})
+        frame = frame.rename(columns={"town": "$a_{$", "income": "$\\frac$"})
+        schema = Schema.infer(frame)
+        model = torch.nn.Linear(Encoder(schema).d, 1)
+        with torch.no_grad():
+            model.weight.zero_()
+            model.bias.fill_(-0.5)
+            model.weight[0, list(Encoder(schema).starts)[7] + 4] = 1.0
+        dear = DEAR(model, schema, act_on=["$a_{$", "$\\frac$"]).fit(frame)
+        people = frame[frame["$a_{$"] == "under $5_{"].iloc[:1].set_axis(["$x_{$"])
+        result = dear.generate(people)
+        person(result, 0, axes)
+        FigureCanvasAgg(axes.figure).draw()
+        overview(result).savefig(tmp_path / "money.png")
+        assert "$a_{$" in labels(axes)
+        assert "row $x_{$" in axes.get_title()
+
+    def test_labels_of_any_kind_and_one_person_alone(self, mixed, tmp_path):
+        one = mixed.refused(1).set_axis(["Ms $ Smith"])
+        result = DEAR(mixed.net, mixed.schema).fit(mixed.frame).generate(one)
+        overview(result).savefig(tmp_path / "one.png")
+        assert (tmp_path / "one.png").stat().st_size > 10_000
