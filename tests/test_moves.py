@@ -89,18 +89,20 @@ class TestPlan:
         assert all((masks == direct).all(1).any() for direct in plan.direct)
         assert plan.direct[:, 0].all()
 
-    def test_between_equal_sets_the_first_wins(self, frame, people):
-        """b and its twin: neither moves the other, and either is enough."""
-        twin = frame.assign(d=np.random.default_rng(5).permutation(frame["b"]))
-        moves = learned(twin, lambda x: x[:, 0] * 0.0 - 1.0 + 2.0 * (x[:, 0] > 2.0))
-        case = case_of(moves, people)
-        question = moves.question(case)
-        found = Found.none(question)
-        found.cost[:, [B, C]] = 0.5
-        found.values[:, [B, C], 0] = 0.4
-        least, at = found.cost.min(1)
-        assert set(least.tolist()) == {0.5}
-        assert set(at.tolist()) == {B}
+    @pytest.mark.parametrize("order", [["p", "q"], ["q", "p"]])
+    def test_between_equally_cheap_sets_the_first_wins(self, order):
+        """Either of two coins may be turned."""
+        coins = pd.DataFrame(
+            np.random.default_rng(0).integers(0, 2, (2000, 2)), columns=["p", "q"]
+        )
+        schema = Schema.infer(coins)
+        encoder, sets = Encoder(schema), ActionSets.of(schema, order)
+        classifier = Classifier(Rule(lambda x: x.sum(1) - 0.5), encoder)
+        moves = Moves.learned(encoder.rows(coins), sets, Transport(), classifier, 16)
+        tails = coins[(coins == 0).all(axis=1)]
+        plan = moves.plan(case_of(moves, tails), Search())
+        assert plan.direct[:, list(coins).index(order[0])].all()
+        assert plan.rows.sum(1).unique().tolist() == [1.0]
 
     def test_nobody_s_plan_depends_on_the_others(self, moves, people):
         case = case_of(moves, people)
@@ -140,12 +142,12 @@ class TestSuppressed:
     """What the decoder expected and the constraints forbade."""
 
     @staticmethod
-    def acted(moves, people, within=None, to=0.8):
+    def acted(moves, people, within=None):
         case = case_of(moves, people, within)
         question = moves.question(case)
         n = len(case)
         sets = torch.full((n,), A)
-        values = torch.full((n, 2), to)
+        values = torch.full((n, 2), 0.8)
         return case.x, moves.decoded(question, sets, values, [""] * n)
 
     def test_nothing_is_where_nothing_is_forbidden(self, moves, people):
@@ -180,7 +182,7 @@ class TestSuppressed:
     def test_what_is_acted_on_is_never_suppressed(self, moves, people):
         """Its action is clipped before it is tried."""
         within = Constraints(ranges={"a": (-9.0, 0.6)})
-        _, plan = self.acted(moves, people, within, to=0.99)
+        _, plan = self.acted(moves, people, within)
         torch.testing.assert_close(plan.suppressed, torch.zeros(100), atol=1e-5, rtol=0.0)
 
     def test_who_does_nothing_loses_nothing(self, moves, people):

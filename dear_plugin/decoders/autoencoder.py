@@ -159,7 +159,7 @@ class Autoencoder(Decoder):
         return torch.where(networks.mask.bool(), a, made)
 
     def entanglement(self, rows: Tensor) -> Tensor:
-        """(n, s) mean absolute `d2 g / dv dx_S` over outputs, latents and x_S; exact by autograd."""
+        """(n, s) mean absolute `d2 g / dv dx_S` over outputs, latents and x_S, by autograd."""
         networks = self.networks
         x = networks.encoder.expand(rows).expand(len(networks.mask), -1, -1)
         return mixed_derivatives(networks, x).abs().mean((0, 1, 4)).T

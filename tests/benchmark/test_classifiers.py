@@ -1,0 +1,122 @@
+"""Classifiers: the paper's, trained by a seed of their own."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from dear_plugin import Encoder, Schema
+from dear_plugin.benchmark.classifiers import HIDDEN, Recipe, accuracy, recipe, trained
+from dear_plugin.datasets import load_loan
+
+KINDS = ("ann", "lr")
+SHORT = Recipe(batch=64, epochs=2)
+
+
+@pytest.fixture(scope="module")
+def loan():
+    """Encoded rows and labels, for training and for testing."""
+    data = load_loan(6000, seed=0)
+    encoder = Encoder(Schema.infer(data.features))
+    x, labels = encoder.encode(data.features), torch.tensor(data.labels.to_numpy())
+    return x[:5000], labels[:5000], x[5000:], labels[5000:]
+
+
+def short(loan, kind, seed=0):
+    return trained(kind, loan[0][:1000], loan[1][:1000], SHORT, seed)
+
+
+def weights(net):
+    return torch.cat([w.detach().flatten() for w in net.parameters()])
+
+
+class TestTheNetworks:
+    def test_the_ann_is_d_18_9_3_1_with_relu(self, loan):
+        layers = list(short(loan, "ann"))
+        widths = [(m.in_features, m.out_features) for m in layers if isinstance(m, nn.Linear)]
+        assert widths == [(7, 18), (18, 9), (9, 3), (3, 1)]
+        assert [type(m) for m in layers[1::2]] == [nn.ReLU] * 3
+        assert HIDDEN["ann"] == (18, 9, 3)
+
+    def test_logistic_regression_is_one_line(self, loan):
+        (line,) = short(loan, "lr")
+        assert (line.in_features, line.out_features) == (7, 1)
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_they_return_logits_and_are_in_evaluation_mode(self, loan, kind):
+        net = short(loan, kind)
+        assert not net.training
+        with torch.no_grad():
+            out = net(loan[2])
+        assert out.shape == (1000, 1)
+        assert out.min() < 0 < out.max()
+
+    def test_the_start_is_what_torch_itself_would_draw(self):
+        """Uniform within 1 / sqrt(fan in), weights and biases alike."""
+        untrained = trained("ann", torch.zeros(1, 400), torch.zeros(1), Recipe(epochs=0), seed=1)
+        first = untrained[0]
+        for tensor in (first.weight, first.bias):
+            assert tensor.abs().max() <= 1 / 20
+            assert tensor.abs().max() >= 0.7 / 20
+        assert float(first.weight.std()) == pytest.approx(1 / 20 / 3**0.5, rel=0.05)
+
+
+class TestTraining:
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_they_learn_the_loan_data(self, loan, kind):
+        x, labels, x_test, truth = loan
+        net = trained(kind, x, labels, Recipe(batch=64, epochs=12), seed=0)
+        assert accuracy(net, x_test, truth) > 0.75
+
+    def test_the_ann_is_no_worse_than_the_line(self, loan):
+        x, labels, x_test, truth = loan
+        found = [trained(k, x, labels, Recipe(epochs=12), seed=0) for k in KINDS]
+        ann, lr = (accuracy(net, x_test, truth) for net in found)
+        assert ann >= lr - 0.02
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_the_same_seed_gives_the_same_weights(self, loan, kind):
+        assert torch.equal(weights(short(loan, kind, 3)), weights(short(loan, kind, 3)))
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_another_seed_gives_others(self, loan, kind):
+        assert not torch.equal(weights(short(loan, kind, 3)), weights(short(loan, kind, 4)))
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_nothing_global_is_seeded_or_drawn_from(self, loan, kind):
+        torch_state, numpy_state = torch.random.get_rng_state(), np.random.get_state()[1].copy()
+        one = weights(short(loan, kind))
+        assert torch.equal(torch_state, torch.random.get_rng_state())
+        assert (numpy_state == np.random.get_state()[1]).all()
+        with torch.random.fork_rng():
+            torch.manual_seed(99)
+            assert torch.equal(one, weights(short(loan, kind)))
+
+    def test_what_it_was_trained_on_is_left_alone(self, loan):
+        x, labels = loan[0][:500].clone(), loan[1][:500].clone()
+        trained("lr", x, labels, SHORT)
+        assert torch.equal(x, loan[0][:500])
+        assert torch.equal(labels, loan[1][:500])
+
+
+class TestRecipes:
+    def test_the_papers_own(self):
+        assert recipe("adult") == Recipe(512, 50, 0.002)
+        assert recipe("compas") == Recipe(32, 40, 0.002)
+        assert recipe("gmc") == Recipe(64, 30, 0.001)
+
+    def test_a_plain_one_for_any_other_and_changes_to_any(self):
+        assert recipe("loan") == Recipe()
+        assert recipe("gmc", epochs=2) == Recipe(64, 2, 0.001)
+
+
+class TestAccuracy:
+    def test_by_hand(self):
+        line = nn.Linear(1, 1)
+        with torch.no_grad():
+            line.weight.fill_(1.0)
+            line.bias.fill_(0.0)
+        x = torch.tensor([[-1.0], [0.0], [1.0], [2.0]])
+        # A logit of zero is a refusal.
+        assert accuracy(line, x, torch.tensor([0, 0, 1, 1])) == 1.0
+        assert accuracy(line, x, torch.tensor([1, 0, 1, 0])) == 0.5
