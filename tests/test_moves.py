@@ -13,7 +13,6 @@ from dear_plugin.decoders import Autoencoder, Design, Training, Transport
 from dear_plugin.errors import NotFittedError
 from dear_plugin.method import Case
 from dear_plugin.moves import Moves
-from dear_plugin.search import Found
 from dear_plugin.support import Support
 
 SETS = ["a", "b", "c", ("a", "b")]

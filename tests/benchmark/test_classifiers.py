@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from sklearn.linear_model import LogisticRegression
 from torch import nn
 
 from dear_plugin import Encoder, Schema
@@ -49,7 +50,7 @@ class TestTheNetworks:
         with torch.no_grad():
             out = net(loan[2])
         assert out.shape == (1000, 1)
-        assert out.min() < 0 < out.max()
+        assert out.unique().numel() > 100
 
     def test_the_start_is_what_torch_itself_would_draw(self):
         """Uniform within 1 / sqrt(fan in), weights and biases alike."""
@@ -58,21 +59,22 @@ class TestTheNetworks:
         for tensor in (first.weight, first.bias):
             assert tensor.abs().max() <= 1 / 20
             assert tensor.abs().max() >= 0.7 / 20
-        assert float(first.weight.std()) == pytest.approx(1 / 20 / 3**0.5, rel=0.05)
+        assert float(first.weight.detach().std()) == pytest.approx(1 / 20 / 3**0.5, rel=0.05)
 
 
 class TestTraining:
-    @pytest.mark.parametrize("kind", KINDS)
-    def test_they_learn_the_loan_data(self, loan, kind):
+    def test_the_ann_learns_the_loan_data(self, loan):
         x, labels, x_test, truth = loan
-        net = trained(kind, x, labels, Recipe(batch=64, epochs=12), seed=0)
+        net = trained("ann", x, labels, Recipe(batch=64, epochs=15), seed=0)
         assert accuracy(net, x_test, truth) > 0.75
 
-    def test_the_ann_is_no_worse_than_the_line(self, loan):
+    def test_the_line_is_as_good_as_scikit_learns(self, loan):
+        """The label holds a product of income and savings, which no line can follow."""
         x, labels, x_test, truth = loan
-        found = [trained(k, x, labels, Recipe(epochs=12), seed=0) for k in KINDS]
-        ann, lr = (accuracy(net, x_test, truth) for net in found)
-        assert ann >= lr - 0.02
+        net = trained("lr", x, labels, Recipe(batch=64, epochs=30, rate=0.02), seed=0)
+        rival = LogisticRegression(C=100.0, max_iter=1000).fit(x.numpy(), labels)
+        assert accuracy(net, x_test, truth) >= rival.score(x_test.numpy(), truth) - 0.03
+        assert accuracy(net, x_test, truth) > 0.68
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_the_same_seed_gives_the_same_weights(self, loan, kind):
