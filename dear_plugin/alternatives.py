@@ -11,7 +11,7 @@ from torch import Tensor
 
 from dear_plugin.method import Case
 from dear_plugin.moves import Moves
-from dear_plugin.recourses import Plan
+from dear_plugin.plan import Plan
 from dear_plugin.search import Question, Search
 from dear_plugin.search.grids import snapped
 

@@ -23,9 +23,9 @@ from dear_plugin.classifier import Classifier, Output
 from dear_plugin.decoders import Decoder, kind_of, named
 from dear_plugin.diagnostics import Report, report
 from dear_plugin.errors import NotFittedError
-from dear_plugin.method import Case, RecourseMethod, merged
+from dear_plugin.method import Case, RecourseMethod
 from dear_plugin.moves import Moves
-from dear_plugin.recourses import Plan
+from dear_plugin.plan import Plan
 from dear_plugin.schema import Schema
 from dear_plugin.search import Grids, Search
 from dear_plugin.support import Support
@@ -190,7 +190,7 @@ class DEAR(RecourseMethod):
     def _propose(self, case: Case) -> Plan:
         chunks = torch.arange(len(case)).split(ROWS_A_CHUNK)
         plans = [self._plan(case.select(rows)) for rows in chunks]
-        return plans[0] if len(plans) == 1 else _joined(plans)
+        return plans[0] if len(plans) == 1 else Plan.joined(plans)
 
     def _plan(self, case: Case) -> Plan:
         """The sets first; pairs for the rows that no set solves."""
@@ -202,7 +202,7 @@ class DEAR(RecourseMethod):
             return plan
         second = self._reserve.plan(case.select(failed), search, support)
         solved = torch.tensor([not reason for reason in second.reasons]).nonzero()[:, 0]
-        return merged(plan, some(second, solved), failed[solved])
+        return plan.merged(second.select(solved), failed[solved])
 
     def _alternatives(self, case: Case, k: int) -> Sequence[Plan]:
         search = self.search.aiming(case.slack)
@@ -210,12 +210,12 @@ class DEAR(RecourseMethod):
         best = self._propose(case)
         chunks = torch.arange(len(case)).split(ROWS_A_CHUNK)
         ranked = [
-            alternatives(case.select(rows), some(best, rows), k, search, moves) for rows in chunks
+            alternatives(case.select(rows), best.select(rows), k, search, moves) for rows in chunks
         ]
-        plans = [_joined(plans) for plans in zip(*ranked, strict=True)]
+        plans = [Plan.joined(plans) for plans in zip(*ranked, strict=True)]
         # A row without any success keeps its best attempt in the first rank.
         failed = torch.tensor([bool(reason) for reason in plans[0].reasons]).nonzero()[:, 0]
-        plans[0] = replace(merged(plans[0], some(best, failed), failed), kinds=plans[0].kinds)
+        plans[0] = replace(plans[0].merged(best.select(failed), failed), kinds=plans[0].kinds)
         return plans
 
     def _shares(self, case: Case, plan: Plan, position: int) -> Mapping[str, tuple[float, float]]:
@@ -272,22 +272,3 @@ class DEAR(RecourseMethod):
 def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The tensors whose name begins so, without the beginning."""
     return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
-
-
-def some(plan: Plan, rows: Tensor) -> Plan:
-    """Some rows of a plan."""
-    at = rows.tolist()
-    reasons, notes = [plan.reasons[i] for i in at], [plan.notes[i] for i in at if plan.notes]
-    return Plan(plan.rows[rows], plan.direct[rows], plan.suppressed[rows], reasons, notes)
-
-
-def _joined(plans: Sequence[Plan]) -> Plan:
-    """The plans of consecutive chunks as one."""
-    return Plan(
-        torch.cat([p.rows for p in plans]),
-        torch.cat([p.direct for p in plans]),
-        torch.cat([p.suppressed for p in plans]),
-        [r for p in plans for r in p.reasons],
-        [r for p in plans for r in p.notes],
-        [r for p in plans for r in p.kinds],
-    )

@@ -18,14 +18,14 @@ from dear_plugin.constraints import Constraints, Limits, limits
 from dear_plugin.costs import split
 from dear_plugin.encoding import Encoder
 from dear_plugin.errors import NotFittedError, TargetError
-from dear_plugin.recourses import Hooks, Plan, Recourses
+from dear_plugin.plan import Plan, standstill
+from dear_plugin.recourses import Hooks, Recourses
 from dear_plugin.schema import Schema
 from dear_plugin.support import Support
 from dear_plugin.target import Goal, Target
 
 # How far past the decision boundary a proposal aims; each retry aims farther.
 SLACKS = (1e-4, 1e-3, 1e-1)
-ACCEPTED = "already accepted"
 
 
 @dataclass(frozen=True)
@@ -175,14 +175,14 @@ class RecourseMethod(ABC):
         self, case: Case, frame: pd.DataFrame, before: Tensor, done: Tensor
     ) -> tuple[Plan, pd.DataFrame, Tensor]:
         """Propose, write, and score what the user will see; aim farther where that fails."""
-        plan = standstill(case.x, np.where(done.numpy(), ACCEPTED, "").tolist())
+        plan = standstill(case.x, done)
         after, scores = frame.copy(), before.clone()
         for slack in SLACKS:
             todo = (~done).nonzero()[:, 0]
             if not len(todo):
                 break
             proposed = self._propose(replace(case.select(todo), slack=slack))
-            plan = merged(plan, proposed, todo)
+            plan = plan.merged(proposed, todo)
             after = self.encoder.patch(frame, plan.rows, plan.rows != case.x)
             scores = self.classifier.frame_scores(after)
             done = case.goal.accepts(scores)
@@ -203,7 +203,7 @@ class RecourseMethod(ABC):
         direct, indirect = split(self.encoder, case.x, plan.rows, plan.direct)
         columns = {
             "success": success.numpy(),
-            "reason": _reasons(plan, success),
+            "reason": plan.said(success),
             "acted_on": _acted_on(self.schema, plan.direct & (plan.rows != case.x)),
             "direct_cost": direct.double().numpy(),
             "indirect_cost": indirect.double().numpy(),
@@ -250,7 +250,7 @@ class _AlternativesOf:
         accepted = case.goal.accepts(before)
         results = []
         for plan in method._alternatives(case, k):
-            kept = _sparing(plan, case.x, accepted)
+            kept = plan.sparing(case.x, accepted)
             after = method.encoder.patch(self.frame, kept.rows, kept.rows != case.x)
             scores = method.classifier.frame_scores(after)
             results.append(method._result(case, self.frame, kept, after, (before, scores)))
@@ -276,56 +276,6 @@ def _class_one(classes: Sequence[Hashable] | None) -> Hashable:
     if len(classes) > 2:
         raise TargetError(f"which of the classes {list(classes)} is wanted? say target=")
     return classes[-1]
-
-
-def standstill(x: Tensor, reasons: Sequence[str]) -> Plan:
-    """The plan that changes nothing."""
-    none = torch.zeros(x.shape, dtype=torch.bool)
-    return Plan(x.clone(), none, torch.zeros(len(x)), list(reasons))
-
-
-def _sparing(plan: Plan, x: Tensor, accepted: Tensor) -> Plan:
-    """A plan that leaves accepted rows, (m,) bool, alone."""
-    done, spared = accepted.tolist(), accepted[:, None]
-    return Plan(
-        torch.where(spared, x, plan.rows),
-        plan.direct & ~spared,
-        torch.where(accepted, 0.0, plan.suppressed),
-        [ACCEPTED if a else r for a, r in zip(done, plan.reasons, strict=True)],
-        plan.notes,
-        ["" if a else kind for a, kind in zip(done, plan.kinds, strict=False)],
-    )
-
-
-def merged(plan: Plan, part: Plan, rows: Tensor) -> Plan:
-    """A plan in which some rows, (m,), are replaced by those of another."""
-    reasons, notes = list(plan.reasons), list(plan.notes or [""] * len(plan.reasons))
-    part_notes = part.notes or [""] * len(part.reasons)
-    for i, reason, note in zip(rows.tolist(), part.reasons, part_notes, strict=True):
-        reasons[i], notes[i] = reason, note
-    return Plan(
-        plan.rows.index_copy(0, rows, part.rows),
-        plan.direct.index_copy(0, rows, part.direct),
-        plan.suppressed.index_copy(0, rows, part.suppressed),
-        reasons,
-        notes,
-    )
-
-
-def _reasons(plan: Plan, success: Tensor) -> list[str]:
-    """A reason for every failure, also where the search believed in a success; notes besides."""
-    notes = plan.notes or [""] * len(plan.reasons)
-    found = zip(plan.reasons, notes, success.tolist(), strict=True)
-    return [_said(reason, note, done) for reason, note, done in found]
-
-
-def _said(reason: str, note: str, done: bool) -> str:
-    """What is said of one row: what the search believed, corrected by what the model says."""
-    if not done:
-        return reason or "the model refused the rounded row"
-    if reason and reason != ACCEPTED:
-        return "accepted, though less far past the boundary than the search aimed"
-    return reason or note
 
 
 def _acted_on(schema: Schema, direct: Tensor) -> list[str]:

@@ -13,7 +13,7 @@ from dear_plugin.classifier import Classifier
 from dear_plugin.decoders import Decoder
 from dear_plugin.encoding import Encoder
 from dear_plugin.method import Case
-from dear_plugin.recourses import Plan
+from dear_plugin.plan import Plan
 from dear_plugin.search import (
     Found,
     Grids,

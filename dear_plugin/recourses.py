@@ -13,28 +13,8 @@ from torch import Tensor
 
 from dear_plugin.encoding import Encoder
 from dear_plugin.errors import InputError
+from dear_plugin.plan import Plan
 from dear_plugin.wording import Change, sentence
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What a method proposes for m rows, in row units.
-
-    Attributes:
-        rows: (m, p) where they end up; the factual itself where there is no proposal.
-        direct: (m, p) bool, the features acted on.
-        suppressed: (m,) l1 movement that the decoder expected and the constraints forbade.
-        reasons: (m,) why a row has no recourse; "" where it has one.
-        notes: (m,) what else there is to say of a row that has one; () for nothing.
-        kinds: (m,) how an alternative differs from the first; () outside alternatives.
-    """
-
-    rows: Tensor
-    direct: Tensor
-    suppressed: Tensor
-    reasons: Sequence[str]
-    notes: Sequence[str] = ()
-    kinds: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

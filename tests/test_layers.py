@@ -33,6 +33,7 @@ LADDER = (
     "support",
     "search",
     "wording",
+    "plan",
     "recourses",
     "metrics",
     "fidelity",

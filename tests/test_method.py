@@ -7,7 +7,7 @@ import torch
 
 from dear_plugin import Constraints, RecourseMethod, Target
 from dear_plugin.errors import NotFittedError, TargetError
-from dear_plugin.recourses import Plan
+from dear_plugin.plan import Plan
 
 
 class Nearest(RecourseMethod):

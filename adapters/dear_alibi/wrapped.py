@@ -18,7 +18,7 @@ from dear_alibi.table import Array, Table
 from dear_plugin import Feature, Kind, RecourseMethod, Schema
 
 Case = dear_plugin.method.Case
-Plan = dear_plugin.recourses.Plan
+Plan = dear_plugin.plan.Plan
 
 # CounterfactualRL repeats the conditions of n rows n times: its memory grows with the square.
 ROWS_A_CALL = 256

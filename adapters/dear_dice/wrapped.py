@@ -19,7 +19,7 @@ from dear_dice.model import Host, to_ask
 from dear_plugin import Kind, RecourseMethod
 
 Case = dear_plugin.method.Case
-Plan = dear_plugin.recourses.Plan
+Plan = dear_plugin.plan.Plan
 
 
 def wrap_dice(

@@ -1,0 +1,106 @@
+"""Plan: what a method proposes, before anybody has scored it for the user."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+ACCEPTED = "already accepted"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a method proposes for m rows, in row units.
+
+    Attributes:
+        rows: (m, p) where they end up; the factual itself where there is no proposal.
+        direct: (m, p) bool, the features acted on.
+        suppressed: (m,) l1 movement that the decoder expected and the constraints forbade.
+        reasons: (m,) why a row has no recourse; "" where it has one.
+        notes: (m,) what else there is to say of a row that has one; () for nothing.
+        kinds: (m,) how an alternative differs from the first; () outside alternatives.
+    """
+
+    rows: Tensor
+    direct: Tensor
+    suppressed: Tensor
+    reasons: Sequence[str]
+    notes: Sequence[str] = ()
+    kinds: Sequence[str] = ()
+
+    @classmethod
+    def joined(cls, plans: Sequence[Plan]) -> Plan:
+        """The plans of consecutive chunks as one."""
+        return cls(
+            torch.cat([p.rows for p in plans]),
+            torch.cat([p.direct for p in plans]),
+            torch.cat([p.suppressed for p in plans]),
+            [r for p in plans for r in p.reasons],
+            [n for p in plans for n in p.notes],
+            [k for p in plans for k in p.kinds],
+        )
+
+    def select(self, rows: Tensor) -> Plan:
+        """Some of the rows."""
+        at = rows.tolist()
+        reasons, notes = [self.reasons[i] for i in at], [self.notes[i] for i in at if self.notes]
+        return Plan(self.rows[rows], self.direct[rows], self.suppressed[rows], reasons, notes)
+
+    def merged(self, part: Plan, rows: Tensor) -> Plan:
+        """This plan with some rows, (m,), replaced by those of another."""
+        reasons, notes = list(self.reasons), _all(self.notes, self.reasons)
+        renewed = zip(rows.tolist(), part.reasons, _all(part.notes, part.reasons), strict=True)
+        for i, reason, note in renewed:
+            reasons[i], notes[i] = reason, note
+        return Plan(
+            self.rows.index_copy(0, rows, part.rows),
+            self.direct.index_copy(0, rows, part.direct),
+            self.suppressed.index_copy(0, rows, part.suppressed),
+            reasons,
+            notes,
+        )
+
+    def sparing(self, x: Tensor, accepted: Tensor) -> Plan:
+        """This plan with accepted rows, (m,) bool, of x, (m, p), left alone."""
+        done, spared = accepted.tolist(), accepted[:, None]
+        return Plan(
+            torch.where(spared, x, self.rows),
+            self.direct & ~spared,
+            torch.where(accepted, 0.0, self.suppressed),
+            [ACCEPTED if a else r for a, r in zip(done, self.reasons, strict=True)],
+            self.notes,
+            ["" if a else kind for a, kind in zip(done, self.kinds, strict=False)],
+        )
+
+    def said(self, success: Tensor) -> list[str]:
+        """(m,) a reason for every failure, also where a success was believed in; notes besides.
+
+        Args:
+            success: (m,) bool, what the user's model says of the rows that the user sees.
+        """
+        told = zip(self.reasons, _all(self.notes, self.reasons), success.tolist(), strict=True)
+        return [_said(reason, note, done) for reason, note, done in told]
+
+
+def standstill(x: Tensor, accepted: Tensor) -> Plan:
+    """The plan that changes nothing of x, (m, p), accepted or not, (m,) bool."""
+    none = torch.zeros(x.shape, dtype=torch.bool)
+    reasons = [ACCEPTED if done else "" for done in accepted.tolist()]
+    return Plan(x.clone(), none, torch.zeros(len(x)), reasons)
+
+
+def _all(notes: Sequence[str], reasons: Sequence[str]) -> list[str]:
+    """A note for every row."""
+    return list(notes or [""] * len(reasons))
+
+
+def _said(reason: str, note: str, done: bool) -> str:
+    """What is said of one row: what the search believed, corrected by what the model says."""
+    if not done:
+        return reason or "the model refused the rounded row"
+    if reason and reason != ACCEPTED:
+        return "accepted, though less far past the boundary than the search aimed"
+    return reason or note
