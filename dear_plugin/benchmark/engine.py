@@ -65,18 +65,25 @@ def fidelity_rows(cell: Cell) -> Iterator[Row]:
 
 
 def reliability_rows(cell: Cell, rows: int) -> Iterator[Row]:
-    """One row per way of using the engine: success, violations, cost, yNN, CPU time."""
+    """One row per way of using the engine: success, violations, cost, yNN, CPU time.
+
+    `as_default` is the share of rows that get the same counterfactual as with the defaults.
+    """
     refused = cell.refused.iloc[:rows]
     encoder = Encoder(cell.schema)
     everyone = torch.cat([encoder.rows(cell.train), encoder.rows(cell.test)])
+    first: pd.DataFrame | None = None
     for name, dear in _ways(cell):
         dear.fit(cell.train)
         start = time.process_time()
         recourses = dear.generate(refused)
         seconds = time.process_time() - start
+        after = recourses.counterfactuals
+        first = after if first is None else first
         yield {
             **_head(cell, len(refused)),
             "way": name,
+            "as_default": float((after == first).all(axis=1).mean()),
             **_measures(recourses, everyone, dear),
             "cpu_ms_a_row": 1000.0 * seconds / len(refused),
         }

@@ -17,6 +17,7 @@ from dear_plugin.dear import DEAR
 from dear_plugin.encoding import Encoder
 
 ROWS = 5000
+FOLDS = 5
 
 Row = Mapping[str, Any]
 
@@ -24,13 +25,14 @@ Row = Mapping[str, Any]
 def independence_rows(cell: Cell, seed: int = 0) -> Iterator[Row]:
     """One row per set S: the largest and mean distance correlation of x_S with any v_j.
 
-    Ties are broken at random within their atom; `noise` is the value for independent uniforms.
+    Every row is held out once, from a decoder that learned on the other folds. Ties are broken at
+    random within their atom; `noise` is the value for independent uniforms.
     """
     encoder = Encoder(cell.schema)
-    dear = DEAR(cell.model, cell.schema).fit(cell.train)
-    rows = encoder.rows(cell.test)[:ROWS]
     chance = torch.Generator().manual_seed(seed)
-    v = dear.decoder.encode(rows, chance)
+    everyone = torch.cat([encoder.rows(cell.train), encoder.rows(cell.test)])
+    dear = DEAR(cell.model, cell.schema)
+    rows, v = _held_out(dear, everyone, chance)
     noise = _centred(torch.rand(len(rows), generator=chance))
     for i, (j,) in enumerate(dear.sets.members):
         own = _centred(rows[:, j])
@@ -44,6 +46,19 @@ def independence_rows(cell: Cell, seed: int = 0) -> Iterator[Row]:
             "mean": float(found.mean()),
             "noise": float(correlation(own, noise)),
         }
+
+
+def _held_out(dear: DEAR, rows: Tensor, chance: torch.Generator) -> tuple[Tensor, Tensor]:
+    """(m, p) rows and (m, s, k) their latents by decoders that have not seen them, m >= `ROWS`."""
+    folds = torch.randperm(len(rows), generator=chance).tensor_split(FOLDS)
+    parts = []
+    for i, fold in enumerate(folds):
+        rest = torch.cat([other for j, other in enumerate(folds) if j != i])
+        decoder = dear.decoder.blank()
+        decoder.fit(rows[rest], dear.encoder, dear.sets)
+        held = rows[fold[: -(-ROWS // FOLDS)]]
+        parts.append((held, decoder.encode(held, chance)))
+    return torch.cat([held for held, _ in parts]), torch.cat([v for _, v in parts])
 
 
 def correlation(a: Tensor, b: Tensor) -> Tensor:
