@@ -17,7 +17,8 @@ from dear_plugin.actions import ActionSets
 from dear_plugin.classifier import Classifier
 from dear_plugin.costs import Parts, alignment
 from dear_plugin.decoders import Autoencoder, Decoder
-from dear_plugin.decoders.autoencoder import Networks, column_tangents
+from dear_plugin.decoders.derivatives import column_tangents
+from dear_plugin.decoders.networks import Networks
 from dear_plugin.encoding import Encoder
 from dear_plugin.schema import Kind
 from dear_plugin.target import Goal

@@ -9,17 +9,19 @@ independence weight too; 0 is the paper.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal, Self
 
 import torch
 from torch import Tensor, nn
 
 from dear_plugin.actions import ActionSets
-from dear_plugin.decoders.penalties import hessian_penalty, independence_penalty
+from dear_plugin.decoders.networks import Networks
+from dear_plugin.decoders.objective import Objective
 from dear_plugin.decoders.protocol import Decoder
-from dear_plugin.decoders.stack import StackedMLP
+from dear_plugin.decoders.remainder import MIDDLE, moved
+from dear_plugin.decoders.stack import by_set
 from dear_plugin.decoders.training import History, Training, train
 from dear_plugin.encoding import Encoder
 from dear_plugin.errors import DearError, NotFittedError, unknown
@@ -30,6 +32,7 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {
     "softplus": nn.Softplus,
 }
 PAPER_LAYERS = {"adult": (16, 32, 10), "compas": (8, 10, 5), "gmc": (8, 10, 5)}
+CELLS = 2**24
 
 
 @dataclass(frozen=True)
@@ -40,16 +43,19 @@ class Design:
         layers: widths of the encoder after its input, the last one is k; the decoder mirrors it.
         activation: "tanh", "relu" or "softplus"; mixed derivatives of ReLU say nothing.
         hessian: weight of the Hessian penalty.
-        independence: weight of the independence penalty; 0 is the paper.
-        standardise: train on columns of variance 1, so that heavy-tailed ones are not ignored.
+        independence: weight of the penalties on what v and x_S know of each other; 0 is the paper.
+        noise: what training adds to the latents, in their own standard deviations.
+        standardise: train on columns of variance 1 and squash what the networks read of them, so
+            that heavy-tailed ones are not ignored.
         reconstruct: "remainder" keeps the person's own, `x + g(v, a) - g(v, x_S)`; "paper" is
             `g(v, a)`, whose reconstruction error is paid as indirect cost.
     """
 
     layers: tuple[int, ...] = (16, 32, 10)
     activation: str = "tanh"
-    hessian: float = 1e-3
-    independence: float = 1.0
+    hessian: float = 1e-2
+    independence: float = 20.0
+    noise: float = 0.1
     standardise: bool = True
     reconstruct: Literal["remainder", "paper"] = "remainder"
 
@@ -89,7 +95,12 @@ class Autoencoder(Decoder):
             seed: of weights, batches and penalties.
         """
         design = Design(
-            tuple(layers), hessian=0.1, independence=0.0, standardise=False, reconstruct="paper"
+            tuple(layers),
+            hessian=0.1,
+            independence=0.0,
+            noise=0.0,
+            standardise=False,
+            reconstruct="paper",
         )
         return cls(design, Training(), seed)
 
@@ -115,54 +126,64 @@ class Autoencoder(Decoder):
 
     def adopt(self, tensors: Mapping[str, Tensor], encoder: Encoder, sets: ActionSets) -> None:
         """Take over trained networks."""
-        networks = Networks(self.design, encoder, sets, torch.Generator())
+        networks = _untrained(self.design, encoder, sets, torch.Generator())
         networks.load_state_dict(dict(tensors))
         self._networks = networks.requires_grad_(False)
 
     def fit(self, rows: Tensor, encoder: Encoder, sets: ActionSets) -> None:
-        """Train on rows, (n, p)."""
-        generator = torch.Generator().manual_seed(self.seed)
+        """Train on rows, (n, p); an interrupt leaves what was fitted before."""
+        generator, design = torch.Generator().manual_seed(self.seed), self.design
         x = encoder.expand(rows.float().cpu())
-        networks = Networks(self.design, encoder, sets, generator)
-        if self.design.standardise:
-            networks.scale_to(x)
-        losses = _Losses(networks, self.design)
-        self.history = train(losses, networks.parameters(), x, self.training, generator)
-        self._networks = networks.requires_grad_(False)
+        networks = _untrained(design, encoder, sets, generator)
+        if design.standardise:
+            networks.gauge.set_by(x, ~encoder.blocks[encoder.feature_of])
+        objective = Objective(networks, design.hessian, design.independence, design.noise)
+        history = train(objective, networks.parameters(), x, self.training, generator)
+        self._networks, self.history = networks.requires_grad_(False), history
 
     def encode(self, rows: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        """The latents of rows, (n, p) -> (n, s, k); there are no ties to break."""
+        """The latents of rows and a tie per feature, (n, p) -> (n, s, k + p).
+
+        A tie in [0, 1) decides whether a category flips and an integer is rounded up; without a
+        generator it is the middle.
+        """
         networks = self.networks
-        x = networks.encoder.expand(rows)
-        return networks.latents(x.expand(len(networks.mask), *x.shape)).transpose(0, 1)
+        v = networks.latents(networks.encoder.expand(rows)).transpose(0, 1)
+        ties = v.new_full((*v.shape[:2], rows.shape[1]), MIDDLE)
+        if generator is not None:
+            ties = torch.rand(ties.shape, generator=generator).to(v)
+        return torch.cat([v, ties], 2)
 
     def decode(self, x: Tensor, v: Tensor, values: Tensor, sets: Tensor) -> Tensor:
         """Where people end up, (m, c, p); see `Decoder.decode`."""
         networks = self.networks
+        v, ties = v.split([networks.k, x.shape[1]], 1)
         positions = networks.sets.positions[sets][:, None].expand(values.shape)
         there = x[:, None].expand(-1, values.shape[1], -1).scatter(2, positions, values)
-        here = networks.encoder.expand(x)[:, None]
-        wide = torch.cat([here, networks.encoder.expand(there)], 1)
-        made = _by_set(networks.generate, v, wide, sets, len(networks.mask))
+        wide = networks.encoder.expand(torch.cat([x[:, None], there], 1))
+        made = by_set(networks.generate, v, wide, sets, len(networks.mask))
         if self.design.reconstruct == "paper":
-            moved = made[:, 1:]
-        else:
-            moved = here + made[:, 1:] - made[:, :1]
-        return networks.encoder.collapse(moved).scatter(2, positions, values)
+            return networks.encoder.collapse(made[:, 1:]).scatter(2, positions, values)
+        reached = moved(networks, x[:, None], made, ties[:, None]).scatter(2, positions, values)
+        stays = (there == x[:, None]).all(2, keepdim=True)
+        return torch.where(stays, x[:, None], reached)
 
     def follow(self, x: Tensor, v: Tensor, a: Tensor) -> Tensor:
         """Where people end up, (s, n, d), differentiable in a; see `Decoder.follow`."""
         networks = self.networks
+        v = v[..., : networks.k]
         made = networks.generate(v, a)
         if self.design.reconstruct == "remainder":
             made = x + made - networks.generate(v, x)
         return torch.where(networks.mask.bool(), a, made)
 
     def entanglement(self, rows: Tensor) -> Tensor:
-        """(n, s) mean absolute `d2 g / dv dx_S` over outputs, latents and x_S, by autograd."""
+        """(n, s) mean |d2 g / dv dx_S| over outputs, latents and x_S, exact by autograd."""
         networks = self.networks
-        x = networks.encoder.expand(rows).expand(len(networks.mask), -1, -1)
-        return mixed_derivatives(networks, x).abs().mean((0, 1, 4)).T
+        x = networks.encoder.expand(rows)
+        s, w = networks.columns.shape
+        few = max(CELLS // (w * networks.k * s * x.shape[1]), 1)
+        return torch.cat([networks.entangled(part.expand(s, -1, -1)).T for part in x.split(few)])
 
     @property
     def networks(self) -> Networks:
@@ -176,141 +197,14 @@ class Autoencoder(Decoder):
         return self._networks
 
 
-class Networks(nn.Module):
-    """e and g of all s sets.
-
-    Args:
-        design: layers and activation.
-        encoder: the gate, for the categorical blocks.
-        sets: the s sets.
-        generator: of the initial weights.
-    """
-
-    mask: Tensor
-    centre: Tensor
-    spread: Tensor
-
-    def __init__(
-        self, design: Design, encoder: Encoder, sets: ActionSets, generator: torch.Generator
-    ) -> None:
-        super().__init__()
-        self.encoder, self.sets = encoder, sets
-        s, d, k = len(sets), encoder.d, design.layers[-1]
-        act = ACTIVATIONS[design.activation]
-        self.e = StackedMLP(s, (d, *design.layers), act, generator)
-        self.g = StackedMLP(s, (k + d, *design.layers[-2::-1], d), act, generator)
-        self.register_buffer("mask", sets.masks[:, encoder.feature_of][:, None].float())
-        self.register_buffer("centre", torch.zeros(d))
-        self.register_buffer("spread", torch.ones(d))
-
-    def scale_to(self, x: Tensor) -> None:
-        """Standardise by encoded training rows, (n, d), one-hot blocks left alone."""
-        number = ~self.encoder.blocks[self.encoder.feature_of]
-        self.centre.copy_(torch.where(number, x.mean(0), 0.0))
-        self.spread.copy_(torch.where(number, x.std(0).clamp_min(1e-3), 1.0))
-
-    def latents(self, x: Tensor) -> Tensor:
-        """`v = e(x)`, (s, n, d) -> (s, n, k)."""
-        v: Tensor = self.e((x - self.centre) / self.spread)
-        return v
-
-    def generate(self, v: Tensor, x_s: Tensor) -> Tensor:
-        """`g(v, x_S)`, (s, n, k) and (s, n, d) -> (s, n, d); only the columns of S are read."""
-        seen = (x_s - self.centre) / self.spread * self.mask
-        raw = self.g(torch.cat([v, seen], 2)) + seen
-        return self._close(raw) * self.spread + self.centre
-
-    def _close(self, raw: Tensor) -> Tensor:
-        """A softmax over every categorical block."""
-        out = list(raw.split([f.columns for f in self.encoder.schema], -1))
-        for j in self.encoder.blocks.nonzero()[:, 0].tolist():
-            out[j] = out[j].softmax(-1)
-        return torch.cat(out, -1)
-
-
-@dataclass
-class _Losses:
-    """The weighted terms of a batch."""
-
-    networks: Networks
-    design: Design
-    weights: Tensor = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.weights = 1.0 / self.networks.spread**2
-
-    def __call__(self, x: Tensor, generator: torch.Generator) -> dict[str, Tensor]:
-        networks, design = self.networks, self.design
-        wide = x.expand(len(networks.mask), *x.shape)
-        v = networks.latents(wide)
-        x_s = wide * networks.mask
-        error = (networks.generate(v, x_s) - wide).square() * self.weights
-        terms = {"reconstruction": error.mean((1, 2)).sum()}
-        if design.hessian:
-            mixed = hessian_penalty(networks.generate, v, x_s, networks.mask, generator)
-            terms["hessian"] = design.hessian * mixed.sum()
-        if design.independence:
-            dependence = independence_penalty(v, x_s, networks.mask, generator)
-            terms["independence"] = design.independence * dependence.sum()
-        return terms
-
-
-def mixed_derivatives(networks: Networks, x: Tensor) -> Tensor:
-    """`d2 g / dv dx_S`, (w, k, s, n, d): w columns of S (the widest set's), k latents.
-
-    Args:
-        networks: e and g.
-        x: (s, n, d) rows.
-    """
-    with torch.no_grad():
-        v = networks.latents(x)
-    x_s = x * networks.mask
-    tangents = column_tangents(networks.mask).to(x)
-    latents = torch.eye(v.shape[2]).to(v)
-
-    def by_x(w: Tensor, there: Tensor) -> Tensor:
-        made: Tensor = torch.func.jvp(
-            lambda a: networks.generate(there, a), (x_s,), (w.expand(x_s.shape),)
-        )[1]
-        return made
-
-    def mixed(w: Tensor, u: Tensor) -> Tensor:
-        out: Tensor = torch.func.jvp(lambda t: by_x(w, t), (v,), (u.expand(v.shape),))[1]
-        return out
-
-    return torch.stack([torch.stack([mixed(w, u) for u in latents]) for w in tangents])
-
-
-def column_tangents(mask: Tensor) -> Tensor:
-    """(w, s, 1, d) unit directions: the i-th column of every set, zero where it has fewer."""
-    order = mask.cumsum(2) * mask
-    return torch.stack([(order == i + 1).float() for i in range(int(mask.sum(2).max()))])
-
-
-def _by_set(
-    generate: Callable[[Tensor, Tensor], Tensor], v: Tensor, x_s: Tensor, sets: Tensor, s: int
-) -> Tensor:
-    """Run m people, each through the network of its own set, in one padded batch.
-
-    Args:
-        generate: (s, n, k), (s, n, d) -> (s, n, d).
-        v: (m, k) latents.
-        x_s: (m, c, d) the values to generate at.
-        sets: (m,) whose network.
-        s: how many there are.
-
-    Returns:
-        (m, c, d).
-    """
-    m, c, d = x_s.shape
-    counts = torch.bincount(sets, minlength=s)
-    order = sets.argsort(stable=True)
-    rank = torch.empty_like(sets)
-    rank[order] = torch.arange(m) - (counts.cumsum(0) - counts)[sets[order]]
-    most = int(counts.max())
-    slot = sets * most + rank
-    latents = v.new_zeros(s * most, v.shape[1]).index_copy(0, slot, v)
-    places = x_s.new_zeros(s * most, c, d).index_copy(0, slot, x_s)
-    wide = latents.view(s, most, 1, v.shape[1]).expand(-1, -1, c, -1)
-    made = generate(wide.reshape(s, most * c, v.shape[1]), places.view(s, most * c, d))
-    return made.view(s * most, c, d)[slot]
+def _untrained(
+    design: Design, encoder: Encoder, sets: ActionSets, generator: torch.Generator
+) -> Networks:
+    return Networks(
+        encoder,
+        sets,
+        layers=design.layers,
+        activation=ACTIVATIONS[design.activation],
+        squashing=design.standardise,
+        generator=generator,
+    )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
+
+Generate = Callable[[Tensor, Tensor], Tensor]
 
 
 class StackedLinear(nn.Module):
@@ -54,3 +56,30 @@ class StackedMLP(nn.Sequential):
         for a, b in pairwise(layers):
             steps += [StackedLinear(s, a, b, generator), activation()]
         super().__init__(*steps[:-1])
+
+
+def by_set(generate: Generate, v: Tensor, x_s: Tensor, sets: Tensor, s: int) -> Tensor:
+    """Run m people, each through the network of its own set, in one padded batch.
+
+    Args:
+        generate: (s, n, k), (s, n, d) -> (s, n, d).
+        v: (m, k) latents.
+        x_s: (m, c, d) the values to generate at.
+        sets: (m,) whose network.
+        s: how many there are.
+
+    Returns:
+        (m, c, d).
+    """
+    m, c, d = x_s.shape
+    counts = torch.bincount(sets, minlength=s)
+    order = sets.argsort(stable=True)
+    rank = torch.empty_like(sets)
+    rank[order] = torch.arange(m) - (counts.cumsum(0) - counts)[sets[order]]
+    most = int(counts.max())
+    slot = sets * most + rank
+    latents = v.new_zeros(s * most, v.shape[1]).index_copy(0, slot, v)
+    places = x_s.new_zeros(s * most, c, d).index_copy(0, slot, x_s)
+    wide = latents.view(s, most, 1, -1).expand(-1, -1, c, -1)
+    made = generate(wide.reshape(s, most * c, -1), places.view(s, most * c, d))
+    return made.view(s * most, c, d)[slot]

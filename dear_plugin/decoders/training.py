@@ -10,6 +10,8 @@ from torch import Tensor, nn
 
 Losses = Callable[[Tensor, torch.Generator], dict[str, Tensor]]
 
+MOST_HELD = 2048
+
 
 @dataclass(frozen=True)
 class Training:
@@ -17,18 +19,18 @@ class Training:
 
     Attributes:
         epochs: passes over the rows, at most.
-        batch: rows a step.
+        batch: rows a step, about: a pass is cut into equal parts.
         rate: Adam's learning rate, annealed to zero along a cosine.
         patience: epochs without a better held-out loss before the loop stops.
         most_steps: an upper limit on all steps, so that a million rows cost no more than needed.
         progress: show a bar.
     """
 
-    epochs: int = 40
-    batch: int = 256
-    rate: float = 5e-3
-    patience: int = 8
-    most_steps: int = 1500
+    epochs: int = 150
+    batch: int = 1024
+    rate: float = 2e-2
+    patience: int = 40
+    most_steps: int = 500
     progress: bool = False
 
 
@@ -57,34 +59,37 @@ def train(
     Args:
         losses: a batch (b, p) and a generator -> named scalar terms, already weighted.
         parameters: what to train; the best held-out state is put back at the end.
-        rows: (n, p) training rows; a tenth, at most 2048, is held out.
+        rows: (n, p) training rows; a tenth, at most `MOST_HELD`, is held out.
         how: the settings.
         generator: of the batches and of what the losses draw.
     """
     weights = list(parameters)
     order = torch.randperm(len(rows), generator=generator)
-    held = rows[order[: min(max(len(rows) // 10, 1), 2048)]]
-    rest = order[len(held) :] if len(rows) > len(held) else order
-    steps = min(how.most_steps, how.epochs * -(-len(rest) // how.batch))
+    held, rest = _held_out(order)
+    judge = _Judge(losses, rows[held], int(torch.randint(2**31, (1,), generator=generator)))
+    a_pass = max(round(len(rest) / how.batch), 1)
+    steps = min(how.most_steps, how.epochs * a_pass)
     optimiser = torch.optim.Adam(weights, lr=how.rate)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, max(steps, 1))
-    history, best = History(), _Best(weights)
-    for epoch in _bar(range(how.epochs), how.progress):
-        if epoch * -(-len(rest) // how.batch) >= steps:
-            history.stopped = "all steps taken"
-            break
+    history, best, left = History(stopped="all steps taken"), _Best(weights), steps
+    for _ in _bar(range(-(-steps // a_pass)), how.progress):
         shuffled = rest[torch.randperm(len(rest), generator=generator)]
-        means = _epoch(losses, rows, shuffled.split(how.batch), optimiser, generator, schedule)
-        with torch.no_grad():
-            means["held_out"] = float(sum(losses(held, generator).values()))
+        batches = shuffled.tensor_split(a_pass)[:left]
+        left -= len(batches)
+        means = _epoch(losses, rows, batches, optimiser, generator, schedule)
+        means["held_out"] = judge()
         history.epochs.append(means)
         if best.waited(means["held_out"]) >= how.patience:
             history.stopped = f"no better for {how.patience} epochs"
             break
-    else:
-        history.stopped = "all epochs done"
     best.restore()
     return history
+
+
+def _held_out(order: Tensor) -> tuple[Tensor, Tensor]:
+    """Shuffled rows as those held out and the rest; a single row is both."""
+    held = order[: min(max(len(order) // 10, 1), MOST_HELD)]
+    return held, order[len(held) :] if len(order) > len(held) else order
 
 
 def _epoch(
@@ -96,18 +101,29 @@ def _epoch(
     schedule: torch.optim.lr_scheduler.LRScheduler,
 ) -> dict[str, float]:
     """One pass; the mean of every term."""
-    sums: dict[str, float] = {}
-    count = 0
+    seen: list[dict[str, Tensor]] = []
     for batch in batches:
         terms = losses(rows[batch], generator)
         optimiser.zero_grad(set_to_none=True)
         torch.stack(list(terms.values())).sum().backward()
         optimiser.step()
         schedule.step()
-        count += 1
-        for name, term in terms.items():
-            sums[name] = sums.get(name, 0.0) + float(term.detach())
-    return {name: total / max(count, 1) for name, total in sums.items()}
+        seen.append({name: term.detach() for name, term in terms.items()})
+    return {name: float(torch.stack([t[name] for t in seen]).mean()) for name in seen[0]}
+
+
+@dataclass(frozen=True)
+class _Judge:
+    """The held-out loss, drawn alike at every epoch, so that epochs can be compared."""
+
+    losses: Losses
+    rows: Tensor
+    seed: int
+
+    @torch.no_grad()
+    def __call__(self) -> float:
+        chance = torch.Generator().manual_seed(self.seed)
+        return float(sum(self.losses(self.rows, chance).values()))
 
 
 class _Best:
