@@ -225,7 +225,7 @@ class DEAR(RecourseMethod):
             return {}
         x = case.x[position]
         where = self.sets.positions[at]
-        shares = self.decoder.leanings(torch.stack([x[where], row[where]], 1), at)
+        shares = self.decoder.leanings(x[None], torch.stack([x[where], row[where]], 1), at)
         free = case.limits.floor[position] < case.limits.ceiling[position]
         still = (row == x) & ~direct & free
         leaning = sorted(

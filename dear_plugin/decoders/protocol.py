@@ -25,6 +25,11 @@ class Decoder(ABC):
     pair_features: ClassVar[int] = 12
     """How many features are paired for rows that no single one solves."""
 
+    @property
+    def given_features(self) -> Tensor:
+        """(h,) int64, the features that are conditioned on besides x_S, and do not move."""
+        return torch.empty(0, dtype=torch.int64)
+
     def blank(self) -> Self:
         """An unfitted copy with the same settings."""
         return type(self).with_settings(self.settings())
@@ -84,10 +89,11 @@ class Decoder(ABC):
         """
         raise DearError(f"{type(self).__name__} has no derivatives; use decoder='autoencoder'")
 
-    def leanings(self, values: Tensor, sets: Tensor) -> dict[int, tuple[float, float]]:
+    def leanings(self, x: Tensor, values: Tensor, sets: Tensor) -> dict[int, tuple[float, float]]:
         """P(second value) of each binary feature at two values of x_S, by feature.
 
         Args:
+            x: (1, p) the factual row.
             values: (1, 2, w) the values before and after the action.
             sets: (1,) the set acted on.
         """

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
-from dear_plugin.decoders.partition import distinct, heavy_values
+from dear_plugin.decoders.partition import heavy_values, ordered, tally
 from dear_plugin.encoding import Encoder
 from dear_plugin.schema import Kind
 
@@ -16,15 +17,15 @@ MAX_VALUES = 128
 
 @dataclass
 class Supports:
-    """Every feature's supported values, laid end to end.
+    """The supported values of the features with atoms, laid end to end.
 
     Attributes:
-        values: (t,) the values of all features, sorted within each.
+        values: (t,) their values, sorted within each feature.
         starts: (p,) where each feature begins.
-        sizes: (p,) how many values each has.
+        sizes: (p,) how many values each has: none, where it is not counted.
         smooth: (p,) bool, numbers without an atom (no value holds 1 % of the rows).
-        blocks: the features of m > 2 categories.
-        binaries: the features of two.
+        blocks: the counted features of m > 2 categories.
+        binaries: the counted features of two.
     """
 
     values: Tensor
@@ -35,30 +36,56 @@ class Supports:
     binaries: tuple[int, ...]
 
     @classmethod
-    def of(cls, rows: Tensor, encoder: Encoder) -> Supports:
-        """Read the supports off training rows, (n, p)."""
-        parts, smooth = [], []
+    def of(cls, rows: Tensor, encoder: Encoder, given: Tensor, most: int = MAX_VALUES) -> Supports:
+        """Read the supports off training rows, (n, p).
+
+        Args:
+            rows: the training rows.
+            encoder: the gate.
+            given: the features that do not move.
+            most: how many values of a number are told apart.
+        """
+        parts, smooth = [], torch.zeros(encoder.p, dtype=torch.bool)
+        fixed = set(given.tolist())
         for j, feature in enumerate(encoder.schema):
+            part = torch.empty(0)
             if feature.kind is not Kind.NUMERIC:
-                parts.append(torch.arange(max(len(feature.categories), 1)).float())
-                smooth.append(False)
-                continue
-            values = distinct(rows[:, j])
-            heavy = heavy_values(rows[:, j])
-            smooth.append(not len(heavy) and len(values) > 1)
-            parts.append(_thin(rows[:, j], values, heavy))
+                part = torch.arange(max(len(feature.categories), 1)).float()
+            elif j not in fixed:
+                smooth[j] = _is_smooth(rows[:, j])
+                part = part if smooth[j] else _thin(rows[:, j], most)
+            parts.append(part[: 0 if j in fixed else None])
         sizes = torch.tensor([len(part) for part in parts])
-        starts = sizes.cumsum(0) - sizes
-        return cls.again(encoder, torch.cat(parts), starts, sizes, torch.tensor(smooth))
+        return cls.again(encoder, torch.cat(parts), sizes.cumsum(0) - sizes, sizes, smooth)
 
     @classmethod
     def again(
         cls, encoder: Encoder, values: Tensor, starts: Tensor, sizes: Tensor, smooth: Tensor
     ) -> Supports:
         """Supports from their tensors; what the schema says is read off it."""
-        blocks = tuple(int(j) for j in encoder.blocks.nonzero()[:, 0])
-        binaries = tuple(j for j, f in enumerate(encoder.schema) if len(f.categories) == 2)
+        counted = sizes > 0
+        blocks = tuple((encoder.blocks & counted).nonzero()[:, 0].tolist())
+        two = torch.tensor([len(f.categories) == 2 for f in encoder.schema])
+        binaries = tuple((two & counted).nonzero()[:, 0].tolist())
         return cls(values, starts, sizes, smooth, blocks, binaries)
+
+    @cached_property
+    def counted(self) -> Tensor:
+        """(c,) the features that have values here."""
+        return self.sizes.nonzero()[:, 0]
+
+    @cached_property
+    def ranked(self) -> Tensor:
+        """(f,) the counted features whose values have an order: all but blocks."""
+        counted = self.sizes > 0
+        counted[list(self.blocks)] = False
+        return counted.nonzero()[:, 0]
+
+    @cached_property
+    def places(self) -> Tensor:
+        """The places of the ranked features' values."""
+        feature = torch.repeat_interleave(torch.arange(len(self.sizes)), self.sizes)
+        return torch.isin(feature, self.ranked).nonzero()[:, 0]
 
     def segment(self, feature: int) -> slice:
         """The place of one feature in the tables."""
@@ -66,27 +93,31 @@ class Supports:
         return slice(start, start + int(self.sizes[feature]))
 
     def codes(self, rows: Tensor) -> Tensor:
-        """(n, p) the nearest supported value of each cell, as an index into `values`."""
-        codes = torch.empty(rows.shape, dtype=torch.int64)
-        for j in range(rows.shape[1]):
+        """(c, n) the nearest supported value of each counted cell, as an int32 into `values`."""
+        codes = torch.empty(len(self.counted), len(rows), dtype=torch.int32)
+        for code, j in zip(codes, self.counted.tolist(), strict=True):
             segment = self.segment(j)
-            codes[:, j] = _nearest(self.values[segment], rows[:, j].contiguous()) + segment.start
+            values = self.values[segment]
+            middles = (values[1:] + values[:-1]) / 2.0
+            torch.bucketize(rows[:, j].contiguous(), middles, out_int32=True, out=code)
+            code += segment.start
         return codes
 
 
-def _nearest(values: Tensor, column: Tensor) -> Tensor:
-    """(n,) the index of the nearest of some sorted values."""
-    if len(values) == 1:
-        return torch.zeros(len(column), dtype=torch.int64)
-    middles = (values[1:] + values[:-1]) / 2.0
-    return torch.bucketize(column, middles)
+def _is_smooth(column: Tensor) -> bool:
+    """Whether a number, (n,), has values but no atom."""
+    return not len(heavy_values(column)) and bool((column != column[0]).any())
 
 
-def _thin(column: Tensor, values: Tensor, heavy: Tensor) -> Tensor:
-    """At most `MAX_VALUES` observed values: all, or the heavy ones and quantiles of the rest."""
-    if len(values) <= MAX_VALUES:
+def _thin(column: Tensor, most: int) -> Tensor:
+    """About `most` observed values: all, or the heavy ones and quantiles of the rest."""
+    values, counts = tally(column)
+    if len(values) <= most:
         return values
-    rest = column[~torch.isin(column, heavy)].sort().values
-    count = MAX_VALUES - min(len(heavy), MAX_VALUES // 2)
+    heavy = heavy_values(column)
+    if len(heavy) > most:
+        heavy = values[counts.topk(most).indices]
+    rest = ordered(column[~torch.isin(column, heavy)])
+    count = most - min(len(heavy), most // 2)
     at = ((torch.arange(count) + 0.5) / count * len(rest)).long()
-    return distinct(torch.cat([heavy, rest[at]]))
+    return tally(torch.cat([heavy, rest[at]]))[0]

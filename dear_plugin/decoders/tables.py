@@ -2,120 +2,185 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from math import isqrt
 
 import torch
 from torch import Tensor
 
-from dear_plugin.decoders.nodes import Bins
+from dear_plugin.decoders.given import Crowd
+from dear_plugin.decoders.partition import MAX_NODES, Partition
 from dear_plugin.decoders.supports import Supports
 
-CELLS = 1 << 25
+CELLS = 24_000_000
+LEAST_DETAIL = 16
+ENTRIES_A_COUNT = 1 << 20
+TIE = 1e-3
+ROUNDING = 1e-6
+NOBODY = 1e-9
+
+Compare = Callable[[Tensor, Tensor], Tensor]
+
+
+def detail(slots: int, features: int) -> tuple[int, int]:
+    """How many nodes, and how many values or standings, keep tables near `CELLS` entries each."""
+    room = CELLS // (slots * features)
+    nodes = min(MAX_NODES, max(LEAST_DETAIL, isqrt(room)))
+    return nodes, max(LEAST_DETAIL, room // nodes)
 
 
 @dataclass
 class Tables:
-    """What was counted, for all sets, nodes and features.
+    """What was counted of features with atoms, at the nodes of all slots.
 
     Attributes:
-        below: (s, g, t) P(x_j < value | a).
-        share: (s, g, t) P(x_j = value | a).
-        inverse: (s, p, q, g) the value of feature j at the q-th standing at node a.
+        below: (g, t) P(x_j < value | a).
+        share: (g, t) P(x_j = value | a).
+        inverse: (1 + f * q, g) the value of each ranked feature at the q-th standing; the first
+            line is zero.
+        line: (p,) the line of `inverse` where each feature begins, the first if it is not ranked.
     """
 
     below: Tensor
     share: Tensor
     inverse: Tensor
+    line: Tensor
 
-    @property
-    def ranks(self) -> int:
-        """How many standings are told apart (q)."""
-        return self.inverse.shape[2]
+    @classmethod
+    def of(cls, crowd: Crowd, supports: Supports, parts: list[Partition], ranks: int) -> Tables:
+        """Count the conditional distributions of training rows and invert them.
+
+        Args:
+            crowd: the training rows.
+            supports: the values of each feature.
+            parts: the bins and nodes of each slot.
+            ranks: how many standings to tell apart.
+        """
+        shape = sum(len(part.nodes) for part in parts), len(supports.values)
+        below, share = torch.empty(shape), torch.empty(shape)
+        inverse = torch.zeros(1 + len(supports.ranked) * ranks, shape[0])
+        codes, end = supports.codes(crowd.rows), 0
+        for slot, part in enumerate(parts):
+            people = crowd.cells[slot // len(crowd.sets)]
+            here = slice(end, end := end + len(part.nodes))
+            share[here], upto = _shares(part, codes[:, people], supports)
+            below[here] = upto - share[here]
+            inverse[1:, here] = _invert(upto, supports, ranks)
+        line = torch.zeros(len(supports.sizes), dtype=torch.int32)
+        line[supports.ranked] = torch.arange(1, len(inverse), ranks, dtype=torch.int32)
+        return cls(below, share, inverse, line)
 
     def standing(self, codes: Tensor, node: Tensor) -> tuple[Tensor, Tensor]:
-        """P(x_j < own value) and P(x_j = own value) at each row's own node, (n, s, p) each.
+        """P(x_j < own value) and P(x_j = own value) at each row's own nodes, (n, s, c) each.
 
         Args:
-            codes: (n, p) indices of the own values.
+            codes: (c, n) the own values of the counted features.
             node: (n, s) the own nodes.
         """
-        s, g, t = self.share.shape
-        at = (torch.arange(s) * g + node)[..., None] * t + codes[:, None]
-        return self.below.take(at), self.share.take(at)
+        at = node[..., None] * self.share.shape[1] + codes.T[:, None]
+        return pick(self.below, at), pick(self.share, at)
 
-    def reached(self, v: Tensor, node: Tensor, sets: Tensor) -> Tensor:
-        """The value at the same standing at other nodes, (m, c, p).
+    def reached(self, v: Tensor, node: Tensor) -> Tensor:
+        """(m, c, p) the values at standings (m, p) and nodes (m, c), the same where not ranked."""
+        rank = torch.minimum((v * self._ranks).int().clamp_min_(0), self._ranks - 1)
+        at = (self.line + rank) * self.inverse.shape[1]
+        return pick(self.inverse, at[:, None] + node[..., None])
+
+    def coupled(self, own: Tensor, v: Tensor, node: Tensor, values: slice) -> Tensor:
+        """(m, c - 1) the categories that people have at other nodes, by maximal coupling.
 
         Args:
-            v: (m, p) standings.
-            node: (m, c) nodes.
-            sets: (m,) sets.
+            own: (m,) their categories.
+            v: (m,) their standings.
+            node: (m, c) nodes, their own first.
+            values: where the feature's categories are.
         """
-        return self.inverse.take(self._base(v, sets)[:, None] + node[..., None])
+        share, at = self.share[:, values], own.long()
+        # Whoever is one of a kind among people with their x_S remains it: 0 / 0 is 1 here.
+        before = share[node[:, 0], at] + NOBODY
+        kept = (share[node[:, 1:], at[:, None]] + NOBODY) / before[:, None]
+        under = self.below[:, values][node[:, 0], at]
+        tie = ((v - under) / before).clamp_(0.0, 1.0)
+        # Rounding must not decide for who stands in the middle when a probability exactly halves.
+        tie = torch.where((tie - 0.5).abs() < TIE, 0.5 - ROUNDING, tie)[:, None].expand_as(kept)
+        out = own[:, None].repeat(1, kept.shape[1])
+        who, where = (kept < tie).nonzero(as_tuple=True)
+        gain = (share[node[who, where + 1]] - share[node[who, 0]]).clamp_min_(0.0)
+        tie, kept = tie[who, where], kept[who, where]
+        drawn = (tie - kept) / (1.0 - kept).clamp_min(1e-9)
+        heap = gain.cumsum(1) / gain.sum(1, keepdim=True).clamp_min(1e-9)
+        random = (heap < drawn[:, None]).sum(1).clamp_max(gain.shape[1] - 1)
+        other = torch.where((tie - 0.5).abs() < TIE, gain.argmax(1), random)
+        out[who, where] = other.to(out.dtype)
+        return out
 
-    def between(
-        self, v: Tensor, left: Tensor, weight: Tensor, sets: Tensor, columns: Tensor
-    ) -> Tensor:
-        """As `reached` for some columns, linear between the two nodes around a."""
-        base = self._base(v, sets)[:, None, columns]
-        last = self.inverse.shape[3] - 1
-        low = self.inverse.take(base + left[..., None])
-        high = self.inverse.take(base + (left + 1).clamp_max(last)[..., None])
-        return torch.lerp(low, high, weight[..., None])
-
-    def _base(self, v: Tensor, sets: Tensor) -> Tensor:
-        """(m, p) where each standing's nodes begin in the flat inverse table."""
-        _, p, q, g = self.inverse.shape
-        rank = (v * q).long().clamp_(0, q - 1)
-        return ((sets[:, None] * p + torch.arange(p)) * q + rank) * g
+    @cached_property
+    def _ranks(self) -> Tensor:
+        """(p,) how many standings each feature has: one where it is not ranked."""
+        ranked = self.line > 0
+        return torch.where(ranked, (len(self.inverse) - 1) // ranked.sum().clamp_min(1), 1).int()
 
 
-def count(rows: Tensor, supports: Supports, bins: Bins, ranks: int) -> Tables:
-    """Count conditional distributions and invert them.
+def pick(table: Tensor, at: Tensor) -> Tensor:
+    """The entries of a table at places of its flat form, any shape."""
+    return table.flatten().index_select(0, at.flatten()).view(at.shape)
+
+
+def places(
+    table: Tensor, base: Tensor, stride: int, count: int, value: Tensor, below: Compare = torch.lt
+) -> Tensor:
+    """How many of the sorted entries at `base`, `base + stride` ... lie below values, any shape.
 
     Args:
-        rows: (n, p) training rows.
-        supports: the values of each feature.
-        bins: where each set counts.
-        ranks: how many standings to tell apart, at most.
+        table: where the entries are.
+        base: the flat place of the first one, int32.
+        stride: how far apart they are.
+        count: how many there are.
+        value: what is compared.
+        below: when an entry lies below a value.
     """
-    s, g, b = bins.mix.shape
-    t, p = len(supports.values), rows.shape[1]
-    counts = _histogram(bins.of_row, supports.codes(rows), (s, b, t))
-    size = counts[..., : int(supports.sizes[0])].sum(2, keepdim=True).clamp_min(1.0)
-    share = bins.mix @ (counts / size)
-    total = share.cumsum(2)
+    low, high = torch.zeros_like(base), torch.full_like(base, count)
+    for _ in range(count.bit_length()):
+        middle = ((low + high) // 2).clamp_max(count - 1)
+        less = below(pick(table, base + middle * stride), value)
+        low, high = torch.where(less, middle + 1, low), torch.where(less, high, middle)
+    return low
+
+
+def _shares(part: Partition, codes: Tensor, supports: Supports) -> tuple[Tensor, Tensor]:
+    """P(x_j = value | a) and P(x_j <= value | a) at the nodes of one slot, (g, t) each."""
     first = torch.repeat_interleave(supports.starts, supports.sizes)
-    before = torch.where(first > 0, total[..., (first - 1).clamp_min(0)], 0.0)
-    upto = (total - before).clamp_(0.0, 1.0)
-    ranks = max(16, min(ranks, CELLS // (s * p * g)))
-    return Tables(upto - share, share, _invert(upto, supports, ranks))
+    counts = _histogram(part.bins, codes, part.mix.shape[1], len(first))
+    size = torch.bincount(part.bins, minlength=part.mix.shape[1])[:, None].clamp_min(1)
+    share = part.mix @ (counts / size)
+    total = torch.nn.functional.pad(share.cumsum(1, dtype=torch.float64), (1, 0))
+    return share, (total[:, 1:] - total[:, first]).clamp_(0.0, 1.0).float()
 
 
-def _histogram(bins: Tensor, codes: Tensor, shape: tuple[int, int, int]) -> Tensor:
-    """(s, b, t) how many rows of each bin hold each value; in blocks of bounded memory."""
-    s, b, t = shape
-    counts = torch.zeros(s * b * t)
-    at = (torch.arange(s) * b + bins) * t
-    for rows in torch.arange(len(codes)).split(max(1, CELLS // (8 * s * codes.shape[1]))):
-        flat = (at[rows][:, :, None] + codes[rows][:, None, :]).flatten()
-        counts += torch.bincount(flat, minlength=s * b * t)
-    return counts.view(shape)
+def _histogram(bins: Tensor, codes: Tensor, b: int, t: int) -> Tensor:
+    """(b, t) how many rows of each bin, (n,), hold each value, (c, n); in bounded memory."""
+    start = bins.int() * t
+    counts = torch.zeros(b * t, dtype=torch.int64)
+    for some in codes.split(max(1, ENTRIES_A_COUNT // max(len(bins), 1))):
+        counts += torch.bincount((some + start).flatten(), minlength=b * t)
+    return counts.view(b, t).float()
 
 
 def _invert(upto: Tensor, supports: Supports, ranks: int) -> Tensor:
-    """(s, p, q, g) the smallest value whose cumulative share reaches each standing.
+    """(f * q, g) the smallest value whose cumulative share reaches each standing.
 
     A standing (q + 1/2) / ranks lies above every value whose cumulative share it exceeds, so its
     value's index is how many values that are: one scatter and one cumulative sum.
     """
-    s, g, _ = upto.shape
-    out = []
-    for j, (start, size) in enumerate(zip(supports.starts, supports.sizes, strict=True)):
-        segment = supports.segment(j)
-        passed = (upto[..., segment] * ranks + 0.5).floor().long().clamp_(0, ranks)
-        tally = torch.zeros(s, g, ranks + 1, dtype=torch.int64)
-        tally.scatter_add_(2, passed, torch.ones_like(passed))
-        index = tally.cumsum(2)[..., :ranks].clamp_max(int(size) - 1)
-        out.append(supports.values[index + int(start)].transpose(1, 2))
-    return torch.stack(out, 1).contiguous()
+    features = supports.ranked
+    sizes, starts = supports.sizes[features], supports.starts[features]
+    passed = (upto[:, supports.places] * ranks + 0.5).floor().long().clamp_(0, ranks)
+    passed += torch.arange(len(features)).repeat_interleave(sizes) * (ranks + 1)
+    tally = torch.zeros(len(upto), len(features) * (ranks + 1), dtype=torch.int32)
+    tally.scatter_add_(1, passed, torch.ones_like(passed, dtype=torch.int32))
+    tally = tally.view(len(upto), len(features), ranks + 1)[..., :ranks]
+    index = tally.cumsum(2, dtype=torch.int32)
+    index = torch.minimum(index, (sizes - 1).int()[:, None]) + starts.int()[:, None]
+    return pick(supports.values, index).flatten(1).T

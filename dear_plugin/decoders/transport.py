@@ -9,25 +9,29 @@ values stay values that people have. Nothing is trained; everything is counted i
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Self
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal, Self
 
 import torch
 from torch import Tensor
 
 from dear_plugin.actions import ActionSets
+from dear_plugin.decoders.given import Given
 from dear_plugin.decoders.groups import Groups
-from dear_plugin.decoders.nodes import Nodes
+from dear_plugin.decoders.locations import Planes
+from dear_plugin.decoders.nodes import Nodes, nearest
 from dear_plugin.decoders.protocol import Decoder
 from dear_plugin.decoders.smooth import Smooth
-from dear_plugin.decoders.supports import Supports
-from dear_plugin.decoders.tables import Tables, count
+from dear_plugin.decoders.supports import MAX_VALUES, Supports
+from dear_plugin.decoders.tables import Tables, detail
+from dear_plugin.decoders.ties import Ties
 from dear_plugin.encoding import Encoder
-from dear_plugin.errors import NotFittedError
+from dear_plugin.errors import ConstraintError, DearError, NotFittedError, unknown
+from dear_plugin.schema import Schema
 
 FEW_ROWS = 1000
-TIE = 1e-3
+STANDINGS_A_CHUNK = 1 << 23
 
 logger = logging.getLogger(__name__)
 
@@ -42,15 +46,38 @@ class Transport(Decoder):
 
     Args:
         ranks: how many standings are told apart; the tables shrink them for very wide data.
+        given: features that people are compared at equal values of, besides x_S; "immutable"
+            names all that cannot change. They are never acted on and do not move.
+        ties: people with the same x_j stand in the "middle" of each other, which shows the
+            likelier outcome, or are told apart by a "score" of their other mutable features, which
+            shows as many moves as the data have.
     """
 
-    def __init__(self, ranks: int = 256) -> None:
+    def __init__(
+        self,
+        ranks: int = 256,
+        given: Iterable[str] | Literal["immutable"] = (),
+        ties: Literal["middle", "score"] = "middle",
+    ) -> None:
+        if ties not in ("middle", "score"):
+            raise DearError(unknown("ties", [ties], ["middle", "score"]))
+        if isinstance(given, str) and given != "immutable":
+            raise ConstraintError(
+                f"given must be a list of features or 'immutable': {given!r} came"
+            )
         self.ranks = ranks
+        self.ties = ties
+        self.given = given if isinstance(given, str) else tuple(given)
         self._state: _State | None = None
 
+    @property
+    def given_features(self) -> Tensor:
+        """(h,) int64, the given features; see `Decoder`."""
+        return self._fitted.given.features
+
     def settings(self) -> dict[str, Any]:
-        """How many standings are told apart."""
-        return {"ranks": self.ranks}
+        """The constructor's arguments."""
+        return {"ranks": self.ranks, "given": self.given, "ties": self.ties}
 
     @classmethod
     def with_settings(cls, settings: Mapping[str, Any]) -> Self:
@@ -59,19 +86,11 @@ class Transport(Decoder):
 
     def tensors(self) -> dict[str, Tensor]:
         """The tables and what finds a place in them."""
-        state = self._fitted
-        parts = {
-            "supports": state.supports,
-            "nodes": state.nodes,
-            "groups": state.nodes.groups,
-            "tables": state.tables,
-            "smooth": state.smooth,
-        }
         return {
-            f"{name}.{key}": value
-            for name, part in parts.items()
-            for key, value in (vars(part) if part is not None else {}).items()
-            if isinstance(value, Tensor) and (name, key) != ("nodes", "positions")
+            f"{name}.{field.name}": getattr(part, field.name)
+            for name, part in self._fitted.parts().items()
+            for field in fields(part)
+            if isinstance(getattr(part, field.name), Tensor)
         }
 
     def adopt(self, tensors: Mapping[str, Tensor], encoder: Encoder, sets: ActionSets) -> None:
@@ -80,14 +99,15 @@ class Transport(Decoder):
         for name, tensor in tensors.items():
             part, key = name.split(".")
             parts.setdefault(part, {})[key] = tensor
-        groups = Groups(**parts["groups"]) if "groups" in parts else None
-        smooth = Smooth(**parts["smooth"]) if "smooth" in parts else None
-        supports = Supports.again(encoder, **parts["supports"])
-        nodes = Nodes(sets.positions, **parts["nodes"], groups=groups, encoder=encoder)
-        self._state = _State(supports, nodes, Tables(**parts["tables"]), smooth, sets.positions)
+        self._state = _State.again(parts, encoder)
 
     def fit(self, rows: Tensor, encoder: Encoder, sets: ActionSets) -> None:
-        """Count the conditional distributions of rows, (n, p), for every set."""
+        """Count the conditional distributions of rows, (n, p), for every set.
+
+        Raises:
+            ConstraintError: a set that acts on a given feature.
+            SchemaError: an unknown given feature.
+        """
         if len(rows) < FEW_ROWS:
             logger.warning(
                 "fitted on %d rows: below about %d, indirect changes are rough guesses",
@@ -95,56 +115,56 @@ class Transport(Decoder):
                 FEW_ROWS,
             )
         rows = rows.float().cpu()
-        supports = Supports.of(rows, encoder)
-        nodes, bins = Nodes.of(rows, encoder, sets, supports.smooth.nonzero()[:, 0])
-        tables = count(rows, supports, bins, self.ranks)
-        smooth = Smooth.of(rows, supports, nodes, tables.ranks)
-        if smooth is not None:
-            tables.inverse[:, smooth.features] = smooth.inverse
-        self._state = _State(supports, nodes, tables, smooth, sets.positions)
+        given = Given.of(rows, encoder, _given(self.given, encoder.schema, sets))
+        crowd = given.crowd(rows, encoder, sets)
+        most, fine = detail(len(given) * len(sets), encoder.p)
+        supports = Supports.of(rows, encoder, given.features, min(MAX_VALUES, fine))
+        nodes, parts = Nodes.of(crowd, most)
+        ranks = min(self.ranks, fine)
+        tables = Tables.of(crowd, supports, parts, ranks)
+        smooth = Smooth.of(crowd, supports, parts[: len(sets)], ranks)
+        ties = Ties.of(crowd, supports, parts) if self.ties == "score" else None
+        self._state = _State(given, supports, nodes, tables, smooth, ties)
 
     def encode(self, rows: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """The standings of rows, (n, p) -> (n, s, p), each in (0, 1).
 
-        Ties take the middle of their atom, or a random place in it with a generator.
+        Ties take the middle of their atom or are broken by a score, see `Transport`; with a
+        generator they take a random place in it.
         """
-        state = self._fitted
-        codes = state.supports.codes(rows)
-        left, weight = state.nodes.of_rows(rows)
-        node = left + (weight > 0.5)
-        below, own = state.tables.standing(codes, node)
-        tie = 0.5 if generator is None else torch.rand(own.shape, generator=generator)
-        v = below + own * tie
-        if state.smooth is not None:
-            v[..., state.smooth.features] = state.smooth.standing(rows, state.nodes, left, weight)
-        return v.clamp_(1e-6, 1.0 - 1e-6)
+        s, p = len(self._fitted.nodes.positions), rows.shape[1]
+        some = rows.split(max(1, STANDINGS_A_CHUNK // (s * p)))
+        return torch.cat([self._fitted.standings(part, generator) for part in some])
 
     def decode(self, x: Tensor, v: Tensor, values: Tensor, sets: Tensor) -> Tensor:
         """Where people end up, (m, c, p); see `Decoder.decode`."""
         state = self._fitted
-        positions = state.positions[sets]
-        here = x.gather(1, positions)[:, None]
-        places = torch.cat([here, values], 1)
-        left, weight = state.nodes.locate(places, sets)
-        node = left + (weight > 0.5)
-        reached = state.tables.reached(v, node, sets)
-        start, out = reached[:, :1], reached[:, 1:]
-        out = torch.where(out == start, x[:, None], out)
+        positions = state.nodes.positions[sets]
+        places = torch.cat([x.gather(1, positions)[:, None], values], 1)
+        slots = state.slots(x, sets)
+        left, weight = state.nodes.locate(places, slots)
+        node = nearest(left, weight)
+        reached = state.tables.reached(v, node)
+        start, reached = reached[:, :1], reached[:, 1:]
+        out = torch.where(reached == start, x[:, None], reached)
         if state.smooth is not None:
+            if len(state.given) > 1:
+                left, weight = state.nodes.locate(places, sets)
             columns = state.smooth.features
-            level = state.tables.between(v, left, weight, sets, columns)
-            level = state.nodes.located(level, places, sets)
-            out[..., columns] = x[:, None, columns] + (level[:, 1:] - level[:, :1])
+            level = state.smooth.reached(v, left, weight)
+            level = state.smooth.located(level, places, sets, state.nodes)
+            _put(out, columns, x[:, None, columns] + (level[:, 1:] - level[:, :1]))
         for j in state.supports.blocks:
-            out[..., j] = self._category(j, x, v, node, sets)
-        return out.scatter(2, positions[:, None].expand(values.shape), values)
+            segment = state.supports.segment(j)
+            out[..., j] = state.tables.coupled(x[:, j], v[:, j], node, segment)
+        return out.scatter_(2, positions[:, None].expand(values.shape), values)
 
-    def leanings(self, values: Tensor, sets: Tensor) -> dict[int, tuple[float, float]]:
+    def leanings(self, x: Tensor, values: Tensor, sets: Tensor) -> dict[int, tuple[float, float]]:
         """P(second value | x_S = a) of each binary feature at two values; see `Decoder`."""
         state = self._fitted
-        left, weight = state.nodes.locate(values, sets)
-        shares = state.tables.share[sets[:, None], left + (weight > 0.5)][0]
+        node = nearest(*state.nodes.locate(values, state.slots(x, sets)))[0].long()
         pairs = [(j, int(state.supports.starts[j]) + 1) for j in state.supports.binaries]
+        shares = state.tables.share[node]
         return {j: (float(shares[0, at]), float(shares[1, at])) for j, at in pairs}
 
     @property
@@ -153,32 +173,83 @@ class Transport(Decoder):
             raise NotFittedError("the decoder has not seen any rows; call fit first")
         return self._state
 
-    def _category(self, j: int, x: Tensor, v: Tensor, node: Tensor, sets: Tensor) -> Tensor:
-        """(m, c) the category of feature j by maximal coupling between x_S and a."""
-        state = self._fitted
-        segment = state.supports.segment(j)
-        shares = state.tables.share[sets[:, None], node, segment]
-        start, there = shares[:, :1], shares[:, 1:]
-        own = x[:, j].long()[:, None, None]
-        before = start.gather(2, own)
-        after = there.gather(2, own.expand(-1, there.shape[1], 1))
-        kept = (after / before.clamp_min(1e-9))[..., 0]
-        below = (start.cumsum(2) - start).gather(2, own)
-        tie = ((v[:, j, None, None] - below) / before.clamp_min(1e-9))[..., 0].clamp(0.0, 1.0)
-        gain = (there - start).clamp_min(0.0)
-        drawn = (tie - kept) / (1.0 - kept).clamp_min(1e-9)
-        heap = gain.cumsum(2) / gain.sum(2, keepdim=True).clamp_min(1e-9)
-        random = (heap < drawn[..., None]).sum(2).clamp_max(gain.shape[2] - 1)
-        other = torch.where((tie - 0.5).abs() < TIE, gain.argmax(2), random)
-        return torch.where(kept >= tie, x[:, j, None], other.to(x.dtype))
-
 
 @dataclass
 class _State:
     """What `fit` counted."""
 
+    given: Given
     supports: Supports
     nodes: Nodes
     tables: Tables
     smooth: Smooth | None
-    positions: Tensor
+    ties: Ties | None
+
+    @classmethod
+    def again(cls, parts: Mapping[str, Mapping[str, Tensor]], encoder: Encoder) -> Self:
+        """A state from the tensors of its parts."""
+        groups = Groups(**parts["groups"]) if "groups" in parts else None
+        planes = Planes(**parts["planes"]) if "planes" in parts else None
+        return cls(
+            Given(**parts["given"]),
+            Supports.again(encoder, **parts["supports"]),
+            Nodes(**parts["nodes"], groups=groups, encoder=encoder),
+            Tables(**parts["tables"]),
+            Smooth(**parts["smooth"], planes=planes) if "smooth" in parts else None,
+            Ties(**parts["ties"], encoder=encoder) if "ties" in parts else None,
+        )
+
+    def parts(self) -> dict[str, Any]:
+        """What has tensors, by name."""
+        planes = self.smooth.planes if self.smooth is not None else None
+        parts = {**vars(self), "groups": self.nodes.groups, "planes": planes}
+        return {name: part for name, part in parts.items() if part is not None}
+
+    def standings(self, rows: Tensor, generator: torch.Generator | None) -> Tensor:
+        """The standings of rows, (n, p) -> (n, s, p); see `Transport.encode`."""
+        cells, counted = self.given.cells(rows), self.supports.counted
+        left, weight = self.nodes.of_rows(rows, cells)
+        node, codes = nearest(left, weight), self.supports.codes(rows)
+        v = torch.full((*left.shape, rows.shape[1]), 0.5)
+        if generator is not None:
+            v = torch.rand(v.shape, generator=generator)
+        elif self.ties is not None:
+            v[..., counted] = self.ties.standing(rows, self.supports, codes, node)
+        below, own = self.tables.standing(codes, node)
+        v[..., counted] = below + own * v[..., counted]
+        if self.smooth is not None:
+            if len(self.given) > 1:
+                left, weight = self.nodes.of_rows(rows, torch.zeros_like(cells))
+            beside = self.given.basis(rows)
+            rank = self.smooth.standing(rows, beside, self.nodes, left, weight)
+            v[..., self.smooth.features] = rank
+        return v.clamp_(1e-6, 1.0 - 1e-6)
+
+    def slots(self, x: Tensor, sets: Tensor) -> Tensor:
+        """(m,) the grids of people, (m, p), acting on sets; the sets themselves with one cell."""
+        if len(self.given) == 1:
+            return sets
+        return self.given.cells(x) * len(self.nodes.positions) + sets
+
+
+def _put(out: Tensor, columns: Tensor, values: Tensor) -> None:
+    """Write columns, (f,), of out, (m, c, p)."""
+    m, c, f = *out.shape[:2], len(columns)
+    out.scatter_(2, columns.expand(m, c, f), values.expand(m, c, f))
+
+
+def _given(given: Iterable[str], schema: Schema, sets: ActionSets) -> tuple[int, ...]:
+    """The places of what is given.
+
+    Raises:
+        ConstraintError: a set that acts on a given feature.
+    """
+    if given == "immutable":
+        given = [f.name for f in schema if f.immutable]
+    names = tuple(dict.fromkeys(given))
+    both = sorted({name for group in sets.names for name in group} & set(names))
+    if both:
+        raise ConstraintError(
+            f"{both} are given, so they cannot be acted on: leave them out of act_on or of given"
+        )
+    return schema.index(names)

@@ -1,19 +1,19 @@
-"""Nodes: the common grid of values a, for all sets in one batch."""
+"""Nodes: the grids of values a, end to end, for all sets in one batch."""
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 
-from dear_plugin import ActionSets, Encoder, Schema
-from dear_plugin.decoders.nodes import Nodes
+from dear_plugin.decoders.nodes import Nodes, nearest
+from dear_plugin.decoders.partition import MAX_NODES
 
 N = 3000
 WHOLE, SPREAD, COLOUR = range(3)
 
 
 @pytest.fixture(scope="module")
-def case():
+def case(gather):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(
         {
@@ -22,42 +22,61 @@ def case():
             "colour": rng.choice(["blue", "green", "red"], N),
         }
     )
-    encoder = Encoder(Schema.infer(frame))
-    rows = encoder.rows(frame)
-    nodes, bins = Nodes.of(rows, encoder, ActionSets.of(encoder.schema), torch.tensor([SPREAD]))
-    return nodes, bins, rows
+    crowd = gather(frame)
+    nodes, parts = Nodes.of(crowd, MAX_NODES)
+    return nodes, parts, crowd.rows
+
+
+def begin(nodes, which):
+    return int(nodes.sizes[:which].sum())
+
+
+def grid_of(nodes, which):
+    return nodes.grid.split(nodes.sizes.tolist())[which]
 
 
 def locate(nodes, which, values):
+    """The node left of each value, counted within its own grid, and the weight of the next."""
     values = torch.tensor(values).view(1, -1, 1)
     left, weight = nodes.locate(values, torch.tensor([which]))
-    return left[0], weight[0]
+    return left[0] - begin(nodes, which), weight[0]
+
+
+def everyone(rows):
+    return torch.zeros(len(rows), dtype=torch.int64)
 
 
 class TestTheGrid:
-    def test_every_set_has_its_own_size_and_the_rest_repeats_the_last(self, case):
-        nodes, _, _ = case
-        assert nodes.sizes[[WHOLE, COLOUR]].tolist() == [11, 3]
-        assert nodes.discrete.tolist() == [False, False, True]
-        last = nodes.grid[COLOUR, 2:]
-        assert (last == 2.0).all()
+    def test_every_set_has_its_own_size(self, case):
+        nodes, parts, _ = case
+        assert nodes.sizes.tolist() == [11, len(parts[SPREAD].nodes), 3]
+        assert 2 < len(parts[SPREAD].nodes) <= MAX_NODES
+        assert grid_of(nodes, COLOUR).tolist() == [0.0, 1.0, 2.0]
 
     def test_every_row_lies_in_a_bin_of_every_set(self, case):
-        nodes, bins, rows = case
-        assert bins.of_row.shape == (len(rows), 3)
-        assert bins.mix.shape[:2] == nodes.grid.shape
-        assert torch.equal(bins.of_row[:, COLOUR], rows[:, COLOUR].long())
+        nodes, parts, rows = case
+        for which, part in enumerate(parts):
+            assert part.bins.shape == (len(rows),)
+            assert torch.equal(part.nodes, grid_of(nodes, which))
+        assert torch.equal(parts[COLOUR].bins, rows[:, COLOUR].long())
 
     def test_weights_add_up_to_one_at_every_node(self, case):
-        _, bins, _ = case
-        assert torch.allclose(bins.mix.sum(2), torch.ones(bins.mix.shape[:2]))
+        _, parts, _ = case
+        for part in parts:
+            assert torch.allclose(part.mix.sum(1), torch.ones(len(part.nodes)))
+
+    def test_wide_data_get_fewer_nodes(self, gather):
+        frame = pd.DataFrame({"a": np.arange(500) / 7.0, "b": np.arange(500) % 9})
+        most, few = Nodes.of(gather(frame), 20)[0].sizes.tolist()
+        assert 9 < most <= 20
+        assert few == 9
 
 
 class TestLocate:
     def test_a_node_is_found_exactly(self, case):
         nodes, _, _ = case
         for which in (WHOLE, SPREAD, COLOUR):
-            grid = nodes.grid[which, : nodes.sizes[which]]
+            grid = grid_of(nodes, which)
             left, weight = locate(nodes, which, grid.tolist())
             assert torch.allclose(left + weight, torch.arange(len(grid)).float())
 
@@ -85,9 +104,38 @@ class TestLocate:
 
     def test_rows_are_found_at_their_own_values(self, case):
         nodes, _, rows = case
-        left, weight = nodes.of_rows(rows)
+        left, weight = nodes.of_rows(rows, everyone(rows))
         for which in range(3):
-            grid = nodes.grid[which]
-            right = (left[:, which] + 1).clamp_max(int(nodes.sizes[which]) - 1)
-            value = torch.lerp(grid[left[:, which]], grid[right], weight[:, which])
+            grid, own = grid_of(nodes, which), left[:, which].long() - begin(nodes, which)
+            right = (own + 1).clamp_max(len(grid) - 1)
+            value = torch.lerp(grid[own], grid[right], weight[:, which])
             assert torch.allclose(value, rows[:, which], atol=1e-6)
+
+    def test_the_nearest_node_is_the_nearer_of_two(self):
+        assert nearest(torch.tensor([3, 3, 3]), torch.tensor([0.2, 0.5, 0.7])).tolist() == [
+            3,
+            3,
+            4,
+        ]
+
+
+class TestCells:
+    """Each cell of what is given has grids of its own, behind those of everyone."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def case(cls, gather):
+        frame = pd.DataFrame({"low": np.arange(2000) % 7, "half": np.arange(2000) // 1000})
+        frame.loc[1000:, "low"] += 10
+        crowd = gather(frame, ["low"], ["half"])
+        return Nodes.of(crowd, MAX_NODES)[0], crowd
+
+    def test_a_grid_holds_the_values_of_its_cell(self, case):
+        assert case[0].sizes.tolist() == [14, 7, 7]
+
+    def test_rows_are_found_on_the_grid_of_their_cell(self, case):
+        nodes, crowd = case
+        cells = torch.arange(2000) // 1000 + 1
+        node = nearest(*nodes.of_rows(crowd.rows, cells))[:, 0].long()
+        assert torch.equal(nodes.grid[node], crowd.rows[:, 0])
+        assert torch.equal((node - 14) // 7 + 1, cells)

@@ -1,5 +1,7 @@
 """Smooth: atom-free features move by a location and keep the person's own remainder."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,20 +9,51 @@ import torch
 
 from dear_plugin import ActionSets, Encoder, Schema
 from dear_plugin.decoders import Transport
+from dear_plugin.decoders.given import Crowd
 from dear_plugin.decoders.nodes import Nodes
+from dear_plugin.decoders.partition import MAX_NODES
 from dear_plugin.decoders.smooth import Smooth
 from dear_plugin.decoders.supports import Supports
 
 N = 6000
 
 
-def fitted(frame):
-    encoder = Encoder(Schema.infer(frame))
-    rows = encoder.rows(frame)
-    supports = Supports.of(rows, encoder)
-    smooth = supports.smooth.nonzero()[:, 0]
-    nodes, _ = Nodes.of(rows, encoder, ActionSets.of(encoder.schema), smooth)
-    return Smooth.of(rows, supports, nodes, 256), nodes, rows, encoder
+@dataclass(frozen=True)
+class Fitted:
+    smooth: Smooth | None
+    nodes: Nodes
+    crowd: Crowd
+
+    def grid(self, which=0):
+        """The nodes of one set, in the user's units."""
+        feature = self.crowd.encoder.schema.features[which]
+        return (
+            self._own(self.nodes.grid, which).double().numpy() * feature.width + feature.bounds[0]
+        )
+
+    def centre(self, feature, which=0):
+        """The location of a feature at the nodes of one set, in the user's units."""
+        j = self.crowd.encoder.schema.features[int(self.smooth.features[feature])]
+        level = self._own(self.smooth.centre[feature], which)
+        return level.double().numpy() * j.width + j.bounds[0]
+
+    def spread(self, feature, which=0):
+        """(q, g) the residual quantiles of a feature at the nodes of one set."""
+        return self._own(self.smooth.spread[feature], which)
+
+    def _own(self, table, which):
+        return table.split(self.nodes.sizes.tolist(), -1)[which]
+
+
+@pytest.fixture(scope="module")
+def fitted(gather):
+    def fit(frame):
+        crowd = gather(frame)
+        supports = Supports.of(crowd.rows, crowd.encoder, torch.empty(0).long())
+        nodes, parts = Nodes.of(crowd, MAX_NODES)
+        return Fitted(Smooth.of(crowd, supports, parts, 256), nodes, crowd)
+
+    return fit
 
 
 def system(kind: str) -> pd.DataFrame:
@@ -35,53 +68,48 @@ def system(kind: str) -> pd.DataFrame:
     return pd.DataFrame({"x": x, "y": y[kind]})
 
 
-def test_without_an_atom_free_feature_there_is_nothing_to_do():
+def test_without_an_atom_free_feature_there_is_nothing_to_do(fitted):
     frame = pd.DataFrame({"a": np.arange(1000) % 7, "b": np.arange(1000) % 5})
-    assert fitted(frame)[0] is None
+    assert fitted(frame).smooth is None
 
 
 @pytest.mark.parametrize(
     ("kind", "truth"),
     [("line", lambda x: 2 * x), ("bend", lambda x: np.where(x < 1, 0.0, 3 * (x - 1)))],
 )
-def test_the_location_is_the_conditional_mean(kind, truth):
-    smooth, nodes, _, encoder = fitted(system(kind))
-    x, y = encoder.schema.features
-    grid = nodes.grid[0].double().numpy() * x.width + x.bounds[0]
-    level = smooth.centre[0, 1].double().numpy() * y.width + y.bounds[0]
-    assert np.abs(level - truth(grid)).max() < 0.2
+def test_the_location_is_the_conditional_mean(fitted, kind, truth):
+    made = fitted(system(kind))
+    assert np.abs(made.centre(1) - truth(made.grid())).max() < 0.2
 
 
-def test_the_residuals_spread_as_they_do_at_that_value():
-    smooth, nodes, _, encoder = fitted(system("spread"))
-    x, y = encoder.schema.features
-    grid = nodes.grid[0].double().numpy() * x.width + x.bounds[0]
-    deviation = smooth.spread[0, 1].std(0).double().numpy() * y.width
+def test_the_residuals_spread_as_they_do_at_that_value(fitted):
+    made = fitted(system("spread"))
+    grid, width = made.grid(), made.crowd.encoder.schema.features[1].width
+    deviation = made.spread(1).std(0).double().numpy() * width
     inside = (grid > 0.5) & (grid < 2.5)
     assert np.abs(deviation - (0.2 + grid))[inside].mean() < 0.25
 
 
-def test_standings_are_uniform_whatever_x_is():
-    smooth, nodes, rows, _ = fitted(system("line"))
-    left, weight = nodes.of_rows(rows)
-    v = smooth.standing(rows, nodes, left, weight)[:, 0, 1]
+def test_standings_are_uniform_whatever_x_is(fitted):
+    made = fitted(system("line"))
+    nodes, rows = made.nodes, made.crowd.rows
+    left, weight = nodes.of_rows(rows, torch.zeros(N, dtype=torch.int64))
+    v = made.smooth.standing(rows, made.crowd.beside, nodes, left, weight)[:, 0, 1]
     for part in v[rows[:, 0].argsort()].split(1500):
         assert part.mean() == pytest.approx(0.5, abs=0.03)
         assert part.std() == pytest.approx(12**-0.5, abs=0.03)
 
 
-def test_who_stands_high_stays_above_who_stands_low():
-    smooth = fitted(system("line"))[0]
-    assert (smooth.spread[0, 1].diff(dim=0) >= 0).all()
+def test_who_stands_high_stays_above_who_stands_low(fitted):
+    assert (fitted(system("line")).spread(1).diff(dim=0) >= 0).all()
 
 
-def test_a_category_has_its_own_location():
+def test_a_category_has_its_own_location(fitted):
     rng = np.random.default_rng(0)
     colour = rng.choice(["blue", "green", "red"], N)
     shift = pd.Series(colour).map({"blue": 0.0, "green": 2.0, "red": 5.0}).to_numpy()
     frame = pd.DataFrame({"colour": colour, "y": shift + rng.normal(size=N)})
-    smooth, _, _, encoder = fitted(frame)
-    level = smooth.centre[0, 0, :3].double() * encoder.schema.features[1].width
+    level = fitted(frame).centre(0)
     assert (level - level[0]).tolist() == pytest.approx([0.0, 2.0, 5.0], abs=0.15)
 
 

@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 import torch
 
-from dear_plugin import ActionSets, Encoder, Schema
-from dear_plugin.decoders.nodes import Nodes
-from dear_plugin.decoders.supports import Supports
-from dear_plugin.decoders.tables import count
+from dear_plugin.decoders.nodes import Nodes, nearest
+from dear_plugin.decoders.partition import MAX_NODES
+from dear_plugin.decoders.supports import MAX_VALUES, Supports
+from dear_plugin.decoders.tables import CELLS, LEAST_DETAIL, Tables, detail, places
 
 N = 4000
 GROUP, SCORE = range(2)
@@ -23,23 +23,27 @@ def frame() -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def case(frame):
-    encoder = Encoder(Schema.infer(frame))
-    rows = encoder.rows(frame)
-    supports = Supports.of(rows, encoder)
-    nodes, bins = Nodes.of(rows, encoder, ActionSets.of(encoder.schema), torch.empty(0).long())
-    return supports, nodes, bins, rows
+def case(gather, frame):
+    crowd = gather(frame)
+    supports = Supports.of(crowd.rows, crowd.encoder, torch.empty(0).long())
+    return supports, *Nodes.of(crowd, MAX_NODES), crowd
 
 
 @pytest.fixture(scope="module")
 def tables(case):
-    supports, _, bins, rows = case
-    return count(rows, supports, bins, 256)
+    supports, _, parts, crowd = case
+    return Tables.of(crowd, supports, parts, 256)
 
 
 def at_group(case, table, group):
     """One row of a table: given the group, over the score's values."""
-    return table[GROUP, group, case[0].segment(SCORE)]
+    return table[group, case[0].segment(SCORE)]
+
+
+def inverse(tables, feature):
+    """(q, g) the value of a feature at each standing and node."""
+    first = int(tables.line[feature])
+    return tables.inverse[first : first + 256]
 
 
 @pytest.mark.parametrize("group", range(4))
@@ -57,12 +61,12 @@ def test_below_is_the_share_of_smaller_values(case, tables, group):
 
 def test_every_feature_has_a_whole_distribution_at_every_node(case, tables):
     for feature in (GROUP, SCORE):
-        total = tables.share[..., case[0].segment(feature)].sum(2)
+        total = tables.share[:, case[0].segment(feature)].sum(1)
         assert torch.allclose(total, torch.ones(total.shape), atol=1e-5)
 
 
 def test_what_is_acted_on_is_certain_given_itself(case, tables):
-    shares = tables.share[GROUP, :4, case[0].segment(GROUP)]
+    shares = tables.share[:4, case[0].segment(GROUP)]
     assert torch.allclose(shares, torch.eye(4), atol=1e-5)
 
 
@@ -71,36 +75,84 @@ def test_the_inverse_is_the_quantile_function(case, tables, frame, group):
     own = np.sort(frame["score"][frame["group"] == group])
     standings = (np.arange(256) + 0.5) / 256
     expected = own[np.ceil(standings * len(own)).astype(int) - 1] / frame["score"].max()
-    assert np.allclose(tables.inverse[GROUP, SCORE, :, group], expected, atol=1e-6)
+    assert np.allclose(inverse(tables, SCORE)[:, group], expected, atol=1e-6)
 
 
 def test_a_higher_standing_is_never_a_lower_value(tables):
-    assert (tables.inverse.diff(dim=2) >= 0).all()
+    for feature in (GROUP, SCORE):
+        assert (inverse(tables, feature).diff(dim=0) >= 0).all()
 
 
 def test_standing_and_reached_bring_people_back_to_themselves(case, tables):
-    supports, nodes, _, rows = case
-    left, weight = nodes.of_rows(rows)
-    node = left + (weight > 0.5)
+    supports, nodes, _, crowd = case
+    rows = crowd.rows
+    node = nearest(*nodes.of_rows(rows, torch.zeros(N, dtype=torch.int64)))
     below, own = tables.standing(supports.codes(rows), node)
     v = below + own / 2
     for which in (GROUP, SCORE):
-        sets = torch.full((len(rows),), which)
-        back = tables.reached(v[:, which], node[:, which, None], sets)[:, 0]
+        back = tables.reached(v[:, which], node[:, which, None])[:, 0]
         # What fewer people have than standings are told apart may land next to it.
         common = own[:, which] >= 1 / 128
         assert torch.allclose(back[common], rows[common], atol=1e-6)
 
 
-def test_between_two_nodes_it_is_linear(case, tables):
-    v, sets = torch.full((1, 2), 0.5), torch.tensor([GROUP])
-    left, column = torch.tensor([[1]]), torch.tensor([SCORE])
-    ends = [tables.reached(v, torch.tensor([[i]]), sets)[0, 0, SCORE] for i in (1, 2)]
-    half = tables.between(v, left, torch.tensor([[0.5]]), sets, column)
-    assert half.item() == pytest.approx(float(sum(ends)) / 2)
+class TestCells:
+    """People of each cell are counted apart; the first tables are everyone's."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def case(cls, gather):
+        group, half = np.arange(N) % 2, np.arange(N) // 2 % 2
+        score = np.random.default_rng(0).random(N) < np.where(half, 0.9 - 0.6 * group, 0.5)
+        crowd = gather(
+            pd.DataFrame({"group": group, "score": score * 1, "half": half}), ["group"], ["half"]
+        )
+        supports = Supports.of(crowd.rows, crowd.encoder, torch.tensor([2]))
+        return supports, Tables.of(crowd, supports, Nodes.of(crowd, MAX_NODES)[1], 256)
+
+    def test_shares_are_those_of_the_people_of_the_cell(self, case):
+        supports, tables = case
+        second = tables.share[:, supports.segment(1)][:, 1]
+        expected = [0.7, 0.4, 0.5, 0.5, 0.9, 0.3]  # everyone, then each half; by group
+        assert second.tolist() == pytest.approx(expected, abs=0.04)
+
+    def test_what_is_given_has_no_table(self, case):
+        supports, tables = case
+        assert supports.sizes.tolist() == [2, 2, 0]
+        assert tables.line.tolist()[2] == 0
 
 
-def test_wide_data_tell_fewer_standings_apart(case, monkeypatch):
-    supports, nodes, bins, rows = case
-    monkeypatch.setattr("dear_plugin.decoders.tables.CELLS", 2 * 2 * nodes.grid.shape[1] * 32)
-    assert count(rows, supports, bins, 256).ranks == 32
+class TestDetail:
+    """How fine tables are, so that they fit."""
+
+    def test_narrow_data_are_told_apart_as_finely_as_can_be(self):
+        nodes, fine = detail(11, 13)
+        assert nodes == MAX_NODES
+        assert fine >= MAX_VALUES
+
+    @pytest.mark.parametrize(("slots", "features"), [(200, 200), (1100, 13), (50, 400)])
+    def test_no_table_has_many_more_entries_than_planned(self, slots, features):
+        nodes, fine = detail(slots, features)
+        assert slots * features * nodes * fine <= 1.1 * CELLS
+
+    def test_some_detail_is_always_left(self):
+        assert detail(100_000, 1000) == (LEAST_DETAIL, LEAST_DETAIL)
+
+
+class TestPlaces:
+    """One search serves many sorted stretches of one table."""
+
+    table = torch.tensor([[1.0, 2.0, 2.0, 5.0], [0.0, 0.0, 3.0, 9.0]])
+    values = (-1.0, 0.0, 1.0, 2.0, 2.5, 9.0, 10.0)
+
+    @pytest.mark.parametrize("row", [0, 1])
+    @pytest.mark.parametrize(("below", "side"), [(torch.lt, "left"), (torch.le, "right")])
+    def test_it_is_searchsorted(self, row, below, side):
+        base, value = torch.full((7,), 4 * row).int(), torch.tensor(self.values)
+        expected = torch.searchsorted(self.table[row], value, side=side)
+        assert places(self.table, base, 1, 4, value, below).tolist() == expected.tolist()
+
+    def test_a_stretch_may_run_down_a_column(self):
+        base, value = torch.tensor([0, 1, 0]).int(), torch.tensor([0.5, 2.5, -1.0])
+        flipped = self.table.flip(0)
+        assert places(flipped, base, 4, 2, value).tolist() == [1, 2, 0]

@@ -116,7 +116,8 @@ class TestBinary:
 
     def test_leanings_are_the_shares(self, fitted):
         values = torch.tensor([0.0, 0.6]).view(1, 2, 1)
-        (leaning,) = fitted.decoder.leanings(values, torch.tensor([0])).values()
+        x, sets = fitted.rows[:1], torch.tensor([0])
+        (leaning,) = fitted.decoder.leanings(x, values, sets).values()
         assert leaning == pytest.approx((0.9, 0.47), abs=1e-3)
 
 
@@ -244,7 +245,7 @@ class TestTheProtocol:
 
     def test_a_blank_copy_has_the_settings_and_nothing_learned(self, mixed):
         copied = Fitted(mixed.frame, ranks=99).decoder.blank()
-        assert copied.settings() == {"ranks": 99}
+        assert copied.settings() == {"ranks": 99, "given": (), "ties": "middle"}
         with pytest.raises(NotFittedError):
             copied.tensors()
 
