@@ -1,0 +1,45 @@
+"""Gradients: the model's slope at the rows that people would get, rounding included."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from dear_plugin.baselines.trial import Trial
+from dear_plugin.errors import ModelError
+from dear_plugin.method import RecourseMethod
+
+
+def with_gradient(method: RecourseMethod) -> None:
+    """Refuse a black box.
+
+    Raises:
+        ModelError: the model is no torch module.
+    """
+    if not method.classifier.is_module:
+        kind, model = type(method).__name__, type(method.classifier.model).__name__
+        raise ModelError(
+            f"{kind} descends the model's gradient: it needs a torch module, {model} came;"
+            " CCHVAE, FaceKNN, FaceEpsilon and NearestAccepted take any model"
+        )
+
+
+def rounded(trial: Trial, soft: Tensor) -> tuple[Tensor, Tensor]:
+    """The admissible rows, (m, p), nearest to encoded ones, (m, d), and they encoded.
+
+    The second has the value of the rounded rows and the gradient of the soft ones: what is
+    descended is what people would get, and a category can be left through its middle.
+    """
+    encoder = trial.classifier.encoder
+    rows = trial.held(encoder.collapse(soft.detach())[:, None])[:, 0]
+    return rows, soft + (encoder.expand(rows) - soft).detach()
+
+
+def slopes(trial: Trial, shown: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Scores, (m, classes), margins, (m,), and their slopes, (m, d), at encoded rows, (m, d)."""
+    with torch.enable_grad():
+        place = shown.detach().requires_grad_(True)
+        scores = trial.classifier.differentiable(place)
+        margin = trial.case.goal.margin(scores)
+        (slope,) = torch.autograd.grad(margin.sum(), place)
+    return scores.detach(), margin.detach().float(), slope

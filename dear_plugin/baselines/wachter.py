@@ -1,0 +1,136 @@
+"""Wachter: the nearest row that the model accepts, every feature moving by itself.
+
+Wachter, Mittelstadt and Russell, "Counterfactual Explanations without Opening the Black Box",
+Harvard JOLT 31(2), 2018: descent on `(f(x') - y')^2 + lambda d(x, x')` with lambda searched for.
+With a score for f and l1 for d it is SCFE of Pawelczyk et al., "Exploring Counterfactual
+Explanations Through the Lens of Adversarial Examples", AISTATS 2022, which the DEAR paper compares
+itself with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, final
+
+import torch
+from torch import Tensor
+
+from dear_plugin.baselines.gradients import rounded, slopes, with_gradient
+from dear_plugin.baselines.trial import Trial
+from dear_plugin.baselines.weights import Weights
+from dear_plugin.classifier import Output
+from dear_plugin.encoding import Encoder
+from dear_plugin.method import Case, RecourseMethod
+from dear_plugin.plan import Plan
+from dear_plugin.schema import Schema
+from dear_plugin.target import Goal, RangeGoal
+
+# The square of a slope below which a step is no longer.
+LEAST_SLOPE = 1e-6
+
+
+@dataclass(frozen=True)
+class Shrinkage:
+    """How Wachter descends.
+
+    Attributes:
+        aim: the margin that is aimed for; past the boundary, for l1 pulls back from it.
+        weight: the first lambda.
+        rounds: how many lambdas are tried.
+        steps: steps for each.
+        starts: how often those without a success start again, elsewhere.
+    """
+
+    aim: float = 0.5
+    weight: float = 1.0
+    rounds: int = 10
+    steps: int = 50
+    starts: int = 5
+
+
+@final
+class Wachter(RecourseMethod):
+    """SCFE: `(margin(x') - aim)^2 + lambda ||x' - x||_1`, by proximal gradient steps.
+
+    The proximal step solves the l1 term exactly, so what need not move does not. A step is as long
+    as the linearised model asks for. Rows on a plateau, where the model has no gradient, start
+    again from random places, as Wachter et al. do against local minima.
+
+    Args:
+        model: a torch module.
+        schema: the features.
+        how: how to descend.
+        seed: of the random starts; nothing global is seeded.
+        output: see `RecourseMethod`.
+        encode: see `RecourseMethod`.
+
+    Raises:
+        ModelError: a black box has no gradient.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        schema: Schema,
+        *,
+        how: Shrinkage | None = None,
+        seed: int = 0,
+        output: Output | None = None,
+        encode: Callable[[Tensor], Tensor] | None = None,
+    ) -> None:
+        super().__init__(model, schema, output=output, encode=encode)
+        with_gradient(self)
+        self.how = how or Shrinkage()
+        self.seed = seed
+
+    def _learn(self, rows: Tensor) -> None:
+        """There is nothing to learn."""
+
+    def _propose(self, case: Case) -> Plan:
+        trial, chance = Trial.of(case, self.classifier), torch.Generator().manual_seed(self.seed)
+        for share in torch.linspace(0.0, 1.0, self.how.starts).tolist():
+            place = torch.rand(self.encoder.d, generator=chance)
+            stuck = (~trial.solved).nonzero()[:, 0]
+            if len(stuck):
+                part = Trial.of(case.select(stuck), self.classifier)
+                self._search(part, place, share)
+                trial.note(part.rows[:, None], stuck)
+        return trial.plan("no descent from here reaches the target")
+
+    def _search(self, trial: Trial, place: Tensor, share: float) -> None:
+        """Try lambda after lambda, from a share of the way to a place, (d,), in the unit box."""
+        x, (low, high) = self.encoder.expand(trial.case.x), trial.ends
+        start = x + share * (low + (high - low) * place - x)
+        weights = Weights.starting(self.how.weight, len(trial.case))
+        for _ in range(self.how.rounds):
+            weights = weights.after(self._descend(trial, start, weights.now))
+
+    def _descend(self, trial: Trial, here: Tensor, weight: Tensor) -> Tensor:
+        """Descend from rows, (m, d), with one lambda each, (m,); who succeeds, (m,) bool."""
+        x, (low, high) = self.encoder.expand(trial.case.x), trial.ends
+        won = torch.zeros(len(x), dtype=torch.bool)
+        aim, tangent = self._aim(trial.case.goal), along_blocks(self.encoder)
+        shrink = weight[:, None] * self.encoder.weights / 2.0
+        for _ in range(self.how.steps):
+            rows, shown = rounded(trial, here)
+            scores, margin, slope = slopes(trial, shown)
+            won |= trial.note(rows[:, None], scores=scores)
+            slope = torch.where(low < high, slope @ tangent, 0.0)
+            scale = slope.square().sum(1, keepdim=True).clamp_min(LEAST_SLOPE)
+            delta = here - x - (margin - aim)[:, None] * slope / scale
+            delta = delta.sign() * (delta.abs() - shrink / scale).clamp_min(0.0)
+            here = torch.clamp(x + delta, low, high)
+        return won
+
+    def _aim(self, goal: Goal) -> float:
+        """The margin aimed for: no farther into a range than half-way to its middle."""
+        width = goal.high - goal.low if isinstance(goal, RangeGoal) else torch.inf
+        return min(self.how.aim, width / 4.0)
+
+
+def along_blocks(encoder: Encoder) -> Tensor:
+    """(d, d) takes slopes along one-hot blocks, in which what one category gains others lose."""
+    of = encoder.feature_of
+    together = (of[:, None] == of) & encoder.blocks[of]
+    return torch.eye(encoder.d) - together / together.sum(1).clamp_min(1)

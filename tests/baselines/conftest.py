@@ -1,0 +1,36 @@
+"""A small world in which the right answers are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch import nn
+
+Linear = Callable[..., nn.Module]
+
+
+@pytest.fixture
+def linear() -> Linear:
+    """Builds the module `w x + b` on the encoding, a logit (n, 1)."""
+
+    def build(*weights: float, bias: float = 0.0) -> nn.Module:
+        model = nn.Linear(len(weights), 1)
+        with torch.no_grad():
+            model.weight.copy_(torch.tensor([weights]))
+            model.bias.fill_(bias)
+        return model.eval()
+
+    return build
+
+
+@pytest.fixture
+def square() -> pd.DataFrame:
+    """Two numbers on a fine grid of the unit square, and a group that never changes."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.random((400, 2)).round(3), columns=["a", "b"])
+    frame.iloc[:4] = [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
+    return frame.assign(group=np.arange(400) % 2)
