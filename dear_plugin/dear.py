@@ -179,6 +179,21 @@ class DEAR(RecourseMethod):
                 other.__dict__[name] = replace(other.__dict__[name], classifier=other.classifier)
         return other
 
+    def with_search(self, search: Search) -> DEAR:
+        """The same fitted DEAR searching otherwise: nothing is learned again.
+
+        Args:
+            search: how to search.
+        """
+        other = copy.copy(self)
+        other.search = search
+        other.__dict__.pop("_neighbours", None)
+        if other._moves is not None and search.coarse != self.search.coarse:
+            grids = Grids.of(self._fitted_rows, self.encoder, self.sets, search.coarse)
+            other._moves = replace(other._moves, grids=grids)
+            other.__dict__.pop("_reserve", None)
+        return other
+
     def _learn(self, rows: Tensor) -> None:
         # A decoder of our own: the one that came may serve others; an interrupt spoils nothing.
         decoder, coarse = self.decoder.blank(), self.search.coarse

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -42,7 +43,15 @@ def violations(recourses: Recourses, held: Iterable[str]) -> tuple[float, float]
 def ynn(
     recourses: Recourses, everyone: Tensor, classifier: Classifier, k: int = NEIGHBOURS
 ) -> float:
-    """`1 - mean |label(x_cf) - label(neighbour)|` over successful rows.
+    """`1 - mean |label(x_cf) - label(neighbour)|` over successful rows; see `neighbours`."""
+    shares = neighbours(recourses, everyone, classifier, k)
+    return float(np.nanmean(shares)) if np.isfinite(shares).any() else float("nan")
+
+
+def neighbours(
+    recourses: Recourses, everyone: Tensor, classifier: Classifier, k: int = NEIGHBOURS
+) -> npt.NDArray[np.float64]:
+    """(n,) the share of each counterfactual's neighbours with its label, NaN where there is none.
 
     Neighbours are the k nearest of all data, Euclidean on the encoding, labelled by the model; an
     identical row does not count as its own neighbour.
@@ -56,10 +65,11 @@ def ynn(
     from scipy.spatial import cKDTree
 
     encoder = classifier.encoder
-    done = torch.tensor(recourses.actions["success"].to_numpy(dtype=bool))
-    if not bool(done.any()):
-        return float("nan")
-    reached = recourses.plan.rows[done]
+    done = recourses.actions["success"].to_numpy(dtype=bool)
+    shares = np.full(len(done), np.nan)
+    if not done.any():
+        return shares
+    reached = recourses.plan.rows[torch.from_numpy(done)]
     tree = cKDTree(encoder.expand(everyone).double().numpy())
     gap, near = tree.query(encoder.expand(reached).double().numpy(), k=k + 1)
     # The nearest is dropped where it is the row itself, else the farthest.
@@ -67,7 +77,28 @@ def ynn(
     near = np.where(itself, near[:, 1:], near[:, :-1])
     labels = _labels(classifier.scores(everyone)).numpy()
     own = _labels(classifier.scores(reached)).numpy()
-    return 1.0 - float(np.abs(labels[near] - own[:, None]).mean())
+    shares[done] = 1.0 - np.abs(labels[near] - own[:, None]).mean(1)
+    return shares
+
+
+def redundancy(recourses: Recourses, classifier: Classifier) -> npt.NDArray[np.float64]:
+    """(n,) how many changed features could be put back, one at a time, and the success kept.
+
+    NaN where there is no success. An expected indirect change counts as well, though nobody can
+    choose to put it back.
+    """
+    done = recourses.actions["success"].to_numpy(dtype=bool)
+    kept = np.full(len(done), np.nan)
+    rows, features = (recourses.changed & torch.from_numpy(done)[:, None]).nonzero(as_tuple=True)
+    back = recourses.plan.rows[rows].clone()
+    at = torch.arange(len(rows))
+    back[at, features] = recourses.x[rows, features]
+    fine = _labels(classifier.scores(back)) == _labels(
+        classifier.scores(recourses.plan.rows[rows])
+    )
+    counts = torch.zeros(len(done)).index_add(0, rows, fine.float())
+    kept[done] = counts.double().numpy()[done]
+    return kept
 
 
 def costs(encoder: Encoder, x: Tensor, reached: Tensor) -> dict[str, Tensor]:

@@ -180,6 +180,26 @@ class TestAnotherModel:
         )
 
 
+class TestAnotherSearch:
+    @pytest.mark.parametrize(
+        "search", [Search(coarse=8), Search(min_support=1.0), Search(refine=2, groups=False)]
+    )
+    def test_answers_as_if_it_had_been_made_so(self, mixed, search):
+        people = mixed.refused(20)
+        fitted = DEAR(mixed.pipeline, mixed.schema).fit(mixed.frame)
+        made = DEAR(mixed.pipeline, mixed.schema, search=search).fit(mixed.frame)
+        pd.testing.assert_frame_equal(
+            fitted.with_search(search).generate(people).actions, made.generate(people).actions
+        )
+
+    def test_leaves_the_first_as_it_was(self, mixed):
+        people = mixed.refused(20)
+        fitted = DEAR(mixed.pipeline, mixed.schema).fit(mixed.frame)
+        before = fitted.generate(people).actions
+        fitted.with_search(Search(coarse=4, refine=0)).generate(people)
+        pd.testing.assert_frame_equal(fitted.generate(people).actions, before)
+
+
 class TestSaveAndLoad:
     @pytest.mark.parametrize(
         "options",

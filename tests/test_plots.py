@@ -10,7 +10,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from dear_plugin import DEAR, Encoder, Schema
-from dear_plugin.plots import DIRECT, INDIRECT, NOTE, overview, person, splits, telling
+from dear_plugin.plots import NOTE, overview, person, splits, telling
+from dear_plugin.plots.ink import DIRECT, INDIRECT
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -127,7 +128,7 @@ class TestPerson:
 
 class TestSplits:
     def test_bars_are_the_median_costs_of_those_who_act_on_a_feature(self, recourses, axes):
-        splits(recourses, axes)
+        splits(recourses.actions, axes)
         done = recourses.actions[recourses.actions["success"]]
         for i, label in enumerate(labels(axes)):
             name, count = label.rsplit("  ", 1)
@@ -139,13 +140,13 @@ class TestSplits:
             assert indirect.get_x() == pytest.approx(direct.get_width())
 
     def test_the_commonest_comes_first(self, recourses, axes):
-        splits(recourses, axes)
+        splits(recourses.actions, axes)
         counts = [int(label.rsplit("(", 1)[1][:-1]) for label in labels(axes)]
         assert counts == sorted(counts, reverse=True)
         assert 1 <= len(counts) <= 10
 
     def test_the_legend_tells_direct_from_indirect(self, recourses, axes):
-        splits(recourses, axes)
+        splits(recourses.actions, axes)
         legend = [t.get_text() for t in axes.get_legend().get_texts()]
         assert legend == ["direct action", "expected indirect change"]
 
@@ -160,7 +161,7 @@ class TestOddResults:
         result = dear.generate(mixed.frame.iloc[:80])
         with torch.no_grad():
             refused = mixed.net(mixed.encoder.encode(mixed.frame.iloc[:80]))[:, 0] <= 0
-        splits(result, axes)
+        splits(result.actions, axes)
         helped = int((refused.numpy() & result.actions["success"].to_numpy()).sum())
         assert f"What {helped} people act on" in axes.get_title()
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
 import torch
+from safetensors.torch import load_file, save_file
 from torch import nn
 
-from dear_plugin.benchmark.classifiers import Kind, accuracy, recipe, trained
+from dear_plugin.benchmark.classifiers import Kind, Recipe, accuracy, recipe, trained
+from dear_plugin.classifier import Classifier
 from dear_plugin.datasets import Dataset, load_adult, load_compas, load_give_me_some_credit
 from dear_plugin.encoding import Encoder
 from dear_plugin.schema import Schema
@@ -44,6 +47,7 @@ class Cell:
         model: logits.
         accuracy: on the test rows.
         plateau: share of refused rows where the model's gradient is exactly zero.
+        protected: the features that are to stay as they are.
     """
 
     dataset: str
@@ -56,9 +60,32 @@ class Cell:
     model: nn.Module
     accuracy: float
     plateau: float
+    protected: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """What the cell is called in files."""
+        return f"{self.dataset}-{self.kind}-{self.seed}"
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """The gate."""
+        return Encoder(self.schema)
+
+    @cached_property
+    def classifier(self) -> Classifier:
+        """The model, asked about rows."""
+        return Classifier(self.model, self.encoder)
+
+    @cached_property
+    def everyone(self) -> torch.Tensor:
+        """(m, p) all rows, training and test."""
+        return torch.cat([self.encoder.rows(part) for part in (self.train, self.test)])
 
 
-def cells(dataset: str, kind: Kind, count: int, cache: Path | None = None) -> Iterator[Cell]:
+def cells(
+    dataset: str, kind: Kind, count: int, cache: Path | None = None, *, split: int = 0
+) -> Iterator[Cell]:
     """The first seeds from 0 upward whose classifier refuses at least 50 test rows.
 
     Args:
@@ -66,16 +93,18 @@ def cells(dataset: str, kind: Kind, count: int, cache: Path | None = None) -> It
         kind: the classifier.
         count: how many cells.
         cache: a folder for trained weights, so that a repeated run need not train again.
+        split: the seed of training and test rows.
     """
     data = LOADERS[dataset]()
-    train, test = data.split(seed=0)
+    train, test = data.split(seed=split)
     schema = Schema.infer(train, target=data.target, immutable=data.protected)
     encoder = Encoder(schema)
     x, x_test = encoder.encode(train), encoder.encode(test)
     labels, truth = (torch.tensor(f[data.target].to_numpy()) for f in (train, test))
     found = 0
     for seed in range(MOST_SEEDS):
-        model = _model(x, labels, kind, dataset, seed, cache)
+        path = None if cache is None else cache / f"{dataset}-{kind}-{split}-{seed}.safetensors"
+        model = _model(x, labels, kind, recipe(dataset), seed, path)
         with torch.no_grad():
             refused = test[(model(x_test)[:, 0] <= 0).numpy()]
         if len(refused) < LEAST_REFUSED:
@@ -85,24 +114,36 @@ def cells(dataset: str, kind: Kind, count: int, cache: Path | None = None) -> It
             continue
         flat = _plateau(model, encoder.encode(refused))
         right = accuracy(model, x_test, truth)
-        yield Cell(dataset, kind, seed, schema, train, test, refused, model, right, flat)
+        yield Cell(
+            dataset,
+            kind,
+            seed,
+            schema,
+            train,
+            test,
+            refused,
+            model,
+            right,
+            flat,
+            tuple(data.protected),
+        )
         found += 1
         if found == count:
             return
 
 
 def _model(
-    x: torch.Tensor, labels: torch.Tensor, kind: Kind, dataset: str, seed: int, cache: Path | None
+    x: torch.Tensor, labels: torch.Tensor, kind: Kind, how: Recipe, seed: int, path: Path | None
 ) -> nn.Module:
-    path = None if cache is None else cache / f"{dataset}-{kind}-{seed}.pt"
+    """Trained, or read from a file where it was kept."""
     if path is not None and path.exists():
-        model = trained(kind, x[:1], labels[:1], recipe("untrained", epochs=0), seed)
-        model.load_state_dict(torch.load(path, weights_only=True))
+        model = trained(kind, x[:1], labels[:1], replace(how, epochs=0), seed)
+        model.load_state_dict(load_file(path))
         return model
-    model = trained(kind, x, labels, recipe(dataset), seed)
+    model = trained(kind, x, labels, how, seed)
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        torch.save(model.state_dict(), path)
+        save_file(model.state_dict(), path)
     return model
 
 

@@ -1,27 +1,20 @@
-"""Plots: recourse as pictures, readable in black and white. Matplotlib is imported here alone.
-
-Indirect changes are associations in the data, not causal effects; every picture says so.
-"""
+"""People: one person's recourse, and what everybody's costs are made of."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
+import pandas as pd
 
+from dear_plugin.plots.ink import DIRECT, INDIRECT, NOTE, PLAIN, sheet, spare
 from dear_plugin.wording import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from dear_plugin.recourses import Recourses
-
-DIRECT: dict[str, Any] = {"color": "#1f4e79", "edgecolor": "black"}
-INDIRECT: dict[str, Any] = {"color": "#f2c9a0", "edgecolor": "black", "hatch": "///"}
-# What people write is no formula: two dollar signs are money.
-PLAIN: dict[str, Any] = {"parse_math": False}
-NOTE = "Expected indirect changes are associations in the data, not causal effects."
 
 
 def overview(recourses: Recourses, title: str = "") -> Figure:
@@ -31,10 +24,9 @@ def overview(recourses: Recourses, title: str = "") -> Figure:
         recourses: a result with at least one solved row that changes something.
         title: above the picture.
     """
-    figure = Figure(figsize=(11.5, 4.8), layout="constrained")
-    left, right = figure.subplots(1, 2)
+    figure, (left, right) = sheet(2, width=5.75, height=4.8)
     person(recourses, telling(recourses), left)
-    splits(recourses, right)
+    splits(recourses.actions, right)
     figure.suptitle(title, fontsize=12)
     figure.supxlabel(NOTE, fontsize=9)
     return figure
@@ -88,12 +80,17 @@ def person(recourses: Recourses, position: int, axes: Axes) -> None:
         fontsize=10,
         **PLAIN,
     )
-    _spare(axes)
+    spare(axes)
 
 
-def splits(recourses: Recourses, axes: Axes) -> None:
-    """Draw median direct and indirect cost by the feature acted on, with how many act on it."""
-    done = recourses.actions[recourses.actions["success"] & (recourses.actions["cost"] > 0)]
+def splits(actions: pd.DataFrame, axes: Axes) -> None:
+    """Draw median direct and indirect cost by the feature acted on, with how many act on it.
+
+    Args:
+        actions: `success`, `acted_on`, `cost`, `direct_cost` and `indirect_cost` of people.
+        axes: where to draw.
+    """
+    done = actions[actions["success"] & (actions["cost"] > 0)]
     groups = done.groupby("acted_on")[["direct_cost", "indirect_cost"]]
     table = (
         groups.median().assign(people=groups.size()).sort_values("people", ascending=False)[:10]
@@ -116,18 +113,9 @@ def splits(recourses: Recourses, axes: Axes) -> None:
     axes.legend(
         fontsize=9, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2
     )
-    _spare(axes)
+    spare(axes)
 
 
 def _text(value: object) -> str:
     is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     return number(value) if is_number else str(value)
-
-
-def _spare(axes: Axes) -> None:
-    """Leave out what carries no information."""
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.tick_params(axis="y", length=0)
-
-
-__all__ = ["overview", "person", "splits", "telling"]

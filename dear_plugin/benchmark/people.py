@@ -1,0 +1,77 @@
+"""People: what one method did for every refused person of a cell, one line each."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import torch
+
+from dear_plugin.benchmark.protocol import Cell
+from dear_plugin.method import RecourseMethod
+from dear_plugin.metrics import costs, neighbours, redundancy
+from dear_plugin.recourses import Recourses
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a method said.
+
+    Attributes:
+        recourses: its answers to the refused rows of a cell.
+        fit_cpu_s: CPU seconds to fit it.
+        cpu_s: CPU seconds for all rows in one call.
+    """
+
+    recourses: Recourses
+    fit_cpu_s: float
+    cpu_s: float
+
+    @classmethod
+    def of(cls, method: RecourseMethod, refused: pd.DataFrame, fit_cpu_s: float) -> Answers:
+        """Ask a fitted method."""
+        start = time.process_time()
+        recourses = method.generate(refused)
+        return cls(recourses, fit_cpu_s, time.process_time() - start)
+
+    def people(self, cell: Cell) -> pd.DataFrame:
+        """One line per person: the actions, every cost, support, violations and times.
+
+        `ynn`, `redundancy` and `support` are NaN where the row was not solved.
+        """
+        recourses, classifier = self.recourses, cell.classifier
+        solved = recourses.actions["success"].to_numpy(dtype=bool)
+        distances = costs(cell.encoder, recourses.x, recourses.plan.rows)
+        measured: dict[str, Any] = {
+            name: values.numpy() for name, values in distances.items() if name != "l1"
+        }
+        measured |= {
+            "redundancy": redundancy(recourses, classifier),
+            "support": np.where(solved, recourses.support, np.nan),
+            "ynn": neighbours(recourses, cell.everyone, classifier),
+            "violations": _violations(recourses, cell.protected),
+            "moves_along": _moves_along(recourses),
+            "fit_cpu_s": self.fit_cpu_s,
+            "cpu_s": self.cpu_s / len(recourses),
+        }
+        lines = recourses.actions.assign(**measured)
+        return lines.rename_axis(index="row").reset_index()
+
+
+def _violations(recourses: Recourses, protected: tuple[str, ...]) -> npt.NDArray[np.int64]:
+    """(n,) how many protected features changed."""
+    at = list(recourses.encoder.schema.index(protected))
+    changed: npt.NDArray[np.int64] = recourses.changed[:, at].sum(1).numpy()
+    return changed
+
+
+def _moves_along(recourses: Recourses) -> list[str]:
+    """(n,) the feature not acted on that moves most, "" where none does."""
+    moved = recourses.encoder.distance(recourses.plan.rows, recourses.x)
+    most, at = torch.where(recourses.plan.direct, 0.0, moved).max(1)
+    names = recourses.encoder.schema.names
+    return [names[j] if m > 0.0 else "" for m, j in zip(most.tolist(), at.tolist(), strict=True)]

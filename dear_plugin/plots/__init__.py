@@ -1,0 +1,23 @@
+"""Plots: recourse as pictures, readable in black and white. Matplotlib is imported here alone.
+
+Indirect changes are associations in the data, not causal effects; every picture of them says so.
+"""
+
+from __future__ import annotations
+
+from dear_plugin.plots.ink import NOTE, sheet
+from dear_plugin.plots.people import overview, person, splits, telling
+from dear_plugin.plots.tables import boxes, entanglement, frontier, together
+
+__all__ = [
+    "NOTE",
+    "boxes",
+    "entanglement",
+    "frontier",
+    "overview",
+    "person",
+    "sheet",
+    "splits",
+    "telling",
+    "together",
+]

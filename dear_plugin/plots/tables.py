@@ -1,0 +1,119 @@
+"""Tables as pictures: many methods, many sets, many people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from dear_plugin.plots.ink import DIRECT, MARKERS, OURS, PLAIN, spare
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LEAST_SHARE = 0.05
+HALF = 0.5
+
+
+def boxes(people: pd.DataFrame, axes: Axes, *, by: str = "method", of: str = "cost") -> None:
+    """Draw the quartiles of a column, a box for each group, whiskers from 5 to 95 %.
+
+    Args:
+        people: one line per person, with the two columns; failures left out beforehand.
+        axes: where to draw.
+        by: the groups, drawn from top to bottom in the order in which they come.
+        of: what is drawn.
+    """
+    groups = {str(name): group[of].dropna() for name, group in people.groupby(by, sort=False)}
+    drawn = axes.boxplot(
+        list(groups.values()),
+        orientation="horizontal",
+        whis=(5.0, 95.0),
+        showfliers=False,
+        patch_artist=True,
+        medianprops={"color": "black", "linewidth": 1.6},
+        widths=0.6,
+    )
+    for name, box in zip(groups, drawn["boxes"], strict=True):
+        box.set_facecolor(DIRECT["color"] if name.startswith("DEAR") else "white")
+        box.set_alpha(0.55 if name.startswith("DEAR") else 1.0)
+    labels = [f"{name}  ({len(group)})" for name, group in groups.items()]
+    axes.set_yticks(range(1, len(groups) + 1), labels, **PLAIN)
+    axes.invert_yaxis()
+    axes.set_xlim(left=0.0)
+    spare(axes)
+
+
+def frontier(table: pd.DataFrame, axes: Axes, ours: str = "DEAR") -> None:
+    """Draw cost against support: methods as points, ours at several supports as a line.
+
+    Args:
+        table: `method`, `family`, `cost`, `ynn` and `success`, one line per method.
+        axes: where to draw.
+        ours: how the families begin whose lines belong together.
+    """
+    mine = table["family"].str.startswith(ours)
+    for style, (family, line) in zip(
+        ("-", "--", ":"), table[mine].groupby("family"), strict=False
+    ):
+        line = line.sort_values("ynn")
+        axes.plot(line["ynn"], line["cost"], linestyle=style, label=family, zorder=3, **OURS)
+    for marker, (_, row) in zip(MARKERS, table[~mine].iterrows(), strict=False):
+        starred = "*" if row["success"] < HALF else ""
+        axes.plot(
+            row["ynn"],
+            row["cost"],
+            linestyle="none",
+            marker=marker,
+            markersize=8,
+            color="white",
+            markeredgecolor="black",
+            label=f"{row['method']}{starred}",
+        )
+    axes.set_xlabel("mean support (yNN)")
+    axes.set_ylabel("median cost (l1, features scaled to [0, 1])")
+    axes.set_ylim(bottom=0.0)
+    spare(axes)
+
+
+def entanglement(table: pd.DataFrame, axes: Axes) -> None:
+    """Draw how entangled a decoder is, a box for each set acted on.
+
+    Args:
+        table: `set` and `entanglement`, mean |d2 g / dv dx_S|, one line per row and set.
+        axes: where to draw.
+    """
+    boxes(table, axes, by="set", of="entanglement")
+    axes.set_yticks(axes.get_yticks(), list(dict.fromkeys(table["set"])), **PLAIN)
+    axes.set_xlabel("mean |d²g / dv dx_S|, per training row")
+
+
+def together(people: pd.DataFrame, axes: Axes) -> None:
+    """Draw which feature moves most along with each one acted on: shares of people.
+
+    Args:
+        people: `acted_on` and `moves_along`, one line per person; "" where nothing moves along.
+        axes: where to draw.
+    """
+    shares = people.groupby("acted_on")["moves_along"].value_counts(normalize=True).unstack()
+    shares = shares.fillna(0.0).drop(columns="", errors="ignore")
+    common = people["acted_on"].value_counts(normalize=True)
+    shares = shares.loc[_at_least(shares.index, common)]
+    shares = shares.loc[:, shares.max() > 0.0]
+    axes.imshow(shares.T, cmap="Greys", vmin=0.0, vmax=1.0, aspect="auto")
+    for (y, x), share in np.ndenumerate(shares.T.to_numpy()):
+        if share >= LEAST_SHARE:
+            ink = "white" if share > HALF else "black"
+            axes.text(x, y, f"{share:.0%}", ha="center", va="center", color=ink, fontsize=9)
+    names = [f"{name}\n({common[name]:.0%})" for name in shares.index]
+    axes.set_xticks(range(len(names)), names, rotation=30, ha="right", fontsize=8, **PLAIN)
+    axes.set_yticks(range(shares.shape[1]), list(shares.columns), fontsize=8, **PLAIN)
+    axes.set_xlabel("acted on (share of people)")
+    axes.set_ylabel("expected to move most along")
+
+
+def _at_least(names: Iterable[str], shares: pd.Series) -> list[str]:
+    """The names that enough people share, the commonest first."""
+    return sorted((n for n in names if shares[n] >= LEAST_SHARE), key=lambda n: -shares[n])
