@@ -1,0 +1,171 @@
+"""FACE: the training row at the end of the shortest path through dense regions.
+
+Poyiadzi, Sokol, Santos-Rodriguez, De Bie and Flach, "FACE: Feasible and Actionable Counterfactual
+Explanations", AIES 2020, arXiv 1909.09369. Training rows are linked to their neighbours; a path is
+the longer the thinner the regions it leads through; it begins at the person who asks and ends at a
+row that the model accepts.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dear_plugin.baselines.graph import Graph, Links
+from dear_plugin.baselines.nearest import accepted
+from dear_plugin.baselines.trial import Trial
+from dear_plugin.classifier import Output
+from dear_plugin.method import Case, RecourseMethod
+from dear_plugin.plan import Plan
+from dear_plugin.schema import Kind, Schema
+from dear_plugin.target import ClassGoal, Goal
+
+PEOPLE_A_TIME = 256
+# The threshold t_p of the paper's own experiments.
+CONFIDENCE = 0.75
+
+
+class Face(RecourseMethod, ABC):
+    """What both graphs have in common.
+
+    There is one graph for each combination of the schema's immutable features, so that no path
+    leads through people of another sex; what else a call forbids holds for the end of the path.
+    People who are alike are one node. Paths end at rows of which the model is sure (the paper's
+    t_p); who has no such path may end where the model just agrees. Any model will do.
+    """
+
+    confidence: float
+
+    @property
+    @abstractmethod
+    def links(self) -> Links:
+        """Which rows are linked."""
+
+    @property
+    def _volume(self) -> int:
+        """How many numbers vary within a graph."""
+        return sum(f.kind is Kind.NUMERIC and not f.immutable for f in self.schema)
+
+    def _learn(self, rows: Tensor) -> None:
+        self._people = rows.unique(dim=0)
+        self._scores = self.classifier.scores(self._people)
+        self._graphs: dict[bytes, tuple[Tensor, Graph]] = {}
+        for key, at in self._groups(self._people):
+            points = self.encoder.expand(self._people[at]).double().numpy()
+            self._graphs[key] = at, Graph.of(points, self.links, self._volume)
+
+    def _propose(self, case: Case) -> Plan:
+        trial, everyone = Trial.of(case, self.classifier), torch.arange(len(case))
+        self._search(trial, everyone, replace(case, goal=sure(case.goal, self.confidence)))
+        self._search(trial, everyone[~trial.solved], case)
+        return trial.plan("no path of neighbours leads to a row that is accepted and admissible")
+
+    def _search(self, trial: Trial, asking: Tensor, case: Case) -> None:
+        """Note where the paths of some people, (q,), of a case end."""
+        for key, group in self._groups(case.x[asking]):
+            if key in self._graphs:
+                for who in asking[group].split(PEOPLE_A_TIME):
+                    self._walk(trial, who, case.select(who), *self._graphs[key])
+
+    def _walk(self, trial: Trial, who: Tensor, case: Case, at: Tensor, graph: Graph) -> None:
+        """Note where the paths of some people, (q,), end in the graph of some rows, (r,)."""
+        fits = Trial.of(case, self.classifier).fits(self._people[at])
+        wanted = fits & accepted(case, self._scores[at])
+        points = self.encoder.expand(case.x).double().numpy()
+        packed = np.packbits(wanted.numpy(), axis=1)
+        _, first, same = np.unique(packed, axis=0, return_index=True, return_inverse=True)
+        ends = np.full(len(who), -1)
+        for i, row in enumerate(first):
+            asking = same.ravel() == i
+            ends[asking] = graph.ends(points[asking], wanted[row].numpy())
+        found = torch.from_numpy(ends >= 0)
+        reached = self._people[at[torch.from_numpy(ends)[found]]]
+        trial.note(trial.held(reached[:, None], who[found]), who[found])
+
+    def _groups(self, rows: Tensor) -> Iterator[tuple[bytes, Tensor]]:
+        """The rows, (m,), of every combination of the immutable features in rows, (n, p)."""
+        held = torch.tensor([f.immutable for f in self.schema])
+        kinds, which = torch.where(held, rows, 0.0).unique(dim=0, return_inverse=True)
+        order = which.argsort(stable=True)
+        counts = which.bincount(minlength=len(kinds)).tolist()
+        for kind, at in zip(kinds, order.split(counts), strict=True):
+            yield kind.numpy().tobytes(), at
+
+
+@final
+class FaceKNN(Face):
+    """FACE on the graph of the k nearest neighbours.
+
+    Args:
+        model: see `RecourseMethod`.
+        schema: the features.
+        k: how many neighbours; 50 as in the DEAR paper.
+        confidence: the least probability of the wanted class at the end of a path.
+        output: see `RecourseMethod`.
+        encode: see `RecourseMethod`.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        schema: Schema,
+        *,
+        k: int = 50,
+        confidence: float = CONFIDENCE,
+        output: Output | None = None,
+        encode: Callable[[Tensor], Tensor] | None = None,
+    ) -> None:
+        super().__init__(model, schema, output=output, encode=encode)
+        self.k, self.confidence = k, confidence
+
+    @property
+    def links(self) -> Links:
+        """The k nearest, however far."""
+        return Links(self.k)
+
+
+@final
+class FaceEpsilon(Face):
+    """FACE on the graph of neighbours within a radius, the nearest 50 of them.
+
+    Args:
+        model: see `RecourseMethod`.
+        schema: the features.
+        epsilon: the radius, Euclidean on the encoding; 0.25 as in the DEAR paper.
+        most: neighbours at most, so that a dense region does not link everyone to everyone.
+        confidence: the least probability of the wanted class at the end of a path.
+        output: see `RecourseMethod`.
+        encode: see `RecourseMethod`.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        schema: Schema,
+        *,
+        epsilon: float = 0.25,
+        most: int = 50,
+        confidence: float = CONFIDENCE,
+        output: Output | None = None,
+        encode: Callable[[Tensor], Tensor] | None = None,
+    ) -> None:
+        super().__init__(model, schema, output=output, encode=encode)
+        self.epsilon, self.most, self.confidence = epsilon, most, confidence
+
+    @property
+    def links(self) -> Links:
+        """All within the radius, as far as there are not too many."""
+        return Links(self.most, self.epsilon)
+
+
+def sure(goal: Goal, confidence: float) -> Goal:
+    """A goal that asks for at least so much probability; a range of values has none."""
+    if not isinstance(goal, ClassGoal):
+        return goal
+    return replace(goal, threshold=max(goal.threshold or 0.0, confidence))
