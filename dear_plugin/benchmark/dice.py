@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -121,10 +122,19 @@ class Contest:
             watched, found = self._ask(explainer, {})
         return Outcome(name, found, watched.changed, build, watched.seconds, together)
 
-    def supported(self, least: float) -> Outcome:
-        """DEAR at the smallest `min_support` whose mean support is no lower than that."""
+    def supported(self, least: float, pairs: bool = False) -> Outcome:
+        """DEAR at the smallest `min_support` whose mean support is no lower than that.
+
+        Args:
+            least: the mean support to reach.
+            pairs: act on pairs of features as well as on one at a time.
+        """
+        names = [n for n in self.scene.schema.names if n not in self.held]
+        act_on = [*names, *combinations(names, 2)] if pairs else None
+        name = "DEAR, pairs too" if pairs else "DEAR"
         for share in SUPPORTS:
-            outcome = self.dear(f"DEAR, min_support={share:g}", search=Search(min_support=share))
+            search = Search(min_support=share)
+            outcome = self.dear(f"{name}, min_support={share:g}", search=search, act_on=act_on)
             if outcome.support >= least:
                 break
         return outcome
@@ -173,6 +183,7 @@ def contest(scene: Scene, methods: Sequence[str]) -> Iterator[Outcome]:
         yield outcome
         if method == "gradient" and outcome.solved.any():
             yield run.supported(outcome.support)
+            yield run.supported(outcome.support, pairs=True)
 
 
 def row_of(outcome: Outcome, dear: Outcome) -> Row:

@@ -32,12 +32,12 @@ def write(name: str, rows: Iterable[Row], folder: Path, packages: Sequence[str] 
     table = pd.DataFrame(list(rows))
     folder.mkdir(parents=True, exist_ok=True)
     table.to_csv(folder / f"{name}.csv", index=False)
-    text = f"{_markdown(table)}\n\n{_made(packages)}\n"
+    text = f"{_markdown(table)}\n\n{made_with(packages)}\n"
     (folder / f"{name}.md").write_text(text, encoding="utf8")
     return text
 
 
-def _made(packages: Sequence[str]) -> str:
+def made_with(packages: Sequence[str] = ()) -> str:
     """The versions and the machine."""
     hosts = "".join(f" {package} {version(package)}," for package in packages)
     return (

@@ -11,24 +11,34 @@ if TYPE_CHECKING:
 
 DIRECT: dict[str, Any] = {"color": "#1f4e79", "edgecolor": "black"}
 INDIRECT: dict[str, Any] = {"color": "#f2c9a0", "edgecolor": "black", "hatch": "///"}
-OURS: dict[str, Any] = {"color": "#1f4e79", "marker": "o", "markeredgecolor": "black"}
+LINES: tuple[dict[str, Any], ...] = (
+    {"color": "#1f4e79", "marker": "o", "markeredgecolor": "black", "linestyle": "-"},
+    {"color": "#b5651d", "marker": "o", "markerfacecolor": "white", "linestyle": "--"},
+    {"color": "black", "marker": ".", "linestyle": ":"},
+)
 MARKERS = "sDv^<>PXh8pd*"
 # What people write is no formula: two dollar signs are money.
 PLAIN: dict[str, Any] = {"parse_math": False}
 NOTE = "Expected indirect changes are associations in the data, not causal effects."
 
 
-def sheet(panels: int, *, width: float = 5.6, height: float = 4.2) -> tuple[Figure, list[Axes]]:
-    """A figure with panels side by side.
+def sheet(
+    panels: int, *, width: float = 5.6, height: float = 4.2, columns: int | None = None
+) -> tuple[Figure, list[Axes]]:
+    """A figure with panels.
 
     Args:
         panels: how many.
         width: of one, in inches.
         height: of all, in inches.
+        columns: how many side by side; None for all.
     """
-    figure = Figure(figsize=(width * panels, height), layout="constrained")
-    grid = figure.subplots(1, panels, squeeze=False)
-    return figure, list(grid[0])
+    wide = columns or panels
+    figure = Figure(figsize=(width * wide, height), layout="constrained")
+    grid = figure.subplots(-(-panels // wide), wide, squeeze=False).flatten()
+    for spare_one in grid[panels:]:
+        spare_one.remove()
+    return figure, list(grid[:panels])
 
 
 def spare(axes: Axes) -> None:

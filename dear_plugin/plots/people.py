@@ -108,10 +108,10 @@ def splits(actions: pd.DataFrame, axes: Axes) -> None:
     names = [f"{n}  ({c})" for n, c in zip(table.index, table["people"], strict=True)]
     axes.set_yticks(y, names, **PLAIN)
     axes.invert_yaxis()
-    axes.set_xlabel("median cost (l1, features scaled to [0, 1])")
+    axes.set_xlabel("median cost (l1, scaled features)")
     axes.set_title(f"What {len(done)} people act on (number of people), and its cost", fontsize=10)
     axes.legend(
-        fontsize=9, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2
+        fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(-0.02, -0.13), ncols=2
     )
     spare(axes)
 

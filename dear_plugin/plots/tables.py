@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from dear_plugin.plots.ink import DIRECT, MARKERS, OURS, PLAIN, spare
+from dear_plugin.plots.ink import DIRECT, LINES, MARKERS, PLAIN, spare
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,23 +43,21 @@ def boxes(people: pd.DataFrame, axes: Axes, *, by: str = "method", of: str = "co
     axes.set_yticks(range(1, len(groups) + 1), labels, **PLAIN)
     axes.invert_yaxis()
     axes.set_xlim(left=0.0)
+    axes.set_xlabel(f"{of} (median, quartiles, 5 to 95 %)")
     spare(axes)
 
 
-def frontier(table: pd.DataFrame, axes: Axes, ours: str = "DEAR") -> None:
-    """Draw cost against support: methods as points, ours at several supports as a line.
+def frontier(table: pd.DataFrame, axes: Axes) -> None:
+    """Draw cost against support: methods as points, a family at several supports as a line.
 
     Args:
         table: `method`, `family`, `cost`, `ynn` and `success`, one line per method.
         axes: where to draw.
-        ours: how the families begin whose lines belong together.
     """
-    mine = table["family"].str.startswith(ours)
-    for style, (family, line) in zip(
-        ("-", "--", ":"), table[mine].groupby("family"), strict=False
-    ):
-        line = line.sort_values("ynn")
-        axes.plot(line["ynn"], line["cost"], linestyle=style, label=family, zorder=3, **OURS)
+    mine = table.groupby("family")["family"].transform("size") > 1
+    for style, (family, line) in zip(LINES, table[mine].groupby("family"), strict=False):
+        ordered = line.sort_values("ynn")
+        axes.plot(ordered["ynn"], ordered["cost"], label=family, zorder=3, **style)
     for marker, (_, row) in zip(MARKERS, table[~mine].iterrows(), strict=False):
         starred = "*" if row["success"] < HALF else ""
         axes.plot(
@@ -73,7 +71,7 @@ def frontier(table: pd.DataFrame, axes: Axes, ours: str = "DEAR") -> None:
             label=f"{row['method']}{starred}",
         )
     axes.set_xlabel("mean support (yNN)")
-    axes.set_ylabel("median cost (l1, features scaled to [0, 1])")
+    axes.set_ylabel("median cost (l1, scaled features)")
     axes.set_ylim(bottom=0.0)
     spare(axes)
 

@@ -1,0 +1,121 @@
+"""Commands: what `python -m dear_plugin.benchmark` runs; each yields what there is to read."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+from tqdm.auto import tqdm
+
+from dear_plugin.benchmark import alibi, dice, summary
+from dear_plugin.benchmark.engine import fidelity_rows, reliability_rows
+from dear_plugin.benchmark.figures import entanglement, figures, qualitative
+from dear_plugin.benchmark.hosts import lines, scene
+from dear_plugin.benchmark.independence import independence_rows
+from dear_plugin.benchmark.paper import runs
+from dear_plugin.benchmark.protocol import Cell, cells
+from dear_plugin.benchmark.tables import Row, write
+from dear_plugin.datasets import Dataset, load_adult, load_loan
+
+# What the hosts' tables can be made on; Alibi's own Adult has all categories and no survey weight.
+ON_DICE: Mapping[str, Callable[[], Dataset]] = {"adult": load_adult, "loan": load_loan}
+ON_ALIBI: Mapping[str, Callable[[], Dataset]] = {
+    "adult": lambda: load_adult("full"),
+    "loan": load_loan,
+}
+LEFT_OUT: Mapping[str, tuple[str, ...]] = {"adult": ("fnlwgt",), "loan": ()}
+QUICK = {"rows": 50, "seeds": 1, "datasets": ("compas",)}
+FAMILIES = ("DEAR", "DEAR, pairs too")
+
+
+def engine(options: Namespace) -> Iterator[str]:
+    """Fidelity, independence and reliability of the engine."""
+    fidelity: list[Row] = []
+    reliability: list[Row] = []
+    independence: list[Row] = []
+    for dataset in options.datasets:
+        for kind in options.models:
+            found = cells(dataset, kind, options.seeds, options.cache, split=options.split)
+            for i, cell in enumerate(tqdm(found, desc=f"{dataset} {kind}", total=options.seeds)):
+                if not i and kind == options.models[0]:
+                    fidelity += fidelity_rows(cell)
+                    independence += independence_rows(cell)
+                reliability += reliability_rows(cell, options.rows)
+    yield _table("fidelity", fidelity, options.out)
+    yield _table("independence", independence, options.out)
+    yield _table("reliability", reliability, options.out)
+
+
+def paper(options: Namespace) -> Iterator[str]:
+    """The paper's tables and figures; what `options.out` holds already is not run again."""
+    if options.quick:
+        vars(options).update(QUICK)
+    found = [
+        (cell, _people(cell, options.methods, options.rows, options.out))
+        for dataset in options.datasets
+        for kind in options.models
+        for cell in cells(dataset, kind, options.seeds, options.out / "models")
+    ]
+    people = pd.concat([part for _, part in found], ignore_index=True)
+    people.to_csv(options.out / "people.csv", index=False, na_rep="nan")
+    yield _table("classifiers", summary.classifiers(people), options.out)
+    yield _table("reliability", summary.reliability(people), options.out)
+    yield _table("measures", summary.measures(people), options.out)
+    for family in FAMILIES:
+        name = f"contest-{family.partition(',')[2].strip().replace(' ', '-') or 'single'}"
+        yield _table(name, summary.contest(people, family), options.out)
+    yield from _pictures(found, people, options.out)
+
+
+def on_dice(options: Namespace) -> Iterator[str]:
+    """DEAR beside DiCE's own methods."""
+    people = scene(ON_DICE[options.dataset](), options.rows)
+    outcomes: list[dice.Outcome] = []
+    count = len(options.methods) + 2 + 2 * ("gradient" in options.methods)
+    for outcome in tqdm(dice.contest(people, options.methods), desc="DiCE", total=count):
+        outcomes.append(outcome)
+    rows = [dice.row_of(outcome, outcomes[0]) for outcome in outcomes]
+    yield _table("dice", rows, options.out, ["dice-ml"])
+    yield _table("dice-marks", lines(dice.marks(outcomes)), options.out, ["dice-ml"])
+
+
+def on_alibi(options: Namespace) -> Iterator[str]:
+    """DEAR beside Alibi's CounterfactualRLTabular."""
+    left_out = LEFT_OUT[options.dataset]
+    people = scene(ON_ALIBI[options.dataset](), options.rows, without=left_out)
+    found = alibi.contest(people, options.steps, options.many, options.epochs)
+    rows = list(tqdm(found, desc="Alibi", total=len(options.steps) + 2 + bool(options.many)))
+    yield _table("alibi", rows, options.out, ["alibi"])
+    yield _table("alibi-marks", lines(alibi.marks(rows)), options.out, ["alibi"])
+
+
+def _people(cell: Cell, methods: Sequence[str], rows: int, out: Path) -> pd.DataFrame:
+    """The people of every method on a cell, with a bar that says who is at work."""
+    found = runs(cell, methods, rows, out / "runs")
+    return pd.concat(list(tqdm(found, desc=cell.key, total=len(methods))), ignore_index=True)
+
+
+def _pictures(
+    found: Sequence[tuple[Cell, pd.DataFrame]], people: pd.DataFrame, out: Path
+) -> Iterator[str]:
+    """The figures, and the tables that belong to them."""
+    home = out / "figures"
+    home.mkdir(parents=True, exist_ok=True)
+    drawn = list(figures(people))
+    first = {cell.dataset: (cell, part) for cell, part in reversed(found)}
+    for dataset, (cell, part) in first.items():
+        table, figure = entanglement(cell)
+        table.to_csv(out / f"entanglement-{dataset}.csv", index=False)
+        drawn.append((f"entanglement-{dataset}", figure))
+        if dataset == "adult":
+            person = qualitative(cell, out / "runs", part)
+            yield _table("qualitative", person.to_dict("records"), out)
+    for name, figure in drawn:
+        figure.savefig(home / f"{name}.png", dpi=130)
+    yield f"\n{len(drawn)} figures in {home}\n"
+
+
+def _table(name: str, rows: Iterable[Row], folder: Path, packages: Sequence[str] = ()) -> str:
+    return f"\n{name}\n\n{write(name, rows, folder, packages)}"

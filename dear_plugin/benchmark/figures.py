@@ -1,0 +1,139 @@
+"""Figures: the paper's pictures from the people of many runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from dear_plugin.benchmark.contenders import CONTENDERS, Stage
+from dear_plugin.benchmark.paper import counterfactuals
+from dear_plugin.benchmark.protocol import Cell
+from dear_plugin.benchmark.summary import CELL, points
+from dear_plugin.dear import DEAR
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+OURS = "DEAR"
+PRESET = "DEAR, the paper's preset"
+# One line of each family, or the pictures are too full.
+SHOWN = (
+    *(name for name, c in CONTENDERS.items() if c.search is None or not c.search.min_support),
+    "DEAR, support 1",
+    "DEAR, pairs too, support 1",
+)
+NAMES = {"adult": "Adult", "compas": "COMPAS", "gmc": "Give Me Some Credit"}
+ROWS = 2000
+
+
+def figures(people: pd.DataFrame) -> Iterator[tuple[str, Figure]]:
+    """Costs of all methods, cost against support, and what our costs are made of."""
+    from dear_plugin import plots
+
+    solved = people[people["success"]]
+    for dataset, runs in solved.groupby("dataset", sort=False):
+        shown = runs[runs["method"].isin(SHOWN)]
+        figure = _by_classifier(shown, plots.boxes, width=6.4, height=5.2)
+        yield f"costs-{dataset}", _titled(figure, f"{NAMES[str(dataset)]}: cost of people solved")
+    yield "frontier", _frontier(people)
+    own = solved[solved["method"] == OURS]
+    for dataset, runs in own.groupby("dataset", sort=False):
+        figure = _by_classifier(runs, plots.splits, height=4.6)
+        figure.supxlabel(plots.NOTE, fontsize=9)
+        yield f"splits-{dataset}", _titled(figure, f"{NAMES[str(dataset)]}: what costs consist of")
+    for dataset, runs in own.groupby("dataset", sort=False):
+        figure = _by_classifier(runs, plots.together, width=6.4, height=5.2)
+        figure.supxlabel(plots.NOTE, fontsize=9)
+        yield f"pairs-{dataset}", _titled(figure, f"{NAMES[str(dataset)]}: what moves together")
+
+
+def entanglement(cell: Cell) -> tuple[pd.DataFrame, Figure]:
+    """The paper's entanglement costs: mean |d2 g / dv dx_S| of its preset, per row and set.
+
+    Args:
+        cell: any of a data set; the classifier plays no part.
+
+    Returns:
+        `dataset, set, entanglement` per training row and set, and the picture.
+    """
+    from dear_plugin import plots
+
+    dear, _ = Stage(cell).ready(CONTENDERS[PRESET])
+    if not isinstance(dear, DEAR):
+        raise TypeError(f"{PRESET} must be a DEAR, not {type(dear).__name__}")
+    values = dear.decoder.entanglement(cell.encoder.rows(cell.train.iloc[:ROWS]))
+    wide = pd.DataFrame(values.numpy(), columns=list(dear.sets.labels))
+    table = wide.melt(var_name="set", value_name="entanglement").assign(dataset=cell.dataset)
+    report = dear.diagnose(cell.test.iloc[:ROWS])
+    figure, (axes,) = plots.sheet(1, width=7.0, height=4.6)
+    plots.entanglement(table, axes)
+    title = f"{NAMES[cell.dataset]}: entanglement of the paper's preset"
+    return table, _titled(figure, f"{title}\n(its dependence fidelity: {report.fidelity:.2f})")
+
+
+def qualitative(cell: Cell, folder: Path, people: pd.DataFrame) -> pd.DataFrame:
+    """One person and what every method would have them become, a column each.
+
+    The person is the first whom all the methods solve, if there is one, else the first.
+
+    Args:
+        cell: data set, classifier and seed.
+        folder: where `runs` kept them.
+        people: of that cell.
+    """
+    shown = [m for m in dict.fromkeys(people["method"]) if m in SHOWN]
+    solved = people[people["method"].isin(shown)].groupby("row", sort=False)["success"].mean()
+    row = solved.index[int(solved.to_numpy().argmax())]
+    names = list(cell.schema.names)
+    columns = {"factual": cell.refused.loc[row, names]}
+    for method in shown:
+        columns[method] = counterfactuals(folder, cell, method).loc[row, names]
+    table = pd.DataFrame(columns)
+    told = people[people["row"] == row].set_index("method").loc[shown]
+    table.loc["acted on"] = ["", *told["acted_on"]]
+    table.loc["cost"] = ["", *(f"{c:.2f}" for c in told["cost"])]
+    table.loc["accepted"] = ["no", *("yes" if done else "no" for done in told["success"])]
+    return table.rename_axis(index="feature").reset_index()
+
+
+def _frontier(people: pd.DataFrame) -> Figure:
+    """Cost against support, a panel for each cell."""
+    from dear_plugin import plots
+
+    cells = list(people.groupby(CELL, sort=False))
+    columns = min(len(cells), 2)
+    lines = -(-len(cells) // columns)
+    figure, panels = plots.sheet(len(cells), width=6.2, height=4.2 * lines, columns=columns)
+    for axes, ((dataset, kind), runs) in zip(panels, cells, strict=True):
+        plots.frontier(points(runs), axes)
+        axes.set_title(f"{NAMES[dataset]}, {kind.upper()}", fontsize=10)
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False, fontsize=9)
+    return figure
+
+
+def _by_classifier(
+    people: pd.DataFrame,
+    draw: Callable[[pd.DataFrame, Axes], None],
+    *,
+    width: float = 5.8,
+    height: float,
+) -> Figure:
+    """One panel for each classifier."""
+    from dear_plugin import plots
+
+    groups = list(people.groupby("classifier", sort=False))
+    figure, panels = plots.sheet(len(groups), width=width, height=height)
+    for axes, (kind, part) in zip(panels, groups, strict=True):
+        draw(part, axes)
+        axes.set_title(str(kind).upper(), fontsize=10)
+    return figure
+
+
+def _titled(figure: Figure, title: str) -> Figure:
+    figure.suptitle(title, fontsize=12)
+    return figure
