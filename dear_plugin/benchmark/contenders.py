@@ -1,0 +1,116 @@
+"""Contenders: who is compared in the paper's experiment, each made for a cell."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import combinations
+
+from dear_plugin.baselines import (
+    FaceEpsilon,
+    FaceKNN,
+    NearestAccepted,
+    Wachter,
+)
+from dear_plugin.benchmark.protocol import Cell
+from dear_plugin.dear import DEAR
+from dear_plugin.decoders import PAPER_LAYERS, Autoencoder
+from dear_plugin.method import RecourseMethod
+from dear_plugin.search import Search
+
+# Support to reach and neighbours that must have it. yNN counts five neighbours among all data, an
+# identical row left out, and the person who asks is one of them; the engine counts those among its
+# training rows: more of them are asked for where all must agree.
+SUPPORTS: Mapping[str, tuple[float, int]] = {
+    "0.4": (0.4, 5),
+    "0.6": (0.6, 5),
+    "0.8": (0.8, 5),
+    "1": (1.0, 5),
+    "1, k=20": (1.0, 20),
+}
+
+
+Learn = Callable[["Stage"], RecourseMethod]
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One line of the tables.
+
+    Attributes:
+        family: what several lines have in common: one fit, several supports to reach.
+        learn: the method of a family for a cell, not yet fitted.
+        search: how a DEAR of the family searches, None for its own way.
+        paper: its name in the paper's table, "" where it is not there.
+    """
+
+    family: str
+    learn: Learn
+    search: Search | None = None
+    paper: str = ""
+
+
+@dataclass
+class Stage:
+    """A cell and what several contenders share on it.
+
+    Attributes:
+        cell: the data set, the classifier, the seed.
+    """
+
+    cell: Cell
+    _learned: dict[str, tuple[RecourseMethod, float]] = field(default_factory=dict)
+
+    def ready(self, contender: Contender) -> tuple[RecourseMethod, float]:
+        """A fitted method and the CPU seconds that its family took to fit."""
+        if contender.family not in self._learned:
+            method = contender.learn(self)
+            start = time.process_time()
+            method.fit(self.cell.train)
+            self._learned[contender.family] = method, time.process_time() - start
+        method, seconds = self._learned[contender.family]
+        if contender.search is not None and isinstance(method, DEAR):
+            method = method.with_search(contender.search)
+        return method, seconds
+
+
+def _single(stage: Stage) -> RecourseMethod:
+    return DEAR(stage.cell.model, stage.cell.schema)
+
+
+def _pairs(stage: Stage) -> RecourseMethod:
+    names = [f.name for f in stage.cell.schema if not f.immutable]
+    act_on = [*names, *combinations(names, 2)]
+    return DEAR(stage.cell.model, stage.cell.schema, act_on=act_on)
+
+
+def _paper(stage: Stage) -> RecourseMethod:
+    decoder = Autoencoder.paper(PAPER_LAYERS[stage.cell.dataset], seed=stage.cell.seed)
+    return DEAR(stage.cell.model, stage.cell.schema, decoder=decoder)
+
+
+def _plain(method: Callable[..., RecourseMethod]) -> Learn:
+    return lambda stage: method(stage.cell.model, stage.cell.schema)
+
+
+def _supported(family: str, learn: Learn) -> dict[str, Contender]:
+    """A family of DEAR as it comes, and at every support to reach."""
+    lines = {family: Contender(family, learn, Search(), paper="DEAR")}
+    for name, (share, k) in SUPPORTS.items():
+        search = Search(min_support=share, k_neighbours=k)
+        lines[f"{family}, support {name}"] = Contender(family, learn, search, paper="DEAR")
+    return lines
+
+
+_GRADIENT = Search(solver="gradient", groups=False)
+
+CONTENDERS: Mapping[str, Contender] = {
+    **_supported("DEAR", _single),
+    **_supported("DEAR, pairs too", _pairs),
+    "DEAR, the paper's preset": Contender("DEAR, the paper's preset", _paper, _GRADIENT, "DEAR"),
+    "Wachter": Contender("Wachter", _plain(Wachter)),
+    "FACE-K": Contender("FACE-K", _plain(FaceKNN), paper="FACE-K"),
+    "FACE-E": Contender("FACE-E", _plain(FaceEpsilon), paper="FACE-E"),
+    "nearest accepted": Contender("nearest accepted", _plain(NearestAccepted)),
+}
