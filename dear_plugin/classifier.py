@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
@@ -82,10 +83,16 @@ class Classifier:
         parts = [ask(chunk) for chunk in rows.split(ROWS_A_CALL)]
         return (parts[0] if len(parts) == 1 else torch.cat(parts)).to(rows.device)
 
-    def frame_scores(self, frame: pd.DataFrame) -> Tensor:
-        """The scores of a frame in user units, (m, c): what the user's own model says of it."""
+    def frame_scores(self, frame: pd.DataFrame, rows: Tensor | None = None) -> Tensor:
+        """The scores of a frame in user units, (m, c): what the user's own model says of it.
+
+        Args:
+            frame: m rows.
+            rows: (m, p) the same, where somebody has read it already.
+        """
         if self.is_module:
-            return self.scores(self.encoder.rows(frame).to(self.device)).cpu()
+            read = self.encoder.rows(frame) if rows is None else rows
+            return self.scores(read.to(self.device)).cpu()
         return self._checked(self._ask_frame(frame[list(self.encoder.schema.names)]), len(frame))
 
     def differentiable(self, x: Tensor) -> Tensor:
@@ -104,7 +111,8 @@ class Classifier:
             return self._checked(self._forward(self.encoder.expand(rows)), len(rows))
 
     def _forward(self, x: Tensor) -> Tensor:
-        moved = x.to(device=self._home.device, dtype=self._home.dtype)
+        home = self._home
+        moved = x.to(device=home.device, dtype=home.dtype)
         raw: Any = self.model(moved if self.encode is None else self.encode(moved))
         if not isinstance(raw, Tensor):
             raise ModelError(f"the module must return a tensor, {type(raw).__name__} came")
@@ -113,9 +121,10 @@ class Classifier:
     @property
     def _home(self) -> Tensor:
         """A tensor of the module's device and dtype: its first floating parameter or buffer."""
-        tensors = [*self.model.parameters(), *self.model.buffers()] if self.is_module else []
-        floating: list[Tensor] = [t for t in tensors if t.is_floating_point()]
-        return floating[0] if floating else torch.empty(0)
+        if not self.is_module:
+            return torch.empty(0)
+        tensors: Iterator[Tensor] = chain(self.model.parameters(), self.model.buffers())
+        return next((t for t in tensors if t.is_floating_point()), torch.empty(0))
 
     def _frame_scores(self, rows: Tensor) -> Tensor:
         return self._checked(self._ask_frame(self.encoder.frame(rows)), len(rows))

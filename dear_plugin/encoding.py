@@ -7,8 +7,8 @@ see the *encoded* tensor, (n, d), in which a feature of m > 2 categories takes m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Hashable, Sequence
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -229,7 +229,7 @@ def _numbers(feature: Feature, column: pd.Series) -> tuple[Array, str]:
 
 
 def _categories(feature: Feature, column: pd.Series) -> tuple[Array, str]:
-    known = pd.Index(list(feature.categories), dtype=object)
+    known = _known(feature.categories)
     if isinstance(column.dtype, pd.CategoricalDtype):
         table = np.append(known.get_indexer(column.cat.categories.astype(object)), -1)
         codes = table[column.cat.codes.to_numpy()]
@@ -245,6 +245,12 @@ def _categories(feature: Feature, column: pd.Series) -> tuple[Array, str]:
             f" expected one of {allowed}"
         )
     return codes, ""
+
+
+@lru_cache(maxsize=512)
+def _known(categories: tuple[Hashable, ...]) -> pd.Index:
+    """Categories ready to be looked up: making an index costs more than asking it."""
+    return pd.Index(list(categories), dtype=object)
 
 
 def _plain(feature: Feature, values: Array, places: int | None) -> Array:

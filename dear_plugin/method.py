@@ -127,7 +127,7 @@ class RecourseMethod(ABC):
         fitted = self._fitted_rows
         x = self.encoder.rows(frame).to(fitted.dtype)
         box = limits(within, x, self.encoder, self.encoder.places(frame))
-        before = self.classifier.frame_scores(frame)
+        before = self.classifier.frame_scores(frame, x)
         goal = self._goal(target, len(x))
         case = Case(x, goal, box, SLACKS[0], torch.arange(len(x)))
         accepted = goal.accepts(before)
@@ -280,7 +280,9 @@ def _class_one(classes: Sequence[Hashable] | None) -> Hashable:
 
 def _acted_on(schema: Schema, direct: Tensor) -> list[str]:
     """(n,) the names of the features acted on, joined by " + "."""
-    found, which = direct.unique(dim=0, return_inverse=True)
+    packed = np.packbits(direct.numpy(), axis=1)
+    keys = np.ascontiguousarray(packed).view(f"V{packed.shape[1]}")[:, 0]
+    _, first, which = np.unique(keys, return_index=True, return_inverse=True)
     names = np.array(schema.names)
-    labels = [" + ".join(names[mask].tolist()) for mask in found.numpy()]
+    labels = [" + ".join(names[direct[i].numpy()].tolist()) for i in first.tolist()]
     return [labels[i] for i in which.tolist()]

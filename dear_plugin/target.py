@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -79,10 +80,13 @@ class Target:
         """
         if self.is_range:
             return RangeGoal(self.low, self.high)
-        labels = list(self.label) if isinstance(self.label, tuple) else [self.label] * n
-        if len(labels) != n:
-            raise TargetError(f"{len(labels)} classes came for {n} rows; give one, or one per row")
-        columns = [_column(c, classes) for c in labels]
+        if not isinstance(self.label, tuple):
+            column = torch.full((n,), _column(self.label, classes), device=device)
+            return ClassGoal(column, self.threshold)
+        if len(self.label) != n:
+            came = len(self.label)
+            raise TargetError(f"{came} classes came for {n} rows; give one, or one per row")
+        columns = [_column(c, classes) for c in self.label]
         return ClassGoal(torch.tensor(columns, device=device), self.threshold)
 
 
@@ -111,6 +115,12 @@ class Goal(ABC):
     @abstractmethod
     def accepts(self, scores: Tensor, rows: Tensor | None = None, slack: float = 0.0) -> Tensor:
         """(m,) bool: the margin is at least `slack` and the model's own decision agrees."""
+
+    def judge(
+        self, scores: Tensor, rows: Tensor | None = None, slack: float = 0.0
+    ) -> tuple[Tensor, Tensor]:
+        """(m,) the margin and (m,) whether it is accepted: both at once are cheaper."""
+        return self.margin(scores, rows), self.accepts(scores, rows, slack)
 
     @abstractmethod
     def score(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
@@ -162,6 +172,15 @@ class ClassGoal(Goal):
             return fine
         return fine & (ClassGoal(self.columns).margin(scores, rows) >= slack)
 
+    def judge(
+        self, scores: Tensor, rows: Tensor | None = None, slack: float = 0.0
+    ) -> tuple[Tensor, Tensor]:
+        """(m,) the margin and (m,) bool; a margin past 1/2 is the model's own decision."""
+        if self.threshold is not None or slack <= 0.0:
+            return super().judge(scores, rows, slack)
+        margin = self.margin(scores, rows)
+        return margin, margin >= slack
+
     def score(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
         """(m,) the probability of the wanted class."""
         wanted = self._wanted(scores, rows)
@@ -173,12 +192,20 @@ class ClassGoal(Goal):
         """The goal of some of the rows."""
         return ClassGoal(self.columns[rows], self.threshold)
 
+    @cached_property
+    def _ends(self) -> tuple[int, int]:
+        """The least and greatest column wanted; (0, 0) of nobody."""
+        if not len(self.columns):
+            return 0, 0
+        return int(self.columns.min()), int(self.columns.max())
+
     def _wanted(self, scores: Tensor, rows: Tensor | None) -> Tensor:
-        count = max(scores.shape[1], 2)
-        wanted = self.columns if rows is None else self.columns[rows]
-        if len(wanted) and (int(wanted.max()) >= count or int(wanted.min()) < 0):
-            raise TargetError(f"class {int(wanted.max())} wanted, the model has {count} classes")
-        return wanted
+        count, (least, most) = max(scores.shape[1], 2), self._ends
+        if most >= count or least < 0:
+            raise TargetError(f"class {most} wanted, the model has {count} classes")
+        if least == most:
+            return self.columns.new_full((1,), least).expand(len(scores))
+        return self.columns if rows is None else self.columns[rows]
 
 
 @dataclass(frozen=True)

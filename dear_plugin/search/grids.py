@@ -134,16 +134,39 @@ def snapped(question: Question, rows: Tensor, sets: Tensor, values: Tensor) -> T
 
 
 def _spread(column: Tensor, count: int) -> Tensor:
-    """(count,) observed values: all there are, or evenly spaced and quantile ones together."""
-    values: Tensor = column.unique()
-    if len(values) > count:
-        even = torch.linspace(float(values[0]), float(values[-1]), count // 2)
-        ranks = torch.linspace(0, len(values) - 1, count - count // 2)
-        shares = torch.linspace(0, len(column) - 1, count - count // 2)
-        among = torch.cat([values[ranks.long()], column.sort().values[shares.long()]])
-        values = torch.cat([even, among.sort().values[::2]]).sort().values
-    # Few values come equally often: they all are coarse ones, and combinations take each alike.
-    return values[torch.arange(count) * len(values) // count]
+    """(count,) values to try, ascending: all there are, or well spread ones.
+
+    Spread means three things at once: over the range, over the values that there are, and over
+    people, of whom those who share one value count as few. Gaps that nobody fills are entered too.
+    """
+    values, people = column.unique(return_counts=True)
+    if len(values) <= count:
+        # Few come equally often: they all are coarse ones, and combinations take each alike.
+        return values[torch.arange(count) * len(values) // count]
+    even = torch.linspace(float(values[0]), float(values[-1]), count).to(values)
+    pool, at = torch.cat([values, even]).unique(return_inverse=True)
+    few = people.clamp_max(-(-len(column) // count)).double()
+    shares = few.new_zeros(len(pool)).index_add(0, at[: len(values)], few).cumsum(0)
+    ranks = torch.arange(len(pool)).double()
+    places = [_to_unit(p.double()) for p in (pool, ranks, shares)]
+    blend = (2.0 * places[0] + places[1] + places[2]) / 4.0
+    wanted = torch.linspace(0.0, 1.0, count, dtype=torch.float64)
+    chosen = _apart(torch.searchsorted(blend, wanted).clamp_max(len(pool) - 1), len(pool))
+    spread: Tensor = pool[chosen]
+    return spread
+
+
+def _to_unit(ascending: Tensor) -> Tensor:
+    """Ascending numbers, scaled to [0, 1]."""
+    return (ascending - ascending[0]) / (ascending[-1] - ascending[0])
+
+
+def _apart(places: Tensor, count: int) -> Tensor:
+    """Ascending indices below a count, moved until no two are equal."""
+    order = torch.arange(len(places))
+    up = (places - order).cummax(0).values + order
+    room = count - len(places) + order
+    return torch.minimum(up, room)
 
 
 def _dense(column: Tensor) -> Tensor:

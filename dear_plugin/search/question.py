@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -16,6 +17,8 @@ from dear_plugin.support import NEIGHBOURS
 from dear_plugin.target import Goal
 
 CELLS_A_BATCH = 1 << 18
+# Eighths of the values: few, some, all.
+PACKS = (1, 2, 4, 8)
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class Search:
         coarse: values of a numeric feature tried first.
         deepen: for how many of a row's cheapest sets as many values again are tried in between;
             for all of them where none succeeds.
-        refine: bisections between the last failure and the first success.
+        refine: halvings between the last failure and the first success.
         slack: how far past the boundary to aim, in units of the margin.
         min_support: the least share of accepted neighbours to prefer; None does not look.
         k_neighbours: how many neighbours support looks at.
@@ -100,8 +103,26 @@ class Question:
         moved = self.decoder.decode(x, self.v[rows, sets], wide, sets)
         return moved, self.limits.project(x, moved, rows)
 
-    def ask(self, rows: Tensor, sets: Tensor, values: Tensor, slack: float) -> Answer:
-        """Cost, margin and success of actions, (m, c) each; arguments as in `reach`."""
+    def ask(
+        self,
+        rows: Tensor,
+        sets: Tensor,
+        values: Tensor,
+        slack: float,
+        wanted: Tensor | None = None,
+    ) -> Answer:
+        """Cost, margin and success of actions, (m, c) each; arguments as in `reach`.
+
+        Args:
+            rows: (m,) who acts.
+            sets: (m,) on which set.
+            values: (m, c, w) the new values.
+            slack: how far past the boundary.
+            wanted: (m, c) bool, the actions worth asking about; of the others some are left out,
+                as failures that cost infinity. None is all.
+        """
+        if wanted is not None and not bool(wanted.all()):
+            return self._ask_some(rows, sets, values, slack, wanted)
         width = values.shape[1] * self.classifier.encoder.d
         size = max(1, CELLS_A_BATCH // width)
         parts = [
@@ -110,15 +131,29 @@ class Question:
         ]
         return parts[0] if len(parts) == 1 else Answer.joined(parts)
 
+    def _ask_some(
+        self, rows: Tensor, sets: Tensor, values: Tensor, slack: float, wanted: Tensor
+    ) -> Answer:
+        """Pairs that want about equally many of their values, (m, c) bool, are asked together."""
+        answer = Answer.none(wanted.shape)
+        counts, order = wanted.sum(1), (~wanted).int().argsort(dim=1, stable=True)
+        most = 0
+        for share in PACKS:
+            least, most = most, -(-wanted.shape[1] * share // PACKS[-1])
+            at = ((counts > least) & (counts <= most)).nonzero()[:, 0]
+            if len(at):
+                places = order[at, :most]
+                some = values[at[:, None], places]
+                answer.fill(at[:, None], places, self.ask(rows[at], sets[at], some, slack))
+        return answer
+
     def _ask(self, rows: Tensor, sets: Tensor, values: Tensor, slack: float) -> Answer:
         _, reached = self.reach(rows, sets, values)
         m, c, p = reached.shape
         cost = self.classifier.encoder.distance(reached, self.x[rows, None]).sum(2)
         scores = self.classifier.scores(reached.view(m * c, p))
-        who = rows.repeat_interleave(c)
-        margin = self.goal.margin(scores, who).view(m, c)
-        good = self.goal.accepts(scores, who, slack).view(m, c)
-        return Answer(cost, margin.float(), good)
+        margin, good = self.goal.judge(scores, rows.repeat_interleave(c), slack)
+        return Answer(cost, margin.view(m, c).float(), good.view(m, c))
 
 
 @dataclass(frozen=True)
@@ -134,6 +169,18 @@ class Answer:
     cost: Tensor
     margin: Tensor
     good: Tensor
+
+    @classmethod
+    def none(cls, shape: Sequence[int]) -> Answer:
+        """Of nothing asked: failures that cost infinity."""
+        nothing = torch.full(shape, torch.inf)
+        return cls(nothing, -nothing, torch.zeros(shape, dtype=torch.bool))
+
+    def fill(self, rows: Tensor, places: Tensor, part: Answer) -> None:
+        """Put in what came of some actions."""
+        self.cost[rows, places] = part.cost
+        self.margin[rows, places] = part.margin
+        self.good[rows, places] = part.good
 
     @classmethod
     def joined(cls, parts: list[Answer]) -> Answer:

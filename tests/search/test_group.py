@@ -165,7 +165,7 @@ def test_a_category_and_a_number_together(frame, schema):
     found = searched(question, grids)
     assert found.solved.all()
     assert found.values[:, 0, 0].unique().tolist() == [2.0]
-    assert found.values[:, 0, 1].median() <= BAR + 0.03
+    assert found.values[:, 0, 1].median() <= BAR + 0.05
 
 
 class TestLimits:
