@@ -31,7 +31,8 @@ def rounded(trial: Trial, soft: Tensor) -> tuple[Tensor, Tensor]:
     descended is what people would get, and a category can be left through its middle.
     """
     encoder = trial.classifier.encoder
-    rows = trial.held(encoder.collapse(soft.detach())[:, None])[:, 0]
+    between = torch.clamp(soft.detach(), *trial.ends)
+    rows = trial.held(encoder.collapse(between)[:, None])[:, 0]
     return rows, soft + (encoder.expand(rows) - soft).detach()
 
 

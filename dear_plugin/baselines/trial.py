@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -17,7 +19,7 @@ HAIR = 1e-7
 
 @dataclass(frozen=True)
 class Trial:
-    """m people who try rows, and the cheapest success of each.
+    """m people who try rows, and the best success of each.
 
     The rivals of DEAR treat features as independent: whatever changes was acted on, so a barred
     feature stays, and a changed one ends inside its range.
@@ -26,8 +28,8 @@ class Trial:
         case: who asks for what.
         classifier: the model.
         fixed: (m, p) bool, the features that cannot change.
-        rows: (m, p) the cheapest success of each; else the row with the largest margin.
-        cost: (m,) its cost; infinite where there is no success.
+        rows: (m, p) the best success of each; else the row with the largest margin.
+        loss: (m,) what it costs, or what the method minimises; infinite without a success.
         margin: (m,) its margin.
     """
 
@@ -35,7 +37,7 @@ class Trial:
     classifier: Classifier
     fixed: Tensor
     rows: Tensor
-    cost: Tensor
+    loss: Tensor
     margin: Tensor
 
     @classmethod
@@ -49,9 +51,9 @@ class Trial:
     @property
     def solved(self) -> Tensor:
         """(m,) bool: who has a success."""
-        return self.cost.isfinite()
+        return self.loss.isfinite()
 
-    @property
+    @cached_property
     def ends(self) -> tuple[Tensor, Tensor]:
         """(m, d) the least and greatest value of every encoded column, x among them."""
         limits, encoder = self.case.limits, self.classifier.encoder
@@ -101,7 +103,12 @@ class Trial:
         return fine
 
     def note(
-        self, rows: Tensor, who: Tensor | None = None, scores: Tensor | None = None
+        self,
+        rows: Tensor,
+        who: Tensor | None = None,
+        *,
+        scores: Tensor | None = None,
+        loss: Tensor | None = None,
     ) -> Tensor:
         """Try admissible rows, (m, c, p): keep what is better than what was known.
 
@@ -109,6 +116,7 @@ class Trial:
             rows: (m, c, p).
             who: (m,) which person each belongs to; None when all are there, in order.
             scores: (m c, classes) what the model says of them, where that is known.
+            loss: (m, c) what to minimise among successes; None is the cost.
 
         Returns:
             (m,) bool, who had a success among these.
@@ -119,10 +127,23 @@ class Trial:
         told = self.classifier.scores(rows.flatten(0, 1)) if scores is None else scores
         margin = self.case.goal.margin(told, whose).view(m, c).float()
         good = self.case.goal.accepts(told, whose, self.case.slack).view(m, c)
-        cost = self.classifier.encoder.distance(rows, self.case.x[at][:, None]).sum(2)
-        cost = torch.where(good, cost, torch.inf)
-        self._keep(rows, at, cost, margin)
+        if loss is None:
+            loss = self.classifier.encoder.distance(rows, self.case.x[at][:, None]).sum(2)
+        self._keep(rows, at, torch.where(good, loss, torch.inf), margin)
         return good.any(1)
+
+    def attempts(self, count: int) -> Iterator[tuple[float, Trial]]:
+        """Shares from 0 to 1, each with a trial of those who have no success by then.
+
+        What they find by the next turn is kept.
+        """
+        for share in torch.linspace(0.0, 1.0, count).tolist():
+            stuck = (~self.solved).nonzero()[:, 0]
+            if not len(stuck):
+                return
+            part = Trial.of(self.case.select(stuck), self.classifier)
+            yield share, part
+            self.note(part.rows[:, None], stuck, loss=part.loss[:, None])
 
     def plan(self, reason: str) -> Plan:
         """What was found; failures are the nearest misses, for one reason."""
@@ -130,14 +151,14 @@ class Trial:
         reasons = ["" if done else reason for done in self.solved.tolist()]
         return Plan(self.rows, direct, torch.zeros(len(self.case)), reasons)
 
-    def _keep(self, rows: Tensor, at: Tensor, cost: Tensor, margin: Tensor) -> None:
-        """Lower cost wins among successes, larger margin among misses; the first of equals."""
-        least, cheapest = cost.min(1)
+    def _keep(self, rows: Tensor, at: Tensor, loss: Tensor, margin: Tensor) -> None:
+        """Lower loss wins among successes, larger margin among misses; the first of equals."""
+        least, lowest = loss.min(1)
         most, nearest = margin.max(1)
-        missed = least.isinf() & self.cost[at].isinf() & (most > self.margin[at])
-        better = (least < self.cost[at]) | missed
-        best = torch.where(least.isfinite(), cheapest, nearest)
+        missed = least.isinf() & self.loss[at].isinf() & (most > self.margin[at])
+        better = (least < self.loss[at]) | missed
+        best = torch.where(least.isfinite(), lowest, nearest)
         chosen = better.nonzero()[:, 0]
         self.rows[at[chosen]] = rows[chosen, best[chosen]]
-        self.cost[at[chosen]] = least[chosen]
+        self.loss[at[chosen]] = least[chosen]
         self.margin[at[chosen]] = margin[chosen, best[chosen]]

@@ -89,13 +89,8 @@ class Wachter(RecourseMethod):
 
     def _propose(self, case: Case) -> Plan:
         trial, chance = Trial.of(case, self.classifier), torch.Generator().manual_seed(self.seed)
-        for share in torch.linspace(0.0, 1.0, self.how.starts).tolist():
-            place = torch.rand(self.encoder.d, generator=chance)
-            stuck = (~trial.solved).nonzero()[:, 0]
-            if len(stuck):
-                part = Trial.of(case.select(stuck), self.classifier)
-                self._search(part, place, share)
-                trial.note(part.rows[:, None], stuck)
+        for share, part in trial.attempts(self.how.starts):
+            self._search(part, torch.rand(self.encoder.d, generator=chance), share)
         return trial.plan("no descent from here reaches the target")
 
     def _search(self, trial: Trial, place: Tensor, share: float) -> None:

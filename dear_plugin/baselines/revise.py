@@ -1,0 +1,65 @@
+"""REVISE: descent among the latents of a generative model.
+
+Joshi, Koyejo, Vijitbenjaronk, Kim and Ghosh, "Towards Realistic Individual Recourse and Actionable
+Explanations in Black-Box Decision Making Systems", arXiv 1907.09615: minimise over z
+`loss(f(g(z)), y') + lambda ||x - g(z)||_1`, started from the person's own latents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, final
+
+from torch import Tensor
+from torch.nn.functional import softplus
+
+from dear_plugin.baselines.gradients import with_gradient
+from dear_plugin.baselines.latent import Descent, LatentMethod, descend
+from dear_plugin.baselines.trial import Trial
+from dear_plugin.baselines.vae import Vae, VaeDesign
+from dear_plugin.classifier import Output
+from dear_plugin.method import Case
+from dear_plugin.plan import Plan
+from dear_plugin.schema import Schema
+
+
+@final
+class Revise(LatentMethod):
+    """REVISE; the immutable features are given to the decoder and stay.
+
+    Args:
+        model: a torch module.
+        schema: the features.
+        vae: a trained one, or how `fit` should train one.
+        how: how to descend.
+        output: see `RecourseMethod`.
+        encode: see `RecourseMethod`.
+
+    Raises:
+        ModelError: a black box has no gradient.
+        SchemaError: a VAE trained for another schema.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        schema: Schema,
+        *,
+        vae: Vae | VaeDesign | None = None,
+        how: Descent | None = None,
+        output: Output | None = None,
+        encode: Callable[[Tensor], Tensor] | None = None,
+    ) -> None:
+        super().__init__(model, schema, vae=vae, output=output, encode=encode)
+        with_gradient(self)
+        self.how = how or Descent()
+
+    def _propose(self, case: Case) -> Plan:
+        trial = Trial.of(case, self.classifier)
+        descend(trial, self.vae, disagreement, self.how)
+        return trial.plan("no descent among the latents reaches the target")
+
+
+def disagreement(case: Case, scores: Tensor) -> Tensor:
+    """The logistic loss of the wanted decision's margin, (m,)."""
+    return softplus(-case.goal.margin(scores))

@@ -1,0 +1,197 @@
+"""Vae: what people look like, given what they cannot change; REVISE, C-CHVAE and CLUE share it.
+
+Kingma and Welling, "Auto-Encoding Variational Bayes", ICLR 2014, conditional on the immutable
+features and heterogeneous as in Pawelczyk, Broelemann and Kasneci, "Learning Model-Agnostic
+Counterfactual Explanations for Tabular Data", WWW 2020: numbers are Gaussian with their own
+variance, so that none is ignored for its scale, binary features Bernoulli, others categorical.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+from dear_plugin.decoders.stack import StackedMLP
+from dear_plugin.decoders.training import History, Training, train
+from dear_plugin.encoding import Encoder
+from dear_plugin.schema import Kind, Schema
+
+VAE_TRAINING = Training(epochs=200, batch=512, rate=2e-2, patience=30, most_steps=2000)
+
+
+@dataclass(frozen=True)
+class VaeDesign:
+    """What the networks look like and what they are trained for.
+
+    Attributes:
+        layers: widths of the encoder after its input, the last one is k; the decoder mirrors it.
+        beta: weight of the divergence from the prior; 1 is the evidence's lower bound, and less
+            keeps people apart who would collapse into one.
+        training: the loop.
+        seed: of weights, batches and latents; nothing global is seeded.
+    """
+
+    layers: tuple[int, ...] = (16, 32, 10)
+    beta: float = 0.3
+    training: Training = VAE_TRAINING
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Vae:
+    """A trained variational autoencoder of people.
+
+    Attributes:
+        encoder: the gate.
+        networks: the trained networks.
+        history: the losses by epoch.
+    """
+
+    encoder: Encoder
+    networks: Networks
+    history: History
+
+    @classmethod
+    def fit(cls, frame: pd.DataFrame, schema: Schema, design: VaeDesign | None = None) -> Self:
+        """Train on a frame, so that several methods can share what comes of it.
+
+        Args:
+            frame: n training rows, in user units.
+            schema: the features.
+            design: the networks and their training.
+
+        Raises:
+            InputError: rows that do not fit the schema.
+        """
+        encoder = Encoder(schema)
+        return cls.learned(encoder.rows(frame), encoder, design or VaeDesign())
+
+    @classmethod
+    def learned(cls, rows: Tensor, encoder: Encoder, design: VaeDesign) -> Self:
+        """Train on rows, (n, p)."""
+        generator = torch.Generator().manual_seed(design.seed)
+        x = encoder.expand(rows)
+        networks = Networks(design, encoder, x, generator)
+        loss = _Loss(networks, encoder, design.beta)
+        history = train(loss, networks.parameters(), x, design.training, generator)
+        return cls(encoder, networks.requires_grad_(False), history)
+
+    @property
+    def k(self) -> int:
+        """How many latents there are."""
+        return self.networks.k
+
+    def encode(self, rows: Tensor) -> Tensor:
+        """The expected latents of rows, (m, p) -> (m, k)."""
+        return self.networks.posterior(self.encoder.expand(rows))[0]
+
+    def decode(self, z: Tensor, x: Tensor) -> Tensor:
+        """The expected people, (m, d) encoded, differentiable in the latents.
+
+        Args:
+            z: (m, k) latents.
+            x: (m, d) encoded factual rows, whose immutable columns are given and kept.
+        """
+        networks = self.networks
+        raw = networks.natural(z, x)
+        made = torch.where(networks.number, raw * networks.spread + networks.centre, raw.sigmoid())
+        return torch.where(networks.held, x, _shares(self.encoder, raw, made))
+
+
+class Networks(nn.Module):
+    """The encoder and the decoder.
+
+    Args:
+        design: the layers.
+        encoder: the gate.
+        x: (n, d) encoded training rows, by which numbers are standardised.
+        generator: of the initial weights.
+    """
+
+    number: Tensor
+    held: Tensor
+    centre: Tensor
+    spread: Tensor
+
+    def __init__(
+        self, design: VaeDesign, encoder: Encoder, x: Tensor, generator: torch.Generator
+    ) -> None:
+        super().__init__()
+        d, self.k = encoder.d, design.layers[-1]
+        inner = design.layers[:-1]
+        self.e = StackedMLP(1, (d, *inner, 2 * self.k), nn.Tanh, generator)
+        self.g = StackedMLP(1, (self.k + d, *inner[::-1], d), nn.Tanh, generator)
+        number = torch.tensor([f.kind is Kind.NUMERIC for f in encoder.schema])
+        held = torch.tensor([f.immutable for f in encoder.schema])
+        for name, marks in (("number", number), ("held", held)):
+            self.register_buffer(name, marks[encoder.feature_of])
+        self.register_buffer("centre", torch.where(self.number, x.mean(0), 0.0))
+        scale = x.std(0, correction=0).clamp_min(1e-3)
+        self.register_buffer("spread", torch.where(self.number, scale, 1.0))
+
+    def standard(self, x: Tensor) -> Tensor:
+        """Numbers in standard units, (m, d)."""
+        return (x - self.centre) / self.spread
+
+    def posterior(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and log-variance of the latents, (m, k) each, of encoded rows, (m, d)."""
+        mean, log_variance = self.e(self.standard(x)[None])[0].chunk(2, -1)
+        return mean, log_variance
+
+    def natural(self, z: Tensor, x: Tensor) -> Tensor:
+        """Means of numbers in standard units and logits of categories, (m, d)."""
+        given = self.standard(x) * self.held
+        out: Tensor = self.g(torch.cat([z, given.expand(len(z), -1)], -1)[None])[0]
+        return out
+
+
+@dataclass(frozen=True)
+class _Loss:
+    """The negative evidence bound of a batch, beta on the divergence."""
+
+    networks: Networks
+    encoder: Encoder
+    beta: float
+
+    def __call__(self, x: Tensor, generator: torch.Generator) -> dict[str, Tensor]:
+        networks = self.networks
+        mean, log_variance = networks.posterior(x)
+        noise = torch.randn(mean.shape, generator=generator)
+        raw = networks.natural(mean + noise * (log_variance / 2.0).exp(), x)
+        divergence = (mean.square() + log_variance.exp() - log_variance - 1.0).sum(1) / 2.0
+        return {
+            "numbers": self._numbers(raw, x),
+            "categories": self._categories(raw, x),
+            "divergence": self.beta * divergence.mean(),
+        }
+
+    def _numbers(self, raw: Tensor, x: Tensor) -> Tensor:
+        networks = self.networks
+        each = (raw - networks.standard(x)).square() / 2.0
+        return (each * (networks.number & ~networks.held)).sum(1).mean()
+
+    def _categories(self, raw: Tensor, x: Tensor) -> Tensor:
+        networks, encoder = self.networks, self.encoder
+        blocks = encoder.blocks[encoder.feature_of]
+        own = nn.functional.binary_cross_entropy_with_logits(raw, x.clamp(0, 1), reduction="none")
+        each = torch.where(blocks, -x * _log_shares(encoder, raw), own)
+        return (each * ~(networks.number | networks.held)).sum(1).mean()
+
+
+def _log_shares(encoder: Encoder, raw: Tensor) -> Tensor:
+    """Log-probabilities of the categories in every one-hot block, raw elsewhere, (m, d)."""
+    parts = list(raw.split([f.columns for f in encoder.schema], -1))
+    for j in encoder.blocks.nonzero()[:, 0].tolist():
+        parts[j] = parts[j].log_softmax(-1)
+    return torch.cat(parts, -1)
+
+
+def _shares(encoder: Encoder, raw: Tensor, made: Tensor) -> Tensor:
+    """Probabilities in every one-hot block, and what was made elsewhere, (m, d)."""
+    if encoder.d == encoder.p:
+        return made
+    return torch.where(encoder.blocks[encoder.feature_of], _log_shares(encoder, raw).exp(), made)
