@@ -139,7 +139,8 @@ def _spread(column: Tensor, count: int) -> Tensor:
     Spread means three things at once: over the range, over the values that there are, and over
     people, of whom those who share one value count as few. Gaps that nobody fills are entered too.
     """
-    values, people = column.unique(return_counts=True)
+    found: tuple[Tensor, Tensor] = column.unique(return_counts=True)
+    values, people = found
     if len(values) <= count:
         # Few come equally often: they all are coarse ones, and combinations take each alike.
         return values[torch.arange(count) * len(values) // count]

@@ -118,8 +118,8 @@ class Question:
             sets: (m,) on which set.
             values: (m, c, w) the new values.
             slack: how far past the boundary.
-            wanted: (m, c) bool, the actions worth asking about; of the others some are left out,
-                as failures that cost infinity. None is all.
+            wanted: (m, c) bool, the actions worth asking about; the others are failures that cost
+                infinity. None is all.
         """
         if wanted is not None and not bool(wanted.all()):
             return self._ask_some(rows, sets, values, slack, wanted)
@@ -145,7 +145,8 @@ class Question:
                 places = order[at, :most]
                 some = values[at[:, None], places]
                 answer.fill(at[:, None], places, self.ask(rows[at], sets[at], some, slack))
-        return answer
+        # What was asked only to fill a pack up does not count, or answers would depend on company.
+        return answer.only(wanted)
 
     def _ask(self, rows: Tensor, sets: Tensor, values: Tensor, slack: float) -> Answer:
         _, reached = self.reach(rows, sets, values)
@@ -181,6 +182,11 @@ class Answer:
         self.cost[rows, places] = part.cost
         self.margin[rows, places] = part.margin
         self.good[rows, places] = part.good
+
+    def only(self, wanted: Tensor) -> Answer:
+        """This answer where it is wanted, (m, c) bool, failures that cost infinity elsewhere."""
+        cost = torch.where(wanted, self.cost, torch.inf)
+        return Answer(cost, torch.where(wanted, self.margin, -torch.inf), self.good & wanted)
 
     @classmethod
     def joined(cls, parts: list[Answer]) -> Answer:
