@@ -2,10 +2,12 @@
 
 Two numbers measure any decoder, three more keep them honest (DESIGN, section 4). For each real row
 in bin b of x_S, its value a and people i drawn at random give generated rows `g(v_i, a)`, rounded.
+Under `given` they are drawn from those most like the real row in what is given, so that a bin's
+people have its own distribution of it.
 
 - Dependence fidelity, `1 - sum p_b (e^2 - eta) / sum p_b (e0^2 - eta0)`: e compares means of
-  generated and real rows in b, e0 those of everyone and real rows in b; eta is the variance that
-  e has by chance alone.
+  generated and real rows in b, e0 those of the same people unchanged and real rows in b; eta is
+  the variance that e has by chance alone.
 - Distribution fidelity, the same with Kolmogorov-Smirnov distances and their mean over random
   relabellings of the pooled sample.
 
@@ -29,6 +31,8 @@ from dear_plugin.schema import Kind
 
 METRIC_BINS = 10
 PEOPLE = 4
+ALIKE = 20
+JITTER = 1e-6
 RELABELLINGS = 20
 MOST_ROWS = 10_000
 KS_ROWS = 1_000
@@ -40,21 +44,34 @@ class Sample:
 
     Attributes:
         real: (n, d) held-out rows, encoded.
+        still: (n, d) the mean of those who may be moved to each, as they are.
         bins: (s, n) the bin of each real row's x_S.
         people: (s, m) who was moved.
         bin_of: (s, m) the bin they were moved to.
         generated: (s, m, d) where they ended up.
-        own: (s, d) bool, the columns of S itself.
+        own: (s, d) bool, the columns of S itself and of what is given.
+        matched: whether people are like the row they are moved to in what is given.
         round_trip: mean |g(e(x), x_S) - x|.
     """
 
     real: Tensor
+    still: Tensor
     bins: Tensor
     people: Tensor
     bin_of: Tensor
     generated: Tensor
     own: Tensor
+    matched: bool
     round_trip: float
+
+    @property
+    def sides(self) -> tuple[Tensor, Tensor]:
+        """(n,) and (m,) bool, real rows and generated ones that know nothing of each other.
+
+        Matched people share with their row what is given: they are held against other rows.
+        """
+        even = torch.arange(len(self.real)) % 2 == 0
+        return ~even | (not self.matched), (even | (not self.matched)).repeat(PEOPLE)
 
 
 def draw(
@@ -80,8 +97,11 @@ def draw(
     rows = rows[torch.randperm(len(rows), generator=chance)[:MOST_ROWS]]
     n, s = len(rows), len(sets)
     v = decoder.encode(rows, None if shown else chance)
-    people = torch.randint(n, (s, PEOPLE * n), generator=chance)
-    donors = torch.arange(n).repeat(PEOPLE)
+    real, donors = encoder.expand(rows), torch.arange(n).repeat(PEOPLE)
+    given = (encoder.feature_of == decoder.given_features[:, None]).any(0)
+    alike = _alike(real[:, given], chance)
+    drawn = torch.randint(alike.shape[1], (s, len(donors)), generator=chance)
+    people = alike[donors % len(alike), drawn]
     steps = encoder.steps([f.precision for f in encoder.schema])
     generated = []
     for i in range(s):
@@ -91,23 +111,46 @@ def draw(
         moved = decoder.decode(x, v[which, i], values, at)[:, 0]
         generated.append(encoder.expand(x + ((moved - x) / steps).round() * steps))
     bins = torch.stack([_bins(encoder, rows, m) for m in sets.members])
-    origin = rows[:, sets.positions]
-    every = torch.arange(s).repeat_interleave(n)
-    back = decoder.decode(
-        rows.repeat(s, 1),
-        v.transpose(0, 1).reshape(s * n, -1),
-        origin.transpose(0, 1).reshape(s * n, 1, -1),
-        every,
-    )[:, 0]
     return Sample(
-        encoder.expand(rows),
+        real,
+        real[alike].mean(1).expand(real.shape),
         bins,
         people,
         bins[:, donors],
         torch.stack(generated),
-        sets.masks[:, encoder.feature_of],
-        float(encoder.distance(back, rows.repeat(s, 1)).mean()),
+        sets.masks[:, encoder.feature_of] | given,
+        bool(given.any()),
+        _round_trip(decoder, encoder, sets, rows, v),
     )
+
+
+def _alike(given: Tensor, chance: torch.Generator) -> Tensor:
+    """(n, k) who may be moved to each row, the most alike; (1, n) anyone, if nothing is given.
+
+    Args:
+        given: (n, h) encoded columns in which people are to be alike.
+        chance: picks among those who are exactly alike.
+    """
+    n, h = given.shape
+    if not h:
+        return torch.arange(n)[None]
+    from scipy.spatial import KDTree
+
+    x = given + JITTER * torch.rand(n, h, generator=chance, dtype=torch.float64)
+    return torch.from_numpy(KDTree(x.numpy()).query(x.numpy(), range(1, min(ALIKE, n) + 1))[1])
+
+
+def _round_trip(
+    decoder: Decoder, encoder: Encoder, sets: ActionSets, rows: Tensor, v: Tensor
+) -> float:
+    """The mean |g(e(x), x_S) - x| of rows, (n, p), and latents, (n, s, k)."""
+    n, s = v.shape[:2]
+    every, here = rows.repeat(s, 1), rows[:, sets.positions].transpose(0, 1)
+    which = torch.arange(s).repeat_interleave(n)
+    back = decoder.decode(
+        every, v.transpose(0, 1).flatten(0, 1), here.flatten(0, 1)[:, None], which
+    )
+    return float(encoder.distance(back[:, 0], every).mean())
 
 
 def _bins(encoder: Encoder, rows: Tensor, members: tuple[int, ...]) -> Tensor:
@@ -126,28 +169,27 @@ def dependence(sample: Sample) -> pd.DataFrame:
     Dependence fidelity over any selection is `1 - left.sum() / all.sum()`.
     """
     tables = []
-    mean = sample.real.mean(0)
     for i in range(len(sample.bins)):
-        share, real, var = _moments(sample.real, sample.bins[i])
-        _, made, made_var = _moments(sample.generated[i], sample.bin_of[i])
-        size, drawn = share * len(sample.real), share * len(sample.bin_of[i])
-        chance = var / size[:, None] + made_var / drawn[:, None]
-        base = var * (1.0 / size - 1.0 / len(sample.real))[:, None]
-        left = (share[:, None] * ((made - real) ** 2 - chance)).sum(0)
-        whole = (share[:, None] * ((mean - real) ** 2 - base)).sum(0)
+        made = sample.generated[i].view(PEOPLE, *sample.real.shape).mean(0)
+        left, whole = (
+            _beyond_chance(x - sample.real, sample.bins[i]) for x in (made, sample.still)
+        )
         tables.append(_tidy(i, sample.own[i], left, whole, sample.real.var(0)))
     return pd.concat(tables, ignore_index=True)
 
 
 def distribution(sample: Sample, seed: int = 0) -> pd.DataFrame:
     """What Kolmogorov-Smirnov distances exceed chance by; columns as in `dependence`."""
-    chance = np.random.default_rng(seed)
+    chance, sides = np.random.default_rng(seed), sample.sides
     tables = []
     for i in range(len(sample.bins)):
         left, whole = torch.zeros(sample.real.shape[1]), torch.zeros(sample.real.shape[1])
         for b in range(int(sample.bins[i].max()) + 1):
             here, there = sample.bins[i] == b, sample.bin_of[i] == b
             share = float(here.float().mean())
+            here, there = here & sides[0], there & sides[1]
+            if not (here.any() and there.any()):
+                continue
             real = _some(sample.real[here], chance)
             made = _some(sample.generated[i][there], chance)
             still = _some(sample.real[sample.people[i][there]], chance)
@@ -193,14 +235,14 @@ def joint(sample: Sample, seed: int = 0) -> float:
     return float(roc_auc_score(y, guess))
 
 
-def _moments(x: Tensor, bins: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """(b,) shares, (b, d) means and (b, d) variances of the rows of each bin."""
-    count = torch.bincount(bins).double()
-    total = torch.zeros(len(count), x.shape[1], dtype=torch.float64)
-    mean = total.index_add(0, bins, x.double()) / count[:, None]
-    square = total.index_add(0, bins, x.double() ** 2) / count[:, None]
-    bessel = (count / (count - 1.0).clamp_min(1.0))[:, None]
-    return count / len(x), mean, (square - mean**2).clamp_min(0.0) * bessel
+def _beyond_chance(gap: Tensor, bins: Tensor) -> Tensor:
+    """(d,) the squared mean gap of a bin, (n, d) by row, less its variance; mean over rows."""
+    count = torch.bincount(bins).double()[:, None]
+    total = torch.zeros(len(count), gap.shape[1], dtype=torch.float64)
+    mean = total.index_add(0, bins, gap.double()) / count
+    square = total.index_add(0, bins, gap.double() ** 2) / count
+    variance = (square - mean**2).clamp_min(0.0) / (count - 1.0).clamp_min(1.0)
+    return (count * (mean**2 - variance)).sum(0) / len(gap)
 
 
 def _tidy(i: int, own: Tensor, left: Tensor, whole: Tensor, var: Tensor) -> pd.DataFrame:

@@ -215,6 +215,63 @@ class TestTransport:
         assert shown < 0.6
 
 
+class TestGiven:
+    """Held-out people are drawn with the bin's own distribution of what is given."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def frame(cls):
+        """b is what it is by a and c, and both follow h, which is given."""
+        rng = np.random.default_rng(0)
+        h, noise = rng.normal(size=ROWS), rng.normal(size=(3, ROWS))
+        a = h + noise[0]
+        return pd.DataFrame({"a": a, "b": a - 2 * h + noise[1], "h": h, "half": noise[2] > 0})
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def measured(cls, frame):
+        return Measured(Transport(given=["h", "half"]), frame, ["a"], fit_on=3000)
+
+    def test_who_is_moved_to_a_row_is_like_it_in_what_is_given(self, measured):
+        sample = measured.sample
+        real, moved = sample.real.repeat(fidelity.PEOPLE, 1), sample.real[sample.people[0]]
+        assert torch.equal(real[:, 3], moved[:, 3])
+        assert (real[:, 2] - moved[:, 2]).abs().mean() < 0.01
+
+    def test_but_is_like_anybody_in_the_rest(self, measured):
+        sample = measured.sample
+        real, moved = sample.real.repeat(fidelity.PEOPLE, 1), sample.real[sample.people[0]]
+        within = [(x[:, 0] - 0.5 * x[:, 2]).double() for x in (real, moved)]
+        gap = (within[0] - within[1]).square().mean() / (2 * within[0].var())
+        assert gap.item() > 0.6
+
+    def test_what_is_given_does_not_count(self, measured):
+        assert set(fidelity.dependence(measured.sample)["column"]) == {1}
+
+    def test_a_decoder_that_conditions_on_it_is_faithful(self, measured):
+        assert measured.dependence == pytest.approx(1.0, abs=0.05)
+        assert measured.distribution == pytest.approx(1.0, abs=0.1)
+
+    def test_one_that_does_not_moves_people_the_wrong_way(self, frame):
+        """b falls by 0 a unit of a among everybody, and rises by 1 at equal h."""
+
+        class Blind(Transport):
+            given_features = torch.tensor([2, 3])
+
+        assert Measured(Blind(), frame, ["a"], fit_on=3000).dependence < 0.5
+
+    def test_nothing_moves_scores_0_here_too(self, frame):
+        class Held(Still):
+            given_features = torch.tensor([2])
+
+        assert Measured(Held(), frame, ["a"]).dependence == pytest.approx(0.0, abs=0.06)
+
+    @pytest.mark.parametrize("n", [2, 5, 60])
+    def test_few_rows_will_do(self, measured, n):
+        few = fidelity.draw(measured.decoder, measured.encoder, measured.sets, measured.held[:n])
+        assert np.isfinite(fidelity.dependence(few)[["left", "all"]]).all(axis=None)
+
+
 class TestTheSample:
     def test_it_moves_people_to_the_values_of_real_rows(self, still):
         sample, (feature, *_) = still.sample, still.sets.members[0]

@@ -46,8 +46,17 @@ class Given:
     known: Tensor
 
     @classmethod
-    def of(cls, rows: Tensor, encoder: Encoder, features: Sequence[int]) -> Given:
-        """Cut the given features of training rows, (n, p); no features make one cell."""
+    def of(
+        cls, rows: Tensor, encoder: Encoder, features: Sequence[int], most: int = MOST_CELLS
+    ) -> Given:
+        """Cut the given features of training rows, (n, p); no features make one cell.
+
+        Args:
+            rows: the training rows.
+            encoder: the gate.
+            features: what is given.
+            most: about how many cells there may be.
+        """
         cuts = sorted(
             (_cut(rows, encoder.schema, j) for j in features), key=lambda cut: not cut.few
         )
@@ -59,7 +68,7 @@ class Given:
             _filled([cut.rank for cut in cuts], widest, torch.nan),
             torch.zeros(1, dtype=torch.int64),
         )
-        given.known = given._populous(rows)
+        given.known = given._populous(rows, max(LEAST_ROWS, len(rows) // min(most, MOST_CELLS)))
         return given
 
     def __len__(self) -> int:
@@ -108,12 +117,12 @@ class Given:
             codes.append(code)
         return torch.stack(codes) if codes else code[None, :][:0]
 
-    def _populous(self, rows: Tensor) -> Tensor:
-        """The codes of the finest cells with enough rows that rows belong to."""
+    def _populous(self, rows: Tensor, least: int) -> Tensor:
+        """The codes of the finest cells of at least so many rows that rows belong to."""
         finest = torch.zeros(len(rows), dtype=torch.int64)
         for code in self._codes(rows):
             values, counts = tally(code)
-            enough = values[counts >= max(LEAST_ROWS, len(rows) // MOST_CELLS)]
+            enough = values[counts >= least]
             finest = torch.where(torch.isin(code, enough), code, finest)
         return tally(torch.cat([self.known, finest]))[0]
 

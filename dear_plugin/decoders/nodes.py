@@ -11,6 +11,7 @@ from torch import Tensor
 
 from dear_plugin.decoders.given import Crowd
 from dear_plugin.decoders.groups import Groups
+from dear_plugin.decoders.lookup import pick
 from dear_plugin.decoders.partition import Partition, levels, numbers
 from dear_plugin.encoding import Encoder
 from dear_plugin.schema import Kind
@@ -70,14 +71,13 @@ class Nodes:
             values: (m, c, w) values of the sets' features.
             slots: (m,) on which grids.
         """
-        ruler, slot = self._ruler, slots[:, None]
-        value = self._keys(values, slots).double()
-        inside = torch.minimum(torch.maximum(value, ruler.low[slot]), ruler.high[slot])
-        keys = inside + ruler.shift[slot]
-        found = torch.searchsorted(ruler.keys, keys, right=True, out_int32=True) - 1
-        left = torch.minimum(found, ruler.last[slot])
-        weight = (inside - ruler.start[left]) / ruler.width[left]
-        return left, weight.clamp_(0.0, 1.0).float()
+        ruler, value = self._ruler, self._keys(values, slots)
+        first, last, shift = (each[slots, None] for each in (ruler.first, ruler.last, ruler.shift))
+        found = torch.searchsorted(ruler.keys, value + shift, right=True, out_int32=True)
+        # A value beyond the ends may have been found on the grid of another slot.
+        left = torch.clamp(found.sub_(1), first, last)
+        weight = (value - pick(self.grid, left)).div_(pick(ruler.width, left))
+        return left, weight.clamp_(0.0, 1.0)
 
     def wide(self, values: Tensor, slots: Tensor) -> Tensor:
         """(m, c, d) encoded rows that hold only the values of x_S, zero elsewhere."""
@@ -100,37 +100,31 @@ class Nodes:
     @cached_property
     def _ruler(self) -> _Ruler:
         end = self.sizes.cumsum(0)
-        begin = end - self.sizes
-        start = self.grid.double()
-        low, high = start[begin], start[end - 1]
+        first, start = end - self.sizes, self.grid.double()
+        low, high = start[first], start[end - 1]
         shift = (high - low + 1.0).cumsum(0) - (high + 0.5)
-        next_ = torch.arange(1, len(start) + 1)
-        next_[end - 1] -= 1
-        width = (self.grid[next_] - self.grid).clamp_min(1e-12).double()
+        width = self.grid.new_full(self.grid.shape, torch.inf)
+        width[:-1] = self.grid.diff()
+        width[end - 1] = torch.inf
         keys = start + shift.repeat_interleave(self.sizes)
-        last = torch.maximum(end - 2, begin).int()
-        return _Ruler(low, high, shift, last, keys, start, width)
+        return _Ruler(first.int(), torch.maximum(end - 2, first).int(), shift, keys, width)
 
 
 class _Ruler(NamedTuple):
     """One search serves all slots: the nodes of each are shifted to a stretch of their own.
 
     Attributes:
-        low: (k * s,) the first node value of each slot.
-        high: (k * s,) the last one.
-        shift: (k * s,) where its stretch lies.
-        last: (k * s,) the last node that has another on its right.
-        keys: (g,) the shifted nodes.
-        start: (g,) the nodes.
-        width: (g,) how far the next one is.
+        first: (k * s,) the first node of each slot.
+        last: (k * s,) the last one that has another on its right; the first if there is no other.
+        shift: (k * s,) double, where its stretch lies.
+        keys: (g,) double, the shifted nodes.
+        width: (g,) how far the next one is, infinite at the end of a slot.
     """
 
-    low: Tensor
-    high: Tensor
-    shift: Tensor
+    first: Tensor
     last: Tensor
+    shift: Tensor
     keys: Tensor
-    start: Tensor
     width: Tensor
 
 

@@ -15,10 +15,10 @@ from torch import Tensor
 
 from dear_plugin.decoders.given import Crowd
 from dear_plugin.decoders.locations import Location, Planes, by_level, by_number, winsorised
+from dear_plugin.decoders.lookup import pick, places
 from dear_plugin.decoders.nodes import Nodes, nearest
 from dear_plugin.decoders.partition import Partition, mixing, ordered
 from dear_plugin.decoders.supports import Supports
-from dear_plugin.decoders.tables import pick, places
 from dear_plugin.schema import Kind
 
 RESIDUAL_BINS = 4
@@ -87,7 +87,7 @@ class Smooth:
         """
         (n, s), (f, g) = left.shape, self.centre.shape
         at = torch.arange(f, dtype=torch.int32) * g + left[..., None]
-        level = torch.lerp(*self._around(self.centre, at, left), weight[..., None])
+        level = torch.lerp(*_around(self.centre, at), weight[..., None])
         level += torch.einsum("nb,sbf->nsf", basis, self.beside).float()
         if self.planes is not None:
             own = rows[:, nodes.positions].view(n * s, 1, -1)
@@ -104,7 +104,7 @@ class Smooth:
         rank = (v[:, self.features] * q).int().clamp_(0, q - 1)
         base = (torch.arange(f, dtype=torch.int32) * q + rank) * g
         at = base[:, None] + left[..., None]
-        return torch.lerp(*self._around(self._inverse, at, left), weight[..., None])
+        return torch.lerp(*_around(self._inverse, at), weight[..., None])
 
     def located(self, level: Tensor, values: Tensor, sets: Tensor, nodes: Nodes) -> Tensor:
         """(m, c, f) levels plus the locations of groups at x_S = values, (m, c, w)."""
@@ -120,11 +120,6 @@ class Smooth:
     def _inverse(self) -> Tensor:
         """(f, q, g) the values at each standing and node."""
         return self.centre[:, None] + self.spread
-
-    def _around(self, table: Tensor, at: Tensor, left: Tensor) -> tuple[Tensor, Tensor]:
-        """Entries of a table (..., g) at some places, and those at the next nodes."""
-        step = (left < table.shape[-1] - 1).int()[..., None]
-        return pick(table, at), pick(table, at + step)
 
 
 @dataclass
@@ -168,6 +163,12 @@ class _Fitter:
         else:
             location = by_level(part.bins, len(part.nodes), self.inner, crowd.beside)
         return location, *_level_bins(part.bins, len(part.nodes))
+
+
+def _around(table: Tensor, at: Tensor) -> tuple[Tensor, Tensor]:
+    """Entries of a table (..., g) at some places, and those at the next nodes."""
+    # The very last node has no other beside it, which weighs nothing there.
+    return pick(table, at), pick(table, (at + 1).clamp_max_(table.numel() - 1))
 
 
 def _spread(residual: Tensor, bins: list[Tensor], mix: Tensor, ranks: int) -> Tensor:

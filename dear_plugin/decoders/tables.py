@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import isqrt
@@ -11,6 +10,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin.decoders.given import Crowd
+from dear_plugin.decoders.lookup import pick
 from dear_plugin.decoders.partition import MAX_NODES, Partition
 from dear_plugin.decoders.supports import Supports
 
@@ -21,14 +21,17 @@ TIE = 1e-3
 ROUNDING = 1e-6
 NOBODY = 1e-9
 
-Compare = Callable[[Tensor, Tensor], Tensor]
-
 
 def detail(slots: int, features: int) -> tuple[int, int]:
     """How many nodes, and how many values or standings, keep tables near `CELLS` entries each."""
     room = CELLS // (slots * features)
     nodes = min(MAX_NODES, max(LEAST_DETAIL, isqrt(room)))
     return nodes, max(LEAST_DETAIL, room // nodes)
+
+
+def most_cells(sets: int, features: int) -> int:
+    """How many cells of people may be counted apart, so that each is told in some detail."""
+    return max(1, CELLS // (sets * features * LEAST_DETAIL**2))
 
 
 @dataclass
@@ -82,11 +85,22 @@ class Tables:
         at = node[..., None] * self.share.shape[1] + codes.T[:, None]
         return pick(self.below, at), pick(self.share, at)
 
-    def reached(self, v: Tensor, node: Tensor) -> Tensor:
-        """(m, c, p) the values at standings (m, p) and nodes (m, c), the same where not ranked."""
-        rank = torch.minimum((v * self._ranks).int().clamp_min_(0), self._ranks - 1)
-        at = (self.line + rank) * self.inverse.shape[1]
-        return pick(self.inverse, at[:, None] + node[..., None])
+    def reached(self, x: Tensor, v: Tensor, node: Tensor) -> Tensor:
+        """(m, c - 1, p) the values of ranked features at the same standing at other nodes.
+
+        Args:
+            x: (m, p) the factual rows.
+            v: (m, p) their standings.
+            node: (m, c) nodes, their own first.
+        """
+        at = (v * self._ranks).int().add_(self.line).mul_(self.inverse.shape[1])
+        start = pick(self.inverse, at + node[:, :1])
+        out = pick(self.inverse, at[:, None] + node[:, 1:, None])
+        # Nearly everybody has a supported value. Who has another keeps it until that one moves.
+        rows, columns = ((start != x) & (self.line > 0)).nonzero(as_tuple=True)
+        there, own = out[rows, :, columns], start[rows, columns]
+        out[rows, :, columns] = torch.where(there == own[:, None], x[rows, columns, None], there)
+        return out
 
     def coupled(self, own: Tensor, v: Tensor, node: Tensor, values: slice) -> Tensor:
         """(m, c - 1) the categories that people have at other nodes, by maximal coupling.
@@ -121,32 +135,6 @@ class Tables:
         """(p,) how many standings each feature has: one where it is not ranked."""
         ranked = self.line > 0
         return torch.where(ranked, (len(self.inverse) - 1) // ranked.sum().clamp_min(1), 1).int()
-
-
-def pick(table: Tensor, at: Tensor) -> Tensor:
-    """The entries of a table at places of its flat form, any shape."""
-    return table.flatten().index_select(0, at.flatten()).view(at.shape)
-
-
-def places(
-    table: Tensor, base: Tensor, stride: int, count: int, value: Tensor, below: Compare = torch.lt
-) -> Tensor:
-    """How many of the sorted entries at `base`, `base + stride` ... lie below values, any shape.
-
-    Args:
-        table: where the entries are.
-        base: the flat place of the first one, int32.
-        stride: how far apart they are.
-        count: how many there are.
-        value: what is compared.
-        below: when an entry lies below a value.
-    """
-    low, high = torch.zeros_like(base), torch.full_like(base, count)
-    for _ in range(count.bit_length()):
-        middle = ((low + high) // 2).clamp_max(count - 1)
-        less = below(pick(table, base + middle * stride), value)
-        low, high = torch.where(less, middle + 1, low), torch.where(less, high, middle)
-    return low
 
 
 def _shares(part: Partition, codes: Tensor, supports: Supports) -> tuple[Tensor, Tensor]:

@@ -13,14 +13,15 @@ import torch
 from torch import Tensor
 
 from dear_plugin.decoders.given import Crowd
+from dear_plugin.decoders.lookup import pick, places
 from dear_plugin.decoders.partition import Partition, ordered
 from dear_plugin.decoders.supports import Supports
-from dear_plugin.decoders.tables import CELLS, pick, places
+from dear_plugin.decoders.tables import CELLS
 from dear_plugin.encoding import Encoder
 
 RIDGE = 1e-3
 MOST_RANKS, LEAST_RANKS = 16, 4
-MOST_BINS = 8
+MOST_BINS, LEAST_BINS = 16, 2
 RESOLUTION = 1 << 16
 
 
@@ -47,7 +48,9 @@ class Ties:
     def of(cls, crowd: Crowd, supports: Supports, parts: list[Partition]) -> Ties:
         """Score training rows and tabulate their scores; arguments as in `Tables.of`."""
         weights, offset = _ridge(crowd, supports)
-        coarse, t = [_coarse(part) for part in parts], len(supports.values)
+        t = len(supports.values)
+        most = max(LEAST_BINS, min(MOST_BINS, CELLS // max(len(parts) * t * LEAST_RANKS, 1)))
+        coarse = [_coarse(part, most) for part in parts]
         starts = torch.tensor([0, *(int(c.max()) + 1 for c in coarse)]).cumsum(0)
         near = [c[part.mix.argmax(1)] for c, part in zip(coarse, parts, strict=True)]
         bin_of = torch.cat([bins + start for bins, start in zip(near, starts[:-1], strict=True)])
@@ -89,13 +92,13 @@ class Ties:
         return every.gather(1, starts + level.long()).T.contiguous()
 
 
-def _coarse(part: Partition) -> Tensor:
-    """(b,) at most eight bins of about equally many people, for each bin of a partition."""
+def _coarse(part: Partition, most: int) -> Tensor:
+    """(b,) at most so many bins of about equally many people, for each bin of a partition."""
     size = torch.bincount(part.bins, minlength=part.mix.shape[1])
-    if len(size) <= MOST_BINS:
+    if len(size) <= most:
         return torch.arange(len(size))
     middle = (size.cumsum(0) - size / 2) / size.sum()
-    return (middle * MOST_BINS).long().clamp_max(MOST_BINS - 1)
+    return (middle * most).long().clamp_max(most - 1)
 
 
 def _ridge(crowd: Crowd, supports: Supports) -> tuple[Tensor, Tensor]:

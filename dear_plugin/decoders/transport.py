@@ -24,14 +24,15 @@ from dear_plugin.decoders.nodes import Nodes, nearest
 from dear_plugin.decoders.protocol import Decoder
 from dear_plugin.decoders.smooth import Smooth
 from dear_plugin.decoders.supports import MAX_VALUES, Supports
-from dear_plugin.decoders.tables import Tables, detail
+from dear_plugin.decoders.tables import Tables, detail, most_cells
 from dear_plugin.decoders.ties import Ties
 from dear_plugin.encoding import Encoder
 from dear_plugin.errors import ConstraintError, DearError, NotFittedError, unknown
 from dear_plugin.schema import Schema
 
 FEW_ROWS = 1000
-STANDINGS_A_CHUNK = 1 << 23
+STANDINGS_A_CHUNK = 1 << 22
+EDGE = 1e-6
 
 logger = logging.getLogger(__name__)
 
@@ -115,7 +116,8 @@ class Transport(Decoder):
                 FEW_ROWS,
             )
         rows = rows.float().cpu()
-        given = Given.of(rows, encoder, _given(self.given, encoder.schema, sets))
+        names = _given(self.given, encoder.schema, sets)
+        given = Given.of(rows, encoder, names, most_cells(len(sets), encoder.p))
         crowd = given.crowd(rows, encoder, sets)
         most, fine = detail(len(given) * len(sets), encoder.p)
         supports = Supports.of(rows, encoder, given.features, min(MAX_VALUES, fine))
@@ -133,8 +135,10 @@ class Transport(Decoder):
         generator they take a random place in it.
         """
         s, p = len(self._fitted.nodes.positions), rows.shape[1]
-        some = rows.split(max(1, STANDINGS_A_CHUNK // (s * p)))
-        return torch.cat([self._fitted.standings(part, generator) for part in some])
+        v, size = torch.empty(len(rows), s, p), max(1, STANDINGS_A_CHUNK // (s * p))
+        for part, out in zip(rows.split(size), v.split(size), strict=True):
+            out.copy_(self._fitted.standings(part, generator))
+        return v
 
     def decode(self, x: Tensor, v: Tensor, values: Tensor, sets: Tensor) -> Tensor:
         """Where people end up, (m, c, p); see `Decoder.decode`."""
@@ -144,9 +148,8 @@ class Transport(Decoder):
         slots = state.slots(x, sets)
         left, weight = state.nodes.locate(places, slots)
         node = nearest(left, weight)
-        reached = state.tables.reached(v, node)
-        start, reached = reached[:, :1], reached[:, 1:]
-        out = torch.where(reached == start, x[:, None], reached)
+        out = state.tables.reached(x, v, node)
+        _put(out, state.given.features, x[:, None, state.given.features])
         if state.smooth is not None:
             if len(state.given) > 1:
                 left, weight = state.nodes.locate(places, sets)
@@ -207,23 +210,24 @@ class _State:
 
     def standings(self, rows: Tensor, generator: torch.Generator | None) -> Tensor:
         """The standings of rows, (n, p) -> (n, s, p); see `Transport.encode`."""
-        cells, counted = self.given.cells(rows), self.supports.counted
+        cells = self.given.cells(rows)
         left, weight = self.nodes.of_rows(rows, cells)
         node, codes = nearest(left, weight), self.supports.codes(rows)
-        v = torch.full((*left.shape, rows.shape[1]), 0.5)
-        if generator is not None:
-            v = torch.rand(v.shape, generator=generator)
-        elif self.ties is not None:
-            v[..., counted] = self.ties.standing(rows, self.supports, codes, node)
         below, own = self.tables.standing(codes, node)
-        v[..., counted] = below + own * v[..., counted]
+        tie: Tensor | float = 0.5
+        if generator is not None:
+            tie = torch.rand(own.shape, generator=generator)
+        elif self.ties is not None:
+            tie = self.ties.standing(rows, self.supports, codes, node)
+        v = torch.full((*node.shape, rows.shape[1]), 0.5)
+        v[..., self.supports.counted] = below.add_(own.mul_(tie))
         if self.smooth is not None:
             if len(self.given) > 1:
                 left, weight = self.nodes.of_rows(rows, torch.zeros_like(cells))
             beside = self.given.basis(rows)
             rank = self.smooth.standing(rows, beside, self.nodes, left, weight)
             v[..., self.smooth.features] = rank
-        return v.clamp_(1e-6, 1.0 - 1e-6)
+        return v.clamp_(EDGE, 1.0 - EDGE)
 
     def slots(self, x: Tensor, sets: Tensor) -> Tensor:
         """(m,) the grids of people, (m, p), acting on sets; the sets themselves with one cell."""

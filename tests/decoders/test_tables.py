@@ -8,7 +8,7 @@ import torch
 from dear_plugin.decoders.nodes import Nodes, nearest
 from dear_plugin.decoders.partition import MAX_NODES
 from dear_plugin.decoders.supports import MAX_VALUES, Supports
-from dear_plugin.decoders.tables import CELLS, LEAST_DETAIL, Tables, detail, places
+from dear_plugin.decoders.tables import CELLS, LEAST_DETAIL, Tables, detail
 
 N = 4000
 GROUP, SCORE = range(2)
@@ -87,13 +87,26 @@ def test_standing_and_reached_bring_people_back_to_themselves(case, tables):
     supports, nodes, _, crowd = case
     rows = crowd.rows
     node = nearest(*nodes.of_rows(rows, torch.zeros(N, dtype=torch.int64)))
-    below, own = tables.standing(supports.codes(rows), node)
-    v = below + own / 2
+    below, share = tables.standing(supports.codes(rows), node)
+    v = (below + share / 2).clamp(1e-6, 1 - 1e-6)
     for which in (GROUP, SCORE):
-        back = tables.reached(v[:, which], node[:, which, None])[:, 0]
-        # What fewer people have than standings are told apart may land next to it.
-        common = own[:, which] >= 1 / 128
-        assert torch.allclose(back[common], rows[common], atol=1e-6)
+        own_node = node[:, which, None].expand(-1, 2)
+        back = tables.reached(rows, v[:, which], own_node)[:, 0]
+        assert torch.equal(back, rows)
+
+
+def test_a_value_between_supported_ones_is_kept_until_the_nearest_moves(case, tables):
+    supports, _, _, crowd = case
+    x = crowd.rows[:200] + torch.tensor([0.0, 0.01])
+    node = torch.arange(4).int().expand(200, -1)
+    first = node[:, :1].expand(-1, 2)
+    below, share = tables.standing(supports.codes(x), first)
+    v = (below + share / 2).clamp(1e-6, 1 - 1e-6)[:, 0]
+    made = tables.reached(x, v, torch.cat([first[:, :1], node], 1))[..., 1]
+    assert torch.equal(made[:, 0], x[:, 1])
+    moved = made != x[:, 1:]
+    assert moved.any()
+    assert torch.isin(made[moved], crowd.rows[:, 1]).all()
 
 
 class TestCells:
@@ -137,22 +150,3 @@ class TestDetail:
 
     def test_some_detail_is_always_left(self):
         assert detail(100_000, 1000) == (LEAST_DETAIL, LEAST_DETAIL)
-
-
-class TestPlaces:
-    """One search serves many sorted stretches of one table."""
-
-    table = torch.tensor([[1.0, 2.0, 2.0, 5.0], [0.0, 0.0, 3.0, 9.0]])
-    values = (-1.0, 0.0, 1.0, 2.0, 2.5, 9.0, 10.0)
-
-    @pytest.mark.parametrize("row", [0, 1])
-    @pytest.mark.parametrize(("below", "side"), [(torch.lt, "left"), (torch.le, "right")])
-    def test_it_is_searchsorted(self, row, below, side):
-        base, value = torch.full((7,), 4 * row).int(), torch.tensor(self.values)
-        expected = torch.searchsorted(self.table[row], value, side=side)
-        assert places(self.table, base, 1, 4, value, below).tolist() == expected.tolist()
-
-    def test_a_stretch_may_run_down_a_column(self):
-        base, value = torch.tensor([0, 1, 0]).int(), torch.tensor([0.5, 2.5, -1.0])
-        flipped = self.table.flip(0)
-        assert places(flipped, base, 4, 2, value).tolist() == [1, 2, 0]

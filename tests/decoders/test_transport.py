@@ -238,6 +238,64 @@ class TestLatents:
             assert torch.allclose(part[:, others].mean(0), torch.tensor(0.5), atol=0.08)
 
 
+class TestWideData:
+    """Tables are bounded: fewer values and standings are told apart, and people still move."""
+
+    @staticmethod
+    def frame(p, kind, n=1500):
+        rng = np.random.default_rng(0)
+        x = rng.normal(size=(n, 5)) @ rng.normal(size=(5, p)) + rng.normal(size=(n, p))
+        values = x if kind == "smooth" else (3 * x).round()
+        return pd.DataFrame(values, columns=[f"x{j}" for j in range(p)])
+
+    @pytest.mark.parametrize("kind", ["smooth", "atoms"])
+    def test_two_hundred_features_and_sets_take_less_than_half_a_gibibyte(self, kind):
+        fitted = Fitted(self.frame(200, kind))
+        assert sum(t.nbytes for t in fitted.decoder.tensors().values()) < 2**29
+        made = fitted.moved(slice(0, 20), [0.2, 0.8])
+        assert made.isfinite().all()
+        assert (made[:, 1] != made[:, 0]).float().mean() > 0.3
+
+    def test_who_is_oneself_stays_oneself(self):
+        fitted = Fitted(self.frame(200, "atoms", 600))
+        rows, which = fitted.rows[:50], 7
+        v = fitted.decoder.encode(rows)[:, which]
+        sets = torch.full((50,), which)
+        assert torch.equal(
+            fitted.decoder.decode(rows, v, rows[:, None, [which]], sets)[:, 0], rows
+        )
+
+
+class TestManyCategories:
+    """A thousand towns, acted on and moved along."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def fitted(cls):
+        rng = np.random.default_rng(0)
+        town = np.r_[np.arange(1000), rng.integers(0, 100, 7000)]
+        wage = 0.1 * (town % 10) + 0.2 * rng.normal(size=8000)
+        school = np.where(town < 100, town // 10, rng.integers(0, 10, 8000))
+        names = np.array([f"town {i:03}" for i in range(1000)])
+        return Fitted(pd.DataFrame({"town": names[town], "wage": wage, "school": school}))
+
+    def test_all_who_move_there_are_like_those_who_live_there(self, fitted):
+        for town in (13, 57, 99):
+            made = fitted.moved(slice(0, 4000), [float(town)], ties=chance())[:, 0]
+            there = fitted.rows[fitted.rows[:, 0] == town]
+            assert made[:, 1].mean() == pytest.approx(there[:, 1].mean().item(), abs=0.03)
+            assert (made[:, 2] == (town // 10) / 9).float().mean() > 0.75
+
+    def test_who_learns_more_moves_to_a_town_of_the_learned(self, fitted):
+        made = fitted.moved(slice(1000, 3000), [5 / 9], which=2)[:, 0, 0]
+        moved = made != fitted.rows[1000:3000, 0]
+        assert moved.float().mean() > 0.5
+        assert ((made[moved] >= 50) & (made[moved] < 60)).float().mean() > 0.9
+
+    def test_a_town_of_one_is_no_obstacle(self, fitted):
+        assert fitted.moved(slice(0, 1000), [999.0]).isfinite().all()
+
+
 class TestTheProtocol:
     def test_before_fit_it_says_so(self):
         with pytest.raises(NotFittedError, match="call fit first"):
