@@ -30,6 +30,19 @@ from dear_plugin import (
     Search,
     Target,
 )
+from dear_plugin.baselines import (
+    CCHVAE,
+    Clue,
+    Descent,
+    FaceEpsilon,
+    FaceKNN,
+    NearestAccepted,
+    Revise,
+    Shells,
+    Shrinkage,
+    VaeDesign,
+    Wachter,
+)
 from dear_plugin.decoders import Autoencoder, Design, Training
 
 REFUSED, ACCEPTED = 9, 3
@@ -39,11 +52,21 @@ Method = Callable[..., RecourseMethod]
 
 SMALL = Autoencoder(Design(layers=(6, 3)), Training(epochs=3))
 
+LITTLE = VaeDesign(layers=(8, 4), training=Training(epochs=20))
+BRIEF = Descent(steps=12, rate=0.3, starts=2, places=32)
+
 METHODS: Mapping[str, Method] = {
     "DEAR": DEAR,
     "DEAR with support": partial(DEAR, search=Search(min_support=0.6, coarse=8)),
     "DEAR autoencoder": partial(DEAR, decoder=SMALL),
     "DEAR by gradient": partial(DEAR, decoder=SMALL, search=Search(solver="gradient")),
+    "Wachter": partial(Wachter, how=Shrinkage(rounds=2, steps=10, starts=2)),
+    "REVISE": partial(Revise, vae=LITTLE, how=BRIEF),
+    "C-CHVAE": partial(CCHVAE, vae=LITTLE, how=Shells(width=0.5, count=20, draws=32)),
+    "CLUE": partial(Clue, vae=LITTLE, how=BRIEF),
+    "FACE-K": FaceKNN,
+    "FACE-E": partial(FaceEpsilon, epsilon=1.5),
+    "nearest accepted": NearestAccepted,
 }
 
 
@@ -161,7 +184,7 @@ BLACK_BOXES = ("scikit-learn", "callable")
 
 # Methods that descend a gradient. Batches of another size round the user's own network otherwise
 # (in the seventh digit), and a descent makes more of it: costs may then differ by so much.
-DESCENTS = ("DEAR by gradient",)
+DESCENTS = ("DEAR by gradient", "Wachter", "REVISE", "CLUE")
 ROUGHLY = 0.02
 
 # Every model with the first method, every method with these two.
