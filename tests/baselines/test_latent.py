@@ -1,0 +1,205 @@
+"""REVISE, C-CHVAE and CLUE: they stay among the people that there are."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch import nn
+
+from dear_plugin import Constraints, Schema, Target
+from dear_plugin.baselines import CCHVAE, Clue, Descent, Revise, Shells, Vae, VaeDesign, Wachter
+from dear_plugin.baselines.clue import entropy
+from dear_plugin.decoders import Training
+from dear_plugin.errors import ModelError
+
+DESIGN = VaeDesign(layers=(16, 16, 2), training=Training(epochs=40, batch=128, rate=2e-2))
+METHODS = {"REVISE": Revise, "C-CHVAE": CCHVAE, "CLUE": Clue}
+
+
+class First(nn.Module):
+    """A model that looks at the first column alone."""
+
+    def __init__(self, steepness=8.0):
+        super().__init__()
+        self.steepness = nn.Parameter(torch.tensor(steepness))
+
+    def forward(self, x):
+        return self.steepness * (x[:, :1] - 0.6)
+
+
+@pytest.fixture(scope="module")
+def line():
+    """People on a line: b is 1 - a, and the group that never changes has nothing to do with it."""
+    rng = np.random.default_rng(0)
+    a = rng.random(800)
+    b = 1.0 - a + rng.normal(0.0, 0.01, 800)
+    frame = pd.DataFrame({"a": a, "b": b, "group": rng.integers(0, 2, 800)}).round(3)
+    return frame, Schema.infer(frame, immutable=["group"])
+
+
+@pytest.fixture(scope="module")
+def vae(line):
+    return Vae.fit(*line, DESIGN)
+
+
+@pytest.fixture(scope="module")
+def everyone(mixed):
+    return Vae.fit(mixed.frame, mixed.schema, replace(DESIGN, layers=(16, 16, 8)))
+
+
+@pytest.fixture(scope="module")
+def refused(line):
+    return line[0][line[0]["a"] < 0.55].iloc[:60]
+
+
+@pytest.fixture(scope="module", params=METHODS)
+def result(request, line, vae, refused):
+    frame, schema = line
+    return METHODS[request.param](First(), schema, vae=vae).fit(frame).generate(refused)
+
+
+def test_everyone_is_helped(result):
+    assert result.actions["success"].all()
+
+
+def test_answers_lie_on_the_manifold(result):
+    after = result.counterfactuals
+    assert (after["a"] + after["b"] - 1.0).abs().quantile(0.9) < 0.1
+
+
+def test_moving_a_feature_by_itself_would_leave_it(line, refused):
+    frame, schema = line
+    after = Wachter(First(), schema).fit(frame).generate(refused).counterfactuals
+    assert (after["a"] + after["b"] - 1.0).abs().median() > 0.2
+
+
+def test_what_cannot_change_does_not(result, refused):
+    assert (result.counterfactuals["group"] == refused["group"]).all()
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+def test_people_do_not_collapse_into_one(everyone, mixed, method):
+    people = mixed.refused(40)
+    result = method(mixed.net, mixed.schema, vae=everyone).fit(mixed.frame).generate(people)
+    assert result.actions["success"].mean() > 0.9
+    assert len(result.counterfactuals.drop_duplicates()) > 0.9 * len(people)
+
+
+def test_a_descent_that_minds_cost_more_goes_less_far(line, vae, refused):
+    frame, schema = line
+    costs = [
+        Revise(First(), schema, vae=vae, how=Descent(weight=weight))
+        .fit(frame)
+        .generate(refused)
+        .actions["cost"]
+        .median()
+        for weight in (0.05, 0.5, 2.0)
+    ]
+    assert costs == sorted(costs, reverse=True)
+
+
+def test_on_a_line_the_best_trade_of_loss_and_cost_is_known(line, vae, refused):
+    """There `softplus(-8 (a - 0.6)) + lambda |2 (a - x)|` is least where its slope is zero."""
+    frame, schema = line
+    weight = 0.5
+    best = 0.6 + math.log(8.0 / (2.0 * weight) - 1.0) / 8.0
+    method = Revise(First(), schema, vae=vae, how=Descent(weight=weight)).fit(frame)
+    assert method.generate(refused).counterfactuals["a"].median() == pytest.approx(best, abs=0.05)
+
+
+def test_of_the_first_shell_with_a_success_the_nearest_is_taken(line, vae, refused):
+    frame, schema = line
+    fine = CCHVAE(First(), schema, vae=vae, how=Shells(width=0.05)).fit(frame)
+    rough = CCHVAE(First(), schema, vae=vae, how=Shells(width=2.0, draws=5)).fit(frame)
+    cost = fine.generate(refused).actions["cost"]
+    assert cost.median() < rough.generate(refused).actions["cost"].median()
+    assert np.allclose(cost, 2.0 * (0.6 - refused["a"]), atol=0.15)
+
+
+def test_out_of_reach_is_out_of_reach(line, vae, refused):
+    frame, schema = line
+    actions = (
+        CCHVAE(First(), schema, vae=vae, how=Shells(width=0.01, count=2))
+        .fit(frame)
+        .generate(refused[refused["a"] < 0.3])
+        .actions
+    )
+    assert not actions["success"].any()
+    assert actions["reason"].str.startswith("no person within reach").all()
+
+
+def test_a_plateau_is_left_from_nearer_to_where_the_model_agrees(line, vae, refused):
+    class Step(nn.Module):
+        def forward(self, x):
+            return torch.relu(x[:, :1] - 0.6) * 8.0 - 0.1
+
+    frame, schema = line
+    once = Revise(Step(), schema, vae=vae, how=Descent(starts=1)).fit(frame)
+    assert once.generate(refused).actions["success"].mean() < 0.5
+    assert Revise(Step(), schema, vae=vae).fit(frame).generate(refused).actions["success"].all()
+
+
+def test_clue_keeps_binaries_binary_and_flips_some(everyone, mixed):
+    people = mixed.refused(40)
+    method = Clue(mixed.net, mixed.schema, vae=everyone).fit(mixed.frame)
+    after = method.generate(people).counterfactuals
+    assert set(after["owner"]) <= {0, 1}
+    assert set(after["member"]) <= {True, False}
+    assert (after["member"] != people["member"]).any()
+
+
+def test_constraints_of_the_call_are_kept_on_the_way(line, vae, refused):
+    frame, schema = line
+    method = Revise(First(), schema, vae=vae).fit(frame)
+    result = method.generate(refused, within=Constraints(frozen=["b"], ranges={"a": (0.0, 0.7)}))
+    assert result.actions["success"].all()
+    assert (result.counterfactuals["b"] == refused["b"]).all()
+    assert (result.counterfactuals["a"] <= 0.7).all()
+
+
+def test_certainty_is_the_entropy_of_the_probabilities():
+    one = torch.tensor([[0.0], [3.0]])
+    p = torch.sigmoid(one[:, 0])
+    expected = -(p * p.log() + (1 - p) * (1 - p).log())
+    assert torch.allclose(entropy(None, one), expected)
+    assert torch.allclose(entropy(None, torch.cat([0.0 * one, one], 1)), expected)
+    assert entropy(None, torch.zeros(1, 4)).item() == pytest.approx(math.log(4.0))
+
+
+def test_clue_lowers_the_entropy_of_the_model(line, vae, refused):
+    frame, schema = line
+    scores = [
+        Clue(First(), schema, vae=vae, how=Descent(weight=weight))
+        .fit(frame)
+        .generate(refused)
+        .actions["score_after"]
+        .median()
+        for weight in (0.02, 0.5)
+    ]
+    assert scores[0] > 0.9 > scores[1]
+
+
+def test_what_they_cannot_take_they_refuse(line):
+    schema = line[1]
+    for method in (Revise, Clue):
+        with pytest.raises(ModelError, match="needs a torch module"):
+            method(lambda f: f["a"], schema)
+    with pytest.raises(ModelError, match="entropy"):
+        Clue(First(), schema, output="values")
+
+
+def test_a_range_of_values_is_reached(line, vae, refused):
+    frame, schema = line
+    for method in (Revise, CCHVAE):
+        fitted = method(First(), schema, vae=vae, output="values").fit(frame)
+        result = fitted.generate(refused, Target.of_range(0.4, 1.2))
+        assert result.actions["success"].all()
+
+
+def test_c_chvae_takes_a_black_box(line, vae, refused):
+    frame, schema = line
+    method = CCHVAE(lambda f: (f["a"] > 0.6).astype(float), schema, vae=vae).fit(frame)
+    assert method.generate(refused).actions["success"].all()
