@@ -1,4 +1,4 @@
-"""`python -m dear_plugin.benchmark engine | paper | dice | alibi`: tables, as CSV and Markdown."""
+"""`python -m dear_plugin.benchmark COMMAND`: tables as CSV and Markdown, and the paper's figures."""
 
 from __future__ import annotations
 
@@ -40,6 +40,11 @@ def _parser() -> argparse.ArgumentParser:
     paper.add_argument("--methods", nargs="+", choices=tuple(CONTENDERS), default=(*CONTENDERS,))
     paper.add_argument("--quick", action="store_true", help="COMPAS alone, 50 rows, one seed")
     _common(paper, commands.paper, "paper", 200)
+    speed = add("speed", help="CPU seconds and memory of fit and generate")
+    speed.add_argument("--most", type=int, default=1_000_000, help="rows in the largest call")
+    speed.add_argument("--cache", type=Path, default=None, help="keep trained classifiers here")
+    speed.add_argument("--out", type=Path, default=Path("results") / "speed")
+    speed.set_defaults(run=commands.speed)
     host = add("dice", help="beside DiCE's own methods")
     host.add_argument("--dataset", choices=tuple(commands.ON_DICE), default="adult")
     host.add_argument("--methods", nargs="+", choices=dice.METHODS, default=dice.METHODS)

@@ -10,6 +10,7 @@ import pandas as pd
 from tqdm.auto import tqdm
 
 from dear_plugin.benchmark import alibi, dice, summary
+from dear_plugin.benchmark import speed as timing
 from dear_plugin.benchmark.engine import fidelity_rows, reliability_rows
 from dear_plugin.benchmark.figures import entanglement, figures, qualitative
 from dear_plugin.benchmark.hosts import lines, scene
@@ -67,6 +68,16 @@ def paper(options: Namespace) -> Iterator[str]:
         name = f"contest-{family.partition(',')[2].strip().replace(' ', '-') or 'single'}"
         yield _table(name, summary.contest(people, family), options.out)
     yield from _pictures(found, people, options.out)
+
+
+def speed(options: Namespace) -> Iterator[str]:
+    """CPU seconds and memory of fit and generate."""
+    cell = next(cells("adult", "ann", 1, options.cache))
+    yield _table("speed", tqdm(timing.methods(cell), desc="methods"), options.out)
+    counts = [10**i for i in range(1, 7) if 10**i <= options.most]
+    yield _table("sizes", tqdm(timing.sizes(cell, counts), desc="sizes"), options.out)
+    yield _table("frugality", timing.frugality(cell), options.out)
+    yield _table("wide", [timing.wide()], options.out)
 
 
 def on_dice(options: Namespace) -> Iterator[str]:

@@ -5,14 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations
 
 from dear_plugin.baselines import (
+    CCHVAE,
+    Clue,
     FaceEpsilon,
     FaceKNN,
     NearestAccepted,
+    Revise,
+    Vae,
+    VaeDesign,
     Wachter,
 )
+from dear_plugin.baselines.latent import LatentMethod
 from dear_plugin.benchmark.protocol import Cell
 from dear_plugin.dear import DEAR
 from dear_plugin.decoders import PAPER_LAYERS, Autoencoder
@@ -62,13 +69,21 @@ class Stage:
     cell: Cell
     _learned: dict[str, tuple[RecourseMethod, float]] = field(default_factory=dict)
 
+    @cached_property
+    def vae(self) -> tuple[Vae, float]:
+        """The autoencoder that REVISE, C-CHVAE and CLUE share, and the CPU seconds to train it."""
+        cell, start = self.cell, time.process_time()
+        vae = Vae.fit(cell.train, cell.schema, VaeDesign(seed=cell.seed))
+        return vae, time.process_time() - start
+
     def ready(self, contender: Contender) -> tuple[RecourseMethod, float]:
-        """A fitted method and the CPU seconds that its family took to fit."""
+        """A fitted method and the CPU seconds that its family took, a shared VAE's among them."""
         if contender.family not in self._learned:
             method = contender.learn(self)
+            shared = self.vae[1] if isinstance(method, LatentMethod) else 0.0
             start = time.process_time()
             method.fit(self.cell.train)
-            self._learned[contender.family] = method, time.process_time() - start
+            self._learned[contender.family] = method, shared + time.process_time() - start
         method, seconds = self._learned[contender.family]
         if contender.search is not None and isinstance(method, DEAR):
             method = method.with_search(contender.search)
@@ -94,6 +109,10 @@ def _plain(method: Callable[..., RecourseMethod]) -> Learn:
     return lambda stage: method(stage.cell.model, stage.cell.schema)
 
 
+def _with_vae(method: Callable[..., RecourseMethod]) -> Learn:
+    return lambda stage: method(stage.cell.model, stage.cell.schema, vae=stage.vae[0])
+
+
 def _supported(family: str, learn: Learn) -> dict[str, Contender]:
     """A family of DEAR as it comes, and at every support to reach."""
     lines = {family: Contender(family, learn, Search(), paper="DEAR")}
@@ -110,6 +129,9 @@ CONTENDERS: Mapping[str, Contender] = {
     **_supported("DEAR, pairs too", _pairs),
     "DEAR, the paper's preset": Contender("DEAR, the paper's preset", _paper, _GRADIENT, "DEAR"),
     "Wachter": Contender("Wachter", _plain(Wachter)),
+    "REVISE": Contender("REVISE", _with_vae(Revise), paper="REVISE"),
+    "C-CHVAE": Contender("C-CHVAE", _with_vae(CCHVAE), paper="C-CHVAE"),
+    "CLUE": Contender("CLUE", _with_vae(Clue), paper="CLUE"),
     "FACE-K": Contender("FACE-K", _plain(FaceKNN), paper="FACE-K"),
     "FACE-E": Contender("FACE-E", _plain(FaceEpsilon), paper="FACE-E"),
     "nearest accepted": Contender("nearest accepted", _plain(NearestAccepted)),

@@ -1,0 +1,248 @@
+"""Speed: CPU seconds and memory of fit and generate, side by side in one run.
+
+python -m dear_plugin.benchmark speed --out results/speed
+
+Everything is measured on the paper's network for Adult, each method in a fresh process, in CPU
+seconds of that process, for machines are shared. Rivals are asked about fewer people.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+from dear_plugin.benchmark.contenders import CONTENDERS, Stage
+from dear_plugin.benchmark.meter import Meter, in_fresh_process
+from dear_plugin.benchmark.protocol import Cell
+from dear_plugin.benchmark.tables import Row
+from dear_plugin.dear import DEAR
+from dear_plugin.decoders import Autoencoder
+from dear_plugin.search import Search
+
+PEOPLE = 1000
+REPEATS = 7
+SIDE = 1024
+RIVALS = ("Wachter", "REVISE", "C-CHVAE", "CLUE", "FACE-K", "FACE-E", "nearest accepted")
+RIVALS_PEOPLE = 200
+# Measured elsewhere, on machines like these (DESIGN, 6): CPU-ms for each person.
+ELSEWHERE = {
+    "JAX ReLax, VanillaCF, compiled": 0.028,
+    "CARLA, C-CHVAE": 17.0,
+    "CARLA, REVISE": 1114.0,
+}
+
+
+class Counted(nn.Module):
+    """A model that counts the rows it is asked about.
+
+    Args:
+        model: who answers.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model, self.rows = model, 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The model's answer, (m, d) -> (m, c)."""
+        self.rows += len(x)
+        answer: Tensor = self.model(x)
+        return answer
+
+
+class BlackBox:
+    """A module as somebody's web service: frames in, probabilities out.
+
+    Args:
+        model: logits of the encoded tensor.
+        cell: its data set.
+    """
+
+    def __init__(self, model: nn.Module, cell: Cell) -> None:
+        self.model, self.encoder = model, cell.encoder
+
+    def __call__(self, frame: pd.DataFrame) -> Any:
+        """Probabilities of class 1, (m,)."""
+        with torch.no_grad():
+            return torch.sigmoid(self.model(self.encoder.encode(frame)).double())[:, 0].numpy()
+
+
+def methods(cell: Cell) -> Iterator[Row]:
+    """Fit and generate of DEAR in several ways, and of every rival."""
+    people = _people(cell, PEOPLE)
+    for name in WAYS:
+        yield in_fresh_process(_way, cell, name, people)
+    for name in RIVALS:
+        yield in_fresh_process(_rival, cell, name, people.iloc[:RIVALS_PEOPLE])
+    for name, ms in ELSEWHERE.items():
+        yield {"method": f"{name} (measured elsewhere)", "warm_cpu_ms_a_row": ms}
+
+
+def sizes(cell: Cell, counts: Sequence[int]) -> Iterator[Row]:
+    """DEAR asked about ever more people in one call."""
+    for count in counts:
+        yield in_fresh_process(_size, cell, count)
+
+
+def frugality(cell: Cell) -> Iterator[Row]:
+    """What else is promised: evaluations, the machine's rate, one person, import."""
+    return iter(in_fresh_process(_frugality, cell))
+
+
+def wide(features: int = 200, rows: int = 5000) -> Row:
+    """Memory with many features, a set for each."""
+    return in_fresh_process(_wide, features, rows)
+
+
+WAYS: dict[str, dict[str, Any]] = {
+    "DEAR": {},
+    "DEAR, black box": {"black_box": True},
+    "DEAR, support 1": {"search": Search(min_support=1.0)},
+    "DEAR, autoencoder": {"decoder": Autoencoder()},
+}
+
+
+def _way(cell: Cell, name: str, people: pd.DataFrame) -> Row:
+    options = dict(WAYS[name])
+    model = BlackBox(cell.model, cell) if options.pop("black_box", False) else cell.model
+    return _timed(name, DEAR(model, cell.schema, **options), cell, people)
+
+
+def _rival(cell: Cell, name: str, people: pd.DataFrame) -> Row:
+    """A rival that trains all it needs, a VAE too."""
+    stage = Stage(cell)
+    row = _timed(name, CONTENDERS[name].learn(stage), cell, people)
+    return {**row, "fit_cpu_s": stage.ready(CONTENDERS[name])[1]}
+
+
+def _timed(name: str, method: Any, cell: Cell, people: pd.DataFrame) -> Row:
+    """Fit, the first call and warm ones."""
+    with Meter() as fit:
+        method.fit(cell.train)
+    asked = []
+    for _ in range(REPEATS if isinstance(method, DEAR) else 2):
+        with Meter() as call:
+            found = method.generate(people)
+        asked.append(call)
+    warm = float(np.median([call.cpu_s for call in asked[1:]]))
+    return {
+        "method": name,
+        "rows": len(people),
+        "success": float(found.actions["success"].mean()),
+        "fit_cpu_s": fit.cpu_s,
+        "fit_peak_mib": fit.peak_mib,
+        "first_cpu_ms": 1000.0 * asked[0].cpu_s,
+        "warm_cpu_ms": 1000.0 * warm,
+        "warm_cpu_ms_a_row": 1000.0 * warm / len(people),
+        "peak_mib": asked[0].peak_mib,
+    }
+
+
+def _size(cell: Cell, count: int) -> Row:
+    dear = DEAR(cell.model, cell.schema).fit(cell.train)
+    dear.generate(_people(cell, 10))
+    people = _people(cell, count)
+    with Meter() as call:
+        found = dear.generate(people)
+    return {
+        "rows": count,
+        "success": float(found.actions["success"].mean()),
+        "cpu_s": call.cpu_s,
+        "cpu_us_a_row": 1e6 * call.cpu_s / count,
+        "peak_mib": call.peak_mib,
+        "data_mib": float(people.memory_usage(deep=True).sum()) / 2**20,
+    }
+
+
+def _frugality(cell: Cell) -> list[Row]:
+    people = _people(cell, PEOPLE)
+    counted = Counted(cell.model)
+    dear = DEAR(counted, cell.schema).fit(cell.train)
+    dear.generate(people)
+    counted.rows = 0
+    seconds = _median_s(lambda: dear.generate(people))
+    asked = counted.rows / (REPEATS + 1)
+    rate, flops = _matrix_rate(), _flops(cell.model)
+    single = _median_s(lambda: dear.generate(people.iloc[:1]))
+    plain, ours = (_import_s(code) for code in ("import torch, pandas", "import dear_plugin"))
+    sets = len(dear.sets)
+    return [
+        {"what": "model evaluations a person", "measured": asked / PEOPLE, "of": f"{sets} sets"},
+        {"what": "model evaluations a person and set", "measured": asked / PEOPLE / sets},
+        {"what": "matrix products of this machine, GFLOP/s", "measured": rate / 1e9},
+        {"what": "share of that rate", "measured": asked * flops / seconds / rate},
+        {"what": "one person, CPU-ms", "measured": 1000.0 * single},
+        {"what": "import, times that of torch and pandas", "measured": ours / plain},
+    ]
+
+
+def _wide(features: int, rows: int) -> Row:
+    from dear_plugin.schema import Schema
+
+    chance = np.random.default_rng(0)
+    base = chance.normal(size=(rows, features)) + chance.normal(size=(rows, 1))
+    frame = pd.DataFrame(base.round(3), columns=[f"x{i}" for i in range(features)])
+    dear = DEAR(_above, Schema.infer(frame))
+    with Meter() as fit:
+        dear.fit(frame)
+    people = frame[frame["x0"] <= 1.0].iloc[:PEOPLE]
+    with Meter() as call:
+        found = dear.generate(people)
+    return {
+        "features": features,
+        "sets": len(dear.sets),
+        "rows": len(people),
+        "success": float(found.actions["success"].mean()),
+        "fit_cpu_s": fit.cpu_s,
+        "fit_peak_mib": fit.peak_mib,
+        "cpu_s": call.cpu_s,
+        "peak_mib": call.peak_mib,
+    }
+
+
+def _above(frame: pd.DataFrame) -> Any:
+    """A black box that looks at one feature."""
+    return (frame["x0"] > 1.0).to_numpy(dtype=float)
+
+
+def _people(cell: Cell, count: int) -> pd.DataFrame:
+    """Refused test rows, over and over where there are too few."""
+    refused = cell.refused[list(cell.schema.names)]
+    return refused.iloc[np.resize(np.arange(len(refused)), count)].reset_index(drop=True)
+
+
+def _median_s(work: Any) -> float:
+    """The median CPU seconds of some repeats, after one that is not counted."""
+    seconds = []
+    for _ in range(REPEATS + 1):
+        start = time.process_time()
+        work()
+        seconds.append(time.process_time() - start)
+    return float(np.median(seconds[1:]))
+
+
+def _matrix_rate() -> float:
+    """Floating-point operations per CPU second of a large matrix product."""
+    a, b = torch.rand(SIDE, SIDE), torch.rand(SIDE, SIDE)
+    return 2.0 * SIDE**3 / _median_s(lambda: a @ b)
+
+
+def _flops(model: nn.Module) -> float:
+    """Multiplications and additions of one row."""
+    return 2.0 * sum(p.numel() for p in model.parameters() if p.ndim == 2)
+
+
+def _import_s(code: str) -> float:
+    """CPU seconds of an import in a fresh interpreter, the least of three."""
+    told = f"import time; t = time.process_time(); {code}; print(time.process_time() - t)"
+    command = [sys.executable, "-c", told]
+    runs = [subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(3)]
+    return min(float(run.stdout) for run in runs)
