@@ -57,6 +57,7 @@ class Transport(Decoder):
     def __init__(
         self,
         ranks: int = 256,
+        *,
         given: Iterable[str] | Literal["immutable"] = (),
         ties: Literal["middle", "score"] = "middle",
     ) -> None:
