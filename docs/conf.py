@@ -1,6 +1,30 @@
 """Sphinx settings."""
 
+import hashlib
+import os
+import shutil
+from importlib import import_module
+from pathlib import Path
+from typing import ClassVar
+
+from docutils.parsers.rst import directives
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective
+
 from dear_plugin import __version__
+
+HERE = Path(__file__).parent
+NOTEBOOKS = HERE / "notebooks"
+# What is public: every name of these modules' `__all__` is on a page of the API.
+PUBLIC = (
+    "dear_plugin",
+    "dear_plugin.baselines",
+    "dear_plugin.datasets",
+    "dear_plugin.decoders",
+    "dear_plugin.plots",
+    "dear_dice",
+    "dear_alibi",
+)
 
 project = "dear-plugin"
 author = "dear-plugin authors"
@@ -10,16 +34,93 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx.ext.mathjax",
+    "sphinx.ext.viewcode",
     "sphinx_copybutton",
 ]
 html_theme = "furo"
 html_title = "dear-plugin"
-exclude_patterns = ["_build"]
-myst_enable_extensions = ["dollarmath"]
+html_static_path = ["_static"]
+html_css_files = ["tables.css"]
+exclude_patterns = ["_build", "_start.md", "results"]
+myst_enable_extensions = ["dollarmath", "colon_fence"]
+myst_heading_anchors = 3
 autodoc_typehints = "description"
 autodoc_member_order = "bysource"
-autodoc_mock_imports: list[str] = []
 napoleon_google_docstring = True
-nb_execution_mode = "off"
 # Several classes have an attribute `p`, the number of features.
 suppress_warnings = ["mystnb.unknown_mime_type", "ref.python"]
+# A link to the paper or a publisher must not break a build without a network.
+linkcheck_timeout = 20
+
+nb_execution_mode = os.environ.get("NB_EXECUTION", "cache")
+nb_execution_timeout = 180
+nb_execution_raise_on_error = True
+nb_execution_show_tb = True
+# Progress bars.
+nb_output_stderr = "remove"
+
+
+def _fingerprint() -> str:
+    """What the notebooks' outputs depend on besides themselves: the code and the data."""
+    digest = hashlib.sha256(bool(os.environ.get("DEAR_DATA_HOME")).to_bytes())
+    home = HERE.parent
+    code = [*(home / "dear_plugin").rglob("*.py"), *(home / "adapters").rglob("*.py")]
+    for path in sorted([*code, *(HERE / "results").rglob("*.md")]):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+nb_execution_cache_path = str(HERE / "_build" / "notebooks" / _fingerprint())
+
+
+def _copy_notebooks() -> None:
+    """Sources must lie under docs/; a file that has not changed keeps its date."""
+    NOTEBOOKS.mkdir(exist_ok=True)
+    wanted = {path.name: path for path in (HERE.parent / "notebooks").glob("*.ipynb")}
+    for old in NOTEBOOKS.iterdir():
+        if old.name not in wanted:
+            old.unlink()
+    for name, path in wanted.items():
+        copy = NOTEBOOKS / name
+        if not copy.exists() or copy.read_bytes() != path.read_bytes():
+            shutil.copyfile(path, copy)
+
+
+_copy_notebooks()
+
+
+def _complain_of_missing(app, env) -> None:
+    """Warn of every public name that no page documents."""
+    known = {name.rpartition(".")[2] for name, *_ in env.get_domain("py").get_objects()}
+    for module in PUBLIC:
+        for name in import_module(module).__all__:
+            if name not in known and not name.startswith("__"):
+                logging.getLogger(__name__).warning("%s.%s is on no page", module, name)
+
+
+class Results(SphinxDirective):
+    """A table that a command wrote to docs/results, and the command.
+
+    ```{results} fidelity
+    :command: python -m dear_plugin.benchmark engine
+    ```
+    """
+
+    required_arguments = 1
+    option_spec: ClassVar = {"command": directives.unchanged_required}
+
+    def run(self):
+        """The table, or a line on how to make it."""
+        path, command = HERE / "results" / f"{self.arguments[0]}.md", self.options["command"]
+        self.env.note_dependency(str(path))
+        if not path.exists():
+            return self.parse_text_to_nodes(f"*Not run yet:* `{command}` writes this table.")
+        table, _, made_with = path.read_text("utf8").strip().partition("\n\n")
+        said = f"*Made by* `{command}`*:* {made_with.strip()}"
+        return [*self.parse_text_to_nodes(table), *self.parse_text_to_nodes(said)]
+
+
+def setup(app) -> None:
+    """Check that the API is whole."""
+    app.add_directive("results", Results)
+    app.connect("env-check-consistency", _complain_of_missing)

@@ -80,7 +80,7 @@ def entanglement(table: pd.DataFrame, axes: Axes) -> None:
     """Draw how entangled a decoder is, a box for each set acted on.
 
     Args:
-        table: `set` and `entanglement`, mean |d2 g / dv dx_S|, one line per row and set.
+        table: `set` and `entanglement`, mean absolute `d2 g / dv dx_S`, one line per row and set.
         axes: where to draw.
     """
     boxes(table, axes, by="set", of="entanglement")

@@ -1,0 +1,55 @@
+"""From the paper's DEAR to ours, one departure at a time: what each does to the same people.
+
+python docs/departures.py            (writes docs/results/departures.md)
+"""
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from dear_plugin import DEAR, Autoencoder, Search
+from dear_plugin.benchmark.tables import write
+from dear_plugin.demo.stage import Demo, stage
+
+PAPER = Autoencoder.paper((8, 10, 5))
+REMAINDER = Autoencoder(replace(PAPER.design, reconstruct="remainder"))
+LINE, GRADIENT = Search(groups=False), Search(solver="gradient", groups=False)
+WAYS = {
+    "the paper to the letter": (PAPER, GRADIENT),
+    "... with the line search": (PAPER, LINE),
+    "... and the person's remainder": (REMAINDER, LINE),
+    "... and latents independent of x_S": (Autoencoder(), LINE),
+    "ranks in place of networks": ("transport", Search()),
+}
+
+
+def line(way, scene):
+    """One way of doing it: reliability, costs, and how far to believe what moves along."""
+    decoder, search = WAYS[way]
+    dear = DEAR(
+        scene.model, scene.schema, act_on=scene.data.act_on, decoder=decoder, search=search
+    )
+    start = time.process_time()
+    dear.fit(scene.train)
+    fitted = time.process_time()
+    actions = dear.generate(scene.refused).actions
+    asked = time.process_time()
+    report, done = dear.diagnose(scene.test), actions[actions["success"]]
+    return {
+        "way": way,
+        "success": actions["success"].mean(),
+        "cost": done["cost"].median(),
+        "direct": done["direct_cost"].median(),
+        "indirect": done["indirect_cost"].median(),
+        "round_trip": report.round_trip,
+        "fidelity": report.fidelity,
+        "distribution": report.distribution_fidelity,
+        "fit_cpu_s": fitted - start,
+        "cpu_ms_a_row": 1000 * (asked - fitted) / len(actions),
+    }
+
+
+if __name__ == "__main__":
+    people = stage(Demo(rows=300))
+    table = [line(way, people) for way in WAYS]
+    print(write("departures", table, Path(__file__).parent / "results"))
