@@ -20,14 +20,14 @@ from dear_plugin.actions import ActionSets
 from dear_plugin.decoders.networks import Networks
 from dear_plugin.decoders.objective import Objective
 from dear_plugin.decoders.protocol import Decoder
-from dear_plugin.decoders.remainder import MIDDLE, moved
-from dear_plugin.decoders.stack import by_set
+from dear_plugin.decoders.remainder import MIDDLE, moved, within_bounds
+from dear_plugin.decoders.stack import Tanh, by_set
 from dear_plugin.decoders.training import History, Training, train
 from dear_plugin.encoding import Encoder
 from dear_plugin.errors import DearError, NotFittedError, unknown
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {
-    "tanh": nn.Tanh,
+    "tanh": Tanh,
     "relu": nn.ReLU,
     "softplus": nn.Softplus,
 }
@@ -174,7 +174,7 @@ class Autoencoder(Decoder):
         v = v[..., : networks.k]
         made = networks.generate(v, a)
         if self.design.reconstruct == "remainder":
-            made = x + made - networks.generate(v, x)
+            made = within_bounds(x + made - networks.generate(v, x), x)
         return torch.where(networks.mask.bool(), a, made)
 
     def entanglement(self, rows: Tensor) -> Tensor:

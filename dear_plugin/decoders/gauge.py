@@ -83,7 +83,7 @@ def _typical(gap: Tensor) -> Tensor:
 
 
 def _atoms(x: Tensor) -> tuple[Tensor, Tensor]:
-    """(d,) the commonest value, infinite where few have it or all, and the others' mean distance."""
+    """(d,) the value of many, infinite where there is none, and the others' mean distance."""
     value = x.mode(0).values
     share = (x == value).float().mean(0)
     away = (x - value).abs().mean(0) / (1.0 - share)

@@ -17,7 +17,7 @@ from dear_plugin.decoders.penalties import (
 )
 
 # An average over a part of the batch estimates the Hessian penalty as well, at less cost.
-HESSIAN_ROWS = 256
+HESSIAN_ROWS = 64
 # What the decoder itself would read from v weighs more than what random functions read.
 WITNESS = 3.0
 
@@ -46,8 +46,7 @@ class Objective:
         clear = networks.latents(x)
         v, z_s = _blurred(clear, self.noise, generator), networks.pick(wide)
         made = networks.core(v, z_s)
-        square = mse_loss(made, wide, reduction="sum")
-        terms = {"reconstruction": square / (len(x) * networks.encoder.p)}
+        terms = {"reconstruction": len(made) * mse_loss(made, wide)}
         if self.hessian:
             few = v[:, :HESSIAN_ROWS], z_s[:, :HESSIAN_ROWS]
             mixed = hessian_penalty(networks.core, *few, networks.valid, generator)
@@ -56,7 +55,7 @@ class Objective:
             probe = probes(networks.seen(z_s), networks.valid, generator)
             gap = networks.core(v.roll(1, 1), z_s) - made
             found = independence_penalty(clear, probe, generator).sum()
-            told = witness_penalty(gap, probe).sum() / networks.encoder.p
+            told = witness_penalty(gap, probe).sum()
             terms["independence"] = self.independence * found
             terms["witness"] = WITNESS * self.independence * told
         return terms
@@ -66,6 +65,7 @@ def _blurred(v: Tensor, noise: float, generator: torch.Generator) -> Tensor:
     """Latents (s, n, k) with normal noise, a share of their spread in the batch."""
     if not noise:
         return v
-    spread = v.detach().std(1, correction=0, keepdim=True)
+    here = v.detach()
+    spread = (here - here.mean(1, keepdim=True)).square().mean(1, keepdim=True).sqrt()
     chance = torch.randn(v.shape, generator=generator)
     return torch.addcmul(v, chance.to(v), spread, value=noise)

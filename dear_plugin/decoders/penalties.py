@@ -77,7 +77,7 @@ def independence_penalty(v: Tensor, probe: Tensor, generator: torch.Generator) -
 
 
 def witness_penalty(gap: Tensor, probe: Tensor) -> Tensor:
-    """(s,) the squared covariance of functions of x_S with what strangers' latents change.
+    """(s,) the mean squared covariance of functions of x_S with what strangers' latents change.
 
     The functions of v are here the decoder's own outputs: for independent v and x_S,
     `g(v', x_S) - g(v, x_S)` with another person's v' has mean 0 at every x_S. Random functions
@@ -88,7 +88,7 @@ def witness_penalty(gap: Tensor, probe: Tensor) -> Tensor:
         gap: (s, n, d) `g(v', x_S) - g(v, x_S)`.
         probe: (s, n, q) functions of x_S, from `probes`.
     """
-    return _cross(probe, gap).square().sum(2).mean(1)
+    return _cross(probe, gap).square().mean((1, 2))
 
 
 def standard(x: Tensor) -> Tensor:

@@ -63,6 +63,11 @@ def coupled(own: Tensor, shares: Tensor, tie: Tensor) -> Tensor:
     return torch.where(kept >= tie, own, other.to(own.dtype))
 
 
+def within_bounds(reached: Tensor, x: Tensor) -> Tensor:
+    """Scaled values between 0 and 1, or no farther out than people were, (...)."""
+    return torch.clamp(reached, x.clamp_max(0.0), x.clamp_min(1.0))
+
+
 def _shifted(networks: Networks, x: Tensor, shift: Tensor, ties: Tensor) -> Tensor:
     """Numbers moved by (m, c, p): in whole steps by their tie, off an atom by a leap or not."""
     encoder, gauge = networks.encoder, networks.gauge
@@ -73,4 +78,4 @@ def _shifted(networks: Networks, x: Tensor, shift: Tensor, ties: Tensor) -> Tens
     drawn = (shift / steps + ties - MIDDLE).round() * steps
     # As shown, what moves by degrees is left to be rounded with everything else.
     shift = torch.where(stuck | (ties != MIDDLE), drawn, shift)
-    return torch.clamp(x + shift, x.clamp_max(0.0), x.clamp_min(1.0))
+    return within_bounds(x + shift, x)

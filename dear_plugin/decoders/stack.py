@@ -12,6 +12,14 @@ from torch import Tensor, nn
 Generate = Callable[[Tensor, Tensor], Tensor]
 
 
+class Tanh(nn.Module):
+    """The hyperbolic tangent as a sigmoid, which torch computes several times faster on a CPU."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Entry by entry."""
+        return 2.0 * torch.sigmoid(2.0 * x) - 1.0
+
+
 class StackedLinear(nn.Module):
     """s independent linear maps, (s, n, a) -> (s, n, b).
 

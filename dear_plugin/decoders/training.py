@@ -27,7 +27,7 @@ class Training:
     """
 
     epochs: int = 150
-    batch: int = 1024
+    batch: int = 512
     rate: float = 2e-2
     patience: int = 40
     most_steps: int = 500

@@ -139,13 +139,13 @@ class _Descent:
         question = self.question
         encoder = question.classifier.encoder
         reached = self._reached(action)
-        error = (self._margin(reached) - AIM).square()
-        cost = ((reached - self.x).abs() * encoder.weights).sum(2)
         of = encoder.feature_of
-        number = ~encoder.blocks[of]
-        below = (question.limits.floor[:, of] - reached).clamp_min(0.0)
-        above = (reached - question.limits.ceiling[:, of]).clamp_min(0.0)
-        hinge = ((below + above) * number).sum(2)
+        floor, ceiling = question.limits.floor[:, of], question.limits.ceiling[:, of]
+        inside = torch.where(encoder.blocks[of], reached, torch.clamp(reached, floor, ceiling))
+        # Rows are written inside the limits: that is where they are scored and paid for.
+        error = (self._margin(inside) - AIM).square()
+        cost = ((inside - self.x).abs() * encoder.weights).sum(2)
+        hinge = (reached - inside).abs().sum(2)
         return error + weight * cost + hinge
 
 
