@@ -100,5 +100,5 @@ class Decoder(ABC):
         return {}
 
     def entanglement(self, rows: Tensor) -> Tensor:
-        """(n, s) mean size of `d2 g / dv dx_S` over outputs, NaN where there are no derivatives."""
+        """(n, s) mean size of `d2 g / dv dx_S` over outputs; NaN for want of derivatives."""
         return torch.full((len(rows), len(self.encode(rows[:1])[0])), torch.nan)
