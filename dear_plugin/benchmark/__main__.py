@@ -1,4 +1,4 @@
-"""`python -m dear_plugin.benchmark COMMAND`: tables as CSV and Markdown, and the paper's figures."""
+"""`python -m dear_plugin.benchmark COMMAND`: tables as CSV and Markdown, and figures."""
 
 from __future__ import annotations
 

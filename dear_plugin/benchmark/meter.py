@@ -63,7 +63,7 @@ def in_fresh_process(
 
 
 def _forget() -> None:
-    """Let the highest level be the present one, with freed memory given back: Linux can do that."""
+    """Let the highest level be the present one, freed memory given back: Linux can do that."""
     switch = Path("/proc/self/clear_refs")
     if switch.exists():
         with suppress(OSError, AttributeError):
