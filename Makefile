@@ -44,15 +44,17 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# Runs the notebooks; one that has not changed, nor the code below it, is not run again.
 docs: $(VENV)/.docs
-	$(BIN)/sphinx-build -W --keep-going docs docs/_build/html
+	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
+	@echo "docs/_build/html/index.html"
 
 dist: $(VENV)/.dev
 	rm -rf dist
 	$(BIN)/python -m build --quiet
 
 clean:
-	rm -rf build dist docs/_build .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage
+	rm -rf build dist docs/_build docs/notebooks .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage
 	find dear_plugin adapters tests docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:

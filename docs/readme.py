@@ -1,0 +1,48 @@
+"""Fill the README's tables from docs/results: no number there is written by hand.
+
+python docs/readme.py
+
+A table stands between `<!-- table: name | column = heading; ... | row; ... -->` and
+`<!-- end -->`; without rows all of them are taken.
+"""
+
+import re
+from pathlib import Path
+
+HERE = Path(__file__).parent
+MARKED = re.compile(
+    r"(<!-- table: ([^|]+?) \| ([^|]+?)(?: \| ([^|]+?))? -->\n).*?(<!-- end -->)", re.S
+)
+
+
+def read(name):
+    """A table of docs/results as dicts, [] where nobody has run it yet."""
+    path = HERE / "results" / f"{name}.md"
+    if not path.exists():
+        return []
+    lines = [line for line in path.read_text("utf8").splitlines() if line.startswith("|")]
+    heads, _, *rows = ([cell.strip() for cell in line[1:-1].split("|")] for line in lines)
+    return [dict(zip(heads, row, strict=True)) for row in rows]
+
+
+def table(name, columns, rows):
+    """Some columns and rows of a table, under other headings."""
+    found = read(name)
+    if not found:
+        return f"*`docs/results/{name}.md` is not there yet.*\n"
+    heads = dict(pair.split(" = ") for pair in columns.split("; "))
+    first = next(iter(heads))
+    kept = [row for row in found if not rows or row[first] in rows.split("; ")]
+    lines = [list(heads.values()), ["---"] * len(heads)]
+    lines += [[row[column] for column in heads] for row in kept]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def filled(text):
+    """A text with its tables as docs/results has them."""
+    return MARKED.sub(lambda m: m[1] + table(m[2], m[3], m[4] or "") + m[5], text)
+
+
+if __name__ == "__main__":
+    readme = HERE.parent / "README.md"
+    readme.write_text(filled(readme.read_text("utf8")), "utf8")
