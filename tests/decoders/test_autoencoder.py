@@ -58,7 +58,7 @@ def several(mixed):
 
 @pytest.fixture(scope="module")
 def decoder(several):
-    return several.fitted()
+    return several.fitted(training=Training(most_steps=60))
 
 
 def slope_error(case, decoder):
