@@ -37,6 +37,7 @@ from dear_plugin.baselines import (
     FaceEpsilon,
     FaceKNN,
     NearestAccepted,
+    Paths,
     Revise,
     Shells,
     Shrinkage,
@@ -65,7 +66,7 @@ METHODS: Mapping[str, Method] = {
     "C-CHVAE": partial(CCHVAE, vae=LITTLE, how=Shells(width=0.5, count=20, draws=32)),
     "CLUE": partial(Clue, vae=LITTLE, how=BRIEF),
     "FACE-K": FaceKNN,
-    "FACE-E": partial(FaceEpsilon, epsilon=1.5),
+    "FACE-E": partial(FaceEpsilon, how=Paths(radius=1.5)),
     "nearest accepted": NearestAccepted,
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dear_plugin.baselines.cchvae import CCHVAE, Shells
 from dear_plugin.baselines.clue import Clue
 from dear_plugin.baselines.face import FaceEpsilon, FaceKNN
+from dear_plugin.baselines.graph import Paths
 from dear_plugin.baselines.latent import Descent
 from dear_plugin.baselines.nearest import NearestAccepted
 from dear_plugin.baselines.revise import Revise
@@ -18,6 +19,7 @@ __all__ = [
     "FaceEpsilon",
     "FaceKNN",
     "NearestAccepted",
+    "Paths",
     "Revise",
     "Shells",
     "Shrinkage",

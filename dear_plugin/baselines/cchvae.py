@@ -7,20 +7,16 @@ change, and of the first shell with a success the one nearest to the person is t
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 import torch
 from torch import Tensor
 
 from dear_plugin.baselines.latent import LatentMethod, tried
 from dear_plugin.baselines.trial import Trial
-from dear_plugin.baselines.vae import Vae, VaeDesign
-from dear_plugin.classifier import Output
 from dear_plugin.method import Case
 from dear_plugin.plan import Plan
-from dear_plugin.schema import Schema
 
 LATENTS_A_TIME = 1 << 16
 
@@ -33,15 +29,17 @@ class Shells:
         width: of a shell, in l1 of the latents.
         count: how many shells at most.
         draws: latents a shell.
+        seed: of the draws; nothing global is seeded.
     """
 
     width: float = 0.1
     count: int = 200
     draws: int = 300
+    seed: int = 0
 
 
 @final
-class CCHVAE(LatentMethod):
+class CCHVAE(LatentMethod[Shells]):
     """C-CHVAE; it takes any model.
 
     Everybody tries the same directions, so that nobody's answer depends on who else asks.
@@ -51,7 +49,6 @@ class CCHVAE(LatentMethod):
         schema: the features.
         vae: a trained one, or how `fit` should train one.
         how: how to search.
-        seed: of the directions; nothing global is seeded.
         output: see `RecourseMethod`.
         encode: see `RecourseMethod`.
 
@@ -59,23 +56,15 @@ class CCHVAE(LatentMethod):
         SchemaError: a VAE trained for another schema.
     """
 
-    def __init__(
-        self,
-        model: Any,
-        schema: Schema,
-        *,
-        vae: Vae | VaeDesign | None = None,
-        how: Shells | None = None,
-        seed: int = 0,
-        output: Output | None = None,
-        encode: Callable[[Tensor], Tensor] | None = None,
-    ) -> None:
-        super().__init__(model, schema, vae=vae, output=output, encode=encode)
-        self.how = how or Shells()
-        self.seed = seed
+    def _usual(self) -> Shells:
+        return Shells()
+
+    def _admit(self) -> None:
+        """Any model will do."""
 
     def _propose(self, case: Case) -> Plan:
-        trial, chance = Trial.of(case, self.classifier), torch.Generator().manual_seed(self.seed)
+        trial = Trial.of(case, self.classifier)
+        chance = torch.Generator().manual_seed(self.how.seed)
         for shell in range(self.how.count):
             steps = self._draw(shell, chance)
             looking = (~trial.solved).nonzero()[:, 0]

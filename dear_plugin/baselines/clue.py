@@ -8,25 +8,21 @@ that has it, and whom it does not help starts again nearer to a place where the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, final
+from typing import final
 
 import torch
 from torch import Tensor
 
-from dear_plugin.baselines.gradients import with_gradient
 from dear_plugin.baselines.latent import Descent, LatentMethod, descend
+from dear_plugin.baselines.rival import need_gradient
 from dear_plugin.baselines.trial import Trial
-from dear_plugin.baselines.vae import Vae, VaeDesign
-from dear_plugin.classifier import Output
 from dear_plugin.errors import ModelError
 from dear_plugin.method import Case
 from dear_plugin.plan import Plan
-from dear_plugin.schema import Schema
 
 
 @final
-class Clue(LatentMethod):
+class Clue(LatentMethod[Descent]):
     """CLUE for one model rather than an ensemble: the entropy is that of its probabilities.
 
     Args:
@@ -42,21 +38,13 @@ class Clue(LatentMethod):
         SchemaError: a VAE trained for another schema.
     """
 
-    def __init__(
-        self,
-        model: Any,
-        schema: Schema,
-        *,
-        vae: Vae | VaeDesign | None = None,
-        how: Descent | None = None,
-        output: Output | None = None,
-        encode: Callable[[Tensor], Tensor] | None = None,
-    ) -> None:
-        super().__init__(model, schema, vae=vae, output=output, encode=encode)
-        with_gradient(self)
+    def _usual(self) -> Descent:
+        return Descent(weight=4.0 / self.encoder.d)
+
+    def _admit(self) -> None:
+        need_gradient(self)
         if self.classifier.output == "values":
             raise ModelError("Clue lowers the entropy of a classifier; output='values' has none")
-        self.how = how or Descent(weight=4.0 / self.encoder.d)
 
     def _propose(self, case: Case) -> Plan:
         trial = Trial.of(case, self.classifier)

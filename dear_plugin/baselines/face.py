@@ -8,30 +8,28 @@ row that the model accepts.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from abc import ABC
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, final
+from typing import final
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from dear_plugin.baselines.graph import Graph, Links
+from dear_plugin.baselines.graph import Graph, Paths
 from dear_plugin.baselines.nearest import accepted
+from dear_plugin.baselines.rival import Rival
 from dear_plugin.baselines.trial import Trial
-from dear_plugin.classifier import Output
-from dear_plugin.method import Case, RecourseMethod
+from dear_plugin.method import Case
 from dear_plugin.plan import Plan
-from dear_plugin.schema import Kind, Schema
+from dear_plugin.schema import Kind
 from dear_plugin.target import ClassGoal, Goal
 
 PEOPLE_A_TIME = 256
-# The threshold t_p of the paper's own experiments.
-CONFIDENCE = 0.75
 
 
-class Face(RecourseMethod, ABC):
+class Face(Rival[Paths], ABC):
     """What both graphs have in common.
 
     There is one graph for each combination of the schema's immutable features, so that no path
@@ -40,17 +38,13 @@ class Face(RecourseMethod, ABC):
     t_p); who has no such path may end where the model just agrees. Any model will do.
     """
 
-    confidence: float
-
-    @property
-    @abstractmethod
-    def links(self) -> Links:
-        """Which rows are linked."""
-
     @property
     def _volume(self) -> int:
         """How many numbers vary within a graph."""
         return sum(f.kind is Kind.NUMERIC and not f.immutable for f in self.schema)
+
+    def _admit(self) -> None:
+        """Any model will do."""
 
     def _learn(self, rows: Tensor) -> None:
         self._people = rows.unique(dim=0)
@@ -58,11 +52,11 @@ class Face(RecourseMethod, ABC):
         self._graphs: dict[bytes, tuple[Tensor, Graph]] = {}
         for key, at in self._groups(self._people):
             points = self.encoder.expand(self._people[at]).double().numpy()
-            self._graphs[key] = at, Graph.of(points, self.links, self._volume)
+            self._graphs[key] = at, Graph.of(points, self.how, self._volume)
 
     def _propose(self, case: Case) -> Plan:
         trial, everyone = Trial.of(case, self.classifier), torch.arange(len(case))
-        self._search(trial, everyone, replace(case, goal=sure(case.goal, self.confidence)))
+        self._search(trial, everyone, replace(case, goal=sure(case.goal, self.how.confidence)))
         self._search(trial, everyone[~trial.solved], case)
         return trial.plan("no path of neighbours leads to a row that is accepted and admissible")
 
@@ -95,73 +89,32 @@ class Face(RecourseMethod, ABC):
         order = which.argsort(stable=True)
         counts = which.bincount(minlength=len(kinds)).tolist()
         for kind, at in zip(kinds, order.split(counts), strict=True):
-            yield kind.numpy().tobytes(), at
+            # Zero has two signs, and one meaning.
+            yield (kind + 0.0).numpy().tobytes(), at
 
 
 @final
 class FaceKNN(Face):
-    """FACE on the graph of the k nearest neighbours.
+    """FACE on the graph of the k nearest neighbours, 50 as in the DEAR paper.
 
-    Args:
-        model: see `RecourseMethod`.
-        schema: the features.
-        k: how many neighbours; 50 as in the DEAR paper.
-        confidence: the least probability of the wanted class at the end of a path.
-        output: see `RecourseMethod`.
-        encode: see `RecourseMethod`.
+    Arguments are those of `RecourseMethod`, and `how` the links and ends of paths: see `Paths`.
     """
 
-    def __init__(
-        self,
-        model: Any,
-        schema: Schema,
-        *,
-        k: int = 50,
-        confidence: float = CONFIDENCE,
-        output: Output | None = None,
-        encode: Callable[[Tensor], Tensor] | None = None,
-    ) -> None:
-        super().__init__(model, schema, output=output, encode=encode)
-        self.k, self.confidence = k, confidence
-
-    @property
-    def links(self) -> Links:
-        """The k nearest, however far."""
-        return Links(self.k)
+    def _usual(self) -> Paths:
+        return Paths()
 
 
 @final
 class FaceEpsilon(Face):
-    """FACE on the graph of neighbours within a radius, the nearest 50 of them.
+    """FACE on the graph of neighbours within a radius, 0.25 as in the DEAR paper.
 
-    Args:
-        model: see `RecourseMethod`.
-        schema: the features.
-        epsilon: the radius, Euclidean on the encoding; 0.25 as in the DEAR paper.
-        most: neighbours at most, so that a dense region does not link everyone to everyone.
-        confidence: the least probability of the wanted class at the end of a path.
-        output: see `RecourseMethod`.
-        encode: see `RecourseMethod`.
+    The nearest 50 of them are linked, or a dense region would link everyone to everyone.
+
+    Arguments are those of `FaceKNN`.
     """
 
-    def __init__(
-        self,
-        model: Any,
-        schema: Schema,
-        *,
-        epsilon: float = 0.25,
-        most: int = 50,
-        confidence: float = CONFIDENCE,
-        output: Output | None = None,
-        encode: Callable[[Tensor], Tensor] | None = None,
-    ) -> None:
-        super().__init__(model, schema, output=output, encode=encode)
-        self.epsilon, self.most, self.confidence = epsilon, most, confidence
-
-    @property
-    def links(self) -> Links:
-        """All within the radius, as far as there are not too many."""
-        return Links(self.most, self.epsilon)
+    def _usual(self) -> Paths:
+        return Paths(radius=0.25)
 
 
 def sure(goal: Goal, confidence: float) -> Goal:

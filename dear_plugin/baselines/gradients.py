@@ -6,22 +6,6 @@ import torch
 from torch import Tensor
 
 from dear_plugin.baselines.trial import Trial
-from dear_plugin.errors import ModelError
-from dear_plugin.method import RecourseMethod
-
-
-def with_gradient(method: RecourseMethod) -> None:
-    """Refuse a black box.
-
-    Raises:
-        ModelError: the model is no torch module.
-    """
-    if not method.classifier.is_module:
-        kind, model = type(method).__name__, type(method.classifier.model).__name__
-        raise ModelError(
-            f"{kind} descends the model's gradient: it needs a torch module, {model} came;"
-            " CCHVAE, FaceKNN, FaceEpsilon and NearestAccepted take any model"
-        )
 
 
 def rounded(trial: Trial, soft: Tensor) -> tuple[Tensor, Tensor]:

@@ -17,16 +17,18 @@ SHORTEST, LONGEST = 1e-9, 1e9
 
 
 @dataclass(frozen=True)
-class Links:
-    """Which rows are linked: the nearest k, and no farther than a radius.
+class Paths:
+    """Which rows are linked and where paths may end.
 
     Attributes:
-        k: how many neighbours at most.
-        radius: the longest link.
+        k: how many neighbours a row is linked to, at most: the nearest.
+        radius: the longest link, Euclidean on the encoding.
+        confidence: t_p, the least probability of the wanted class at the end of a path.
     """
 
     k: int = 50
     radius: float = math.inf
+    confidence: float = 0.75
 
 
 @dataclass(frozen=True)
@@ -41,27 +43,27 @@ class Graph:
 
     Attributes:
         tree: (r, d) k-d tree of the rows.
-        links: which are linked.
+        paths: which are linked.
         volume: v, how many numbers vary; a category adds nothing to a volume.
         typical: the length of a link at which z = 1.
         matrix: (r, r) sparse, the weights.
     """
 
     tree: Any
-    links: Links
+    paths: Paths
     volume: int
     typical: float
     matrix: Any
 
     @classmethod
-    def of(cls, points: Floats, links: Links, volume: int) -> Graph:
+    def of(cls, points: Floats, paths: Paths, volume: int) -> Graph:
         """Link rows, (r, d)."""
         from scipy.sparse import csr_matrix
         from scipy.spatial import cKDTree
 
         tree, r = cKDTree(points), len(points)
         # In the order of the leaves, neighbours are asked about after one another.
-        length, near = _nearest(tree, points[tree.indices], links, 1)
+        length, near = _nearest(tree, points[tree.indices], paths, 1)
         back = tree.indices.argsort()
         length, near = length[back], near[back]
         linked = np.isfinite(length)
@@ -69,7 +71,7 @@ class Graph:
         start = np.broadcast_to(np.arange(r)[:, None], near.shape)[linked]
         weight = weights(length[linked], typical, volume)
         one_way = csr_matrix((weight, (start, near[linked])), shape=(r, r))
-        return cls(tree, links, volume, typical, one_way.maximum(one_way.T))
+        return cls(tree, paths, volume, typical, one_way.maximum(one_way.T))
 
     def ends(self, points: Floats, wanted: npt.NDArray[np.bool_]) -> Ints:
         """Where the shortest paths from some points to any wanted row end, -1 without a path.
@@ -86,7 +88,7 @@ class Graph:
         far, _, ends = dijkstra(
             self.matrix, indices=np.flatnonzero(wanted), return_predecessors=True, min_only=True
         )
-        length, near = _nearest(self.tree, points, self.links, 0)
+        length, near = _nearest(self.tree, points, self.paths, 0)
         first = weights(length, self.typical, self.volume)
         path = first + np.append(far, np.inf)[near]
         best = path.argmin(1)
@@ -103,8 +105,8 @@ def weights(length: Floats, typical: float, volume: int) -> Floats:
     return cost
 
 
-def _nearest(tree: Any, points: Floats, links: Links, skip: int) -> tuple[Floats, Ints]:
+def _nearest(tree: Any, points: Floats, paths: Paths, skip: int) -> tuple[Floats, Ints]:
     """Lengths and rows of the links of points, (m, k) each; infinite and r where there is none."""
-    k = min(links.k + skip, max(tree.n, 2))
-    length, near = tree.query(points, k=k, distance_upper_bound=links.radius)
+    k = min(paths.k + skip, max(tree.n, 2))
+    length, near = tree.query(points, k=k, distance_upper_bound=paths.radius)
     return length[:, skip:], near[:, skip:]

@@ -11,11 +11,12 @@ import torch
 from torch import Tensor
 
 from dear_plugin.baselines.gradients import rounded
+from dear_plugin.baselines.rival import How, Rival
 from dear_plugin.baselines.trial import Trial
 from dear_plugin.baselines.vae import Vae, VaeDesign
 from dear_plugin.classifier import Output
 from dear_plugin.errors import NotFittedError, SchemaError
-from dear_plugin.method import Case, RecourseMethod
+from dear_plugin.method import Case
 from dear_plugin.schema import Schema
 
 # Of Adam: the memory of the gradient and of its square. A gradient smaller than STILL moves
@@ -25,17 +26,19 @@ MEMORY, SQUARES, STILL = 0.9, 0.99, 1e-3
 Loss = Callable[[Case, Tensor], Tensor]
 
 
-class LatentMethod(RecourseMethod, ABC):
+class LatentMethod(Rival[How], ABC):
     """A method that needs a VAE, its own or one that several methods share.
 
     Args:
         model: see `RecourseMethod`.
         schema: the features.
         vae: a trained one, or how `fit` should train one.
+        how: the method's settings; None are its usual ones.
         output: see `RecourseMethod`.
         encode: see `RecourseMethod`.
 
     Raises:
+        ModelError: a model that the method cannot take.
         SchemaError: a VAE trained for another schema.
     """
 
@@ -45,10 +48,11 @@ class LatentMethod(RecourseMethod, ABC):
         schema: Schema,
         *,
         vae: Vae | VaeDesign | None = None,
+        how: How | None = None,
         output: Output | None = None,
         encode: Callable[[Tensor], Tensor] | None = None,
     ) -> None:
-        super().__init__(model, schema, output=output, encode=encode)
+        super().__init__(model, schema, how=how, output=output, encode=encode)
         if isinstance(vae, Vae) and vae.encoder.schema != schema:
             raise SchemaError("the VAE was trained for another schema; train it with Vae.fit")
         self.design = vae or VaeDesign()

@@ -7,24 +7,20 @@ Explanations in Black-Box Decision Making Systems", arXiv 1907.09615: minimise o
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, final
+from typing import final
 
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from dear_plugin.baselines.gradients import with_gradient
 from dear_plugin.baselines.latent import Descent, LatentMethod, descend
+from dear_plugin.baselines.rival import need_gradient
 from dear_plugin.baselines.trial import Trial
-from dear_plugin.baselines.vae import Vae, VaeDesign
-from dear_plugin.classifier import Output
 from dear_plugin.method import Case
 from dear_plugin.plan import Plan
-from dear_plugin.schema import Schema
 
 
 @final
-class Revise(LatentMethod):
+class Revise(LatentMethod[Descent]):
     """REVISE; the immutable features are given to the decoder and stay.
 
     Args:
@@ -40,19 +36,11 @@ class Revise(LatentMethod):
         SchemaError: a VAE trained for another schema.
     """
 
-    def __init__(
-        self,
-        model: Any,
-        schema: Schema,
-        *,
-        vae: Vae | VaeDesign | None = None,
-        how: Descent | None = None,
-        output: Output | None = None,
-        encode: Callable[[Tensor], Tensor] | None = None,
-    ) -> None:
-        super().__init__(model, schema, vae=vae, output=output, encode=encode)
-        with_gradient(self)
-        self.how = how or Descent()
+    def _usual(self) -> Descent:
+        return Descent()
+
+    def _admit(self) -> None:
+        need_gradient(self)
 
     def _propose(self, case: Case) -> Plan:
         trial = Trial.of(case, self.classifier)

@@ -9,21 +9,19 @@ itself with.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 import torch
 from torch import Tensor
 
-from dear_plugin.baselines.gradients import rounded, slopes, with_gradient
+from dear_plugin.baselines.gradients import rounded, slopes
+from dear_plugin.baselines.rival import Rival, need_gradient
 from dear_plugin.baselines.trial import Trial
 from dear_plugin.baselines.weights import Weights
-from dear_plugin.classifier import Output
 from dear_plugin.encoding import Encoder
-from dear_plugin.method import Case, RecourseMethod
+from dear_plugin.method import Case
 from dear_plugin.plan import Plan
-from dear_plugin.schema import Schema
 from dear_plugin.target import Goal, RangeGoal
 
 # The square of a slope below which a step is no longer.
@@ -40,6 +38,7 @@ class Shrinkage:
         rounds: how many lambdas are tried.
         steps: steps for each.
         starts: how often those without a success start again, elsewhere.
+        seed: of where they then start; nothing global is seeded.
     """
 
     aim: float = 0.5
@@ -47,10 +46,11 @@ class Shrinkage:
     rounds: int = 10
     steps: int = 50
     starts: int = 5
+    seed: int = 0
 
 
 @final
-class Wachter(RecourseMethod):
+class Wachter(Rival[Shrinkage]):
     """SCFE: `(margin(x') - aim)^2 + lambda ||x' - x||_1`, by proximal gradient steps.
 
     The proximal step solves the l1 term exactly, so what need not move does not. A step is as long
@@ -61,7 +61,6 @@ class Wachter(RecourseMethod):
         model: a torch module.
         schema: the features.
         how: how to descend.
-        seed: of the random starts; nothing global is seeded.
         output: see `RecourseMethod`.
         encode: see `RecourseMethod`.
 
@@ -69,26 +68,18 @@ class Wachter(RecourseMethod):
         ModelError: a black box has no gradient.
     """
 
-    def __init__(
-        self,
-        model: Any,
-        schema: Schema,
-        *,
-        how: Shrinkage | None = None,
-        seed: int = 0,
-        output: Output | None = None,
-        encode: Callable[[Tensor], Tensor] | None = None,
-    ) -> None:
-        super().__init__(model, schema, output=output, encode=encode)
-        with_gradient(self)
-        self.how = how or Shrinkage()
-        self.seed = seed
+    def _usual(self) -> Shrinkage:
+        return Shrinkage()
+
+    def _admit(self) -> None:
+        need_gradient(self)
 
     def _learn(self, rows: Tensor) -> None:
         """There is nothing to learn."""
 
     def _propose(self, case: Case) -> Plan:
-        trial, chance = Trial.of(case, self.classifier), torch.Generator().manual_seed(self.seed)
+        trial = Trial.of(case, self.classifier)
+        chance = torch.Generator().manual_seed(self.how.seed)
         for share, part in trial.attempts(self.how.starts):
             self._search(part, torch.rand(self.encoder.d, generator=chance), share)
         return trial.plan("no descent from here reaches the target")
