@@ -178,7 +178,7 @@ class Autoencoder(Decoder):
         return torch.where(networks.mask.bool(), a, made)
 
     def entanglement(self, rows: Tensor) -> Tensor:
-        """(n, s) mean |d2 g / dv dx_S| over outputs, latents and x_S, exact by autograd."""
+        """(n, s) mean size of `d2 g / dv dx_S` over outputs, latents and x_S, by autograd."""
         networks = self.networks
         x = networks.encoder.expand(rows)
         s, w = networks.columns.shape
