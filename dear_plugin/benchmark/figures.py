@@ -15,8 +15,7 @@ from dear_plugin.benchmark.summary import CELL, points
 from dear_plugin.dear import DEAR
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from dear_plugin.plots.ink import Axes, Figure
 
 OURS = "DEAR"
 PRESET = "DEAR, the paper's preset"

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 DIRECT: dict[str, Any] = {"color": "#1f4e79", "edgecolor": "black"}
 INDIRECT: dict[str, Any] = {"color": "#f2c9a0", "edgecolor": "black", "hatch": "///"}
@@ -20,6 +18,10 @@ MARKERS = "sDv^<>PXh8pd*"
 # What people write is no formula: two dollar signs are money.
 PLAIN: dict[str, Any] = {"parse_math": False}
 NOTE = "Expected indirect changes are associations in the data, not causal effects."
+
+
+__all__ = ["DIRECT", "INDIRECT", "LINES", "MARKERS", "NOTE", "PLAIN", "Axes", "Figure"]
+__all__ += ["sheet", "spare"]
 
 
 def sheet(

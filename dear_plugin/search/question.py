@@ -125,11 +125,14 @@ class Question:
             return self._ask_some(rows, sets, values, slack, wanted)
         width = values.shape[1] * self.classifier.encoder.d
         size = max(1, CELLS_A_BATCH // width)
-        parts = [
-            self._ask(r, s, a, slack)
-            for r, s, a in zip(rows.split(size), sets.split(size), values.split(size), strict=True)
-        ]
-        return parts[0] if len(parts) == 1 else Answer.joined(parts)
+        if len(rows) <= size:
+            return self._ask(rows, sets, values, slack)
+        # Small answers kept between large chunks would break memory into pieces: one is filled.
+        answer = Answer.none(values.shape[:2])
+        for at in torch.arange(len(rows)).split(size):
+            part = self._ask(rows[at], sets[at], values[at], slack)
+            answer.fill(at, slice(None), part)
+        return answer
 
     def _ask_some(
         self, rows: Tensor, sets: Tensor, values: Tensor, slack: float, wanted: Tensor
@@ -177,7 +180,7 @@ class Answer:
         nothing = torch.full(shape, torch.inf)
         return cls(nothing, -nothing, torch.zeros(shape, dtype=torch.bool))
 
-    def fill(self, rows: Tensor, places: Tensor, part: Answer) -> None:
+    def fill(self, rows: Tensor, places: Tensor | slice, part: Answer) -> None:
         """Put in what came of some actions."""
         self.cost[rows, places] = part.cost
         self.margin[rows, places] = part.margin
@@ -187,12 +190,6 @@ class Answer:
         """This answer where it is wanted, (m, c) bool, failures that cost infinity elsewhere."""
         cost = torch.where(wanted, self.cost, torch.inf)
         return Answer(cost, torch.where(wanted, self.margin, -torch.inf), self.good & wanted)
-
-    @classmethod
-    def joined(cls, parts: list[Answer]) -> Answer:
-        """The answers to consecutive actions as one."""
-        cost, margin, good = ([getattr(p, k) for p in parts] for k in ("cost", "margin", "good"))
-        return cls(torch.cat(cost), torch.cat(margin), torch.cat(good))
 
 
 @dataclass(frozen=True)
