@@ -70,7 +70,8 @@ def neighbours(
     if not done.any():
         return shares
     reached = recourses.plan.rows[torch.from_numpy(done)]
-    tree = cKDTree(encoder.expand(everyone).double().numpy())
+    points = encoder.expand(everyone).double().numpy()
+    tree = cKDTree(points, leafsize=32, balanced_tree=False)
     gap, near = tree.query(encoder.expand(reached).double().numpy(), k=k + 1)
     # The nearest is dropped where it is the row itself, else the farthest.
     itself = gap[:, :1] == 0.0

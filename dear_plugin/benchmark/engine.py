@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from dear_plugin.benchmark.contenders import SUPPORTS
 from dear_plugin.benchmark.protocol import Cell
 from dear_plugin.dear import DEAR
 from dear_plugin.decoders import PAPER_LAYERS, Autoencoder, Decoder, Transport
@@ -29,9 +30,6 @@ PAPER_YNN = {
     ("gmc", "lr"): 0.91,
     ("gmc", "ann"): 0.94,
 }
-# Support to reach and neighbours that must have it. yNN counts five neighbours among all data,
-# the engine those among its training rows: more of them are asked for where all must agree.
-SUPPORTS = ((0.6, 5), (0.8, 5), (1.0, 5), (1.0, 10))
 HELD = ("sex", "race")
 
 Row = Mapping[str, Any]
@@ -93,7 +91,7 @@ def _ways(cell: Cell) -> Iterator[tuple[str, DEAR]]:
     paper = PAPER_LAYERS[cell.dataset]
     yield "default", DEAR(cell.model, cell.schema)
     yield "black box", DEAR(_BlackBox(cell.model, Encoder(cell.schema)), cell.schema)
-    for share, k in SUPPORTS:
+    for share, k in SUPPORTS.values():
         search = Search(min_support=share, k_neighbours=k)
         yield f"min_support={share:g}, k={k}", DEAR(cell.model, cell.schema, search=search)
     yield (
