@@ -214,7 +214,7 @@ def _codes(feature: Feature, column: pd.Series) -> tuple[Array, str]:
 def _numbers(feature: Feature, column: pd.Series) -> tuple[Array, str]:
     name, none = feature.name, np.empty(0)
     dtype = column.dtype
-    if not pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_bool_dtype(dtype):
+    if not _is_number(dtype):
         return none, (
             f"column {name!r} must hold numbers, dtype {dtype} came:"
             f" frame[{name!r}] = pd.to_numeric(frame[{name!r}])"
@@ -228,13 +228,19 @@ def _numbers(feature: Feature, column: pd.Series) -> tuple[Array, str]:
     return to_scaled(feature, values), ""
 
 
+def _is_number(dtype: Any) -> bool:
+    """Whether a dtype holds numbers; pandas takes long to say so of the plain ones."""
+    if isinstance(dtype, np.dtype):
+        return dtype.kind in "iuf"
+    return pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
+
+
 def _categories(feature: Feature, column: pd.Series) -> tuple[Array, str]:
-    known = _known(feature.categories)
     if isinstance(column.dtype, pd.CategoricalDtype):
-        table = np.append(known.get_indexer(column.cat.categories.astype(object)), -1)
+        table = np.append(_looked_up(feature, column.cat.categories.astype(object)), -1)
         codes = table[column.cat.codes.to_numpy()]
     else:
-        codes = known.get_indexer(column.astype(object))
+        codes = _looked_up(feature, column)
     strange = codes < 0
     if strange.any():
         came = column[strange].astype(object).unique()[:3].tolist()
@@ -247,10 +253,20 @@ def _categories(feature: Feature, column: pd.Series) -> tuple[Array, str]:
     return codes, ""
 
 
+def _looked_up(feature: Feature, labels: pd.Series | pd.Index) -> Array:
+    """The places of labels among the categories, -1 for strangers; a dict is the quickest way."""
+    known = _places(feature.categories)
+    values = (labels if labels.dtype == object else labels.astype(object)).tolist()
+    try:
+        codes = [known.get(value, -1) for value in values]
+    except TypeError:  # a value without a hash, such as a list, is no category
+        codes = [next((i for c, i in known.items() if c == value), -1) for value in values]
+    return np.array(codes, dtype=np.int64)
+
+
 @lru_cache(maxsize=512)
-def _known(categories: tuple[Hashable, ...]) -> pd.Index:
-    """Categories ready to be looked up: making an index costs more than asking it."""
-    return pd.Index(list(categories), dtype=object)
+def _places(categories: tuple[Hashable, ...]) -> dict[Hashable, int]:
+    return {category: i for i, category in enumerate(categories)}
 
 
 def _plain(feature: Feature, values: Array, places: int | None) -> Array:
