@@ -28,6 +28,7 @@ PUBLIC = (
 
 project = "dear-plugin"
 author = "dear-plugin authors"
+copyright = "dear-plugin authors, MIT licence"
 release = version = __version__
 extensions = [
     "myst_nb",
