@@ -251,7 +251,7 @@ class TestIndex:
         table = self.answers(usual, query)
         assert list(dict.fromkeys(table["index"])) == list(query.index)
         for label in query.index:
-            assert (table["rank"][[i == label for i in table["index"]]] == range(3)).all()
+            assert (table["rank"][[i == label for i in table["index"]]] == [0, 1, 2]).all()
 
     def test_a_feature_with_one_of_our_names_keeps_its_own(self, loan):
         frame = loan.frame.rename(columns={"income": "cost", "savings": "rank"})
