@@ -46,6 +46,7 @@ exclude_patterns = ["_build", "_start.md", "results"]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
 autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented_params"
 autodoc_member_order = "bysource"
 napoleon_google_docstring = True
 # Several classes have an attribute `p`, the number of features.
