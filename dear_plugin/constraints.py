@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from dear_plugin.actions import ActionSets
-from dear_plugin.encoding import Encoder, to_scaled
+from dear_plugin.columns import to_scaled
+from dear_plugin.encoding import Encoder
 from dear_plugin.errors import ConstraintError, unknown
 from dear_plugin.schema import Feature, Kind
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from dear_plugin import Encoder, Schema
-from dear_plugin.encoding import from_scaled, to_scaled
+from dear_plugin.columns import from_scaled, to_scaled
 from dear_plugin.errors import InputError
 
 

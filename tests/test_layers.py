@@ -23,6 +23,7 @@ LADDER = (
     "_version",
     "errors",
     "schema",
+    "columns",
     "encoding",
     "target",
     "classifier",

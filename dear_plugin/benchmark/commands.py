@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, product
 from pathlib import Path
 
 import pandas as pd
@@ -33,19 +34,16 @@ FAMILIES = ("DEAR", "DEAR, pairs too")
 
 def engine(options: Namespace) -> Iterator[str]:
     """Fidelity, independence and reliability of the engine."""
-    fidelity: list[Row] = []
+    fidelity: dict[str, list[Row]] = {}
+    independence: dict[str, list[Row]] = {}
     reliability: list[Row] = []
-    independence: list[Row] = []
-    for dataset in options.datasets:
-        for kind in options.models:
-            found = cells(dataset, kind, options.seeds, options.cache, split=options.split)
-            for i, cell in enumerate(tqdm(found, desc=f"{dataset} {kind}", total=options.seeds)):
-                if not i and kind == options.models[0]:
-                    fidelity += fidelity_rows(cell)
-                    independence += independence_rows(cell)
-                reliability += reliability_rows(cell, options.rows)
-    yield _table("fidelity", fidelity, options.out)
-    yield _table("independence", independence, options.out)
+    for cell in _cells(options):
+        if cell.dataset not in fidelity:
+            fidelity[cell.dataset] = list(fidelity_rows(cell))
+            independence[cell.dataset] = list(independence_rows(cell))
+        reliability += reliability_rows(cell, options.rows)
+    yield _table("fidelity", chain(*fidelity.values()), options.out)
+    yield _table("independence", chain(*independence.values()), options.out)
     yield _table("reliability", reliability, options.out)
 
 
@@ -100,6 +98,13 @@ def on_alibi(options: Namespace) -> Iterator[str]:
     rows = list(tqdm(found, desc="Alibi", total=len(options.steps) + 2 + bool(options.many)))
     yield _table("alibi", rows, options.out, ["alibi"])
     yield _table("alibi-marks", lines(alibi.marks(rows)), options.out, ["alibi"])
+
+
+def _cells(options: Namespace) -> Iterator[Cell]:
+    """The cells that were asked for, with a bar for each data set and classifier."""
+    for dataset, kind in product(options.datasets, options.models):
+        found = cells(dataset, kind, options.seeds, options.cache, split=options.split)
+        yield from tqdm(found, desc=f"{dataset} {kind}", total=options.seeds)
 
 
 def _people(cell: Cell, methods: Sequence[str], rows: int, out: Path) -> pd.DataFrame:

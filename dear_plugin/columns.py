@@ -1,0 +1,133 @@
+"""Columns: one column of a frame as numbers, and back, with its dtype and labels kept."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from dear_plugin.schema import Feature, Kind
+
+RESOLUTION = 2.0**-23
+
+Array = npt.NDArray[Any]
+
+
+def to_scaled(feature: Feature, values: Array) -> Array:
+    """User units as scaled numbers, any shape."""
+    return (values - feature.bounds[0]) / feature.width
+
+
+def from_scaled(feature: Feature, values: Array, places: int | None) -> Array:
+    """Scaled numbers as user units, any shape, rounded to `places` decimals (None: not)."""
+    raw = feature.bounds[0] + np.asarray(values, dtype=np.float64) * feature.width
+    return raw if places is None else np.round(raw, places) + 0.0
+
+
+def step_size(feature: Feature, places: int | None) -> float:
+    """The scaled size of one unit of precision; the float's own where nothing is rounded."""
+    return RESOLUTION if places is None else max(10.0**-places / feature.width, RESOLUTION)
+
+
+def read(feature: Feature, column: pd.Series) -> tuple[Array, str]:
+    """The row values of one column and what is wrong with it, if anything."""
+    read = _numbers if feature.kind is Kind.NUMERIC else _categories
+    return read(feature, column)
+
+
+def _numbers(feature: Feature, column: pd.Series) -> tuple[Array, str]:
+    name, none = feature.name, np.empty(0)
+    dtype = column.dtype
+    if not _is_number(dtype):
+        return none, (
+            f"column {name!r} must hold numbers, dtype {dtype} came:"
+            f" frame[{name!r}] = pd.to_numeric(frame[{name!r}])"
+        )
+    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    finite = np.isfinite(values)
+    if not finite.all():
+        where = column.index[~finite][:3].tolist()
+        kinds = "missing or infinite values"
+        return none, f"column {name!r} has {kinds} in {(~finite).sum()} rows, first {where}"
+    return to_scaled(feature, values), ""
+
+
+def _is_number(dtype: Any) -> bool:
+    """Whether a dtype holds numbers; pandas takes long to say so of the plain ones."""
+    if isinstance(dtype, np.dtype):
+        return dtype.kind in "iuf"
+    return pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
+
+
+def _categories(feature: Feature, column: pd.Series) -> tuple[Array, str]:
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        table = np.append(_looked_up(feature, column.cat.categories.astype(object)), -1)
+        codes = table[column.cat.codes.to_numpy()]
+    else:
+        codes = _looked_up(feature, column)
+    strange = codes < 0
+    if strange.any():
+        came = column[strange].astype(object).unique()[:3].tolist()
+        where = column.index[strange][:3].tolist()
+        allowed = list(feature.categories[:20])
+        return codes, (
+            f"column {feature.name!r} has values never seen: {came} (first rows {where});"
+            f" expected one of {allowed}"
+        )
+    return codes, ""
+
+
+def _looked_up(feature: Feature, labels: pd.Series | pd.Index) -> Array:
+    """The places of labels among the categories, -1 for strangers; a dict is the quickest way."""
+    known = _places(feature.categories)
+    values = (labels if labels.dtype == object else labels.astype(object)).tolist()
+    try:
+        codes = [known.get(value, -1) for value in values]
+    except TypeError:  # a value without a hash, such as a list, is no category
+        codes = [next((i for c, i in known.items() if c == value), -1) for value in values]
+    return np.array(codes, dtype=np.int64)
+
+
+@lru_cache(maxsize=512)
+def _places(categories: tuple[Hashable, ...]) -> dict[Hashable, int]:
+    return {category: i for i, category in enumerate(categories)}
+
+
+def user_values(feature: Feature, values: Array, places: int | None) -> Array:
+    """Row values of one feature as user values."""
+    if feature.kind is Kind.NUMERIC:
+        return from_scaled(feature, values, places)
+    labels = _object_array(feature.categories)
+    return labels[values.astype(np.int64)]
+
+
+def _object_array(values: Sequence[object]) -> Array:
+    out = np.empty(len(values), dtype=object)
+    out[:] = values
+    return out
+
+
+def as_column(feature: Feature, values: Array, places: int | None, dtype: str) -> pd.Series:
+    """Row values of one feature, (n,), as a column of user values."""
+    if feature.kind is not Kind.NUMERIC and dtype == "category":
+        codes = values.astype(np.int64)
+        return pd.Series(pd.Categorical.from_codes(codes, list(feature.categories)))
+    return pd.Series(user_values(feature, values, places)).astype(dtype)
+
+
+def overwritten(column: pd.Series, where: Array, cells: Array) -> pd.Series:
+    """A copy of a column with new cells at some positions, its dtype kept."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        new = [c for c in pd.unique(cells) if c not in column.cat.categories]
+        column = column.cat.add_categories(new) if new else column.copy()
+        codes = column.cat.codes.to_numpy().copy()
+        codes[where] = column.cat.categories.get_indexer(cells)
+        fresh = pd.Categorical.from_codes(codes, dtype=column.dtype)
+        return pd.Series(fresh, index=column.index, name=column.name)
+    values = column.to_numpy(copy=True)
+    values[where] = cells
+    return pd.Series(values, index=column.index, name=column.name).astype(column.dtype)
