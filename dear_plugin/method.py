@@ -14,10 +14,11 @@ import torch
 from torch import Tensor
 
 from dear_plugin.classifier import Classifier, Output
-from dear_plugin.constraints import Constraints, Limits, limits
+from dear_plugin.constraints import Constraints, limits
 from dear_plugin.costs import split
 from dear_plugin.encoding import Encoder
 from dear_plugin.errors import NotFittedError, TargetError
+from dear_plugin.limits import Limits
 from dear_plugin.plan import Plan, standstill
 from dear_plugin.recourses import Hooks, Recourses
 from dear_plugin.schema import Schema

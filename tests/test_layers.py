@@ -28,6 +28,7 @@ LADDER = (
     "target",
     "classifier",
     "actions",
+    "limits",
     "constraints",
     "decoders",
     "costs",

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from dear_plugin.actions import ActionSets
 from dear_plugin.classifier import Classifier
-from dear_plugin.constraints import Limits
 from dear_plugin.decoders import Decoder
+from dear_plugin.limits import Limits
 from dear_plugin.support import NEIGHBOURS
 from dear_plugin.target import Goal
 

@@ -1,0 +1,110 @@
+"""Limits: the admissible rows A_d of the paper's problem, exactly, for n people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from dear_plugin.actions import ActionSets
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The admissible changes of n rows.
+
+    Attributes:
+        low: (n, p) least value an action may reach.
+        high: (n, p) greatest value an action may reach.
+        floor: (n, p) least value a row may take: `low`, or the factual where that is lower.
+        ceiling: (n, p) greatest value a row may take; `floor = ceiling = x` where frozen.
+        barred: (n, p) bool, features that may not be acted on.
+        allowed: (n, d) bool, which categories may be taken; None when all may.
+        starts: (p,) int64, the first encoded column of each feature.
+        blocks: (p,) bool, features of m > 2 categories.
+        steps: (p,) float, the size of one unit of precision; values move in whole steps.
+        origins: (p,) double, how far the user's zero lies below the scaled one.
+    """
+
+    low: Tensor
+    high: Tensor
+    floor: Tensor
+    ceiling: Tensor
+    barred: Tensor
+    allowed: Tensor | None
+    starts: Tensor
+    blocks: Tensor
+    steps: Tensor
+    origins: Tensor
+
+    def select(self, rows: Tensor) -> Limits:
+        """The limits of some rows."""
+        allowed = None if self.allowed is None else self.allowed[rows]
+        return replace(
+            self,
+            low=self.low[rows],
+            high=self.high[rows],
+            floor=self.floor[rows],
+            ceiling=self.ceiling[rows],
+            barred=self.barred[rows],
+            allowed=allowed,
+        )
+
+    def may_act(self, sets: ActionSets) -> Tensor:
+        """(n, s) bool: which sets have no barred feature."""
+        return ~(self.barred[:, None, :] & sets.masks).any(2)
+
+    def admits(self, values: Tensor, feature: Tensor, rows: Tensor) -> Tensor:
+        """Whether an action may set a feature to a value.
+
+        Args:
+            values: (m, c) row values.
+            feature: (m,) the feature.
+            rows: (m,) the row.
+        """
+        low, high = self.low[rows, feature], self.high[rows, feature]
+        fine = (values >= low[:, None] - 1e-7) & (values <= high[:, None] + 1e-7)
+        if self.allowed is None:
+            return fine
+        level = torch.where(self.blocks[feature][:, None], values, 0.0).long()
+        column = self.starts[feature][:, None] + level
+        return fine & self.allowed[rows[:, None], column]
+
+    def snap(self, values: Tensor, feature: Tensor, rows: Tensor) -> Tensor:
+        """Values an action may set a number to: inside its ends, in whole steps.
+
+        Args:
+            values: (m, c) row values.
+            feature: (m,) the feature.
+            rows: (m,) the row.
+        """
+        low, high = self.low[rows, feature][:, None], self.high[rows, feature][:, None]
+        step, origin = self.steps[feature].double()[:, None], self.origins[feature][:, None]
+        inside = torch.minimum(torch.maximum(values, low), high).double()
+        whole = (((inside + origin) / step).round() * step - origin).float()
+        return torch.minimum(torch.maximum(whole, low), high)
+
+    def rounded(self, x: Tensor, moved: Tensor) -> Tensor:
+        """Changes in whole steps: (m, c, p) from (m, p) and (m, c, p)."""
+        here = x[:, None]
+        return (moved - here).div_(self.steps).round_().mul_(self.steps).add_(here)
+
+    def project(self, x: Tensor, moved: Tensor, rows: Tensor) -> Tensor:
+        """The nearest admissible rows: A_d of the paper, exactly.
+
+        Changes are rounded to whole steps, clipped to ranges and directions; what is frozen is
+        x bit for bit; a category that is not allowed is not taken.
+
+        Args:
+            x: (m, p) the factual rows.
+            moved: (m, c, p) where the decoder would take them.
+            rows: (m,) which row of the limits each belongs to.
+        """
+        out = self.rounded(x, moved)
+        out = torch.clamp(out, self.floor[rows, None], self.ceiling[rows, None])
+        if self.allowed is None:
+            return out
+        column = self.starts + torch.where(self.blocks, out, 0.0).long()
+        fine = self.allowed[rows].gather(1, column.flatten(1)).view(out.shape)
+        return torch.where(fine, out, x[:, None])
