@@ -1,9 +1,9 @@
 """What the documentation shows runs as it stands, and prints what it says it prints."""
 
 import contextlib
-import doctest
 import importlib.util
 import io
+import math
 import re
 import warnings
 from itertools import pairwise
@@ -22,7 +22,7 @@ PAGES = [page for page in PAGES if not page.name.startswith("_")]
 HOSTS = {"dice.md": "dice_ml", "alibi.md": "alibi", "many-rows.md": "dask.dataframe"}
 INCLUDE = re.compile(r"^```\{include\} (\S+_start\.md)\n```$", re.M)
 BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.M | re.S)
-FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
 def blocks(page):
@@ -36,13 +36,21 @@ def blocks(page):
     ]
 
 
+def alike(told, said):
+    """Whether two texts have the same words and about the same numbers."""
+    if NUMBER.sub("#", told).split() != NUMBER.sub("#", said).split():
+        return False
+    pairs = zip(NUMBER.findall(told), NUMBER.findall(said), strict=True)
+    return all(math.isclose(float(a), float(b), rel_tol=0.1, abs_tol=0.02) for a, b in pairs)
+
+
 def run(code, told, place, here):
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
         exec(compile(code, place, "exec"), here)
     if told is not None:
-        same = doctest.OutputChecker().check_output(told, said.getvalue(), FLAGS)
-        assert same, f"{place} should print\n{told}\nand prints\n{said.getvalue()}"
+        shown = said.getvalue()
+        assert alike(told, shown), f"{place} should print\n{told}\nand prints\n{shown}"
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda p: p.name)
