@@ -26,17 +26,20 @@ from dear_plugin.decoders import PAPER_LAYERS, Autoencoder
 from dear_plugin.method import RecourseMethod
 from dear_plugin.search import Search
 
-# Support to reach and neighbours that must have it. yNN counts five neighbours among all data, an
-# identical row left out, and the person who asks is one of them; the engine counts those among its
-# training rows: more of them are asked for where all must agree.
-SUPPORTS: Mapping[str, tuple[float, int]] = {
-    "0.4": (0.4, 5),
-    "0.6": (0.6, 5),
-    "0.8": (0.8, 5),
-    "1": (1.0, 5),
-    "1, k=20": (1.0, 20),
+# Support to reach, the neighbours that must have it, and the margin to keep from the boundary. yNN
+# counts five neighbours among all data, an identical row left out, and the person who asks is one
+# of them; the engine counts those among its training rows. So where all must agree, more of them
+# are asked for, farther from the boundary.
+SUPPORTS: Mapping[str, Search] = {
+    "0.4": Search(min_support=0.4),
+    "0.6": Search(min_support=0.6),
+    "0.8": Search(min_support=0.8),
+    "1": Search(min_support=1.0),
+    "1, k=20": Search(min_support=1.0, k_neighbours=20),
+    "1, k=50, margin 0.25": Search(min_support=1.0, k_neighbours=50, slack=0.25),
+    "1, k=100, margin 0.5": Search(min_support=1.0, k_neighbours=100, slack=0.5),
+    "1, k=200, margin 1": Search(min_support=1.0, k_neighbours=200, slack=1.0),
 }
-
 
 Learn = Callable[["Stage"], RecourseMethod]
 
@@ -116,8 +119,7 @@ def _with_vae(method: Callable[..., RecourseMethod]) -> Learn:
 def _supported(family: str, learn: Learn) -> dict[str, Contender]:
     """A family of DEAR as it comes, and at every support to reach."""
     lines = {family: Contender(family, learn, Search(), paper="DEAR")}
-    for name, (share, k) in SUPPORTS.items():
-        search = Search(min_support=share, k_neighbours=k)
+    for name, search in SUPPORTS.items():
         lines[f"{family}, support {name}"] = Contender(family, learn, search, paper="DEAR")
     return lines
 

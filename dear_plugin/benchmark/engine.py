@@ -91,9 +91,8 @@ def _ways(cell: Cell) -> Iterator[tuple[str, DEAR]]:
     paper = PAPER_LAYERS[cell.dataset]
     yield "default", DEAR(cell.model, cell.schema)
     yield "black box", DEAR(_BlackBox(cell.model, Encoder(cell.schema)), cell.schema)
-    for share, k in SUPPORTS.values():
-        search = Search(min_support=share, k_neighbours=k)
-        yield f"min_support={share:g}, k={k}", DEAR(cell.model, cell.schema, search=search)
+    for name, search in SUPPORTS.items():
+        yield f"support {name}", DEAR(cell.model, cell.schema, search=search)
     yield (
         "paper, line search",
         DEAR(
