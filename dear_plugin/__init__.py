@@ -9,6 +9,7 @@ from dear_plugin.dear import DEAR
 from dear_plugin.decoders import Autoencoder, Decoder, Design, History, Training, Transport
 from dear_plugin.diagnostics import Report
 from dear_plugin.encoding import Encoder
+from dear_plugin.evaluation import evaluating
 from dear_plugin.method import RecourseMethod
 from dear_plugin.recourses import Recourses
 from dear_plugin.schema import Feature, Kind, Schema
@@ -35,4 +36,5 @@ __all__ = [
     "Training",
     "Transport",
     "__version__",
+    "evaluating",
 ]

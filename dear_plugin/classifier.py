@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
 from itertools import chain
 from typing import Any, Literal
 
@@ -14,6 +13,7 @@ from torch import Tensor, nn
 
 from dear_plugin.encoding import Encoder
 from dear_plugin.errors import ModelError
+from dear_plugin.evaluation import evaluating
 
 Output = Literal["logits", "probabilities", "values"]
 ROWS_A_CALL = 1 << 16
@@ -103,11 +103,11 @@ class Classifier:
         """
         if not self.is_module:
             raise ModelError("a black box has no gradient; use solver='line'")
-        with _evaluating(self.model):
+        with evaluating(self.model):
             return self._checked(self._forward(x), len(x)).to(x.device)
 
     def _module_scores(self, rows: Tensor) -> Tensor:
-        with torch.no_grad(), _evaluating(self.model):
+        with torch.no_grad(), evaluating(self.model):
             return self._checked(self._forward(self.encoder.expand(rows)), len(rows))
 
     def _forward(self, x: Tensor) -> Tensor:
@@ -187,16 +187,3 @@ def _ask(model: Any, output: str) -> Any:
     """The method of a black box that answers with this kind of output."""
     named = "predict" if output == "values" else "predict_proba"
     return getattr(model, named, model)
-
-
-@contextmanager
-def _evaluating(module: nn.Module) -> Iterator[None]:
-    """Evaluation mode for a while: dropout off, batch norm fixed; every flag is put back."""
-    training = [m for m in module.modules() if m.training]
-    for m in training:
-        m.training = False
-    try:
-        yield
-    finally:
-        for m in training:
-            m.training = True

@@ -26,6 +26,7 @@ LADDER = (
     "columns",
     "encoding",
     "target",
+    "evaluation",
     "classifier",
     "actions",
     "limits",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,7 +13,7 @@ from torch import nn
 
 import dear_plugin
 from dear_alibi.table import Array, Table
-from dear_plugin import DEAR
+from dear_plugin import DEAR, evaluating
 
 Preprocess = Callable[[Array], Any]
 Output = Literal["logits", "probabilities"]
@@ -56,7 +55,7 @@ class Preprocessed:
         """The answers, (m, c), on label-encoded rows."""
         home = next((p for p in self.module.parameters() if p.is_floating_point()), torch.empty(0))
         x = torch.from_numpy(_dense(self.preprocess(rows))).to(home.device, home.dtype)
-        with _evaluating(self.module):
+        with torch.no_grad(), evaluating(self.module):
             answer: torch.Tensor = self.module(x)
         return answer.cpu().numpy()
 
@@ -141,17 +140,3 @@ def _ask(predictor: Any) -> Any:
 
 def _dense(made: Any) -> Array:
     return np.asarray(made.toarray() if hasattr(made, "toarray") else made, dtype=np.float64)
-
-
-@contextmanager
-def _evaluating(module: nn.Module) -> Iterator[None]:
-    """No gradients and no dropout for a while; every flag is put back."""
-    training = [m for m in module.modules() if m.training]
-    for m in training:
-        m.training = False
-    try:
-        with torch.no_grad():
-            yield
-    finally:
-        for m in training:
-            m.training = True

@@ -21,7 +21,7 @@ import dear_plugin
 from dear_dice.dialect import Dialect
 from dear_dice.interface import Interface
 from dear_dice.ohe import OheMinMax
-from dear_plugin import Encoder
+from dear_plugin import Encoder, evaluating
 
 Scores = npt.NDArray[np.float64]
 Decided = npt.NDArray[Any]
@@ -72,7 +72,7 @@ class Host:
             return _columns(self.interface.get_output(frame.copy()), len(frame))
         # DiCE leaves tensors where they are; so a module may live on an accelerator.
         home = next(self.interface.model.parameters(), torch.empty(0))
-        with _evaluating(self.interface.model):
+        with torch.no_grad(), evaluating(self.interface.model):
             x = torch.from_numpy(self.encoded(frame)).to(home)
             return _columns(self.interface.get_output(x, out_tensor=True).cpu(), len(frame))
 
@@ -149,17 +149,3 @@ def _agrees(encode: OheMinMax, encoder: Encoder, host: Host, sample: pd.DataFram
     """Whether our map gives what DiCE's own transformer gives."""
     ours, theirs = encode(encoder.encode(sample)).numpy(), host.encoded(sample)
     return ours.shape == theirs.shape and bool(np.allclose(ours, theirs, atol=1e-5))
-
-
-@contextmanager
-def _evaluating(module: nn.Module) -> Iterator[None]:
-    """A torch module without dropout and gradients for a while; every flag is put back."""
-    training = [m for m in module.modules() if m.training]
-    for part in training:
-        part.training = False
-    try:
-        with torch.no_grad():
-            yield
-    finally:
-        for part in training:
-            part.training = True

@@ -1,0 +1,191 @@
+"""Concurrency: one fitted DEAR gives everyone the same answers, however many ask at once."""
+
+import copy
+import multiprocessing
+import pickle
+import sys
+import threading
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
+import pandas as pd
+import pytest
+import torch
+from torch import nn
+
+from dear_plugin import DEAR, Search, evaluating
+
+THREADS = 8
+PEOPLE = 16
+
+# Python 3.12 warns of every fork beside threads; that there are some is what is tested.
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+
+
+@pytest.fixture(scope="module")
+def noisy(mixed) -> nn.Module:
+    """A network whose owner left it in training: dropout is on wherever nobody holds it off."""
+    return nn.Sequential(nn.Dropout(0.5), copy.deepcopy(mixed.net)).train()
+
+
+@pytest.fixture(scope="module")
+def query(mixed) -> pd.DataFrame:
+    return mixed.frame.iloc[:PEOPLE]
+
+
+@pytest.fixture
+def fresh(mixed, noisy) -> DEAR:
+    """Fitted, and not asked yet: nothing that is learned on first use has been learned.
+
+    One set of little use, so that the pairs in reserve are needed, and support besides.
+    """
+    search = Search(min_support=0.4, coarse=8)
+    return DEAR(noisy, mixed.schema, act_on=["debt", "age"], search=search).fit(mixed.frame[:500])
+
+
+def answers(dear: DEAR, query: pd.DataFrame) -> list:
+    """Everything a result says, those parts too that are computed when they are looked at."""
+    result = dear.generate(query)
+    return [
+        result.counterfactuals,
+        result.actions,
+        result.support.to_frame(),
+        result.alternatives(2),
+        pd.DataFrame({"said": [result.describe_row(i) for i in range(len(result))]}),
+    ]
+
+
+class Slow(nn.Module):
+    """Whoever goes through its parts is held up until somebody says go."""
+
+    def __init__(self):
+        super().__init__()
+        self.inside, self.go = threading.Event(), threading.Event()
+
+    def modules(self):
+        self.inside.set()
+        self.go.wait()
+        yield self
+
+    def be_asked(self):
+        with evaluating(self):
+            pass
+
+
+def alone(task: tuple[DEAR, pd.DataFrame]) -> list:
+    """What a worker process does; two processes that both take every core only wait."""
+    torch.set_num_threads(1)
+    return answers(*task)
+
+
+def equal(ours: list, theirs: list) -> None:
+    for one, other in zip(ours, theirs, strict=True):
+        pd.testing.assert_frame_equal(one, other, check_exact=True)
+
+
+@pytest.fixture
+def eager():
+    """Threads change places a thousand times as often as usual."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(5e-6)
+    yield
+    sys.setswitchinterval(usual)
+
+
+def together(ask) -> list:
+    """What some threads get that all begin at the same moment."""
+    start = threading.Barrier(THREADS)
+
+    def begin(number: int):
+        start.wait()
+        return ask(number)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        return list(pool.map(begin, range(THREADS)))
+
+
+class TestThreads:
+    def test_eight_get_the_answers_of_one(self, fresh, query, eager):
+        expected = answers(copy.deepcopy(fresh), query)
+        for came in together(lambda _: answers(fresh, query)):
+            equal(expected, came)
+
+    def test_each_gets_the_answers_to_its_own_question(self, fresh, query, eager):
+        parts = [query.iloc[i::THREADS] for i in range(THREADS)]
+        expected = [answers(copy.deepcopy(fresh), part) for part in parts]
+        for ours, theirs in zip(
+            expected, together(lambda i: answers(fresh, parts[i])), strict=True
+        ):
+            equal(ours, theirs)
+
+    def test_copies_that_share_a_network_do_not_disturb_each_other(self, fresh, query, eager):
+        expected = answers(fresh, query)
+        others = [fresh.with_model(fresh.classifier.model) for _ in range(THREADS)]
+        for came in together(lambda i: answers(others[i], query)):
+            equal(expected, came)
+
+    def test_the_flags_are_put_back(self, fresh, noisy, query, eager):
+        together(lambda _: fresh.generate(query))
+        assert all(m.training for m in noisy.modules())
+
+
+class TestProcesses:
+    @pytest.mark.parametrize(
+        "how", sorted({"fork", "spawn"} & set(multiprocessing.get_all_start_methods()))
+    )
+    def test_they_give_the_answers_of_this_one(self, mixed, noisy, fresh, query, how):
+        expected = answers(fresh, query)
+        with ProcessPoolExecutor(2, multiprocessing.get_context(how)) as pool:
+            for came in pool.map(alone, [(fresh, query)] * 2):
+                equal(expected, came)
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="Windows does not fork")
+    def test_a_child_forked_while_another_thread_is_at_the_flags_is_not_locked_out(
+        self, fresh, query
+    ):
+        expected, slow = answers(fresh, query), Slow()
+        asker = threading.Thread(target=slow.be_asked)
+        asker.start()
+        slow.inside.wait()
+        with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
+            came = pool.submit(alone, (fresh, query))
+            try:
+                equal(expected, came.result(timeout=60))
+            finally:
+                slow.go.set()
+                asker.join()
+
+
+class TestEvaluating:
+    def test_the_last_one_out_puts_the_flags_back(self, noisy):
+        first, second = evaluating(noisy), evaluating(noisy)
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert not any(m.training for m in noisy.modules())
+        second.__exit__(None, None, None)
+        assert all(m.training for m in noisy.modules())
+
+    def test_a_network_is_held_alone_and_inside_another(self, noisy):
+        whole, part = evaluating(noisy), evaluating(noisy[1])
+        part.__enter__()
+        whole.__enter__()
+        part.__exit__(None, None, None)
+        assert not any(m.training for m in noisy.modules())
+        whole.__exit__(None, None, None)
+        assert all(m.training for m in noisy.modules())
+
+    def test_what_was_in_evaluation_stays_there(self, noisy):
+        net = copy.deepcopy(noisy)
+        net[1].eval()
+        before = [m.training for m in net.modules()]
+        with evaluating(net), evaluating(net):
+            pass
+        assert [m.training for m in net.modules()] == before
+
+    def test_a_copy_and_a_pickle_are_on_their_own(self, noisy):
+        with evaluating(noisy):
+            other, third = copy.deepcopy(noisy), pickle.loads(pickle.dumps(noisy))
+            with evaluating(other.train()), evaluating(third.train()):
+                assert not any(m.training for n in (other, third) for m in n.modules())
+            assert all(m.training for n in (other, third) for m in n.modules())
+        assert all(m.training for m in noisy.modules())
