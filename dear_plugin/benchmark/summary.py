@@ -90,8 +90,8 @@ def classifiers(people: pd.DataFrame) -> Iterator[Row]:
 def contest(people: pd.DataFrame, family: str) -> Iterator[Row]:
     """Our family against every rival, on people whom both solve, at matched support.
 
-    Of the family the line with the least support that has the rival's mean yNN or more is taken,
-    the best supported one where none has; `ahead` says whether its median cost is lower.
+    Of the family the cheapest line that has the rival's mean yNN or more is taken, the best
+    supported one where none has; `ahead` says whether its median cost is lower.
 
     Args:
         people: of all runs.
@@ -137,9 +137,12 @@ def _match(own: Mapping[str, pd.DataFrame], rival: str, theirs: pd.DataFrame) ->
     if not len(solved) or not own:
         return line | {"ahead": "" if own else "not run"}
     pairs = [(name, _both(runs, solved)) for name, runs in own.items()]
-    pairs.sort(key=lambda pair: _mean(pair[1]["ynn"]))
     enough = [p for p in pairs if _mean(p[1]["ynn"]) >= _mean(p[1]["ynn_rival"])]
-    name, both = enough[0] if enough else pairs[-1]
+    name, both = (
+        min(enough, key=lambda pair: _median(pair[1]["cost"]))
+        if enough
+        else max(pairs, key=lambda pair: _mean(pair[1]["ynn"]))
+    )
     cost, other = _median(both["cost"]), _median(both["cost_rival"])
     return line | {
         "both": len(both),

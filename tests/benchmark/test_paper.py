@@ -51,7 +51,7 @@ def out(tmp_path_factory, data_home):
 
 
 class TestContest:
-    def test_support_is_matched_with_the_least_that_is_enough(self):
+    def test_of_the_lines_supported_enough_the_cheapest_counts(self):
         rival = people("REVISE", [2.5] * 4, [0.65] * 4)
         (line,) = summary.contest(pd.concat([OURS, rival]), "DEAR")
         assert (line["ours"], line["cost"], line["rival_cost"]) == ("DEAR, support 0.6", 2.0, 2.5)
