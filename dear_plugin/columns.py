@@ -13,13 +13,16 @@ import pandas as pd
 from dear_plugin.schema import Feature, Kind
 
 RESOLUTION = 2.0**-23
+# Scaled numbers that a float32 holds with room for what a model adds up and squares.
+FARTHEST = 1e15
 
 Array = npt.NDArray[Any]
 
 
 def to_scaled(feature: Feature, values: Array) -> Array:
-    """User units as scaled numbers, any shape."""
-    return (values - feature.bounds[0]) / feature.width
+    """User units as scaled numbers, any shape; infinite where a float cannot hold them."""
+    with np.errstate(over="ignore"):
+        return (values - feature.bounds[0]) / feature.width
 
 
 def from_scaled(feature: Feature, values: Array, places: int | None) -> Array:
@@ -53,7 +56,15 @@ def _numbers(feature: Feature, column: pd.Series) -> tuple[Array, str]:
         where = column.index[~finite][:3].tolist()
         kinds = "missing or infinite values"
         return none, f"column {name!r} has {kinds} in {(~finite).sum()} rows, first {where}"
-    return to_scaled(feature, values), ""
+    scaled = to_scaled(feature, values)
+    near = np.abs(scaled) <= FARTHEST
+    if not near.all():
+        where = column.index[~near][:3].tolist()
+        return none, (
+            f"column {name!r} has values too far from those observed ({feature.bounds[0]:g} to"
+            f" {feature.bounds[1]:g}) in {(~near).sum()} rows, first {where}"
+        )
+    return scaled, ""
 
 
 def _is_number(dtype: Any) -> bool:

@@ -143,6 +143,11 @@ class Schema:
                     f"{feature.name!r} has {len(feature.categories)} categories without an order:"
                     " it cannot be increasing or decreasing"
                 )
+            if not math.isfinite(feature.width):
+                raise SchemaError(
+                    f"column {feature.name!r} spans {feature.bounds}, more than a float can hold:"
+                    " give it in larger units"
+                )
 
     def __len__(self) -> int:
         """How many features there are (p)."""
@@ -289,7 +294,8 @@ def decimals(values: npt.NDArray[Any]) -> int | None:
         values: (n,) floats.
     """
     sample = np.unique(values)
-    slack = 4.0 * np.finfo(values.dtype).eps * max(1.0, float(np.abs(sample).max()))
+    # Relative to the values: 1e-18 is no rounding error where all are as small.
+    slack = 4.0 * np.finfo(values.dtype).eps * float(np.abs(sample).max())
     for places in range(MAX_DECIMALS + 1):
         if np.abs(np.round(sample, places) - sample).max() <= slack:
             return places

@@ -1,0 +1,200 @@
+"""The laws of DESIGN §7, for any people, any model of theirs and anything they may ask for."""
+
+import random
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pandas as pd
+import torch
+from hypothesis import event, given
+from hypothesis import strategies as st
+
+from dear_plugin import DEAR, Kind, Recourses
+from tests.properties.worlds import World, worlds
+
+
+def asked(world: World) -> Recourses:
+    """The world's question, answered by a method of its own."""
+    result = world.ask(world.fitted())
+    event(f"helped: {bool((result.actions['cost'] > 0).any())}")
+    return result
+
+
+def per_row(value, m: int) -> list:
+    """A constraint as one value for each of m rows."""
+    if value is None:
+        return [None] * m
+    single = isinstance(value, dict) or all(isinstance(item, str) for item in value)
+    return [value] * m if single else list(value)
+
+
+@given(worlds())
+def test_columns_order_dtypes_index_and_labels_come_back_as_they_went_in(world):
+    result = asked(world)
+    before, after = world.query, result.counterfactuals
+    pd.testing.assert_frame_equal(before.iloc[:0], after.iloc[:0], check_exact=True)
+    pd.testing.assert_index_equal(before.index, after.index, exact=True)
+    pd.testing.assert_index_equal(before.index, result.actions.index, exact=True)
+    for name in before.select_dtypes("category"):
+        assert list(before[name].cat.categories) == list(after[name].cat.categories)
+
+
+@given(worlds())
+def test_what_goes_in_is_untouched(world):
+    frame, query = world.frame.copy(deep=True), world.query.copy(deep=True)
+    result = asked(world)
+    for name in result.counterfactuals:
+        result.counterfactuals[name] = result.counterfactuals[name].iloc[0]
+    pd.testing.assert_frame_equal(world.frame, frame, check_exact=True)
+    pd.testing.assert_frame_equal(world.query, query, check_exact=True)
+
+
+@given(worlds())
+def test_what_may_not_change_is_equal_bit_for_bit(world):
+    result = asked(world)
+    after = result.counterfactuals
+    frozen = per_row(world.within.frozen if world.within else (), len(world.query))
+    fixed = {f.name for f in world.schema if f.immutable}
+    for i, names in enumerate(frozen):
+        for name in fixed | set(names):
+            assert after[name].iloc[[i]].equals(world.query[name].iloc[[i]])
+            assert name not in result.actions["acted_on"].iloc[i].split(" + ") or " + " in name
+    others = [c for c in world.query if c not in world.schema.names]
+    pd.testing.assert_frame_equal(world.query[others], after[others], check_exact=True)
+
+
+@given(worlds())
+def test_ranges_directions_and_precision_are_kept(world):
+    result = asked(world)
+    ranges = per_row(world.within.ranges if world.within else None, len(world.query))
+    for feature in world.schema:
+        if feature.kind is not Kind.NUMERIC:
+            continue
+        old = world.query[feature.name].astype(float).to_numpy()
+        new = result.counterfactuals[feature.name].astype(float).to_numpy()
+        assert (feature.direction * (new - old) >= 0).all()
+        for i, mine in enumerate(ranges):
+            low, high = feature.limits or (-np.inf, np.inf)
+            bounds, (least, most) = feature.bounds, (mine or {}).get(feature.name, (None, None))
+            low = max(low, bounds[0], -np.inf if least is None else least)
+            high = min(high, bounds[1], np.inf if most is None else most)
+            assert min(low, old[i]) <= new[i] <= max(high, old[i])
+        if feature.precision is not None:
+            cells = result.counterfactuals[feature.name][new != old]
+            assert cells.equals(cells.round(feature.precision))
+
+
+@given(worlds())
+def test_categories_are_known_and_allowed_and_keep_their_direction(world):
+    result = asked(world)
+    kept = per_row(world.within.categories if world.within else None, len(world.query))
+    for feature in world.schema:
+        if feature.kind is Kind.NUMERIC:
+            continue
+        old = world.query[feature.name].astype(object).tolist()
+        new = result.counterfactuals[feature.name].astype(object).tolist()
+        assert set(new) <= set(feature.categories)
+        for before, after, allowed in zip(old, new, kept, strict=True):
+            levels = (allowed or {}).get(feature.name, feature.categories)
+            assert after == before or after in levels
+            places = feature.categories.index(before), feature.categories.index(after)
+            assert feature.direction * (places[1] - places[0]) >= 0
+
+
+@given(worlds())
+def test_success_agrees_with_the_model_on_the_returned_frame(world):
+    result = asked(world)
+    own = world.accepted(result.counterfactuals)
+    assert result.actions["success"].tolist() == own.tolist()
+
+
+@given(worlds())
+def test_an_accepted_row_costs_nothing_and_stays_itself(world):
+    result = asked(world)
+    accepted = world.accepted(world.query)
+    actions = result.actions[accepted]
+    assert actions["success"].all()
+    assert (actions["acted_on"] == "").all()
+    assert (actions.filter(like="cost") == 0.0).all(axis=None)
+    pd.testing.assert_frame_equal(
+        world.query[accepted], result.counterfactuals[accepted], check_exact=True
+    )
+
+
+@given(worlds())
+def test_every_row_comes_back_and_failures_say_why(world):
+    result = asked(world)
+    actions = result.actions
+    assert len(actions) == len(result.counterfactuals) == len(world.query)
+    assert actions["reason"][~actions["success"]].str.len().gt(0).all()
+    assert all(result.describe_row(i) for i in range(len(result)))
+
+
+@given(worlds())
+def test_costs_are_finite_add_up_and_belong_to_what_changed(world):
+    result = asked(world)
+    costs = result.actions.filter(like="cost")
+    assert (np.isfinite(costs) & (costs >= 0)).all(axis=None)
+    total = costs["direct_cost"] + costs["indirect_cost"]
+    assert np.allclose(total, costs["cost"], rtol=1e-5)
+    encoder = result.encoder
+    moved = encoder.distance(encoder.rows(result.counterfactuals), encoder.rows(world.query))
+    assert np.allclose(moved.sum(1), costs["cost"], rtol=1e-4, atol=1e-5)
+
+
+@given(worlds())
+def test_a_batch_of_n_is_n_batches_of_one(world):
+    dear = world.fitted()
+    whole = world.ask(dear)
+    within, m = world.within, len(world.query)
+    for i in range(m):
+        mine = within and type(within)(
+            **{k: per_row(v, m)[i] for k, v in vars(within).items() if v is not None}
+        )
+        one = dear.generate(world.query.iloc[[i]], world.target, within=mine)
+        close(one.counterfactuals, whole.counterfactuals.iloc[[i]])
+        close(one.actions, whole.actions.iloc[[i]])
+
+
+def close(one: pd.DataFrame, other: pd.DataFrame) -> None:
+    """Networks round otherwise in batches of another size; so may unrounded numbers."""
+    pd.testing.assert_frame_equal(one, other, rtol=1e-5, atol=1e-5)
+
+
+@given(worlds(), st.integers(0, 99))
+def test_the_same_question_gets_the_same_answer_whatever_the_global_seed(world, seed):
+    one = asked(world)
+    torch.manual_seed(seed), np.random.seed(seed), random.seed(seed)
+    before = states()
+    other = asked(world)
+    assert states() == before
+    pd.testing.assert_frame_equal(one.counterfactuals, other.counterfactuals, check_exact=True)
+    pd.testing.assert_frame_equal(one.actions, other.actions, check_exact=True)
+
+
+def states() -> tuple:
+    """The global random numbers, as a picture that can be compared."""
+    return torch.get_rng_state().tolist(), repr(np.random.get_state()), random.getstate()
+
+
+@given(worlds())
+def test_what_was_saved_gives_the_same_answers(world):
+    dear = world.fitted()
+    with TemporaryDirectory() as folder:
+        dear.save(folder)
+        again = DEAR.load(folder, world.model)
+    one, other = world.ask(dear), world.ask(again)
+    pd.testing.assert_frame_equal(one.counterfactuals, other.counterfactuals, check_exact=True)
+    pd.testing.assert_frame_equal(one.actions, other.actions, check_exact=True)
+
+
+@given(worlds())
+def test_support_is_a_share_and_alternatives_are_successes(world):
+    result = asked(world)
+    assert result.support.between(0.0, 1.0).all()
+    table = result.alternatives(3)
+    features = table.set_axis(
+        [c.removesuffix("_") if c not in world.query else c for c in table], axis=1
+    )
+    assert len(features) >= len(world.query)
+    assert (table["rank"] if "rank" not in world.query else table.iloc[:, 1]).between(0, 2).all()
