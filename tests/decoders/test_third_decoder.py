@@ -1,6 +1,6 @@
 """A third decoder, in one file: what the protocol asks for is enough for everything else.
 
-`MeanShift` moves everybody by the change of the conditional mean, a straight line in x_S:
+`LineShift` moves everybody by the change of the conditional mean, a straight line in x_S:
 `g(v, a) = v + B a`, with `v = x - B x_S`. It knows nothing of atoms or categories, which stay.
 """
 
@@ -20,7 +20,7 @@ from dear_plugin.errors import DearError, FileFormatError
 
 
 @register
-class MeanShift(Decoder):
+class LineShift(Decoder):
     """The whole of it; `shrink` is there so that there is a setting to be saved."""
 
     def __init__(self, shrink=0.0):
@@ -60,7 +60,7 @@ class MeanShift(Decoder):
         return moved.scatter(2, positions, values)
 
 
-class Stranger(MeanShift):
+class Stranger(LineShift):
     """The same, but nobody registered it."""
 
 
@@ -82,7 +82,7 @@ def model():
 @pytest.fixture(scope="module")
 def dear():
     schema = Schema.infer(people(), immutable=["gender"], increasing=["education", "age"])
-    return DEAR(model(), schema, act_on=SETS, decoder=MeanShift()).fit(people())
+    return DEAR(model(), schema, act_on=SETS, decoder=LineShift()).fit(people())
 
 
 @pytest.fixture(scope="module")
@@ -122,22 +122,22 @@ class TestItWorks:
     def test_support_can_be_asked_for(self):
         search = Search(min_support=0.6)
         supported = DEAR(
-            model(), Schema.infer(people()), act_on=SETS, decoder=MeanShift(), search=search
+            model(), Schema.infer(people()), act_on=SETS, decoder=LineShift(), search=search
         ).fit(people())
         found = supported.generate(people().iloc[:60])
         assert (found.support >= 0.6 - 1e-6).mean() > 0.5
 
     def test_pairs_are_learned_with_its_own_settings(self):
-        decoder = MeanShift(shrink=0.3)
+        decoder = LineShift(shrink=0.3)
         assert decoder.blank() is not decoder
         assert decoder.blank().settings() == {"shrink": 0.3}
 
     def test_without_derivatives_the_gradient_solver_says_so(self):
         search = Search(solver="gradient")
         dear = DEAR(
-            model(), Schema.infer(people()), act_on=SETS, decoder=MeanShift(), search=search
+            model(), Schema.infer(people()), act_on=SETS, decoder=LineShift(), search=search
         ).fit(people())
-        with pytest.raises(DearError, match="MeanShift has no derivatives"):
+        with pytest.raises(DearError, match="LineShift has no derivatives"):
             dear.generate(people().iloc[:200])
 
 
@@ -147,7 +147,7 @@ class TestItIsMeasured:
         z = rng.normal(size=(6000, 4)) @ rng.normal(size=(4, 4))
         frame = pd.DataFrame(z, columns=list("abcd"))
         net = torch.nn.Linear(4, 1)
-        dear = DEAR(net, Schema.infer(frame), decoder=MeanShift()).fit(frame.iloc[:3000])
+        dear = DEAR(net, Schema.infer(frame), decoder=LineShift()).fit(frame.iloc[:3000])
         report = dear.diagnose(frame.iloc[3000:])
         assert report.fidelity == pytest.approx(1.0, abs=0.02)
         assert report.distribution_fidelity == pytest.approx(1.0, abs=0.05)
@@ -160,7 +160,7 @@ class TestItIsMeasured:
         schema = Schema.infer(frame)
         made = {}
         for shrink in (0.0, 0.5, 1.0):
-            dear = DEAR(model(), schema, act_on=["income", "age"], decoder=MeanShift(shrink))
+            dear = DEAR(model(), schema, act_on=["income", "age"], decoder=LineShift(shrink))
             made[shrink] = dear.fit(frame.iloc[:2000]).diagnose(frame.iloc[2000:]).fidelity
         assert made[0.0] > made[0.5] > made[1.0]
         assert made[1.0] == pytest.approx(0.0, abs=0.05)
@@ -180,7 +180,7 @@ class TestItIsSaved:
     def test_and_loaded_with_the_same_answers(self, dear, recourses, tmp_path):
         dear.save(tmp_path)
         loaded = DEAR.load(tmp_path, model())
-        assert isinstance(loaded.decoder, MeanShift)
+        assert isinstance(loaded.decoder, LineShift)
         again = loaded.generate(people().iloc[:200])
         pd.testing.assert_frame_equal(
             again.counterfactuals, recourses.counterfactuals, check_exact=True
