@@ -116,6 +116,22 @@ def user_values(feature: Feature, values: Array, places: int | None) -> Array:
     return labels[values.astype(np.int64)]
 
 
+def inside(feature: Feature, cells: Array, ends: tuple[Array, Array], dtype: Any) -> Array:
+    """Numbers that lie a hair outside an end, (m,) each, put on it, as their column holds it.
+
+    Scaled numbers are no finer than a float32, and a column may be no finer either.
+    """
+    kind = dtype if isinstance(dtype, np.dtype) and dtype.kind == "f" else np.dtype(np.float64)
+    out = cells.astype(kind)
+    for end, side in zip(ends, (1, -1), strict=True):
+        nearest = end.astype(kind)
+        held = np.where(side * (nearest - end) >= 0, nearest, np.nextafter(nearest, side * np.inf))
+        hair = RESOLUTION * feature.width + np.abs(np.spacing(nearest))
+        over = side * (end - out)
+        out = np.where((over > 0) & (over <= hair), held, out)
+    return out
+
+
 def _object_array(values: Sequence[object]) -> Array:
     out = np.empty(len(values), dtype=object)
     out[:] = values

@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dear_plugin.columns import to_scaled
 from dear_plugin.encoding import Encoder
 from dear_plugin.errors import ConstraintError, unknown
 from dear_plugin.limits import Limits
@@ -71,18 +70,14 @@ def limits(
 
 
 class _Box:
-    """Limits while they are being drawn up."""
+    """Limits while they are being drawn up: ends in user units, a category counts as its place."""
 
     def __init__(self, encoder: Encoder, x: Tensor, places: Sequence[int | None]) -> None:
         self.encoder, self.x, self.places = encoder, x, places
         features = encoder.schema.features
         ends = np.array([_ends(f, q) for f, q in zip(features, places, strict=True)])
         shape = (len(x), encoder.p)
-        self.low = torch.from_numpy(ends[:, 0]).float().expand(shape).clone()
-        self.high = torch.from_numpy(ends[:, 1]).float().expand(shape).clone()
-        direction = torch.tensor([f.direction for f in features])
-        self.low = torch.where(direction > 0, torch.maximum(self.low, x), self.low)
-        self.high = torch.where(direction < 0, torch.minimum(self.high, x), self.high)
+        self.low, self.high = torch.from_numpy(ends).T[:, None].expand(2, *shape)
         self.frozen = torch.tensor([f.immutable for f in features]).expand(shape).clone()
         self.barred = torch.zeros(shape, dtype=torch.bool)
         self.allowed: Tensor | None = None
@@ -99,7 +94,13 @@ class _Box:
             0, torch.tensor(self.index(names, "frozen"), dtype=torch.long), True
         )
 
+    def own(self) -> None:
+        """Ends of each row's own, where all had the same."""
+        if not self.low.is_contiguous():
+            self.low, self.high = self.low.contiguous(), self.high.contiguous()
+
     def restrict(self, rows: slice | list[int], ranges: Mapping[str, Any]) -> None:
+        self.own()
         for j in self.index(ranges, "ranges"):
             feature = self.encoder.schema.features[j]
             count = len(self.low[rows, j])
@@ -108,6 +109,7 @@ class _Box:
             self.high[rows, j] = torch.minimum(self.high[rows, j], high)
 
     def keep(self, rows: slice | list[int], levels: Mapping[str, Any]) -> None:
+        self.own()
         for j in self.index(levels, "categories"):
             feature = self.encoder.schema.features[j]
             codes = _codes(feature, levels[feature.name])
@@ -129,39 +131,47 @@ class _Box:
 
     def limits(self) -> Limits:
         x, encoder = self.x, self.encoder
-        floor = torch.where(self.frozen, x, torch.minimum(self.low, x))
-        ceiling = torch.where(self.frozen, x, torch.maximum(self.high, x))
+        direction = torch.tensor([f.direction for f in encoder.schema])
+        low, high = (encoder.scaled(_distinct(end)) for end in (self.low, self.high))
+        low = torch.where(direction > 0, torch.maximum(low, x), low)
+        high = torch.where(direction < 0, torch.minimum(high, x), high)
         return Limits(
-            self.low,
-            self.high,
-            floor,
-            ceiling,
+            low,
+            high,
+            torch.where(self.frozen, x, torch.minimum(low, x)),
+            torch.where(self.frozen, x, torch.maximum(high, x)),
             self.barred | self.frozen,
             self.allowed,
             torch.tensor(encoder.starts),
             encoder.blocks,
             encoder.steps(self.places),
             encoder.origins,
+            (self.low, self.high),
         )
 
 
+def _distinct(ends: Tensor) -> Tensor:
+    """Ends, (n, p), as (1, p) where they are the same for all."""
+    return ends if ends.is_contiguous() else ends[:1]
+
+
 def _ends(feature: Feature, places: int | None) -> tuple[float, float]:
-    """The least and greatest row value of a feature by its schema, on its own grid."""
+    """The least and greatest value of a feature by its schema, on its own grid."""
     if feature.kind is not Kind.NUMERIC:
         return 0.0, float(max(len(feature.categories) - 1, 0))
     low, high = feature.bounds
     if feature.limits is not None:
         low, high = max(low, feature.limits[0]), min(high, feature.limits[1])
-    return _inward(feature, low, high, places)
+    return _inward(low, high, places)
 
 
-def _inward(feature: Feature, low: Any, high: Any, places: int | None) -> tuple[Any, Any]:
-    """User ends as scaled ends, moved inwards to values with that many decimals."""
+def _inward(low: Any, high: Any, places: int | None) -> tuple[Any, Any]:
+    """Ends moved inwards to values with that many decimals."""
     if places is not None:
         unit = 10.0**places
         low = np.ceil(np.asarray(low) * unit - HAIR) / unit
         high = np.floor(np.asarray(high) * unit + HAIR) / unit
-    return to_scaled(feature, np.asarray(low)), to_scaled(feature, np.asarray(high))
+    return low, high
 
 
 def _interval(feature: Feature, pair: Any, places: int | None, n: int) -> tuple[Tensor, Tensor]:
@@ -176,8 +186,8 @@ def _interval(feature: Feature, pair: Any, places: int | None, n: int) -> tuple[
         raise ConstraintError(f"{where}: an end is a number, or {n}, one per row; {pair!r} came")
     if not np.all(low <= high):
         raise ConstraintError(f"{where}: low must not exceed high, {pair!r} came")
-    ends = _inward(feature, low, high, places)
-    return torch.as_tensor(ends[0]).float(), torch.as_tensor(ends[1]).float()
+    ends = _inward(low, high, places)
+    return torch.as_tensor(ends[0]), torch.as_tensor(ends[1])
 
 
 def _codes(feature: Feature, levels: Any) -> list[int]:

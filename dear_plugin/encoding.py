@@ -15,7 +15,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_plugin.columns import as_column, overwritten, read, step_size, user_values
+from dear_plugin.columns import as_column, inside, overwritten, read, step_size, user_values
 from dear_plugin.errors import InputError, unknown
 from dear_plugin.schema import Kind, Schema
 
@@ -144,6 +144,12 @@ class Encoder:
         low = [f.bounds[0] / f.width if f.kind is Kind.NUMERIC else 0.0 for f in self.schema]
         return torch.tensor(low, dtype=torch.float64)
 
+    def scaled(self, values: Tensor) -> Tensor:
+        """User numbers (n, p) double as row values; the place of a category is one already."""
+        numbers = [f.bounds[0] if f.kind is Kind.NUMERIC else 0.0 for f in self.schema]
+        widths = torch.tensor([f.width for f in self.schema], dtype=torch.float64)
+        return ((values - torch.tensor(numbers, dtype=torch.float64)) / widths).float()
+
     def frame(self, rows: Tensor) -> pd.DataFrame:
         """Rows (n, p) as a frame of the features alone, with the dtypes of the schema."""
         values = rows.detach().cpu().numpy()
@@ -153,13 +159,21 @@ class Encoder:
         }
         return pd.DataFrame(columns, copy=False)
 
-    def patch(self, frame: pd.DataFrame, rows: Tensor, changed: Tensor) -> pd.DataFrame:
+    def patch(
+        self,
+        frame: pd.DataFrame,
+        rows: Tensor,
+        changed: Tensor,
+        ends: tuple[Tensor, Tensor] | None = None,
+    ) -> pd.DataFrame:
         """A copy of a frame with the changed cells written in.
 
         Args:
             frame: the factual rows, n of them.
             rows: (n, p) the counterfactual rows.
             changed: (n, p) which cells differ; every other cell is copied.
+            ends: the least and greatest value in user units, (n, p) double each; a number that
+                reached one is written as it was given.
         """
         out = frame.copy()
         values, mask = rows.detach().cpu().numpy(), changed.cpu().numpy()
@@ -168,6 +182,9 @@ class Encoder:
             moved = np.flatnonzero(mask[:, j])
             if len(moved):
                 cells = user_values(feature, values[moved, j], places[j])
+                if ends is not None and feature.kind is Kind.NUMERIC:
+                    low, high = (end.numpy()[moved, j] for end in ends)
+                    cells = inside(feature, cells, (low, high), frame[feature.name].dtype)
                 out[feature.name] = overwritten(frame[feature.name], moved, cells)
         return out
 

@@ -25,6 +25,8 @@ class Limits:
         blocks: (p,) bool, features of m > 2 categories.
         steps: (p,) float, the size of one unit of precision; values move in whole steps.
         origins: (p,) double, how far the user's zero lies below the scaled one.
+        ends: the least and greatest value in user units, (n, p) double each, which a scaled
+            float32 cannot name exactly.
     """
 
     low: Tensor
@@ -37,6 +39,7 @@ class Limits:
     blocks: Tensor
     steps: Tensor
     origins: Tensor
+    ends: tuple[Tensor, Tensor]
 
     def select(self, rows: Tensor) -> Limits:
         """The limits of some rows."""
@@ -49,6 +52,7 @@ class Limits:
             ceiling=self.ceiling[rows],
             barred=self.barred[rows],
             allowed=allowed,
+            ends=(_picked(self.ends[0], rows), _picked(self.ends[1], rows)),
         )
 
     def may_act(self, sets: ActionSets) -> Tensor:
@@ -108,3 +112,8 @@ class Limits:
         column = self.starts + torch.where(self.blocks, out, 0.0).long()
         fine = self.allowed[rows].gather(1, column.flatten(1)).view(out.shape)
         return torch.where(fine, out, x[:, None])
+
+
+def _picked(ends: Tensor, rows: Tensor) -> Tensor:
+    """Some rows of ends, (n, p); what is the same for all of them stays in memory once."""
+    return ends[rows] if ends.is_contiguous() else ends[:1].expand(len(rows), -1)

@@ -184,7 +184,7 @@ class RecourseMethod(ABC):
                 break
             proposed = self._propose(replace(case.select(todo), slack=slack))
             plan = plan.merged(proposed, todo)
-            after = self.encoder.patch(frame, plan.rows, plan.rows != case.x)
+            after = self.encoder.patch(frame, plan.rows, plan.rows != case.x, case.limits.ends)
             scores = self.classifier.frame_scores(after)
             done = case.goal.accepts(scores)
             # Only what the search believed in is worth another try.
@@ -252,7 +252,9 @@ class _AlternativesOf:
         results = []
         for plan in method._alternatives(case, k):
             kept = plan.sparing(case.x, accepted)
-            after = method.encoder.patch(self.frame, kept.rows, kept.rows != case.x)
+            after = method.encoder.patch(
+                self.frame, kept.rows, kept.rows != case.x, case.limits.ends
+            )
             scores = method.classifier.frame_scores(after)
             results.append(method._result(case, self.frame, kept, after, (before, scores)))
         return results

@@ -9,7 +9,7 @@ import torch
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from dear_plugin import DEAR, Kind, Recourses
+from dear_plugin import DEAR, Feature, Kind, Recourses
 from tests.properties.worlds import World, worlds
 
 
@@ -58,7 +58,7 @@ def test_what_may_not_change_is_equal_bit_for_bit(world):
     for i, names in enumerate(frozen):
         for name in fixed | set(names):
             assert after[name].iloc[[i]].equals(world.query[name].iloc[[i]])
-            assert name not in result.actions["acted_on"].iloc[i].split(" + ") or " + " in name
+            assert not result.plan.direct[i, world.schema.index([name])].any()
     others = [c for c in world.query if c not in world.schema.names]
     pd.testing.assert_frame_equal(world.query[others], after[others], check_exact=True)
 
@@ -139,7 +139,15 @@ def test_costs_are_finite_add_up_and_belong_to_what_changed(world):
     assert np.allclose(total, costs["cost"], rtol=1e-5)
     encoder = result.encoder
     moved = encoder.distance(encoder.rows(result.counterfactuals), encoder.rows(world.query))
-    assert np.allclose(moved.sum(1), costs["cost"], rtol=1e-4, atol=1e-5)
+    slack = 1e-5 + sum(grain(f, world.query[f.name]) for f in world.schema)
+    assert np.allclose(moved.sum(1), costs["cost"], rtol=1e-4, atol=slack)
+
+
+def grain(feature: Feature, column: pd.Series) -> float:
+    """The scaled step between two numbers that a column can hold next to each other."""
+    if feature.kind is not Kind.NUMERIC or column.dtype.kind != "f":
+        return 0.0
+    return float(np.spacing(column.abs().max())) / feature.width
 
 
 @given(worlds())

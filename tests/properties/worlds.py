@@ -124,7 +124,9 @@ def _truths(draw, rng, n):
 
 
 def _words(draw, rng, n):
-    levels = draw(st.lists(st.text(max_size=3), min_size=2, max_size=5, unique=True))
+    # pandas takes "" and "\0" for the same.
+    letters = st.text(st.characters(exclude_characters="\0"), max_size=3)
+    levels = draw(st.lists(letters, min_size=2, max_size=5, unique=True))
     return _chosen(rng, levels, n)
 
 
