@@ -4,6 +4,8 @@
 #   TORCH_INDEX=https://download.pytorch.org/whl/cpu   torch's CPU build, where pip would take the CUDA one
 #   DEAR_DATA_HOME=folder    the real data sets, for the demo and the tests
 #   WORKERS=4                processes that run the tests
+#   HYPOTHESIS_EXAMPLES=300  examples a law in `make test-long`, instead of 1,000
+#   PIP_AUDIT=1              `make audit` asks PyPI, online, for known holes in the dependencies too
 
 PYTHON ?= $(shell for p in python3.11 python3; do $$p -c "" 2>/dev/null && echo $$p && break; done)
 VENV ?= .venv
@@ -17,11 +19,13 @@ PYTEST ?= $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 PYTEST_ARGS ?= -m "not slow"
 DEMO_ARGS ?=
 
-.PHONY: help demo test lint format docs dist clean
+.PHONY: help demo test test-long audit lint format docs dist clean
 
 help:
 	@echo "make demo    set up, then explain refused people through DiCE and Alibi (DEMO_ARGS='--dataset adult')"
 	@echo "make test    set up, then run the tests but the slow ones (PYTEST_ARGS=... for others)"
+	@echo "make test-long  every law over 1,000 random worlds, and the slow tests"
+	@echo "make audit   bandit over the source, and whether the dependencies agree"
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff mend what it can"
 	@echo "make docs    the documentation, in docs/_build/html"
@@ -34,6 +38,22 @@ demo: $(VENV)/.all
 # One thread for each worker: two that both take every core only wait for each other.
 test: $(VENV)/.dev
 	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(PYTEST) $(PYTEST_ARGS)
+
+# `loadfile` would leave all laws to one process.
+test-long: $(VENV)/.dev
+	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} HYPOTHESIS_PROFILE=long \
+		$(BIN)/python -m pytest -n $(WORKERS) --dist load tests/properties
+	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(PYTEST) -m slow
+
+audit: $(VENV)/.dev
+	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive dear_plugin adapters
+	$(PIP) check
+ifdef PIP_AUDIT
+	$(PIP) install -qq pip-audit==2.10.1
+	$(BIN)/pip-audit --progress-spinner off --skip-editable
+else
+	@echo "pip-audit left out: it needs the network; PIP_AUDIT=1 runs it"
+endif
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
