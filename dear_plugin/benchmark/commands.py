@@ -74,6 +74,7 @@ def speed(options: Namespace) -> Iterator[str]:
     yield _table("speed", tqdm(timing.methods(cell), desc="methods"), options.out)
     counts = [10**i for i in range(1, 7) if 10**i <= options.most]
     yield _table("sizes", tqdm(timing.sizes(cell, counts), desc="sizes"), options.out)
+    yield _table("on-hosts", tqdm(timing.on_hosts(), desc="hosts"), options.out)
     yield _table("frugality", timing.frugality(cell), options.out)
     yield _table("wide", [timing.wide()], options.out)
 

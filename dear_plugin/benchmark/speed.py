@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,14 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
+from dear_plugin.benchmark import alibi, dice
+from dear_plugin.benchmark.cfrl import Example
 from dear_plugin.benchmark.contenders import CONTENDERS, Stage
+from dear_plugin.benchmark.hosts import Scene, scene
 from dear_plugin.benchmark.meter import Meter, in_fresh_process
 from dear_plugin.benchmark.protocol import Cell
 from dear_plugin.benchmark.tables import Row
+from dear_plugin.datasets import load_adult
 from dear_plugin.dear import DEAR
 from dear_plugin.decoders import Autoencoder
 from dear_plugin.search import Search
@@ -32,6 +37,7 @@ REPEATS = 7
 SIDE = 1024
 RIVALS = ("Wachter", "REVISE", "C-CHVAE", "CLUE", "FACE-K", "FACE-E", "nearest accepted")
 RIVALS_PEOPLE = 200
+HOSTS_PEOPLE = 10
 # Measured elsewhere, on machines like these (DESIGN, 6): CPU-ms for each person.
 ELSEWHERE = {
     "JAX ReLax, VanillaCF, compiled": 0.028,
@@ -87,9 +93,32 @@ def methods(cell: Cell) -> Iterator[Row]:
 
 
 def sizes(cell: Cell, counts: Sequence[int]) -> Iterator[Row]:
-    """DEAR asked about ever more people in one call."""
-    for count in counts:
-        yield in_fresh_process(_size, cell, count)
+    """Every method asked about ever more people in one call, the rivals up to `PEOPLE`."""
+    for name in ("DEAR", *RIVALS):
+        for count in counts:
+            if name == "DEAR" or count <= PEOPLE:
+                yield in_fresh_process(_size, cell, name, count)
+
+
+def on_hosts() -> Iterator[Row]:
+    """The hosts' own methods, where they are installed, one row a call as DiCE does it."""
+    if find_spec("dice_ml"):
+        people = scene(load_adult(), HOSTS_PEOPLE)
+        for name in dice.METHODS:
+            yield in_fresh_process(_on_dice, people, name)
+    if find_spec("alibi"):
+        people = scene(load_adult("full"), RIVALS_PEOPLE, without=["fnlwgt"])
+        example = Example(steps=300, epochs=10)
+        (row,) = in_fresh_process(alibi.cfrl_rows, people, example)
+        yield {
+            "method": "Alibi CFRL, 300 steps, its autoencoder 10 epochs",
+            "rows": row["rows"],
+            "success": row["validity"],
+            "fit_cpu_s": row["fit_cpu_s"] + row["autoencoder_cpu_s"],
+            "first_cpu_ms_a_row": row["first_cpu_ms_a_row"],
+            "warm_cpu_ms_a_row": row["cpu_ms_a_row"],
+            "peak_mib": row["explain_peak_mib"],
+        }
 
 
 def frugality(cell: Cell) -> Iterator[Row]:
@@ -146,13 +175,29 @@ def _timed(name: str, method: Any, cell: Cell, people: pd.DataFrame) -> Row:
     }
 
 
-def _size(cell: Cell, count: int) -> Row:
-    dear = DEAR(cell.model, cell.schema).fit(cell.train)
-    dear.generate(_people(cell, 10))
+def _on_dice(people: Scene, name: str) -> Row:
+    """One of DiCE's methods on a few rows."""
+    with Meter() as whole:
+        found = dice.Contest(people, dice.HELD[people.name]).incumbent(name)
+    return {
+        "method": f"DiCE {name}",
+        "rows": len(found.solved),
+        "success": float(found.solved.mean()),
+        "fit_cpu_s": found.build,
+        "first_cpu_ms_a_row": 1000.0 * found.calls[0],
+        "warm_cpu_ms_a_row": 1000.0 * float(np.mean(found.calls[1:])),
+        "peak_mib": whole.peak_mib,
+    }
+
+
+def _size(cell: Cell, name: str, count: int) -> Row:
+    method, _ = Stage(cell).ready(CONTENDERS[name])
+    method.generate(_people(cell, 10))
     people = _people(cell, count)
     with Meter() as call:
-        found = dear.generate(people)
+        found = method.generate(people)
     return {
+        "method": name,
         "rows": count,
         "success": float(found.actions["success"].mean()),
         "cpu_s": call.cpu_s,
