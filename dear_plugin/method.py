@@ -17,7 +17,7 @@ from dear_plugin.classifier import Classifier, Output
 from dear_plugin.constraints import Constraints, limits
 from dear_plugin.costs import split
 from dear_plugin.encoding import Encoder
-from dear_plugin.errors import NotFittedError, TargetError
+from dear_plugin.errors import ModelError, NotFittedError, TargetError
 from dear_plugin.limits import Limits
 from dear_plugin.plan import Plan, standstill
 from dear_plugin.recourses import Hooks, Recourses
@@ -92,7 +92,7 @@ class RecourseMethod(ABC):
         self._rows: Tensor | None = None
 
     def fit(self, frame: pd.DataFrame) -> Self:
-        """Learn from training rows.
+        """Learn from training rows; a fit that fails or is interrupted changes nothing.
 
         Args:
             frame: n rows with the schema's features, in user units.
@@ -100,10 +100,14 @@ class RecourseMethod(ABC):
         Raises:
             InputError: rows that do not fit the schema.
         """
-        rows = self.encoder.rows(frame)
-        self._learn(rows)
-        self._rows = rows
-        self.__dict__.pop("_support", None)
+        rows, before = self.encoder.rows(frame), dict(self.__dict__)
+        try:
+            self._learn(rows)
+            self._rows = rows
+            self.__dict__.pop("_support", None)
+        except BaseException:
+            self.__dict__ = before
+            raise
         return self
 
     def generate(
@@ -185,7 +189,7 @@ class RecourseMethod(ABC):
             proposed = self._propose(replace(case.select(todo), slack=slack))
             plan = plan.merged(proposed, todo)
             after = self.encoder.patch(frame, plan.rows, plan.rows != case.x, case.limits.ends)
-            scores = self.classifier.frame_scores(after)
+            scores = _alike(self.classifier.frame_scores(after), before)
             done = case.goal.accepts(scores)
             # Only what the search believed in is worth another try.
             believed = torch.tensor([not r for r in plan.reasons])
@@ -255,7 +259,7 @@ class _AlternativesOf:
             after = method.encoder.patch(
                 self.frame, kept.rows, kept.rows != case.x, case.limits.ends
             )
-            scores = method.classifier.frame_scores(after)
+            scores = _alike(method.classifier.frame_scores(after), before)
             results.append(method._result(case, self.frame, kept, after, (before, scores)))
         return results
 
@@ -270,6 +274,14 @@ class _SharesOf:
 
     def __call__(self, position: int) -> Mapping[str, tuple[float, float]]:
         return self.method._shares(self.case, self.plan, position)
+
+
+def _alike(scores: Tensor, before: Tensor) -> Tensor:
+    """Scores, (n, c), of a model that has as many classes as before."""
+    if scores.shape != before.shape:
+        now, then = scores.shape[1], before.shape[1]
+        raise ModelError(f"the model returned {now} columns, {then} before: its classes changed")
+    return scores
 
 
 def _class_one(classes: Sequence[Hashable] | None) -> Hashable:

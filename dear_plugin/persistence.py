@@ -64,10 +64,12 @@ def read(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         settings = json.loads(path.read_text(encoding="utf8"))
     except FileNotFoundError:
         raise FileFormatError(f"{path} is not there: is {folder} a saved DEAR?") from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except OSError as error:
+        raise FileFormatError(f"{path} cannot be read: {error}") from error
+    except (ValueError, RecursionError) as error:  # no text, no JSON, or JSON without an end
         raise FileFormatError(f"{path} is damaged: {error}") from error
     version = settings.get("format") if isinstance(settings, dict) else None
-    if not isinstance(version, int):
+    if type(version) is not int:  # nor is `true` a version
         raise FileFormatError(f"{path} names no format: it is not a saved DEAR, or damaged")
     if version > FORMAT:
         raise FileFormatError(
