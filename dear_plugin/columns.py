@@ -123,12 +123,10 @@ def inside(feature: Feature, cells: Array, ends: tuple[Array, Array], dtype: Any
     """
     kind = dtype if isinstance(dtype, np.dtype) and dtype.kind == "f" else np.dtype(np.float64)
     out = cells.astype(kind)
-    for end, side in zip(ends, (1, -1), strict=True):
-        nearest = end.astype(kind)
-        held = np.where(side * (nearest - end) >= 0, nearest, np.nextafter(nearest, side * np.inf))
-        hair = RESOLUTION * feature.width + np.abs(np.spacing(nearest))
+    for end, side in zip((e.astype(kind) for e in ends), (1, -1), strict=True):
         over = side * (end - out)
-        out = np.where((over > 0) & (over <= hair), held, out)
+        hair = RESOLUTION * feature.width + np.abs(np.spacing(end))
+        out = np.where((over > 0) & (over <= hair), end, out)
     return out
 
 

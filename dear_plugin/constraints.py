@@ -132,7 +132,11 @@ class _Box:
     def limits(self) -> Limits:
         x, encoder = self.x, self.encoder
         direction = torch.tensor([f.direction for f in encoder.schema])
-        low, high = (encoder.scaled(_distinct(end)) for end in (self.low, self.high))
+        ends = _distinct(self.low), _distinct(self.high)
+        # Ends that cross by a unit may meet once scaled, and nothing lies between them.
+        empty = ends[0] > ends[1]
+        low = encoder.scaled(ends[0].masked_fill(empty, math.inf))
+        high = encoder.scaled(ends[1].masked_fill(empty, -math.inf))
         low = torch.where(direction > 0, torch.maximum(low, x), low)
         high = torch.where(direction < 0, torch.minimum(high, x), high)
         return Limits(

@@ -108,10 +108,16 @@ class TestWhatOneCallAdds:
         assert user(drawn.high[:, PAY], PAY) == [50.0] * 4
 
     def test_ends_between_two_steps_are_moved_inwards(self):
-        drawn = box(Constraints(ranges={"age": (60.2, 70), "pay": (12.001, 40.009)}))
-        assert user(drawn.low[:1, AGE], AGE) == [60.0 + 1]
+        drawn = box(Constraints(ranges={"age": (20.2, 70), "pay": (12.001, 40.009)}))
+        assert user(drawn.low[:1, AGE], AGE) == [21.0]
         assert user(drawn.low[:1, PAY], PAY) == [12.01]
         assert user(drawn.high[:1, PAY], PAY) == [40.0]
+
+    @pytest.mark.parametrize("nothing", [(60.2, 60.8), (1e6, 1e7), (-9.0, -8.0)])
+    def test_a_range_without_a_value_in_it_holds_everyone_where_they_are(self, nothing):
+        drawn = box(Constraints(ranges={"age": nothing}))
+        assert (drawn.low > drawn.high)[:, AGE].all()
+        assert torch.equal(drawn.floor[:, AGE], drawn.ceiling[:, AGE])
 
     def test_only_allowed_categories_may_be_taken(self):
         drawn = box(Constraints(categories={"job": ["judge", "nurse"], "owner": [0]}))
