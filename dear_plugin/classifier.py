@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from itertools import chain
 from typing import Any, Literal
 
@@ -124,7 +124,10 @@ class Classifier:
         if not self.is_module:
             return torch.empty(0)
         tensors: Iterator[Tensor] = chain(self.model.parameters(), self.model.buffers())
-        return next((t for t in tensors if t.is_floating_point()), torch.empty(0))
+        for tensor in tensors:
+            if tensor.is_floating_point():
+                return tensor
+        return torch.empty(0)
 
     def _frame_scores(self, rows: Tensor) -> Tensor:
         return self._checked(self._ask_frame(self.encoder.frame(rows)), len(rows))
