@@ -32,7 +32,8 @@ class _Askers:
     def leave(self, parts: list[nn.Module]) -> None:
         """Put the flags back that nobody else still needs."""
         with self.lock:
-            for part in parts:
+            while parts:
+                part = parts.pop()
                 self.counts[part] -= 1
                 if not self.counts[part]:
                     del self.counts[part]
@@ -62,4 +63,8 @@ def evaluating(module: nn.Module) -> Iterator[None]:
     try:
         yield
     finally:
-        _ASKERS.leave(parts)
+        try:
+            _ASKERS.leave(parts)
+        except KeyboardInterrupt:  # it came on the way out: what is left is put back first
+            _ASKERS.leave(parts)
+            raise
