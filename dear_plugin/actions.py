@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import combinations
 
 import torch
 from torch import Tensor
 
 from dear_plugin.errors import ConstraintError
+from dear_plugin.lazy import lazy
 from dear_plugin.schema import Schema
 
 ActOn = Iterable[str | Sequence[str]]
@@ -70,7 +70,7 @@ class ActionSets:
         """One readable name per set."""
         return tuple(" + ".join(n) for n in self.names)
 
-    @cached_property
+    @lazy
     def masks(self) -> Tensor:
         """(s, p) bool: which features are in which set."""
         masks = torch.zeros(len(self), self.p, dtype=torch.bool)
@@ -78,7 +78,7 @@ class ActionSets:
             masks[i, list(where)] = True
         return masks
 
-    @cached_property
+    @lazy
     def positions(self) -> Tensor:
         """(s, w) int64: the features of each set; a shorter set repeats its first one."""
         width = max(map(len, self.members))

@@ -6,7 +6,6 @@ import copy
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import cached_property
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from dear_plugin.classifier import Classifier, Output
 from dear_plugin.decoders import Decoder, kind_of, named
 from dear_plugin.diagnostics import Report, report
 from dear_plugin.errors import NotFittedError
+from dear_plugin.lazy import lazy
 from dear_plugin.method import Case, RecourseMethod
 from dear_plugin.moves import Moves
 from dear_plugin.plan import Plan
@@ -259,11 +259,11 @@ class DEAR(RecourseMethod):
             raise NotFittedError("DEAR is not fitted; call fit(frame) first")
         return self._moves
 
-    @cached_property
+    @lazy
     def _neighbours(self) -> Support:
         return Support(self._fitted_rows, self.classifier, self.search.k_neighbours)
 
-    @cached_property
+    @lazy
     def _reserve(self) -> Moves | None:
         """Pairs of features, learned when the first row needs them."""
         single = [m[0] for m in self.sets.members if len(m) == 1]

@@ -8,7 +8,6 @@ see the *encoded* tensor, (n, d), in which a feature of m > 2 categories takes m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -17,6 +16,7 @@ from torch import Tensor
 
 from dear_plugin.columns import as_column, inside, overwritten, read, step_size, user_values
 from dear_plugin.errors import InputError, unknown
+from dear_plugin.lazy import lazy
 from dear_plugin.schema import Kind, Schema
 
 
@@ -56,7 +56,7 @@ class Encoder:
         """(p,) True for features of m > 2 categories."""
         return self._blocks
 
-    @cached_property
+    @lazy
     def weights(self) -> Tensor:
         """(d,) what a unit of each encoded column weighs in l1: one-hot columns 1/2."""
         return torch.where(self._level >= 0, 0.5, 1.0)
@@ -138,7 +138,7 @@ class Encoder:
         ]
         return torch.tensor(sizes, dtype=torch.float32)
 
-    @cached_property
+    @lazy
     def origins(self) -> Tensor:
         """(p,) double: how far the user's zero lies below the scaled one, in scaled units."""
         low = [f.bounds[0] / f.width if f.kind is Kind.NUMERIC else 0.0 for f in self.schema]

@@ -4,44 +4,56 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from torch import nn
 
 
-class _Askers:
-    """How many are asking each module that somebody left in training mode.
+@dataclass(frozen=True, eq=False)
+class _Asker:
+    """One who asks a module, in a thread."""
 
-    It counts modules one by one, for one network may be asked alone and inside another.
+    thread: int = field(default_factory=threading.get_ident)
+
+
+class _Askers:
+    """Who is asking each module that somebody left in training mode.
+
+    They are kept module by module, for one network may be asked alone and inside another.
     """
 
     def __init__(self) -> None:
-        self.counts: dict[nn.Module, int] = {}
+        self.of: dict[nn.Module, set[_Asker]] = {}
         self.lock = threading.Lock()
 
-    def enter(self, module: nn.Module) -> list[nn.Module]:
-        """Switch a module to evaluation; what somebody has switched already is counted."""
+    def enter(self, asker: _Asker, module: nn.Module) -> None:
+        """Switch a module to evaluation; what somebody has switched already has one asker more."""
         with self.lock:
-            parts = [m for m in module.modules() if m.training or m in self.counts]
-            for part in parts:
-                self.counts[part] = self.counts.get(part, 0) + 1
+            for part in [m for m in module.modules() if m.training or m in self.of]:
+                self.of.setdefault(part, set()).add(asker)
                 part.training = False
-        return parts
 
-    def leave(self, parts: list[nn.Module]) -> None:
-        """Put the flags back that nobody else still needs."""
+    def leave(self, asker: _Asker) -> None:
+        """Put the flags back that nobody else still needs; to leave twice is to leave."""
         with self.lock:
-            while parts:
-                part = parts.pop()
-                self.counts[part] -= 1
-                if not self.counts[part]:
-                    del self.counts[part]
-                    part.training = True
+            self._only(lambda other: other is not asker)
 
     def renew(self) -> None:
-        """In a forked child only this thread lives on: nobody else would open the lock."""
+        """In a forked child this thread alone lives on: nobody else opens the lock or leaves."""
         self.lock = threading.Lock()
+        here = threading.get_ident()
+        self._only(lambda asker: asker.thread == here)
+
+    def _only(self, stays: Callable[[_Asker], bool]) -> None:
+        for part, askers in list(self.of.items()):
+            left = {asker for asker in askers if stays(asker)}
+            if left:
+                self.of[part] = left
+            else:
+                part.training = True
+                del self.of[part]
 
 
 _ASKERS = _Askers()
@@ -54,17 +66,19 @@ def evaluating(module: nn.Module) -> Iterator[None]:
     """Evaluation mode for a while: dropout off, batch norm fixed; every flag is put back.
 
     The first of several threads switches it on and the last one off, so that none of them meets
-    the dropout of another that has just finished.
+    the dropout of another that has just finished. A child forked meanwhile has the flags that its
+    own thread asked for.
 
     Args:
         module: any torch module, in training or not.
     """
-    parts = _ASKERS.enter(module)
+    asker = _Asker()
     try:
+        _ASKERS.enter(asker, module)
         yield
     finally:
         try:
-            _ASKERS.leave(parts)
+            _ASKERS.leave(asker)
         except KeyboardInterrupt:  # it came on the way out: what is left is put back first
-            _ASKERS.leave(parts)
+            _ASKERS.leave(asker)
             raise

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -18,6 +17,7 @@ from dear_plugin.constraints import Constraints, limits
 from dear_plugin.costs import split
 from dear_plugin.encoding import Encoder
 from dear_plugin.errors import ModelError, NotFittedError, TargetError
+from dear_plugin.lazy import lazy
 from dear_plugin.limits import Limits
 from dear_plugin.plan import Plan, standstill
 from dear_plugin.recourses import Hooks, Recourses
@@ -162,7 +162,7 @@ class RecourseMethod(ABC):
             raise NotFittedError(f"{type(self).__name__} is not fitted; call fit(frame) first")
         return self._rows
 
-    @cached_property
+    @lazy
     def _support(self) -> Support:
         return Support(self._fitted_rows, self.classifier)
 

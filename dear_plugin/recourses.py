@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -13,6 +12,7 @@ from torch import Tensor
 
 from dear_plugin.encoding import Encoder
 from dear_plugin.errors import InputError
+from dear_plugin.lazy import lazy
 from dear_plugin.plan import Plan
 from dear_plugin.wording import Change, sentence
 
@@ -69,7 +69,7 @@ class Recourses:
         cost = self.actions.loc[done, "cost"].median()
         return f"Recourses({int(done.sum())} of {len(self)} rows solved, median cost {cost:.3g})"
 
-    @cached_property
+    @lazy
     def support(self) -> pd.Series:
         """Share of each counterfactual's 5 nearest training rows that get the wanted decision."""
         values = self.hooks.support(self.plan.rows, torch.arange(len(self)))

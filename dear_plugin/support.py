@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin.classifier import Classifier
+from dear_plugin.lazy import lazy
 from dear_plugin.target import Goal
 
 NEIGHBOURS = 5
@@ -48,7 +48,7 @@ class Support:
         _, near = self._tree.query(points, k=list(range(1, k + 1)))
         return np.asarray(near, dtype=np.int64)
 
-    @cached_property
+    @lazy
     def _tree(self) -> Any:
         from scipy.spatial import cKDTree
 
@@ -56,6 +56,6 @@ class Support:
         points = self.classifier.encoder.expand(self.rows).double().numpy()
         return cKDTree(points, leafsize=32, balanced_tree=False)
 
-    @cached_property
+    @lazy
     def _scores(self) -> Tensor:
         return self.classifier.scores(self.rows)

@@ -6,7 +6,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin.errors import TargetError, unknown
+from dear_plugin.lazy import lazy
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ class ClassGoal(Goal):
         """The goal of some of the rows."""
         return ClassGoal(self.columns[rows], self.threshold)
 
-    @cached_property
+    @lazy
     def _ends(self) -> tuple[int, int]:
         """The least and greatest column wanted; (0, 0) of nobody."""
         if not len(self.columns):

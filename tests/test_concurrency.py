@@ -6,13 +6,16 @@ import pickle
 import sys
 import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import nullcontext
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
 from torch import nn
 
 from dear_plugin import DEAR, Search, evaluating
+from dear_plugin.moves import Moves
 
 THREADS = 8
 PEOPLE = 16
@@ -153,6 +156,59 @@ class TestProcesses:
             finally:
                 slow.go.set()
                 asker.join()
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="Windows does not fork")
+    def test_a_child_forked_while_another_thread_learns_is_not_locked_out(
+        self, mixed, query, monkeypatch
+    ):
+        """A lock of that thread would stay closed in the child for ever."""
+        hopeless = DEAR(lambda f: np.full(len(f), 0.1), mixed.schema).fit(mixed.frame[:300])
+        inside, go, learn = threading.Event(), threading.Event(), Moves.learned
+
+        def held_up(*args):
+            inside.set()
+            go.wait()
+            return learn(*args)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Moves, "learned", held_up)
+            asker = threading.Thread(target=hopeless.generate, args=[query])
+            asker.start()
+            inside.wait()
+        child = multiprocessing.get_context("fork").Process(target=hopeless.generate, args=[query])
+        child.start()
+        child.join(60)
+        go.set()
+        asker.join()
+        child.kill()
+        child.join()
+        assert child.exitcode == 0
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="Windows does not fork")
+    @pytest.mark.parametrize("own", [False, True], ids=["another thread asks", "this one asks"])
+    def test_the_flags_of_a_child_are_its_own(self, noisy, own):
+        """Whoever asked in another thread is not there, and will not put them back."""
+        asked, done = threading.Event(), threading.Event()
+
+        def ask():
+            with evaluating(noisy):
+                asked.set()
+                done.wait()
+
+        asker = threading.Thread(target=ask)
+        asker.start()
+        asked.wait()
+        answers, child_end = multiprocessing.Pipe()
+        with evaluating(noisy) if own else nullcontext():
+            child = multiprocessing.get_context("fork").Process(
+                target=lambda: child_end.send([m.training for m in noisy.modules()])
+            )
+            child.start()
+            child.join()
+        done.set()
+        asker.join()
+        assert set(answers.recv()) == {not own}
+        assert all(m.training for m in noisy.modules())
 
 
 class TestEvaluating:

@@ -22,6 +22,7 @@ ADAPTERS = ROOT / "adapters"
 LADDER = (
     "_version",
     "errors",
+    "lazy",
     "schema",
     "columns",
     "encoding",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import torch
 from torch import Tensor
 
 from dear_plugin.classifier import Classifier
+from dear_plugin.lazy import lazy
 from dear_plugin.method import Case
 from dear_plugin.plan import Plan
 
@@ -53,7 +53,7 @@ class Trial:
         """(m,) bool: who has a success."""
         return self.loss.isfinite()
 
-    @cached_property
+    @lazy
     def ends(self) -> tuple[Tensor, Tensor]:
         """(m, d) the least and greatest value of every encoded column, x among them."""
         limits, encoder = self.case.limits, self.classifier.encoder

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import torch
@@ -14,6 +13,7 @@ from dear_plugin.decoders.groups import Groups
 from dear_plugin.decoders.lookup import pick
 from dear_plugin.decoders.partition import Partition, levels, numbers
 from dear_plugin.encoding import Encoder
+from dear_plugin.lazy import lazy
 from dear_plugin.schema import Kind
 
 
@@ -97,7 +97,7 @@ class Nodes:
         keys[several] = self.groups.leaves(wide, slots[several]).float()
         return keys
 
-    @cached_property
+    @lazy
     def _ruler(self) -> _Ruler:
         end = self.sizes.cumsum(0)
         first, start = end - self.sizes, self.grid.double()

@@ -8,7 +8,6 @@ ranks are those of the residuals.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -19,6 +18,7 @@ from dear_plugin.decoders.lookup import pick, places
 from dear_plugin.decoders.nodes import Nodes, nearest
 from dear_plugin.decoders.partition import Partition, mixing, ordered
 from dear_plugin.decoders.supports import Supports
+from dear_plugin.lazy import lazy
 from dear_plugin.schema import Kind
 
 RESIDUAL_BINS = 4
@@ -116,7 +116,7 @@ class Smooth:
         plane = torch.bmm(self.planes.basis(wide), self.weights[tree[several]])
         return level.index_add(0, several, plane)
 
-    @cached_property
+    @lazy
     def _inverse(self) -> Tensor:
         """(f, q, g) the values at each standing and node."""
         return self.centre[:, None] + self.spread

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import torch
 from torch import Tensor
 
 from dear_plugin.decoders.partition import heavy_values, ordered, tally
 from dear_plugin.encoding import Encoder
+from dear_plugin.lazy import lazy
 from dear_plugin.schema import Kind
 
 MAX_VALUES = 128
@@ -69,19 +69,19 @@ class Supports:
         binaries = tuple((two & counted).nonzero()[:, 0].tolist())
         return cls(values, starts, sizes, smooth, blocks, binaries)
 
-    @cached_property
+    @lazy
     def counted(self) -> Tensor:
         """(c,) the features that have values here."""
         return self.sizes.nonzero()[:, 0]
 
-    @cached_property
+    @lazy
     def ranked(self) -> Tensor:
         """(f,) the counted features whose values have an order: all but blocks."""
         counted = self.sizes > 0
         counted[list(self.blocks)] = False
         return counted.nonzero()[:, 0]
 
-    @cached_property
+    @lazy
     def places(self) -> Tensor:
         """The places of the ranked features' values."""
         feature = torch.repeat_interleave(torch.arange(len(self.sizes)), self.sizes)

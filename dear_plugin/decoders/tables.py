@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from math import isqrt
 
 import torch
@@ -13,6 +12,7 @@ from dear_plugin.decoders.given import Crowd
 from dear_plugin.decoders.lookup import pick
 from dear_plugin.decoders.partition import MAX_NODES, Partition
 from dear_plugin.decoders.supports import Supports
+from dear_plugin.lazy import lazy
 
 CELLS = 24_000_000
 LEAST_DETAIL = 16
@@ -130,7 +130,7 @@ class Tables:
         out[who, where] = other.to(out.dtype)
         return out
 
-    @cached_property
+    @lazy
     def _ranks(self) -> Tensor:
         """(p,) how many standings each feature has: one where it is not ranked."""
         ranked = self.line > 0
