@@ -17,7 +17,7 @@ from dear_plugin.actions import ActionSets
 from dear_plugin.classifier import Classifier
 from dear_plugin.costs import Parts, alignment
 from dear_plugin.decoders import Autoencoder, Decoder
-from dear_plugin.decoders.derivatives import column_tangents
+from dear_plugin.decoders.derivatives import along, column_tangents
 from dear_plugin.decoders.networks import Networks
 from dear_plugin.encoding import Encoder
 from dear_plugin.schema import Kind
@@ -79,11 +79,10 @@ def _exact(networks: Networks, x: Tensor, train: Tensor) -> list[Parts]:
     tangents = column_tangents(networks.mask).to(x)
     given, entangled = [], []
     for tangent in tangents:
-        direction = tangent.expand(x_s.shape)
-        given.append(torch.func.jvp(lambda a: networks.generate(v, a), (x_s,), (direction,))[1])
+        given.append(along(lambda a: networks.generate(v, a), x_s, tangent))
         # The columns of S select the slope along this tangent.
-        along = torch.bmm(tangent, slopes).expand(v.shape)
-        entangled.append(torch.func.jvp(lambda u: networks.generate(u, x_s), (v,), (along,))[1])
+        slope = torch.bmm(tangent, slopes)
+        entangled.append(along(lambda u: networks.generate(u, x_s), v, slope))
     both = torch.stack(given, 3), torch.stack(entangled, 3)
     own = networks.mask[:, 0].bool()
     return [

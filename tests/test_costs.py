@@ -17,9 +17,6 @@ from dear_plugin.costs import Parts, alignment, direct_action, recourse_action, 
 from dear_plugin.decoders import Autoencoder, Design, Training
 from dear_plugin.jacobians import parts
 
-# Torch compiles its own forward derivatives with what it has deprecated itself.
-pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")
-
 HALVINGS = (0.1, 0.05, 0.025, 0.0125)
 
 

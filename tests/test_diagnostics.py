@@ -12,9 +12,6 @@ from dear_plugin.datasets import load_loan
 from dear_plugin.decoders import Autoencoder, Design, Training, Transport
 from dear_plugin.errors import InputError, NotFittedError
 
-# Torch compiles its own forward derivatives with what it has deprecated itself.
-pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")
-
 SETS = ["income", "education", "age", ("income", "savings")]
 DECODERS = {
     "transport": Transport,

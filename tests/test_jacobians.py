@@ -13,9 +13,6 @@ from dear_plugin.decoders import Autoencoder, Design, Training, Transport
 from dear_plugin.errors import ModelError
 from dear_plugin.jacobians import STEP, alignments, parts
 
-# Torch compiles its own forward derivatives with what it has deprecated itself.
-pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")
-
 DECODERS = {
     "transport": Transport,
     "autoencoder": lambda: Autoencoder(Design(layers=(16, 8)), Training(epochs=30)),

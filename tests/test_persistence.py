@@ -16,9 +16,6 @@ from dear_plugin.decoders import Autoencoder, Decoder, Design, Training, Transpo
 from dear_plugin.errors import DearError, FileFormatError, ModelError, NotFittedError
 from dear_plugin.persistence import FORMAT, SETTINGS, TENSORS
 
-# Torch compiles its own forward derivatives with what it has deprecated itself.
-pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")
-
 SETS = ["income", "education", ("income", "savings"), ("duration", "loan_amount", "savings")]
 KINDS = {
     "transport": lambda: Transport(64),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import torch
 from torch import Tensor
@@ -21,11 +21,11 @@ def mixed_derivatives(g: Generate, v: Tensor, x_s: Tensor, valid: Tensor) -> Ten
     """
     by_x = torch.eye(x_s.shape[2]).to(x_s)[:, None, None] * valid
     by_v = torch.eye(v.shape[2]).to(v)
-
-    def mixed(w: Tensor, u: Tensor) -> Tensor:
-        return along(lambda there: along(lambda a: g(there, a), x_s, w), v, u)
-
-    return torch.stack([torch.stack([mixed(w, u) for u in by_v]) for w in by_x])
+    with torch.enable_grad():
+        v, x_s = v.detach().requires_grad_(), x_s.detach().requires_grad_()
+        slopes = derivatives(g(v, x_s), x_s, by_x)
+        mixed = [torch.stack(derivatives(slope, v, by_v)).detach() for slope in slopes]
+    return torch.stack(mixed)
 
 
 def column_tangents(mask: Tensor) -> Tensor:
@@ -36,5 +36,29 @@ def column_tangents(mask: Tensor) -> Tensor:
 
 def along(f: Callable[[Tensor], Tensor], at: Tensor, direction: Tensor) -> Tensor:
     """The derivative of f at a point along a direction."""
-    out: Tensor = torch.func.jvp(f, (at,), (direction.expand(at.shape),))[1]
-    return out
+    with torch.enable_grad():
+        at = at.detach().requires_grad_()
+        return derivatives(f(at), at, [direction])[0].detach()
+
+
+def derivatives(out: Tensor, at: Tensor, directions: Iterable[Tensor]) -> list[Tensor]:
+    """The derivatives of an output by what it was made of, along directions, differentiable again.
+
+    Backward through backward: torch's forward mode warns that it is deprecated inside.
+
+    Args:
+        out: (..., d) the output.
+        at: (..., k) what it was made of.
+        directions: each of a shape that broadcasts to that of `at`.
+    """
+    weight, pulled = torch.ones_like(out, requires_grad=True), torch.zeros(())
+    if out.requires_grad:
+        (pulled,) = torch.autograd.grad(out, at, weight, create_graph=True, materialize_grads=True)
+    if not pulled.requires_grad:  # it does not depend on `at`, or not in a way that varies
+        return [torch.zeros_like(out) for _ in directions]
+    return [
+        torch.autograd.grad(
+            pulled, weight, way.expand(at.shape), create_graph=True, materialize_grads=True
+        )[0]
+        for way in directions
+    ]

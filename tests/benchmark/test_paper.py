@@ -10,9 +10,6 @@ from dear_plugin.benchmark import summary
 from dear_plugin.benchmark.__main__ import main
 from dear_plugin.benchmark.contenders import CONTENDERS
 
-# Torch's own forward derivatives warn of their own use of it, the first time.
-pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")
-
 CELL = {"dataset": "gmc", "classifier": "ann", "seed": 0, "rows": 4, "accuracy": 0.9, "plateau": 0}
 
 

@@ -13,9 +13,6 @@ from dear_plugin.decoders import PAPER_LAYERS, Autoencoder, Design, Training, na
 from dear_plugin.decoders.remainder import MIDDLE
 from dear_plugin.errors import DearError, NotFittedError
 
-# Torch compiles its own forward derivatives with what it has deprecated itself.
-pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")
-
 SMALL = Design(layers=(8, 4))
 FEW_STEPS = Training(most_steps=300)
 

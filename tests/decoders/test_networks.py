@@ -10,9 +10,6 @@ from dear_plugin.decoders.derivatives import along, column_tangents, mixed_deriv
 from dear_plugin.decoders.networks import Networks
 from dear_plugin.decoders.stack import StackedMLP, Tanh, by_set
 
-# Torch compiles its own forward derivatives with what it has deprecated itself.
-pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")
-
 SETS = ["a", "town", ("b", "a")]
 A, TOWN, PAIR = range(3)
 K = 3
