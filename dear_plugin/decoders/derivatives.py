@@ -54,7 +54,7 @@ def derivatives(out: Tensor, at: Tensor, directions: Iterable[Tensor]) -> list[T
     weight, pulled = torch.ones_like(out, requires_grad=True), torch.zeros(())
     if out.requires_grad:
         (pulled,) = torch.autograd.grad(out, at, weight, create_graph=True, materialize_grads=True)
-    if not pulled.requires_grad:  # it does not depend on `at`, or not in a way that varies
+    if not pulled.requires_grad:  # it does not depend on `at`
         return [torch.zeros_like(out) for _ in directions]
     return [
         torch.autograd.grad(

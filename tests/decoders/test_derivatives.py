@@ -40,7 +40,7 @@ def test_what_is_piecewise_linear_has_no_mixed_derivatives():
 
 
 def test_torchs_own_deprecations_stay_out_of_it():
-    """Its forward mode compiles with `torch.jit.script`, which warns; a warning is an error here."""
+    """Its forward mode compiles with `torch.jit.script`, which warns: an error here."""
     with torch.no_grad():
         found = mixed_derivatives(torch.mul, torch.rand(1, 5, 2), torch.rand(1, 5, 2), VALID)
     assert torch.equal(found[0, 0, 0], torch.tensor([1.0, 0.0]).expand(5, 2))
