@@ -28,6 +28,7 @@ from dear_plugin.moves import Moves
 from dear_plugin.plan import Plan
 from dear_plugin.schema import Schema
 from dear_plugin.search import Grids, Search
+from dear_plugin.settings import of_kind
 from dear_plugin.support import Support
 from dear_plugin.wording import level
 
@@ -74,7 +75,8 @@ class DEAR(RecourseMethod):
     ) -> None:
         super().__init__(model, schema, output=output, encode=encode)
         self.decoder = named(decoder)
-        self.search = search or Search()
+        self.search = Search() if search is None else search
+        of_kind("search", self.search, Search)
         self.sets = ActionSets.of(schema, act_on)
         self._moves: Moves | None = None
 
@@ -186,6 +188,7 @@ class DEAR(RecourseMethod):
         Args:
             search: how to search.
         """
+        of_kind("search", search, Search)
         other = copy.copy(self)
         other.search = search
         other.__dict__.pop("_neighbours", None)

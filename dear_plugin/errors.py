@@ -30,6 +30,10 @@ class ModelError(DearError, ValueError):
     """A model whose answer is not a score: wrong shape, NaN, probabilities outside [0, 1]."""
 
 
+class SettingError(DearError, ValueError):
+    """An option whose value is none that it may have."""
+
+
 class NotFittedError(DearError, RuntimeError, AttributeError):
     """`generate` or a diagnostic was called before `fit`."""
 

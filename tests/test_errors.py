@@ -13,6 +13,7 @@ from dear_plugin import errors
         (errors.ConstraintError, ValueError),
         (errors.TargetError, ValueError),
         (errors.ModelError, ValueError),
+        (errors.SettingError, ValueError),
         (errors.NotFittedError, RuntimeError),
         (errors.NotFittedError, AttributeError),
         (errors.DataError, OSError),

@@ -23,6 +23,7 @@ LADDER = (
     "_version",
     "errors",
     "lazy",
+    "settings",
     "schema",
     "columns",
     "encoding",

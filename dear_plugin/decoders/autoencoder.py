@@ -24,7 +24,8 @@ from dear_plugin.decoders.remainder import MIDDLE, moved, within_bounds
 from dear_plugin.decoders.stack import Tanh, by_set
 from dear_plugin.decoders.training import History, Training, train
 from dear_plugin.encoding import Encoder
-from dear_plugin.errors import DearError, NotFittedError, unknown
+from dear_plugin.errors import NotFittedError
+from dear_plugin.settings import number, one_of, settle, several, truth, whole
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {
     "tanh": Tanh,
@@ -49,6 +50,9 @@ class Design:
             that heavy-tailed ones are not ignored.
         reconstruct: "remainder" keeps the person's own, `x + g(v, a) - g(v, x_S)`; "paper" is
             `g(v, a)`, whose reconstruction error is paid as indirect cost.
+
+    Raises:
+        SettingError: a value that a setting cannot have.
     """
 
     layers: tuple[int, ...] = (16, 32, 10)
@@ -58,6 +62,19 @@ class Design:
     noise: float = 0.1
     standardise: bool = True
     reconstruct: Literal["remainder", "paper"] = "remainder"
+
+    def __post_init__(self) -> None:
+        """Refuse what is no setting."""
+        settle(
+            self,
+            layers=several(whole(1)),
+            activation=one_of(*ACTIVATIONS),
+            hessian=number(),
+            independence=number(),
+            noise=number(),
+            standardise=truth,
+            reconstruct=one_of("remainder", "paper"),
+        )
 
 
 class Autoencoder(Decoder):
@@ -83,8 +100,6 @@ class Autoencoder(Decoder):
         self.seed = seed
         self.history = History()
         self._networks: Networks | None = None
-        if self.design.activation not in ACTIVATIONS:
-            raise DearError(unknown("activation", [self.design.activation], ACTIVATIONS))
 
     @classmethod
     def paper(cls, layers: Sequence[int] = PAPER_LAYERS["adult"], seed: int = 0) -> Autoencoder:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
+from dear_plugin.settings import number, settle, truth, whole
+
 Losses = Callable[[Tensor, torch.Generator], dict[str, Tensor]]
 
 MOST_HELD = 2048
@@ -24,6 +26,9 @@ class Training:
         patience: epochs without a better held-out loss before the loop stops.
         most_steps: an upper limit on all steps, so that a million rows cost no more than needed.
         progress: show a bar.
+
+    Raises:
+        SettingError: a value that a setting cannot have.
     """
 
     epochs: int = 150
@@ -32,6 +37,18 @@ class Training:
     patience: int = 40
     most_steps: int = 500
     progress: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what is no setting."""
+        settle(
+            self,
+            epochs=whole(1),
+            batch=whole(1),
+            rate=number(),
+            patience=whole(0),
+            most_steps=whole(1),
+            progress=truth,
+        )
 
 
 @dataclass

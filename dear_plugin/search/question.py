@@ -13,6 +13,7 @@ from dear_plugin.actions import ActionSets
 from dear_plugin.classifier import Classifier
 from dear_plugin.decoders import Decoder
 from dear_plugin.limits import Limits
+from dear_plugin.settings import number, one_of, optional, settle, truth, whole
 from dear_plugin.support import NEIGHBOURS
 from dear_plugin.target import Goal
 
@@ -35,6 +36,9 @@ class Search:
         min_support: the least share of accepted neighbours to prefer; None does not look.
         k_neighbours: how many neighbours support looks at.
         groups: try pairs of features for rows that no set solves.
+
+    Raises:
+        SettingError: a value that a setting cannot have.
     """
 
     solver: Literal["line", "gradient"] = "line"
@@ -45,6 +49,20 @@ class Search:
     min_support: float | None = None
     k_neighbours: int = NEIGHBOURS
     groups: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse what is no setting."""
+        settle(
+            self,
+            solver=one_of("line", "gradient"),
+            coarse=whole(1),
+            deepen=whole(0),
+            refine=whole(0),
+            slack=number(),
+            min_support=optional(number(1.0)),
+            k_neighbours=whole(1),
+            groups=truth,
+        )
 
     def aiming(self, slack: float) -> Search:
         """The same search, aiming farther past the boundary."""
