@@ -120,7 +120,7 @@ def _larger(moves: Moves, case: Case, search: Search, k: int) -> Offers:
     values = torch.where((categories > 0).view(-1, 1, 1), level, numbers)
     answer = question.ask(rows, sets, values, search.slack)
     fine = answer.good & found.cost.view(-1, 1).isfinite()
-    cost = torch.where(fine, answer.cost, torch.inf).view(n, s * k)
+    cost = torch.where(fine, answer.cost, torch.inf).reshape(n, s * k)
     which = torch.arange(s).repeat_interleave(k).expand(n, s * k)
     return _offers(moves, question, which, values.view(n, s * k, w), cost, 2)
 

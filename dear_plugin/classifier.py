@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import chain
 from typing import Any, Literal
@@ -156,7 +157,7 @@ class Classifier:
                 f" {columns} is expected"
             )
         # One pass finds NaN and infinity alike.
-        if not bool(torch.isfinite(raw.detach().sum())) and not bool(torch.isfinite(raw).all()):
+        if not math.isfinite(raw.detach().sum()) and not bool(torch.isfinite(raw).all()):
             bad = int((~torch.isfinite(raw)).any(1).nonzero()[0, 0])
             raise ModelError(f"the model returned NaN or infinity (first in row {bad} of {m})")
         return _TO_SCORES[self.output](raw)

@@ -85,14 +85,14 @@ class Limits:
         """
         low, high = self.low[rows, feature][:, None], self.high[rows, feature][:, None]
         step, origin = self.steps[feature].double()[:, None], self.origins[feature][:, None]
-        inside = torch.minimum(torch.maximum(values, low), high).double()
-        whole = (((inside + origin) / step).round() * step - origin).float()
-        return torch.minimum(torch.maximum(whole, low), high)
+        inside = torch.clamp(values, low, high).double()
+        whole = inside.add_(origin).div_(step).round_().mul_(step).sub_(origin).float()
+        return whole.clamp_(low, high)
 
     def rounded(self, x: Tensor, moved: Tensor) -> Tensor:
         """Changes in whole steps: (m, c, p) from (m, p) and (m, c, p)."""
-        here = x[:, None]
-        return (moved - here).div_(self.steps).round_().mul_(self.steps).add_(here)
+        here, steps = x[:, None], self.steps.repeat(len(x), 1)[:, None]
+        return (moved - here).div_(steps).round_().mul_(steps).add_(here)
 
     def project(self, x: Tensor, moved: Tensor, rows: Tensor) -> Tensor:
         """The nearest admissible rows: A_d of the paper, exactly.
@@ -106,7 +106,7 @@ class Limits:
             rows: (m,) which row of the limits each belongs to.
         """
         out = self.rounded(x, moved)
-        out = torch.clamp(out, self.floor[rows, None], self.ceiling[rows, None])
+        out.clamp_(self.floor[rows, None], self.ceiling[rows, None])
         if self.allowed is None:
             return out
         column = self.starts + torch.where(self.blocks, out, 0.0).long()

@@ -149,7 +149,8 @@ class ClassGoal(Goal):
         cut = 0.5 if self.threshold is None else self.threshold
         offset = math.log(cut / (1.0 - cut))
         if scores.shape[1] <= 2:
-            return _log_odds(scores, wanted) - offset
+            odds = _log_odds(scores, wanted)
+            return odds - offset if offset else odds
         own, others = _own_and_others(scores, wanted)
         margin = own - others.amax(1)
         if self.threshold is None:

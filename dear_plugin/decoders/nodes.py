@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from dear_plugin.decoders.given import Crowd
 from dear_plugin.decoders.groups import Groups
-from dear_plugin.decoders.lookup import pick
+from dear_plugin.decoders.lookup import Ruler, pick
 from dear_plugin.decoders.partition import Partition, levels, numbers
 from dear_plugin.encoding import Encoder
 from dear_plugin.lazy import lazy
@@ -71,13 +70,10 @@ class Nodes:
             values: (m, c, w) values of the sets' features.
             slots: (m,) on which grids.
         """
-        ruler, value = self._ruler, self._keys(values, slots)
-        first, last, shift = (each[slots, None] for each in (ruler.first, ruler.last, ruler.shift))
-        found = torch.searchsorted(ruler.keys, value + shift, right=True, out_int32=True)
-        # A value beyond the ends may have been found on the grid of another slot.
-        left = torch.clamp(found.sub_(1), first, last)
-        weight = (value - pick(self.grid, left)).div_(pick(ruler.width, left))
-        return left, weight.clamp_(0.0, 1.0)
+        value = self._keys(values, slots).T
+        left = self._ruler.below(value, slots, reached=True)
+        weight = (value - pick(self.grid, left)).div_(pick(self._widths, left))
+        return left.T, weight.clamp_(0.0, 1.0).T
 
     def wide(self, values: Tensor, slots: Tensor) -> Tensor:
         """(m, c, d) encoded rows that hold only the values of x_S, zero elsewhere."""
@@ -98,34 +94,16 @@ class Nodes:
         return keys
 
     @lazy
-    def _ruler(self) -> _Ruler:
-        end = self.sizes.cumsum(0)
-        first, start = end - self.sizes, self.grid.double()
-        low, high = start[first], start[end - 1]
-        shift = (high - low + 1.0).cumsum(0) - (high + 0.5)
+    def _ruler(self) -> Ruler:
+        return Ruler.of(self.grid, self.sizes)
+
+    @lazy
+    def _widths(self) -> Tensor:
+        """(g,) how far the next node is, infinite at the end of a slot."""
         width = self.grid.new_full(self.grid.shape, torch.inf)
         width[:-1] = self.grid.diff()
-        width[end - 1] = torch.inf
-        keys = start + shift.repeat_interleave(self.sizes)
-        return _Ruler(first.int(), torch.maximum(end - 2, first).int(), shift, keys, width)
-
-
-class _Ruler(NamedTuple):
-    """One search serves all slots: the nodes of each are shifted to a stretch of their own.
-
-    Attributes:
-        first: (k * s,) the first node of each slot.
-        last: (k * s,) the last one that has another on its right; the first if there is no other.
-        shift: (k * s,) double, where its stretch lies.
-        keys: (g,) double, the shifted nodes.
-        width: (g,) how far the next one is, infinite at the end of a slot.
-    """
-
-    first: Tensor
-    last: Tensor
-    shift: Tensor
-    keys: Tensor
-    width: Tensor
+        width[self.sizes.cumsum(0) - 1] = torch.inf
+        return width
 
 
 def nearest(left: Tensor, weight: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from dear_plugin.decoders.given import Crowd
 from dear_plugin.decoders.locations import Location, Planes, by_level, by_number, winsorised
-from dear_plugin.decoders.lookup import pick, places
+from dear_plugin.decoders.lookup import padded, pick, places
 from dear_plugin.decoders.nodes import Nodes, nearest
 from dear_plugin.decoders.partition import Partition, mixing, ordered
 from dear_plugin.decoders.supports import Supports
@@ -87,7 +87,7 @@ class Smooth:
         """
         (n, s), (f, g) = left.shape, self.centre.shape
         at = torch.arange(f, dtype=torch.int32) * g + left[..., None]
-        level = torch.lerp(*_around(self.centre, at), weight[..., None])
+        level = torch.lerp(*_around(self._centre, at), weight[..., None])
         level += torch.einsum("nb,sbf->nsf", basis, self.beside).float()
         if self.planes is not None:
             own = rows[:, nodes.positions].view(n * s, 1, -1)
@@ -101,10 +101,10 @@ class Smooth:
     def reached(self, v: Tensor, left: Tensor, weight: Tensor) -> Tensor:
         """(m, c, f) the values at standings (m, p) between nodes (m, c), without groups' part."""
         f, q, g = self.spread.shape
-        rank = (v[:, self.features] * q).int().clamp_(0, q - 1)
-        base = (torch.arange(f, dtype=torch.int32) * q + rank) * g
-        at = base[:, None] + left[..., None]
-        return torch.lerp(*_around(self._inverse, at), weight[..., None])
+        rank = (v[:, self.features] * q).int()
+        base = (torch.arange(0, f * q, q, dtype=torch.int32) + rank) * g
+        at = base + left.T[..., None]
+        return torch.lerp(*_around(self._inverse, at), weight.T[..., None]).transpose(0, 1)
 
     def located(self, level: Tensor, values: Tensor, sets: Tensor, nodes: Nodes) -> Tensor:
         """(m, c, f) levels plus the locations of groups at x_S = values, (m, c, w)."""
@@ -118,8 +118,13 @@ class Smooth:
 
     @lazy
     def _inverse(self) -> Tensor:
-        """(f, q, g) the values at each standing and node."""
-        return self.centre[:, None] + self.spread
+        """(f * q * g + 1,) the values at each standing and node."""
+        return padded(self.centre[:, None] + self.spread)
+
+    @lazy
+    def _centre(self) -> Tensor:
+        """(f * g + 1,) the locations at each node."""
+        return padded(self.centre)
 
 
 @dataclass
@@ -166,9 +171,9 @@ class _Fitter:
 
 
 def _around(table: Tensor, at: Tensor) -> tuple[Tensor, Tensor]:
-    """Entries of a table (..., g) at some places, and those at the next nodes."""
+    """Entries of a padded table at some places, and those at the next nodes."""
     # The very last node has no other beside it, which weighs nothing there.
-    return pick(table, at), pick(table, (at + 1).clamp_max_(table.numel() - 1))
+    return pick(table, at), pick(table, at + 1)
 
 
 def _spread(residual: Tensor, bins: list[Tensor], mix: Tensor, ranks: int) -> Tensor:

@@ -95,9 +95,12 @@ class Tables:
         """
         at = (v * self._ranks).int().add_(self.line).mul_(self.inverse.shape[1])
         start = pick(self.inverse, at + node[:, :1])
-        out = pick(self.inverse, at[:, None] + node[:, 1:, None])
+        # In memory values come first, people second: what all values share then needs no copies.
+        out = pick(self.inverse, at + node.T[1:, :, None]).transpose(0, 1)
         # Nearly everybody has a supported value. Who has another keeps it until that one moves.
-        rows, columns = ((start != x) & (self.line > 0)).nonzero(as_tuple=True)
+        rows, columns = ((start != x) & self._ranked).nonzero(as_tuple=True)
+        if not len(rows):
+            return out
         there, own = out[rows, :, columns], start[rows, columns]
         out[rows, :, columns] = torch.where(there == own[:, None], x[rows, columns, None], there)
         return out
@@ -133,8 +136,13 @@ class Tables:
     @lazy
     def _ranks(self) -> Tensor:
         """(p,) how many standings each feature has: one where it is not ranked."""
-        ranked = self.line > 0
-        return torch.where(ranked, (len(self.inverse) - 1) // ranked.sum().clamp_min(1), 1).int()
+        most = (len(self.inverse) - 1) // self._ranked.sum().clamp_min(1)
+        return torch.where(self._ranked, most, 1).int()
+
+    @lazy
+    def _ranked(self) -> Tensor:
+        """(p,) bool, features with lines in `inverse`."""
+        return self.line > 0
 
 
 def _shares(part: Partition, codes: Tensor, supports: Supports) -> tuple[Tensor, Tensor]:

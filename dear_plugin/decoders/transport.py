@@ -145,12 +145,14 @@ class Transport(Decoder):
         """Where people end up, (m, c, p); see `Decoder.decode`."""
         state = self._fitted
         positions = state.nodes.positions[sets]
-        places = torch.cat([x.gather(1, positions)[:, None], values], 1)
+        own = x.gather(1, positions)[None]
+        places = torch.cat([own, values.transpose(0, 1)]).transpose(0, 1)
         slots = state.slots(x, sets)
         left, weight = state.nodes.locate(places, slots)
         node = nearest(left, weight)
         out = state.tables.reached(x, v, node)
-        _put(out, state.given.features, x[:, None, state.given.features])
+        if len(state.given.features):
+            _put(out, state.given.features, x[:, None, state.given.features])
         if state.smooth is not None:
             if len(state.given) > 1:
                 left, weight = state.nodes.locate(places, sets)
@@ -221,13 +223,13 @@ class _State:
         elif self.ties is not None:
             tie = self.ties.standing(rows, self.supports, codes, node)
         v = torch.full((*node.shape, rows.shape[1]), 0.5)
-        v[..., self.supports.counted] = below.add_(own.mul_(tie))
+        _put(v, self.supports.counted, below.add_(own.mul_(tie)))
         if self.smooth is not None:
             if len(self.given) > 1:
                 left, weight = self.nodes.of_rows(rows, torch.zeros_like(cells))
             beside = self.given.basis(rows)
             rank = self.smooth.standing(rows, beside, self.nodes, left, weight)
-            v[..., self.smooth.features] = rank
+            _put(v, self.smooth.features, rank)
         return v.clamp_(EDGE, 1.0 - EDGE)
 
     def slots(self, x: Tensor, sets: Tensor) -> Tensor:

@@ -7,17 +7,21 @@ stall on a plateau.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from dear_plugin.search.grids import Grids, numbers, others
-from dear_plugin.search.question import Answer, Found, Question, Search
+from dear_plugin.search.question import Found, Question, Search
 
-# Brackets are quartered, which is to halve them twice.
-HALVINGS = 2
-QUARTERS = torch.tensor([0.25, 0.5, 0.75])
+# Brackets are cut into eighths, which is to halve them three times.
+HALVINGS = 3
+INSIDE = torch.arange(1, 1 << HALVINGS) / (1 << HALVINGS)
+
+# Which numeric singletons, (n, s) bool, were asked about which values, (s, c).
+Scan = tuple[Tensor, Tensor]
 
 
 def line_search(
@@ -36,10 +40,17 @@ def line_search(
         found.note(rows, sets, values, question.ask(rows, sets, values, search.slack))
     coarse, between = grids.values
     asked = question.may & grids.numeric
-    _scan(question, asked, coarse, search, found, prune)
-    _scan(question, asked & _promising(found, search.deepen), between, search, found, prune)
+    scans = [(asked, coarse)]
+    _ask(question, scans[-1], search, found, prune)
+    scans.append((asked & _promising(found, search.deepen), between))
+    _ask(question, scans[-1], search, found, prune)
     # Nothing yet: every value that is worth a name is tried before the row is given up.
-    _scan(question, asked & ~found.solved[:, None], grids.dense, search, found, prune)
+    scans.append((asked & ~found.solved[:, None], grids.dense))
+    _ask(question, scans[-1], search, found, prune)
+    bracket = _Bracket.of(question, scans, found)
+    for _ in range(-(-search.refine // HALVINGS)):
+        if not _close_in(question, bracket, search, found, prune):
+            break
 
 
 def _promising(found: Found, count: int) -> Tensor:
@@ -51,18 +62,11 @@ def _promising(found: Found, count: int) -> Tensor:
     return ~found.solved[:, None] | ((ranks < count) & found.cost.isfinite())
 
 
-def _scan(
-    question: Question, asked: Tensor, grid: Tensor, search: Search, found: Found, prune: bool
-) -> None:
-    """Ask for the grid's values, then close in on the factual."""
-    for rows, sets, values in numbers(question, asked, grid):
+def _ask(question: Question, scan: Scan, search: Search, found: Found, prune: bool) -> None:
+    """Ask for the values of a scan."""
+    for rows, sets, values in numbers(question, *scan):
         wanted = _worth(question, rows, sets, values, found) if prune else None
-        answer = question.ask(rows, sets, values, search.slack, wanted)
-        found.note(rows, sets, values, answer)
-        bracket = _Bracket.of(question, rows, sets, values[..., 0], answer)
-        for _ in range(-(-search.refine // HALVINGS)):
-            if not _close_in(question, bracket, search, found, prune):
-                break
+        found.note(rows, sets, values, question.ask(rows, sets, values, search.slack, wanted))
 
 
 def _worth(question: Question, rows: Tensor, sets: Tensor, values: Tensor, found: Found) -> Tensor:
@@ -93,20 +97,23 @@ class _Bracket:
     x: Tensor
 
     @classmethod
-    def of(
-        cls, question: Question, rows: Tensor, sets: Tensor, values: Tensor, answer: Answer
-    ) -> _Bracket:
-        """The brackets around each pair's cheapest success, if it has one."""
-        least, at = torch.where(answer.good, answer.cost, torch.inf).min(1)
-        x = question.x[rows, question.sets.positions[sets, 0]]
-        high = values.gather(1, at[:, None])
-        gap, reach = values - x[:, None], high - x[:, None]
-        inner = torch.where((gap * reach > 0) & (gap.abs() < reach.abs()), gap.abs(), -1.0)
-        nearest, where = inner.max(1)
-        some = nearest > 0
-        low = torch.where(some, values.gather(1, where[:, None])[:, 0], x)
-        solved = least.isfinite()
-        return cls(rows[solved], sets[solved], low[solved], high[solved, 0], x[solved])
+    def of(cls, question: Question, scans: Sequence[Scan], found: Found) -> _Bracket:
+        """The brackets around the cheapest success of each pair that was scanned and has one."""
+        rows, sets = (scans[0][0] & found.solved_pairs).nonzero(as_tuple=True)
+        feature, high = question.sets.positions[sets, 0], found.values[rows, sets, 0]
+        x = question.x[rows, feature]
+        low, reach = x.clone(), (high - x)[:, None]
+        for asked, grid in scans:
+            at = asked[rows, sets].nonzero()[:, 0]
+            if not len(at):
+                continue
+            values = question.limits.snap(grid[sets[at]], feature[at], rows[at])
+            gap, beyond = values - x[at, None], reach[at]
+            inner = (gap * beyond > 0) & (gap.abs() < beyond.abs())
+            nearest, where = torch.where(inner, gap.abs(), -1.0).max(1)
+            nearer = nearest > (low[at] - x[at]).abs()
+            low[at] = torch.where(nearer, values.gather(1, where[:, None])[:, 0], low[at])
+        return cls(rows, sets, low, high, x)
 
     @property
     def bound(self) -> Tensor:
@@ -128,9 +135,9 @@ class _Bracket:
 def _close_in(
     question: Question, bracket: _Bracket, search: Search, found: Found, prune: bool
 ) -> bool:
-    """Quarter the brackets once; False when none is left to quarter."""
+    """Cut the brackets once; False when none is left to cut."""
     feature = question.sets.positions[bracket.sets, 0]
-    inside = torch.lerp(bracket.low[:, None], bracket.high[:, None], QUARTERS)
+    inside = torch.lerp(bracket.low[:, None], bracket.high[:, None], INSIDE)
     points = question.limits.snap(inside, feature, bracket.rows)
     room = question.limits.steps[feature, None] / 4.0
     between = torch.minimum(

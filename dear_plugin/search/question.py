@@ -17,7 +17,7 @@ from dear_plugin.settings import number, one_of, optional, settle, truth, whole
 from dear_plugin.support import NEIGHBOURS
 from dear_plugin.target import Goal
 
-CELLS_A_BATCH = 1 << 18
+CELLS_A_BATCH = 1 << 17
 # Eighths of the values: few, some, all.
 PACKS = (1, 2, 4, 8)
 
@@ -44,7 +44,7 @@ class Search:
     solver: Literal["line", "gradient"] = "line"
     coarse: int = 16
     deepen: int = 1
-    refine: int = 8
+    refine: int = 6
     slack: float = 1e-4
     min_support: float | None = None
     k_neighbours: int = NEIGHBOURS
@@ -173,9 +173,10 @@ class Question:
         _, reached = self.reach(rows, sets, values)
         m, c, p = reached.shape
         cost = self.classifier.encoder.distance(reached, self.x[rows, None]).sum(2)
-        scores = self.classifier.scores(reached.view(m * c, p))
-        margin, good = self.goal.judge(scores, rows.repeat_interleave(c), slack)
-        return Answer(cost, margin.view(m, c).float(), good.view(m, c))
+        # Values first, people second, as decoders lay them out: flat without a copy.
+        scores = self.classifier.scores(reached.transpose(0, 1).reshape(c * m, p))
+        margin, good = self.goal.judge(scores, rows.repeat(c), slack)
+        return Answer(cost, margin.view(c, m).T.float(), good.view(c, m).T)
 
 
 @dataclass(frozen=True)
@@ -255,11 +256,14 @@ class Found:
 
         Arguments as in `Question.ask`; no pair (row, set) may come twice in one call.
         """
+        open_before = ~self.solved[rows]
         least, at = torch.where(answer.good, answer.cost, torch.inf).min(1)
         better = (least < self.cost[rows, sets]).nonzero()[:, 0]
         self.cost[rows[better], sets[better]] = least[better]
         self.values[rows[better], sets[better]] = values[better, at[better]]
-        self._note_miss(rows, sets, values, answer.margin)
+        missed = open_before.nonzero()[:, 0]
+        if len(missed):
+            self._note_miss(rows[missed], sets[missed], values[missed], answer.margin[missed])
 
     def _note_miss(self, rows: Tensor, sets: Tensor, values: Tensor, margin: Tensor) -> None:
         most, at = margin.max(1)
