@@ -7,7 +7,6 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
@@ -180,7 +179,7 @@ class RecourseMethod(ABC):
         self, case: Case, frame: pd.DataFrame, before: Tensor, done: Tensor
     ) -> tuple[Plan, pd.DataFrame, Tensor]:
         """Propose, write, and score what the user will see; aim farther where that fails."""
-        plan = standstill(case.x, done)
+        plan = written = standstill(case.x, done)
         after, scores = frame.copy(), before.clone()
         for slack in SLACKS:
             todo = (~done).nonzero()[:, 0]
@@ -188,13 +187,24 @@ class RecourseMethod(ABC):
                 break
             proposed = self._propose(replace(case.select(todo), slack=slack))
             plan = plan.merged(proposed, todo)
-            after = self.encoder.patch(frame, plan.rows, plan.rows != case.x, case.limits.ends)
-            scores = _alike(self.classifier.frame_scores(after), before)
+            written, after, scores = self._write(case, frame, plan, before)
             done = case.goal.accepts(scores)
             # Only what the search believed in is worth another try.
             believed = torch.tensor([not r for r in plan.reasons])
             done = done | ~believed
-        return plan, after, scores
+        return written, after, scores
+
+    def _write(
+        self, case: Case, frame: pd.DataFrame, plan: Plan, before: Tensor
+    ) -> tuple[Plan, pd.DataFrame, Tensor]:
+        """The frame that the user will see, the plan as it can be read there, and its scores.
+
+        A column may be coarser than what was planned for a person who stands between its steps.
+        """
+        after = self.encoder.patch(frame, plan.rows, plan.rows != case.x, case.limits.ends)
+        seen = self.encoder.rows(after).to(case.x.dtype)
+        scores = _alike(self.classifier.frame_scores(after, seen), before)
+        return replace(plan, rows=seen), after, scores
 
     def _result(
         self,
@@ -209,7 +219,7 @@ class RecourseMethod(ABC):
         columns = {
             "success": success.numpy(),
             "reason": plan.said(success),
-            "acted_on": _acted_on(self.schema, plan.direct & (plan.rows != case.x)),
+            "acted_on": plan.acted_on(case.x, self.schema.names),
             "direct_cost": direct.double().numpy(),
             "indirect_cost": indirect.double().numpy(),
             "cost": (direct + indirect).double().numpy(),
@@ -256,11 +266,8 @@ class _AlternativesOf:
         results = []
         for plan in method._alternatives(case, k):
             kept = plan.sparing(case.x, accepted)
-            after = method.encoder.patch(
-                self.frame, kept.rows, kept.rows != case.x, case.limits.ends
-            )
-            scores = _alike(method.classifier.frame_scores(after), before)
-            results.append(method._result(case, self.frame, kept, after, (before, scores)))
+            written, after, scores = method._write(case, self.frame, kept, before)
+            results.append(method._result(case, self.frame, written, after, (before, scores)))
         return results
 
 
@@ -291,13 +298,3 @@ def _class_one(classes: Sequence[Hashable] | None) -> Hashable:
     if len(classes) > 2:
         raise TargetError(f"which of the classes {list(classes)} is wanted? say target=")
     return classes[-1]
-
-
-def _acted_on(schema: Schema, direct: Tensor) -> list[str]:
-    """(n,) the names of the features acted on, joined by " + "."""
-    packed = np.packbits(direct.numpy(), axis=1)
-    keys = np.ascontiguousarray(packed).view(f"V{packed.shape[1]}")[:, 0]
-    _, first, which = np.unique(keys, return_index=True, return_inverse=True)
-    names = np.array(schema.names)
-    labels = [" + ".join(names[direct[i].numpy()].tolist()) for i in first.tolist()]
-    return [labels[i] for i in which.tolist()]

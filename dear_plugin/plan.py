@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -74,6 +75,16 @@ class Plan:
             self.notes,
             ["" if a else kind for a, kind in zip(done, self.kinds, strict=False)],
         )
+
+    def acted_on(self, x: Tensor, names: Sequence[str]) -> list[str]:
+        """(m,) the names of the features acted on and changed of x, (m, p), joined by " + "."""
+        changed = (self.direct & (self.rows != x)).numpy()
+        packed = np.packbits(changed, axis=1)
+        keys = np.ascontiguousarray(packed).view(f"V{packed.shape[1]}")[:, 0]
+        _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+        every = np.array(names)
+        labels = [" + ".join(every[changed[i]].tolist()) for i in first.tolist()]
+        return [labels[i] for i in which.tolist()]
 
     def said(self, success: Tensor) -> list[str]:
         """(m,) a reason for every failure, also where a success was believed in; notes besides.

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import torch
 
-from dear_plugin import Constraints, RecourseMethod, Target
+from dear_plugin import DEAR, Constraints, RecourseMethod, Schema, Target
 from dear_plugin.errors import NotFittedError, TargetError
 from dear_plugin.plan import Plan
 
@@ -41,6 +41,25 @@ class Stubborn(Nearest):
 @pytest.fixture(scope="module")
 def nearest(mixed) -> Nearest:
     return Nearest(mixed.net, mixed.schema).fit(mixed.frame)
+
+
+class TestPeopleBetweenTheSteps:
+    """Someone with a half in a column of whole numbers: what is paid is what is seen."""
+
+    @pytest.mark.parametrize("own", [22.05, 22.04, -3.05, 3.14159])
+    @pytest.mark.parametrize("cut", [0.35, 4.0, 9.95])
+    def test_the_cost_is_that_of_the_row_that_comes_back(self, own, cut):
+        people = pd.DataFrame({"a": [0.0, 1.0, 16.9, 14.7, 4.7]})
+        accepts = (lambda f: f["a"] < cut) if own > cut else (lambda f: f["a"] > cut)
+        dear = DEAR(lambda f: accepts(f).to_numpy(float), Schema.infer(people)).fit(people)
+        asked = pd.DataFrame({"a": [own]})
+        result = dear.generate(asked)
+        (moved,) = (result.counterfactuals["a"] - asked["a"]).abs() / 16.9
+        assert result.actions["success"].all()
+        assert result.actions["cost"].tolist() == pytest.approx([moved], abs=1e-6)
+        for at, found in result.alternatives(2).groupby("rank"):
+            gap = (found["a"] - own).abs() / 16.9
+            assert found["cost"].tolist() == pytest.approx(gap.tolist(), abs=1e-6), at
 
 
 class TestTwoHooksAreEnough:

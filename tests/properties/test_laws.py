@@ -78,8 +78,9 @@ def test_ranges_directions_and_precision_are_kept(world):
             low, high = narrowest(feature, mine, column.dtype)
             assert min(low, old[i]) <= new[i] <= max(high, old[i])
         if feature.precision is not None:
+            # A float32 column holds no decimals; pandas would round them within that float.
             cells = column[new != old]
-            assert cells.equals(cells.round(feature.precision))
+            assert cells.equals(cells.astype(float).round(feature.precision).astype(cells.dtype))
 
 
 def narrowest(feature: Feature, ranges, dtype) -> tuple[float, float]:
@@ -147,15 +148,7 @@ def test_costs_are_finite_add_up_and_belong_to_what_changed(world):
     assert np.allclose(total, costs["cost"], rtol=1e-5)
     encoder = result.encoder
     moved = encoder.distance(encoder.rows(result.counterfactuals), encoder.rows(world.query))
-    slack = 1e-5 + sum(grain(f, world.query[f.name]) for f in world.schema)
-    assert np.allclose(moved.sum(1), costs["cost"], rtol=1e-4, atol=slack)
-
-
-def grain(feature: Feature, column: pd.Series) -> float:
-    """The scaled step between two numbers that a column can hold next to each other."""
-    if feature.kind is not Kind.NUMERIC or column.dtype.kind != "f":
-        return 0.0
-    return float(np.spacing(column.abs().max())) / feature.width
+    assert np.allclose(moved.sum(1), costs["cost"], rtol=1e-5, atol=1e-6)
 
 
 @given(worlds())
