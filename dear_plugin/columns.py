@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from functools import lru_cache
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,10 @@ def _numbers(feature: Feature, column: pd.Series) -> tuple[Array, str]:
             f"column {name!r} must hold numbers, dtype {dtype} came:"
             f" frame[{name!r}] = pd.to_numeric(frame[{name!r}])"
         )
-    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    if isinstance(dtype, np.dtype):
+        values = column.to_numpy().astype(np.float64, copy=False)
+    else:
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     finite = np.isfinite(values)
     if not finite.all():
         where = column.index[~finite][:3].tolist()
@@ -65,6 +69,13 @@ def _numbers(feature: Feature, column: pd.Series) -> tuple[Array, str]:
             f" {feature.bounds[1]:g}) in {(~near).sum()} rows, first {where}"
         )
     return scaled, ""
+
+
+def is_whole(dtype: Any) -> bool:
+    """Whether a dtype holds whole numbers alone; pandas takes long to say so of the plain ones."""
+    if isinstance(dtype, np.dtype):
+        return dtype.kind in "iu"
+    return pd.api.types.is_integer_dtype(dtype)
 
 
 def _is_number(dtype: Any) -> bool:
@@ -97,7 +108,7 @@ def _looked_up(feature: Feature, labels: pd.Series | pd.Index) -> Array:
     known = _places(feature.categories)
     values = (labels if labels.dtype == object else labels.astype(object)).tolist()
     try:
-        codes = [known.get(value, -1) for value in values]
+        codes = list(map(known.get, values, repeat(-1)))
     except TypeError:  # a value without a hash, such as a list, is no category
         codes = [next((i for c, i in known.items() if c == value), -1) for value in values]
     return np.array(codes, dtype=np.int64)
@@ -155,4 +166,6 @@ def overwritten(column: pd.Series, where: Array, cells: Array) -> pd.Series:
         return pd.Series(fresh, index=column.index, name=column.name)
     values = column.to_numpy(copy=True)
     values[where] = cells
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind != "O":
+        return pd.Series(values, index=column.index, name=column.name, copy=False)
     return pd.Series(values, index=column.index, name=column.name).astype(column.dtype)

@@ -14,7 +14,15 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_plugin.columns import as_column, inside, overwritten, read, step_size, user_values
+from dear_plugin.columns import (
+    as_column,
+    inside,
+    is_whole,
+    overwritten,
+    read,
+    step_size,
+    user_values,
+)
 from dear_plugin.errors import InputError, unknown
 from dear_plugin.lazy import lazy
 from dear_plugin.schema import Kind, Schema
@@ -124,8 +132,8 @@ class Encoder:
         An integer column counts in whole units whatever the schema says, or the change could not
         be written into it.
         """
-        whole = [pd.api.types.is_integer_dtype(frame[f.name].dtype) for f in self.schema]
-        return [0 if w else f.precision for f, w in zip(self.schema, whole, strict=True)]
+        dtypes = dict(zip(frame.columns, frame.dtypes, strict=True))
+        return [0 if is_whole(dtypes[f.name]) else f.precision for f in self.schema]
 
     def steps(self, places: Sequence[int | None]) -> Tensor:
         """(p,) the scaled size of one unit of precision: changes come in whole steps.

@@ -91,7 +91,7 @@ class Limits:
 
     def rounded(self, x: Tensor, moved: Tensor) -> Tensor:
         """Changes in whole steps: (m, c, p) from (m, p) and (m, c, p)."""
-        here, steps = x[:, None], self.steps.repeat(len(x), 1)[:, None]
+        here, steps = x[:, None], self.steps.expand(x.shape).contiguous()[:, None]
         return (moved - here).div_(steps).round_().mul_(steps).add_(here)
 
     def project(self, x: Tensor, moved: Tensor, rows: Tensor) -> Tensor:
@@ -106,7 +106,8 @@ class Limits:
             rows: (m,) which row of the limits each belongs to.
         """
         out = self.rounded(x, moved)
-        out.clamp_(self.floor[rows, None], self.ceiling[rows, None])
+        floor, ceiling = (each.index_select(0, rows) for each in (self.floor, self.ceiling))
+        out.clamp_(floor[:, None], ceiling[:, None])
         if self.allowed is None:
             return out
         column = self.starts + torch.where(self.blocks, out, 0.0).long()

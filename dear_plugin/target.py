@@ -149,7 +149,7 @@ class ClassGoal(Goal):
         cut = 0.5 if self.threshold is None else self.threshold
         offset = math.log(cut / (1.0 - cut))
         if scores.shape[1] <= 2:
-            odds = _log_odds(scores, wanted)
+            odds = self._log_odds(scores, wanted)
             return odds - offset if offset else odds
         own, others = _own_and_others(scores, wanted)
         margin = own - others.amax(1)
@@ -186,7 +186,7 @@ class ClassGoal(Goal):
         """(m,) the probability of the wanted class."""
         wanted = self._wanted(scores, rows)
         if scores.shape[1] <= 2:
-            return torch.sigmoid(_log_odds(scores, wanted))
+            return torch.sigmoid(self._log_odds(scores, wanted))
         return scores.softmax(1).gather(1, wanted[:, None])[:, 0]
 
     def select(self, rows: Tensor) -> Goal:
@@ -205,8 +205,16 @@ class ClassGoal(Goal):
         if most >= count or least < 0:
             raise TargetError(f"class {most} wanted, the model has {count} classes")
         if least == most:
-            return self.columns.new_full((1,), least).expand(len(scores))
+            return self.columns[:1].expand(len(scores))
         return self.columns if rows is None else self.columns[rows]
+
+    def _log_odds(self, scores: Tensor, wanted: Tensor) -> Tensor:
+        """(m,) log-odds of the wanted one of two classes."""
+        of_one = scores[:, 0] if scores.shape[1] == 1 else scores[:, 1] - scores[:, 0]
+        least, most = self._ends
+        if least == most:
+            return of_one if least == 1 else -of_one
+        return torch.where(wanted == 1, of_one, -of_one)
 
 
 @dataclass(frozen=True)
@@ -234,12 +242,6 @@ class RangeGoal(Goal):
     def select(self, rows: Tensor) -> Goal:
         """The same interval holds for every row."""
         return self
-
-
-def _log_odds(scores: Tensor, wanted: Tensor) -> Tensor:
-    """(m,) log-odds of the wanted one of two classes."""
-    of_one = scores[:, 0] if scores.shape[1] == 1 else scores[:, 1] - scores[:, 0]
-    return torch.where(wanted == 1, of_one, -of_one)
 
 
 def _own_and_others(scores: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:

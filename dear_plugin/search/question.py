@@ -18,8 +18,8 @@ from dear_plugin.support import NEIGHBOURS
 from dear_plugin.target import Goal
 
 CELLS_A_BATCH = 1 << 17
-# Eighths of the values: few, some, all.
-PACKS = (1, 2, 4, 8)
+# Halves of the values: some, all.
+PACKS = (1, 2)
 
 
 @dataclass(frozen=True)
@@ -116,9 +116,10 @@ class Question:
             sets: (m,) on which set.
             values: (m, c, w) the new values of the set's features, or (m, c, 1) for singletons.
         """
-        x = self.x[rows]
+        x = self.x.index_select(0, rows)
+        v = self.v.flatten(0, 1).index_select(0, rows * self.v.shape[1] + sets)
         wide = values.expand(-1, -1, self.sets.positions.shape[1])
-        moved = self.decoder.decode(x, self.v[rows, sets], wide, sets)
+        moved = self.decoder.decode(x, v, wide, sets)
         return moved, self.limits.project(x, moved, rows)
 
     def ask(
@@ -142,14 +143,18 @@ class Question:
         if wanted is not None and not bool(wanted.all()):
             return self._ask_some(rows, sets, values, slack, wanted)
         width = values.shape[1] * self.classifier.encoder.d
-        size = max(1, CELLS_A_BATCH // width)
-        if len(rows) <= size:
+        parts = round(len(rows) * width / CELLS_A_BATCH)
+        if parts <= 1:
             return self._ask(rows, sets, values, slack)
         # Small answers kept between large chunks would break memory into pieces: one is filled.
         answer = Answer.none(values.shape[:2])
-        for at in torch.arange(len(rows)).split(size):
-            part = self._ask(rows[at], sets[at], values[at], slack)
-            answer.fill(at, slice(None), part)
+        asked = (each.tensor_split(parts) for each in (rows, sets, values))
+        told = (each.tensor_split(parts) for each in (answer.cost, answer.margin, answer.good))
+        for (r, s, a), (cost, margin, good) in zip(
+            zip(*asked, strict=True), zip(*told, strict=True), strict=True
+        ):
+            part = self._ask(r, s, a, slack)
+            cost.copy_(part.cost), margin.copy_(part.margin), good.copy_(part.good)
         return answer
 
     def _ask_some(
@@ -172,10 +177,11 @@ class Question:
     def _ask(self, rows: Tensor, sets: Tensor, values: Tensor, slack: float) -> Answer:
         _, reached = self.reach(rows, sets, values)
         m, c, p = reached.shape
-        cost = self.classifier.encoder.distance(reached, self.x[rows, None]).sum(2)
+        here = self.x.index_select(0, rows)[:, None]
+        cost = self.classifier.encoder.distance(reached, here).sum(2)
         # Values first, people second, as decoders lay them out: flat without a copy.
         scores = self.classifier.scores(reached.transpose(0, 1).reshape(c * m, p))
-        margin, good = self.goal.judge(scores, rows.repeat(c), slack)
+        margin, good = self.goal.judge(scores, rows.expand(c, m).reshape(c * m), slack)
         return Answer(cost, margin.view(c, m).T.float(), good.view(c, m).T)
 
 
