@@ -17,7 +17,7 @@ from dear_plugin.settings import number, one_of, optional, settle, truth, whole
 from dear_plugin.support import NEIGHBOURS
 from dear_plugin.target import Goal
 
-CELLS_A_BATCH = 1 << 17
+CELLS_A_BATCH = 3 << 16
 # Halves of the values: some, all.
 PACKS = (1, 2)
 
@@ -262,12 +262,12 @@ class Found:
 
         Arguments as in `Question.ask`; no pair (row, set) may come twice in one call.
         """
-        open_before = ~self.solved[rows]
         least, at = torch.where(answer.good, answer.cost, torch.inf).min(1)
         better = (least < self.cost[rows, sets]).nonzero()[:, 0]
         self.cost[rows[better], sets[better]] = least[better]
         self.values[rows[better], sets[better]] = values[better, at[better]]
-        missed = open_before.nonzero()[:, 0]
+        # Only who has no success at all will be told of a miss.
+        missed = (~self.solved)[rows].nonzero()[:, 0]
         if len(missed):
             self._note_miss(rows[missed], sets[missed], values[missed], answer.margin[missed])
 
