@@ -81,7 +81,11 @@ class Classifier:
         if not len(rows):
             return rows.new_zeros((0, 1))
         ask = self._module_scores if self.is_module else self._frame_scores
-        parts = [ask(chunk) for chunk in rows.split(ROWS_A_CALL)]
+        # The search may have switched torch to inference. What the model keeps of a call must not
+        # be marked by it, or it could not be differentiated later.
+        with torch.inference_mode(mode=False):
+            own = rows.clone() if rows.is_inference() else rows
+            parts = [ask(chunk) for chunk in own.split(ROWS_A_CALL)]
         return (parts[0] if len(parts) == 1 else torch.cat(parts)).to(rows.device)
 
     def frame_scores(self, frame: pd.DataFrame, rows: Tensor | None = None) -> Tensor:

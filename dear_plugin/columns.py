@@ -75,7 +75,7 @@ def is_whole(dtype: Any) -> bool:
     """Whether a dtype holds whole numbers alone; pandas takes long to say so of the plain ones."""
     if isinstance(dtype, np.dtype):
         return dtype.kind in "iu"
-    return pd.api.types.is_integer_dtype(dtype)
+    return bool(pd.api.types.is_integer_dtype(dtype))
 
 
 def _is_number(dtype: Any) -> bool:
@@ -136,6 +136,8 @@ def inside(feature: Feature, cells: Array, ends: tuple[Array, Array], dtype: Any
     out = cells.astype(kind)
     for end, side in zip((e.astype(kind) for e in ends), (1, -1), strict=True):
         over = side * (end - out)
+        if not (over > 0).any():
+            continue
         hair = RESOLUTION * feature.width + np.abs(np.spacing(end))
         out = np.where((over > 0) & (over <= hair), end, out)
     return out
@@ -155,8 +157,8 @@ def as_column(feature: Feature, values: Array, places: int | None, dtype: str) -
     return pd.Series(user_values(feature, values, places)).astype(dtype)
 
 
-def overwritten(column: pd.Series, where: Array, cells: Array) -> pd.Series:
-    """A copy of a column with new cells at some positions, its dtype kept."""
+def overwritten(column: pd.Series, where: Array, cells: Array) -> pd.Series | Array:
+    """A copy of a column with new cells at some positions, its dtype kept; numbers as they lie."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         new = [c for c in pd.unique(cells) if c not in column.cat.categories]
         column = column.cat.add_categories(new) if new else column.copy()
@@ -167,5 +169,5 @@ def overwritten(column: pd.Series, where: Array, cells: Array) -> pd.Series:
     values = column.to_numpy(copy=True)
     values[where] = cells
     if isinstance(column.dtype, np.dtype) and column.dtype.kind != "O":
-        return pd.Series(values, index=column.index, name=column.name, copy=False)
+        return values
     return pd.Series(values, index=column.index, name=column.name).astype(column.dtype)

@@ -75,8 +75,9 @@ class _Box:
     def __init__(self, encoder: Encoder, x: Tensor, places: Sequence[int | None]) -> None:
         self.encoder, self.x, self.places = encoder, x, places
         features = encoder.schema.features
-        ends = np.array([_ends(f, q) for f, q in zip(features, places, strict=True)])
-        shape = (len(x), encoder.p)
+        grid = np.array([np.nan if q is None else q for q in places])
+        low, high = np.array([_ends(f) for f in features]).T
+        ends, shape = np.stack(_inward(low, high, grid), 1), (len(x), encoder.p)
         self.low, self.high = torch.from_numpy(ends).T[:, None].expand(2, *shape)
         self.frozen = torch.tensor([f.immutable for f in features]).expand(shape).clone()
         self.barred = torch.zeros(shape, dtype=torch.bool)
@@ -159,23 +160,21 @@ def _distinct(ends: Tensor) -> Tensor:
     return ends if ends.is_contiguous() else ends[:1]
 
 
-def _ends(feature: Feature, places: int | None) -> tuple[float, float]:
-    """The least and greatest value of a feature by its schema, on its own grid."""
+def _ends(feature: Feature) -> tuple[float, float]:
+    """The least and greatest value of a feature by its schema."""
     if feature.kind is not Kind.NUMERIC:
         return 0.0, float(max(len(feature.categories) - 1, 0))
     low, high = feature.bounds
     if feature.limits is not None:
         low, high = max(low, feature.limits[0]), min(high, feature.limits[1])
-    return _inward(low, high, places)
-
-
-def _inward(low: Any, high: Any, places: int | None) -> tuple[Any, Any]:
-    """Ends moved inwards to values with that many decimals."""
-    if places is not None:
-        unit = 10.0**places
-        low = np.ceil(np.asarray(low) * unit - HAIR) / unit
-        high = np.floor(np.asarray(high) * unit + HAIR) / unit
     return low, high
+
+
+def _inward(low: Any, high: Any, places: Any) -> tuple[Any, Any]:
+    """Ends, any shape, moved inwards to values with so many decimals; NaN does not move them."""
+    unit, free = np.power(10.0, places), np.isnan(places)
+    inner = np.ceil(low * unit - HAIR) / unit, np.floor(high * unit + HAIR) / unit
+    return np.where(free, low, inner[0]), np.where(free, high, inner[1])
 
 
 def _interval(feature: Feature, pair: Any, places: int | None, n: int) -> tuple[Tensor, Tensor]:
@@ -190,7 +189,7 @@ def _interval(feature: Feature, pair: Any, places: int | None, n: int) -> tuple[
         raise ConstraintError(f"{where}: an end is a number, or {n}, one per row; {pair!r} came")
     if not np.all(low <= high):
         raise ConstraintError(f"{where}: low must not exceed high, {pair!r} came")
-    ends = _inward(low, high, places)
+    ends = _inward(low, high, np.nan if places is None else places)
     return torch.as_tensor(ends[0]), torch.as_tensor(ends[1])
 
 

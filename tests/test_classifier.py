@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from dear_plugin import Encoder, Schema
+from dear_plugin import DEAR, Encoder, Schema
 from dear_plugin.classifier import Classifier
 from dear_plugin.errors import ModelError
 
@@ -139,6 +139,43 @@ class TestLeavingTheModelAlone:
         x = mixed.encoder.expand(rows).requires_grad_()
         model.differentiable(x).sum().backward()
         assert x.grad.abs().sum() > 0
+
+
+class Keeping(nn.Module):
+    """A model that keeps what it was asked and what it said, as hooks and caches do."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.linear = nn.Linear(width, 1)
+        self.kept = []
+
+    def forward(self, x):
+        said = self.linear(x)
+        self.kept += [x, said]
+        return said
+
+
+class TestAfterASearch:
+    def test_what_the_model_kept_can_be_differentiated(self, loan):
+        model = Keeping(Encoder(Schema.infer(loan.frame)).d)
+        DEAR(model, Schema.infer(loan.frame)).fit(loan.frame).generate(loan.frame.iloc[:20])
+        assert not any(kept.is_inference() for kept in model.kept)
+        sum(
+            (model.linear(x) * said).sum()
+            for x, said in zip(model.kept[::2], model.kept[1::2], strict=True)
+        ).backward()
+        assert model.linear.weight.grad is not None
+
+    def test_a_black_box_may_differentiate(self, loan):
+        def answer(frame):
+            assert not torch.is_inference_mode_enabled()
+            x = torch.tensor(frame["income"].to_numpy(float), requires_grad=True)
+            (slope,) = torch.autograd.grad((x * x).sum(), x)
+            return (slope.numpy() > 2.0 * frame["income"].median()).astype(float)
+
+        schema = Schema.infer(loan.frame)
+        found = DEAR(answer, schema).fit(loan.frame).generate(loan.frame.iloc[:5])
+        assert len(found.actions) == 5
 
 
 class TestWhatIsRefused:
