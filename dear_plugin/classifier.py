@@ -146,7 +146,8 @@ class Classifier:
         raw = np.asarray(_ask(self.model, self.output)(frame.to_numpy() if nameless else frame))
         if raw.dtype.kind not in "fiub":
             raise ModelError(f"the model must return numbers, dtype {raw.dtype} came")
-        return torch.from_numpy(np.ascontiguousarray(raw, dtype=np.float64))
+        # A copy: what pandas gives out may be read-only, and torch warns of that.
+        return torch.from_numpy(np.array(raw, dtype=np.float64, order="C"))
 
     def _checked(self, raw: Tensor, m: int) -> Tensor:
         """Raw answers as scores, (m, c), or a clear refusal."""

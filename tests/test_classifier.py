@@ -261,6 +261,13 @@ class TestBlackBoxes:
         model = Classifier(lambda f: kind([0.25] * len(f)), mixed.encoder)
         assert model.frame_scores(mixed.frame).shape == (len(mixed.frame), 1)
 
+    def test_an_array_that_may_not_be_written_is_read(self, mixed):
+        """As pandas gives them out from 3.0 on."""
+        chance = np.full(len(mixed.frame), 0.25)
+        chance.flags.writeable = False
+        scores = Classifier(lambda f: chance, mixed.encoder).frame_scores(mixed.frame)
+        assert torch.allclose(scores.sigmoid(), torch.tensor(0.25, dtype=torch.float64))
+
     def test_a_regressor_answers_with_predict(self, loan):
         from sklearn.linear_model import LinearRegression
 
