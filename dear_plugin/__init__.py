@@ -9,6 +9,7 @@ from dear_plugin.dear import DEAR
 from dear_plugin.decoders import Autoencoder, Decoder, Design, History, Training, Transport
 from dear_plugin.diagnostics import Report
 from dear_plugin.encoding import Encoder
+from dear_plugin.ending import logits_of
 from dear_plugin.evaluation import evaluating
 from dear_plugin.method import RecourseMethod
 from dear_plugin.recourses import Recourses
@@ -37,4 +38,5 @@ __all__ = [
     "Transport",
     "__version__",
     "evaluating",
+    "logits_of",
 ]

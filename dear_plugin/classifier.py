@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from dear_plugin.encoding import Encoder
+from dear_plugin.ending import logits_of
 from dear_plugin.errors import ModelError
 from dear_plugin.evaluation import evaluating
 
@@ -31,7 +32,8 @@ class Classifier:
             frames, or any callable from a frame to probabilities.
         encoder: the gate that expands rows for modules and writes frames for black boxes.
         output: "logits" (the default for modules), "probabilities" (the default for black boxes)
-            or "values" (regression). It is stated, never guessed from values.
+            or "values" (regression). It is stated, never guessed from values; a module of which
+            it is not stated must not end in a sigmoid or a softmax.
         encode: for modules, a differentiable map from our encoded columns (m, d) to the host's.
 
     Raises:
@@ -50,6 +52,7 @@ class Classifier:
         self.encoder = encoder
         self.encode = encode
         self.is_module = isinstance(model, nn.Module)
+        self._stated = output is not None or not self.is_module
         self.output: Output = output or ("logits" if self.is_module else "probabilities")
         if self.output not in _TO_SCORES:
             raise ModelError(f"output must be one of {sorted(_TO_SCORES)}, {output!r} came")
@@ -76,7 +79,8 @@ class Classifier:
         """The scores of rows, (m, p) -> (m, c), without gradients, on the rows' device.
 
         Raises:
-            ModelError: NaN, infinity, a wrong shape, or values that are no probabilities.
+            ModelError: NaN, infinity, a wrong shape, values that are no probabilities, or a
+                module that ends in some without having said so.
         """
         if not len(rows):
             return rows.new_zeros((0, 1))
@@ -118,7 +122,9 @@ class Classifier:
     def _forward(self, x: Tensor) -> Tensor:
         home = self._home
         moved = x.to(device=home.device, dtype=home.dtype)
-        raw: Any = self.model(moved if self.encode is None else self.encode(moved))
+        seen = moved if self.encode is None else self.encode(moved)
+        raw: Any = self.model(seen) if self._stated else logits_of(lambda: self.model(seen))
+        self._stated = True  # the first answer has shown what it is
         if not isinstance(raw, Tensor):
             raise ModelError(f"the module must return a tensor, {type(raw).__name__} came")
         return raw
@@ -145,7 +151,8 @@ class Classifier:
         raw = np.asarray(_ask(self.model, self.output)(frame.to_numpy() if nameless else frame))
         if raw.dtype.kind not in "fiub":
             raise ModelError(f"the model must return numbers, dtype {raw.dtype} came")
-        return torch.from_numpy(np.ascontiguousarray(raw, dtype=np.float64))
+        # A copy: what pandas gives out may be read-only, and torch warns of that.
+        return torch.from_numpy(np.array(raw, dtype=np.float64, order="C"))
 
     def _checked(self, raw: Tensor, m: int) -> Tensor:
         """Raw answers as scores, (m, c), or a clear refusal."""

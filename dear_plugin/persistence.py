@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError
-from safetensors.torch import load, save_file
+from safetensors.torch import load, save
 from torch import Tensor
 
 from dear_plugin.errors import FileFormatError, ModelError
@@ -20,7 +21,10 @@ SETTINGS, TENSORS = "dear.json", "dear.safetensors"
 
 
 def write(folder: Path, settings: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
-    """Write settings and tensors; an existing folder keeps its old files until both are whole.
+    """Write settings and tensors: whatever happens meanwhile, the folder holds a whole save.
+
+    Both are drafted first. If the tensors have taken their place and the settings have not when
+    power or patience ends, `read` finds the settings in their draft.
 
     Args:
         folder: made if it is not there.
@@ -28,14 +32,13 @@ def write(folder: Path, settings: Mapping[str, Any], tensors: Mapping[str, Tenso
         tensors: by name.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    drafts = [(folder / f".{name}.draft", folder / name) for name in (TENSORS, SETTINGS)]
-    save_file({k: v.detach().contiguous().cpu() for k, v in tensors.items()}, drafts[0][0])
-    digest = hashlib.sha256(drafts[0][0].read_bytes()).hexdigest()
-    whole = {"format": FORMAT, "sha256": digest, **settings}
+    content = save({k: v.detach().contiguous().cpu() for k, v in tensors.items()})
+    whole = {"format": FORMAT, "sha256": hashlib.sha256(content).hexdigest(), **settings}
     text = json.dumps({**whole, "seal": _seal(whole)}, indent=2, allow_nan=False)
-    drafts[1][0].write_text(text, encoding="utf8")
-    for draft, final in drafts:
-        draft.replace(final)
+    _put(_draft(folder, SETTINGS), text.encode("utf8"))
+    _put(_draft(folder, TENSORS), content)
+    for name in (TENSORS, SETTINGS):
+        _draft(folder, name).replace(folder / name)
 
 
 @contextmanager
@@ -59,11 +62,48 @@ def read(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     Raises:
         FileFormatError: a missing, damaged or newer file; the message names it.
     """
-    path = folder / SETTINGS
+    settings = _settings(folder / SETTINGS)
+    content = _content(folder / TENSORS)
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != settings["sha256"]:
+        settings = _unfinished(folder, digest)
     try:
-        settings = json.loads(path.read_text(encoding="utf8"))
+        return settings, load(content)
+    except SafetensorError as error:
+        raise FileFormatError(f"{folder / TENSORS} is damaged: {error}") from error
+
+
+def _draft(folder: Path, name: str) -> Path:
+    return folder / f".{name}.draft"
+
+
+def _put(path: Path, content: bytes) -> None:
+    """Write a file and see it onto the disk: a name may reach it sooner than what it names."""
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _unfinished(folder: Path, digest: str) -> dict[str, Any]:
+    """The settings that belong to the tensors, of a save that ended between the two.
+
+    Raises:
+        FileFormatError: there are none: the tensors are damaged.
+    """
+    with suppress(FileFormatError):
+        settings = _settings(_draft(folder, SETTINGS))
+        if settings["sha256"] == digest:
+            return settings
+    raise FileFormatError(f"{folder / TENSORS} is damaged: it is not the file that was saved")
+
+
+def _settings(path: Path) -> dict[str, Any]:
+    """The settings in a file, checked; the tensors' digest is among them."""
+    try:
+        settings: Any = json.loads(path.read_text(encoding="utf8"))
     except FileNotFoundError:
-        raise FileFormatError(f"{path} is not there: is {folder} a saved DEAR?") from None
+        raise FileFormatError(f"{path} is not there: is {path.parent} a saved DEAR?") from None
     except OSError as error:
         raise FileFormatError(f"{path} cannot be read: {error}") from error
     except (ValueError, RecursionError) as error:  # no text, no JSON, or JSON without an end
@@ -76,9 +116,9 @@ def read(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
             f"{path} has format {version}, this version of dear-plugin reads up to {FORMAT}:"
             " install a newer one"
         )
-    if settings.pop("seal", None) != _seal(settings):
+    if settings.pop("seal", None) != _seal(settings) or "sha256" not in settings:
         raise FileFormatError(f"{path} is damaged: it is not the file that was saved")
-    return settings, _tensors(folder / TENSORS, settings.get("sha256"))
+    return dict(settings)
 
 
 def _seal(settings: Mapping[str, Any]) -> str:
@@ -86,13 +126,10 @@ def _seal(settings: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
 
-def _tensors(path: Path, expected: object) -> dict[str, Tensor]:
+def _content(path: Path) -> bytes:
     try:
-        content = path.read_bytes()
-        if hashlib.sha256(content).hexdigest() != expected:
-            raise FileFormatError(f"{path} is damaged: it is not the file that was saved")
-        return load(content)
+        return path.read_bytes()
     except FileNotFoundError:
         raise FileFormatError(f"{path} is not there; the folder is incomplete") from None
-    except (SafetensorError, OSError) as error:
+    except OSError as error:
         raise FileFormatError(f"{path} is damaged: {error}") from error

@@ -230,11 +230,80 @@ class TestWhatIsRefused:
             Classifier(mixed.pipeline, mixed.encoder).differentiable(rows)
 
 
+class Squashed(nn.Module):
+    """Logits, and what somebody makes of them with or without a layer."""
+
+    def __init__(self, study, how):
+        super().__init__()
+        self.net, self.how = study.net, how
+
+    def forward(self, x):
+        return self.how(self.net(x))
+
+
+ENDINGS = {
+    "a layer": nn.Sigmoid(),
+    "layers in layers": nn.Sequential(nn.Identity(), nn.Sequential(nn.Sigmoid(), nn.Flatten(0))),
+    "torch.sigmoid": torch.sigmoid,
+    "a method": lambda z: z.sigmoid(),
+    "in place": lambda z: z.sigmoid_(),
+    "special": torch.special.expit,
+    "squeezed": lambda z: torch.sigmoid(z).squeeze(1),
+    "a column of a softmax": lambda z: torch.cat([-z, z], 1).softmax(1)[:, 1],
+    "a softmax": lambda z: nn.functional.softmax(torch.cat([-z, z], 1), dim=1),
+}
+
+
+class TestAModuleThatEndsInProbabilities:
+    """Read as logits, all of them would be acceptances: nobody would need recourse."""
+
+    @pytest.mark.parametrize("ending", ENDINGS)
+    def test_has_to_say_so(self, mixed, rows, ending):
+        model = Squashed(mixed, ENDINGS[ending])
+        with pytest.raises(ModelError, match=r"ends in a (sig|soft|exp).*say output='probab"):
+            Classifier(model, mixed.encoder).scores(rows)
+
+    @pytest.mark.parametrize("ending", ENDINGS)
+    def test_is_taken_at_its_word(self, mixed, rows, ending):
+        model = Squashed(mixed, ENDINGS[ending])
+        expected = mixed.net(mixed.encoder.expand(rows))[:, 0] > 0
+        scores = Classifier(model, mixed.encoder, output="probabilities").scores(rows)
+        accepted = scores[:, 0] > 0 if scores.shape[1] == 1 else scores.argmax(1) == 1
+        assert torch.equal(accepted, expected)
+        Classifier(model, mixed.encoder, output="logits").scores(rows)
+
+    def test_is_told_so_before_anybody_is_told_anything(self, mixed):
+        model = nn.Sequential(mixed.net, nn.Sigmoid())
+        for dear in (DEAR(model, mixed.schema), DEAR(mixed.net, mixed.schema).with_model(model)):
+            with pytest.raises(ModelError, match="ends in a sigmoid"):
+                dear.fit(mixed.frame[:300]).generate(mixed.frame[:5])
+
+    def test_its_gradient_too(self, mixed, rows):
+        model = Classifier(nn.Sequential(mixed.net, nn.Sigmoid()), mixed.encoder)
+        with pytest.raises(ModelError, match="ends in a sigmoid"):
+            model.differentiable(mixed.encoder.expand(rows))
+
+    def test_a_sigmoid_on_the_way_is_none_at_the_end(self, mixed, rows):
+        model = nn.Sequential(nn.Linear(mixed.encoder.d, 4), nn.Sigmoid(), nn.Linear(4, 1))
+        assert Classifier(model, mixed.encoder).scores(rows).shape == (20, 1)
+
+    def test_log_probabilities_are_logits(self, mixed, rows):
+        model = Squashed(mixed, lambda z: torch.cat([-z, z], 1).log_softmax(1))
+        assert Classifier(model, mixed.encoder).scores(rows).shape == (20, 2)
+
+
 class TestBlackBoxes:
     @pytest.mark.parametrize("kind", [np.array, list, pd.Series, torch.tensor])
     def test_any_array_of_probabilities_is_read(self, mixed, kind):
         model = Classifier(lambda f: kind([0.25] * len(f)), mixed.encoder)
         assert model.frame_scores(mixed.frame).shape == (len(mixed.frame), 1)
+
+    def test_an_array_that_may_not_be_written_is_read(self, mixed):
+        """As pandas gives them out from 3.0 on."""
+        chance = np.full(len(mixed.frame), 0.25)
+        chance.flags.writeable = False
+        scores = Classifier(lambda f: chance, mixed.encoder).frame_scores(mixed.frame)
+        assert torch.allclose(scores.sigmoid(), torch.tensor(0.25, dtype=torch.float64))
 
     def test_a_regressor_answers_with_predict(self, loan):
         from sklearn.linear_model import LinearRegression

@@ -6,6 +6,7 @@ Nothing is lost and nothing silently repaired. What is wrong with a frame or a s
 
 import copy
 import inspect
+import itertools
 import json
 import sys
 import time
@@ -16,7 +17,16 @@ import pytest
 import torch
 from torch import nn
 
-from dear_plugin import DEAR, Autoencoder, Constraints, Design, Encoder, Schema, Training
+from dear_plugin import (
+    DEAR,
+    Autoencoder,
+    Constraints,
+    Design,
+    Encoder,
+    Schema,
+    Training,
+    persistence,
+)
 from dear_plugin.baselines import CCHVAE, FaceKNN, NearestAccepted
 from dear_plugin.errors import FileFormatError, InputError, ModelError, SchemaError
 from dear_plugin.persistence import SETTINGS, TENSORS
@@ -227,20 +237,49 @@ class TestAnInterrupt:
                 dear.generate(query)
         unchanged(before, dear, query)
 
-    def test_during_save_the_old_save_stays(self, mixed, query, tmp_path, monkeypatch):
-        dear = DEAR(mixed.net, mixed.schema).fit(mixed.frame[:300])
-        dear.save(tmp_path)
-        before = answers(dear, query)
+    @pytest.mark.parametrize(
+        ("step", "call", "whole"),
+        [
+            ("json.dumps", 1, "old"),
+            ("os.fsync", 1, "old"),
+            ("os.fsync", 2, "old"),
+            ("Path.replace", 1, "old"),
+            ("Path.replace", 2, "new"),
+        ],
+    )
+    @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError], ids=["Ctrl-C", "disk full"])
+    def test_during_save_a_whole_save_stays(
+        self, mixed, query, tmp_path, monkeypatch, step, call, whole, error
+    ):
+        """As much holds for a process that is killed and for a power cut."""
+        old, new = (DEAR(mixed.net, mixed.schema).fit(mixed.frame[i::2]) for i in (0, 1))
+        old.save(tmp_path)
         with monkeypatch.context() as patch:
-            patch.setattr("dear_plugin.persistence.json.dumps", raising_at_once)
-            with pytest.raises(KeyboardInterrupt):
-                dear.fit(mixed.frame[300:]).save(tmp_path)
-        unchanged(before, DEAR.load(tmp_path, mixed.net), query)
+            owner, name = step.split(".")
+            patch.setattr(*ending_at(call, error, getattr(persistence, owner), name))
+            with pytest.raises(error):
+                new.save(tmp_path)
+        left = DEAR.load(tmp_path, mixed.net)
+        unchanged(answers({"old": old, "new": new}[whole], query), left, query)
+        left.save(tmp_path)
+        assert {p.name for p in tmp_path.iterdir()} == {SETTINGS, TENSORS}
 
 
 def copy_of(dear, mixed) -> DEAR:
     """Another one of the same."""
     return DEAR(dear.classifier.model, mixed.schema).fit(mixed.frame[:300])
+
+
+def ending_at(call, error, owner, name) -> tuple:
+    """For `setattr`: a function of a module or class whose so many-th call fails."""
+    usual, calls = getattr(owner, name), itertools.count(1)
+
+    def step(*args, **kwargs):
+        if next(calls) == call:
+            raise error
+        return usual(*args, **kwargs)
+
+    return owner, name, step
 
 
 def raising_at_once(*args, **kwargs):

@@ -29,6 +29,7 @@ LADDER = (
     "encoding",
     "target",
     "evaluation",
+    "ending",
     "classifier",
     "actions",
     "limits",

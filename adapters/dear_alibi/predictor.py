@@ -13,7 +13,7 @@ from torch import nn
 
 import dear_plugin
 from dear_alibi.table import Array, Table
-from dear_plugin import DEAR, evaluating
+from dear_plugin import DEAR, evaluating, logits_of
 
 Preprocess = Callable[[Array], Any]
 Output = Literal["logits", "probabilities"]
@@ -46,18 +46,21 @@ class Preprocessed:
     Attributes:
         module: preprocessed rows, as a tensor (m, e) -> answers (m, c).
         preprocess: label-encoded rows (m, p) -> an array (m, e), dense or sparse.
+        stated: whether the user has said what the module returns.
     """
 
     module: nn.Module
     preprocess: Preprocess
+    stated: bool
 
     def __call__(self, rows: Array) -> Array:
         """The answers, (m, c), on label-encoded rows."""
         home = next((p for p in self.module.parameters() if p.is_floating_point()), torch.empty(0))
         x = torch.from_numpy(_dense(self.preprocess(rows))).to(home.device, home.dtype)
         with torch.no_grad(), evaluating(self.module):
-            answer: torch.Tensor = self.module(x)
-        return answer.cpu().numpy()
+            answer = self.module(x) if self.stated else logits_of(lambda: self.module(x))
+        made: Array = answer.cpu().numpy()
+        return made
 
 
 @dataclass(frozen=True)
@@ -111,8 +114,9 @@ class Asking:
         module = isinstance(predictor, nn.Module)
         output = self.output or ("logits" if module else "probabilities")
         if module and self.preprocess is None:
-            return engine.with_model(predictor, output=output)
-        prepared = self.preprocess and Preprocessed(predictor, self.preprocess)
+            return engine.with_model(predictor, output=self.output)
+        stated = self.output is not None
+        prepared = self.preprocess and Preprocessed(predictor, self.preprocess, stated)
         return engine.with_model(
             LabelEncoded(prepared or _ask(predictor), table, dtype), output=output
         )

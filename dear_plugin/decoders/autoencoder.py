@@ -141,6 +141,9 @@ class Autoencoder(Decoder):
 
     def adopt(self, tensors: Mapping[str, Tensor], encoder: Encoder, sets: ActionSets) -> None:
         """Take over trained networks."""
+        known = {size for tensor in tensors.values() for size in tensor.shape}
+        if not known.issuperset(self.design.layers):  # or a bad file could ask for all memory
+            raise ValueError(f"the tensors have no layers of {self.design.layers}")
         networks = _untrained(self.design, encoder, sets, torch.Generator())
         networks.load_state_dict(dict(tensors))
         self._networks = networks.requires_grad_(False)

@@ -38,6 +38,14 @@ def test_the_pair_of_alibi_serves_a_module(fit, data, refused):
     assert ((p > 0.5) == found.cf["class"]).all()
 
 
+@pytest.mark.parametrize("preprocessed", [True, False])
+def test_a_module_that_ends_in_a_sigmoid_has_to_say_so(fit, transformer, refused, preprocessed):
+    net = torch.nn.Sequential(torch.nn.LazyLinear(1), torch.nn.Sigmoid())
+    options = {"preprocessor": transformer} if preprocessed else {}
+    with pytest.raises(dear_plugin.errors.ModelError, match="ends in a sigmoid"):
+        fit(net, **options).explain(refused[:5], 1)
+
+
 def test_a_module_keeps_its_mode_and_gives_no_gradient(fit, transformer, refused, module):
     net = torch.nn.Sequential(torch.nn.Dropout(0.5), module, torch.nn.Dropout(0.5))
     net[2].eval()

@@ -1,0 +1,141 @@
+"""A save that anything may have happened to is the one that was saved, or one clear error."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import event, given
+from hypothesis import strategies as st
+from safetensors.torch import load, save
+from torch import nn
+
+from dear_plugin import DEAR, Autoencoder, Design, Schema, Training, persistence
+from dear_plugin.errors import DearError, FileFormatError
+from dear_plugin.persistence import SETTINGS, TENSORS
+
+RNG = np.random.default_rng(0)
+PEOPLE = pd.DataFrame(
+    {
+        "age": RNG.integers(18, 80, 40),
+        "debt": RNG.normal(3, 1, 40).round(2),
+        "job": RNG.choice(["cook", "judge", "nurse"], 40),
+    }
+)
+MODEL = nn.Linear(5, 1)
+DECODERS = {
+    "transport": lambda: "transport",
+    "autoencoder": lambda: Autoencoder(Design(layers=(4, 2)), Training(epochs=1)),
+}
+
+
+@pytest.fixture(scope="module", params=DECODERS)
+def files(request, tmp_path_factory) -> dict[str, bytes]:
+    """The files of a save, by name."""
+    folder = tmp_path_factory.mktemp("save")
+    dear = DEAR(MODEL, Schema.infer(PEOPLE), decoder=DECODERS[request.param]())
+    dear.fit(PEOPLE).save(folder)
+    return {name: (folder / name).read_bytes() for name in (SETTINGS, TENSORS)}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("other")
+
+
+def loaded(folder, files) -> DEAR:
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    return DEAR.load(folder, MODEL)
+
+
+@st.composite
+def damage(draw, content: bytes) -> bytes:
+    """Some bytes lost, doubled, written over or come out of nowhere."""
+    at = draw(st.integers(0, len(content)))
+    end = min(len(content), at + draw(st.integers(0, 64)))
+    return content[:at] + draw(st.binary(max_size=64)) + content[end:]
+
+
+@given(st.data(), st.sampled_from([SETTINGS, TENSORS]))
+def test_damage_is_found_wherever_it_is(files, folder, data, name):
+    broken = data.draw(damage(files[name]))
+    if broken == files[name]:
+        return
+    with pytest.raises(FileFormatError, match=name):
+        loaded(folder, {**files, name: broken})
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=4,
+)
+
+
+@st.composite
+def tampering(draw, value):
+    """The same JSON with another value somewhere, a part of it gone, or one more."""
+    if not isinstance(value, dict | list) or not value or draw(st.integers(0, 4)) == 0:
+        return draw(VALUES)
+    keys = sorted(value) if isinstance(value, dict) else range(len(value))
+    key = draw(st.sampled_from(keys))
+    out = value.copy()
+    if draw(st.integers(0, 9)) == 0:
+        del out[key]
+    else:
+        out[key] = draw(tampering(value[key]))
+    return out
+
+
+def sealed(files, settings, content) -> dict[str, bytes]:
+    """Files that somebody with a grudge has sealed again."""
+    import hashlib
+
+    settings = {**settings, "sha256": hashlib.sha256(content).hexdigest()}
+    settings["seal"] = persistence._seal(settings)
+    return {SETTINGS: json.dumps(settings).encode(), TENSORS: content}
+
+
+def opened(files) -> dict:
+    settings = json.loads(files[SETTINGS])
+    del settings["seal"]
+    return settings
+
+
+@given(st.data())
+def test_settings_that_somebody_made_up_are_refused_or_make_sense(files, folder, data):
+    settings = opened(files)
+    key = data.draw(st.sampled_from(sorted(set(settings) - {"sha256"})))
+    settings[key] = data.draw(tampering(settings[key]))
+    outcome(folder, sealed(files, settings, files[TENSORS]))
+
+
+@given(st.data())
+def test_tensors_that_somebody_made_up_are_refused_or_fit(files, folder, data):
+    tensors = load(files[TENSORS])
+    name = data.draw(st.sampled_from(sorted(tensors)))
+    kind = data.draw(st.sampled_from([torch.float32, torch.float64, torch.int64, torch.bool]))
+    shape = data.draw(st.lists(st.integers(0, 5), max_size=3))
+    how = data.draw(st.sampled_from(["gone", "another", "of another type", "more"]))
+    if how == "gone":
+        del tensors[name]
+    elif how == "another":
+        tensors[name] = torch.zeros(shape, dtype=kind)
+    elif how == "of another type":
+        tensors[name] = tensors[name].to(kind)
+    else:
+        tensors[name + data.draw(st.text(max_size=3))] = torch.zeros(shape, dtype=kind)
+    outcome(folder, sealed(files, opened(files), save(tensors)))
+
+
+def outcome(folder, files) -> None:
+    """It loads or says in our own words why not."""
+    try:
+        loaded(folder, files)
+        event("loaded")
+    except DearError:
+        event("refused")
