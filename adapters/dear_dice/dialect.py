@@ -22,7 +22,7 @@ class Dialect:
     Attributes:
         dtypes: the dtype of every feature.
         levels: for categories that are not plain text, the query's own value for each text.
-        numbers: numeric features that stand in a column of objects.
+        numbers: numeric features that stand in a column of text or objects.
     """
 
     dtypes: Mapping[str, Any]
@@ -38,7 +38,7 @@ class Dialect:
         return cls(
             dtypes,
             {name: levels for name, levels in own.items() if levels},
-            [n for n, t in dtypes.items() if n not in words and pd.api.types.is_object_dtype(t)],
+            [n for n, t in dtypes.items() if n not in words and pd.api.types.is_string_dtype(t)],
         )
 
     def read(self, query: pd.DataFrame) -> pd.DataFrame:

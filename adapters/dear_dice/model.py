@@ -73,7 +73,7 @@ class Host:
         # DiCE leaves tensors where they are; so a module may live on an accelerator.
         home = next(self.interface.model.parameters(), torch.empty(0))
         with torch.no_grad(), evaluating(self.interface.model):
-            x = torch.from_numpy(self.encoded(frame)).to(home)
+            x = torch.tensor(self.encoded(frame)).to(home)
             return _columns(self.interface.get_output(x, out_tensor=True).cpu(), len(frame))
 
     def encoded(self, frame: pd.DataFrame) -> Scores:

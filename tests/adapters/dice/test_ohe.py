@@ -72,7 +72,7 @@ def ramp(data, frame):
     layer = torch.nn.Linear(len(weight), 1)
     with torch.no_grad():
         layer.weight.copy_(weight[None])
-        layer.bias.copy_(-(torch.from_numpy(vectors) @ weight).median())
+        layer.bias.copy_(-(torch.tensor(vectors) @ weight).median())
     return torch.nn.Sequential(layer, torch.nn.Sigmoid())
 
 
