@@ -8,6 +8,8 @@ import copy
 import inspect
 import itertools
 import json
+import signal
+import subprocess
 import sys
 import time
 
@@ -284,6 +286,59 @@ def ending_at(call, error, owner, name) -> tuple:
 
 def raising_at_once(*args, **kwargs):
     raise KeyboardInterrupt
+
+
+REAL = """
+import threading, time
+import torch
+from dear_plugin import DEAR, Autoencoder, Schema, Training
+from dear_plugin.datasets import load_loan
+
+class Sleepy:
+    calls = 10**9
+    def predict_proba(self, frame):
+        self.calls -= 1
+        if self.calls == 0:
+            print("asleep", flush=True)
+            time.sleep(60)
+        chance = (frame["income"] > 5000).to_numpy(float)
+        return torch.tensor(chance).numpy()
+
+def answers():
+    found = dear.generate(people.iloc[:50])
+    return found.counterfactuals.to_csv() + found.actions.to_csv()
+
+people = load_loan(300).features
+model, short = Sleepy(), Training(epochs=1)
+dear = DEAR(model, Schema.infer(people), decoder=Autoencoder(training=short)).fit(people)
+before = answers()
+try:
+    {action}
+except KeyboardInterrupt:
+    model.calls = 10**9
+    print("same" if answers() == before else "other", flush=True)
+"""
+MIDWAY = {
+    "while the model sleeps": "model.calls = 2; answers()",
+    "while networks are trained": """
+    forever = Training(epochs=10**9, most_steps=10**9, patience=10**9)
+    dear.decoder.training = forever
+    threading.Timer(0.5, lambda: print("asleep", flush=True)).start()
+    dear.fit(people)
+""",
+}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has another Ctrl-C")
+@pytest.mark.parametrize("where", MIDWAY)
+def test_a_real_ctrl_c_leaves_a_usable_object(where):
+    script = REAL.replace("{action}", MIDWAY[where].strip())
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout.readline() == "asleep\n"
+        child.send_signal(signal.SIGINT)
+        assert child.communicate(timeout=60)[0] == "same\n"
 
 
 class TestNumbers:
