@@ -202,7 +202,8 @@ class ClassGoal(Goal):
 
     def _wanted(self, scores: Tensor, rows: Tensor | None) -> Tensor:
         count, (least, most) = max(scores.shape[1], 2), self._ends
-        if most >= count or least < 0:
+        # Of nobody's scores it cannot be said how many classes there are.
+        if len(scores) and (most >= count or least < 0):
             raise TargetError(f"class {most} wanted, the model has {count} classes")
         if least == most:
             return self.columns[:1].expand(len(scores))

@@ -56,6 +56,12 @@ class TestManyClasses:
         goal = Target.of_class([2, 1]).resolve(2, None)
         assert goal.accepts(self.scores).tolist() == [True, False]
 
+    def test_of_nobody_every_class_may_be_wanted(self):
+        """A model that is asked about no rows does not say how many classes it has."""
+        goal, nobody = Target.of_class(2).resolve(3, None), torch.zeros(0, 1)
+        assert goal.margin(nobody, torch.arange(0)).shape == (0,)
+        assert goal.accepts(nobody, torch.arange(0)).shape == (0,)
+
     def test_a_threshold_asks_for_a_probability_besides(self):
         p = self.scores.softmax(1)[0, 2]
         for threshold, accepted in ((float(p) - 0.01, True), (float(p) + 0.01, False)):
