@@ -89,8 +89,16 @@ def narrowest(feature: Feature, ranges, dtype) -> tuple[float, float]:
     lows, highs = zip(*(pair for pair in pairs if pair is not None), strict=True)
     low = max(end for end in lows if end is not None)
     high = min(end for end in highs if end is not None)
+    if feature.precision is not None:
+        low, high = said(low, feature.precision), said(high, feature.precision)
     single = dtype == np.float32
     return (float(np.float32(low)), float(np.float32(high))) if single else (low, high)
+
+
+def said(end: float, places: int) -> float:
+    """An end that was computed, as who computed it would say it: -4.600000000000001 is -4.6."""
+    near = round(end, places)
+    return near if abs(near - end) <= 1e-6 * 10.0**-places else end
 
 
 @given(worlds())

@@ -10,7 +10,17 @@ import torch
 from hypothesis import strategies as st
 from torch import nn
 
-from dear_plugin import DEAR, Constraints, Encoder, Kind, Recourses, Schema, Search, Target
+from dear_plugin import (
+    DEAR,
+    Constraints,
+    Encoder,
+    Kind,
+    RecourseMethod,
+    Recourses,
+    Schema,
+    Search,
+    Target,
+)
 
 LEAST_ROWS, MOST_ROWS = 5, 80
 MOST_COLUMNS = 6
@@ -34,6 +44,7 @@ class World:
         options: the other arguments of DEAR.
         target: the wanted decision.
         within: what holds for this call.
+        method: what is fitted.
     """
 
     frame: pd.DataFrame
@@ -45,13 +56,14 @@ class World:
     options: dict[str, Any]
     target: Target | None
     within: Constraints | None
+    method: Callable[..., RecourseMethod] = DEAR
 
-    def fitted(self) -> DEAR:
+    def fitted(self) -> RecourseMethod:
         """The method, fitted on the training rows."""
-        dear = DEAR(self.model, self.schema, output=self.output, **self.options)
-        return dear.fit(self.frame)
+        method = self.method(self.model, self.schema, output=self.output, **self.options)
+        return method.fit(self.frame)
 
-    def ask(self, dear: DEAR) -> Recourses:
+    def ask(self, dear: RecourseMethod) -> Recourses:
         """The whole question."""
         return dear.generate(self.query, self.target, within=self.within)
 
