@@ -69,7 +69,7 @@ def neighbours(
     shares = np.full(len(done), np.nan)
     if not done.any():
         return shares
-    reached = recourses.plan.rows[torch.from_numpy(done)]
+    reached = recourses.plan.rows[torch.tensor(done)]
     points = encoder.expand(everyone).double().numpy()
     tree = cKDTree(points, leafsize=32, balanced_tree=False)
     gap, near = tree.query(encoder.expand(reached).double().numpy(), k=k + 1)
@@ -90,7 +90,7 @@ def redundancy(recourses: Recourses, classifier: Classifier) -> npt.NDArray[np.f
     """
     done = recourses.actions["success"].to_numpy(dtype=bool)
     kept = np.full(len(done), np.nan)
-    rows, features = (recourses.changed & torch.from_numpy(done)[:, None]).nonzero(as_tuple=True)
+    rows, features = (recourses.changed & torch.tensor(done)[:, None]).nonzero(as_tuple=True)
     back = recourses.plan.rows[rows].clone()
     at = torch.arange(len(rows))
     back[at, features] = recourses.x[rows, features]

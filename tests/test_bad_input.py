@@ -280,7 +280,7 @@ class TestModels:
     @pytest.mark.parametrize(
         ("answer", "match"),
         [
-            (lambda f: 0.5, r"m = 20 rows and returned shape \(1,\)"),
+            (lambda f: 0.5, r"m = 20 rows and returned shape \(\)"),
             (lambda f: np.full(3, 0.5), r"returned shape \(3,\)"),
             (lambda f: np.full(len(f), np.nan), r"NaN or infinity"),
             (lambda f: np.full(len(f), 1.5), r"values from 1.5 to 1.5"),

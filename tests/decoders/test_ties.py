@@ -62,7 +62,7 @@ def middle(frame):
 
 
 def at(frame, school):
-    return torch.from_numpy((frame["school"] == school).to_numpy())
+    return torch.tensor((frame["school"] == school).to_numpy())
 
 
 class TestStandings:
@@ -73,7 +73,7 @@ class TestStandings:
 
     def test_nobody_leaves_the_stretch_of_their_value(self, frame, scored):
         """Of those with four years of school, all who do not own stand below all who do."""
-        same, owner = at(frame, 4), torch.from_numpy((frame["owner"] == "yes").to_numpy())
+        same, owner = at(frame, 4), torch.tensor((frame["owner"] == "yes").to_numpy())
         assert scored.v[same & ~owner, OWNER].max() <= scored.v[same & owner, OWNER].min()
 
     def test_who_is_expected_to_own_stands_higher(self, frame, scored):

@@ -194,7 +194,7 @@ class TestLimits:
         assert (a >= question.x[rows, 0]).all()
         assert (b <= question.x[rows, 1]).all()
         assert (a <= float(encoder.rows(middle.assign(a=90.0))[0, 0]) + 1e-6).all()
-        moved = found.values[found.solved_pairs[:, 1] & torch.from_numpy(lives_in_d), 1, 2]
+        moved = found.values[found.solved_pairs[:, 1] & torch.tensor(lives_in_d), 1, 2]
         assert moved.unique().tolist() == [0.0]
 
     def test_decimals_are_kept(self, pair):

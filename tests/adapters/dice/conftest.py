@@ -44,7 +44,7 @@ def interface(frame, outcome="approved", continuous=None, **options):
 def vectors(data, features):
     """What DiCE hands to a torch model."""
     raw = data.get_ohe_min_max_normalized_data(features)
-    return torch.from_numpy(raw.to_numpy(dtype=np.float32))
+    return torch.tensor(raw.to_numpy(dtype=np.float32))
 
 
 def linear_module(data, features, labels, columns=1, last=None):
