@@ -187,24 +187,12 @@ class RecourseMethod(ABC):
                 break
             proposed = self._propose(replace(case.select(todo), slack=slack))
             plan = plan.merged(proposed, todo)
-            written, after, scores = self._write(case, frame, plan, before)
+            written, after, scores = _written(self, case, frame, plan, before)
             done = case.goal.accepts(scores)
             # Only what the search believed in is worth another try.
             believed = torch.tensor([not r for r in plan.reasons])
             done = done | ~believed
         return written, after, scores
-
-    def _write(
-        self, case: Case, frame: pd.DataFrame, plan: Plan, before: Tensor
-    ) -> tuple[Plan, pd.DataFrame, Tensor]:
-        """The frame that the user will see, the plan as it can be read there, and its scores.
-
-        A column may be coarser than what was planned for a person who stands between its steps.
-        """
-        after = self.encoder.patch(frame, plan.rows, plan.rows != case.x, case.limits.ends)
-        seen = self.encoder.rows(after).to(case.x.dtype)
-        scores = _alike(self.classifier.frame_scores(after, seen), before)
-        return replace(plan, rows=seen), after, scores
 
     def _result(
         self,
@@ -266,7 +254,7 @@ class _AlternativesOf:
         results = []
         for plan in method._alternatives(case, k):
             kept = plan.sparing(case.x, accepted)
-            written, after, scores = method._write(case, self.frame, kept, before)
+            written, after, scores = _written(method, case, self.frame, kept, before)
             results.append(method._result(case, self.frame, written, after, (before, scores)))
         return results
 
@@ -281,6 +269,20 @@ class _SharesOf:
 
     def __call__(self, position: int) -> Mapping[str, tuple[float, float]]:
         return self.method._shares(self.case, self.plan, position)
+
+
+def _written(
+    method: RecourseMethod, case: Case, frame: pd.DataFrame, plan: Plan, before: Tensor
+) -> tuple[Plan, pd.DataFrame, Tensor]:
+    """The plan as it can be read in the frame that the user will see, that frame, its scores.
+
+    A column may be coarser than what was planned for a person who stands between its steps.
+    """
+    encoder = method.encoder
+    after = encoder.patch(frame, plan.rows, plan.rows != case.x, case.limits.ends)
+    seen = encoder.rows(after).to(case.x.dtype)
+    scores = _alike(method.classifier.frame_scores(after, seen), before)
+    return replace(plan, rows=seen), after, scores
 
 
 def _alike(scores: Tensor, before: Tensor) -> Tensor:

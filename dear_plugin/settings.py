@@ -30,36 +30,36 @@ def settle(settings: object, **rules: Rule) -> None:
 def whole(least: int) -> Rule:
     """A whole number."""
 
-    def rule(name: str, value: Any) -> int:
+    def _rule(name: str, value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
             raise SettingError(f"{name} must be a whole number from {least}, {value!r} came")
         return int(value)
 
-    return rule
+    return _rule
 
 
 def number(high: float = math.inf) -> Rule:
     """A finite number, not below zero."""
     meant = "a finite number from 0" if high == math.inf else f"a number from 0 to {high:g}"
 
-    def rule(name: str, value: Any) -> float:
+    def _rule(name: str, value: Any) -> float:
         fits = isinstance(value, Real) and not isinstance(value, bool)
         if not fits or not math.isfinite(value) or not 0.0 <= value <= high:
             raise SettingError(f"{name} must be {meant}, {value!r} came")
         return float(value)
 
-    return rule
+    return _rule
 
 
 def one_of(*words: str) -> Rule:
     """One of some words."""
 
-    def rule(name: str, value: Any) -> str:
+    def _rule(name: str, value: Any) -> str:
         if not isinstance(value, str) or value not in words:
             raise SettingError(f"{name}: {unknown('value', [value], words)}")
         return value
 
-    return rule
+    return _rule
 
 
 def truth(name: str, value: Any) -> bool:
@@ -77,12 +77,12 @@ def optional(rule: Rule) -> Rule:
 def several(rule: Rule) -> Rule:
     """One or more of something."""
 
-    def each(name: str, value: Any) -> tuple[Any, ...]:
+    def _each(name: str, value: Any) -> tuple[Any, ...]:
         if not isinstance(value, Sequence) or isinstance(value, str) or not value:
             raise SettingError(f"{name} must be a tuple of one or more, {value!r} came")
         return tuple(rule(name, item) for item in value)
 
-    return each
+    return _each
 
 
 def of_kind(name: str, value: Any, kind: type) -> None:
