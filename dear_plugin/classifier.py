@@ -19,6 +19,7 @@ from dear_plugin.evaluation import evaluating
 
 Output = Literal["logits", "probabilities", "values"]
 ROWS_A_CALL = 1 << 16
+CELLS_A_CALL = 1 << 23
 
 
 class Classifier:
@@ -89,7 +90,7 @@ class Classifier:
         # be marked by it, or it could not be differentiated later.
         with torch.inference_mode(mode=False):
             own = rows.clone() if rows.is_inference() else rows
-            parts = [ask(chunk) for chunk in own.split(ROWS_A_CALL)]
+            parts = [ask(chunk) for chunk in own.split(self._rows_a_call)]
         return (parts[0] if len(parts) == 1 else torch.cat(parts)).to(rows.device)
 
     def frame_scores(self, frame: pd.DataFrame, rows: Tensor | None = None) -> Tensor:
@@ -128,6 +129,12 @@ class Classifier:
         if not isinstance(raw, Tensor):
             raise ModelError(f"the module must return a tensor, {type(raw).__name__} came")
         return raw
+
+    @property
+    def _rows_a_call(self) -> int:
+        """How many rows a module is asked about at once: many, unless they are very wide."""
+        width = self.encoder.d if self.is_module else self.encoder.p
+        return max(1, min(ROWS_A_CALL, CELLS_A_CALL // width))
 
     @property
     def _home(self) -> Tensor:

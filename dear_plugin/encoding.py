@@ -104,9 +104,17 @@ class Encoder:
         """Rows (..., p) as encoded columns (..., d)."""
         if self.d == self.p:
             return rows
-        wide = rows[..., self._feature_of.to(rows.device)]
-        level = self._level.to(rows.device)
-        return torch.where(level >= 0, (wide == level).to(rows.dtype), wide)
+        plain, into, blocks, starts = (each.to(rows.device) for each in self._columns)
+        out = rows.new_zeros(*rows.shape[:-1], self.d)
+        out.index_copy_(-1, into, rows.index_select(-1, plain))
+        return out.scatter_(-1, starts + rows.index_select(-1, blocks).long(), 1.0)
+
+    @lazy
+    def _columns(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Features of one column, these columns, the other features, their first columns."""
+        starts, blocks = torch.tensor(self.starts), self._blocks
+        plain, several = (~blocks).nonzero()[:, 0], blocks.nonzero()[:, 0]
+        return plain, starts[plain], several, starts[several]
 
     def collapse(self, x: Tensor) -> Tensor:
         """Encoded columns (..., d) as rows (..., p): the likeliest category of every block."""

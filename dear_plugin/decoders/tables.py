@@ -123,14 +123,16 @@ class Tables:
         # Rounding must not decide for who stands in the middle when a probability exactly halves.
         tie = torch.where((tie - 0.5).abs() < TIE, 0.5 - ROUNDING, tie)[:, None].expand_as(kept)
         out = own[:, None].repeat(1, kept.shape[1])
-        who, where = (kept < tie).nonzero(as_tuple=True)
-        gain = (share[node[who, where + 1]] - share[node[who, 0]]).clamp_min_(0.0)
-        tie, kept = tie[who, where], kept[who, where]
-        drawn = (tie - kept) / (1.0 - kept).clamp_min(1e-9)
-        heap = gain.cumsum(1) / gain.sum(1, keepdim=True).clamp_min(1e-9)
-        random = (heap < drawn[:, None]).sum(1).clamp_max(gain.shape[1] - 1)
-        other = torch.where((tie - 0.5).abs() < TIE, gain.argmax(1), random)
-        out[who, where] = other.to(out.dtype)
+        some = max(1, ENTRIES_A_COUNT // share.shape[1])
+        for at in (kept < tie).nonzero().split(some):
+            who, where = at.unbind(1)
+            gain = (share[node[who, where + 1]] - share[node[who, 0]]).clamp_min_(0.0)
+            drawn_at, kept_at = tie[who, where], kept[who, where]
+            drawn = (drawn_at - kept_at) / (1.0 - kept_at).clamp_min(1e-9)
+            heap = gain.cumsum(1) / gain.sum(1, keepdim=True).clamp_min(1e-9)
+            random = (heap < drawn[:, None]).sum(1).clamp_max(gain.shape[1] - 1)
+            other = torch.where((drawn_at - 0.5).abs() < TIE, gain.argmax(1), random)
+            out[who, where] = other.to(out.dtype)
         return out
 
     @lazy

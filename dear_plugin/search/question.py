@@ -17,7 +17,9 @@ from dear_plugin.settings import number, one_of, optional, settle, truth, whole
 from dear_plugin.support import NEIGHBOURS
 from dear_plugin.target import Goal
 
+# Tensors that stay in a core's cache, and frames long enough to be worth their columns.
 CELLS_A_BATCH = 3 << 16
+CELLS_A_FRAME = 1 << 21
 # Halves of the values: some, all.
 PACKS = (1, 2)
 
@@ -142,8 +144,8 @@ class Question:
         """
         if wanted is not None and not bool(wanted.all()):
             return self._ask_some(rows, sets, values, slack, wanted)
-        width = values.shape[1] * self.classifier.encoder.d
-        parts = round(len(rows) * width / CELLS_A_BATCH)
+        most = CELLS_A_BATCH if self.classifier.is_module else CELLS_A_FRAME
+        parts = round(len(rows) * values.shape[1] * self.x.shape[1] / most)
         if parts <= 1:
             return self._ask(rows, sets, values, slack)
         # Small answers kept between large chunks would break memory into pieces: one is filled.
