@@ -1,50 +1,97 @@
-"""Many rows: a fitted DEAR on a real Dask cluster answers as it does in memory."""
+"""Many rows: a fitted DEAR answers in the workers of an engine as it does in memory."""
+
+import sys
+from collections.abc import Callable, Iterator
 
 import pandas as pd
 import pytest
 
 from dear_plugin import DEAR
 
-dataframe = pytest.importorskip("dask.dataframe")
-distributed = pytest.importorskip("distributed")
-
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:::dask"),
-    pytest.mark.filterwarnings("ignore:::distributed"),
+    pytest.mark.filterwarnings(f"ignore:::{engine}")
+    for engine in ("dask", "distributed", "pyspark", "ray")
 ]
 
-
-def answered(part: pd.DataFrame, dear: DEAR) -> pd.DataFrame:
-    """Counterfactuals and actions of one partition, side by side."""
-    recourses = dear.generate(part)
-    return recourses.counterfactuals.join(recourses.actions)
+WORKERS, PARTS = 2, 4
+Answer = Callable[[pd.DataFrame], pd.DataFrame]
 
 
 @pytest.fixture(scope="module")
-def cluster():
+def dask():
+    """Answers the partitions of a folder on a cluster of processes."""
+    frames = pytest.importorskip("dask.dataframe")
+    distributed = pytest.importorskip("distributed")
+
+    def answers(folder: str, answer: Answer, empty: pd.DataFrame) -> pd.DataFrame:
+        stored = frames.read_parquet(folder)
+        assert stored.npartitions == PARTS
+        assert len(client.scheduler_info()["workers"]) == WORKERS
+        return stored.map_partitions(answer, meta=empty).compute()
+
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=WORKERS, threads_per_worker=1, processes=True, dashboard_address=None
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
-        yield client
+        yield answers
 
 
-def test_a_partitioned_file_is_answered_as_in_memory(cluster, loan, tmp_path):
+@pytest.fixture(scope="module")
+def spark():
+    """Answers them in the Python workers of a Spark session."""
+    sql = pytest.importorskip("pyspark.sql")
+
+    def answers(folder: str, answer: Answer, empty: pd.DataFrame) -> pd.DataFrame:
+        def each(parts: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+            yield from map(answer, parts)
+
+        stored = session.read.parquet(folder).repartition(PARTS)
+        columns = session.createDataFrame(empty).schema
+        return stored.mapInPandas(each, schema=columns).toPandas()
+
+    build = sql.SparkSession.builder.master(f"local[{WORKERS}]")
+    with pytest.MonkeyPatch.context() as patch:
+        # Its workers are started by Java, which knows of no virtual environment.
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        session = build.config("spark.ui.enabled", "false").getOrCreate()
+        yield answers
+        session.stop()
+
+
+@pytest.fixture(scope="module")
+def ray():
+    """Answers them in Ray's tasks."""
+    engine = pytest.importorskip("ray")
+    data = pytest.importorskip("ray.data")
+
+    def answers(folder: str, answer: Answer, empty: pd.DataFrame) -> pd.DataFrame:
+        stored = data.read_parquet(folder)
+        return stored.map_batches(answer, batch_format="pandas").to_pandas()
+
+    engine.init(num_cpus=WORKERS, include_dashboard=False)
+    yield answers
+    engine.shutdown()
+
+
+@pytest.mark.parametrize("engine", ["dask", "spark", "ray"])
+def test_a_partitioned_file_is_answered_as_in_memory(engine, request, loan, tmp_path):
+    answers = request.getfixturevalue(engine)
     dear = DEAR(loan.net, loan.schema).fit(loan.frame)
-    people = loan.refused(600).reset_index(drop=True)
-    names = list(loan.schema.names)
-    dataframe.from_pandas(people[names], npartitions=4).to_parquet(tmp_path / "people")
+    people = loan.refused(600)[list(loan.schema.names)].reset_index(names="person")
+    for part in range(PARTS):
+        people[part::PARTS].to_parquet(tmp_path / f"{part}.parquet")
 
-    stored = dataframe.read_parquet(tmp_path / "people")
-    meta = answered(people[names].iloc[:1], dear).iloc[:0]
-    found = stored.map_partitions(answered, dear, meta=meta).compute()
+    # A function within another travels whole: the workers need not know this file.
+    def answer(part: pd.DataFrame) -> pd.DataFrame:
+        recourses = dear.generate(part)
+        return pd.concat([recourses.counterfactuals, recourses.actions], axis=1)
 
-    assert stored.npartitions == 4
-    here = answered(people[names], dear)
-    pd.testing.assert_frame_equal(found, here, check_dtype=False)
-    assert len(cluster.scheduler_info()["workers"]) == 2
+    here = answer(people)
+    found = answers(str(tmp_path), answer, here.head(1))
+    ordered = found.sort_values("person").reset_index(drop=True)
+    pd.testing.assert_frame_equal(ordered.astype(here.dtypes), here, check_names=False)
 
 
 def test_chunks_of_one_call_do_not_show(loan, monkeypatch):
