@@ -99,10 +99,8 @@ def numbers(
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """Grid values, (s, c), of the numeric singletons asked for, (n, s), snapped to what may be."""
     rows, sets = asked.nonzero(as_tuple=True)
-    feature = question.sets.positions[sets, 0]
-    possible = question.limits.low[rows, feature] <= question.limits.high[rows, feature]
-    rows, sets, feature = rows[possible], sets[possible], feature[possible]
     if len(rows):
+        feature = question.sets.positions[sets, 0]
         yield rows, sets, question.limits.snap(grid[sets], feature, rows)[..., None]
 
 
