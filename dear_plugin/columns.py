@@ -22,14 +22,22 @@ Array = npt.NDArray[Any]
 
 def to_scaled(feature: Feature, values: Array) -> Array:
     """User units as scaled numbers, any shape; infinite where a float cannot hold them."""
-    with np.errstate(over="ignore"):
-        return (values - feature.bounds[0]) / feature.width
+    return (values - feature.bounds[0]) / feature.width
 
 
 def from_scaled(feature: Feature, values: Array, places: int | None) -> Array:
     """Scaled numbers as user units, any shape, rounded to `places` decimals (None: not)."""
     raw = feature.bounds[0] + np.asarray(values, dtype=np.float64) * feature.width
     return raw if places is None else np.round(raw, places) + 0.0
+
+
+def decimals(feature: Feature, dtype: Any) -> int | None:
+    """The decimals a change is rounded to in a column of this dtype, None where it is not.
+
+    An integer column counts in whole units whatever the schema says, or the change could not be
+    written into it.
+    """
+    return 0 if _is_whole(dtype) else feature.precision
 
 
 def step_size(feature: Feature, places: int | None) -> float:
@@ -55,23 +63,23 @@ def _numbers(feature: Feature, column: pd.Series) -> tuple[Array, str]:
         values = column.to_numpy().astype(np.float64, copy=False)
     else:
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
-    finite = np.isfinite(values)
-    if not finite.all():
-        where = column.index[~finite][:3].tolist()
-        kinds = "missing or infinite values"
-        return none, f"column {name!r} has {kinds} in {(~finite).sum()} rows, first {where}"
     scaled = to_scaled(feature, values)
-    near = np.abs(scaled) <= FARTHEST
-    if not near.all():
-        where = column.index[~near][:3].tolist()
-        return none, (
-            f"column {name!r} has values too far from those observed ({feature.bounds[0]:g} to"
-            f" {feature.bounds[1]:g}) in {(~near).sum()} rows, first {where}"
-        )
-    return scaled, ""
+    # What is missing or infinite is not near either: one look finds all that is wrong.
+    far = ~(np.abs(scaled) <= FARTHEST)
+    return (none, _complaint(feature, column, values, far)) if far.any() else (scaled, "")
 
 
-def is_whole(dtype: Any) -> bool:
+def _complaint(feature: Feature, column: pd.Series, values: Array, far: Array) -> str:
+    """What is wrong with numbers, (n,), some of which lie far away or nowhere."""
+    low, high = feature.bounds
+    bad, what = ~np.isfinite(values), "missing or infinite values"
+    if not bad.any():
+        bad, what = far, f"values too far from those observed ({low:g} to {high:g})"
+    where = column.index[bad][:3].tolist()
+    return f"column {feature.name!r} has {what} in {bad.sum()} rows, first {where}"
+
+
+def _is_whole(dtype: Any) -> bool:
     """Whether a dtype holds whole numbers alone; pandas takes long to say so of the plain ones."""
     if isinstance(dtype, np.dtype):
         return dtype.kind in "iu"

@@ -207,9 +207,10 @@ class DEAR(RecourseMethod):
             self.__dict__.pop(learned, None)
 
     def _propose(self, case: Case) -> Plan:
+        if len(case) <= ROWS_A_CHUNK:
+            return self._plan(case)
         chunks = torch.arange(len(case)).split(ROWS_A_CHUNK)
-        plans = [self._plan(case.select(rows)) for rows in chunks]
-        return plans[0] if len(plans) == 1 else Plan.joined(plans)
+        return Plan.joined([self._plan(case.select(rows)) for rows in chunks])
 
     def _plan(self, case: Case) -> Plan:
         """The sets first; pairs for the rows that no set solves."""

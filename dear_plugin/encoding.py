@@ -7,17 +7,19 @@ see the *encoded* tensor, (n, d), in which a feature of m > 2 categories takes m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import torch
 from torch import Tensor
 
 from dear_plugin.columns import (
     as_column,
+    decimals,
     inside,
-    is_whole,
     overwritten,
     read,
     step_size,
@@ -89,15 +91,7 @@ class Encoder:
         """
         self._check_columns(frame)
         out = np.empty((len(frame), self.p), dtype=np.float32)
-        complaints = []
-        for j, feature in enumerate(self.schema):
-            values, complaint = read(feature, frame[feature.name])
-            if complaint:
-                complaints.append(complaint)
-            else:
-                out[:, j] = values
-        if complaints:
-            raise InputError("; ".join(complaints))
+        self._read(frame, range(self.p), out)
         return torch.from_numpy(out)
 
     def expand(self, rows: Tensor) -> Tensor:
@@ -140,8 +134,7 @@ class Encoder:
         An integer column counts in whole units whatever the schema says, or the change could not
         be written into it.
         """
-        dtypes = dict(zip(frame.columns, frame.dtypes, strict=True))
-        return [0 if is_whole(dtypes[f.name]) else f.precision for f in self.schema]
+        return [decimals(f, frame[f.name].dtype) for f in self.schema]
 
     def steps(self, places: Sequence[int | None]) -> Tensor:
         """(p,) the scaled size of one unit of precision: changes come in whole steps.
@@ -157,14 +150,20 @@ class Encoder:
     @lazy
     def origins(self) -> Tensor:
         """(p,) double: how far the user's zero lies below the scaled one, in scaled units."""
-        low = [f.bounds[0] / f.width if f.kind is Kind.NUMERIC else 0.0 for f in self.schema]
-        return torch.tensor(low, dtype=torch.float64)
+        low, width = self._scale
+        return low / width
 
     def scaled(self, values: Tensor) -> Tensor:
         """User numbers (n, p) double as row values; the place of a category is one already."""
-        numbers = [f.bounds[0] if f.kind is Kind.NUMERIC else 0.0 for f in self.schema]
-        widths = torch.tensor([f.width for f in self.schema], dtype=torch.float64)
-        return ((values - torch.tensor(numbers, dtype=torch.float64)) / widths).float()
+        low, width = self._scale
+        return ((values - low) / width).float()
+
+    @lazy
+    def _scale(self) -> tuple[Tensor, Tensor]:
+        """(p,) double each: the user's number that becomes 0, and how far it is to that of 1."""
+        low = [f.bounds[0] if f.kind is Kind.NUMERIC else 0.0 for f in self.schema]
+        width = [f.width for f in self.schema]
+        return torch.tensor(low, dtype=torch.float64), torch.tensor(width, dtype=torch.float64)
 
     def frame(self, rows: Tensor) -> pd.DataFrame:
         """Rows (n, p) as a frame of the features alone, with the dtypes of the schema."""
@@ -178,31 +177,48 @@ class Encoder:
     def patch(
         self,
         frame: pd.DataFrame,
+        x: Tensor,
         rows: Tensor,
-        changed: Tensor,
         ends: tuple[Tensor, Tensor] | None = None,
-    ) -> pd.DataFrame:
-        """A copy of a frame with the changed cells written in.
+    ) -> tuple[pd.DataFrame, Tensor]:
+        """A copy of a frame with new rows written in, and these as they can be read there.
+
+        Only cells that change are written. A column may hold less than what was to be written.
 
         Args:
-            frame: the factual rows, n of them.
+            frame: the factual people, n of them.
+            x: (n, p) their rows.
             rows: (n, p) the counterfactual rows.
-            changed: (n, p) which cells differ; every other cell is copied.
             ends: the least and greatest value in user units, (n, p) double each; a number that
                 reached one is written as it was given.
         """
-        out = frame.copy()
-        values, mask = rows.detach().cpu().numpy(), changed.cpu().numpy()
-        places = self.places(frame)
-        for j, feature in enumerate(self.schema):
-            moved = np.flatnonzero(mask[:, j])
-            if len(moved):
-                cells = user_values(feature, values[moved, j], places[j])
-                if ends is not None and feature.kind is Kind.NUMERIC:
-                    low, high = (end.numpy()[moved, j] for end in ends)
-                    cells = inside(feature, cells, (low, high), frame[feature.name].dtype)
-                out[feature.name] = overwritten(frame[feature.name], moved, cells)
-        return out
+        out, seen, values = frame.copy(), x.cpu().numpy().copy(), rows.detach().cpu().numpy()
+        changed = values != seen
+        touched = np.flatnonzero(changed.any(0)).tolist()
+        for j in touched:
+            feature, moved = self.schema.features[j], np.flatnonzero(changed[:, j])
+            column = frame[feature.name]
+            cells = user_values(feature, values[moved, j], decimals(feature, column.dtype))
+            if ends is not None and feature.kind is Kind.NUMERIC:
+                low, high = (end.numpy()[moved, j] for end in ends)
+                cells = inside(feature, cells, (low, high), column.dtype)
+            out[feature.name] = overwritten(column, moved, cells)
+        self._read(out, touched, seen)
+        return out, torch.from_numpy(seen)
+
+    def _read(self, frame: pd.DataFrame, features: Iterable[int], into: npt.NDArray[Any]) -> None:
+        """Read some columns of a frame into rows, (n, p)."""
+        complaints = []
+        with np.errstate(over="ignore"):  # what no float holds is infinite, and complained of
+            for j in features:
+                feature = self.schema.features[j]
+                values, complaint = read(feature, frame[feature.name])
+                if complaint:
+                    complaints.append(complaint)
+                else:
+                    into[:, j] = values
+        if complaints:
+            raise InputError("; ".join(complaints))
 
     def _check_columns(self, frame: pd.DataFrame) -> None:
         if not isinstance(frame, pd.DataFrame):

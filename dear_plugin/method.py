@@ -274,13 +274,8 @@ class _SharesOf:
 def _written(
     method: RecourseMethod, case: Case, frame: pd.DataFrame, plan: Plan, before: Tensor
 ) -> tuple[Plan, pd.DataFrame, Tensor]:
-    """The plan as it can be read in the frame that the user will see, that frame, its scores.
-
-    A column may be coarser than what was planned for a person who stands between its steps.
-    """
-    encoder = method.encoder
-    after = encoder.patch(frame, plan.rows, plan.rows != case.x, case.limits.ends)
-    seen = encoder.rows(after).to(case.x.dtype)
+    """The plan as it can be read in the frame that the user will see, that frame, its scores."""
+    after, seen = method.encoder.patch(frame, case.x, plan.rows, case.limits.ends)
     scores = _alike(method.classifier.frame_scores(after, seen), before)
     return replace(plan, rows=seen), after, scores
 

@@ -135,10 +135,11 @@ class TestWriting:
 
     def test_patch_writes_the_changed_cells_and_copies_all_others(self, mixed, encoder):
         few = mixed.frame.iloc[:4]
-        rows = encoder.rows(few)
-        changed = torch.zeros(rows.shape, dtype=torch.bool)
-        changed[1] = True
-        after = encoder.patch(few, encoder.rows(mixed.frame.iloc[4:8]), changed)
+        x = encoder.rows(few)
+        rows = x.clone()
+        rows[1] = encoder.rows(mixed.frame.iloc[5:6])[0]
+        after, seen = encoder.patch(few, x, rows)
+        torch.testing.assert_close(seen, encoder.rows(after), rtol=0, atol=0)
         pd.testing.assert_frame_equal(after.iloc[[0, 2, 3]], few.iloc[[0, 2, 3]])
         there = mixed.frame.iloc[5]
         assert after.iloc[1].drop("debt").tolist() == there.drop("debt").tolist()
@@ -147,9 +148,10 @@ class TestWriting:
     def test_a_label_that_the_column_does_not_know_is_added_to_it(self, mixed, encoder):
         cooks = mixed.frame[mixed.frame["job"] == "cook"].iloc[:2].copy()
         cooks["job"] = cooks["job"].cat.remove_unused_categories()
-        rows = encoder.rows(cooks)
+        x = encoder.rows(cooks)
+        rows = x.clone()
         rows[0, where(encoder, "job")] = 3
-        after = encoder.patch(cooks, rows, rows != encoder.rows(cooks))
+        after, _ = encoder.patch(cooks, x, rows)
         assert after["job"].tolist() == ["judge", "cook"]
         assert list(after["job"].cat.categories) == ["cook", "judge"]
 
