@@ -57,8 +57,8 @@ class Limits:
 
     def may_act(self, sets: ActionSets) -> Tensor:
         """(n, s) bool: which sets have no barred feature, and one with a value it may take."""
-        room = (self.low <= self.high)[:, None, :] & sets.masks
-        return room.any(2) & ~(self.barred[:, None, :] & sets.masks).any(2)
+        room, barred = (self.low <= self.high)[:, sets.positions], self.barred[:, sets.positions]
+        return room.any(2) & ~barred.any(2)
 
     def admits(self, values: Tensor, feature: Tensor, rows: Tensor) -> Tensor:
         """Whether an action may set a feature to a value.

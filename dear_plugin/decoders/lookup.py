@@ -13,7 +13,7 @@ Compare = Callable[[Tensor, Tensor], Tensor]
 
 def pick(table: Tensor, at: Tensor) -> Tensor:
     """The entries of a table at places of its flat form, any shape."""
-    return table.flatten().index_select(0, at.flatten()).view(at.shape)
+    return table.view(-1).index_select(0, at.reshape(-1)).view(at.shape)
 
 
 @dataclass(frozen=True)

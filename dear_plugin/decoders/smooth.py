@@ -100,10 +100,9 @@ class Smooth:
 
     def reached(self, v: Tensor, left: Tensor, weight: Tensor) -> Tensor:
         """(m, c, f) the values at standings (m, p) between nodes (m, c), without groups' part."""
-        f, q, g = self.spread.shape
+        _, q, g = self.spread.shape
         rank = (v[:, self.features] * q).int()
-        base = (torch.arange(0, f * q, q, dtype=torch.int32) + rank) * g
-        at = base + left.T[..., None]
+        at = (self._lines + rank) * g + left.T[..., None]
         return torch.lerp(*_around(self._inverse, at), weight.T[..., None]).transpose(0, 1)
 
     def located(self, level: Tensor, values: Tensor, sets: Tensor, nodes: Nodes) -> Tensor:
@@ -120,6 +119,12 @@ class Smooth:
     def _inverse(self) -> Tensor:
         """(f * q * g + 1,) the values at each standing and node."""
         return padded(self.centre[:, None] + self.spread)
+
+    @lazy
+    def _lines(self) -> Tensor:
+        """(f,) int32, the first of each feature's lines in `spread`."""
+        f, q, _ = self.spread.shape
+        return torch.arange(0, f * q, q, dtype=torch.int32)
 
     @lazy
     def _centre(self) -> Tensor:

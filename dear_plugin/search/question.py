@@ -252,12 +252,12 @@ class Found:
     @property
     def solved_pairs(self) -> Tensor:
         """(n, s) bool: rows and sets with a success."""
-        return self.cost.isfinite()
+        return self.cost < torch.inf
 
     @property
     def solved(self) -> Tensor:
         """(n,) bool: rows with a success."""
-        return self.cost.isfinite().any(1)
+        return self.cost.amin(1) < torch.inf
 
     def note(self, rows: Tensor, sets: Tensor, values: Tensor, answer: Answer) -> None:
         """Keep what is better than what was known.
@@ -265,11 +265,15 @@ class Found:
         Arguments as in `Question.ask`; no pair (row, set) may come twice in one call.
         """
         least, at = torch.where(answer.good, answer.cost, torch.inf).min(1)
-        better = (least < self.cost[rows, sets]).nonzero()[:, 0]
-        self.cost[rows[better], sets[better]] = least[better]
-        self.values[rows[better], sets[better]] = values[better, at[better]]
+        best = values.take_along_dim(at[:, None, None], 1)[:, 0]
+        pairs = rows * self.cost.shape[1] + sets
+        cost, kept = self.cost.view(-1), self.values.view(-1, self.values.shape[2])
+        before = cost.index_select(0, pairs)
+        better = (least < before)[:, None]
+        cost.index_copy_(0, pairs, torch.minimum(least, before))
+        kept.index_copy_(0, pairs, torch.where(better, best, kept.index_select(0, pairs)))
         # Only who has no success at all will be told of a miss.
-        missed = (~self.solved)[rows].nonzero()[:, 0]
+        missed = (~self.solved).index_select(0, rows).nonzero()[:, 0]
         if len(missed):
             self._note_miss(rows[missed], sets[missed], values[missed], answer.margin[missed])
 
