@@ -76,7 +76,7 @@ def speed(options: Namespace) -> Iterator[str]:
     yield _table("sizes", tqdm(timing.sizes(cell, counts), desc="sizes"), options.out)
     yield _table("on-hosts", tqdm(timing.on_hosts(), desc="hosts"), options.out)
     yield _table("frugality", timing.frugality(cell), options.out)
-    yield _table("wide", [timing.wide()], options.out)
+    yield _table("wide", timing.wide(), options.out)
 
 
 def on_dice(options: Namespace) -> Iterator[str]:

@@ -126,9 +126,10 @@ def frugality(cell: Cell) -> Iterator[Row]:
     return iter(in_fresh_process(_frugality, cell))
 
 
-def wide(features: int = 200, rows: int = 5000) -> Row:
-    """Memory with many features, a set for each."""
-    return in_fresh_process(_wide, features, rows)
+def wide() -> Iterator[Row]:
+    """Time and memory with many features, a set for each, and with many levels."""
+    for name in WIDE:
+        yield in_fresh_process(_wide, name)
 
 
 WAYS: dict[str, dict[str, Any]] = {
@@ -216,7 +217,8 @@ def _frugality(cell: Cell) -> list[Row]:
     seconds = _median_s(lambda: dear.generate(people))
     asked = counted.rows / (REPEATS + 1)
     rate, flops = _matrix_rate(), _flops(cell.model)
-    single = _median_s(lambda: dear.generate(people.iloc[:1]))
+    single = _median_s(lambda: dear.generate(people.iloc[:1]), 10 * REPEATS)
+    first, *later = (_support_s(dear, people) for _ in range(REPEATS + 1))
     plain, ours = (_import_s(code) for code in ("import torch, pandas", "import dear_plugin"))
     sets = len(dear.sets)
     return [
@@ -225,16 +227,31 @@ def _frugality(cell: Cell) -> list[Row]:
         {"what": "matrix products of this machine, GFLOP/s", "measured": rate / 1e9},
         {"what": "share of that rate", "measured": asked * flops / seconds / rate},
         {"what": "one person, CPU-ms", "measured": 1000.0 * single},
+        {"what": f"support of {PEOPLE:,} answers, CPU-ms", "measured": 1000.0 * np.median(later)},
+        {"what": "the same, the first time after fit", "measured": 1000.0 * first},
         {"what": "import, times that of torch and pandas", "measured": ours / plain},
     ]
 
 
-def _wide(features: int, rows: int) -> Row:
+def _many_features(chance: np.random.Generator) -> pd.DataFrame:
+    base = chance.normal(size=(5000, 200)) + chance.normal(size=(5000, 1))
+    return pd.DataFrame(base.round(3), columns=[f"x{i}" for i in range(200)])
+
+
+def _many_levels(chance: np.random.Generator) -> pd.DataFrame:
+    n, towns = 20_000, np.array([f"town {i}" for i in range(1000)])
+    levels, effect = chance.integers(0, 1000, n), chance.normal(size=1000)
+    x0, x1 = effect[levels] + chance.normal(size=n), chance.normal(size=n)
+    return pd.DataFrame({"x0": x0.round(2), "x1": x1.round(2), "town": towns[levels]})
+
+
+WIDE = {"200 features": _many_features, "1,000 levels": _many_levels}
+
+
+def _wide(name: str) -> Row:
     from dear_plugin.schema import Schema
 
-    chance = np.random.default_rng(0)
-    base = chance.normal(size=(rows, features)) + chance.normal(size=(rows, 1))
-    frame = pd.DataFrame(base.round(3), columns=[f"x{i}" for i in range(features)])
+    frame = WIDE[name](np.random.default_rng(0))
     dear = DEAR(_above, Schema.infer(frame))
     with Meter() as fit:
         dear.fit(frame)
@@ -242,7 +259,7 @@ def _wide(features: int, rows: int) -> Row:
     with Meter() as call:
         found = dear.generate(people)
     return {
-        "features": features,
+        "data": name,
         "sets": len(dear.sets),
         "rows": len(people),
         "success": float(found.actions["success"].mean()),
@@ -264,10 +281,18 @@ def _people(cell: Cell, count: int) -> pd.DataFrame:
     return refused.iloc[np.resize(np.arange(len(refused)), count)].reset_index(drop=True)
 
 
-def _median_s(work: Any) -> float:
+def _support_s(dear: DEAR, people: pd.DataFrame) -> float:
+    """CPU seconds to read the support of answers, without finding them."""
+    found = dear.generate(people)
+    with Meter() as reading:
+        _ = found.support
+    return reading.cpu_s
+
+
+def _median_s(work: Any, repeats: int = REPEATS) -> float:
     """The median CPU seconds of some repeats, after one that is not counted."""
     seconds = []
-    for _ in range(REPEATS + 1):
+    for _ in range(repeats + 1):
         start = time.process_time()
         work()
         seconds.append(time.process_time() - start)
