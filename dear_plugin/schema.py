@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -14,54 +13,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from dear_plugin.errors import SchemaError, unknown
+from dear_plugin.feature import Feature, Kind
+
+__all__ = ["Feature", "Kind", "Schema"]
 
 MAX_DECIMALS = 6
-
-
-class Kind(StrEnum):
-    """What a feature is: it decides how many encoded columns it takes."""
-
-    NUMERIC = "numeric"
-    BINARY = "binary"
-    CATEGORICAL = "categorical"
-
-
-@dataclass(frozen=True)
-class Feature:
-    """One feature of the user's frame.
-
-    Attributes:
-        name: the column's name.
-        kind: numeric, binary (at most two values, one encoded column) or categorical.
-        bounds: smallest and largest value observed, in user units; they scale the encoding.
-        categories: the values of a binary or categorical feature, in encoding order.
-        precision: decimals a number is rounded to; None leaves it unrounded.
-        dtype: the pandas dtype it was seen with.
-        immutable: it never changes, neither directly nor indirectly.
-        direction: +1 may only increase, -1 may only decrease, 0 either.
-        limits: the `(low, high)` that restricts a number; it never scales.
-    """
-
-    name: str
-    kind: Kind
-    bounds: tuple[float, float] = (0.0, 1.0)
-    categories: tuple[Hashable, ...] = ()
-    precision: int | None = None
-    dtype: str = "float64"
-    immutable: bool = False
-    direction: int = 0
-    limits: tuple[float, float] | None = None
-
-    @property
-    def width(self) -> float:
-        """The span that scales it to [0, 1]: 1 for constants and categories."""
-        low, high = self.bounds
-        return high - low if self.kind is Kind.NUMERIC and high > low else 1.0
-
-    @property
-    def columns(self) -> int:
-        """How many encoded columns it takes: one, or one per category when m > 2."""
-        return len(self.categories) if self.kind is Kind.CATEGORICAL else 1
 
 
 @dataclass(frozen=True)
@@ -204,10 +160,8 @@ class Schema:
         features = []
         for item in values["features"]:
             tuples = {k: tuple(item[k]) for k in ("bounds", "categories")}
-            limits = item["limits"] and _opened(*item["limits"])
-            features.append(
-                Feature(**{**item, **tuples, "limits": limits, "kind": Kind(item["kind"])})
-            )
+            limits = None if item["limits"] is None else _opened(*item["limits"])
+            features.append(Feature(**{**item, **tuples, "limits": limits}))
         return cls(tuple(features), values["target"])
 
 
@@ -242,6 +196,8 @@ def _listed(what: str, names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _infer(column: pd.Series, name: str, as_category: bool) -> Feature:
+    if isinstance(column.dtype, pd.SparseDtype):
+        raise SchemaError(sparse(name, column.dtype))
     missing = int(column.isna().sum())
     if missing:
         raise SchemaError(
@@ -267,8 +223,17 @@ def _infer(column: pd.Series, name: str, as_category: bool) -> Feature:
     )
 
 
+def sparse(name: str, dtype: Any) -> str:
+    """What to do about a column whose cells cannot be written one by one."""
+    cells = f"frame[{name!r}]"
+    return f"column {name!r} is sparse ({dtype}): {cells} = {cells}.sparse.to_dense()"
+
+
 def _discrete(column: pd.Series, name: str) -> Feature:
-    seen = column.unique()
+    try:
+        seen = column.unique()
+    except TypeError as error:  # lists and arrays have no hash
+        raise SchemaError(f"column {name!r} holds {error}: neither text nor numbers") from error
     if isinstance(column.dtype, pd.CategoricalDtype):
         present = set(seen)
         levels: Sequence[Any] = [c for c in column.cat.categories if c in present]
