@@ -30,8 +30,10 @@ class Shape(NamedTuple):
     @classmethod
     def of(cls, tensor: Tensor) -> Shape:
         """What another must be like to take the place of a tensor."""
-        below = math.inf if bool(tensor.isfinite().all()) else None
-        return cls(" ".join(map(str, tensor.shape)), tensor.dtype, below=below)
+        sizes = " ".join(map(str, tensor.shape))
+        if bool(tensor.isfinite().all()):
+            return cls(sizes, tensor.dtype)
+        return cls(sizes, tensor.dtype, -math.inf, None)
 
 
 def fit(

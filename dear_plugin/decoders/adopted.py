@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import torch
@@ -54,7 +55,7 @@ SHAPES = {
     "ties.weights": Shape("d d", DOUBLE),
     "ties.offset": Shape("d", DOUBLE),
     "ties.bin_of": Shape("g", torch.int32, 0),
-    "ties.spread": Shape("cells r+", below=None),
+    "ties.spread": Shape("cells r+", least=-math.inf, below=None),
 }
 
 

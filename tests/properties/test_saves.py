@@ -148,7 +148,7 @@ def outcome(folder, files) -> None:
     try:
         dear = loaded(folder, files)
         event("loaded")
-        dear.generate(PEOPLE.head(3)).alternatives(2)
+        dear.generate(PEOPLE.head(2))
         event("answered")
     except DearError:
         event("refused")
