@@ -80,7 +80,8 @@ class TestRowsAndColumns:
     def test_without_blocks_rows_are_columns(self):
         encoder = Encoder(Schema.infer(pd.DataFrame({"a": [1, 2, 3], "b": [0, 1, 0]})))
         rows = torch.rand(2, 2)
-        assert encoder.expand(rows) is rows
+        assert torch.equal(encoder.expand(rows), rows)
+        assert encoder.expand(rows) is not rows
         assert encoder.collapse(rows) is rows
 
 
@@ -110,7 +111,7 @@ class TestUnits:
         assert not np.signbit(zero).any()
 
     def test_a_step_is_one_unit_of_precision(self, mixed, encoder):
-        steps = encoder.steps(encoder.places(mixed.frame))
+        steps = encoder.steps([g.places for g in encoder.grains(mixed.frame)])
         assert steps[0] == pytest.approx(1 / 62)
         assert steps[1] == pytest.approx(0.01 / encoder.schema.features[1].width)
         assert steps[where(encoder, "job")] == 1.0
@@ -119,8 +120,8 @@ class TestUnits:
         self, mixed, encoder
     ):
         frame = mixed.frame.astype({"income": "int64"})
-        assert encoder.places(mixed.frame)[1] == 2
-        assert encoder.places(frame)[1] == 0
+        assert encoder.grains(mixed.frame)[1].places == 2
+        assert encoder.grains(frame)[1].places == 0
 
 
 class TestWriting:
