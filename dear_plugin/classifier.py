@@ -157,7 +157,10 @@ class Classifier:
         nameless = hasattr(self.model, "n_features_in_") and not hasattr(
             self.model, "feature_names_in_"
         )
-        raw = np.asarray(_ask(self.model, self.output)(frame.to_numpy() if nameless else frame))
+        answer = _ask(self.model, self.output)(frame.to_numpy() if nameless else frame)
+        if isinstance(answer, Tensor):  # of whatever device or width, and with a gradient or not
+            answer = answer.detach().to("cpu", torch.float64)
+        raw = np.asarray(answer)
         if raw.dtype.kind not in "fiub":
             raise ModelError(f"the model must return numbers, dtype {raw.dtype} came")
         # A copy: what pandas gives out may be read-only, and torch warns of that.

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from dear_plugin.errors import InputError
-from dear_plugin.schema import Feature, Kind
+from dear_plugin.schema import Feature, Kind, sparse
 
 RESOLUTION = 2.0**-23
 # Scaled numbers that a float32 holds with room for what a model adds up and squares.
@@ -85,6 +85,8 @@ def step_size(feature: Feature, places: int | None) -> float:
 
 def read(feature: Feature, column: pd.Series) -> tuple[Array, str]:
     """The row values of one column and what is wrong with it, if anything."""
+    if isinstance(column.dtype, pd.SparseDtype):
+        return np.empty(0), sparse(feature.name, column.dtype)
     read = _numbers if feature.kind is Kind.NUMERIC else _categories
     return read(feature, column)
 
@@ -93,10 +95,10 @@ def _numbers(feature: Feature, column: pd.Series) -> tuple[Array, str]:
     name, none = feature.name, np.empty(0)
     dtype = column.dtype
     if not _is_number(dtype):
-        return none, (
-            f"column {name!r} must hold numbers, dtype {dtype} came:"
-            f" frame[{name!r}] = pd.to_numeric(frame[{name!r}])"
-        )
+        cells = f"frame[{name!r}]"
+        truths = pd.api.types.is_bool_dtype(dtype)  # which pd.to_numeric takes for numbers
+        mended = f"{cells}.astype(int)" if truths else f"pd.to_numeric({cells})"
+        return none, f"column {name!r} must hold numbers, dtype {dtype} came: {cells} = {mended}"
     if isinstance(dtype, np.dtype):
         values = column.to_numpy().astype(np.float64, copy=False)
     else:
@@ -139,11 +141,11 @@ def _categories(feature: Feature, column: pd.Series) -> tuple[Array, str]:
         codes = _looked_up(feature, column)
     strange = codes < 0
     if strange.any():
-        came = column[strange].astype(object).unique()[:3].tolist()
+        came = ", ".join(list(dict.fromkeys(map(repr, column[strange].astype(object))))[:3])
         where = column.index[strange][:3].tolist()
         allowed = list(feature.categories[:20])
         return codes, (
-            f"column {feature.name!r} has values never seen: {came} (first rows {where});"
+            f"column {feature.name!r} has values never seen: [{came}] (first rows {where});"
             f" expected one of {allowed}"
         )
     return codes, ""
@@ -155,9 +157,16 @@ def _looked_up(feature: Feature, labels: pd.Series | pd.Index) -> Array:
     values = (labels if labels.dtype == object else labels.astype(object)).tolist()
     try:
         codes = list(map(known.get, values, repeat(-1)))
-    except TypeError:  # a value without a hash, such as a list, is no category
-        codes = [next((i for c, i in known.items() if c == value), -1) for value in values]
+    except TypeError:
+        codes = [_place(known, value) for value in values]
     return np.array(codes, dtype=np.int64)
+
+
+def _place(known: dict[Hashable, int], value: Any) -> int:
+    try:
+        return known.get(value, -1)
+    except TypeError:  # a value without a hash, such as a list, is no category
+        return -1
 
 
 @lru_cache(maxsize=512)
@@ -198,9 +207,17 @@ def _object_array(values: Sequence[object]) -> Array:
 def as_column(feature: Feature, values: Array, places: int | None, dtype: str) -> pd.Series:
     """Row values of one feature, (n,), as a column of user values."""
     if feature.kind is not Kind.NUMERIC and dtype == "category":
-        codes = values.astype(np.int64)
-        return pd.Series(pd.Categorical.from_codes(codes, list(feature.categories)))
+        codes = _codes_of(feature)[values.astype(np.int64)]
+        levels = list(feature.levels or feature.categories)
+        return pd.Series(pd.Categorical.from_codes(codes, levels, ordered=feature.ordered))
     return pd.Series(user_values(feature, values, places)).astype(dtype)
+
+
+@lru_cache(maxsize=512)
+def _codes_of(feature: Feature) -> Array:
+    """(m,) the places of the categories among all levels of a category column."""
+    places = _places(feature.levels or feature.categories)
+    return np.array([places[category] for category in feature.categories], dtype=np.int64)
 
 
 def overwritten(column: pd.Series, where: Array, cells: Array) -> pd.Series | Array:

@@ -184,14 +184,23 @@ def _interval(feature: Feature, pair: Any, places: int | None, n: int) -> tuple[
         raise ConstraintError(f"{where}: it has categories; use categories= instead")
     if not isinstance(pair, Sequence | np.ndarray) or len(pair) != 2:
         raise ConstraintError(f"{where}: a (low, high) is expected, {pair!r} came")
-    low = np.asarray(-math.inf if pair[0] is None else pair[0], dtype=np.float64)
-    high = np.asarray(math.inf if pair[1] is None else pair[1], dtype=np.float64)
+    low = _numbers(where, -math.inf if pair[0] is None else pair[0])
+    high = _numbers(where, math.inf if pair[1] is None else pair[1])
     if any(end.shape not in ((), (n,)) for end in (low, high)):
         raise ConstraintError(f"{where}: an end is a number, or {n}, one per row; {pair!r} came")
     if not np.all(low <= high):
         raise ConstraintError(f"{where}: low must not exceed high, {pair!r} came")
     ends = _inward(low, high, np.nan if places is None else places)
     return torch.as_tensor(ends[0]), torch.as_tensor(ends[1])
+
+
+def _numbers(where: str, end: Any) -> Any:
+    try:
+        return np.asarray(end, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ConstraintError(
+            f"{where}: an end is a number, or one per row, or None where it is open; {end!r} came"
+        ) from error
 
 
 def _codes(feature: Feature, levels: Any) -> list[int]:

@@ -170,6 +170,10 @@ class RecourseMethod(ABC):
     def _goal(self, target: Target | None, n: int) -> Goal:
         classes, output = self.classifier.classes, self.classifier.output
         wanted = Target.of_class(_class_one(classes)) if target is None else target
+        if not isinstance(wanted, Target):
+            raise TargetError(
+                f"target must be a Target, {wanted!r} came: a class is Target.of_class({wanted!r})"
+            )
         if wanted.is_range != (output == "values"):
             raise TargetError(
                 "Target.of_range is for models with output='values', Target.of_class (the default)"

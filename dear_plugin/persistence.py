@@ -14,10 +14,12 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
-from dear_plugin.errors import FileFormatError, ModelError
+from dear_plugin.errors import DearError, FileFormatError, ModelError, SettingError
 
 FORMAT = 1
 SETTINGS, TENSORS = "dear.json", "dear.safetensors"
+# What Python says of values that are not those that were saved.
+_MISFITS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RuntimeError)
 
 
 def write(folder: Path, settings: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
@@ -30,11 +32,17 @@ def write(folder: Path, settings: Mapping[str, Any], tensors: Mapping[str, Tenso
         folder: made if it is not there.
         settings: plain values for JSON.
         tensors: by name.
+
+    Raises:
+        SettingError: settings that JSON cannot hold, before anything is written.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     content = save({k: v.detach().contiguous().cpu() for k, v in tensors.items()})
     whole = {"format": FORMAT, "sha256": hashlib.sha256(content).hexdigest(), **settings}
-    text = json.dumps({**whole, "seal": _seal(whole)}, indent=2, allow_nan=False)
+    try:
+        text = json.dumps({**whole, "seal": _seal(whole)}, indent=2, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise SettingError(f"settings must be plain values that JSON can hold: {error}") from error
+    folder.mkdir(parents=True, exist_ok=True)
     _put(_draft(folder, SETTINGS), text.encode("utf8"))
     _put(_draft(folder, TENSORS), content)
     for name in (TENSORS, SETTINGS):
@@ -51,7 +59,7 @@ def understood(folder: str | Path) -> Iterator[None]:
         yield
     except (FileFormatError, ModelError):
         raise
-    except (KeyError, TypeError, ValueError, RuntimeError, AttributeError, IndexError) as error:
+    except (DearError, *_MISFITS) as error:
         what = f"{type(error).__name__}: {error}"
         raise FileFormatError(f"{folder} does not hold a whole DEAR ({what})") from error
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import torch
 from torch import Tensor
@@ -91,7 +93,7 @@ class Recourses:
         Raises:
             InputError: a label that is not in the index, or that several rows share.
         """
-        at = np.flatnonzero(self.factuals.index == index)
+        at = _positions(self.factuals.index, index)
         if len(at) != 1:
             raise InputError(f"index {index!r} names {len(at)} rows; exactly one is needed")
         return self.describe_row(int(at[0]))
@@ -123,8 +125,8 @@ class Recourses:
             columns of `actions`, `kind` ("another set", "pair of features" or "larger action"),
             and the features. Where a feature has one of these names, ours ends in "_".
         """
-        if k < 1:
-            raise InputError(f"k must be at least 1, {k!r} came")
+        if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
+            raise InputError(f"k must be a whole number, at least 1, {k!r} came")
         parts, places = [], []
         for rank, result in enumerate(self.hooks.alternatives(k)):
             # What failed or changes nothing is no alternative; the first rank keeps everyone.
@@ -141,7 +143,7 @@ class Recourses:
         labels = pd.Series(list(self.factuals.index), dtype=object).infer_objects()
         head = pd.DataFrame({"index": labels, "rank": rank}, index=labels.index)
         head = pd.concat([head, self.actions.reset_index(drop=True)], axis=1)
-        clash = {c: f"{c}_" for c in head if c in self.counterfactuals}
+        clash = {c: _apart(c, self.counterfactuals) for c in head}
         features = self.counterfactuals.reset_index(drop=True)
         return pd.concat([head.rename(columns=clash), features], axis=1)
 
@@ -151,3 +153,19 @@ class Recourses:
         features = self.encoder.schema.features
         picked = [features[j] for j in mask.nonzero()[:, 0].tolist()]
         return [(f, before[f.name], after[f.name]) for f in picked]
+
+
+def _positions(index: pd.Index, label: Hashable) -> npt.NDArray[np.int64]:
+    """Where a label lies; the index itself knows that NaN is NaN."""
+    try:
+        at: npt.NDArray[np.int64] = np.atleast_1d(np.arange(len(index))[index.get_loc(label)])
+        return at
+    except (KeyError, TypeError, ValueError, pd.errors.InvalidIndexError):
+        return np.empty(0, dtype=np.int64)
+
+
+def _apart(name: str, taken: Container[object]) -> str:
+    """A name that is not taken."""
+    while name in taken:
+        name += "_"
+    return name

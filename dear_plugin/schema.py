@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -14,54 +13,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from dear_plugin.errors import SchemaError, unknown
+from dear_plugin.feature import Feature, Kind
+
+__all__ = ["Feature", "Kind", "Schema"]
 
 MAX_DECIMALS = 6
-
-
-class Kind(StrEnum):
-    """What a feature is: it decides how many encoded columns it takes."""
-
-    NUMERIC = "numeric"
-    BINARY = "binary"
-    CATEGORICAL = "categorical"
-
-
-@dataclass(frozen=True)
-class Feature:
-    """One feature of the user's frame.
-
-    Attributes:
-        name: the column's name.
-        kind: numeric, binary (at most two values, one encoded column) or categorical.
-        bounds: smallest and largest value observed, in user units; they scale the encoding.
-        categories: the values of a binary or categorical feature, in encoding order.
-        precision: decimals a number is rounded to; None leaves it unrounded.
-        dtype: the pandas dtype it was seen with.
-        immutable: it never changes, neither directly nor indirectly.
-        direction: +1 may only increase, -1 may only decrease, 0 either.
-        limits: the `(low, high)` that restricts a number; it never scales.
-    """
-
-    name: str
-    kind: Kind
-    bounds: tuple[float, float] = (0.0, 1.0)
-    categories: tuple[Hashable, ...] = ()
-    precision: int | None = None
-    dtype: str = "float64"
-    immutable: bool = False
-    direction: int = 0
-    limits: tuple[float, float] | None = None
-
-    @property
-    def width(self) -> float:
-        """The span that scales it to [0, 1]: 1 for constants and categories."""
-        low, high = self.bounds
-        return high - low if self.kind is Kind.NUMERIC and high > low else 1.0
-
-    @property
-    def columns(self) -> int:
-        """How many encoded columns it takes: one, or one per category when m > 2."""
-        return len(self.categories) if self.kind is Kind.CATEGORICAL else 1
 
 
 @dataclass(frozen=True)
@@ -203,11 +159,9 @@ class Schema:
         """The inverse of `to_dict`."""
         features = []
         for item in values["features"]:
-            tuples = {k: tuple(item[k]) for k in ("bounds", "categories")}
-            limits = item["limits"] and _opened(*item["limits"])
-            features.append(
-                Feature(**{**item, **tuples, "limits": limits, "kind": Kind(item["kind"])})
-            )
+            tuples = {k: tuple(item[k]) for k in ("bounds", "categories", "levels") if k in item}
+            limits = None if item["limits"] is None else _opened(*item["limits"])
+            features.append(Feature(**{**item, **tuples, "limits": limits}))
         return cls(tuple(features), values["target"])
 
 
@@ -242,6 +196,8 @@ def _listed(what: str, names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _infer(column: pd.Series, name: str, as_category: bool) -> Feature:
+    if isinstance(column.dtype, pd.SparseDtype):
+        raise SchemaError(sparse(name, column.dtype))
     missing = int(column.isna().sum())
     if missing:
         raise SchemaError(
@@ -267,24 +223,46 @@ def _infer(column: pd.Series, name: str, as_category: bool) -> Feature:
     )
 
 
+def sparse(name: str, dtype: Any) -> str:
+    """What to do about a column whose cells cannot be written one by one."""
+    cells = f"frame[{name!r}]"
+    return f"column {name!r} is sparse ({dtype}): {cells} = {cells}.sparse.to_dense()"
+
+
 def _discrete(column: pd.Series, name: str) -> Feature:
-    seen = column.unique()
-    if isinstance(column.dtype, pd.CategoricalDtype):
+    try:
+        seen = column.unique()
+    except TypeError as error:  # lists and arrays have no hash
+        raise SchemaError(f"column {name!r} holds {error}: neither text nor numbers") from error
+    own = column.dtype if isinstance(column.dtype, pd.CategoricalDtype) else None
+    if own is not None:
         present = set(seen)
-        levels: Sequence[Any] = [c for c in column.cat.categories if c in present]
+        levels = _plain(name, own.categories)
+        categories = tuple(c for c in levels if c in present)
     else:
-        levels = sorted(seen, key=lambda c: (str(type(c).__name__), c))
-    categories = tuple(c.item() if isinstance(c, np.generic) else c for c in levels)
-    if any(not isinstance(c, str | int | float | bool) for c in categories):
-        raise SchemaError(f"column {name!r} holds values that are neither text nor numbers")
-    kind = Kind.BINARY if len(categories) <= 2 else Kind.CATEGORICAL
+        levels = ()
+        categories = _plain(name, sorted(seen, key=lambda c: (str(type(c).__name__), c)))
     return Feature(
         name,
-        kind,
+        Kind.BINARY if len(categories) <= 2 else Kind.CATEGORICAL,
         categories=categories,
         dtype=str(column.dtype),
         immutable=len(categories) == 1,
+        levels=levels,
+        ordered=own is not None and bool(own.ordered),
     )
+
+
+def _plain(name: str, labels: Iterable[Any]) -> tuple[Hashable, ...]:
+    """Categories as Python's own values.
+
+    Raises:
+        SchemaError: one that is neither text nor a number.
+    """
+    plain = tuple(c.item() if isinstance(c, np.generic) else c for c in labels)
+    if any(not isinstance(c, str | int | float | bool) for c in plain):
+        raise SchemaError(f"column {name!r} holds values that are neither text nor numbers")
+    return plain
 
 
 def decimals(values: npt.NDArray[Any]) -> int | None:

@@ -15,6 +15,9 @@ from torch import Tensor
 from dear_plugin.errors import ModelError, TargetError, unknown
 from dear_plugin.lazy import lazy
 
+# No model has as many, and a tensor holds no number of any size.
+MOST_CLASSES = 2**31
+
 
 @dataclass(frozen=True)
 class Target:
@@ -46,7 +49,7 @@ class Target:
         Raises:
             TargetError: a threshold outside (0, 1).
         """
-        if threshold is not None and not 0.0 < threshold < 1.0:
+        if threshold is not None and not 0.0 < _number(threshold) < 1.0:
             raise TargetError(f"threshold must lie between 0 and 1, {threshold!r} came")
         per_row = not isinstance(label, str) and np.ndim(label) == 1
         return cls(tuple(np.asarray(label).tolist()) if per_row else label, threshold)
@@ -56,11 +59,14 @@ class Target:
         """The predicted value should lie in `[low, high]`, in the model's own units.
 
         Raises:
-            TargetError: low above high, NaN, or no bound at all.
+            TargetError: low above high, no number, or no bound at all.
         """
-        if not low <= high or (low, high) == (-math.inf, math.inf):
-            raise TargetError(f"a range needs low <= high and one bound, ({low}, {high}) came")
-        return cls(low=float(low), high=float(high))
+        ends = _number(low), _number(high)
+        if not ends[0] <= ends[1] or ends == (-math.inf, math.inf):
+            raise TargetError(
+                f"a range needs numbers, low <= high, and one bound, ({low!r}, {high!r}) came"
+            )
+        return cls(low=ends[0], high=ends[1])
 
     @property
     def is_range(self) -> bool:
@@ -90,9 +96,18 @@ class Target:
         return ClassGoal(torch.tensor(columns, device=device), self.threshold)
 
 
+def _number(value: Any) -> float:
+    """A number, or NaN for what is none: it lies nowhere."""
+    try:
+        return math.nan if isinstance(value, str | bytes) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
 def _column(label: Any, classes: Sequence[Hashable] | None) -> int:
     if classes is None:
-        if isinstance(label, bool | int | np.integer | float) and float(label).is_integer():
+        number = _number(label) if isinstance(label, bool | int | np.integer | float) else math.nan
+        if number.is_integer() and abs(number) < MOST_CLASSES:
             return int(label)
         raise TargetError(f"the class must be a number from 0, {label!r} came")
     known = list(classes)

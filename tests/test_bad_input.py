@@ -108,6 +108,25 @@ class TestCells:
         frame["income"] = frame["income"].astype(kind)
         refused(door, frame, r"'income' must hold numbers, dtype (object|str) came.*to_numeric")
 
+    @pytest.mark.parametrize("kind", ["bool", "boolean"])
+    def test_truths_where_a_number_belongs(self, door, frame, kind):
+        """`pd.to_numeric` would leave them as they are."""
+        frame["income"] = (frame["income"] > 3).astype(kind)
+        refused(door, frame, rf"'income' must hold numbers, dtype {kind} came: .*astype\(int\)$")
+        door(frame.assign(income=frame["income"].astype(int)))
+
+    @pytest.mark.parametrize("name", ["income", "owner"])
+    def test_sparse_columns(self, door, frame, name):
+        frame[name] = frame[name].astype(pd.SparseDtype("float64", 0.0))
+        refused(door, frame, rf"'{name}' is sparse.*frame\['{name}'\]\.sparse\.to_dense\(\)")
+
+    @pytest.mark.parametrize("value", [[1, 2], np.zeros(2), {"a": 1}, ("A", [1])], ids=str)
+    def test_a_category_that_has_no_hash(self, door, frame, value):
+        frame["town"] = frame["town"].astype(object)
+        frame["town"] = [value if i < 2 else town for i, town in enumerate(frame["town"])]
+        where = frame.index[:2].tolist()
+        refused(door, frame, rf"'town' has values never seen: .*\(first rows \[{where[0]}")
+
     def test_dates(self, door, frame):
         frame["age"] = pd.Timestamp("1980-01-01")
         refused(door, frame, r"'age' must hold numbers, dtype datetime64")
@@ -247,6 +266,11 @@ class TestConstraints:
         with pytest.raises(TargetError, match="3 classes came for 20 rows"):
             fitted.generate(frame, Target.of_class([1, 1, 0]))
 
+    @pytest.mark.parametrize("target", [1, "yes", [1, 0]], ids=str)
+    def test_a_bare_class_instead_of_a_target(self, fitted, frame, target):
+        with pytest.raises(TargetError, match=r"must be a Target, .* came.*Target\.of_class\("):
+            fitted.generate(frame, target)
+
 
 class Bad(nn.Module):
     """A module that answers with a function of its input."""
@@ -292,6 +316,16 @@ class TestModels:
         dear = DEAR(answer, mixed.schema).fit(mixed.frame)
         with pytest.raises(ModelError, match=match):
             dear.generate(frame)
+
+    @pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16, torch.float64])
+    def test_a_black_box_may_answer_with_a_tensor_that_has_a_gradient(self, mixed, frame, kind):
+        net = nn.Linear(1, 1).to(kind)
+        ask = lambda f: net(torch.tensor(f[["debt"]].to_numpy()).to(kind)).sigmoid()  # noqa: E731
+        dear = DEAR(ask, mixed.schema).fit(mixed.frame)
+        score = dear.generate(frame).actions["score_before"]
+        with torch.no_grad():
+            own = ask(frame)[:, 0].double()
+        assert score.to_numpy() == pytest.approx(own.numpy())
 
     def test_a_module_for_another_encoding_fails_with_its_own_error(self, mixed, frame):
         dear = DEAR(nn.Linear(3, 1), mixed.schema).fit(mixed.frame)

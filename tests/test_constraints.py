@@ -211,6 +211,10 @@ class TestWhatIsRefused:
             (5, r"a \(low, high\) is expected, 5 came"),
             ((np.array([1, 2]), 50), "a number, or 4, one per row"),
             ((np.array([1, 2]), np.array([1, 2, 3])), "a number, or 4, one per row"),
+            (("a", "b"), "an end is a number, .*'a' came"),
+            ((pd.NA, 3), "an end is a number, .*<NA> came"),
+            ((0, [1, 2, "x", 4]), "an end is a number, .*'x', 4] came"),
+            ((0, 10**400), "an end is a number"),
         ],
     )
     def test_ranges_that_are_none(self, pair, match):

@@ -24,6 +24,7 @@ LADDER = (
     "errors",
     "lazy",
     "settings",
+    "feature",
     "schema",
     "columns",
     "encoding",

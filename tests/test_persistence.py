@@ -13,7 +13,13 @@ import torch
 from dear_plugin import DEAR, Schema, Search
 from dear_plugin.datasets import load_loan
 from dear_plugin.decoders import Autoencoder, Decoder, Design, Training, Transport, kind_of
-from dear_plugin.errors import DearError, FileFormatError, ModelError, NotFittedError
+from dear_plugin.errors import (
+    DearError,
+    FileFormatError,
+    ModelError,
+    NotFittedError,
+    SettingError,
+)
 from dear_plugin.persistence import FORMAT, SETTINGS, TENSORS
 
 SETS = ["income", "education", ("income", "savings"), ("duration", "loan_amount", "savings")]
@@ -181,6 +187,17 @@ class TestTheFolder:
         with pytest.raises(ValueError, match="JSON"):
             broken.save(tmp_path)
         assert answer(DEAR.load(tmp_path, model())) == before
+
+    def test_settings_that_json_cannot_hold_are_refused_before_anything_is_written(
+        self, saved, tmp_path
+    ):
+        dear = saved["transport"][0].with_model(model())
+        dear.decoder = Transport(64)
+        dear.decoder.settings = lambda: {"ranks": {64}}
+        dear.decoder.tensors = dict
+        with pytest.raises(SettingError, match="plain values that JSON can hold"):
+            dear.save(tmp_path / "none")
+        assert not (tmp_path / "none").exists()
 
     def test_what_was_not_fitted_cannot_be_saved(self, saved, tmp_path):
         with pytest.raises(NotFittedError):

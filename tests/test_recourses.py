@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -112,6 +113,21 @@ class TestDescribe:
         result = fitted.generate(people.iloc[:2].set_axis(index))
         assert result.describe(("b", 1)) == result.describe_row(1)
 
+    @pytest.mark.parametrize("label", [np.nan, None, pd.NaT], ids=str)
+    def test_a_missing_label_names_whom_it_belongs_to(self, fitted, people, label):
+        index = pd.Index(["a", label, "b"], dtype=object)
+        result = fitted.generate(people.iloc[:3].set_axis(index))
+        assert result.describe(label) == result.describe_row(1)
+
+    def test_not_a_number_among_numbers(self, fitted, people):
+        result = fitted.generate(people.iloc[:2].set_axis([1.0, np.nan]))
+        assert result.describe(np.nan) == result.describe_row(1)
+
+    @pytest.mark.parametrize("label", [["p0"], slice(0, 1), {}, 3], ids=str)
+    def test_what_is_no_label_names_nobody(self, result, label):
+        with pytest.raises(InputError, match="names 0 rows"):
+            result.describe(label)
+
     @pytest.mark.parametrize(("label", "count"), [("nobody", 0), ("twin", 2)])
     def test_a_label_must_name_one_person(self, fitted, people, label, count):
         result = fitted.generate(people.iloc[:3].set_axis(["twin", "twin", "other"]))
@@ -181,6 +197,20 @@ class TestAlternatives:
         assert f"{name}_" in table
         assert table.columns.is_unique
         assert table[name].between(*schema.features[2].bounds).all()
+
+    def test_two_features_may_have_our_names(self, mixed, people):
+        ours = {"debt": "index", "income": "index_"}
+        schema = Schema.infer(mixed.frame.rename(columns=ours))
+        dear = DEAR(mixed.net, schema, search=Search(groups=False))
+        result = dear.fit(mixed.frame.rename(columns=ours)).generate(people.rename(columns=ours))
+        table = result.alternatives(2)
+        assert table.columns.is_unique
+        assert table["index__"].drop_duplicates().tolist() == list(people.index)
+
+    @pytest.mark.parametrize("k", ["3", 2.5, None, True])
+    def test_how_many_is_a_whole_number(self, result, k):
+        with pytest.raises(InputError, match=f"k must be a whole number.* {k!r} came"):
+            result.alternatives(k)
 
     @pytest.mark.parametrize("k", [0, -1])
     def test_there_is_at_least_one(self, result, k):

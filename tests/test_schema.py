@@ -172,6 +172,54 @@ class TestWhatIsRefused:
         with pytest.raises(SchemaError, match=r"'x' holds values that are neither"):
             inferred([(1,), (2,)], "object")
 
+    @pytest.mark.parametrize(
+        "values", [[[1], [2]], [np.zeros(2), np.ones(2)]], ids=["list", "array"]
+    )
+    def test_values_without_a_hash(self, values):
+        with pytest.raises(SchemaError, match=r"'x' holds unhashable.*neither text nor numbers"):
+            inferred(values, "object")
+
+    @pytest.mark.parametrize("values", [[0.0, 1.0, 2.0], [0.0, 1.0, 0.0]])
+    def test_sparse_columns(self, values):
+        with pytest.raises(SchemaError, match=r"'x' is sparse.*\.sparse\.to_dense\(\)"):
+            inferred(values, pd.SparseDtype("float64", 0.0))
+
+    def test_an_infinite_category(self):
+        """It could not be saved."""
+        with pytest.raises(SchemaError, match=r"'x': categories must be .*finite.*inf\) came"):
+            inferred([0.0, np.inf, 0.0])
+
+    @pytest.mark.parametrize(
+        ("name", "bad"),
+        [
+            ("name", 3),
+            ("kind", "zz"),
+            ("bounds", (0.0, "a")),
+            ("bounds", (1.0, 0.0)),
+            ("bounds", (0.0, np.inf)),
+            ("bounds", 3),
+            ("categories", "ab"),
+            ("categories", ((1,), "b")),
+            ("categories", ("a", "a")),
+            ("precision", "zz"),
+            ("precision", 1.5),
+            ("precision", 10**9),
+            ("dtype", "zz"),
+            ("dtype", None),
+            ("dtype", "Sparse[float64, 0.0]"),
+            ("immutable", None),
+            ("direction", "zz"),
+            ("direction", 2),
+            ("limits", ()),
+            ("limits", (2, 1)),
+            ("limits", (np.nan, 1)),
+        ],
+    )
+    def test_attributes_that_a_feature_cannot_have(self, name, bad):
+        own = {"name": "x", "kind": Kind.NUMERIC}
+        with pytest.raises(SchemaError, match=rf"feature .*: {name} must be .* came"):
+            Feature(**{**own, name: bad})
+
     def test_an_array_instead_of_a_frame(self):
         with pytest.raises(SchemaError, match="DataFrame is needed, ndarray came"):
             Schema.infer(np.zeros((2, 2)))
@@ -204,6 +252,11 @@ class TestAsAValue:
         assert mixed.schema.index(["income", "age"]) == (1, 0)
         with pytest.raises(SchemaError, match="unknown features: 'wealth'"):
             mixed.schema.index(["wealth"])
+
+    def test_numbers_of_numpy_become_plain_ones_which_json_can_hold(self, mixed):
+        bounds, places = (np.int64(0), np.float32(9.0)), np.int64(1)
+        changed = mixed.schema.replace("debt", bounds=bounds, precision=places)
+        assert Schema.from_dict(json.loads(json.dumps(changed.to_dict()))) == changed
 
     def test_it_survives_json(self, mixed):
         text = json.dumps(mixed.schema.to_dict())

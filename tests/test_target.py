@@ -105,7 +105,12 @@ class TestLabels:
         with pytest.raises(TargetError, match="2 classes came for 3 rows"):
             Target.of_class([1, 0]).resolve(3, None)
 
-    @pytest.mark.parametrize("threshold", [0.0, 1.0, -1.0, 2.0, float("nan")])
+    @pytest.mark.parametrize("label", [10**30, 10**400, float("inf"), float("nan")], ids=str)
+    def test_a_number_that_no_model_has_as_a_class_is_refused(self, label):
+        with pytest.raises(TargetError, match=r"a number from 0, .* came"):
+            Target.of_class(label).resolve(1, None)
+
+    @pytest.mark.parametrize("threshold", [0.0, 1.0, -1.0, 2.0, float("nan"), "a", "0.5", [0.5]])
     def test_a_threshold_is_a_probability(self, threshold):
         with pytest.raises(TargetError, match="between 0 and 1"):
             Target.of_class(1, threshold)
@@ -141,7 +146,17 @@ class TestRange:
         goal = Target.of_range(1.0, 1.001).resolve(1, None)
         assert goal.accepts(tensor([[1.0005]]), slack=0.1)
 
-    @pytest.mark.parametrize("ends", [(2.0, 1.0), (float("nan"), 1.0), (-math.inf, math.inf)])
+    @pytest.mark.parametrize(
+        "ends",
+        [
+            (2.0, 1.0),
+            (float("nan"), 1.0),
+            (-math.inf, math.inf),
+            ("a", 1.0),
+            ("1", 2.0),
+            (0.0, None),
+        ],
+    )
     def test_it_needs_an_order_and_a_bound(self, ends):
         with pytest.raises(TargetError, match="a range needs"):
             Target.of_range(*ends)

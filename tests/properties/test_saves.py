@@ -58,10 +58,19 @@ def damage(draw, content: bytes) -> bytes:
     return content[:at] + draw(st.binary(max_size=64)) + content[end:]
 
 
+def said(content: bytes) -> str:
+    """What settings say, whatever space lies between their words; or that they say nothing."""
+    try:
+        return json.dumps(json.loads(content.decode("utf8")), sort_keys=True)
+    except (ValueError, RecursionError):
+        return "nothing"
+
+
 @given(st.data(), st.sampled_from([SETTINGS, TENSORS]))
 def test_damage_is_found_wherever_it_is(files, folder, data, name):
     broken = data.draw(damage(files[name]))
-    if broken == files[name]:
+    if broken == files[name] or (name == SETTINGS and said(broken) == said(files[name])):
+        loaded(folder, {**files, name: broken})
         return
     with pytest.raises(FileFormatError, match=name):
         loaded(folder, {**files, name: broken})

@@ -1,0 +1,162 @@
+"""Feature: one column of the user's frame, what it is and what may change."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dear_plugin.errors import SchemaError, SettingError
+from dear_plugin.settings import Rule, optional, truth
+
+# Finer or coarser than any float is exact to, and a power of ten that a float still holds.
+MOST_DECIMALS = 99
+
+
+class Kind(StrEnum):
+    """What a feature is: it decides how many encoded columns it takes."""
+
+    NUMERIC = "numeric"
+    BINARY = "binary"
+    CATEGORICAL = "categorical"
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One feature of the user's frame.
+
+    Attributes:
+        name: the column's name.
+        kind: numeric, binary (at most two values, one encoded column) or categorical.
+        bounds: smallest and largest value observed, in user units; they scale the encoding.
+        categories: the values of a binary or categorical feature, in encoding order.
+        precision: decimals a number is rounded to; None leaves it unrounded.
+        dtype: the pandas dtype it was seen with.
+        immutable: it never changes, neither directly nor indirectly.
+        direction: +1 may only increase, -1 may only decrease, 0 either.
+        limits: the `(low, high)` that restricts a number; it never scales.
+        levels: of a category column, all levels in the column's own order, those that nobody has
+            among them; models that read codes count on it.
+        ordered: of a category column, whether its levels are ranked.
+
+    Raises:
+        SchemaError: a value that an attribute cannot have.
+    """
+
+    name: str
+    kind: Kind
+    bounds: tuple[float, float] = (0.0, 1.0)
+    categories: tuple[Hashable, ...] = ()
+    precision: int | None = None
+    dtype: str = "float64"
+    immutable: bool = False
+    direction: int = 0
+    limits: tuple[float, float] | None = None
+    levels: tuple[Hashable, ...] = ()
+    ordered: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what is no attribute; numbers of numpy become Python's, which a save can hold."""
+        for name, rule in _RULES.items():
+            try:
+                value = rule(f"feature {self.name!r}: {name}", getattr(self, name))
+            except SettingError as error:
+                raise SchemaError(str(error)) from None
+            object.__setattr__(self, name, value)
+        if self.levels and not set(self.categories) <= set(self.levels):
+            raise SchemaError(f"feature {self.name!r}: its categories must be among its levels")
+
+    @property
+    def width(self) -> float:
+        """The span that scales it to [0, 1]: 1 for constants and categories."""
+        low, high = self.bounds
+        return high - low if self.kind is Kind.NUMERIC and high > low else 1.0
+
+    @property
+    def columns(self) -> int:
+        """How many encoded columns it takes: one, or one per category when m > 2."""
+        return len(self.categories) if self.kind is Kind.CATEGORICAL else 1
+
+
+def _made(meant: str, make: Callable[[Any], Any]) -> Rule:
+    """A rule that makes a value what is meant; what cannot be made is refused."""
+
+    def _rule(name: str, value: Any) -> Any:
+        try:
+            return make(value)
+        except (TypeError, ValueError, OverflowError, ImportError) as error:
+            raise SettingError(f"{name} must be {meant}, {value!r} came") from error
+
+    return _rule
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return str(value)
+
+
+def _whole(most: int) -> Callable[[Any], int]:
+    """A whole number of at most this size."""
+
+    def _make(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, Integral) or abs(int(value)) > most:
+            raise ValueError
+        return int(value)
+
+    return _make
+
+
+def _pair(value: Any) -> tuple[float, float]:
+    """Two numbers, the lesser first."""
+    low, high = value
+    if not isinstance(low, Real) or not isinstance(high, Real) or not low <= high:
+        raise ValueError
+    return float(low), float(high)
+
+
+def _finite(value: Any) -> tuple[float, float]:
+    low, high = _pair(value)
+    if not math.isfinite(low) or not math.isfinite(high):
+        raise ValueError
+    return low, high
+
+
+def _labels(value: Any) -> tuple[Hashable, ...]:
+    """Distinct categories that JSON can hold."""
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        raise TypeError
+    labels = tuple(c.item() if isinstance(c, np.generic) else c for c in value)
+    odd = any(not isinstance(c, str | int | float) for c in labels)
+    if odd or len(set(labels)) < len(labels):
+        raise TypeError
+    if not all(isinstance(c, str | int) or math.isfinite(c) for c in labels):
+        raise ValueError
+    return labels
+
+
+def _dtype(value: Any) -> str:
+    if isinstance(pd.api.types.pandas_dtype(_text(value)), pd.SparseDtype):
+        raise TypeError
+    return str(value)
+
+
+_RULES: dict[str, Rule] = {
+    "name": _made("text", _text),
+    "kind": _made(f"one of {[str(kind) for kind in Kind]}", Kind),
+    "bounds": _made("two finite numbers, the lesser first", _finite),
+    "categories": _made("a tuple of distinct texts and finite numbers", _labels),
+    "precision": optional(_made("a number of decimals, or None", _whole(MOST_DECIMALS))),
+    "dtype": _made("the name of a pandas dtype that is not sparse", _dtype),
+    "immutable": truth,
+    "direction": _made("-1, 0 or 1", _whole(1)),
+    "limits": optional(_made("None, or two numbers, the lesser first", _pair)),
+    "levels": _made("a tuple of distinct texts and finite numbers", _labels),
+    "ordered": truth,
+}
