@@ -321,10 +321,13 @@ def raising_at_once(*args, **kwargs):
 
 
 REAL = """
-import threading, time
+import signal, threading, time
 import torch
 from dear_plugin import DEAR, Autoencoder, Schema, Training
 from dear_plugin.datasets import load_loan
+
+# A shell that runs the tests in the background has its children ignore it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 class Sleepy:
     calls = 10**9
@@ -368,9 +371,12 @@ def test_a_real_ctrl_c_leaves_a_usable_object(where):
     with subprocess.Popen(
         [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True
     ) as child:
-        assert child.stdout.readline() == "asleep\n"
-        child.send_signal(signal.SIGINT)
-        assert child.communicate(timeout=60)[0] == "same\n"
+        try:
+            assert child.stdout.readline() == "asleep\n"
+            child.send_signal(signal.SIGINT)
+            assert child.communicate(timeout=60)[0] == "same\n"
+        finally:
+            child.kill()
 
 
 class TestNumbers:
