@@ -154,9 +154,9 @@ class DEAR(RecourseMethod):
                 search=Search(**settings["search"]),
             )
             dear.decoder.adopt(_under("decoder/", tensors), dear.encoder, dear.sets)
-            grids = Grids(**_under("grids/", tensors))
+            grids = Grids.again(_under("grids/", tensors), dear.encoder, dear.sets)
             dear._moves = Moves(dear.sets, dear.decoder, grids, dear.classifier)
-            dear._rows = tensors["rows"]
+            dear._rows = dear.encoder.adopted(tensors["rows"])
         return dear
 
     def with_model(

@@ -30,6 +30,10 @@ from dear_plugin.columns import (
 from dear_plugin.errors import InputError, unknown
 from dear_plugin.lazy import lazy
 from dear_plugin.schema import Kind, Schema
+from dear_plugin.shapes import Shape, fit
+
+# Enough to see whether a dtype can hold a feature.
+SOME_ROWS = 100
 
 logger = logging.getLogger(__name__)
 
@@ -97,6 +101,20 @@ class Encoder:
         out = np.empty((len(frame), self.p), dtype=np.float32)
         self._read(frame, range(self.p), out)
         return torch.from_numpy(out)
+
+    def adopted(self, rows: Tensor) -> Tensor:
+        """The rows of a save, (n, p), as they came, if the gate could have let them in.
+
+        Raises:
+            ValueError: it could not.
+        """
+        fit({"rows": rows}, {"rows": Shape("n+ p")}, {"p": self.p})
+        levels = torch.tensor([len(f.categories) for f in self.schema])
+        codes, most = rows[:, levels > 0], levels[levels > 0]
+        if not bool(((codes == codes.floor()) & (codes >= 0) & (codes < most)).all()):
+            raise ValueError("rows hold categories that no feature has")
+        self.rows(self.frame(rows[:SOME_ROWS]))
+        return rows
 
     def expand(self, rows: Tensor) -> Tensor:
         """Rows (..., p) as encoded columns (..., d), in memory of their own."""

@@ -24,6 +24,7 @@ LADDER = (
     "errors",
     "lazy",
     "settings",
+    "shapes",
     "feature",
     "schema",
     "columns",

@@ -1,14 +1,17 @@
 """Persistence: a folder that gives the same answers anywhere, and says so when it is broken."""
 
+import hashlib
 import json
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from safetensors.torch import load, save
 
 from dear_plugin import DEAR, Schema, Search
 from dear_plugin.datasets import load_loan
@@ -226,6 +229,40 @@ def rewrite(folder, change):
     path.write_text(json.dumps(settings), encoding="utf8")
 
 
+def reseal(folder, change):
+    """Change the tensors and seal the folder again."""
+    path = folder / TENSORS
+    tensors = load(path.read_bytes())
+    change(tensors)
+    content = save(tensors)
+    path.write_bytes(content)
+    digest = hashlib.sha256(content).hexdigest()
+    rewrite(folder, lambda settings: settings.update(sha256=digest))
+
+
+def feature(**changes):
+    """A change of a number's settings."""
+    return lambda settings: settings["schema"]["features"][1].update(changes)
+
+
+# What is done to one tensor of a save.
+HARM = {
+    "cut short": lambda t: t[:-1] if t.ndim else t[None],
+    "another dtype": lambda t: t.to(torch.int16),
+    "one dimension more": lambda t: t[None],
+    "no number": lambda t: torch.full_like(t, torch.nan) if t.is_floating_point() else t[None],
+    "out of the way": lambda t: t[None] if t.dtype.is_floating_point else t + 10**6,
+}
+
+# Fewer people, other people alike, and values that may lie nowhere.
+MAY_BE = {
+    "cut short": {"rows"},
+    "another dtype": set(),
+    "one dimension more": set(),
+    "no number": {"decoder/given.rank"},
+    "out of the way": {"decoder/given.known"},
+}
+
 # There the constructor has defaults.
 AS_GOOD_AS_NOT_SAID = [
     ["output", None],
@@ -306,6 +343,49 @@ class TestDamage:
             return
         with pytest.raises(DearError):
             DEAR.load(folder, model())
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"name": 3},
+            {"kind": "zz"},
+            {"bounds": [0.0]},
+            {"bounds": ["a", "b"]},
+            {"categories": [[1]]},
+            {"precision": "zz"},
+            {"dtype": "zz"},
+            {"dtype": "object"},
+            {"dtype": None},
+            {"immutable": None},
+            {"direction": "zz"},
+            {"limits": []},
+            {"limits": ["a", "b"]},
+        ],
+        ids=str,
+    )
+    def test_a_feature_that_makes_no_sense(self, folder, change):
+        rewrite(folder, feature(**change))
+        refused(folder, None)
+
+    @pytest.mark.parametrize("change", [{"ranks": "zz"}, {"ranks": 0}, {"ties": "zz"}], ids=str)
+    def test_a_decoder_that_makes_no_sense(self, folder, change):
+        rewrite(folder, lambda settings: settings["decoder_settings"].update(change))
+        refused(folder, None)
+
+    @pytest.mark.parametrize("harm", HARM)
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_a_tensor_that_is_none_of_this_save(self, saved, tmp_path, kind, harm):
+        """Whichever it is: what is let in must not end a later call in somebody else's words."""
+        tensors = load((saved[kind][1] / TENSORS).read_bytes())
+        let_in = set()
+        for name, own in tensors.items():
+            folder = shutil.copytree(saved[kind][1], tmp_path / name.replace("/", "-"))
+            harmed = {name: HARM[harm](own).contiguous()}
+            reseal(folder, lambda tensors, harmed=harmed: tensors.update(harmed))
+            with suppress(FileFormatError):
+                answer(DEAR.load(folder, model()))
+                let_in |= {name} if own.numel() else set()
+        assert let_in <= MAY_BE[harm]
 
     def test_sets_that_are_not_those_of_the_tensors(self, folder):
         rewrite(folder, lambda settings: settings["schema"]["features"].pop())

@@ -26,6 +26,7 @@ from dear_plugin.decoders.training import History, Training, train
 from dear_plugin.encoding import Encoder
 from dear_plugin.errors import NotFittedError
 from dear_plugin.settings import number, one_of, settle, several, truth, whole
+from dear_plugin.shapes import Shape, fit
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {
     "tanh": Tanh,
@@ -97,7 +98,7 @@ class Autoencoder(Decoder):
     ) -> None:
         self.design = design or Design()
         self.training = training or Training()
-        self.seed = seed
+        self.seed: int = whole(0)("Autoencoder: seed", seed)
         self.history = History()
         self._networks: Networks | None = None
 
@@ -140,11 +141,20 @@ class Autoencoder(Decoder):
         return dict(self.networks.state_dict())
 
     def adopt(self, tensors: Mapping[str, Tensor], encoder: Encoder, sets: ActionSets) -> None:
-        """Take over trained networks."""
+        """Take over trained networks.
+
+        Raises:
+            ValueError: tensors that are not those of such networks, features and sets.
+        """
         known = {size for tensor in tensors.values() for size in tensor.shape}
         if not known.issuperset(self.design.layers):  # or a bad file could ask for all memory
             raise ValueError(f"the tensors have no layers of {self.design.layers}")
         networks = _untrained(self.design, encoder, sets, torch.Generator())
+        own = networks.state_dict()
+        fit(tensors, {name: Shape.of(tensor) for name, tensor in own.items()}, {})
+        told = ("columns", "valid", "mask")  # by the sets, whatever was learned
+        if not all(torch.equal(tensors[name], own[name]) for name in told):
+            raise ValueError("the tensors are those of other sets")
         networks.load_state_dict(dict(tensors))
         self._networks = networks.requires_grad_(False)
 

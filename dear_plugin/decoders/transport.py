@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin.actions import ActionSets
+from dear_plugin.decoders import adopted
 from dear_plugin.decoders.given import Given
 from dear_plugin.decoders.groups import Groups
 from dear_plugin.decoders.locations import Planes
@@ -29,6 +30,7 @@ from dear_plugin.decoders.ties import Ties
 from dear_plugin.encoding import Encoder
 from dear_plugin.errors import ConstraintError, DearError, NotFittedError, unknown
 from dear_plugin.schema import Schema
+from dear_plugin.settings import whole
 
 FEW_ROWS = 1000
 STANDINGS_A_CHUNK = 1 << 22
@@ -67,7 +69,7 @@ class Transport(Decoder):
             raise ConstraintError(
                 f"given must be a list of features or 'immutable': {given!r} came"
             )
-        self.ranks = ranks
+        self.ranks: int = whole(1)("Transport: ranks", ranks)
         self.ties = ties
         self.given = given if isinstance(given, str) else tuple(given)
         self._state: _State | None = None
@@ -96,12 +98,20 @@ class Transport(Decoder):
         }
 
     def adopt(self, tensors: Mapping[str, Tensor], encoder: Encoder, sets: ActionSets) -> None:
-        """Take over the tables of another."""
+        """Take over the tables of another.
+
+        Raises:
+            ValueError: tables that are not those of these features and sets.
+        """
+        adopted.measured(tensors, encoder, sets)
         parts: dict[str, dict[str, Tensor]] = {}
         for name, tensor in tensors.items():
             part, key = name.split(".")
             parts.setdefault(part, {})[key] = tensor
-        self._state = _State.again(parts, encoder)
+        state = _State.again(parts, encoder)
+        if not state.sound(encoder, sets):
+            raise ValueError("the tables contradict each other, the features or the sets")
+        self._state = state
 
     def fit(self, rows: Tensor, encoder: Encoder, sets: ActionSets) -> None:
         """Count the conditional distributions of rows, (n, p), for every set.
@@ -203,6 +213,16 @@ class _State:
             Tables(**parts["tables"]),
             Smooth(**parts["smooth"], planes=planes) if "smooth" in parts else None,
             Ties(**parts["ties"], encoder=encoder) if "ties" in parts else None,
+        )
+
+    def sound(self, encoder: Encoder, sets: ActionSets) -> bool:
+        """Whether the parts belong to each other, to the features and to the sets."""
+        return (
+            adopted.whole(self.given, self.supports, encoder)
+            and adopted.gridded(self.nodes, self.nodes.groups, sets)
+            and adopted.lined(self.tables, self.supports)
+            and adopted.located(self.smooth, self.supports, sets)
+            and adopted.spread(self.ties, self.supports)
         )
 
     def parts(self) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -12,11 +12,21 @@ from dear_plugin.actions import ActionSets
 from dear_plugin.encoding import Encoder
 from dear_plugin.schema import Kind
 from dear_plugin.search.question import Question
+from dear_plugin.shapes import Shape, fit
 
 COMBINATIONS = 64
 LATTICE = 1024
 DENSE = 96
 VALUES_A_TIME = 1 << 19
+SHAPES = {
+    "numeric": Shape("s", torch.bool),
+    "counts": Shape("s", torch.int64),
+    "several": Shape("s", torch.bool),
+    "values": Shape("2 s c+"),
+    "dense": Shape(f"s {DENSE}"),
+    "combinations": Shape(f"s {COMBINATIONS} w"),
+    "lattice": Shape(f"s {LATTICE} w"),
+}
 
 
 @dataclass(frozen=True)
@@ -58,8 +68,7 @@ class Grids:
         first = sets.positions[:, 0]
         values = spread[first].view(len(sets), count, 2).permute(2, 0, 1).contiguous()
         return cls(
-            number[first] & sets.single,
-            torch.where(sets.single, levels[first], 0),
+            *_kinds(encoder, sets),
             values,
             torch.stack([_dense(rows[:, j]) for j in range(encoder.p)])[first],
             ~sets.single,
@@ -69,11 +78,36 @@ class Grids:
             _values_at(_points(sets.positions.shape[1], LATTICE), spread, number, levels, sets),
         )
 
+    @classmethod
+    def again(cls, tensors: Mapping[str, Tensor], encoder: Encoder, sets: ActionSets) -> Grids:
+        """Grids from their tensors.
+
+        Raises:
+            ValueError: they are not those of these features and sets.
+        """
+        s, w = sets.positions.shape
+        fit(tensors, SHAPES, {"s": s, "w": w})
+        grids = cls(**tensors)
+        numeric, counts = _kinds(encoder, sets)
+        own = (grids.numeric, numeric), (grids.counts, counts), (grids.several, ~sets.single)
+        if not all(torch.equal(came, wanted) for came, wanted in own):
+            raise ValueError("the grids are those of other features or sets")
+        return grids
+
     def everything(self, question: Question) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """All values of all sets as `(rows, sets, values)`, admissible ones only."""
         yield from others(question, self)
         yield from numbers(question, question.may & self.numeric, self.dense)
         yield from together(question, question.may & self.several, self.combinations)
+
+
+def _kinds(encoder: Encoder, sets: ActionSets) -> tuple[Tensor, Tensor]:
+    """(s,) which sets are one number, and (s,) how many categories the others of one have."""
+    features = encoder.schema.features
+    number = torch.tensor([f.kind is Kind.NUMERIC for f in features])
+    levels = torch.tensor([len(f.categories) for f in features])
+    first = sets.positions[:, 0]
+    return number[first] & sets.single, torch.where(sets.single, levels[first], 0)
 
 
 def others(question: Question, grids: Grids) -> Iterator[tuple[Tensor, Tensor, Tensor]]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from safetensors.torch import load, save
 from torch import nn
 
-from dear_plugin import DEAR, Autoencoder, Design, Schema, Training, persistence
+from dear_plugin import DEAR, Autoencoder, Design, Schema, Training, Transport, persistence
 from dear_plugin.errors import DearError, FileFormatError
 from dear_plugin.persistence import SETTINGS, TENSORS
 
@@ -26,6 +26,7 @@ PEOPLE = pd.DataFrame(
 MODEL = nn.Linear(5, 1)
 DECODERS = {
     "transport": lambda: "transport",
+    "given": lambda: Transport(given=["job"], ties="score"),
     "autoencoder": lambda: Autoencoder(Design(layers=(4, 2)), Training(epochs=1)),
 }
 
@@ -34,7 +35,8 @@ DECODERS = {
 def files(request, tmp_path_factory) -> dict[str, bytes]:
     """The files of a save, by name."""
     folder = tmp_path_factory.mktemp("save")
-    dear = DEAR(MODEL, Schema.infer(PEOPLE), decoder=DECODERS[request.param]())
+    sets = ["age", "debt", ("age", "debt")]
+    dear = DEAR(MODEL, Schema.infer(PEOPLE), act_on=sets, decoder=DECODERS[request.param]())
     dear.fit(PEOPLE).save(folder)
     return {name: (folder / name).read_bytes() for name in (SETTINGS, TENSORS)}
 
@@ -142,9 +144,11 @@ def test_tensors_that_somebody_made_up_are_refused_or_fit(files, folder, data):
 
 
 def outcome(folder, files) -> None:
-    """It loads or says in our own words why not."""
+    """It loads and answers, or says in our own words why not."""
     try:
-        loaded(folder, files)
+        dear = loaded(folder, files)
         event("loaded")
+        dear.generate(PEOPLE.head(3)).alternatives(2)
+        event("answered")
     except DearError:
         event("refused")
