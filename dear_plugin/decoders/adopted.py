@@ -54,7 +54,7 @@ SHAPES = {
     "ties.weights": Shape("d d", DOUBLE),
     "ties.offset": Shape("d", DOUBLE),
     "ties.bin_of": Shape("g", torch.int32, 0),
-    "ties.spread": Shape("cells r+", below=None),
+    "ties.spread": Shape("cells r+", least=None),
 }
 
 
