@@ -89,8 +89,10 @@ class Classifier:
         # The search may have switched torch to inference. What the model keeps of a call must not
         # be marked by it, or it could not be differentiated later.
         with torch.inference_mode(mode=False):
-            own = rows.clone() if rows.is_inference() else rows
-            parts = [ask(chunk) for chunk in own.split(self._rows_a_call)]
+            parts = [ask(chunk) for chunk in rows.split(self._rows_a_call)]
+        counts = sorted({part.shape[1] for part in parts})
+        if len(counts) > 1:
+            raise ModelError(f"the model returned {counts} columns for parts of the same rows")
         return (parts[0] if len(parts) == 1 else torch.cat(parts)).to(rows.device)
 
     def frame_scores(self, frame: pd.DataFrame, rows: Tensor | None = None) -> Tensor:
@@ -114,7 +116,7 @@ class Classifier:
         if not self.is_module:
             raise ModelError("a black box has no gradient; use solver='line'")
         with evaluating(self.model):
-            return self._checked(self._forward(x), len(x)).to(x.device)
+            return self._checked(self._forward(x.clone()), len(x)).to(x.device)
 
     def _module_scores(self, rows: Tensor) -> Tensor:
         with torch.no_grad(), evaluating(self.model):
@@ -162,7 +164,10 @@ class Classifier:
         if raw.dtype.kind not in "fiub":
             raise ModelError(f"the model must return numbers, dtype {raw.dtype} came")
         # A copy: what pandas gives out may be read-only, and torch warns of that.
-        return torch.from_numpy(np.array(raw, dtype=np.float64, order="C"))
+        told = torch.from_numpy(np.array(raw, dtype=np.float64, order="C"))
+        # Alone, a column would be read as the chance of the second of two classes.
+        sole = self.output == "probabilities" and len(self.classes or ()) == 1
+        return torch.stack([told.flatten(), 1.0 - told.flatten()], 1) if sole else told
 
     def _checked(self, raw: Tensor, m: int) -> Tensor:
         """Raw answers as scores, (m, c), or a clear refusal."""

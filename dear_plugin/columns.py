@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from functools import lru_cache
 from itertools import repeat
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from dear_plugin.errors import InputError
 from dear_plugin.schema import Feature, Kind, sparse
 
 RESOLUTION = 2.0**-23
@@ -31,13 +33,49 @@ def from_scaled(feature: Feature, values: Array, places: int | None) -> Array:
     return raw if places is None else np.round(raw, places) + 0.0
 
 
-def decimals(feature: Feature, dtype: Any) -> int | None:
-    """The decimals a change is rounded to in a column of this dtype, None where it is not.
+class Grain(NamedTuple):
+    """What a column can hold of a number.
+
+    Attributes:
+        places: the decimals a change is rounded to, None where it is not.
+        low: the least number of its dtype.
+        high: the greatest.
+    """
+
+    places: int | None
+    low: float
+    high: float
+
+    def cuts(self, feature: Feature) -> bool:
+        """Whether numbers were observed that it cannot hold."""
+        low, high = feature.bounds
+        return feature.kind is Kind.NUMERIC and (low < self.low or self.high < high)
+
+
+def grain(feature: Feature, dtype: Any) -> Grain:
+    """What a column of a dtype can hold of a feature.
 
     An integer column counts in whole units whatever the schema says, or the change could not be
     written into it.
     """
-    return 0 if _is_whole(dtype) else feature.precision
+    plain = _plain(dtype)
+    places = 0 if _is_whole(dtype) else feature.precision
+    return Grain(places, *(_ends_of(plain) if plain.kind in "iuf" else (-math.inf, math.inf)))
+
+
+def _plain(dtype: Any) -> np.dtype[Any]:
+    """The numpy dtype below a dtype of pandas or Arrow; that of objects where there is none."""
+    own = getattr(dtype, "numpy_dtype", dtype)
+    return own if isinstance(own, np.dtype) else np.dtype(object)
+
+
+@lru_cache(maxsize=32)
+def _ends_of(dtype: np.dtype[Any]) -> tuple[float, float]:
+    """The least and greatest float that a dtype of numbers can hold."""
+    info = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
+    low, high = float(info.min), float(info.max)
+    # The greatest of 64 bits is no float; the next one up would wrap around.
+    return low, high if dtype.kind == "f" or int(high) <= info.max else math.nextafter(high, 0.0)
 
 
 def step_size(feature: Feature, places: int | None) -> float:
@@ -169,9 +207,17 @@ def _object_array(values: Sequence[object]) -> Array:
 def as_column(feature: Feature, values: Array, places: int | None, dtype: str) -> pd.Series:
     """Row values of one feature, (n,), as a column of user values."""
     if feature.kind is not Kind.NUMERIC and dtype == "category":
-        codes = values.astype(np.int64)
-        return pd.Series(pd.Categorical.from_codes(codes, list(feature.categories)))
+        codes = _codes_of(feature)[values.astype(np.int64)]
+        levels = list(feature.levels or feature.categories)
+        return pd.Series(pd.Categorical.from_codes(codes, levels, ordered=feature.ordered))
     return pd.Series(user_values(feature, values, places)).astype(dtype)
+
+
+@lru_cache(maxsize=512)
+def _codes_of(feature: Feature) -> Array:
+    """(m,) the places of the categories among all levels of a category column."""
+    places = _places(feature.levels or feature.categories)
+    return np.array([places[category] for category in feature.categories], dtype=np.int64)
 
 
 def overwritten(column: pd.Series, where: Array, cells: Array) -> pd.Series | Array:
@@ -184,7 +230,28 @@ def overwritten(column: pd.Series, where: Array, cells: Array) -> pd.Series | Ar
         fresh = pd.Categorical.from_codes(codes, dtype=column.dtype)
         return pd.Series(fresh, index=column.index, name=column.name)
     values = column.to_numpy(copy=True)
+    _fit(column, cells)
     values[where] = cells
     if isinstance(column.dtype, np.dtype) and column.dtype.kind != "O":
         return values
     return pd.Series(values, index=column.index, name=column.name).astype(column.dtype)
+
+
+def _fit(column: pd.Series, cells: Array) -> None:
+    """Refuse what a column cannot hold: an integer too large would come out as another one.
+
+    Numbers were kept within its ends; a category may lie beyond them.
+
+    Raises:
+        InputError: the column is too narrow.
+    """
+    plain = _plain(column.dtype)
+    if plain.kind not in "iuf" or not len(cells):
+        return
+    low, high = _ends_of(plain)
+    if cells.min() < low or cells.max() > high:
+        raise InputError(
+            f"column {column.name!r} of dtype {column.dtype} cannot hold"
+            f" {cells.max() if cells.max() > high else cells.min()}, which it would change to:"
+            " give it a wider dtype"
+        )

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dear_plugin.columns import Grain
 from dear_plugin.encoding import Encoder
 from dear_plugin.errors import ConstraintError, unknown
 from dear_plugin.limits import Limits
@@ -42,7 +43,7 @@ def limits(
     within: Constraints | None,
     x: Tensor,
     encoder: Encoder,
-    places: Sequence[int | None],
+    grains: Sequence[Grain],
 ) -> Limits:
     """Resolve the schema's marks and one call's constraints for n rows.
 
@@ -50,14 +51,14 @@ def limits(
         within: the call's constraints, or None.
         x: (n, p) the factual rows.
         encoder: the gate.
-        places: (p,) decimals per feature, from `Encoder.places`.
+        grains: (p,) what the columns can hold, from `Encoder.grains`.
 
     Raises:
         ConstraintError: unknown features or categories, an empty range, or another number of
             values than rows.
     """
     within = within or Constraints()
-    box = _Box(encoder, x, places)
+    box = _Box(encoder, x, grains)
     for rows, names in _each(within.frozen, len(x), "frozen", str):
         box.freeze(rows, names)
     for rows, ranges in _each(within.ranges, len(x), "ranges", Mapping):
@@ -72,11 +73,11 @@ def limits(
 class _Box:
     """Limits while they are being drawn up: ends in user units, a category counts as its place."""
 
-    def __init__(self, encoder: Encoder, x: Tensor, places: Sequence[int | None]) -> None:
-        self.encoder, self.x, self.places = encoder, x, places
+    def __init__(self, encoder: Encoder, x: Tensor, grains: Sequence[Grain]) -> None:
+        self.encoder, self.x, self.places = encoder, x, [g.places for g in grains]
         features = encoder.schema.features
-        grid = np.array([np.nan if q is None else q for q in places])
-        low, high = np.array([_ends(f) for f in features]).T
+        grid = np.array([np.nan if q is None else q for q in self.places])
+        low, high = np.array([_ends(*pair) for pair in zip(features, grains, strict=True)]).T
         ends, shape = np.stack(_inward(low, high, grid), 1), (len(x), encoder.p)
         self.low, self.high = torch.from_numpy(ends).T[:, None].expand(2, *shape)
         self.frozen = torch.tensor([f.immutable for f in features]).expand(shape).clone()
@@ -160,11 +161,11 @@ def _distinct(ends: Tensor) -> Tensor:
     return ends if ends.is_contiguous() else ends[:1]
 
 
-def _ends(feature: Feature) -> tuple[float, float]:
-    """The least and greatest value of a feature by its schema."""
+def _ends(feature: Feature, grain: Grain) -> tuple[float, float]:
+    """The least and greatest value of a feature by its schema and its column."""
     if feature.kind is not Kind.NUMERIC:
         return 0.0, float(max(len(feature.categories) - 1, 0))
-    low, high = feature.bounds
+    low, high = max(feature.bounds[0], grain.low), min(feature.bounds[1], grain.high)
     if feature.limits is not None:
         low, high = max(low, feature.limits[0]), min(high, feature.limits[1])
     return low, high

@@ -7,6 +7,7 @@ see the *encoded* tensor, (n, d), in which a feature of m > 2 categories takes m
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -17,8 +18,9 @@ import torch
 from torch import Tensor
 
 from dear_plugin.columns import (
+    Grain,
     as_column,
-    decimals,
+    grain,
     inside,
     overwritten,
     read,
@@ -32,6 +34,8 @@ from dear_plugin.shapes import Shape, fit
 
 # Enough to see whether a dtype can hold a feature.
 SOME_ROWS = 100
+
+logger = logging.getLogger(__name__)
 
 
 class Encoder:
@@ -113,9 +117,9 @@ class Encoder:
         return rows
 
     def expand(self, rows: Tensor) -> Tensor:
-        """Rows (..., p) as encoded columns (..., d)."""
+        """Rows (..., p) as encoded columns (..., d), in memory of their own."""
         if self.d == self.p:
-            return rows
+            return rows.clone()
         plain, into, blocks, starts = (each.to(rows.device) for each in self._columns)
         out = rows.new_zeros(*rows.shape[:-1], self.d)
         out.index_copy_(-1, into, rows.index_select(-1, plain))
@@ -146,13 +150,17 @@ class Encoder:
             return gap
         return torch.where(self._blocks.to(a.device), (gap > 0).to(gap.dtype), gap)
 
-    def places(self, frame: pd.DataFrame) -> list[int | None]:
-        """(p,) the decimals a change is rounded to in a frame, None where it is not rounded.
-
-        An integer column counts in whole units whatever the schema says, or the change could not
-        be written into it.
-        """
-        return [decimals(f, frame[f.name].dtype) for f in self.schema]
+    def grains(self, frame: pd.DataFrame) -> list[Grain]:
+        """(p,) what the columns of a frame can hold."""
+        grains = [grain(f, frame[f.name].dtype) for f in self.schema]
+        narrow = [f.name for f, g in zip(self.schema, grains, strict=True) if g.cuts(f)]
+        if narrow:
+            logger.warning(
+                "columns %s have dtypes too narrow for all that was observed: no value is tried"
+                " that they cannot hold",
+                narrow,
+            )
+        return grains
 
     def steps(self, places: Sequence[int | None]) -> Tensor:
         """(p,) the scaled size of one unit of precision: changes come in whole steps.
@@ -216,7 +224,7 @@ class Encoder:
         for j in touched:
             feature, moved = self.schema.features[j], np.flatnonzero(changed[:, j])
             column = frame[feature.name]
-            cells = user_values(feature, values[moved, j], decimals(feature, column.dtype))
+            cells = user_values(feature, values[moved, j], grain(feature, column.dtype).places)
             if ends is not None and feature.kind is Kind.NUMERIC:
                 low, high = (end.numpy()[moved, j] for end in ends)
                 cells = inside(feature, cells, (low, high), column.dtype)

@@ -41,6 +41,9 @@ class Feature:
         immutable: it never changes, neither directly nor indirectly.
         direction: +1 may only increase, -1 may only decrease, 0 either.
         limits: the `(low, high)` that restricts a number; it never scales.
+        levels: of a category column, all levels in the column's own order, those that nobody has
+            among them; models that read codes count on it.
+        ordered: of a category column, whether its levels are ranked.
 
     Raises:
         SchemaError: a value that an attribute cannot have.
@@ -55,6 +58,8 @@ class Feature:
     immutable: bool = False
     direction: int = 0
     limits: tuple[float, float] | None = None
+    levels: tuple[Hashable, ...] = ()
+    ordered: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what is no attribute; numbers of numpy become Python's, which a save can hold."""
@@ -64,6 +69,8 @@ class Feature:
             except SettingError as error:
                 raise SchemaError(str(error)) from None
             object.__setattr__(self, name, value)
+        if self.levels and not set(self.categories) <= set(self.levels):
+            raise SchemaError(f"feature {self.name!r}: its categories must be among its levels")
 
     @property
     def width(self) -> float:
@@ -150,4 +157,6 @@ _RULES: dict[str, Rule] = {
     "immutable": truth,
     "direction": _made("-1, 0 or 1", _whole(1)),
     "limits": optional(_made("None, or two numbers, the lesser first", _pair)),
+    "levels": _made("a tuple of distinct texts and finite numbers", _labels),
+    "ordered": truth,
 }

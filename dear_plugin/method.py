@@ -15,7 +15,7 @@ from dear_plugin.classifier import Classifier, Output
 from dear_plugin.constraints import Constraints, limits
 from dear_plugin.costs import split
 from dear_plugin.encoding import Encoder
-from dear_plugin.errors import ModelError, NotFittedError, TargetError
+from dear_plugin.errors import NotFittedError, TargetError
 from dear_plugin.lazy import lazy
 from dear_plugin.limits import Limits
 from dear_plugin.plan import Plan, standstill
@@ -130,9 +130,11 @@ class RecourseMethod(ABC):
         """
         fitted = self._fitted_rows
         x = self.encoder.rows(frame).to(fitted.dtype)
-        box = limits(within, x, self.encoder, self.encoder.places(frame))
+        # What is told later is told of the people who were asked about, whatever becomes of them.
+        frame = frame.copy()
+        box = limits(within, x, self.encoder, self.encoder.grains(frame))
         before = self.classifier.frame_scores(frame, x)
-        goal = self._goal(target, len(x))
+        goal = self._goal(target, len(x)).from_here(before)
         case = Case(x, goal, box, SLACKS[0], torch.arange(len(x)))
         accepted = goal.accepts(before)
         plan, frame_after, scores = self._settle(case, frame, before, accepted)
@@ -191,7 +193,7 @@ class RecourseMethod(ABC):
                 break
             proposed = self._propose(replace(case.select(todo), slack=slack))
             plan = plan.merged(proposed, todo)
-            written, after, scores = _written(self, case, frame, plan, before)
+            written, after, scores = _written(self, case, frame, plan)
             done = case.goal.accepts(scores)
             # Only what the search believed in is worth another try.
             believed = torch.tensor([not r for r in plan.reasons])
@@ -258,7 +260,7 @@ class _AlternativesOf:
         results = []
         for plan in method._alternatives(case, k):
             kept = plan.sparing(case.x, accepted)
-            written, after, scores = _written(method, case, self.frame, kept, before)
+            written, after, scores = _written(method, case, self.frame, kept)
             results.append(method._result(case, self.frame, written, after, (before, scores)))
         return results
 
@@ -276,26 +278,18 @@ class _SharesOf:
 
 
 def _written(
-    method: RecourseMethod, case: Case, frame: pd.DataFrame, plan: Plan, before: Tensor
+    method: RecourseMethod, case: Case, frame: pd.DataFrame, plan: Plan
 ) -> tuple[Plan, pd.DataFrame, Tensor]:
     """The plan as it can be read in the frame that the user will see, that frame, its scores."""
     after, seen = method.encoder.patch(frame, case.x, plan.rows, case.limits.ends)
-    scores = _alike(method.classifier.frame_scores(after, seen), before)
+    scores = method.classifier.frame_scores(after, seen)
     return replace(plan, rows=seen), after, scores
-
-
-def _alike(scores: Tensor, before: Tensor) -> Tensor:
-    """Scores, (n, c), of a model that has as many classes as before."""
-    if scores.shape != before.shape:
-        now, then = scores.shape[1], before.shape[1]
-        raise ModelError(f"the model returned {now} columns, {then} before: its classes changed")
-    return scores
 
 
 def _class_one(classes: Sequence[Hashable] | None) -> Hashable:
     """Class 1, or the second of two named classes."""
     if classes is None or 1 in classes:
         return 1
-    if len(classes) > 2:
+    if len(classes) != 2:
         raise TargetError(f"which of the classes {list(classes)} is wanted? say target=")
     return classes[-1]

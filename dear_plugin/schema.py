@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -159,7 +159,7 @@ class Schema:
         """The inverse of `to_dict`."""
         features = []
         for item in values["features"]:
-            tuples = {k: tuple(item[k]) for k in ("bounds", "categories")}
+            tuples = {k: tuple(item[k]) for k in ("bounds", "categories", "levels") if k in item}
             limits = None if item["limits"] is None else _opened(*item["limits"])
             features.append(Feature(**{**item, **tuples, "limits": limits}))
         return cls(tuple(features), values["target"])
@@ -234,22 +234,35 @@ def _discrete(column: pd.Series, name: str) -> Feature:
         seen = column.unique()
     except TypeError as error:  # lists and arrays have no hash
         raise SchemaError(f"column {name!r} holds {error}: neither text nor numbers") from error
-    if isinstance(column.dtype, pd.CategoricalDtype):
+    own = column.dtype if isinstance(column.dtype, pd.CategoricalDtype) else None
+    if own is not None:
         present = set(seen)
-        levels: Sequence[Any] = [c for c in column.cat.categories if c in present]
+        levels = _plain(name, own.categories)
+        categories = tuple(c for c in levels if c in present)
     else:
-        levels = sorted(seen, key=lambda c: (str(type(c).__name__), c))
-    categories = tuple(c.item() if isinstance(c, np.generic) else c for c in levels)
-    if any(not isinstance(c, str | int | float | bool) for c in categories):
-        raise SchemaError(f"column {name!r} holds values that are neither text nor numbers")
-    kind = Kind.BINARY if len(categories) <= 2 else Kind.CATEGORICAL
+        levels = ()
+        categories = _plain(name, sorted(seen, key=lambda c: (str(type(c).__name__), c)))
     return Feature(
         name,
-        kind,
+        Kind.BINARY if len(categories) <= 2 else Kind.CATEGORICAL,
         categories=categories,
         dtype=str(column.dtype),
         immutable=len(categories) == 1,
+        levels=levels,
+        ordered=own is not None and bool(own.ordered),
     )
+
+
+def _plain(name: str, labels: Iterable[Any]) -> tuple[Hashable, ...]:
+    """Categories as Python's own values.
+
+    Raises:
+        SchemaError: one that is neither text nor a number.
+    """
+    plain = tuple(c.item() if isinstance(c, np.generic) else c for c in labels)
+    if any(not isinstance(c, str | int | float | bool) for c in plain):
+        raise SchemaError(f"column {name!r} holds values that are neither text nor numbers")
+    return plain
 
 
 def decimals(values: npt.NDArray[Any]) -> int | None:

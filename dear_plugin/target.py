@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from dear_plugin.errors import TargetError, unknown
+from dear_plugin.errors import ModelError, TargetError, unknown
 from dear_plugin.lazy import lazy
 
 # No model has as many, and a tensor holds no number of any size.
@@ -145,6 +145,10 @@ class Goal(ABC):
     def select(self, rows: Tensor) -> Goal:
         """The goal of some of the rows, in that order."""
 
+    @abstractmethod
+    def from_here(self, scores: Tensor) -> Goal:
+        """This goal for a model that says `scores`, (n, c), of the bound rows as they are."""
+
 
 @dataclass(frozen=True)
 class ClassGoal(Goal):
@@ -153,10 +157,12 @@ class ClassGoal(Goal):
     Attributes:
         columns: (n,) int64, the wanted column of the scores.
         threshold: the least probability, or None.
+        count: how many columns scores have; None is any.
     """
 
     columns: Tensor
     threshold: float | None = None
+    count: int | None = None
 
     def margin(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
         """(m,) log-odds of the class over the threshold, or log p_c - max other log p."""
@@ -186,7 +192,7 @@ class ClassGoal(Goal):
         fine = (decided == wanted) & (self.margin(scores, rows) >= slack)
         if self.threshold is None or slack <= 0.0:
             return fine
-        return fine & (ClassGoal(self.columns).margin(scores, rows) >= slack)
+        return fine & (replace(self, threshold=None).margin(scores, rows) >= slack)
 
     def judge(
         self, scores: Tensor, rows: Tensor | None = None, slack: float = 0.0
@@ -206,7 +212,11 @@ class ClassGoal(Goal):
 
     def select(self, rows: Tensor) -> Goal:
         """The goal of some of the rows."""
-        return ClassGoal(self.columns[rows], self.threshold)
+        return replace(self, columns=self.columns[rows])
+
+    def from_here(self, scores: Tensor) -> Goal:
+        """The goal, for scores with as many columns."""
+        return replace(self, count=scores.shape[1])
 
     @lazy
     def _ends(self) -> tuple[int, int]:
@@ -218,6 +228,11 @@ class ClassGoal(Goal):
     def _wanted(self, scores: Tensor, rows: Tensor | None) -> Tensor:
         count, (least, most) = max(scores.shape[1], 2), self._ends
         # Of nobody's scores it cannot be said how many classes there are.
+        if len(scores) and self.count not in (None, scores.shape[1]):
+            now, then = scores.shape[1], self.count
+            raise ModelError(
+                f"the model returned {now} columns, {then} before: its classes changed"
+            )
         if len(scores) and (most >= count or least < 0):
             raise TargetError(f"class {most} wanted, the model has {count} classes")
         if least == most:
@@ -235,10 +250,18 @@ class ClassGoal(Goal):
 
 @dataclass(frozen=True)
 class RangeGoal(Goal):
-    """A wanted interval of predicted values."""
+    """A wanted interval of predicted values.
+
+    Attributes:
+        low: the smallest.
+        high: the largest.
+        short: (n,) how far each row falls short of it as it is: an open interval has no width
+            of its own to measure slack by.
+    """
 
     low: float
     high: float
+    short: Tensor | None = None
 
     def margin(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
         """(m,) the distance to the nearer end, negative outside, in the model's units."""
@@ -247,9 +270,7 @@ class RangeGoal(Goal):
 
     def accepts(self, scores: Tensor, rows: Tensor | None = None, slack: float = 0.0) -> Tensor:
         """(m,) bool: the value lies inside."""
-        width = self.high - self.low
-        room = slack * width if math.isfinite(width) else slack
-        return self.margin(scores, rows) >= room
+        return self.margin(scores, rows) >= slack * self._span(rows)
 
     def score(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
         """(m,) the predicted value."""
@@ -257,7 +278,18 @@ class RangeGoal(Goal):
 
     def select(self, rows: Tensor) -> Goal:
         """The same interval holds for every row."""
-        return self
+        return self if self.short is None else replace(self, short=self.short[rows])
+
+    def from_here(self, scores: Tensor) -> Goal:
+        """The goal, with how far each row is from it."""
+        return replace(self, short=(-self.margin(scores)).clamp_min(0.0))
+
+    def _span(self, rows: Tensor | None) -> Tensor | float:
+        """What slack is a share of, in the model's units."""
+        width = self.high - self.low
+        if math.isfinite(width) or self.short is None:
+            return width if math.isfinite(width) else 1.0
+        return self.short if rows is None else self.short[rows]
 
 
 def _own_and_others(scores: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:

@@ -5,7 +5,9 @@ An indirect change is an association in the data, not a causal effect: the words
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
 from dear_plugin.schema import Feature, Kind
@@ -14,6 +16,11 @@ ASSOCIATION = (
     "Indirect changes are associations in the data, not causal effects: they say what usually"
     " goes along with the action, not what the action brings about."
 )
+
+# Significant digits of numbers that have no decimals of their own, and where floats end.
+DIGITS, MOST_DIGITS, LONGEST = 6, 17, 1e15
+# A float32 says no more of a number.
+RESOLUTION = 2.0**-22
 
 Change = tuple[Feature, Any, Any]
 
@@ -48,12 +55,33 @@ def join(parts: Sequence[str]) -> str:
     return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def number(value: Any) -> str:
-    """A number as a person writes it: no trailing zeros, six significant digits at most."""
+def number(value: Any, places: int | None = None, digits: int = DIGITS) -> str:
+    """A number as a person writes it: whole, with its decimals, or rounded, without zeros behind.
+
+    Args:
+        value: the number.
+        places: the decimals that its feature has, if it has a few.
+        digits: how many significant digits are shown of one that has not.
+    """
+    if isinstance(value, Integral):
+        return str(int(value))
     exact = float(value)
-    if exact.is_integer() and abs(exact) < 1e15:
+    if exact.is_integer() and abs(exact) < LONGEST:
         return str(int(exact))
-    return f"{exact:.6g}"
+    if places is not None and _has(exact, places):
+        return f"{round(exact, places):.15g}"
+    return f"{exact:.{_shown(exact, digits)}g}"
+
+
+def _has(exact: float, places: int) -> bool:
+    """Whether a number has so few decimals, but for what a float32 leaves open."""
+    hair = min(RESOLUTION * abs(exact), 0.1 * 10.0**-places)
+    return abs(exact - round(exact, places)) <= hair
+
+
+def _shown(exact: float, digits: int) -> int:
+    """How many digits a number is shown with: all those before the point of one not too long."""
+    return max(digits, len(str(int(abs(exact))))) if abs(exact) < LONGEST else digits
 
 
 def level(feature: Feature) -> str:
@@ -64,11 +92,34 @@ def level(feature: Feature) -> str:
 def _imperative(feature: Feature, old: Any, new: Any) -> str:
     if feature.kind is not Kind.NUMERIC:
         return f"change {feature.name} from {old} to {new}"
-    verb = "raise" if float(new) > float(old) else "lower"
-    return f"{verb} {feature.name} from {number(old)} to {number(new)}"
+    verb = "raise" if new > old else "lower"
+    return f"{verb} {feature.name} {_way(feature, old, new)}"
 
 
 def _infinitive(feature: Feature, old: Any, new: Any) -> str:
     if feature.kind is not Kind.NUMERIC:
         return f"to change from {old} to {new}"
-    return f"to move from {number(old)} to {number(new)}"
+    return f"to move {_way(feature, old, new)}"
+
+
+def _way(feature: Feature, old: Any, new: Any) -> str:
+    """Both ends, with as many digits as it takes to tell how far they are apart."""
+    here = there = ""
+    for digits in range(DIGITS, MOST_DIGITS + 1):
+        here = number(old, feature.precision, digits)
+        there = _far_enough(feature, old, new, digits)
+        off = max(abs(float(here) - float(old)), abs(float(there) - float(new)))
+        if off <= abs(float(new) - float(old)) / 10.0:
+            break
+    return f"from {here} to {there}"
+
+
+def _far_enough(feature: Feature, old: Any, new: Any, digits: int) -> str:
+    """The new number; where digits are left out, not those that the model asks for."""
+    told, exact = number(new, feature.precision, digits), float(new)
+    ahead = exact - float(old)
+    hair = min(RESOLUTION * abs(exact), abs(ahead) / 100.0)
+    if (exact - float(told)) * math.copysign(1.0, ahead) <= hair:
+        return told
+    unit = 10.0 ** (math.floor(math.log10(abs(exact))) + 1 - _shown(exact, digits))
+    return number(float(told) + math.copysign(unit, ahead), feature.precision, digits)

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 import torch
 
-from dear_plugin import Encoder, Schema
+from dear_plugin import DEAR, Encoder, Schema
 from dear_plugin.columns import from_scaled, to_scaled
-from dear_plugin.errors import InputError
+from dear_plugin.errors import InputError, SchemaError
 
 
 @pytest.fixture
@@ -80,7 +80,8 @@ class TestRowsAndColumns:
     def test_without_blocks_rows_are_columns(self):
         encoder = Encoder(Schema.infer(pd.DataFrame({"a": [1, 2, 3], "b": [0, 1, 0]})))
         rows = torch.rand(2, 2)
-        assert encoder.expand(rows) is rows
+        assert torch.equal(encoder.expand(rows), rows)
+        assert encoder.expand(rows) is not rows
         assert encoder.collapse(rows) is rows
 
 
@@ -110,7 +111,7 @@ class TestUnits:
         assert not np.signbit(zero).any()
 
     def test_a_step_is_one_unit_of_precision(self, mixed, encoder):
-        steps = encoder.steps(encoder.places(mixed.frame))
+        steps = encoder.steps([g.places for g in encoder.grains(mixed.frame)])
         assert steps[0] == pytest.approx(1 / 62)
         assert steps[1] == pytest.approx(0.01 / encoder.schema.features[1].width)
         assert steps[where(encoder, "job")] == 1.0
@@ -119,17 +120,14 @@ class TestUnits:
         self, mixed, encoder
     ):
         frame = mixed.frame.astype({"income": "int64"})
-        assert encoder.places(mixed.frame)[1] == 2
-        assert encoder.places(frame)[1] == 0
+        assert encoder.grains(mixed.frame)[1].places == 2
+        assert encoder.grains(frame)[1].places == 0
 
 
 class TestWriting:
     def test_frame_is_the_inverse_of_rows(self, mixed, encoder):
         frame = encoder.frame(encoder.rows(mixed.frame))
-        rounded = mixed.frame.astype(
-            {"job": pd.CategoricalDtype(encoder.schema.features[6].categories)}
-        )
-        pd.testing.assert_frame_equal(frame, rounded, rtol=1e-6)
+        pd.testing.assert_frame_equal(frame, mixed.frame, rtol=1e-6)
         for name in ("age", "income"):
             assert frame[name].tolist() == mixed.frame[name].tolist()
 
@@ -154,6 +152,46 @@ class TestWriting:
         after, _ = encoder.patch(cooks, x, rows)
         assert after["job"].tolist() == ["judge", "cook"]
         assert list(after["job"].cat.categories) == ["cook", "judge"]
+
+
+class TestLevels:
+    """A model that reads codes, or an order, sees the dtype that it was trained on."""
+
+    frame = pd.DataFrame(
+        {
+            "job": pd.Categorical(["a", "b", "c"] * 300, categories=["z", "a", "b", "c"]),
+            "size": pd.Categorical(["S", "M", "L"] * 300, ["S", "M", "L", "XL"], ordered=True),
+            "x": np.arange(900),
+        }
+    )
+
+    def test_levels_that_nobody_has_and_their_order_are_kept(self):
+        encoder = Encoder(Schema.infer(self.frame))
+        again = encoder.frame(encoder.rows(self.frame))
+        pd.testing.assert_frame_equal(again, self.frame)
+        assert Schema.from_dict(encoder.schema.to_dict()) == encoder.schema
+
+    @pytest.mark.parametrize(
+        ("act_on", "accepts"),
+        [("job", lambda f: f["job"].cat.codes == 3), ("size", lambda f: f["size"] >= "L")],
+    )
+    def test_a_black_box_reads_codes_or_the_order(self, act_on, accepts):
+        model = lambda f: np.where(accepts(f), 0.9, 0.1)  # noqa: E731
+        dear = DEAR(model, Schema.infer(self.frame), act_on=[act_on]).fit(self.frame)
+        result = dear.generate(self.frame.head(6))
+        assert result.actions["success"].all()
+        assert accepts(result.counterfactuals).all()
+
+    def test_a_schema_saved_without_them_is_read(self):
+        schema = Schema.infer(self.frame)
+        saved = schema.to_dict()
+        for feature in saved["features"]:
+            del feature["levels"], feature["ordered"]
+        assert Schema.from_dict(saved).names == schema.names
+
+    def test_categories_are_among_them(self):
+        with pytest.raises(SchemaError, match="'job': its categories must be among its levels"):
+            Schema.infer(self.frame).replace("job", levels=("a", "b"))
 
 
 class TestTheGate:

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sklearn.tree import DecisionTreeClassifier
 from torch import nn
 
 from dear_plugin import (
@@ -26,11 +27,13 @@ from dear_plugin import (
     Design,
     Encoder,
     Schema,
+    Target,
     Training,
     persistence,
 )
 from dear_plugin.baselines import CCHVAE, FaceKNN, NearestAccepted
-from dear_plugin.errors import FileFormatError, InputError, ModelError, SchemaError
+from dear_plugin.classifier import Classifier
+from dear_plugin.errors import FileFormatError, InputError, ModelError, SchemaError, TargetError
 from dear_plugin.persistence import SETTINGS, TENSORS
 
 KINDS = {
@@ -125,12 +128,41 @@ class TestAModelThatFailsMidway:
         with pytest.raises(ModelError, match=f"first in row 3 of {len(query)}"):
             DEAR(third, mixed.schema).fit(mixed.frame).generate(query)
 
-    def test_another_number_of_classes_midway_is_no_answer(self, mixed, query):
-        model = Moody(mixed.pipeline, lambda f, a: np.hstack([a, a * 0.0]))
+    @pytest.mark.parametrize("patience", [1, 2, 3, 5])
+    @pytest.mark.parametrize(
+        ("mood", "match"),
+        [
+            (lambda f, a: np.hstack([a, a * 0.0]), "4 columns, 2 before"),
+            (lambda f, a: a[:, 1], "1 columns, 2 before"),
+        ],
+        ids=["more", "fewer"],
+    )
+    def test_another_number_of_classes_is_no_answer(self, mixed, query, patience, mood, match):
+        model = Moody(mixed.pipeline, mood)
         dear = DEAR(model, mixed.schema).fit(mixed.frame)
-        model.patience = 1
-        with pytest.raises(ModelError, match="4 columns, 2 before"):
+        model.patience = patience
+        with pytest.raises(ModelError, match=match):
             dear.generate(query)
+
+    def test_nor_are_several_within_one_batch(self, mixed, monkeypatch):
+        monkeypatch.setattr("dear_plugin.classifier.ROWS_A_CALL", 64)
+        model = Moody(mixed.pipeline, lambda f, a: a[:, 1])
+        model.patience = 1
+        with pytest.raises(ModelError, match=r"\[1, 2\] columns for parts of the same rows"):
+            Classifier(model, mixed.encoder).scores(mixed.encoder.rows(mixed.frame.iloc[:100]))
+
+    def test_a_network_that_works_in_place_changes_nothing(self):
+        """What it is shown are no rows of ours."""
+        frame = pd.DataFrame({"x": np.arange(60) % 13, "z": np.arange(60) / 8.0})
+
+        def answered(inplace):
+            torch.manual_seed(1)
+            net = nn.Sequential(nn.Threshold(0.5, 0.0, inplace=inplace), nn.Linear(2, 1))
+            result = DEAR(net, Schema.infer(frame)).fit(frame).generate(frame)
+            return result.counterfactuals, result.actions.assign(support=result.support)
+
+        for here, there in zip(answered(inplace=True), answered(inplace=False), strict=True):
+            pd.testing.assert_frame_equal(here, there, check_exact=True)
 
     def test_one_that_is_slow_is_waited_for(self, mixed, query):
         def slowly(frame, answer):
@@ -289,10 +321,13 @@ def raising_at_once(*args, **kwargs):
 
 
 REAL = """
-import threading, time
+import signal, threading, time
 import torch
 from dear_plugin import DEAR, Autoencoder, Schema, Training
 from dear_plugin.datasets import load_loan
+
+# A shell that runs the tests in the background has its children ignore it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 class Sleepy:
     calls = 10**9
@@ -336,9 +371,12 @@ def test_a_real_ctrl_c_leaves_a_usable_object(where):
     with subprocess.Popen(
         [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True
     ) as child:
-        assert child.stdout.readline() == "asleep\n"
-        child.send_signal(signal.SIGINT)
-        assert child.communicate(timeout=60)[0] == "same\n"
+        try:
+            assert child.stdout.readline() == "asleep\n"
+            child.send_signal(signal.SIGINT)
+            assert child.communicate(timeout=60)[0] == "same\n"
+        finally:
+            child.kill()
 
 
 class TestNumbers:
@@ -387,6 +425,41 @@ class TestNumbers:
         assert (result.actions["reason"][~own] != "").all()
 
 
+class TestNarrowColumns:
+    """The frame that is asked about may hold less than the one that was learned from."""
+
+    frame = pd.DataFrame({"x": np.arange(400), "b": np.arange(400) + 100, "z": [0, 300] * 200})
+
+    def answer(self, dtypes, cut, act_on, caplog):
+        def model(frame):
+            x = frame[act_on[0]].to_numpy(dtype=float)
+            return np.where((x >= cut) | (x < 0), 0.9, 0.1)
+
+        schema = Schema.infer(self.frame, increasing=["x"])
+        dear = DEAR(model, schema, act_on=act_on).fit(self.frame)
+        return dear.generate(self.frame.iloc[:6:2].astype(dtypes))
+
+    @pytest.mark.parametrize("dtype", ["int8", "Int8", "float16", "uint8"])
+    def test_what_is_acted_on_stays_within_what_its_dtype_holds(self, dtype, caplog):
+        result = self.answer({"x": dtype}, 200, ["x"], caplog)
+        reached = dtype in ("float16", "uint8")
+        assert result.actions["success"].eq(reached).all()
+        assert result.counterfactuals["x"].between(0, 255).all()
+        assert str(result.counterfactuals["x"].dtype) == dtype
+        assert ("too narrow" in caplog.text) == (dtype != "float16")
+
+    @pytest.mark.parametrize("dtype", ["int8", "Int8"])
+    def test_and_so_does_what_moves_along(self, dtype, caplog):
+        result = self.answer({"b": dtype}, 200, ["x"], caplog)
+        assert result.actions["success"].all()
+        assert result.counterfactuals["b"].between(100, 127).all()
+        assert "['b']" in caplog.text
+
+    def test_a_category_that_it_cannot_hold_is_refused_by_column(self, caplog):
+        with pytest.raises(InputError, match="'z' of dtype int8 cannot hold 300"):
+            self.answer({"z": "int8"}, 200, ["z"], caplog)
+
+
 class TestFewPeople:
     @pytest.mark.parametrize("kind", KINDS)
     def test_five_rows_are_enough_to_run(self, mixed, kind):
@@ -408,6 +481,18 @@ class TestFewPeople:
         if logit > 0:
             pd.testing.assert_frame_equal(result.counterfactuals, query, check_exact=True)
         assert result.actions["reason"].ne("").all()
+
+    @pytest.mark.parametrize("label", [0, 1, "yes"])
+    def test_an_estimator_that_was_shown_one_class(self, label):
+        frame = pd.DataFrame({"x": np.arange(40), "z": np.arange(40) % 7})
+        model = DecisionTreeClassifier().fit(frame, np.full(len(frame), label))
+        dear = DEAR(model, Schema.infer(frame)).fit(frame)
+        result = dear.generate(frame.head(3), Target.of_class(label))
+        assert result.actions["reason"].eq("already accepted").all()
+        assert result.actions["score_before"].gt(0.999).all()
+        if label != 1:
+            with pytest.raises(TargetError, match="which of the classes"):
+                dear.generate(frame.head(3))
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_nobody_may_do_anything(self, mixed, query, kind):

@@ -216,3 +216,12 @@ class TestAlternatives:
     def test_there_is_at_least_one(self, result, k):
         with pytest.raises(InputError, match=f"at least 1, {k} came"):
             result.alternatives(k)
+
+
+def test_what_becomes_of_the_frame_that_was_asked_about_does_not_matter(fitted, mixed):
+    people = mixed.refused(4).copy()
+    result = fitted.generate(people)
+    told, others = result.describe_row(0), fitted.generate(people).alternatives(2)
+    people[["age", "income"]] = 20
+    assert result.describe_row(0) == told
+    pd.testing.assert_frame_equal(result.alternatives(2), others)

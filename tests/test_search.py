@@ -232,7 +232,7 @@ class TestSupport:
 
 def question_of(people: torch.Tensor, moves: Moves) -> Question:
     encoder = moves.encoder
-    box = limits(None, people, encoder, [f.precision for f in encoder.schema])
+    box = limits(None, people, encoder, encoder.grains(encoder.frame(people)))
     return Question(
         people,
         moves.decoder.encode(people),

@@ -117,6 +117,16 @@ class TestLabels:
 
 
 class TestRange:
+    @pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
+    def test_slack_does_not_depend_on_the_unit(self, unit):
+        """An open range has no width: slack is a share of the way that each row has to go."""
+        goal = Target.of_range(low=30.0 * unit).resolve(2, None)
+        bound = goal.from_here(tensor([[20.0], [29.0]], dtype=torch.float64) * unit)
+        scores = tensor([[30.5], [30.5], [30.05]], dtype=torch.float64) * unit
+        rows = tensor([0, 1, 1])
+        assert bound.accepts(scores, rows, slack=0.1).tolist() == [False, True, False]
+        assert bound.select(tensor([1])).accepts(scores[1:2], slack=0.1).tolist() == [True]
+
     def test_the_margin_is_the_distance_to_the_nearer_end(self):
         goal = Target.of_range(1.0, 4.0).resolve(4, None)
         scores = tensor([[0.0], [1.5], [3.5], [6.0]])

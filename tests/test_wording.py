@@ -1,6 +1,9 @@
 """Wording: a change of features in plain words."""
 
+import numpy as np
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from dear_plugin import Feature, Kind
 from dear_plugin.wording import ASSOCIATION, join, level, number, sentence
@@ -82,3 +85,38 @@ def test_a_result_speaks_of_expectation_never_of_effect(fitted, mixed):
     moved = result.actions["indirect_cost"] > 0
     assert all("expected" in words for words, along in zip(spoken, moved, strict=True) if along)
     assert not any("will" in words or "cause" in words for words in spoken)
+
+
+def raised(old, new, precision=None):
+    feature = Feature("debt", Kind.NUMERIC, precision=precision)
+    return sentence([(feature, old, new)], [], {}).removeprefix("raise debt from ").split(" to ")
+
+
+class TestWhatIsReadIsEnough:
+    """Somebody may do what they read, and no more."""
+
+    @pytest.mark.parametrize(
+        ("old", "new", "precision", "told"),
+        [
+            (1e6, 1000010.25, 2, ["1000000", "1000010.25"]),
+            (1250000.5, 1250001.5, 1, ["1250000.5", "1250001.5"]),
+            (26.864, 33.2913449, None, ["26.864", "33.2914"]),
+            (1250000.51234, 1250000.71239, None, ["1250000.51", "1250000.72"]),
+            (np.float32(33.29), np.float32(35.11), 2, ["33.29", "35.11"]),
+            (1.0, 1.0000001, None, ["1", "1.0000001"]),
+            (2**60, 2**60 + 5, 0, [str(2**60), str(2**60 + 5)]),
+            (1e-9, 3.12345678e-9, None, ["1e-09", "3.12346e-09"]),
+        ],
+    )
+    def test_all_that_counts_is_said(self, old, new, precision, told):
+        assert raised(old, new, precision) == told
+
+    @given(st.floats(-1e9, 1e9), st.floats(1e-3, 1e6), st.sampled_from([None, 0, 1, 2, 4]))
+    def test_the_number_that_is_read_is_not_nearer_than_the_one_that_was_meant(
+        self, old, gap, precision
+    ):
+        new = old + gap if precision is None else round(old + gap, precision)
+        assume(new - old >= max(1e-3, 2.0**-18 * max(abs(new), abs(old))))  # a float32 can tell
+        before, after = map(float, raised(old, new, precision))
+        assert before < after
+        assert after >= new - gap / 50.0

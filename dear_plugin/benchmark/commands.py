@@ -14,6 +14,7 @@ from dear_plugin.benchmark import alibi, dice, summary
 from dear_plugin.benchmark import speed as timing
 from dear_plugin.benchmark.engine import fidelity_rows, reliability_rows
 from dear_plugin.benchmark.figures import entanglement, figures, qualitative
+from dear_plugin.benchmark.frugality import frugality
 from dear_plugin.benchmark.hosts import lines, scene
 from dear_plugin.benchmark.independence import independence_rows
 from dear_plugin.benchmark.paper import runs
@@ -75,7 +76,7 @@ def speed(options: Namespace) -> Iterator[str]:
     counts = [10**i for i in range(1, 7) if 10**i <= options.most]
     yield _table("sizes", tqdm(timing.sizes(cell, counts), desc="sizes"), options.out)
     yield _table("on-hosts", tqdm(timing.on_hosts(), desc="hosts"), options.out)
-    yield _table("frugality", timing.frugality(cell), options.out)
+    yield _table("frugality", frugality(cell), options.out)
     yield _table("wide", timing.wide(), options.out)
 
 

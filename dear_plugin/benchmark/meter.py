@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import statistics
 import sys
 import time
 from collections.abc import Callable
@@ -18,6 +19,7 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 MIB = 2.0**20
+REPEATS = 15
 
 
 @dataclass
@@ -46,6 +48,16 @@ class Meter:
         """Read both."""
         self.cpu_s = time.process_time() - self._start
         self.peak_mib = _highest() - self._level
+
+
+def median_s(work: Callable[[], object], repeats: int = REPEATS) -> float:
+    """The median CPU seconds of some repeats, after one that is not counted."""
+    seconds = []
+    for _ in range(repeats + 1):
+        start = time.process_time()
+        work()
+        seconds.append(time.process_time() - start)
+    return statistics.median(seconds[1:])
 
 
 def in_fresh_process(

@@ -8,9 +8,6 @@ seconds of that process, for machines are shared. Rivals are asked about fewer p
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import time
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from typing import Any
@@ -18,23 +15,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from dear_plugin.benchmark import alibi, dice
 from dear_plugin.benchmark.cfrl import Example
 from dear_plugin.benchmark.contenders import CONTENDERS, Stage
 from dear_plugin.benchmark.hosts import Scene, scene
-from dear_plugin.benchmark.meter import Meter, in_fresh_process
+from dear_plugin.benchmark.meter import REPEATS, Meter, in_fresh_process, median_s
 from dear_plugin.benchmark.protocol import Cell
 from dear_plugin.benchmark.tables import Row
 from dear_plugin.datasets import load_adult
 from dear_plugin.dear import DEAR
 from dear_plugin.decoders import Autoencoder
+from dear_plugin.schema import Schema
 from dear_plugin.search import Search
 
 PEOPLE = 1000
-REPEATS = 15
-SIDE = 1024
 RIVALS = ("Wachter", "REVISE", "C-CHVAE", "CLUE", "FACE-K", "FACE-E", "nearest accepted")
 RIVALS_PEOPLE = 200
 HOSTS_PEOPLE = 10
@@ -44,24 +40,6 @@ ELSEWHERE = {
     "CARLA, C-CHVAE": 17.0,
     "CARLA, REVISE": 1114.0,
 }
-
-
-class Counted(nn.Module):
-    """A model that counts the rows it is asked about.
-
-    Args:
-        model: who answers.
-    """
-
-    def __init__(self, model: nn.Module) -> None:
-        super().__init__()
-        self.model, self.rows = model, 0
-
-    def forward(self, x: Tensor) -> Tensor:
-        """The model's answer, (m, d) -> (m, c)."""
-        self.rows += len(x)
-        answer: Tensor = self.model(x)
-        return answer
 
 
 class BlackBox:
@@ -83,7 +61,7 @@ class BlackBox:
 
 def methods(cell: Cell) -> Iterator[Row]:
     """Fit and generate of DEAR in several ways, and of every rival."""
-    people = _people(cell, PEOPLE)
+    people = people_of(cell, PEOPLE)
     for name in WAYS:
         yield in_fresh_process(_way, cell, name, people)
     for name in RIVALS:
@@ -121,11 +99,6 @@ def on_hosts() -> Iterator[Row]:
         }
 
 
-def frugality(cell: Cell) -> Iterator[Row]:
-    """What else is promised: evaluations, the machine's rate, one person, import."""
-    return iter(in_fresh_process(_frugality, cell))
-
-
 def wide() -> Iterator[Row]:
     """Time and memory with many features, a set for each, and with many levels."""
     for name in WIDE:
@@ -160,7 +133,7 @@ def _timed(name: str, method: Any, cell: Cell, people: pd.DataFrame) -> Row:
     with Meter() as first:
         found = method.generate(people)
     # Without the meter: it gives freed memory back, which a program that goes on keeps.
-    warm = _median_s(lambda: method.generate(people), REPEATS if isinstance(method, DEAR) else 1)
+    warm = median_s(lambda: method.generate(people), REPEATS if isinstance(method, DEAR) else 1)
     return {
         "method": name,
         "rows": len(people),
@@ -191,8 +164,8 @@ def _on_dice(people: Scene, name: str) -> Row:
 
 def _size(cell: Cell, name: str, count: int) -> Row:
     method, _ = Stage(cell).ready(CONTENDERS[name])
-    method.generate(_people(cell, 10))
-    people = _people(cell, count)
+    method.generate(people_of(cell, 10))
+    people = people_of(cell, count)
     with Meter() as call:
         found = method.generate(people)
     return {
@@ -204,31 +177,6 @@ def _size(cell: Cell, name: str, count: int) -> Row:
         "peak_mib": call.peak_mib,
         "data_mib": float(people.memory_usage(deep=True).sum()) / 2**20,
     }
-
-
-def _frugality(cell: Cell) -> list[Row]:
-    people = _people(cell, PEOPLE)
-    counted = Counted(cell.model)
-    dear = DEAR(counted, cell.schema).fit(cell.train)
-    dear.generate(people)
-    counted.rows = 0
-    seconds = _median_s(lambda: dear.generate(people))
-    asked = counted.rows / (REPEATS + 1)
-    rate, flops = _matrix_rate(), _flops(cell.model)
-    single = _median_s(lambda: dear.generate(people.iloc[:1]), 5 * REPEATS)
-    first, *later = (_support_s(dear, people) for _ in range(REPEATS + 1))
-    plain, ours = (_import_s(code) for code in ("import torch, pandas", "import dear_plugin"))
-    sets = len(dear.sets)
-    return [
-        {"what": "model evaluations a person", "measured": asked / PEOPLE, "of": f"{sets} sets"},
-        {"what": "model evaluations a person and set", "measured": asked / PEOPLE / sets},
-        {"what": "matrix products of this machine, GFLOP/s", "measured": rate / 1e9},
-        {"what": "share of that rate", "measured": asked * flops / seconds / rate},
-        {"what": "one person, CPU-ms", "measured": 1000.0 * single},
-        {"what": f"support of {PEOPLE:,} answers, CPU-ms", "measured": 1000.0 * np.median(later)},
-        {"what": "the same, the first time after fit", "measured": 1000.0 * first},
-        {"what": "import, times that of torch and pandas", "measured": ours / plain},
-    ]
 
 
 def _many_features(chance: np.random.Generator) -> pd.DataFrame:
@@ -247,8 +195,6 @@ WIDE = {"200 features": _many_features, "1,000 levels": _many_levels}
 
 
 def _wide(name: str) -> Row:
-    from dear_plugin.schema import Schema
-
     frame = WIDE[name](np.random.default_rng(0))
     dear = DEAR(_above, Schema.infer(frame))
     with Meter() as fit:
@@ -273,44 +219,7 @@ def _above(frame: pd.DataFrame) -> Any:
     return (frame["x0"] > 1.0).to_numpy(dtype=float)
 
 
-def _people(cell: Cell, count: int) -> pd.DataFrame:
+def people_of(cell: Cell, count: int) -> pd.DataFrame:
     """Refused test rows, over and over where there are too few."""
     refused = cell.refused[list(cell.schema.names)]
     return refused.iloc[np.resize(np.arange(len(refused)), count)].reset_index(drop=True)
-
-
-def _support_s(dear: DEAR, people: pd.DataFrame) -> float:
-    """CPU seconds to read the support of answers, without finding them."""
-    found = dear.generate(people)
-    with Meter() as reading:
-        _ = found.support
-    return reading.cpu_s
-
-
-def _median_s(work: Any, repeats: int = REPEATS) -> float:
-    """The median CPU seconds of some repeats, after one that is not counted."""
-    seconds = []
-    for _ in range(repeats + 1):
-        start = time.process_time()
-        work()
-        seconds.append(time.process_time() - start)
-    return float(np.median(seconds[1:]))
-
-
-def _matrix_rate() -> float:
-    """Floating-point operations per CPU second of a large matrix product."""
-    a, b = torch.rand(SIDE, SIDE), torch.rand(SIDE, SIDE)
-    return 2.0 * SIDE**3 / _median_s(lambda: a @ b)
-
-
-def _flops(model: nn.Module) -> float:
-    """Multiplications and additions of one row."""
-    return 2.0 * sum(p.numel() for p in model.parameters() if p.ndim == 2)
-
-
-def _import_s(code: str) -> float:
-    """CPU seconds of an import in a fresh interpreter, the least of three."""
-    told = f"import time; t = time.process_time(); {code}; print(time.process_time() - t)"
-    command = [sys.executable, "-c", told]
-    runs = [subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(3)]
-    return min(float(run.stdout) for run in runs)

@@ -40,8 +40,8 @@ SHAPES = {
     "groups.leaf": Shape("trees e", WHOLE, -1, "e"),
     "groups.depth": Shape("", WHOLE, 0, "e"),
     "groups.tree": Shape("slots", WHOLE, -1, "trees"),
-    "tables.below": Shape("g t", least=0, below=2),
-    "tables.share": Shape("g t", least=0, below=2),
+    "tables.below": Shape("g t", least=-1, below=2),  # a hair below 0, by rounding
+    "tables.share": Shape("g t", least=-1, below=2),
     "tables.inverse": Shape("lines+ g"),
     "tables.line": Shape("p", torch.int32),
     "smooth.features": Shape("f+", WHOLE),
