@@ -21,6 +21,7 @@ from dear_plugin.alternatives import alternatives
 from dear_plugin.classifier import Classifier, Output
 from dear_plugin.decoders import Decoder, kind_of, named
 from dear_plugin.diagnostics import Report, report
+from dear_plugin.encoding import adopted
 from dear_plugin.errors import NotFittedError
 from dear_plugin.lazy import lazy
 from dear_plugin.method import Case, RecourseMethod
@@ -156,7 +157,7 @@ class DEAR(RecourseMethod):
             dear.decoder.adopt(_under("decoder/", tensors), dear.encoder, dear.sets)
             grids = Grids.again(_under("grids/", tensors), dear.encoder, dear.sets)
             dear._moves = Moves(dear.sets, dear.decoder, grids, dear.classifier)
-            dear._rows = dear.encoder.adopted(tensors["rows"])
+            dear._rows = adopted(tensors["rows"], dear.encoder)
         return dear
 
     def with_model(

@@ -102,20 +102,6 @@ class Encoder:
         self._read(frame, range(self.p), out)
         return torch.from_numpy(out)
 
-    def adopted(self, rows: Tensor) -> Tensor:
-        """The rows of a save, (n, p), as they came, if the gate could have let them in.
-
-        Raises:
-            ValueError: it could not.
-        """
-        fit({"rows": rows}, {"rows": Shape("n+ p")}, {"p": self.p})
-        levels = torch.tensor([len(f.categories) for f in self.schema])
-        codes, most = rows[:, levels > 0], levels[levels > 0]
-        if not bool(((codes == codes.floor()) & (codes >= 0) & (codes < most)).all()):
-            raise ValueError("rows hold categories that no feature has")
-        self.rows(self.frame(rows[:SOME_ROWS]))
-        return rows
-
     def expand(self, rows: Tensor) -> Tensor:
         """Rows (..., p) as encoded columns (..., d), in memory of their own."""
         if self.d == self.p:
@@ -258,3 +244,18 @@ class Encoder:
             raise InputError(f"missing columns: {unknown('columns', absent, frame.columns)}")
         if not len(frame):
             raise InputError("the frame has no rows; at least one is needed")
+
+
+def adopted(rows: Tensor, encoder: Encoder) -> Tensor:
+    """The training rows of a save, (n, p), as they came, if the gate could have let them in.
+
+    Raises:
+        ValueError: it could not.
+    """
+    fit({"rows": rows}, {"rows": Shape("n+ p")}, {"p": encoder.p})
+    levels = torch.tensor([len(f.categories) for f in encoder.schema])
+    codes, most = rows[:, levels > 0], levels[levels > 0]
+    if not bool(((codes == codes.floor()) & (codes >= 0) & (codes < most)).all()):
+        raise ValueError("rows hold categories that no feature has")
+    encoder.rows(encoder.frame(rows[:SOME_ROWS]))
+    return rows
