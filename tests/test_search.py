@@ -307,6 +307,14 @@ class TestFound:
         assert found.tried_set.tolist() == [-1, 2]
         assert found.tried_values[1, 0] == pytest.approx(0.8)
 
+    @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+    def test_of_misses_that_rounding_alone_tells_apart_the_first_is_kept(self, found, unit):
+        a_hair_better = [-2.0000003 * unit, -2.0 * unit]
+        self.note(found, 1, 0, [0.1, 0.2], [1.0, 1.0], [False, False], a_hair_better)
+        self.note(found, 1, 2, [0.7], [1.0], [False], [-1.9999998 * unit])
+        assert found.tried_set.tolist() == [-1, 0]
+        assert found.tried_values[1, 0] == pytest.approx(0.1)
+
 
 class TestGrids:
     def test_few_values_are_all_tried(self):

@@ -20,6 +20,8 @@ from dear_plugin.target import Goal
 # Tensors that stay in a core's cache, and frames long enough to be worth their columns.
 CELLS_A_BATCH = 3 << 16
 CELLS_A_FRAME = 1 << 21
+# Of a margin, whatever its unit: more than a float32 loses on its way through a model.
+HAIR = 1e-5
 # Halves of the values: some, all.
 PACKS = (1, 2)
 
@@ -278,12 +280,17 @@ class Found:
             self._note_miss(rows[missed], sets[missed], values[missed], answer.margin[missed])
 
     def _note_miss(self, rows: Tensor, sets: Tensor, values: Tensor, margin: Tensor) -> None:
-        most, at = margin.max(1)
+        # What rounding alone tells apart is equal, and the first wins: models round otherwise in
+        # batches of another size, and a person's answer is the same in every company.
+        most = margin.amax(1)
         top = self.tried_margin.scatter_reduce(0, rows, most, "amax")
-        leads = ((most == top[rows]) & (most > self.tried_margin[rows])).nonzero()[:, 0]
-        # Of several equal leaders the first wins, so that ties break in a fixed order.
+        hair = HAIR * top.abs()
+        ahead = (most >= (top - hair)[rows]) & (most > (self.tried_margin + hair)[rows])
+        leads = ahead.nonzero()[:, 0]
         first = torch.full((len(top),), len(rows)).scatter_reduce(0, rows[leads], leads, "amin")
         chosen = first[first < len(rows)]
-        self.tried_margin.copy_(top)
-        self.tried_set[rows[chosen]] = sets[chosen]
-        self.tried_values[rows[chosen]] = values[chosen, at[chosen]]
+        who = rows[chosen]
+        at = (margin[chosen] >= (most[chosen] - hair[who])[:, None]).int().argmax(1)
+        self.tried_margin[who] = most[chosen]
+        self.tried_set[who] = sets[chosen]
+        self.tried_values[who] = values[chosen, at]
