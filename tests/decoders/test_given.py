@@ -87,7 +87,7 @@ class TestCells:
         few = frame["town"] == "B"
         assert len(given) == 5  # everyone; women, men; and those of A among them
         for sex in ("female", "male"):
-            here = cells[(few & (frame["sex"] == sex)).to_numpy()].unique()
+            here = cells[torch.tensor(few & (frame["sex"] == sex))].unique()
             assert len(here) == 1
             crowd = given.crowd(*self.crowded(frame))
             assert len(crowd.cells[int(here)]) == (frame["sex"] == sex).sum()
