@@ -287,8 +287,10 @@ class RangeGoal(Goal):
     def _span(self, rows: Tensor | None) -> Tensor | float:
         """What slack is a share of, in the model's units."""
         width = self.high - self.low
-        if math.isfinite(width) or self.short is None:
-            return width if math.isfinite(width) else 1.0
+        if math.isfinite(width):
+            return width
+        if self.short is None:
+            return 1.0
         return self.short if rows is None else self.short[rows]
 
 

@@ -15,7 +15,7 @@ from dear_plugin.decoders.locations import KINKS
 from dear_plugin.decoders.nodes import Nodes
 from dear_plugin.decoders.smooth import Smooth
 from dear_plugin.decoders.supports import Supports
-from dear_plugin.decoders.tables import Tables
+from dear_plugin.decoders.tables import Tables, lines
 from dear_plugin.decoders.ties import Ties
 from dear_plugin.encoding import Encoder
 from dear_plugin.shapes import Shape, fit
@@ -109,9 +109,8 @@ def lined(tables: Tables, supports: Supports) -> bool:
     """Whether the lines of the inverse begin where the ranked features say."""
     count = len(supports.ranked)
     ranks = max(1, (len(tables.inverse) - 1) // max(count, 1))
-    line = torch.zeros_like(tables.line)
-    line[supports.ranked] = torch.arange(count, dtype=line.dtype) * ranks + 1
-    return len(tables.inverse) == 1 + count * ranks and torch.equal(tables.line, line)
+    complete = len(tables.inverse) == 1 + count * ranks
+    return complete and torch.equal(tables.line, lines(supports, ranks))
 
 
 def located(smooth: Smooth | None, supports: Supports, sets: ActionSets) -> bool:

@@ -71,9 +71,7 @@ class Tables:
             share[here], upto = _shares(part, codes[:, people], supports)
             below[here] = upto - share[here]
             inverse[1:, here] = _invert(upto, supports, ranks)
-        line = torch.zeros(len(supports.sizes), dtype=torch.int32)
-        line[supports.ranked] = torch.arange(1, len(inverse), ranks, dtype=torch.int32)
-        return cls(below, share, inverse, line)
+        return cls(below, share, inverse, lines(supports, ranks))
 
     def standing(self, codes: Tensor, node: Tensor) -> tuple[Tensor, Tensor]:
         """P(x_j < own value) and P(x_j = own value) at each row's own nodes, (n, s, c) each.
@@ -145,6 +143,14 @@ class Tables:
     def _ranked(self) -> Tensor:
         """(p,) bool, features with lines in `inverse`."""
         return self.line > 0
+
+
+def lines(supports: Supports, ranks: int) -> Tensor:
+    """(p,) int32, the first line in `inverse` of each ranked feature, 0 for the others."""
+    line = torch.zeros(len(supports.sizes), dtype=torch.int32)
+    count = len(supports.ranked)
+    line[supports.ranked] = 1 + ranks * torch.arange(count, dtype=torch.int32)
+    return line
 
 
 def _shares(part: Partition, codes: Tensor, supports: Supports) -> tuple[Tensor, Tensor]:
