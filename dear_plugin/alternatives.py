@@ -77,7 +77,7 @@ def alternatives(
     plans = _ranked(case, offers, k)
     for make in more:
         # Decided row by row, so that nobody's answer depends on who else asks.
-        short = torch.tensor([bool(reason) for reason in plans[-1].reasons]).nonzero()[:, 0]
+        short = plans[-1].failed.nonzero()[:, 0]
         if not len(short):
             break
         offers.append(make(case.select(short)).spread(short, len(case)))
@@ -87,7 +87,7 @@ def alternatives(
 
 def _given(best: Plan) -> Offers:
     """What there already is, ahead of everything else."""
-    failed = torch.tensor([bool(reason) for reason in best.reasons])
+    failed = best.failed
     rank = torch.where(failed, torch.inf, 0.0)
     return Offers(
         best.rows[:, None], best.direct[:, None], best.suppressed[:, None], rank[:, None]

@@ -234,7 +234,7 @@ def overwritten(column: pd.Series, where: Array, cells: Array) -> pd.Series | Ar
     values[where] = cells
     if isinstance(column.dtype, np.dtype) and column.dtype.kind != "O":
         return values
-    return pd.Series(values, index=column.index, name=column.name).astype(column.dtype)
+    return pd.Series(values, index=column.index, name=column.name, dtype=column.dtype)
 
 
 def _fit(column: pd.Series, cells: Array) -> None:

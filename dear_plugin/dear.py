@@ -218,11 +218,11 @@ class DEAR(RecourseMethod):
         search = self.search.aiming(case.slack)
         support = self._neighbours if search.min_support is not None else None
         plan = self._fitted_moves.plan(case, search, support)
-        failed = torch.tensor([bool(reason) for reason in plan.reasons]).nonzero()[:, 0]
+        failed = plan.failed.nonzero()[:, 0]
         if not len(failed) or not search.groups or self._reserve is None:
             return plan
         second = self._reserve.plan(case.select(failed), search, support)
-        solved = torch.tensor([not reason for reason in second.reasons]).nonzero()[:, 0]
+        solved = (~second.failed).nonzero()[:, 0]
         return plan.merged(second.select(solved), failed[solved])
 
     def _alternatives(self, case: Case, k: int) -> Sequence[Plan]:
@@ -235,7 +235,7 @@ class DEAR(RecourseMethod):
         ]
         plans = [Plan.joined(plans) for plans in zip(*ranked, strict=True)]
         # A row without any success keeps its best attempt in the first rank.
-        failed = torch.tensor([bool(reason) for reason in plans[0].reasons]).nonzero()[:, 0]
+        failed = plans[0].failed.nonzero()[:, 0]
         plans[0] = replace(plans[0].merged(best.select(failed), failed), kinds=plans[0].kinds)
         return plans
 

@@ -196,8 +196,7 @@ class RecourseMethod(ABC):
             written, after, scores = _written(self, case, frame, plan)
             done = case.goal.accepts(scores)
             # Only what the search believed in is worth another try.
-            believed = torch.tensor([not r for r in plan.reasons])
-            done = done | ~believed
+            done = done | plan.failed
         return written, after, scores
 
     def _result(

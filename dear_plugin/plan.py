@@ -9,6 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dear_plugin.lazy import lazy
+
 ACCEPTED = "already accepted"
 
 
@@ -31,6 +33,11 @@ class Plan:
     reasons: Sequence[str]
     notes: Sequence[str] = ()
     kinds: Sequence[str] = ()
+
+    @lazy
+    def failed(self) -> Tensor:
+        """(m,) bool, rows that have a reason for not having a recourse."""
+        return torch.from_numpy(np.fromiter(map(bool, self.reasons), bool, len(self.reasons)))
 
     @classmethod
     def joined(cls, plans: Sequence[Plan]) -> Plan:
@@ -93,7 +100,10 @@ class Plan:
             success: (m,) bool, what the user's model says of the rows that the user sees.
         """
         told = zip(self.reasons, _all(self.notes, self.reasons), success.tolist(), strict=True)
-        return [_said(reason, note, done) for reason, note, done in told]
+        return [
+            note if done and not reason else _said(reason, note, done)
+            for reason, note, done in told
+        ]
 
 
 def standstill(x: Tensor, accepted: Tensor) -> Plan:

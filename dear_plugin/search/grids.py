@@ -96,8 +96,9 @@ class Grids:
 
     def everything(self, question: Question) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """All values of all sets as `(rows, sets, values)`, admissible ones only."""
-        yield from others(question, self)
-        yield from numbers(question, question.may & self.numeric, self.dense)
+        yield from others(question, question.may, self)
+        if bool((question.may & self.numeric).any()):
+            yield numbers(question, question.may & self.numeric, self.dense)
         yield from together(question, question.may & self.several, self.combinations)
 
 
@@ -110,10 +111,12 @@ def _kinds(encoder: Encoder, sets: ActionSets) -> tuple[Tensor, Tensor]:
     return number[first] & sets.single, torch.where(sets.single, levels[first], 0)
 
 
-def others(question: Question, grids: Grids) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Every other category of discrete singletons, sets with equally many at a time."""
+def others(
+    question: Question, asked: Tensor, grids: Grids
+) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Every other category of discrete singletons, (n, s) bool, equally many at a time."""
     for count in grids.counts.unique().tolist():
-        rows, sets = (question.may & (grids.counts == count)).nonzero(as_tuple=True)
+        rows, sets = (asked & (grids.counts == count)).nonzero(as_tuple=True)
         if count < 2 or not len(rows):
             continue
         feature = question.sets.positions[sets, 0]
@@ -128,14 +131,11 @@ def others(question: Question, grids: Grids) -> Iterator[tuple[Tensor, Tensor, T
             yield rows[some], sets[some], kept[..., None]
 
 
-def numbers(
-    question: Question, asked: Tensor, grid: Tensor
-) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+def numbers(question: Question, asked: Tensor, grid: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Grid values, (s, c), of the numeric singletons asked for, (n, s), snapped to what may be."""
-    rows, sets = asked.nonzero(as_tuple=True)
-    if len(rows):
-        feature = question.sets.positions[sets, 0]
-        yield rows, sets, question.limits.snap(grid[sets], feature, rows)[..., None]
+    sets, rows = asked.T.nonzero(as_tuple=True)
+    feature = question.sets.positions[sets, 0]
+    return rows, sets, question.limits.snap(grid[sets], feature, rows)[..., None]
 
 
 def together(

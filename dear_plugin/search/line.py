@@ -7,21 +7,22 @@ stall on a plateau.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from dear_plugin.search.grids import Grids, numbers, others
+from dear_plugin.search.grids import Grids, others
 from dear_plugin.search.question import Found, Question, Search
+from dear_plugin.search.scan import Scan, foretold
 
 # Brackets are cut into eighths, which is to halve them three times.
 HALVINGS = 3
 INSIDE = torch.arange(1, 1 << HALVINGS) / (1 << HALVINGS)
 
-# Which numeric singletons, (n, s) bool, were asked about which values, (s, c).
-Scan = tuple[Tensor, Tensor]
+# As many values as one more call of the model is worth.
+FEW = 1 << 10
 
 
 def line_search(
@@ -34,20 +35,26 @@ def line_search(
         grids: the values to try first.
         search: how finely.
         found: where to note it.
-        prune: refine only sets that may still become a row's cheapest.
+        prune: ask only about what may still become a row's cheapest.
     """
-    for rows, sets, values in others(question, grids):
-        found.note(rows, sets, values, question.ask(rows, sets, values, search.slack))
-    coarse, between = grids.values
     asked = question.may & grids.numeric
-    scans = [(asked, coarse)]
-    _ask(question, scans[-1], search, found, prune)
-    scans.append((asked & _promising(found, search.deepen), between))
-    _ask(question, scans[-1], search, found, prune)
+    coarse, between = _in_two(question, asked, grids, search.slack)
+    look = Scan.search if prune else Scan.note
+    near, far = coarse.halves()
+    near.note(question, found)
+    # What the nearer half found leaves little to ask of the other.
+    look(far, question, found)
+    deeper = between(asked & _promising(found, search.deepen))
+    look(deeper, question, found)
+    # To be of another category costs one: many rows have something cheaper by now.
+    willing = question.may & (found.cost.amin(1) > 1.0)[:, None] if prune else question.may
+    for rows, sets, values in others(question, willing, grids):
+        found.note(rows, sets, values, question.ask(rows, sets, values, search.slack))
     # Nothing yet: every value that is worth a name is tried before the row is given up.
-    scans.append((asked & ~found.solved[:, None], grids.dense))
-    _ask(question, scans[-1], search, found, prune)
-    bracket = _Bracket.of(question, scans, found)
+    last = Scan.of(question, asked & ~found.solved[:, None], grids.dense, search.slack)
+    for half in last.halves():
+        look(half, question, found)
+    bracket = _Bracket.of(question, (coarse, deeper, last), found)
     for _ in range(-(-search.refine // HALVINGS)):
         if not _close_in(question, bracket, search, found, prune):
             break
@@ -58,24 +65,25 @@ def _promising(found: Found, count: int) -> Tensor:
 
     Successes need not be monotone: a window nearer to the factual may lie between coarse values.
     """
-    ranks = found.cost.argsort(dim=1, stable=True).argsort(dim=1)
-    return ~found.solved[:, None] | ((ranks < count) & found.cost.isfinite())
+    if not count:
+        return ~found.solved[:, None].expand(found.cost.shape)
+    last = found.cost.kthvalue(min(count, found.cost.shape[1]), dim=1, keepdim=True).values
+    return (found.cost <= last) & (found.cost.isfinite() | ~found.solved[:, None])
 
 
-def _ask(question: Question, scan: Scan, search: Search, found: Found, prune: bool) -> None:
-    """Ask for the values of a scan."""
-    for rows, sets, values in numbers(question, *scan):
-        wanted = _worth(question, rows, sets, values, found) if prune else None
-        found.note(rows, sets, values, question.ask(rows, sets, values, search.slack, wanted))
+def _in_two(
+    question: Question, asked: Tensor, grids: Grids, slack: float
+) -> tuple[Scan, Callable[[Tensor], Scan]]:
+    """The scan of the coarse values, and that of those between for whom it is asked for later.
 
-
-def _worth(question: Question, rows: Tensor, sets: Tensor, values: Tensor, found: Found) -> Tensor:
-    """(m, c) bool: values that may still be a row's cheapest success.
-
-    Direct cost alone bounds the whole from below, so nothing cheaper is missed.
+    Of few values all are asked about in advance: a call costs as much as many of them.
     """
-    gap = (values[..., 0] - question.x[rows, question.sets.positions[sets, 0], None]).abs()
-    return gap < found.cost.amin(1)[rows, None]
+    coarse, between = grids.values
+    first = Scan.of(question, asked, coarse, slack)
+    if not 0 < 2 * first.values.numel() <= FEW:
+        return first, lambda some: Scan.of(question, some, between, slack)
+    first, second = foretold(question, [first, Scan.of(question, asked, between, slack)])
+    return first, lambda some: second.part(second.among(some))
 
 
 @dataclass
@@ -97,23 +105,23 @@ class _Bracket:
     x: Tensor
 
     @classmethod
-    def of(cls, question: Question, scans: Sequence[Scan], found: Found) -> _Bracket:
+    def of(cls, question: Question, scans: Iterable[Scan], found: Found) -> _Bracket:
         """The brackets around the cheapest success of each pair that was scanned and has one."""
-        rows, sets = (scans[0][0] & found.solved_pairs).nonzero(as_tuple=True)
-        feature, high = question.sets.positions[sets, 0], found.values[rows, sets, 0]
-        x = question.x[rows, feature]
-        low, reach = x.clone(), (high - x)[:, None]
-        for asked, grid in scans:
-            at = asked[rows, sets].nonzero()[:, 0]
-            if not len(at):
+        own = question.x[:, question.sets.positions[:, 0]]
+        low, scanned = own.clone(), torch.zeros_like(own, dtype=torch.bool)
+        for scan in scans:
+            done = scan.part(scan.among(found.solved_pairs))
+            if not len(done.rows):
                 continue
-            values = question.limits.snap(grid[sets[at]], feature[at], rows[at])
-            gap, beyond = values - x[at, None], reach[at]
+            pair, x = (done.rows, done.sets), done.x
+            scanned[pair] = True
+            gap, beyond = done.values - x, found.values[pair][:, :1] - x
             inner = (gap * beyond > 0) & (gap.abs() < beyond.abs())
-            nearest, where = torch.where(inner, gap.abs(), -1.0).max(1)
-            nearer = nearest > (low[at] - x[at]).abs()
-            low[at] = torch.where(nearer, values.gather(1, where[:, None])[:, 0], low[at])
-        return cls(rows, sets, low, high, x)
+            nearest, where = gap.abs().masked_fill_(~inner, -1.0).max(1)
+            nearer = nearest > (low[pair] - x[:, 0]).abs()
+            low[pair] = torch.where(nearer, done.values.gather(1, where[:, None])[:, 0], low[pair])
+        rows, sets = scanned.nonzero(as_tuple=True)
+        return cls(rows, sets, low[rows, sets], found.values[rows, sets, 0], own[rows, sets])
 
     @property
     def bound(self) -> Tensor:

@@ -18,12 +18,10 @@ from dear_plugin.support import NEIGHBOURS
 from dear_plugin.target import Goal
 
 # Tensors that stay in a core's cache, and frames long enough to be worth their columns.
-CELLS_A_BATCH = 3 << 16
+CELLS_A_BATCH = 1 << 17
 CELLS_A_FRAME = 1 << 21
 # Of a margin, whatever its unit: more than a float32 loses on its way through a model.
 HAIR = 1e-5
-# Halves of the values: some, all.
-PACKS = (1, 2)
 
 
 @dataclass(frozen=True)
@@ -126,14 +124,7 @@ class Question:
         moved = self.decoder.decode(x, v, wide, sets)
         return moved, self.limits.project(x, moved, rows)
 
-    def ask(
-        self,
-        rows: Tensor,
-        sets: Tensor,
-        values: Tensor,
-        slack: float,
-        wanted: Tensor | None = None,
-    ) -> Answer:
+    def ask(self, rows: Tensor, sets: Tensor, values: Tensor, slack: float) -> Answer:
         """Cost, margin and success of actions, (m, c) each; arguments as in `reach`.
 
         Args:
@@ -141,11 +132,7 @@ class Question:
             sets: (m,) on which set.
             values: (m, c, w) the new values.
             slack: how far past the boundary.
-            wanted: (m, c) bool, the actions worth asking about; the others are failures that cost
-                infinity. None is all.
         """
-        if wanted is not None and not bool(wanted.all()):
-            return self._ask_some(rows, sets, values, slack, wanted)
         most = CELLS_A_BATCH if self.classifier.is_module else CELLS_A_FRAME
         parts = round(len(rows) * values.shape[1] * self.x.shape[1] / most)
         if parts <= 1:
@@ -160,23 +147,6 @@ class Question:
             part = self._ask(r, s, a, slack)
             cost.copy_(part.cost), margin.copy_(part.margin), good.copy_(part.good)
         return answer
-
-    def _ask_some(
-        self, rows: Tensor, sets: Tensor, values: Tensor, slack: float, wanted: Tensor
-    ) -> Answer:
-        """Pairs that want about equally many of their values, (m, c) bool, are asked together."""
-        answer = Answer.none(wanted.shape)
-        counts, order = wanted.sum(1), (~wanted).int().argsort(dim=1, stable=True)
-        most = 0
-        for share in PACKS:
-            least, most = most, -(-wanted.shape[1] * share // PACKS[-1])
-            at = ((counts > least) & (counts <= most)).nonzero()[:, 0]
-            if len(at):
-                places = order[at, :most]
-                some = values[at[:, None], places]
-                answer.fill(at[:, None], places, self.ask(rows[at], sets[at], some, slack))
-        # What was asked only to fill a pack up does not count, or answers would depend on company.
-        return answer.only(wanted)
 
     def _ask(self, rows: Tensor, sets: Tensor, values: Tensor, slack: float) -> Answer:
         _, reached = self.reach(rows, sets, values)
@@ -209,16 +179,27 @@ class Answer:
         nothing = torch.full(shape, torch.inf)
         return cls(nothing, -nothing, torch.zeros(shape, dtype=torch.bool))
 
-    def fill(self, rows: Tensor, places: Tensor | slice, part: Answer) -> None:
-        """Put in what came of some actions."""
-        self.cost[rows, places] = part.cost
-        self.margin[rows, places] = part.margin
-        self.good[rows, places] = part.good
+    def part(self, rows: Tensor) -> Answer:
+        """What came of the actions of some rows, (q,)."""
+        return Answer(*(each[rows] for each in self._parts()))
+
+    def split(self, widths: Sequence[int]) -> list[Answer]:
+        """What came of the first so many actions, of the next, and so on."""
+        parts = zip(*(each.split(list(widths), 1) for each in self._parts()), strict=True)
+        return [Answer(*part) for part in parts]
+
+    def at(self, places: Tensor) -> Answer:
+        """What came of the actions at places, (m, h)."""
+        return Answer(*(each.gather(1, places) for each in self._parts()))
 
     def only(self, wanted: Tensor) -> Answer:
         """This answer where it is wanted, (m, c) bool, failures that cost infinity elsewhere."""
-        cost = torch.where(wanted, self.cost, torch.inf)
-        return Answer(cost, torch.where(wanted, self.margin, -torch.inf), self.good & wanted)
+        no = ~wanted
+        margin = self.margin.masked_fill(no, -torch.inf)
+        return Answer(self.cost.masked_fill(no, torch.inf), margin, self.good & wanted)
+
+    def _parts(self) -> tuple[Tensor, Tensor, Tensor]:
+        return self.cost, self.margin, self.good
 
 
 @dataclass(frozen=True)
@@ -262,20 +243,24 @@ class Found:
         return self.cost.amin(1) < torch.inf
 
     def note(self, rows: Tensor, sets: Tensor, values: Tensor, answer: Answer) -> None:
-        """Keep what is better than what was known.
+        """Keep what is better than what was known; of equals, what came first.
 
-        Arguments as in `Question.ask`; no pair (row, set) may come twice in one call.
+        Arguments as in `Question.ask`.
         """
-        least, at = torch.where(answer.good, answer.cost, torch.inf).min(1)
-        best = values.take_along_dim(at[:, None, None], 1)[:, 0]
-        pairs = rows * self.cost.shape[1] + sets
-        cost, kept = self.cost.view(-1), self.values.view(-1, self.values.shape[2])
+        price = answer.cost.masked_fill(~answer.good, torch.inf)
+        least, pairs, cost = price.amin(1), rows * self.cost.shape[1] + sets, self.cost.view(-1)
         before = cost.index_select(0, pairs)
-        better = (least < before)[:, None]
-        cost.index_copy_(0, pairs, torch.minimum(least, before))
-        kept.index_copy_(0, pairs, torch.where(better, best, kept.index_select(0, pairs)))
+        cost.scatter_reduce_(0, pairs, least, "amin")
+        won = ((least < before) & (least == cost.index_select(0, pairs))).nonzero()[:, 0]
+        # A pair that comes several times in a row may win several times.
+        won = won[pairs[won].diff(prepend=pairs.new_full((1,), -1)) != 0]
+        best = price[won].argmin(1)
+        self.values[rows[won], sets[won]] = values[won, best]
         # Only who has no success at all will be told of a miss.
-        missed = (~self.solved).index_select(0, rows).nonzero()[:, 0]
+        open_rows = ~self.solved
+        if not bool(open_rows.any()):
+            return
+        missed = open_rows.index_select(0, rows).nonzero()[:, 0]
         if len(missed):
             self._note_miss(rows[missed], sets[missed], values[missed], answer.margin[missed])
 

@@ -149,7 +149,7 @@ class TestCombinations:
 class TestWhatIsAsked:
     def test_every_other_category_is_asked_and_never_the_own_one(self, question, grids):
         seen = set()
-        for rows, sets, values in others(question, grids):
+        for rows, sets, values in others(question, question.may, grids):
             own = question.x[rows, question.sets.positions[sets, 0]]
             for row, which, tried, mine in zip(
                 rows.tolist(), sets.tolist(), values[..., 0].tolist(), own.tolist(), strict=True
@@ -163,17 +163,17 @@ class TestWhatIsAsked:
 
     def test_numbers_are_asked_within_ranges_and_directions(self, question, grids, encoder):
         for grid in (*grids.values, grids.dense):
-            for rows, sets, values in numbers(question, question.may & grids.numeric, grid):
-                feature = question.sets.positions[sets, 0]
-                assert question.limits.admits(values[..., 0], feature, rows).all()
-                few = feature == 0
-                assert (values[few, :, 0] >= question.x[rows[few], 0, None]).all()
-                many = feature == 2
-                high = torch.where(rows[many] % 2 == 1, 1000.0, 600.0)
-                top = encoder.schema.features[2]
-                reached = top.bounds[0] + top.width * values[many, :, 0]
-                assert (reached <= high[:, None] + 1e-2).all()
-                assert (reached >= 100.0 - 1e-2).all()
+            rows, sets, values = numbers(question, question.may & grids.numeric, grid)
+            feature = question.sets.positions[sets, 0]
+            assert question.limits.admits(values[..., 0], feature, rows).all()
+            few = feature == 0
+            assert (values[few, :, 0] >= question.x[rows[few], 0, None]).all()
+            many = feature == 2
+            high = torch.where(rows[many] % 2 == 1, 1000.0, 600.0)
+            top = encoder.schema.features[2]
+            reached = top.bounds[0] + top.width * values[many, :, 0]
+            assert (reached <= high[:, None] + 1e-2).all()
+            assert (reached >= 100.0 - 1e-2).all()
 
     def test_combinations_are_snapped_to_what_may_be(self, question, grids):
         asked = question.may & grids.several
@@ -203,4 +203,5 @@ class TestWhatIsAsked:
     def test_where_there_are_no_groups_nothing_is_asked_about_them(self, question, grids):
         nobody = torch.zeros_like(question.may)
         assert list(together(question, nobody, grids.combinations)) == []
-        assert list(numbers(question, nobody, grids.dense)) == []
+        assert list(others(question, nobody, grids)) == []
+        assert [len(each) for each in numbers(question, nobody, grids.dense)] == [0, 0, 0]

@@ -1,0 +1,133 @@
+"""Scan: the values of a grid, asked about by many rows and sets until nothing cheaper is left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dear_plugin.search.grids import numbers
+from dear_plugin.search.question import Answer, Found, Question
+
+# Values of a pair that a module is asked about side by side: what they share is looked up once.
+TOGETHER = 4
+
+
+@dataclass(frozen=True)
+class Scan:
+    """Values that m pairs (row, set) of one number each may ask about.
+
+    Attributes:
+        rows: (m,) who acts.
+        sets: (m,) on which set.
+        x: (m, 1) the factual values.
+        values: (m, c) ascending values that an action may take.
+        before: (m, c) how far the value before each lies from x, on the way to it.
+        slack: how far past the boundary to aim.
+        told: what came of all of them; None while it is not known.
+    """
+
+    rows: Tensor
+    sets: Tensor
+    x: Tensor
+    values: Tensor
+    before: Tensor
+    slack: float
+    told: Answer | None = None
+
+    @classmethod
+    def of(cls, question: Question, asked: Tensor, grid: Tensor, slack: float) -> Scan:
+        """Grid values, (s, c), of the numeric singletons asked for, (n, s) bool."""
+        rows, sets, values = numbers(question, asked, grid)
+        x = question.x[rows, question.sets.positions[sets, 0], None]
+        return cls(rows, sets, x, values[..., 0], _before(values[..., 0], x), slack)
+
+    def halves(self) -> tuple[Scan, Scan]:
+        """The half of the values that lies nearest to x, and the other one."""
+        c = self.values.shape[1]
+        half = c - c // 2
+        # A window slides on for as long as what it loses is farther away than what it gains.
+        gone = self.values[:, : c - half] + self.values[:, half:] < 2.0 * self.x
+        turned = (torch.arange(c - half + 1)[:, None] + torch.arange(c)) % c
+        near, far = turned.index_select(0, gone.sum(1)).split([half, c - half], 1)
+        return self._at(near), self._at(far)
+
+    def part(self, pairs: Tensor) -> Scan:
+        """Some pairs, (q,)."""
+        told = None if self.told is None else self.told.part(pairs)
+        rows, sets, x = self.rows[pairs], self.sets[pairs], self.x[pairs]
+        return Scan(rows, sets, x, self.values[pairs], self.before[pairs], self.slack, told)
+
+    def among(self, pairs: Tensor) -> Tensor:
+        """(q,) which of its pairs are among some, (n, s) bool."""
+        return pairs[self.rows, self.sets].nonzero()[:, 0]
+
+    def ask(self, question: Question) -> Answer:
+        """What comes of all values."""
+        if self.told is not None:
+            return self.told
+        return question.ask(self.rows, self.sets, self.values[..., None], self.slack)
+
+    def note(self, question: Question, found: Found) -> None:
+        """Ask for all values, and keep what is better than what was known."""
+        if self.values.numel():
+            found.note(self.rows, self.sets, self.values[..., None], self.ask(question))
+
+    def search(self, question: Question, found: Found) -> None:
+        """Ask for what may be the cheapest.
+
+        A value is passed over where even the one before it, on the way from the factual, costs
+        more than is known: direct cost alone bounds the whole from below, so nothing cheaper is
+        missed there or in between. So is one that comes again.
+        """
+        wanted = self.wanted(found)
+        if self.told is None:
+            width = TOGETHER if question.classifier.is_module else 1
+            self.packed(wanted, width).note(question, found)
+        else:
+            replace(self, told=self.told.only(wanted)).note(question, found)
+
+    def wanted(self, found: Found) -> Tensor:
+        """(m, c) bool, the values that may be the cheapest."""
+        known = found.cost.amin(1)[self.rows, None]
+        return self.before < torch.minimum((self.values - self.x).abs_(), known)
+
+    def _at(self, places: Tensor) -> Scan:
+        """The values at places, (m, h), of each pair."""
+        told = None if self.told is None else self.told.at(places)
+        values, before = self.values.gather(1, places), self.before.gather(1, places)
+        return replace(self, values=values, before=before, told=told)
+
+    def packed(self, wanted: Tensor, width: int) -> Scan:
+        """Values wanted, (m, c) bool, so many of a pair side by side: its last one fills up."""
+        # Numpy finds some of many ten times as fast.
+        at, count = np.flatnonzero(wanted.numpy()), wanted.shape[1]
+        pairs = at // count
+        each = np.bincount(pairs, minlength=len(wanted))
+        packs = -(-each // width)
+        room = (packs.cumsum() - packs) * width - (each.cumsum() - each)
+        places = np.zeros(packs.sum() * width, dtype=np.int64)
+        places[np.arange(len(at)) + room[pairs]] = at
+        places = np.maximum.accumulate(places.reshape(-1, width), axis=1)
+        some, flat = torch.from_numpy(places[:, 0] // count), torch.from_numpy(places)
+        values, before = (each.reshape(-1)[flat] for each in (self.values, self.before))
+        return Scan(self.rows[some], self.sets[some], self.x[some], values, before, self.slack)
+
+
+def foretold(question: Question, scans: Sequence[Scan]) -> list[Scan]:
+    """Scans of the same pairs, with what comes of all their values, asked about in one call."""
+    widths, (first, *_) = [scan.values.shape[1] for scan in scans], scans
+    values = torch.cat([scan.values for scan in scans], 1)[..., None]
+    answer = question.ask(first.rows, first.sets, values, first.slack)
+    return [replace(s, told=t) for s, t in zip(scans, answer.split(widths), strict=True)]
+
+
+def _before(values: Tensor, x: Tensor) -> Tensor:
+    """(m, c) how far the value before each of (m, c) lies from x, (m, 1), on the way to it."""
+    before = torch.zeros_like(values)
+    torch.sub(values[:, :-1], x, out=before[:, 1:])
+    before[:, :-1] = torch.maximum(before[:, :-1], x - values[:, 1:])
+    return before.clamp_min_(0.0)
