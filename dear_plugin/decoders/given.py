@@ -78,6 +78,8 @@ class Given:
     def cells(self, rows: Tensor) -> Tensor:
         """(n,) the finest cell that each row, (n, p), belongs to."""
         cell = torch.zeros(len(rows), dtype=torch.int64)
+        if len(self) == 1:
+            return cell
         for code in self._codes(rows):
             at = torch.searchsorted(self.known, code).clamp_max(len(self) - 1)
             cell = torch.where(self.known[at] == code, at, cell)
@@ -91,6 +93,8 @@ class Given:
 
     def basis(self, rows: Tensor) -> Tensor:
         """(n, b) indicators of strata, and numbers with a bend at each of their quintiles."""
+        if not len(self.features):
+            return rows.new_zeros((len(rows), 0), dtype=torch.float64)
         value = self._values(rows)
         strata = self._digits(value)[:, self.few, None] == torch.arange(FEW_VALUES)
         number = value[:, ~self.few, None]

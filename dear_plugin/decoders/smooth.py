@@ -88,7 +88,8 @@ class Smooth:
         (n, s), (f, g) = left.shape, self.centre.shape
         at = torch.arange(f, dtype=torch.int32) * g + left[..., None]
         level = torch.lerp(*_around(self._centre, at), weight[..., None])
-        level += torch.einsum("nb,sbf->nsf", basis, self.beside).float()
+        if basis.shape[1]:
+            level += torch.einsum("nb,sbf->nsf", basis, self.beside).float()
         if self.planes is not None:
             own = rows[:, nodes.positions].view(n * s, 1, -1)
             every = torch.arange(s).repeat(n)
