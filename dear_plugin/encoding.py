@@ -131,7 +131,7 @@ class Encoder:
 
     def distance(self, a: Tensor, b: Tensor) -> Tensor:
         """How far each feature moved, (..., p), in scaled units; a changed category counts 1."""
-        gap = (a - b).abs()
+        gap = (a - b).abs_()
         if self.d == self.p:
             return gap
         return torch.where(self._blocks.to(a.device), (gap > 0).to(gap.dtype), gap)
