@@ -50,11 +50,13 @@ def line_search(
     willing = question.may & (found.cost.amin(1) > 1.0)[:, None] if prune else question.may
     for rows, sets, values in others(question, willing, grids):
         found.note(rows, sets, values, question.ask(rows, sets, values, search.slack))
-    # Nothing yet: every value that is worth a name is tried before the row is given up.
-    last = Scan.of(question, asked & ~found.solved[:, None], grids.dense, search.slack)
-    for half in last.halves():
-        look(half, question, found)
-    bracket = _Bracket.of(question, (coarse, deeper, last), found)
+    scans, lost = [coarse, deeper], asked & ~found.solved[:, None]
+    if bool(lost.any()):
+        # Nothing yet: every value that is worth a name is tried before the row is given up.
+        scans.append(Scan.of(question, lost, grids.dense, search.slack))
+        for half in scans[-1].halves():
+            look(half, question, found)
+    bracket = _Bracket.of(question, scans, found)
     for _ in range(-(-search.refine // HALVINGS)):
         if not _close_in(question, bracket, search, found, prune):
             break
