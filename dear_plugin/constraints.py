@@ -137,8 +137,8 @@ class _Box:
         ends = _distinct(self.low), _distinct(self.high)
         # Ends that cross by a unit may meet once scaled, and nothing lies between them.
         empty = ends[0] > ends[1]
-        low = encoder.scaled(ends[0].masked_fill(empty, math.inf))
-        high = encoder.scaled(ends[1].masked_fill(empty, -math.inf))
+        low = encoder.units.scaled(ends[0].masked_fill(empty, math.inf))
+        high = encoder.units.scaled(ends[1].masked_fill(empty, -math.inf))
         low = torch.where(direction > 0, torch.maximum(low, x), low)
         high = torch.where(direction < 0, torch.minimum(high, x), high)
         return Limits(
@@ -150,8 +150,8 @@ class _Box:
             self.allowed,
             torch.tensor(encoder.starts),
             encoder.blocks,
-            encoder.steps(self.places),
-            encoder.origins,
+            encoder.units.steps(self.places),
+            encoder.units.origins,
             (self.low, self.high),
         )
 

@@ -102,7 +102,7 @@ def draw(
     alike = _alike(real[:, given], chance)
     drawn = torch.randint(alike.shape[1], (s, len(donors)), generator=chance)
     people = alike[donors % len(alike), drawn]
-    steps = encoder.steps([f.precision for f in encoder.schema])
+    steps = encoder.units.steps([f.precision for f in encoder.schema])
     generated = []
     for i in range(s):
         which, at = people[i], torch.full((len(donors),), i)

@@ -132,7 +132,7 @@ class RecourseMethod(ABC):
         x = self.encoder.rows(frame).to(fitted.dtype)
         # What is told later is told of the people who were asked about, whatever becomes of them.
         frame = frame.copy()
-        box = limits(within, x, self.encoder, self.encoder.grains(frame))
+        box = limits(within, x, self.encoder, self.encoder.units.grains(frame))
         before = self.classifier.frame_scores(frame, x)
         goal = self._goal(target, len(x)).from_here(before)
         case = Case(x, goal, box, SLACKS[0], torch.arange(len(x)))

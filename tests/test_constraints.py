@@ -24,7 +24,7 @@ AGE, PAY, OWNER, JOB, SEX = range(5)
 
 def box(within=None, people=PEOPLE, schema=SCHEMA):
     encoder = Encoder(schema)
-    return limits(within, encoder.rows(people), encoder, encoder.grains(people))
+    return limits(within, encoder.rows(people), encoder, encoder.units.grains(people))
 
 
 def user(column: torch.Tensor, j: int) -> list[float]:

@@ -111,7 +111,7 @@ class TestUnits:
         assert not np.signbit(zero).any()
 
     def test_a_step_is_one_unit_of_precision(self, mixed, encoder):
-        steps = encoder.steps([g.places for g in encoder.grains(mixed.frame)])
+        steps = encoder.units.steps([g.places for g in encoder.units.grains(mixed.frame)])
         assert steps[0] == pytest.approx(1 / 62)
         assert steps[1] == pytest.approx(0.01 / encoder.schema.features[1].width)
         assert steps[where(encoder, "job")] == 1.0
@@ -120,8 +120,8 @@ class TestUnits:
         self, mixed, encoder
     ):
         frame = mixed.frame.astype({"income": "int64"})
-        assert encoder.grains(mixed.frame)[1].places == 2
-        assert encoder.grains(frame)[1].places == 0
+        assert encoder.units.grains(mixed.frame)[1].places == 2
+        assert encoder.units.grains(frame)[1].places == 0
 
 
 class TestWriting:

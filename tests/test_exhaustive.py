@@ -18,7 +18,7 @@ SINGLE, PAIR = 300, 24
 def exhaustive(dear: DEAR, frame: pd.DataFrame, target: Target | None) -> torch.Tensor:
     """(n,) bool: whether any value of any set reaches the target."""
     x = dear.encoder.rows(frame)
-    box = limits(None, x, dear.encoder, dear.encoder.grains(frame))
+    box = limits(None, x, dear.encoder, dear.encoder.units.grains(frame))
     case = Case(x, dear._goal(target, len(x)), box, SLACKS[0], torch.arange(len(x)))
     hit = torch.zeros(len(x), dtype=torch.bool)
     for moves in filter(None, (dear._fitted_moves, dear._reserve)):

@@ -58,7 +58,7 @@ def learned(frame, margin, decoder=None, **marks):
 
 def case_of(moves, people, within=None):
     x = moves.encoder.rows(people)
-    box = limits(within, x, moves.encoder, moves.encoder.grains(people))
+    box = limits(within, x, moves.encoder, moves.encoder.units.grains(people))
     goal = Target.of_class(1).resolve(len(x), None)
     return Case(x, goal, box, 1e-4, torch.arange(len(x)))
 

@@ -232,7 +232,7 @@ class TestSupport:
 
 def question_of(people: torch.Tensor, moves: Moves) -> Question:
     encoder = moves.encoder
-    box = limits(None, people, encoder, encoder.grains(encoder.frame(people)))
+    box = limits(None, people, encoder, encoder.units.grains(encoder.frame(people)))
     return Question(
         people,
         moves.decoder.encode(people),

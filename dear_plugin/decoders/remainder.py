@@ -73,7 +73,7 @@ def _shifted(networks: Networks, x: Tensor, shift: Tensor, ties: Tensor) -> Tens
     encoder, gauge = networks.encoder, networks.gauge
     starts = list(encoder.starts)
     stuck = x == gauge.atom[starts]
-    steps = encoder.steps([f.precision for f in encoder.schema])
+    steps = encoder.units.steps([f.precision for f in encoder.schema])
     steps = torch.where(stuck, gauge.leap[starts], steps)
     drawn = (shift / steps + ties - MIDDLE).round() * steps
     # As shown, what moves by degrees is left to be rounded with everything else.

@@ -52,7 +52,7 @@ def asked(margin, schema, frame, people, act_on, within=None):
     sets = ActionSets.of(schema, act_on)
     moves = Moves.learned(encoder.rows(frame), sets, Transport(), classifier, Search().coarse)
     x = encoder.rows(people)
-    box = limits(within, x, encoder, encoder.grains(people))
+    box = limits(within, x, encoder, encoder.units.grains(people))
     goal = Target.of_class(1).resolve(len(x), None)
     return moves.question(Case(x, goal, box, 1e-4, torch.arange(len(x)))), moves.grids
 

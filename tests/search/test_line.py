@@ -60,7 +60,7 @@ def asked(model, schema, frame, people, *, within=None, act_on=None, search=None
     sets, coarse = ActionSets.of(schema, act_on), (search or Search()).coarse
     moves = Moves.learned(encoder.rows(frame), sets, Transport(), classifier, coarse)
     x = encoder.rows(people)
-    box = limits(within, x, encoder, encoder.grains(people))
+    box = limits(within, x, encoder, encoder.units.grains(people))
     goal = Target.of_class(1).resolve(len(x), None)
     return moves.question(Case(x, goal, box, 1e-4, torch.arange(len(x)))), moves.grids
 

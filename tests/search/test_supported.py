@@ -109,7 +109,7 @@ def choice(study, fitted):
     """The pure search beside everything it could have chosen from."""
     dear, people = fitted[ASKED], study.refused(40)
     moves, x = dear._moves, study.encoder.rows(people)
-    box = limits(None, x, study.encoder, study.encoder.grains(people))
+    box = limits(None, x, study.encoder, study.encoder.units.grains(people))
     goal = Target.of_class(1).resolve(len(x), None)
     question = moves.question(Case(x, goal, box, 1e-4, torch.arange(len(x))))
     found = Found.none(question)

@@ -1,0 +1,68 @@
+"""Units: the user's numbers beside the scaled ones of rows, and the steps that they move in."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from dear_plugin.columns import Grain, grain, step_size
+from dear_plugin.lazy import lazy
+from dear_plugin.schema import Kind, Schema
+
+logger = logging.getLogger(__name__)
+
+
+class Units:
+    """What the user's numbers are in rows, feature by feature.
+
+    Args:
+        schema: the features.
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+
+    def grains(self, frame: pd.DataFrame) -> list[Grain]:
+        """(p,) what the columns of a frame can hold."""
+        grains = [grain(f, frame[f.name].dtype) for f in self.schema]
+        narrow = [f.name for f, g in zip(self.schema, grains, strict=True) if g.cuts(f)]
+        if narrow:
+            logger.warning(
+                "columns %s have dtypes too narrow for all that was observed: no value is tried"
+                " that they cannot hold",
+                narrow,
+            )
+        return grains
+
+    def steps(self, places: Sequence[int | None]) -> Tensor:
+        """(p,) the scaled size of one unit of precision: changes come in whole steps.
+
+        Categories move in steps of 1; what is not rounded, in steps of the float's resolution.
+        """
+        sizes = [
+            1.0 if f.kind is not Kind.NUMERIC else step_size(f, q)
+            for f, q in zip(self.schema, places, strict=True)
+        ]
+        return torch.tensor(sizes, dtype=torch.float32)
+
+    @lazy
+    def origins(self) -> Tensor:
+        """(p,) double: how far the user's zero lies below the scaled one, in scaled units."""
+        low, width = self._scale
+        return low / width
+
+    def scaled(self, values: Tensor) -> Tensor:
+        """User numbers (n, p) double as row values; the place of a category is one already."""
+        low, width = self._scale
+        return ((values - low) / width).float()
+
+    @lazy
+    def _scale(self) -> tuple[Tensor, Tensor]:
+        """(p,) double each: the user's number that becomes 0, and how far it is to that of 1."""
+        low = [f.bounds[0] if f.kind is Kind.NUMERIC else 0.0 for f in self.schema]
+        width = [f.width for f in self.schema]
+        return torch.tensor(low, dtype=torch.float64), torch.tensor(width, dtype=torch.float64)
