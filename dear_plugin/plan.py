@@ -47,7 +47,7 @@ class Plan:
             torch.cat([p.direct for p in plans]),
             torch.cat([p.suppressed for p in plans]),
             [r for p in plans for r in p.reasons],
-            [n for p in plans for n in p.notes],
+            [n for p in plans for n in _all(p.notes, p.reasons)],
             [k for p in plans for k in p.kinds],
         )
 

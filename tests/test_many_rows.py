@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 import pandas as pd
 import pytest
 
-from dear_plugin import DEAR
+from dear_plugin import DEAR, Encoder, Schema, Search
+from tests.search.test_line import crooked, crowd, refused
 
 pytestmark = [
     pytest.mark.filterwarnings(f"ignore:::{engine}")
@@ -98,6 +99,25 @@ def test_chunks_of_one_call_do_not_show(loan, monkeypatch):
     dear = DEAR(loan.net, loan.schema).fit(loan.frame)
     people = loan.refused(300)
     whole = dear.generate(people)
+    monkeypatch.setattr("dear_plugin.dear.ROWS_A_CHUNK", 64)
+    parts = dear.generate(people)
+    pd.testing.assert_frame_equal(parts.counterfactuals, whole.counterfactuals)
+    pd.testing.assert_frame_equal(parts.actions, whole.actions)
+
+
+def test_nor_does_it_that_nobody_fails_in_one_of_them(monkeypatch):
+    """Who fails is tried again with pairs, chunk by chunk."""
+    frame = crowd()
+    schema, act_on = Schema.infer(frame), ["visits", "rooms"]
+    model = crooked(frame, Encoder(schema), 0)
+    people = refused(model, Encoder(schema), frame)
+    single = DEAR(model, schema, act_on=act_on, search=Search(groups=False)).fit(frame)
+    done = single.generate(people).actions["success"]
+    assert 64 <= done.sum() < len(done)
+    people = pd.concat([people[done].iloc[:64], people[~done]])
+    dear = DEAR(model, schema, act_on=act_on).fit(frame)
+    whole = dear.generate(people)
+    assert (whole.actions["acted_on"] == "visits + rooms").any()
     monkeypatch.setattr("dear_plugin.dear.ROWS_A_CHUNK", 64)
     parts = dear.generate(people)
     pd.testing.assert_frame_equal(parts.counterfactuals, whole.counterfactuals)

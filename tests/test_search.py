@@ -301,6 +301,15 @@ class TestFound:
         self.note(found, 0, 0, [0.9], [0.5], [True])
         assert found.values[0, 0, 0] == pytest.approx(0.1)
 
+    def test_a_pair_may_stand_there_several_times(self, found):
+        pairs = torch.tensor([0, 0, 0, 1]), torch.tensor([1, 1, 1, 1])
+        values = torch.tensor([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6], [0.7, 0.8]])[..., None]
+        cost = torch.tensor([[0.9, 0.5], [0.5, 0.2], [0.7, 0.5], [0.6, 0.6]])
+        good = torch.tensor([[True, True], [True, False], [True, True], [False, True]])
+        found.note(*pairs, values, Answer(cost, torch.zeros(4, 2), good))
+        assert found.cost[:, 1].tolist() == pytest.approx([0.5, 0.6])
+        assert found.values[:, 1, 0].tolist() == pytest.approx([0.2, 0.8])
+
     def test_the_nearest_miss_is_the_greatest_margin(self, found):
         self.note(found, 1, 0, [0.1, 0.2], [1.0, 1.0], [False, False], [-3.0, -2.0])
         self.note(found, 1, 2, [0.7, 0.8], [1.0, 1.0], [False, False], [-2.5, -1.0])

@@ -38,12 +38,11 @@ def line_search(
         prune: ask only about what may still become a row's cheapest.
     """
     asked = question.may & grids.numeric
-    coarse, between = _in_two(question, asked, grids, search.slack)
+    coarse, between = _coarse_and_between(question, asked, grids, search.slack)
     look = Scan.search if prune else Scan.note
-    near, far = coarse.halves()
-    near.note(question, found)
-    # What the nearer half found leaves little to ask of the other.
-    look(far, question, found)
+    # What the nearer half finds leaves little to ask of the other.
+    for half in coarse.halves():
+        look(half, question, found)
     deeper = between(asked & _promising(found, search.deepen))
     look(deeper, question, found)
     # To be of another category costs one: many rows have something cheaper by now.
@@ -73,19 +72,20 @@ def _promising(found: Found, count: int) -> Tensor:
     return (found.cost <= last) & (found.cost.isfinite() | ~found.solved[:, None])
 
 
-def _in_two(
+def _coarse_and_between(
     question: Question, asked: Tensor, grids: Grids, slack: float
 ) -> tuple[Scan, Callable[[Tensor], Scan]]:
-    """The scan of the coarse values, and that of those between for whom it is asked for later.
+    """The scan of the coarse values, and what gives that of those between for pairs, (n, s).
 
-    Of few values all are asked about in advance: a call costs as much as many of them.
+    A module is asked about few values all at once and in advance: a call costs as much as they do.
     """
     coarse, between = grids.values
     first = Scan.of(question, asked, coarse, slack)
-    if not 0 < 2 * first.values.numel() <= FEW:
+    few = 0 < 2 * first.values.numel() <= FEW and question.classifier.is_module
+    if not few:
         return first, lambda some: Scan.of(question, some, between, slack)
     first, second = foretold(question, [first, Scan.of(question, asked, between, slack)])
-    return first, lambda some: second.part(second.among(some))
+    return first, second.among
 
 
 @dataclass
@@ -112,7 +112,7 @@ class _Bracket:
         own = question.x[:, question.sets.positions[:, 0]]
         low, scanned = own.clone(), torch.zeros_like(own, dtype=torch.bool)
         for scan in scans:
-            done = scan.part(scan.among(found.solved_pairs))
+            done = scan.among(found.solved_pairs)
             if not len(done.rows):
                 continue
             pair, x = (done.rows, done.sets), done.x

@@ -245,14 +245,14 @@ class Found:
     def note(self, rows: Tensor, sets: Tensor, values: Tensor, answer: Answer) -> None:
         """Keep what is better than what was known; of equals, what came first.
 
-        Arguments as in `Question.ask`.
+        Arguments as in `Question.ask`; what is noted of one pair (row, set) stands together.
         """
         price = answer.cost.masked_fill(~answer.good, torch.inf)
         least, pairs, cost = price.amin(1), rows * self.cost.shape[1] + sets, self.cost.view(-1)
         before = cost.index_select(0, pairs)
         cost.scatter_reduce_(0, pairs, least, "amin")
         won = ((least < before) & (least == cost.index_select(0, pairs))).nonzero()[:, 0]
-        # A pair that comes several times in a row may win several times.
+        # Of a pair that stands there several times several may win.
         won = won[pairs[won].diff(prepend=pairs.new_full((1,), -1)) != 0]
         best = price[won].argmin(1)
         self.values[rows[won], sets[won]] = values[won, best]
@@ -270,12 +270,13 @@ class Found:
         most = margin.amax(1)
         top = self.tried_margin.scatter_reduce(0, rows, most, "amax")
         hair = HAIR * top.abs()
-        ahead = (most >= (top - hair)[rows]) & (most > (self.tried_margin + hair)[rows])
+        least, farther = top - hair, top > self.tried_margin + hair
+        ahead = farther[rows] & (most >= least[rows])
         leads = ahead.nonzero()[:, 0]
         first = torch.full((len(top),), len(rows)).scatter_reduce(0, rows[leads], leads, "amin")
         chosen = first[first < len(rows)]
         who = rows[chosen]
-        at = (margin[chosen] >= (most[chosen] - hair[who])[:, None]).int().argmax(1)
-        self.tried_margin[who] = most[chosen]
+        at = (margin[chosen] >= least[who, None]).int().argmax(1)
+        self.tried_margin[who] = top[who]
         self.tried_set[who] = sets[chosen]
         self.tried_values[who] = values[chosen, at]

@@ -14,6 +14,8 @@ from dear_plugin.search.question import Answer, Found, Question
 
 # Values of a pair that a module is asked about side by side: what they share is looked up once.
 TOGETHER = 4
+# The share of values from which on a module is sooner asked about all of them.
+MOST = 0.75
 
 
 @dataclass(frozen=True)
@@ -55,15 +57,27 @@ class Scan:
         near, far = turned.index_select(0, gone.sum(1)).split([half, c - half], 1)
         return self._at(near), self._at(far)
 
-    def part(self, pairs: Tensor) -> Scan:
-        """Some pairs, (q,)."""
-        told = None if self.told is None else self.told.part(pairs)
-        rows, sets, x = self.rows[pairs], self.sets[pairs], self.x[pairs]
-        return Scan(rows, sets, x, self.values[pairs], self.before[pairs], self.slack, told)
+    def among(self, asked: Tensor) -> Scan:
+        """The same for those of its pairs that are asked for, (n, s) bool."""
+        at = asked[self.rows, self.sets].nonzero()[:, 0]
+        told = None if self.told is None else self.told.part(at)
+        rows, sets, x = self.rows[at], self.sets[at], self.x[at]
+        return Scan(rows, sets, x, self.values[at], self.before[at], self.slack, told)
 
-    def among(self, pairs: Tensor) -> Tensor:
-        """(q,) which of its pairs are among some, (n, s) bool."""
-        return pairs[self.rows, self.sets].nonzero()[:, 0]
+    def packed(self, wanted: Tensor, width: int) -> Scan:
+        """Values wanted, (m, c) bool, so many of a pair side by side: its last one fills up."""
+        # Numpy finds some of many ten times as fast.
+        flat, count = np.flatnonzero(wanted.numpy()), wanted.shape[1]
+        owner = flat // count
+        sizes = np.bincount(owner, minlength=len(wanted))
+        packs = -(-sizes // width)
+        room = (packs.cumsum() - packs) * width - (sizes.cumsum() - sizes)
+        places = np.zeros(packs.sum() * width, dtype=np.int64)
+        places[np.arange(len(flat)) + room[owner]] = flat
+        places = np.maximum.accumulate(places.reshape(-1, width), axis=1)
+        at, of = torch.from_numpy(places[:, 0] // count), torch.from_numpy(places)
+        values, before = (each.reshape(-1)[of] for each in (self.values, self.before))
+        return Scan(self.rows[at], self.sets[at], self.x[at], values, before, self.slack)
 
     def ask(self, question: Question) -> Answer:
         """What comes of all values."""
@@ -77,22 +91,23 @@ class Scan:
             found.note(self.rows, self.sets, self.values[..., None], self.ask(question))
 
     def search(self, question: Question, found: Found) -> None:
-        """Ask for what may be the cheapest.
+        """Ask for what may be the cheapest, and keep what is better than what was known."""
+        wanted = self.wanted(found)
+        module = question.classifier.is_module
+        if self.told is None and not (module and wanted.sum() > MOST * wanted.numel()):
+            self.packed(wanted, TOGETHER if module else 1).note(question, found)
+        else:
+            replace(self, told=self.ask(question).only(wanted)).note(question, found)
+
+    def wanted(self, found: Found) -> Tensor:
+        """(m, c) bool, the values that may be the cheapest.
 
         A value is passed over where even the one before it, on the way from the factual, costs
         more than is known: direct cost alone bounds the whole from below, so nothing cheaper is
-        missed there or in between. So is one that comes again.
+        missed there or in between. So is one that comes again, and the factual's own.
         """
-        wanted = self.wanted(found)
-        if self.told is None:
-            width = TOGETHER if question.classifier.is_module else 1
-            self.packed(wanted, width).note(question, found)
-        else:
-            replace(self, told=self.told.only(wanted)).note(question, found)
-
-    def wanted(self, found: Found) -> Tensor:
-        """(m, c) bool, the values that may be the cheapest."""
         known = found.cost.amin(1)[self.rows, None]
+        # To the bit as in `_before`, or what comes again would not be known by it.
         return self.before < torch.minimum((self.values - self.x).abs_(), known)
 
     def _at(self, places: Tensor) -> Scan:
@@ -100,21 +115,6 @@ class Scan:
         told = None if self.told is None else self.told.at(places)
         values, before = self.values.gather(1, places), self.before.gather(1, places)
         return replace(self, values=values, before=before, told=told)
-
-    def packed(self, wanted: Tensor, width: int) -> Scan:
-        """Values wanted, (m, c) bool, so many of a pair side by side: its last one fills up."""
-        # Numpy finds some of many ten times as fast.
-        at, count = np.flatnonzero(wanted.numpy()), wanted.shape[1]
-        pairs = at // count
-        each = np.bincount(pairs, minlength=len(wanted))
-        packs = -(-each // width)
-        room = (packs.cumsum() - packs) * width - (each.cumsum() - each)
-        places = np.zeros(packs.sum() * width, dtype=np.int64)
-        places[np.arange(len(at)) + room[pairs]] = at
-        places = np.maximum.accumulate(places.reshape(-1, width), axis=1)
-        some, flat = torch.from_numpy(places[:, 0] // count), torch.from_numpy(places)
-        values, before = (each.reshape(-1)[flat] for each in (self.values, self.before))
-        return Scan(self.rows[some], self.sets[some], self.x[some], values, before, self.slack)
 
 
 def foretold(question: Question, scans: Sequence[Scan]) -> list[Scan]:

@@ -9,8 +9,9 @@ from torch import nn
 
 from dear_plugin import DEAR, Encoder, Schema
 from dear_plugin.search import Found, Search, line, line_search
+from dear_plugin.search import scan as scans
 from dear_plugin.search.scan import Scan, _before
-from tests.search.test_line import asked, crooked, crowd, refused, searched
+from tests.search.test_line import Rule, asked, crooked, crowd, numbers, refused, searched
 
 NUMBERS = ["years", "visits", "rooms"]
 
@@ -123,6 +124,36 @@ def test_few_are_told_in_advance_what_many_are_told_later(world, search, monkeyp
     torch.testing.assert_close(later.values, before.values)
     lost = ~later.solved
     assert torch.equal(later.tried_set[lost], before.tried_set[lost])
+    torch.testing.assert_close(later.tried_values[lost], before.tried_values[lost])
+
+
+class TestTheNearestMiss:
+    """Of a model that accepts nobody."""
+
+    @staticmethod
+    def missed(frame, margin, n=200):
+        schema = Schema.infer(frame)
+        question, grids = asked(Rule(margin), schema, frame, frame.iloc[:n], act_on=["a"])
+        result = searched(question, grids)
+        assert not result.solved.any()
+        return question, grids, result
+
+    @pytest.mark.parametrize("steep", [13, 15, 17])
+    def test_is_the_same_in_every_company_where_the_margin_flattens_out(self, steep, monkeypatch):
+        monkeypatch.setattr(scans, "MOST", 1.0)  # in company, values come in packs
+        question, grids, together = self.missed(
+            numbers(), lambda x: -0.5 - torch.exp(-steep * x[:, 0])
+        )
+        for row in range(len(question)):
+            alone = searched(question.select(torch.tensor([row])), grids)
+            torch.testing.assert_close(alone.tried_values[0], together.tried_values[row])
+
+    def test_is_never_to_stay_as_one_is(self):
+        """However well the factual stands, nothing was done with it."""
+        frame = numbers().assign(a=np.arange(2000) % 20)
+        question, _, result = self.missed(frame, lambda x: -0.5 - (x[:, 0] - 0.5).abs())
+        assert (result.tried_set == 0).all()
+        assert (result.tried_values[:, 0] != question.x[:, 0]).all()
 
 
 def test_of_few_values_the_model_hears_in_fewer_calls(world):
