@@ -133,7 +133,7 @@ def others(
 
 def numbers(question: Question, asked: Tensor, grid: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Grid values, (s, c), of the numeric singletons asked for, (n, s), snapped to what may be."""
-    sets, rows = asked.T.nonzero(as_tuple=True)
+    rows, sets = asked.nonzero(as_tuple=True)
     feature = question.sets.positions[sets, 0]
     return rows, sets, question.limits.snap(grid[sets], feature, rows)[..., None]
 

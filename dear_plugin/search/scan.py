@@ -12,10 +12,10 @@ from torch import Tensor
 from dear_plugin.search.grids import numbers
 from dear_plugin.search.question import Answer, Found, Question
 
-# Values of a pair that a module is asked about side by side: what they share is looked up once.
+# Values of a pair that are asked about side by side: what they share is looked up once.
 TOGETHER = 4
-# The share of values from which on a module is sooner asked about all of them.
-MOST = 0.75
+# The share of values from which on all of them are sooner asked about.
+MOST = 0.9
 
 
 @dataclass(frozen=True)
@@ -93,9 +93,8 @@ class Scan:
     def search(self, question: Question, found: Found) -> None:
         """Ask for what may be the cheapest, and keep what is better than what was known."""
         wanted = self.wanted(found)
-        module = question.classifier.is_module
-        if self.told is None and not (module and wanted.sum() > MOST * wanted.numel()):
-            self.packed(wanted, TOGETHER if module else 1).note(question, found)
+        if self.told is None and wanted.sum() <= MOST * wanted.numel():
+            self.packed(wanted, TOGETHER).note(question, found)
         else:
             replace(self, told=self.ask(question).only(wanted)).note(question, found)
 
