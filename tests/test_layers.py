@@ -28,6 +28,7 @@ LADDER = (
     "feature",
     "schema",
     "columns",
+    "units",
     "encoding",
     "target",
     "evaluation",
