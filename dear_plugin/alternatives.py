@@ -87,8 +87,7 @@ def alternatives(
 
 def _given(best: Plan) -> Offers:
     """What there already is, ahead of everything else."""
-    failed = best.failed
-    rank = torch.where(failed, torch.inf, 0.0)
+    rank = torch.where(best.failed, torch.inf, 0.0)
     return Offers(
         best.rows[:, None], best.direct[:, None], best.suppressed[:, None], rank[:, None]
     )

@@ -101,7 +101,7 @@ class Plan:
         """
         told = zip(self.reasons, _all(self.notes, self.reasons), success.tolist(), strict=True)
         return [
-            note if done and not reason else _said(reason, note, done)
+            note if done and not reason else _corrected(reason, done)
             for reason, note, done in told
         ]
 
@@ -118,10 +118,10 @@ def _all(notes: Sequence[str], reasons: Sequence[str]) -> list[str]:
     return list(notes or [""] * len(reasons))
 
 
-def _said(reason: str, note: str, done: bool) -> str:
-    """What is said of one row: what the search believed, corrected by what the model says."""
+def _corrected(reason: str, done: bool) -> str:
+    """What the search believed of one row, corrected by what the model says."""
     if not done:
         return reason or "the model refused the rounded row"
-    if reason and reason != ACCEPTED:
+    if reason != ACCEPTED:
         return "accepted, though less far past the boundary than the search aimed"
-    return reason or note
+    return reason

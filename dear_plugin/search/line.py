@@ -108,22 +108,24 @@ class _Bracket:
 
     @classmethod
     def of(cls, question: Question, scans: Iterable[Scan], found: Found) -> _Bracket:
-        """The brackets around the cheapest success of each pair that was scanned and has one."""
-        own = question.x[:, question.sets.positions[:, 0]]
-        low, scanned = own.clone(), torch.zeros_like(own, dtype=torch.bool)
-        for scan in scans:
-            done = scan.among(found.solved_pairs)
-            if not len(done.rows):
-                continue
+        """The brackets around the cheapest success of each pair that was scanned and has one.
+
+        Args:
+            question: who asks what.
+            scans: what was scanned; the later ones are of pairs of the first.
+            found: what came of it.
+        """
+        low, solved = question.x[:, question.sets.positions[:, 0]], found.solved_pairs
+        first, *_ = parts = [scan.among(solved) for scan in scans]
+        for done in parts:
             pair, x = (done.rows, done.sets), done.x
-            scanned[pair] = True
             gap, beyond = done.values - x, found.values[pair][:, :1] - x
             inner = (gap * beyond > 0) & (gap.abs() < beyond.abs())
             nearest, where = gap.abs().masked_fill_(~inner, -1.0).max(1)
             nearer = nearest > (low[pair] - x[:, 0]).abs()
             low[pair] = torch.where(nearer, done.values.gather(1, where[:, None])[:, 0], low[pair])
-        rows, sets = scanned.nonzero(as_tuple=True)
-        return cls(rows, sets, low[rows, sets], found.values[rows, sets, 0], own[rows, sets])
+        pair = first.rows, first.sets
+        return cls(*pair, low[pair], found.values[pair][:, 0], first.x[:, 0])
 
     @property
     def bound(self) -> Tensor:

@@ -64,8 +64,12 @@ class Scan:
         rows, sets, x = self.rows[at], self.sets[at], self.x[at]
         return Scan(rows, sets, x, self.values[at], self.before[at], self.slack, told)
 
-    def packed(self, wanted: Tensor, width: int) -> Scan:
-        """Values wanted, (m, c) bool, so many of a pair side by side: its last one fills up."""
+    def packed(self, wanted: Tensor, width: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Values wanted, (m, c) bool, so many of a pair side by side: its last one fills up.
+
+        Returns:
+            Rows and sets, (q,) each, and values, (q, width).
+        """
         # Numpy finds some of many ten times as fast.
         flat, count = np.flatnonzero(wanted.numpy()), wanted.shape[1]
         owner = flat // count
@@ -75,9 +79,8 @@ class Scan:
         places = np.zeros(packs.sum() * width, dtype=np.int64)
         places[np.arange(len(flat)) + room[owner]] = flat
         places = np.maximum.accumulate(places.reshape(-1, width), axis=1)
-        at, of = torch.from_numpy(places[:, 0] // count), torch.from_numpy(places)
-        values, before = (each.reshape(-1)[of] for each in (self.values, self.before))
-        return Scan(self.rows[at], self.sets[at], self.x[at], values, before, self.slack)
+        at = torch.from_numpy(places[:, 0] // count)
+        return self.rows[at], self.sets[at], self.values.reshape(-1)[torch.from_numpy(places)]
 
     def ask(self, question: Question) -> Answer:
         """What comes of all values."""
@@ -93,10 +96,13 @@ class Scan:
     def search(self, question: Question, found: Found) -> None:
         """Ask for what may be the cheapest, and keep what is better than what was known."""
         wanted = self.wanted(found)
-        if self.told is None and wanted.sum() <= MOST * wanted.numel():
-            self.packed(wanted, TOGETHER).note(question, found)
-        else:
+        if self.told is not None or wanted.sum() > MOST * wanted.numel():
             replace(self, told=self.ask(question).only(wanted)).note(question, found)
+            return
+        rows, sets, packs = self.packed(wanted, TOGETHER)
+        if len(rows):
+            values = packs[..., None]
+            found.note(rows, sets, values, question.ask(rows, sets, values, self.slack))
 
     def wanted(self, found: Found) -> Tensor:
         """(m, c) bool, the values that may be the cheapest.

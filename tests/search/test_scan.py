@@ -72,17 +72,17 @@ class TestWhatIsWanted:
         rng = np.random.default_rng(width)
         whole = scan(np.sort(rng.random((50, 9))).tolist(), rng.random(50).tolist())
         wanted = torch.tensor(rng.random((50, 9)) < rng.random((50, 1)))
-        packs = whole.packed(wanted, width)
-        assert packs.values.shape[1] == width
+        rows, _, packs = whole.packed(wanted, width)
+        assert packs.shape[1] == width
         for row in range(50):
-            held = packs.values[packs.rows == row]
+            held = packs[rows == row]
             assert set(held.flatten().tolist()) == set(whole.values[row, wanted[row]].tolist())
             assert len(held) == -(-int(wanted[row].sum()) // width)
 
     def test_of_nothing_wanted_there_are_no_packs(self):
         whole = scan([[0.1, 0.2]], [0.0])
-        packs = whole.packed(torch.zeros(1, 2, dtype=torch.bool), 4)
-        assert packs.values.shape == (0, 4)
+        _, _, packs = whole.packed(torch.zeros(1, 2, dtype=torch.bool), 4)
+        assert packs.shape == (0, 4)
 
 
 class Heard(nn.Module):
