@@ -130,9 +130,9 @@ class RecourseMethod(ABC):
         """
         fitted = self._fitted_rows
         x = self.encoder.rows(frame).to(fitted.dtype)
+        box = limits(within, x, self.encoder, self.encoder.units.grains(frame))
         # What is told later is told of the people who were asked about, whatever becomes of them.
         frame = frame.copy()
-        box = limits(within, x, self.encoder, self.encoder.units.grains(frame))
         before = self.classifier.frame_scores(frame, x)
         goal = self._goal(target, len(x)).from_here(before)
         case = Case(x, goal, box, SLACKS[0], torch.arange(len(x)))
@@ -185,18 +185,18 @@ class RecourseMethod(ABC):
         self, case: Case, frame: pd.DataFrame, before: Tensor, done: Tensor
     ) -> tuple[Plan, pd.DataFrame, Tensor]:
         """Propose, write, and score what the user will see; aim farther where that fails."""
-        plan = written = standstill(case.x, done)
-        after, scores = frame.copy(), before.clone()
+        plan = standstill(case.x, done)
+        if bool(done.all()):
+            return plan, frame.copy(), before
         for slack in SLACKS:
             todo = (~done).nonzero()[:, 0]
-            if not len(todo):
-                break
-            proposed = self._propose(replace(case.select(todo), slack=slack))
-            plan = plan.merged(proposed, todo)
+            part = case if len(todo) == len(case) else case.select(todo)
+            plan = plan.merged(self._propose(replace(part, slack=slack)), todo)
             written, after, scores = _written(self, case, frame, plan)
-            done = case.goal.accepts(scores)
             # Only what the search believed in is worth another try.
-            done = done | plan.failed
+            done = case.goal.accepts(scores) | plan.failed
+            if bool(done.all()):
+                break
         return written, after, scores
 
     def _result(

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from dear_plugin.lazy import lazy
 
 ACCEPTED = "already accepted"
+
+Texts = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,9 @@ class Plan:
         return Plan(self.rows[rows], self.direct[rows], self.suppressed[rows], reasons, notes)
 
     def merged(self, part: Plan, rows: Tensor) -> Plan:
-        """This plan with some rows, (m,), replaced by those of another."""
+        """This plan with some rows, (m,) ascending, replaced by those of another."""
+        if len(rows) == len(self.rows):
+            return part
         reasons, notes = list(self.reasons), _all(self.notes, self.reasons)
         renewed = zip(rows.tolist(), part.reasons, _all(part.notes, part.reasons), strict=True)
         for i, reason, note in renewed:
@@ -83,7 +89,7 @@ class Plan:
             ["" if a else kind for a, kind in zip(done, self.kinds, strict=False)],
         )
 
-    def acted_on(self, x: Tensor, names: Sequence[str]) -> list[str]:
+    def acted_on(self, x: Tensor, names: Sequence[str]) -> Texts:
         """(m,) the names of the features acted on and changed of x, (m, p), joined by " + "."""
         changed = (self.direct & (self.rows != x)).numpy()
         packed = np.packbits(changed, axis=1)
@@ -91,19 +97,19 @@ class Plan:
         _, first, which = np.unique(keys, return_index=True, return_inverse=True)
         every = np.array(names)
         labels = [" + ".join(every[changed[i]].tolist()) for i in first.tolist()]
-        return [labels[i] for i in which.tolist()]
+        return _texts(labels)[which]
 
-    def said(self, success: Tensor) -> list[str]:
+    def said(self, success: Tensor) -> Texts:
         """(m,) a reason for every failure, also where a success was believed in; notes besides.
 
         Args:
             success: (m,) bool, what the user's model says of the rows that the user sees.
         """
         told = zip(self.reasons, _all(self.notes, self.reasons), success.tolist(), strict=True)
-        return [
+        return _texts(
             note if done and not reason else _corrected(reason, done)
             for reason, note, done in told
-        ]
+        )
 
 
 def standstill(x: Tensor, accepted: Tensor) -> Plan:
@@ -111,6 +117,11 @@ def standstill(x: Tensor, accepted: Tensor) -> Plan:
     none = torch.zeros(x.shape, dtype=torch.bool)
     reasons = [ACCEPTED if done else "" for done in accepted.tolist()]
     return Plan(x.clone(), none, torch.zeros(len(x)), reasons)
+
+
+def _texts(texts: Iterable[str]) -> Texts:
+    """Texts as frames hold them: a list would be looked through for dates."""
+    return np.array(list(texts), dtype=object)
 
 
 def _all(notes: Sequence[str], reasons: Sequence[str]) -> list[str]:

@@ -19,7 +19,8 @@ from dear_plugin.search.scan import Scan, foretold
 
 # Brackets are cut into eighths, which is to halve them three times.
 HALVINGS = 3
-INSIDE = torch.arange(1, 1 << HALVINGS) / (1 << HALVINGS)
+PARTS = 1 << HALVINGS
+INSIDE = torch.arange(1, PARTS) / PARTS
 
 # As many values as one more call of the model is worth.
 FEW = 1 << 10
@@ -55,10 +56,7 @@ def line_search(
         scans.append(Scan.of(question, lost, grids.dense, search.slack))
         for half in scans[-1].halves():
             look(half, question, found)
-    bracket = _Bracket.of(question, scans, found)
-    for _ in range(-(-search.refine // HALVINGS)):
-        if not _close_in(question, bracket, search, found, prune):
-            break
+    _close_in(question, _Bracket.of(question, scans, found), search, found, prune)
 
 
 def _promising(found: Found, count: int) -> Tensor:
@@ -81,14 +79,18 @@ def _coarse_and_between(
     """
     coarse, between = grids.values
     first = Scan.of(question, asked, coarse, slack)
-    few = 0 < 2 * first.values.numel() <= FEW and question.classifier.is_module
-    if not few:
+    if not _few(question, 2 * first.values.numel()):
         return first, lambda some: Scan.of(question, some, between, slack)
     first, second = foretold(question, [first, Scan.of(question, asked, between, slack)])
     return first, second.among
 
 
-@dataclass
+def _few(question: Question, count: int) -> bool:
+    """Whether so many values are sooner asked about in advance than some of them later."""
+    return 0 < count <= FEW and question.classifier.is_module
+
+
+@dataclass(frozen=True)
 class _Bracket:
     """Between the last failure and the first success of m pairs (row, set).
 
@@ -98,6 +100,7 @@ class _Bracket:
         low: (m,) a value that fails, or the factual.
         high: (m,) a value that succeeds, farther from the factual.
         x: (m,) the factual.
+        points: (m, 7) the values that cut it into eighths, as an action may set them.
     """
 
     rows: Tensor
@@ -105,6 +108,7 @@ class _Bracket:
     low: Tensor
     high: Tensor
     x: Tensor
+    points: Tensor
 
     @classmethod
     def of(cls, question: Question, scans: Iterable[Scan], found: Found) -> _Bracket:
@@ -125,7 +129,17 @@ class _Bracket:
             nearer = nearest > (low[pair] - x[:, 0]).abs()
             low[pair] = torch.where(nearer, done.values.gather(1, where[:, None])[:, 0], low[pair])
         pair = first.rows, first.sets
-        return cls(*pair, low[pair], found.values[pair][:, 0], first.x[:, 0])
+        return cls.between(question, pair, low[pair], found.values[pair][:, 0], first.x[:, 0])
+
+    @classmethod
+    def between(
+        cls, question: Question, pair: tuple[Tensor, Tensor], low: Tensor, high: Tensor, x: Tensor
+    ) -> _Bracket:
+        """Brackets of pairs, with the points that cut them; see the attributes."""
+        inside = torch.lerp(low[:, None], high[:, None], INSIDE)
+        rows, sets = pair
+        points = question.limits.snap(inside, question.sets.positions[sets, 0], rows)
+        return cls(rows, sets, low, high, x, points)
 
     @property
     def bound(self) -> Tensor:
@@ -135,34 +149,52 @@ class _Bracket:
         """
         return (self.low - self.x).abs()
 
-    def narrow(self, at: Tensor, points: Tensor, good: Tensor) -> None:
-        """Take in what came of points, (q, c), between the ends of some brackets, (q,)."""
-        ladder = torch.cat([self.low[at, None], points, self.high[at, None]], 1)
-        ends = torch.cat([good, good.new_ones(len(at), 1)], 1)
-        first = ends.int().argmax(1)[:, None]
-        self.low[at] = ladder.gather(1, first)[:, 0]
-        self.high[at] = ladder.gather(1, first + 1)[:, 0]
+    def going(self, question: Question, known: Tensor) -> Tensor:
+        """(q,) those that may hold, at a point, something cheaper than is known, (n,)."""
+        room = question.limits.steps[question.sets.positions[self.sets, 0], None] / 4.0
+        low, high = ((self.points - end[:, None]).abs() for end in (self.low, self.high))
+        wide = (torch.minimum(low, high) > room).any(1)
+        return (wide & (self.bound < known[self.rows])).nonzero()[:, 0]
+
+    def part(self, at: Tensor) -> _Bracket:
+        """Some of them, (q,)."""
+        return _Bracket(*(each[at] for each in vars(self).values()))
+
+    def eighths(self, question: Question, at: Tensor) -> _Bracket:
+        """Some, (q,), of their eighths, of which there are m * 8."""
+        ends = torch.cat([self.low[:, None], self.points, self.high[:, None]], 1)
+        low, high = (side.reshape(-1)[at] for side in (ends[:, :-1], ends[:, 1:]))
+        whole = at // PARTS
+        pair = self.rows[whole], self.sets[whole]
+        return self.between(question, pair, low, high, self.x[whole])
 
 
 def _close_in(
     question: Question, bracket: _Bracket, search: Search, found: Found, prune: bool
-) -> bool:
-    """Cut the brackets once; False when none is left to cut."""
-    feature = question.sets.positions[bracket.sets, 0]
-    inside = torch.lerp(bracket.low[:, None], bracket.high[:, None], INSIDE)
-    points = question.limits.snap(inside, feature, bracket.rows)
-    room = question.limits.steps[feature, None] / 4.0
-    between = torch.minimum(
-        (points - bracket.low[:, None]).abs(), (points - bracket.high[:, None]).abs()
-    )
-    going = (between > room).any(1)
-    if prune:
-        going &= bracket.bound < found.cost.amin(1)[bracket.rows]
-    at = going.nonzero()[:, 0]
-    if not len(at):
-        return False
-    rows, sets, values = bracket.rows[at], bracket.sets[at], points[at]
-    answer = question.ask(rows, sets, values[..., None], search.slack)
-    found.note(rows, sets, values[..., None], answer)
-    bracket.narrow(at, values, answer.good)
-    return True
+) -> None:
+    """Cut brackets until they are narrow, or can hold nothing cheaper."""
+    told: Answer | None = None
+    for left in reversed(range(-(-search.refine // HALVINGS))):
+        known = found.cost.amin(1) if prune else found.cost.new_full((len(question),), torch.inf)
+        at = bracket.going(question, known)
+        if not len(at):
+            break
+        bracket, inner = bracket.part(at), None
+        every, values = torch.arange(len(at) * PARTS), bracket.points
+        if told is not None:
+            told = told.part(at)
+        else:
+            # Of few, all that the next cut may ask is asked about in advance.
+            if left and _few(question, len(every) * values.shape[1]):
+                inner = bracket.eighths(question, every)
+                values = torch.cat([values, inner.points.view(len(at), -1)], 1)
+            answer = question.ask(bracket.rows, bracket.sets, values[..., None], search.slack)
+            told, later = answer.split([PARTS - 1, values.shape[1] - PARTS + 1])
+        found.note(bracket.rows, bracket.sets, bracket.points[..., None], told)
+        good = torch.cat([told.good, told.good.new_ones(len(at), 1)], 1).int().argmax(1)
+        nearest = every[::PARTS] + good
+        if inner is None:
+            bracket, told = bracket.eighths(question, nearest), None
+        else:
+            places = good[:, None] * (PARTS - 1) + torch.arange(PARTS - 1)
+            bracket, told = inner.part(nearest), later.at(places)

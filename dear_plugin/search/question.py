@@ -252,10 +252,11 @@ class Found:
         before = cost.index_select(0, pairs)
         cost.scatter_reduce_(0, pairs, least, "amin")
         won = ((least < before) & (least == cost.index_select(0, pairs))).nonzero()[:, 0]
-        # Of a pair that stands there several times several may win.
-        won = won[pairs[won].diff(prepend=pairs.new_full((1,), -1)) != 0]
-        best = price[won].argmin(1)
-        self.values[rows[won], sets[won]] = values[won, best]
+        if len(won):
+            # Of a pair that stands there several times several may win.
+            won = won[pairs[won].diff(prepend=pairs.new_full((1,), -1)) != 0]
+            best = price[won].argmin(1)
+            self.values[rows[won], sets[won]] = values[won, best]
         # Only who has no success at all will be told of a miss.
         open_rows = ~self.solved
         if not bool(open_rows.any()):
