@@ -209,7 +209,7 @@ class RecourseMethod(ABC):
     ) -> Recourses:
         success = case.goal.accepts(scores[1])
         direct, indirect = split(self.encoder, case.x, plan.rows, plan.direct)
-        columns = {
+        columns: dict[str, Any] = {
             "success": success.numpy(),
             "reason": plan.said(success),
             "acted_on": plan.acted_on(case.x, self.schema.names),

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin.search.grids import Grids, others
-from dear_plugin.search.question import Found, Question, Search
+from dear_plugin.search.question import Answer, Found, Question, Search
 from dear_plugin.search.scan import Scan, foretold
 
 # Brackets are cut into eighths, which is to halve them three times.
