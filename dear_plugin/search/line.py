@@ -53,7 +53,7 @@ def line_search(
     scans, lost = [coarse, deeper], asked & ~found.solved[:, None]
     if bool(lost.any()):
         # Nothing yet: every value that is worth a name is tried before the row is given up.
-        scans.append(Scan.of(question, lost, grids.dense, search.slack))
+        scans += Scan.of(question, lost, [grids.dense], search.slack)
         for half in scans[-1].halves():
             look(half, question, found)
     _close_in(question, _Bracket.of(question, scans, found), search, found, prune)
@@ -78,11 +78,12 @@ def _coarse_and_between(
     A module is asked about few values all at once and in advance: a call costs as much as they do.
     """
     coarse, between = grids.values
-    first = Scan.of(question, asked, coarse, slack)
-    if not _few(question, 2 * first.values.numel()):
-        return first, lambda some: Scan.of(question, some, between, slack)
-    first, second = foretold(question, [first, Scan.of(question, asked, between, slack)])
-    return first, second.among
+    if _few(question, int(asked.sum()) * (coarse.shape[1] + between.shape[1])):
+        both = Scan.of(question, asked, [coarse, between], slack)
+        first, second = foretold(question, both)
+        return first, second.among
+    (first,) = Scan.of(question, asked, [coarse], slack)
+    return first, lambda some: Scan.of(question, some, [between], slack)[0]
 
 
 def _few(question: Question, count: int) -> bool:
@@ -120,16 +121,15 @@ class _Bracket:
             found: what came of it.
         """
         low, solved = question.x[:, question.sets.positions[:, 0]], found.solved_pairs
-        first, *_ = parts = [scan.among(solved) for scan in scans]
-        for done in parts:
-            pair, x = (done.rows, done.sets), done.x
-            gap, beyond = done.values - x, found.values[pair][:, :1] - x
+        first, *_ = parts = [scan.tried(solved) for scan in scans]
+        for pair, x, values in parts:
+            gap, beyond = values - x, found.values[pair][:, :1] - x
             inner = (gap * beyond > 0) & (gap.abs() < beyond.abs())
             nearest, where = gap.abs().masked_fill_(~inner, -1.0).max(1)
             nearer = nearest > (low[pair] - x[:, 0]).abs()
-            low[pair] = torch.where(nearer, done.values.gather(1, where[:, None])[:, 0], low[pair])
-        pair = first.rows, first.sets
-        return cls.between(question, pair, low[pair], found.values[pair][:, 0], first.x[:, 0])
+            low[pair] = torch.where(nearer, values.gather(1, where[:, None])[:, 0], low[pair])
+        pair, x, _ = first
+        return cls.between(question, pair, low[pair], found.values[pair][:, 0], x[:, 0])
 
     @classmethod
     def between(
@@ -157,7 +157,9 @@ class _Bracket:
         return (wide & (self.bound < known[self.rows])).nonzero()[:, 0]
 
     def part(self, at: Tensor) -> _Bracket:
-        """Some of them, (q,)."""
+        """Some of them, (q,) ascending."""
+        if len(at) == len(self.rows):
+            return self
         return _Bracket(*(each[at] for each in vars(self).values()))
 
     def eighths(self, question: Question, at: Tensor) -> _Bracket:

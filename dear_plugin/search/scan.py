@@ -41,11 +41,14 @@ class Scan:
     told: Answer | None = None
 
     @classmethod
-    def of(cls, question: Question, asked: Tensor, grid: Tensor, slack: float) -> Scan:
-        """Grid values, (s, c), of the numeric singletons asked for, (n, s) bool."""
-        rows, sets, values = numbers(question, asked, grid)
+    def of(
+        cls, question: Question, asked: Tensor, grids: Sequence[Tensor], slack: float
+    ) -> list[Scan]:
+        """Of the numeric singletons asked for, (n, s) bool, the values of each grid, (s, c)."""
+        rows, sets, values = numbers(question, asked, torch.cat(list(grids), 1))
         x = question.x[rows, question.sets.positions[sets, 0], None]
-        return cls(rows, sets, x, values[..., 0], _before(values[..., 0], x), slack)
+        parts = values[..., 0].split([grid.shape[1] for grid in grids], 1)
+        return [cls(rows, sets, x, part, _before(part, x), slack) for part in parts]
 
     def halves(self) -> tuple[Scan, Scan]:
         """The half of the values that lies nearest to x, and the other one."""
@@ -59,10 +62,15 @@ class Scan:
 
     def among(self, asked: Tensor) -> Scan:
         """The same for those of its pairs that are asked for, (n, s) bool."""
-        at = asked[self.rows, self.sets].nonzero()[:, 0]
+        at = self._places(asked)
         told = None if self.told is None else self.told.part(at)
         rows, sets, x = self.rows[at], self.sets[at], self.x[at]
         return Scan(rows, sets, x, self.values[at], self.before[at], self.slack, told)
+
+    def tried(self, asked: Tensor) -> tuple[tuple[Tensor, Tensor], Tensor, Tensor]:
+        """Rows and sets, factual and all values of pairs asked for, (n, s) bool."""
+        at = self._places(asked)
+        return (self.rows[at], self.sets[at]), self.x[at], self.values[at]
 
     def packed(self, wanted: Tensor, width: int) -> tuple[Tensor, Tensor, Tensor]:
         """Values wanted, (m, c) bool, so many of a pair side by side: its last one fills up.
@@ -114,6 +122,10 @@ class Scan:
         known = found.cost.amin(1)[self.rows, None]
         # To the bit as in `_before`, or what comes again would not be known by it.
         return self.before < torch.minimum((self.values - self.x).abs_(), known)
+
+    def _places(self, asked: Tensor) -> Tensor:
+        """(q,) which of its pairs are asked for, (n, s) bool."""
+        return asked[self.rows, self.sets].nonzero()[:, 0]
 
     def _at(self, places: Tensor) -> Scan:
         """The values at places, (m, h), of each pair."""
