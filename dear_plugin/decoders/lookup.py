@@ -8,12 +8,84 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from dear_plugin.lazy import lazy
+
 Compare = Callable[[Tensor, Tensor], Tensor]
+
+# Ladders are cut into so many octaves of their width, from the top down, and those into cells.
+OCTAVES, SHIFT = 20, 6
+CELLS = (OCTAVES << SHIFT) + 1
+# Beyond so many steps a search is quicker, and where so few values come that calls are what costs.
+MOST_STEPS = 4
+MANY = 1 << 10
+# What no float32 can be scaled by without danger of infinity.
+HUGE = 1e30
+_LEAST = (127 - OCTAVES) << SHIFT
 
 
 def pick(table: Tensor, at: Tensor) -> Tensor:
     """The entries of a table at places of its flat form, any shape."""
     return table.view(-1).index_select(0, at.reshape(-1)).view(at.shape)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A table of where to begin on each of many sorted ladders: the rest is a few steps up.
+
+    A search among many rungs guesses wrong at every other one of them, which is what it costs.
+    Cells are as narrow as their distance from the first rung asks for, as floats are: most
+    ladders of numbers that people have are close near their low end or even.
+
+    Attributes:
+        low: (r,) the first rung of each ladder.
+        scale: (r,) what makes its width 1.
+        start: (r * CELLS,) int32, the last rung before each cell, else the first one.
+        after: (g,) the rung after each, infinite for the last one.
+        steps: how many rungs the fullest cell has.
+    """
+
+    low: Tensor
+    scale: Tensor
+    start: Tensor
+    after: Tensor
+    steps: int
+
+    @classmethod
+    def of(cls, rungs: Tensor, first: Tensor, last: Tensor) -> Cells:
+        """Cut ladders that lie end to end into cells.
+
+        Args:
+            rungs: (g,) sorted within each ladder.
+            first: (r,) int32, the first rung of each ladder.
+            last: (r,) int32, the last one.
+        """
+        low, ladders = rungs[first], torch.arange(len(first), dtype=torch.int32)
+        scale = (1.0 / (rungs[last] - low)).clamp_max_(HUGE)
+        own = ladders.repeat_interleave(last - first + 1)
+        cell = _cells(rungs, low[own], scale[own], own)
+        held = torch.bincount(cell, minlength=len(first) * CELLS).view(-1, CELLS)
+        # Whatever the rounding: a rung of an earlier cell lies below all values of a later one.
+        upto = held.cumsum(1) - 1
+        start = (upto - held).clamp_min_(0)
+        after = torch.cat([rungs[1:], rungs[:1]])
+        after[last] = torch.inf
+        start_of_all = (start + first[:, None]).int().flatten()
+        return cls(low, scale, start_of_all, after, int((upto - start).max()))
+
+    def below(self, value: Tensor, ladders: Tensor, reached: bool) -> Tensor:
+        """As `Ruler.below`."""
+        at = pick(self.start, _cells(value, self.low[ladders], self.scale[ladders], ladders))
+        for _ in range(self.steps):
+            ahead = pick(self.after, at)
+            at.add_(ahead <= value if reached else ahead < value)
+        return at
+
+
+def _cells(value: Tensor, low: Tensor, scale: Tensor, ladders: Tensor) -> Tensor:
+    """The cells of values, int32, any shape: the leading bits of floats, which are sorted."""
+    share = ((value - low) * scale).float().clamp_(2.0**-OCTAVES, 1.0)
+    bits = share.view(torch.int32).bitwise_right_shift_(23 - SHIFT)
+    return bits.add_(ladders.int() * CELLS - _LEAST)
 
 
 @dataclass(frozen=True)
@@ -25,12 +97,14 @@ class Ruler:
         shift: (r,) double, where the stretch of each ladder lies.
         first: (r,) int32, the first rung of each ladder.
         last: (r,) int32, the last one.
+        rungs: (g,) as they are.
     """
 
     keys: Tensor
     shift: Tensor
     first: Tensor
     last: Tensor
+    rungs: Tensor
 
     @classmethod
     def of(cls, rungs: Tensor, sizes: Tensor) -> Ruler:
@@ -45,7 +119,7 @@ class Ruler:
         low, high = start[first], start[end - 1]
         shift = (high - low + 1.0).cumsum(0) - (high + 0.5)
         keys = start + shift.repeat_interleave(sizes)
-        return cls(keys, shift, first.int(), (end - 1).int())
+        return cls(keys, shift, first.int(), (end - 1).int(), rungs)
 
     def below(self, value: Tensor, ladders: Tensor, reached: bool = False) -> Tensor:
         """The last rung of a ladder that lies below a value, int32, any shape; else the first.
@@ -55,10 +129,17 @@ class Ruler:
             ladders: on which ladder, of a shape that broadcasts.
             reached: a rung that equals the value lies below it too.
         """
+        if value.numel() >= MANY and self._cells.steps <= MOST_STEPS:
+            return self._cells.below(value, ladders, reached)
         keys = (value + self.shift[ladders]).contiguous()
         found = torch.searchsorted(self.keys, keys, right=reached, out_int32=True)
         # A value beyond the ends may have been found on another ladder.
         return torch.clamp(found.sub_(1), self.first[ladders], self.last[ladders])
+
+
+    @lazy
+    def _cells(self) -> Cells:
+        return Cells.of(self.rungs, self.first, self.last)
 
 
 def padded(table: Tensor) -> Tensor:
