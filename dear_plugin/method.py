@@ -18,6 +18,7 @@ from dear_plugin.encoding import Encoder
 from dear_plugin.errors import NotFittedError, TargetError
 from dear_plugin.lazy import lazy
 from dear_plugin.limits import Limits
+from dear_plugin.memory import keep_room
 from dear_plugin.plan import Plan, standstill
 from dear_plugin.recourses import Hooks, Recourses
 from dear_plugin.schema import Schema
@@ -100,6 +101,7 @@ class RecourseMethod(ABC):
             InputError: rows that do not fit the schema.
         """
         rows, before = self.encoder.rows(frame), dict(self.__dict__)
+        keep_room()
         try:
             self._learn(rows)
             self._rows = rows
@@ -129,6 +131,7 @@ class RecourseMethod(ABC):
             ModelError: the model's answer is no score.
         """
         fitted = self._fitted_rows
+        keep_room()
         x = self.encoder.rows(frame).to(fitted.dtype)
         box = limits(within, x, self.encoder, self.encoder.units.grains(frame))
         # What is told later is told of the people who were asked about, whatever becomes of them.

@@ -18,7 +18,7 @@ from dear_plugin.support import NEIGHBOURS
 from dear_plugin.target import Goal
 
 # Tensors that stay in a core's cache, and frames long enough to be worth their columns.
-CELLS_A_BATCH = 1 << 17
+CELLS_A_BATCH = 1 << 19
 CELLS_A_FRAME = 1 << 21
 # Of a margin, whatever its unit: more than a float32 loses on its way through a model.
 HAIR = 1e-5
@@ -151,12 +151,13 @@ class Question:
     def _ask(self, rows: Tensor, sets: Tensor, values: Tensor, slack: float) -> Answer:
         _, reached = self.reach(rows, sets, values)
         m, c, p = reached.shape
-        here = self.x.index_select(0, rows)[:, None]
-        cost = self.classifier.encoder.distance(reached, here).sum(2)
         # Values first, people second, as decoders lay them out: flat without a copy.
-        scores = self.classifier.scores(reached.transpose(0, 1).reshape(c * m, p))
+        reached = reached.transpose(0, 1)
+        moved = self.classifier.encoder.distance(reached, self.x.index_select(0, rows))
+        cost = moved.reshape(c * m, p).sum(1)
+        scores = self.classifier.scores(reached.reshape(c * m, p))
         margin, good = self.goal.judge(scores, rows.expand(c, m).reshape(c * m), slack)
-        return Answer(cost, margin.view(c, m).T.float(), good.view(c, m).T)
+        return Answer(*(each.view(c, m).T for each in (cost, margin.float(), good)))
 
 
 @dataclass(frozen=True)
