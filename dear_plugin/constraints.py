@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -70,17 +71,49 @@ def limits(
     return box.limits()
 
 
+@dataclass(frozen=True)
+class _Marks:
+    """What holds for everybody: what the schema says of features and what their columns can hold.
+
+    Attributes:
+        low: (p,) double, the least value in user units.
+        high: (p,) double, the greatest.
+        immutable: (p,) bool.
+        rising: (p,) bool, features that may only increase.
+        falling: (p,) bool, features that may only decrease.
+    """
+
+    low: Tensor
+    high: Tensor
+    immutable: Tensor
+    rising: Tensor
+    falling: Tensor
+
+
+# One person asks again and again, and nothing of this changes.
+@lru_cache(maxsize=32)
+@torch.inference_mode(False)
+def _marks(features: tuple[Feature, ...], grains: tuple[Grain, ...]) -> _Marks:
+    """The marks of features in columns of some dtypes."""
+    places = np.array([np.nan if g.places is None else g.places for g in grains])
+    low, high = np.array([_ends(*pair) for pair in zip(features, grains, strict=True)]).T
+    low, high = _inward(low, high, places)
+    direction = torch.tensor([f.direction for f in features])
+    immutable = torch.tensor([f.immutable for f in features])
+    return _Marks(
+        torch.from_numpy(low), torch.from_numpy(high), immutable, direction > 0, direction < 0
+    )
+
+
 class _Box:
     """Limits while they are being drawn up: ends in user units, a category counts as its place."""
 
     def __init__(self, encoder: Encoder, x: Tensor, grains: Sequence[Grain]) -> None:
         self.encoder, self.x, self.places = encoder, x, [g.places for g in grains]
-        features = encoder.schema.features
-        grid = np.array([np.nan if q is None else q for q in self.places])
-        low, high = np.array([_ends(*pair) for pair in zip(features, grains, strict=True)]).T
-        ends, shape = np.stack(_inward(low, high, grid), 1), (len(x), encoder.p)
-        self.low, self.high = torch.from_numpy(ends).T[:, None].expand(2, *shape)
-        self.frozen = torch.tensor([f.immutable for f in features]).expand(shape).clone()
+        self.marks, shape = _marks(encoder.schema.features, tuple(grains)), x.shape
+        self.low, self.high = self.marks.low.expand(shape), self.marks.high.expand(shape)
+        self.shared = True
+        self.frozen = self.marks.immutable.expand(shape).clone()
         self.barred = torch.zeros(shape, dtype=torch.bool)
         self.allowed: Tensor | None = None
 
@@ -98,8 +131,9 @@ class _Box:
 
     def own(self) -> None:
         """Ends of each row's own, where all had the same."""
-        if not self.low.is_contiguous():
-            self.low, self.high = self.low.contiguous(), self.high.contiguous()
+        if self.shared:
+            self.low, self.high = self.low.clone().contiguous(), self.high.clone().contiguous()
+            self.shared = False
 
     def restrict(self, rows: slice | list[int], ranges: Mapping[str, Any]) -> None:
         self.own()
@@ -132,15 +166,14 @@ class _Box:
         self.barred[rows, :] |= outside
 
     def limits(self) -> Limits:
-        x, encoder = self.x, self.encoder
-        direction = torch.tensor([f.direction for f in encoder.schema])
-        ends = _distinct(self.low), _distinct(self.high)
+        x, encoder, marks = self.x, self.encoder, self.marks
+        ends = (self.low[:1], self.high[:1]) if self.shared else (self.low, self.high)
         # Ends that cross by a unit may meet once scaled, and nothing lies between them.
         empty = ends[0] > ends[1]
         low = encoder.units.scaled(ends[0].masked_fill(empty, math.inf))
         high = encoder.units.scaled(ends[1].masked_fill(empty, -math.inf))
-        low = torch.where(direction > 0, torch.maximum(low, x), low)
-        high = torch.where(direction < 0, torch.minimum(high, x), high)
+        low = torch.where(marks.rising, torch.maximum(low, x), low)
+        high = torch.where(marks.falling, torch.minimum(high, x), high)
         return Limits(
             low,
             high,
@@ -154,11 +187,6 @@ class _Box:
             encoder.units.origins,
             (self.low, self.high),
         )
-
-
-def _distinct(ends: Tensor) -> Tensor:
-    """Ends, (n, p), as (1, p) where they are the same for all."""
-    return ends if ends.is_contiguous() else ends[:1]
 
 
 def _ends(feature: Feature, grain: Grain) -> tuple[float, float]:

@@ -136,7 +136,6 @@ class Ruler:
         # A value beyond the ends may have been found on another ladder.
         return torch.clamp(found.sub_(1), self.first[ladders], self.last[ladders])
 
-
     @lazy
     def _cells(self) -> Cells:
         return Cells.of(self.rungs, self.first, self.last)

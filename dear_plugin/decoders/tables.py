@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import isqrt
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -97,10 +96,9 @@ class Tables:
         # In memory values come first, people second: what all values share then needs no copies.
         out = pick(self.inverse, at + node.T[1:, :, None]).transpose(0, 1)
         # Nearly everybody has a supported value. Who has another keeps it until that one moves.
-        strange = _differing(start, x * self._weights)
-        if not len(strange):
+        rows, columns = (start != x * self._weights).nonzero(as_tuple=True)
+        if not len(rows):
             return out
-        rows, columns = strange // x.shape[1], strange % x.shape[1]
         there, own = out[rows, :, columns], start[rows, columns]
         out[rows, :, columns] = torch.where(there == own[:, None], x[rows, columns, None], there)
         return out
@@ -150,11 +148,6 @@ class Tables:
     def _weights(self) -> Tensor:
         """(p,) one for features with lines in `inverse`, zero for the others, as their line is."""
         return self._ranked.float()
-
-
-def _differing(a: Tensor, b: Tensor) -> Tensor:
-    """Where two tensors differ, flat; numpy finds few among many ten times as fast."""
-    return torch.from_numpy(np.flatnonzero(a.numpy() != b.numpy()))
 
 
 def lines(supports: Supports, ranks: int) -> Tensor:
