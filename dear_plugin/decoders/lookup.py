@@ -18,8 +18,9 @@ CELLS = (OCTAVES << SHIFT) + 1
 # Beyond so many steps a search is quicker, and where so few values come that calls are what costs.
 MOST_STEPS = 4
 MANY = 1 << 10
-# What no float32 can be scaled by without danger of infinity.
-HUGE = 1e30
+# A width that a float32 can be divided by.
+NARROWEST = 1e-30
+# The leading bits of the least share of a width that has a cell of its own.
 _LEAST = (127 - OCTAVES) << SHIFT
 
 
@@ -60,17 +61,18 @@ class Cells:
             last: (r,) int32, the last one.
         """
         low, ladders = rungs[first], torch.arange(len(first), dtype=torch.int32)
-        scale = (1.0 / (rungs[last] - low)).clamp_max_(HUGE)
+        scale = 1.0 / (rungs[last] - low).clamp_min(NARROWEST)
         own = ladders.repeat_interleave(last - first + 1)
-        cell = _cells(rungs, low[own], scale[own], own)
-        held = torch.bincount(cell, minlength=len(first) * CELLS).view(-1, CELLS)
+        cell = _cells(rungs, low[own], scale[own], own).long()
+        held = torch.zeros(len(first) * CELLS, dtype=torch.int32)
+        held = held.index_add_(0, cell, torch.ones_like(own)).view(-1, CELLS)
         # Whatever the rounding: a rung of an earlier cell lies below all values of a later one.
-        upto = held.cumsum(1) - 1
+        upto = held.cumsum(1, dtype=torch.int32).sub_(1)
         start = (upto - held).clamp_min_(0)
+        steps = int(upto.sub_(start).max())
         after = torch.cat([rungs[1:], rungs[:1]])
         after[last] = torch.inf
-        start_of_all = (start + first[:, None]).int().flatten()
-        return cls(low, scale, start_of_all, after, int((upto - start).max()))
+        return cls(low, scale, start.add_(first[:, None]).flatten(), after, steps)
 
     def below(self, value: Tensor, ladders: Tensor, reached: bool) -> Tensor:
         """As `Ruler.below`."""

@@ -193,10 +193,13 @@ def _close_in(
             answer = question.ask(bracket.rows, bracket.sets, values[..., None], search.slack)
             told, later = answer.split([PARTS - 1, values.shape[1] - PARTS + 1])
         found.note(bracket.rows, bracket.sets, bracket.points[..., None], told)
-        good = torch.cat([told.good, told.good.new_ones(len(at), 1)], 1).int().argmax(1)
-        nearest = every[::PARTS] + good
+        if not left:
+            break
+        # The eighth that ends in the first success; the last one ends in the bracket's own.
+        which = torch.cat([told.good, told.good.new_ones(len(at), 1)], 1).int().argmax(1)
+        nearest = every[::PARTS] + which
         if inner is None:
             bracket, told = bracket.eighths(question, nearest), None
         else:
-            places = good[:, None] * (PARTS - 1) + torch.arange(PARTS - 1)
+            places = which[:, None] * (PARTS - 1) + torch.arange(PARTS - 1)
             bracket, told = inner.part(nearest), later.at(places)

@@ -62,14 +62,14 @@ class Scan:
 
     def among(self, asked: Tensor) -> Scan:
         """The same for those of its pairs that are asked for, (n, s) bool."""
-        at = self._places(asked)
+        at = _places(self, asked)
         told = None if self.told is None else self.told.part(at)
         rows, sets, x = self.rows[at], self.sets[at], self.x[at]
         return Scan(rows, sets, x, self.values[at], self.before[at], self.slack, told)
 
     def tried(self, asked: Tensor) -> tuple[tuple[Tensor, Tensor], Tensor, Tensor]:
         """Rows and sets, factual and all values of pairs asked for, (n, s) bool."""
-        at = self._places(asked)
+        at = _places(self, asked)
         return (self.rows[at], self.sets[at]), self.x[at], self.values[at]
 
     def packed(self, wanted: Tensor, width: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -123,15 +123,16 @@ class Scan:
         # To the bit as in `_before`, or what comes again would not be known by it.
         return self.before < torch.minimum((self.values - self.x).abs_(), known)
 
-    def _places(self, asked: Tensor) -> Tensor:
-        """(q,) which of its pairs are asked for, (n, s) bool."""
-        return asked[self.rows, self.sets].nonzero()[:, 0]
-
     def _at(self, places: Tensor) -> Scan:
         """The values at places, (m, h), of each pair."""
         told = None if self.told is None else self.told.at(places)
         values, before = self.values.gather(1, places), self.before.gather(1, places)
         return replace(self, values=values, before=before, told=told)
+
+
+def _places(scan: Scan, asked: Tensor) -> Tensor:
+    """(q,) which pairs of a scan are asked for, (n, s) bool."""
+    return asked[scan.rows, scan.sets].nonzero()[:, 0]
 
 
 def foretold(question: Question, scans: Sequence[Scan]) -> list[Scan]:

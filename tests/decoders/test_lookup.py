@@ -2,8 +2,11 @@
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
-from dear_plugin.decoders.lookup import pick, places
+from dear_plugin.decoders import lookup
+from dear_plugin.decoders.lookup import Ruler, pick, places
 
 TABLE = torch.tensor([[1.0, 2.0, 2.0, 5.0], [0.0, 0.0, 3.0, 9.0]])
 VALUES = (-1.0, 0.0, 1.0, 2.0, 2.5, 9.0, 10.0)
@@ -27,3 +30,47 @@ class TestPlaces:
     def test_a_stretch_may_run_down_a_column(self):
         base, value = torch.tensor([0, 1, 0]).int(), torch.tensor([0.5, 2.5, -1.0])
         assert places(TABLE.flip(0), base, 4, 2, value).tolist() == [1, 2, 0]
+
+
+numbers = st.one_of(
+    st.floats(-1.0, 2.0, width=32),
+    st.integers(-20, 20).map(lambda power: 2.0**power),
+    st.sampled_from([0.0, 1.0, 0.5, 1e-30, -1e15, 1e15]),
+)
+ladders = st.lists(
+    st.lists(numbers, min_size=1, max_size=70).map(sorted), min_size=1, max_size=4
+).map(lambda rungs: [torch.tensor(each) for each in rungs])
+
+
+class TestRuler:
+    """Each value finds the last rung below it, on its own ladder."""
+
+    @given(ladders, st.lists(numbers, min_size=1, max_size=20), st.booleans())
+    def test_by_cells_it_is_searchsorted(self, rungs, others, reached):
+        value = torch.cat([*rungs, torch.tensor(others)])
+        ruler = Ruler.of(torch.cat(rungs), torch.tensor([len(each) for each in rungs]))
+        every = torch.arange(len(rungs))
+        found = ruler._cells.below(value[:, None].expand(-1, len(rungs)), every, reached)
+        for j, each in enumerate(rungs):
+            expected = torch.searchsorted(each, value, right=reached).sub(1).clamp_min(0)
+            assert (found[:, j] - ruler.first[j]).tolist() == expected.tolist()
+
+    @pytest.mark.parametrize("reached", [True, False])
+    @pytest.mark.parametrize(
+        ("rungs", "steps"),
+        [
+            (torch.arange(60) / 59.0, 1),
+            (torch.logspace(-5, 0, 60), 1),
+            (torch.cat([torch.zeros(1), 1.0 - torch.logspace(-3, -6, 60)]), 60),
+            (torch.tensor([3.0]), 0),
+        ],
+        ids=["even", "close at the low end", "close at the high end", "one rung"],
+    )
+    def test_many_values_and_few_are_told_the_same(self, rungs, steps, reached):
+        ruler = Ruler.of(rungs, torch.tensor([len(rungs)]))
+        assert ruler._cells.steps <= steps
+        value = torch.cat([rungs, torch.linspace(-0.5, 1.5, 2 * lookup.MANY)])
+        here = torch.zeros(len(value), dtype=torch.int64)
+        together = ruler.below(value, here, reached)
+        apart = [ruler.below(v, here[: len(v)], reached) for v in value.split(100)]
+        assert torch.equal(together, torch.cat(apart))

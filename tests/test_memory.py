@@ -1,0 +1,38 @@
+"""Memory: what large operations free is kept for the next ones."""
+
+import platform
+import resource
+from statistics import median
+
+import pytest
+import torch
+
+from dear_plugin.benchmark.meter import in_fresh_process
+from dear_plugin.memory import keep_room
+
+CELLS, TENSORS, ROUNDS = 1 << 18, 8, 20
+PAGES = TENSORS * CELLS * 4 // resource.getpagesize()
+
+
+def faults(keep: bool) -> float:
+    """Page faults a round, each of which fills tensors of one MiB and frees them all."""
+    if keep:
+        keep_room()
+    counts = []
+    for _ in range(ROUNDS):
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        held = [torch.ones(CELLS) for _ in range(TENSORS)]
+        del held
+        counts.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+    return median(counts)
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library")
+def test_pages_are_not_faulted_in_anew():
+    assert in_fresh_process(faults, True) < PAGES / 100
+
+
+def test_it_takes_no_memory():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    keep_room()
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1024
