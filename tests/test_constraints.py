@@ -43,6 +43,42 @@ def project(moved, within=None):
     return box(within).project(x, there[:, None], torch.arange(len(x)))[:, 0], x
 
 
+class TestOneCall:
+    """What is drawn up once holds for every call; what a call asks for holds for that call."""
+
+    @pytest.mark.parametrize("count", [1, 4])
+    @pytest.mark.parametrize(
+        "within",
+        [
+            Constraints(ranges={"pay": (20.0, 30.0)}),
+            Constraints(categories={"owner": [0]}),
+            Constraints(frozen=["age"]),
+            Constraints(act_on=["pay"]),
+        ],
+        ids=["ranges", "categories", "frozen", "act_on"],
+    )
+    def test_leaves_nothing_behind(self, within, count):
+        people = PEOPLE.iloc[:count]
+        before, asked, after = (box(each, people) for each in (None, within, None))
+        for name in ("low", "high", "floor", "ceiling", "barred"):
+            torch.testing.assert_close(getattr(before, name), getattr(after, name))
+        torch.testing.assert_close(before.ends, after.ends)
+        names = ("low", "high", "floor", "barred")
+        assert not all(torch.equal(getattr(before, n), getattr(asked, n)) for n in names)
+
+    def test_columns_of_other_dtypes_have_ends_of_their_own(self):
+        schema = SCHEMA.replace("pay", limits=(12.5, 49.5))
+        before, whole, after = (
+            box(people=people, schema=schema)
+            for people in (PEOPLE, PEOPLE.astype({"pay": int}), PEOPLE)
+        )
+        assert user(whole.low[:, PAY], PAY) == [13.0] * 4
+        assert user(whole.high[:, PAY], PAY) == [49.0] * 4
+        for drawn in (before, after):
+            assert user(drawn.low[:, PAY], PAY) == [12.5] * 4
+            assert user(drawn.high[:, PAY], PAY) == [49.5] * 4
+
+
 class TestActions:
     def test_they_stay_inside_the_observed_bounds_and_the_ranges(self):
         drawn = box()
