@@ -23,6 +23,7 @@ LADDER = (
     "_version",
     "errors",
     "lazy",
+    "memory",
     "settings",
     "shapes",
     "feature",
