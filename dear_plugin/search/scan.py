@@ -14,6 +14,8 @@ from dear_plugin.search.question import Answer, Found, Question
 
 # Values of a pair that are asked about side by side: what they share is looked up once.
 TOGETHER = 4
+# As many values as one more call of a module is worth.
+FEW = 1 << 10
 # The share of values from which on all of them are sooner asked about.
 MOST = 0.9
 
@@ -133,6 +135,11 @@ class Scan:
 def _places(scan: Scan, asked: Tensor) -> Tensor:
     """(q,) which pairs of a scan are asked for, (n, s) bool."""
     return asked[scan.rows, scan.sets].nonzero()[:, 0]
+
+
+def few(question: Question, count: int) -> bool:
+    """Whether so many values are sooner asked about in advance than some of them later."""
+    return 0 < count <= FEW and question.classifier.is_module
 
 
 def foretold(question: Question, scans: Sequence[Scan]) -> list[Scan]:

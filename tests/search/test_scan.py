@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from dear_plugin import DEAR, Encoder, Schema
-from dear_plugin.search import Found, Search, line, line_search
+from dear_plugin.search import Found, Search, line_search
 from dear_plugin.search import scan as scans
 from dear_plugin.search.scan import Scan, _before
 from tests.search.test_line import Rule, asked, crooked, crowd, numbers, refused, searched
@@ -118,7 +118,7 @@ def test_few_are_told_in_advance_what_many_are_told_later(world, search, monkeyp
     question, grids = asked(model, schema, frame, people, search=search)
     results = []
     for few in (0, 1 << 30):
-        monkeypatch.setattr(line, "FEW", few)
+        monkeypatch.setattr(scans, "FEW", few)
         result = Found.none(question)
         line_search(question, grids, search, result)
         results.append(result)
