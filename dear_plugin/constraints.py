@@ -90,7 +90,8 @@ class _Marks:
     falling: Tensor
 
 
-# One person asks again and again, and nothing of this changes.
+# One person asks again and again, and nothing of this changes. It outlives the call that asks for
+# it first, and so whatever mode and default device that one was made in.
 @lru_cache(maxsize=32)
 @torch.inference_mode(False)
 def _marks(features: tuple[Feature, ...], grains: tuple[Grain, ...]) -> _Marks:
@@ -98,8 +99,8 @@ def _marks(features: tuple[Feature, ...], grains: tuple[Grain, ...]) -> _Marks:
     places = np.array([np.nan if g.places is None else g.places for g in grains])
     low, high = np.array([_ends(*pair) for pair in zip(features, grains, strict=True)]).T
     low, high = _inward(low, high, places)
-    direction = torch.tensor([f.direction for f in features])
-    immutable = torch.tensor([f.immutable for f in features])
+    direction = torch.tensor([f.direction for f in features], device="cpu")
+    immutable = torch.tensor([f.immutable for f in features], device="cpu")
     return _Marks(
         torch.from_numpy(low), torch.from_numpy(high), immutable, direction > 0, direction < 0
     )
@@ -111,7 +112,9 @@ class _Box:
     def __init__(self, encoder: Encoder, x: Tensor, grains: Sequence[Grain]) -> None:
         self.encoder, self.x, self.places = encoder, x, [g.places for g in grains]
         self.marks, shape = _marks(encoder.schema.features, tuple(grains)), x.shape
-        self.low, self.high = self.marks.low.expand(shape), self.marks.high.expand(shape)
+        # Copies: whoever writes on what one call hands out must not write on the marks of all.
+        ends = self.marks.low.clone(), self.marks.high.clone()
+        self.low, self.high = (end.expand(shape) for end in ends)
         self.shared = True
         self.frozen = self.marks.immutable.expand(shape).clone()
         self.barred = torch.zeros(shape, dtype=torch.bool)
@@ -132,7 +135,7 @@ class _Box:
     def own(self) -> None:
         """Ends of each row's own, where all had the same."""
         if self.shared:
-            self.low, self.high = self.low.clone().contiguous(), self.high.clone().contiguous()
+            self.low, self.high = self.low.contiguous(), self.high.contiguous()
             self.shared = False
 
     def restrict(self, rows: slice | list[int], ranges: Mapping[str, Any]) -> None:

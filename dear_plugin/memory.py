@@ -13,7 +13,8 @@ def keep_room() -> None:
 
     glibc gives back what is freed above a threshold, and the pages of the next tensor are faulted
     in anew, thousands of times a call. The threshold is twice the largest block that was ever
-    freed: one is enough, and as nobody writes to it, it takes no memory. Any program that frees
-    an array of this size has done the same; other C libraries take no notice.
+    freed: one is enough, and another does no harm. Nobody writes to it, so it takes no memory, but
+    up to twice as much of what is freed later stays with the process. Any program that frees an
+    array of this size has done the same; other C libraries take no notice.
     """
-    torch.empty(ROOM, dtype=torch.uint8)
+    torch.empty(ROOM, dtype=torch.uint8, device="cpu")

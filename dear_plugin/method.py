@@ -193,7 +193,8 @@ class RecourseMethod(ABC):
             return plan, frame.copy(), before
         for slack in SLACKS:
             todo = (~done).nonzero()[:, 0]
-            part = case if len(todo) == len(case) else case.select(todo)
+            # Rows of its own: what a method does with them is its own affair.
+            part = replace(case, x=case.x.clone()) if len(todo) == len(case) else case.select(todo)
             plan = plan.merged(self._propose(replace(part, slack=slack)), todo)
             written, after, scores = _written(self, case, frame, plan)
             # Only what the search believed in is worth another try.

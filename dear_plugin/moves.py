@@ -77,35 +77,35 @@ class Moves:
     def find(self, question: Question, search: Search, prune: bool = True) -> Found:
         """The cheapest success of every row and set."""
         found = Found.none(question)
-        with _derivatives(search):
-            if search.solver == "gradient":
-                gradient_search(question, search, found)
-            else:
-                line_search(question, self.grids, search, found, prune)
-                group_search(question, self.grids, search, found)
+        if search.solver == "gradient":
+            gradient_search(question, search, found)
+            return found
+        # No derivative is asked for, and small operations are a sixth cheaper for it.
+        with torch.inference_mode():
+            line_search(question, self.grids, search, found, prune)
+            group_search(question, self.grids, search, found)
         return found
 
     def plan(self, case: Case, search: Search, support: Support | None = None) -> Plan:
         """The cheapest success of every row; with a support to reach, the cheapest that has it."""
-        with _derivatives(search):
-            question = self.question(case)
-            found = self.find(question, search)
-            if support is None:
-                least, at = found.cost.min(1)
-                sets = torch.where(least.isfinite(), at, -1)
-                values = found.values[torch.arange(len(case)), at]
-                return self._completed(question, found, sets, values)
-            choice = supported_search(question, self.grids, search, found, support)
-            plan = self._completed(question, found, choice.sets, choice.values)
-            wanted = float(search.min_support or 0.0)
-            short = (choice.support < wanted - 1e-6).tolist()
-            notes = [
-                f"no success has support {wanted:g}; the best supported one has {float(share):g}"
-                if lacks
-                else ""
-                for lacks, share in zip(short, choice.support, strict=True)
-            ]
-            return Plan(plan.rows, plan.direct, plan.suppressed, plan.reasons, notes)
+        question = self.question(case)
+        found = self.find(question, search)
+        if support is None:
+            least, at = found.cost.min(1)
+            sets = torch.where(least.isfinite(), at, -1)
+            values = found.values[torch.arange(len(case)), at]
+            return self._completed(question, found, sets, values)
+        choice = supported_search(question, self.grids, search, found, support)
+        plan = self._completed(question, found, choice.sets, choice.values)
+        wanted = float(search.min_support or 0.0)
+        short = (choice.support < wanted - 1e-6).tolist()
+        notes = [
+            f"no success has support {wanted:g}; the best supported one has {float(share):g}"
+            if lacks
+            else ""
+            for lacks, share in zip(short, choice.support, strict=True)
+        ]
+        return Plan(plan.rows, plan.direct, plan.suppressed, plan.reasons, notes)
 
     def decoded(
         self, question: Question, sets: Tensor, values: Tensor, reasons: Sequence[str]
@@ -148,8 +148,3 @@ class Moves:
                 f" {labels[which]} comes closest"
             )
         return self.decoded(question, torch.where(failed, found.tried_set, sets), values, reasons)
-
-
-def _derivatives(search: Search) -> torch.inference_mode:
-    """Where none are asked for there are none: small operations are a sixth cheaper for it."""
-    return torch.inference_mode(search.solver != "gradient")

@@ -55,10 +55,11 @@ def _frugality(cell: Cell) -> list[Row]:
     dear.generate(people)
     counted.rows = 0
     dear.generate(people)
-    asked, dear, one = counted.rows, dear.with_model(cell.model), people.iloc[:1]
-    seconds = median_s(lambda: dear.generate(people))
+    asked = counted.rows
+    timed, one = dear.with_model(cell.model), people.iloc[:1]
+    seconds = median_s(lambda: timed.generate(people))
     rate, flops = _matrix_rate(), _flops(cell.model)
-    single = median_s(lambda: dear.generate(one), 5 * REPEATS)
+    single = median_s(lambda: timed.generate(one), 5 * REPEATS)
     first, *later = (_support_s(dear, people) for _ in range(REPEATS + 1))
     plain, ours = (_import_s(code) for code in ("import torch, pandas", "import dear_plugin"))
     sets, alone = len(dear.sets), _asked_alone(cell, counted, people)

@@ -12,16 +12,15 @@ from dear_plugin.lazy import lazy
 
 Compare = Callable[[Tensor, Tensor], Tensor]
 
-# Ladders are cut into so many octaves of their width, from the top down, and those into cells.
+# Ladders are cut into so many octaves of their width, from the top down, and those into buckets.
 OCTAVES, SHIFT = 20, 6
-CELLS = (OCTAVES << SHIFT) + 1
-# Beyond so many steps a search is quicker, and where so few values come that calls are what costs.
+BUCKETS = (OCTAVES << SHIFT) + 1
+# From more steps on a search is quicker.
 MOST_STEPS = 4
+# Fewer values are searched for: there it is calls that cost, and a search is one.
 MANY = 1 << 10
 # A width that a float32 can be divided by.
 NARROWEST = 1e-30
-# The leading bits of the least share of a width that has a cell of its own.
-_LEAST = (127 - OCTAVES) << SHIFT
 
 
 def pick(table: Tensor, at: Tensor) -> Tensor:
@@ -30,19 +29,20 @@ def pick(table: Tensor, at: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Cells:
+class Buckets:
     """A table of where to begin on each of many sorted ladders: the rest is a few steps up.
 
-    A search among many rungs guesses wrong at every other one of them, which is what it costs.
-    Cells are as narrow as their distance from the first rung asks for, as floats are: most
-    ladders of numbers that people have are close near their low end or even.
+    At every rung that a search compares, a processor guesses which way it goes on, and guesses
+    wrong at every other one: that is what searching costs. Buckets are as wide as their distance
+    from the first rung, as floats are: most ladders of numbers that people have are close near
+    their low end, or even.
 
     Attributes:
-        low: (r,) the first rung of each ladder.
-        scale: (r,) what makes its width 1.
-        start: (r * CELLS,) int32, the last rung before each cell, else the first one.
-        after: (g,) the rung after each, infinite for the last one.
-        steps: how many rungs the fullest cell has.
+        low: (r,) double, the first key of each ladder.
+        scale: (r,) double, what makes its width 1.
+        start: (r * BUCKETS,) int32, the last rung before each bucket, else the first one.
+        after: (g,) double, the key after each; NaN, which nothing reaches, after the last one.
+        steps: how many rungs the fullest bucket has.
     """
 
     low: Tensor
@@ -52,42 +52,37 @@ class Cells:
     steps: int
 
     @classmethod
-    def of(cls, rungs: Tensor, first: Tensor, last: Tensor) -> Cells:
-        """Cut ladders that lie end to end into cells.
-
-        Args:
-            rungs: (g,) sorted within each ladder.
-            first: (r,) int32, the first rung of each ladder.
-            last: (r,) int32, the last one.
-        """
-        low, ladders = rungs[first], torch.arange(len(first), dtype=torch.int32)
-        scale = 1.0 / (rungs[last] - low).clamp_min(NARROWEST)
+    def of(cls, keys: Tensor, first: Tensor, last: Tensor) -> Buckets:
+        """Cut ladders that lie end to end into buckets; see `Ruler` for the arguments."""
+        low, ladders = keys[first], torch.arange(len(first), dtype=torch.int32)
+        scale = 1.0 / (keys[last] - low).clamp_min(NARROWEST)
         own = ladders.repeat_interleave(last - first + 1)
-        cell = _cells(rungs, low[own], scale[own], own).long()
-        held = torch.zeros(len(first) * CELLS, dtype=torch.int32)
-        held = held.index_add_(0, cell, torch.ones_like(own)).view(-1, CELLS)
-        # Whatever the rounding: a rung of an earlier cell lies below all values of a later one.
+        bucket = _bucket(keys, low[own], scale[own], own).long()
+        held = torch.zeros(len(first) * BUCKETS, dtype=torch.int32)
+        held = held.index_add_(0, bucket, torch.ones_like(own)).view(-1, BUCKETS)
+        # Rounded alike, a rung of an earlier bucket lies below all keys of a later one.
         upto = held.cumsum(1, dtype=torch.int32).sub_(1)
         start = (upto - held).clamp_min_(0)
         steps = int(upto.sub_(start).max())
-        after = torch.cat([rungs[1:], rungs[:1]])
-        after[last] = torch.inf
+        after = torch.cat([keys[1:], keys[:1]])
+        after[last] = torch.nan
         return cls(low, scale, start.add_(first[:, None]).flatten(), after, steps)
 
-    def below(self, value: Tensor, ladders: Tensor, reached: bool) -> Tensor:
-        """As `Ruler.below`."""
-        at = pick(self.start, _cells(value, self.low[ladders], self.scale[ladders], ladders))
+    def below(self, keys: Tensor, ladders: Tensor, reached: bool) -> Tensor:
+        """As `Ruler.below`, of finite values that were shifted already."""
+        at = pick(self.start, _bucket(keys, self.low[ladders], self.scale[ladders], ladders))
         for _ in range(self.steps):
             ahead = pick(self.after, at)
-            at.add_(ahead <= value if reached else ahead < value)
+            at.add_(ahead <= keys if reached else ahead < keys)
         return at
 
 
-def _cells(value: Tensor, low: Tensor, scale: Tensor, ladders: Tensor) -> Tensor:
-    """The cells of values, int32, any shape: the leading bits of floats, which are sorted."""
-    share = ((value - low) * scale).float().clamp_(2.0**-OCTAVES, 1.0)
+def _bucket(keys: Tensor, low: Tensor, scale: Tensor, ladders: Tensor) -> Tensor:
+    """The buckets of keys, int32, any shape: the leading bits of floats sort as they do."""
+    share = ((keys - low) * scale).float().clamp_(2.0**-OCTAVES, 1.0)
     bits = share.view(torch.int32).bitwise_right_shift_(23 - SHIFT)
-    return bits.add_(ladders.int() * CELLS - _LEAST)
+    least = (127 - OCTAVES) << SHIFT
+    return bits.add_(ladders.int() * BUCKETS - least)
 
 
 @dataclass(frozen=True)
@@ -99,14 +94,12 @@ class Ruler:
         shift: (r,) double, where the stretch of each ladder lies.
         first: (r,) int32, the first rung of each ladder.
         last: (r,) int32, the last one.
-        rungs: (g,) as they are.
     """
 
     keys: Tensor
     shift: Tensor
     first: Tensor
     last: Tensor
-    rungs: Tensor
 
     @classmethod
     def of(cls, rungs: Tensor, sizes: Tensor) -> Ruler:
@@ -121,7 +114,7 @@ class Ruler:
         low, high = start[first], start[end - 1]
         shift = (high - low + 1.0).cumsum(0) - (high + 0.5)
         keys = start + shift.repeat_interleave(sizes)
-        return cls(keys, shift, first.int(), (end - 1).int(), rungs)
+        return cls(keys, shift, first.int(), (end - 1).int())
 
     def below(self, value: Tensor, ladders: Tensor, reached: bool = False) -> Tensor:
         """The last rung of a ladder that lies below a value, int32, any shape; else the first.
@@ -131,16 +124,16 @@ class Ruler:
             ladders: on which ladder, of a shape that broadcasts.
             reached: a rung that equals the value lies below it too.
         """
-        if value.numel() >= MANY and self._cells.steps <= MOST_STEPS:
-            return self._cells.below(value, ladders, reached)
         keys = (value + self.shift[ladders]).contiguous()
+        if keys.numel() >= MANY and self._buckets.steps <= MOST_STEPS:
+            return self._buckets.below(keys, ladders, reached)
         found = torch.searchsorted(self.keys, keys, right=reached, out_int32=True)
         # A value beyond the ends may have been found on another ladder.
         return torch.clamp(found.sub_(1), self.first[ladders], self.last[ladders])
 
     @lazy
-    def _cells(self) -> Cells:
-        return Cells.of(self.rungs, self.first, self.last)
+    def _buckets(self) -> Buckets:
+        return Buckets.of(self.keys, self.first, self.last)
 
 
 def padded(table: Tensor) -> Tensor:

@@ -68,8 +68,8 @@ class Decoder(ABC):
     def decode(self, x: Tensor, v: Tensor, values: Tensor, sets: Tensor) -> Tensor:
         """Where people end up, (m, c, p), when their x_S becomes each of c values.
 
-        The search calls it, as it does `encode`, in `torch.inference_mode`: tensors that a decoder
-        keeps from a call cannot take part in a differentiation.
+        The search calls it in `torch.inference_mode`: tensors that a decoder keeps from a call
+        cannot take part in a differentiation.
 
         Args:
             x: (m, p) the factual rows.

@@ -96,7 +96,7 @@ class Tables:
         # In memory values come first, people second: what all values share then needs no copies.
         out = pick(self.inverse, at + node.T[1:, :, None]).transpose(0, 1)
         # Nearly everybody has a supported value. Who has another keeps it until that one moves.
-        rows, columns = (start != x * self._weights).nonzero(as_tuple=True)
+        rows, columns = (start != x * self._ranked_as_one).nonzero(as_tuple=True)
         if not len(rows):
             return out
         there, own = out[rows, :, columns], start[rows, columns]
@@ -145,8 +145,8 @@ class Tables:
         return self.line > 0
 
     @lazy
-    def _weights(self) -> Tensor:
-        """(p,) one for features with lines in `inverse`, zero for the others, as their line is."""
+    def _ranked_as_one(self) -> Tensor:
+        """(p,) 1 for features with lines in `inverse`; times 0 the others equal their line."""
         return self._ranked.float()
 
 

@@ -76,7 +76,7 @@ class Bracket:
         return (self.low - self.x).abs()
 
     def going(self, question: Question, known: Tensor) -> Tensor:
-        """(q,) those that may hold, at a point, something cheaper than is known, (n,)."""
+        """(q,) those wide enough to be cut that may hold something cheaper than is known, (n,)."""
         room = question.limits.steps[question.sets.positions[self.sets, 0], None] / 4.0
         low, high = ((self.points - end[:, None]).abs() for end in (self.low, self.high))
         wide = (torch.minimum(low, high) > room).any(1)
@@ -125,7 +125,7 @@ def close_in(
         # The eighth that ends in the first success; the last one ends in the bracket's own.
         ends = torch.cat([answer.good, answer.good.new_ones(len(answer.good), 1)], 1)
         nearest = PARTS * torch.arange(len(ends)) + ends.int().argmax(1)
-        bracket = eighths.part(nearest) if eighths else bracket.eighths(question, nearest)
+        bracket = bracket.eighths(question, nearest) if eighths is None else eighths.part(nearest)
 
 
 def _ask(
@@ -143,6 +143,7 @@ def _ask(
         return bracket.told, None
     m, w = bracket.points.shape
     eighths, points = None, bracket.points
+    # Of few, all that the next cut may ask is asked about in advance.
     if ahead and few(question, m * PARTS * w):
         eighths = bracket.eighths(question, torch.arange(m * PARTS))
         points = torch.cat([points, eighths.points.view(m, PARTS * w)], 1)

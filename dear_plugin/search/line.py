@@ -44,7 +44,7 @@ def line_search(
     scans, lost = [coarse, deeper], asked & ~found.solved[:, None]
     if bool(lost.any()):
         # Nothing yet: every value that is worth a name is tried before the row is given up.
-        scans += Scan.of(question, lost, [grids.dense], search.slack)
+        scans += Scan.over(question, lost, [grids.dense], search.slack)
         for half in scans[-1].halves():
             look(half, question, found)
     close_in(question, Bracket.of(question, scans, found), search, found, prune)
@@ -70,8 +70,8 @@ def _coarse_and_between(
     """
     coarse, between = grids.values
     if few(question, int(asked.sum()) * (coarse.shape[1] + between.shape[1])):
-        both = Scan.of(question, asked, [coarse, between], slack)
+        both = Scan.over(question, asked, [coarse, between], slack)
         first, second = foretold(question, both)
         return first, second.among
-    (first,) = Scan.of(question, asked, [coarse], slack)
-    return first, lambda some: Scan.of(question, some, [between], slack)[0]
+    (first,) = Scan.over(question, asked, [coarse], slack)
+    return first, lambda some: Scan.over(question, some, [between], slack)[0]

@@ -17,8 +17,10 @@ from dear_plugin.settings import number, one_of, optional, settle, truth, whole
 from dear_plugin.support import NEIGHBOURS
 from dear_plugin.target import Goal
 
-# Tensors that stay in a core's cache, and frames long enough to be worth their columns.
+# Tensors of 2 MiB, of which a call's own cost is little, or of 16 MiB where categories lie side by
+# side; frames that are long enough to be worth their columns.
 CELLS_A_BATCH = 1 << 19
+CELLS_EXPANDED = 1 << 22
 CELLS_A_FRAME = 1 << 21
 # Of a margin, whatever its unit: more than a float32 loses on its way through a model.
 HAIR = 1e-5
@@ -134,7 +136,8 @@ class Question:
             slack: how far past the boundary.
         """
         most = CELLS_A_BATCH if self.classifier.is_module else CELLS_A_FRAME
-        parts = round(len(rows) * values.shape[1] * self.x.shape[1] / most)
+        share = max(self.x.shape[1] / most, self.classifier.encoder.d / CELLS_EXPANDED)
+        parts = round(len(rows) * values.shape[1] * share)
         if parts <= 1:
             return self._ask(rows, sets, values, slack)
         # Small answers kept between large chunks would break memory into pieces: one is filled.
@@ -190,7 +193,7 @@ class Answer:
         return [Answer(*part) for part in parts]
 
     def wrapped(self, width: int) -> Answer:
-        """The same, so many actions a row."""
+        """The same in rows of so many, one after another."""
         return Answer(*(each.reshape(-1, width) for each in self._parts()))
 
     def at(self, places: Tensor) -> Answer:

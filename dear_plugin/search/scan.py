@@ -43,7 +43,7 @@ class Scan:
     told: Answer | None = None
 
     @classmethod
-    def of(
+    def over(
         cls, question: Question, asked: Tensor, grids: Sequence[Tensor], slack: float
     ) -> list[Scan]:
         """Of the numeric singletons asked for, (n, s) bool, the values of each grid, (s, c)."""

@@ -46,14 +46,25 @@ class TestRuler:
     """Each value finds the last rung below it, on its own ladder."""
 
     @given(ladders, st.lists(numbers, min_size=1, max_size=20), st.booleans())
-    def test_by_cells_it_is_searchsorted(self, rungs, others, reached):
+    def test_by_buckets_it_is_the_search(self, rungs, others, reached):
         value = torch.cat([*rungs, torch.tensor(others)])
         ruler = Ruler.of(torch.cat(rungs), torch.tensor([len(each) for each in rungs]))
-        every = torch.arange(len(rungs))
-        found = ruler._cells.below(value[:, None].expand(-1, len(rungs)), every, reached)
+        for j in range(len(rungs)):
+            ladder = torch.full(value.shape, j)
+            found = ruler._buckets.below(value + ruler.shift[ladder], ladder, reached)
+            assert len(value) < lookup.MANY
+            assert torch.equal(found, ruler.below(value, ladder, reached))
+
+    @given(ladders, st.booleans())
+    def test_it_is_the_last_rung_below(self, rungs, reached):
+        """Numbers apart by more than what doubles lose where ladders lie end to end."""
+        rungs = [each.clamp(-(2.0**20), 2.0**20).mul(1024).round().div(1024) for each in rungs]
+        value = torch.cat(rungs)
+        ruler = Ruler.of(value, torch.tensor([len(each) for each in rungs]))
         for j, each in enumerate(rungs):
             expected = torch.searchsorted(each, value, right=reached).sub(1).clamp_min(0)
-            assert (found[:, j] - ruler.first[j]).tolist() == expected.tolist()
+            found = ruler.below(value, torch.full(value.shape, j), reached)
+            assert (found - ruler.first[j]).tolist() == expected.tolist()
 
     @pytest.mark.parametrize("reached", [True, False])
     @pytest.mark.parametrize(
@@ -68,7 +79,7 @@ class TestRuler:
     )
     def test_many_values_and_few_are_told_the_same(self, rungs, steps, reached):
         ruler = Ruler.of(rungs, torch.tensor([len(rungs)]))
-        assert ruler._cells.steps <= steps
+        assert ruler._buckets.steps <= steps
         value = torch.cat([rungs, torch.linspace(-0.5, 1.5, 2 * lookup.MANY)])
         here = torch.zeros(len(value), dtype=torch.int64)
         together = ruler.below(value, here, reached)
