@@ -66,6 +66,16 @@ class TestOneCall:
         names = ("low", "high", "floor", "barred")
         assert not all(torch.equal(getattr(before, n), getattr(asked, n)) for n in names)
 
+    @pytest.mark.parametrize("count", [1, 4])
+    def test_whoever_writes_on_what_it_hands_out_writes_on_nothing_else(self, count):
+        people = PEOPLE.iloc[:count]
+        before, spoilt = box(people=people), box(people=people)
+        for drawn in (spoilt.low, spoilt.high, spoilt.barred, spoilt.ends[0][:1], spoilt.steps):
+            drawn.zero_()
+        after = box(people=people)
+        for name in ("low", "high", "barred", "steps", "ends"):
+            torch.testing.assert_close(getattr(after, name), getattr(before, name))
+
     def test_columns_of_other_dtypes_have_ends_of_their_own(self):
         schema = SCHEMA.replace("pay", limits=(12.5, 49.5))
         before, whole, after = (

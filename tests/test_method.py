@@ -38,6 +38,15 @@ class Stubborn(Nearest):
         return Plan(case.x, stay, torch.zeros(len(case)), [""] * len(case))
 
 
+class Writer(Nearest):
+    """Writes on the rows that it is given."""
+
+    def _propose(self, case):
+        plan = super()._propose(case)
+        case.x.copy_(plan.rows)
+        return Plan(case.x, plan.direct, plan.suppressed, plan.reasons)
+
+
 @pytest.fixture(scope="module")
 def nearest(mixed) -> Nearest:
     return Nearest(mixed.net, mixed.schema).fit(mixed.frame)
@@ -86,6 +95,15 @@ class TestTwoHooksAreEnough:
         actions = method.generate(accepted).actions
         assert method.asked == 0
         assert set(actions["reason"]) == {"already accepted"}
+
+    @pytest.mark.parametrize("accepted", [0, 1], ids=["all refused", "one accepted"])
+    def test_a_method_may_write_on_the_rows_it_is_given(self, nearest, mixed, accepted):
+        writer = Writer(mixed.net, mixed.schema).fit(mixed.frame)
+        others = mixed.frame.drop(mixed.refused(len(mixed.frame)).index)
+        people = pd.concat([mixed.refused(6), others.iloc[:accepted]])
+        wanted, got = (each.generate(people) for each in (nearest, writer))
+        pd.testing.assert_frame_equal(wanted.counterfactuals, got.counterfactuals)
+        pd.testing.assert_frame_equal(wanted.actions, got.actions)
 
 
 class TestBelief:
