@@ -115,7 +115,6 @@ class _Box:
         # Copies: whoever writes on what one call hands out must not write on the marks of all.
         ends = self.marks.low.clone(), self.marks.high.clone()
         self.low, self.high = (end.expand(shape) for end in ends)
-        self.shared = True
         self.frozen = self.marks.immutable.expand(shape).clone()
         self.barred = torch.zeros(shape, dtype=torch.bool)
         self.allowed: Tensor | None = None
@@ -134,9 +133,8 @@ class _Box:
 
     def own(self) -> None:
         """Ends of each row's own, where all had the same."""
-        if self.shared:
+        if not self.low.is_contiguous():
             self.low, self.high = self.low.contiguous(), self.high.contiguous()
-            self.shared = False
 
     def restrict(self, rows: slice | list[int], ranges: Mapping[str, Any]) -> None:
         self.own()
@@ -170,7 +168,7 @@ class _Box:
 
     def limits(self) -> Limits:
         x, encoder, marks = self.x, self.encoder, self.marks
-        ends = (self.low[:1], self.high[:1]) if self.shared else (self.low, self.high)
+        ends = _distinct(self.low), _distinct(self.high)
         # Ends that cross by a unit may meet once scaled, and nothing lies between them.
         empty = ends[0] > ends[1]
         low = encoder.units.scaled(ends[0].masked_fill(empty, math.inf))
@@ -190,6 +188,11 @@ class _Box:
             encoder.units.origins,
             (self.low, self.high),
         )
+
+
+def _distinct(ends: Tensor) -> Tensor:
+    """Ends, (n, p), as (1, p) where they are the same for all."""
+    return ends if ends.is_contiguous() else ends[:1]
 
 
 def _ends(feature: Feature, grain: Grain) -> tuple[float, float]:

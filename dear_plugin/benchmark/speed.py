@@ -168,7 +168,7 @@ def _size(cell: Cell, name: str, count: int) -> Row:
     people = people_of(cell, count)
     with Meter() as call:
         found = method.generate(people)
-    # As above: of few people the meter itself would be the most of it.
+    # As in `_timed`: of few people, what the meter does to memory would be much of it.
     cpu_s = median_s(lambda: method.generate(people), 3) if count <= PEOPLE else call.cpu_s
     return {
         "method": name,

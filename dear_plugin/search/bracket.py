@@ -49,15 +49,16 @@ class Bracket:
             found: what came of it.
         """
         low, solved = question.x[:, question.sets.positions[:, 0]], found.solved_pairs
-        first, *_ = parts = [scan.tried(solved) for scan in scans]
-        for pair, x, values in parts:
-            gap, beyond = values - x, found.values[pair][:, :1] - x
+        first, *_ = parts = [scan.among(solved) for scan in scans]
+        for done in parts:
+            pair, x = (done.rows, done.sets), done.x
+            gap, beyond = done.values - x, found.values[pair][:, :1] - x
             inner = (gap * beyond > 0) & (gap.abs() < beyond.abs())
             nearest, where = gap.abs().masked_fill_(~inner, -1.0).max(1)
             nearer = nearest > (low[pair] - x[:, 0]).abs()
-            low[pair] = torch.where(nearer, values.gather(1, where[:, None])[:, 0], low[pair])
-        pair, x, _ = first
-        return cls._between(question, pair, low[pair], found.values[pair][:, 0], x[:, 0])
+            low[pair] = torch.where(nearer, done.values.gather(1, where[:, None])[:, 0], low[pair])
+        pair = first.rows, first.sets
+        return cls._between(question, pair, low[pair], found.values[pair][:, 0], first.x[:, 0])
 
     @classmethod
     def _between(

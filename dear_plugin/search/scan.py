@@ -64,15 +64,10 @@ class Scan:
 
     def among(self, asked: Tensor) -> Scan:
         """The same for those of its pairs that are asked for, (n, s) bool."""
-        at = _places(self, asked)
+        at = asked[self.rows, self.sets].nonzero()[:, 0]
         told = None if self.told is None else self.told.part(at)
         rows, sets, x = self.rows[at], self.sets[at], self.x[at]
         return Scan(rows, sets, x, self.values[at], self.before[at], self.slack, told)
-
-    def tried(self, asked: Tensor) -> tuple[tuple[Tensor, Tensor], Tensor, Tensor]:
-        """Rows and sets, factual and all values of pairs asked for, (n, s) bool."""
-        at = _places(self, asked)
-        return (self.rows[at], self.sets[at]), self.x[at], self.values[at]
 
     def packed(self, wanted: Tensor, width: int) -> tuple[Tensor, Tensor, Tensor]:
         """Values wanted, (m, c) bool, so many of a pair side by side: its last one fills up.
@@ -130,11 +125,6 @@ class Scan:
         told = None if self.told is None else self.told.at(places)
         values, before = self.values.gather(1, places), self.before.gather(1, places)
         return replace(self, values=values, before=before, told=told)
-
-
-def _places(scan: Scan, asked: Tensor) -> Tensor:
-    """(q,) which pairs of a scan are asked for, (n, s) bool."""
-    return asked[scan.rows, scan.sets].nonzero()[:, 0]
 
 
 def few(question: Question, count: int) -> bool:
