@@ -12,6 +12,7 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
+from dear_plugin.chain import chained, links
 from dear_plugin.encoding import Encoder
 from dear_plugin.ending import logits_of
 from dear_plugin.errors import ModelError
@@ -76,8 +77,13 @@ class Classifier:
         """Where the module lives; the CPU for black boxes."""
         return self._home.device
 
-    def scores(self, rows: Tensor) -> Tensor:
+    def scores(self, rows: Tensor, quick: bool = False) -> Tensor:
         """The scores of rows, (m, p) -> (m, c), without gradients, on the rows' device.
+
+        Args:
+            rows: m rows.
+            quick: they are wanted for a search: a chain of small layers is multiplied out as is
+                quickest, which may change last digits. What a user is told is never quick.
 
         Raises:
             ModelError: NaN, infinity, a wrong shape, values that are no probabilities, or a
@@ -86,6 +92,8 @@ class Classifier:
         if not len(rows):
             return rows.new_zeros((0, 1))
         ask = self._module_scores if self.is_module else self._frame_scores
+        if quick and self.is_module:
+            ask = self._quick_scores
         # The search may have switched torch to inference. What the model keeps of a call must not
         # be marked by it, or it could not be differentiated later.
         with torch.inference_mode(mode=False):
@@ -122,10 +130,22 @@ class Classifier:
         with torch.no_grad(), evaluating(self.model):
             return self._checked(self._forward(self.encoder.expand(rows)), len(rows))
 
-    def _forward(self, x: Tensor) -> Tensor:
+    def _quick_scores(self, rows: Tensor) -> Tensor:
+        layers = links(self.model) if self._stated else ()
+        with torch.no_grad():
+            seen = self._seen(self.encoder.expand(rows)) if layers else rows
+            if not layers or seen.ndim != 2:
+                return self._module_scores(rows)
+            return self._checked(chained(layers, seen), len(rows))
+
+    def _seen(self, x: Tensor) -> Tensor:
+        """Encoded columns as the module sees them."""
         home = self._home
         moved = x.to(device=home.device, dtype=home.dtype)
-        seen = moved if self.encode is None else self.encode(moved)
+        return moved if self.encode is None else self.encode(moved)
+
+    def _forward(self, x: Tensor) -> Tensor:
+        seen = self._seen(x)
         raw: Any = self.model(seen) if self._stated else logits_of(lambda: self.model(seen))
         self._stated = True  # the first answer has shown what it is
         if not isinstance(raw, Tensor):

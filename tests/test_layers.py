@@ -33,6 +33,7 @@ LADDER = (
     "encoding",
     "target",
     "evaluation",
+    "chain",
     "ending",
     "classifier",
     "actions",
