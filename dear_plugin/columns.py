@@ -220,8 +220,23 @@ def _codes_of(feature: Feature) -> Array:
     return np.array([places[category] for category in feature.categories], dtype=np.int64)
 
 
-def overwritten(column: pd.Series, where: Array, cells: Array) -> pd.Series | Array:
-    """A copy of a column with new cells at some positions, its dtype kept; numbers as they lie."""
+def overwrite(frame: pd.DataFrame, name: str, where: Array, cells: Array) -> None:
+    """Write cells at some positions of a column of one's own frame, its dtype kept.
+
+    Raises:
+        InputError: the column is too narrow for them.
+    """
+    column = frame[name]
+    _fit(column, cells)
+    if isinstance(column.dtype, np.dtype) and (memory := column.to_numpy()).flags.writeable:
+        # Frames that give out their memory are written on: to set a column takes far longer.
+        memory[where] = cells
+    else:
+        frame[name] = _overwritten(column, where, cells)
+
+
+def _overwritten(column: pd.Series, where: Array, cells: Array) -> pd.Series | Array:
+    """A copy of a column with new cells at some positions; plain numbers as they lie."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         new = [c for c in pd.unique(cells) if c not in column.cat.categories]
         column = column.cat.add_categories(new) if new else column.copy()
@@ -230,7 +245,6 @@ def overwritten(column: pd.Series, where: Array, cells: Array) -> pd.Series | Ar
         fresh = pd.Categorical.from_codes(codes, dtype=column.dtype)
         return pd.Series(fresh, index=column.index, name=column.name)
     values = column.to_numpy(copy=True)
-    _fit(column, cells)
     values[where] = cells
     if isinstance(column.dtype, np.dtype) and column.dtype.kind != "O":
         return values

@@ -20,7 +20,7 @@ from dear_plugin.columns import (
     as_column,
     grain,
     inside,
-    overwritten,
+    overwrite,
     read,
     user_values,
 )
@@ -171,7 +171,7 @@ class Encoder:
             if ends is not None and feature.kind is Kind.NUMERIC:
                 low, high = (end.numpy()[moved, j] for end in ends)
                 cells = inside(feature, cells, (low, high), column.dtype)
-            out[feature.name] = overwritten(column, moved, cells)
+            overwrite(out, feature.name, moved, cells)
         self._read(out, touched, seen)
         return out, torch.from_numpy(seen)
 

@@ -154,6 +154,41 @@ class TestWriting:
         assert list(after["job"].cat.categories) == ["cook", "judge"]
 
 
+@pytest.fixture(params=["frames give out their memory", "copy on write"])
+def writing(request):
+    """How pandas keeps what one frame has of another's apart; from 3 on there is one way."""
+    if pd.__version__.startswith("2."):
+        with pd.option_context("mode.copy_on_write", request.param == "copy on write"):
+            yield
+    else:
+        yield
+
+
+KINDS = {
+    "number": ["int64", "int8", "uint16", "float32", "float64", "Int64", "Float32"],
+    "word": ["object", "category", "string"],
+    "truth": ["bool", "object", "boolean"],
+}
+
+
+@pytest.mark.usefixtures("writing")
+@pytest.mark.parametrize(("name", "dtype"), [(n, d) for n, kinds in KINDS.items() for d in kinds])
+def test_cells_of_every_dtype_are_written_into_a_copy(name, dtype):
+    frame = pd.DataFrame(
+        {"number": [1, 2, 3, 4], "word": list("abca"), "truth": [True, False, True, False]},
+        index=list("wxyz"),
+    ).astype({name: dtype})
+    encoder = Encoder(Schema.infer(frame))
+    before, shown = frame.copy(deep=True), frame[name]
+    x = encoder.rows(frame)
+    after, seen = encoder.patch(frame, x, x[[0, 0, 2, 1]])
+    pd.testing.assert_frame_equal(frame, before)
+    pd.testing.assert_series_equal(shown, before[name])
+    expected = before.iloc[[0, 0, 2, 1]].set_axis(before.index)
+    pd.testing.assert_frame_equal(after, expected)
+    assert torch.equal(seen, x[[0, 0, 2, 1]])
+
+
 class TestLevels:
     """A model that reads codes, or an order, sees the dtype that it was trained on."""
 
