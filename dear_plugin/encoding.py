@@ -163,8 +163,8 @@ class Encoder:
         """
         out, seen, values = frame.copy(), x.cpu().numpy().copy(), rows.detach().cpu().numpy()
         changed = values != seen
-        touched = np.flatnonzero(changed.any(0)).tolist()
-        for j in touched:
+        narrow = []
+        for j in np.flatnonzero(changed.any(0)).tolist():
             feature, moved = self.schema.features[j], np.flatnonzero(changed[:, j])
             column = frame[feature.name]
             cells = user_values(feature, values[moved, j], grain(feature, column.dtype).places)
@@ -172,7 +172,11 @@ class Encoder:
                 low, high = (end.numpy()[moved, j] for end in ends)
                 cells = inside(feature, cells, (low, high), column.dtype)
             overwrite(out, feature.name, moved, cells)
-        self._read(out, touched, seen)
+            if feature.kind is not Kind.NUMERIC and column.dtype == object:
+                seen[moved, j] = values[moved, j]  # such a column holds whatever label it is given
+            else:
+                narrow.append(j)
+        self._read(out, narrow, seen)
         return out, torch.from_numpy(seen)
 
     def _read(self, frame: pd.DataFrame, features: Iterable[int], into: npt.NDArray[Any]) -> None:
