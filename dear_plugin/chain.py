@@ -7,7 +7,8 @@ another order, so the last digits may be others: it is for searching, not for wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -34,16 +35,16 @@ IDLE = (nn.AlphaDropout, nn.Dropout, nn.Identity)
 def links(model: nn.Module) -> Sequence[nn.Module]:
     """The layers of a module that is such a chain and nothing else; () if it is not."""
     layers = list(_layers(model))
-    if not layers or not all(map(_plain, layers)):
+    if not layers or type(layers[0]) is not nn.Linear or not all(map(_plain, layers)):
         return ()
     return [layer for layer in layers if type(layer) not in IDLE]
 
 
 def chained(layers: Sequence[nn.Module], x: Tensor) -> Tensor:
-    """What links make of encoded rows, (m, d) -> (m, c), in evaluation."""
+    """What links make of encoded rows, (m, d) -> (m, c), in evaluation; x is only read."""
     across = x.t()
     for layer in layers:
-        across = _multiplied(layer, across) if isinstance(layer, nn.Linear) else layer(across)
+        across = _DONE.get(type(layer), _changed)(layer, across)
     return across.t()
 
 
@@ -74,3 +75,18 @@ def _multiplied(layer: nn.Linear, across: Tensor) -> Tensor:
     if layer.bias is None:
         return layer.weight @ across
     return torch.addmm(layer.bias[:, None], layer.weight, across)
+
+
+def _changed(layer: nn.Module, across: Tensor) -> Tensor:
+    """An elementwise layer of columns, (o, m)."""
+    changed: Tensor = layer(across)
+    return changed
+
+
+# What was multiplied out is nobody else's: what can be changed in place is.
+_DONE: Mapping[type[nn.Module], Callable[[Any, Tensor], Tensor]] = {
+    nn.Linear: _multiplied,
+    nn.ReLU: lambda _, across: across.relu_(),
+    nn.Sigmoid: lambda _, across: across.sigmoid_(),
+    nn.Tanh: lambda _, across: across.tanh_(),
+}

@@ -156,10 +156,9 @@ def _looked_up(feature: Feature, labels: pd.Series | pd.Index) -> Array:
     known = _places(feature.categories)
     values = (labels if labels.dtype == object else labels.astype(object)).tolist()
     try:
-        codes = list(map(known.get, values, repeat(-1)))
+        return np.fromiter(map(known.get, values, repeat(-1)), np.int64, len(values))
     except TypeError:
-        codes = [_place(known, value) for value in values]
-    return np.array(codes, dtype=np.int64)
+        return np.array([_place(known, value) for value in values], dtype=np.int64)
 
 
 def _place(known: dict[Hashable, int], value: Any) -> int:

@@ -5,9 +5,10 @@ import torch
 from torch import nn
 from torch.nn.utils import parametrize, prune
 
-from dear_plugin import DEAR, Encoder, Schema, classifier
+from dear_plugin import DEAR, Encoder, Schema, models
 from dear_plugin.chain import ELEMENTWISE, IDLE, NARROW, chained, links
 from dear_plugin.classifier import Classifier
+from dear_plugin.errors import ModelError
 
 WIDTH = 5
 
@@ -143,7 +144,7 @@ class TestAskedQuickly:
     def test_a_module_that_ends_in_a_sigmoid_is_refused_as_ever(self, people):
         encoder, frame = people
         net = nn.Sequential(nn.Linear(encoder.d, 1), nn.Sigmoid())
-        with pytest.raises(classifier.ModelError, match="ends in a sigmoid"):
+        with pytest.raises(ModelError, match="ends in a sigmoid"):
             Classifier(net, encoder).scores(encoder.rows(frame), quick=True)
 
     def test_training_flags_are_left_alone(self, people):
@@ -162,7 +163,7 @@ class TestAskedQuickly:
         net = nn.Sequential(nn.Linear(encoder.d, 4), nn.Tanh(), nn.Linear(4, 1))
         with torch.no_grad():
             net[2].bias -= net(encoder.encode(loan.frame)).quantile(0.8)
-        monkeypatch.setattr(classifier, "chained", lambda *asked: chained(*asked) + astray)
+        monkeypatch.setattr(models, "chained", lambda *asked: chained(*asked) + astray)
         found = DEAR(net, schema).fit(loan.frame).generate(loan.frame.iloc[:100])
         with torch.no_grad():
             said = net(encoder.encode(found.counterfactuals))[:, 0]

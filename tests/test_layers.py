@@ -35,6 +35,7 @@ LADDER = (
     "evaluation",
     "chain",
     "ending",
+    "models",
     "classifier",
     "actions",
     "limits",

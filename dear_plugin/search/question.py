@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -259,12 +260,13 @@ class Found:
         least, pairs, cost = price.amin(1), rows * self.cost.shape[1] + sets, self.cost.view(-1)
         before = cost.index_select(0, pairs)
         cost.scatter_reduce_(0, pairs, least, "amin")
-        won = ((least < before) & (least == cost.index_select(0, pairs))).nonzero()[:, 0]
+        won = ((least < before) & (least == cost.index_select(0, pairs))).numpy().nonzero()[0]
         if len(won):
             # Of a pair that stands there several times several may win.
-            won = won[pairs[won].diff(prepend=pairs.new_full((1,), -1)) != 0]
-            best = price[won].argmin(1)
-            self.values[rows[won], sets[won]] = values[won, best]
+            pair = pairs.numpy()[won]
+            first = torch.from_numpy(won[np.append(True, pair[1:] != pair[:-1])])
+            best = price[first].argmin(1)
+            self.values[rows[first], sets[first]] = values[first, best]
         # Only who has no success at all will be told of a miss.
         open_rows = ~self.solved
         if not bool(open_rows.any()):

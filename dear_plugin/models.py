@@ -1,0 +1,154 @@
+"""Models: a torch module or a black box as it is asked, and what it says as it came."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+from dear_plugin.chain import chained, links
+from dear_plugin.encoding import Encoder
+from dear_plugin.ending import logits_of
+from dear_plugin.errors import ModelError
+from dear_plugin.evaluation import evaluating
+
+
+class Module:
+    """A torch module, asked about encoded columns.
+
+    Args:
+        model: the module.
+        encoder: the gate that expands rows.
+        encode: a differentiable map from our encoded columns, (m, d), to the host's.
+        stated: whether its user said what it returns.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        encoder: Encoder,
+        encode: Callable[[Tensor], Tensor] | None,
+        stated: bool,
+    ) -> None:
+        self.model, self.encoder, self.encode, self.stated = model, encoder, encode, stated
+
+    @property
+    def width(self) -> int:
+        """How many numbers a row takes."""
+        return self.encoder.d
+
+    @property
+    def home(self) -> Tensor:
+        """A tensor of the module's device and dtype: its first floating parameter or buffer."""
+        tensors: Iterator[Tensor] = chain(self.model.parameters(), self.model.buffers())
+        return next((each for each in tensors if each.is_floating_point()), torch.empty(0))
+
+    @property
+    def classes(self) -> Sequence[Hashable] | None:
+        """The labels of the columns: a module names none."""
+        return None
+
+    def of_rows(self, rows: Tensor, quick: bool = False) -> Tensor:
+        """What it says of rows, (m, p), without gradients.
+
+        Args:
+            rows: m rows.
+            quick: a chain of small layers may be multiplied out as is quickest.
+        """
+        layers = links(self.model) if quick and self.stated else ()
+        with torch.no_grad():
+            if layers:
+                # A chain reads what it is given: only others need memory of their own.
+                plain = self.encode is None and self.encoder.d == self.encoder.p
+                seen = self._seen(rows if plain else self.encoder.expand(rows))
+                if seen.ndim == 2:
+                    return chained(layers, seen)
+            with evaluating(self.model):
+                return self._said(self._seen(self.encoder.expand(rows)))
+
+    def differentiable(self, x: Tensor) -> Tensor:
+        """What it says of encoded columns, (m, d), with gradients to them."""
+        with evaluating(self.model):
+            return self._said(self._seen(x.clone()))
+
+    def _seen(self, x: Tensor) -> Tensor:
+        """Encoded columns as the module sees them."""
+        home = self.home
+        moved = x.to(device=home.device, dtype=home.dtype)
+        return moved if self.encode is None else self.encode(moved)
+
+    def _said(self, seen: Tensor) -> Tensor:
+        raw: Any = self.model(seen) if self.stated else logits_of(lambda: self.model(seen))
+        self.stated = True  # the first answer has shown what it is
+        if not isinstance(raw, Tensor):
+            raise ModelError(f"the module must return a tensor, {type(raw).__name__} came")
+        return raw
+
+
+class BlackBox:
+    """A model that is asked about frames.
+
+    Args:
+        model: an object with `predict_proba`, with `predict` for values, or any callable.
+        encoder: the gate that writes frames.
+        output: what it returns, see `Classifier`.
+
+    Raises:
+        ModelError: it cannot be asked.
+    """
+
+    def __init__(self, model: Any, encoder: Encoder, output: str) -> None:
+        self.model, self.encoder, self.output = model, encoder, output
+        if not callable(self._answer):
+            raise ModelError(
+                f"a model must be a torch module, have predict_proba, or be callable on frames;"
+                f" {type(model).__name__} came"
+            )
+
+    @property
+    def width(self) -> int:
+        """How many numbers a row takes."""
+        return self.encoder.p
+
+    @property
+    def home(self) -> Tensor:
+        """A tensor of the device that answers: it is given none."""
+        return torch.empty(0)
+
+    @property
+    def classes(self) -> Sequence[Hashable] | None:
+        """The labels of the columns, where the model names them (scikit-learn's `classes_`)."""
+        labels = getattr(self.model, "classes_", None)
+        return None if labels is None else list(np.asarray(labels).tolist())
+
+    def of_rows(self, rows: Tensor, quick: bool = False) -> Tensor:
+        """What it says of rows, (m, p), double; no way to ask is quicker than another."""
+        return self.of_frame(self.encoder.frame(rows))
+
+    def of_frame(self, frame: pd.DataFrame) -> Tensor:
+        """What it says of a frame of the features alone, double."""
+        # An estimator fitted on plain arrays warns about column names it never saw.
+        nameless = hasattr(self.model, "n_features_in_") and not hasattr(
+            self.model, "feature_names_in_"
+        )
+        answer = self._answer(frame.to_numpy() if nameless else frame)
+        if isinstance(answer, Tensor):  # of whatever device or width, and with a gradient or not
+            answer = answer.detach().to("cpu", torch.float64)
+        raw = np.asarray(answer)
+        if raw.dtype.kind not in "fiub":
+            raise ModelError(f"the model must return numbers, dtype {raw.dtype} came")
+        # A copy: what pandas gives out may be read-only, and torch warns of that.
+        told = torch.from_numpy(np.array(raw, dtype=np.float64, order="C"))
+        # Alone, a column would be read as the chance of the second of two classes.
+        sole = self.output == "probabilities" and len(self.classes or ()) == 1
+        return torch.stack([told.flatten(), 1.0 - told.flatten()], 1) if sole else told
+
+    @property
+    def _answer(self) -> Any:
+        named = "predict" if self.output == "values" else "predict_proba"
+        return getattr(self.model, named, self.model)
