@@ -46,13 +46,13 @@ class Classifier:
         output: Output | None = None,
         encode: Callable[[Tensor], Tensor] | None = None,
     ) -> None:
-        if output is not None and output not in _TO_SCORES:
-            raise ModelError(f"output must be one of {sorted(_TO_SCORES)}, {output!r} came")
         self.model = model
         self.encoder = encoder
         self.encode = encode
         self.is_module = isinstance(model, nn.Module)
         self.output: Output = output or ("logits" if self.is_module else "probabilities")
+        if self.output not in _TO_SCORES:
+            raise ModelError(f"output must be one of {sorted(_TO_SCORES)}, {output!r} came")
         if encode is not None and not self.is_module:
             raise ModelError("encode= is for torch modules; a black box receives frames")
         self._asked: Module | BlackBox = (
