@@ -127,9 +127,8 @@ class _Box:
         return self.encoder.schema.index(names)
 
     def freeze(self, rows: slice | list[int], names: Iterable[str]) -> None:
-        self.frozen[rows, :] |= torch.zeros(self.encoder.p, dtype=torch.bool).index_fill(
-            0, torch.tensor(self.index(names, "frozen"), dtype=torch.long), True
-        )
+        for j in self.index(names, "frozen"):
+            self.frozen[rows, j] = True
 
     def own(self) -> None:
         """Ends of each row's own, where all had the same."""

@@ -17,7 +17,7 @@ OCTAVES, SHIFT = 20, 6
 BUCKETS = (OCTAVES << SHIFT) + 1
 # From more steps on a search is quicker.
 MOST_STEPS = 4
-# Fewer values are searched for: there it is calls that cost, and a search is one.
+# Of fewer values it is calls that cost: they are looked up in as few as can be.
 MANY = 1 << 10
 # A width that a float32 can be divided by.
 NARROWEST = 1e-30
@@ -25,6 +25,8 @@ NARROWEST = 1e-30
 
 def pick(table: Tensor, at: Tensor) -> Tensor:
     """The entries of a table at places of its flat form, any shape."""
+    if at.numel() < MANY:
+        return torch.take(table, at.long())
     return table.view(-1).index_select(0, at.reshape(-1)).view(at.shape)
 
 

@@ -48,17 +48,18 @@ class Bracket:
             scans: what was scanned; the later ones are of pairs of the first.
             found: what came of it.
         """
-        low, solved = question.x[:, question.sets.positions[:, 0]], found.solved_pairs
-        first, *_ = parts = [scan.among(solved) for scan in scans]
+        x, ends = question.x[:, question.sets.positions[:, 0]], found.values[..., 0]
+        # Turned round where they end below the factual, all brackets lie above it.
+        turn = torch.where(ends > x, 1.0, -1.0)
+        low, high = x * turn, ends * turn
+        first, *_ = parts = [scan.among(found.solved_pairs) for scan in scans]
         for done in parts:
-            pair, x = (done.rows, done.sets), done.x
-            gap, beyond = done.values - x, found.values[pair][:, :1] - x
-            inner = (gap * beyond > 0) & (gap.abs() < beyond.abs())
-            nearest, where = gap.abs().masked_fill_(~inner, -1.0).max(1)
-            nearer = nearest > (low[pair] - x[:, 0]).abs()
-            low[pair] = torch.where(nearer, done.values.gather(1, where[:, None])[:, 0], low[pair])
+            pair = done.rows, done.sets
+            tried = done.values * turn[pair][:, None]
+            inner = tried.masked_fill_(tried >= high[pair][:, None], -torch.inf).amax(1)
+            low[pair] = torch.maximum(low[pair], inner)
         pair = first.rows, first.sets
-        return cls._between(question, pair, low[pair], found.values[pair][:, 0], first.x[:, 0])
+        return cls._between(question, pair, (low * turn)[pair], ends[pair], first.x[:, 0])
 
     @classmethod
     def _between(

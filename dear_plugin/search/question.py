@@ -268,10 +268,10 @@ class Found:
             best = price[first].argmin(1)
             self.values[rows[first], sets[first]] = values[first, best]
         # Only who has no success at all will be told of a miss.
-        open_rows = ~self.solved
-        if not bool(open_rows.any()):
+        solved = self.solved
+        if bool(solved.all()):
             return
-        missed = open_rows.index_select(0, rows).nonzero()[:, 0]
+        missed = (~solved).index_select(0, rows).nonzero()[:, 0]
         if len(missed):
             self._note_miss(rows[missed], sets[missed], values[missed], answer.margin[missed])
 
