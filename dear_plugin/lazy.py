@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, Self, TypeVar, overload
 
+import torch
+
 T = TypeVar("T")
 
 
@@ -35,6 +37,8 @@ class lazy(Generic[T]):
     def __get__(self, instance: object | None, owner: type) -> Self | T:
         if instance is None:
             return self
-        # The descriptor has no __set__: what lies in the instance is found before it.
-        value: T = instance.__dict__.setdefault(self.name, self.compute(instance))
+        # The descriptor has no __set__: what lies in the instance is found before it. A value
+        # outlives whoever looks first, and is not marked by the inference mode they may be in.
+        with torch.inference_mode(False):
+            value: T = instance.__dict__.setdefault(self.name, self.compute(instance))
         return value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -88,6 +88,13 @@ class Moves:
 
     def plan(self, case: Case, search: Search, support: Support | None = None) -> Plan:
         """The cheapest success of every row; with a support to reach, the cheapest that has it."""
+        with torch.inference_mode(search.solver == "line"):
+            plan = self._plan(case, search, support)
+        # What is kept of a call may be differentiated later, and is not marked.
+        own = {name: getattr(plan, name).clone() for name in ("rows", "direct", "suppressed")}
+        return replace(plan, **own)
+
+    def _plan(self, case: Case, search: Search, support: Support | None) -> Plan:
         question = self.question(case)
         found = self.find(question, search)
         if support is None:

@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from torch import nn
 
-from dear_plugin import DEAR, Constraints, Schema, Search, Target
+from dear_plugin import DEAR, Constraints, Encoder, Schema, Search, Target
 from dear_plugin.decoders import Transport
 from dear_plugin.errors import ConstraintError, DearError, FileFormatError, NotFittedError
 
@@ -278,3 +279,39 @@ def test_five_people_are_enough_to_run(mixed, caplog):
     assert len(result) == 5
     assert "5 rows" in caplog.text
     pd.testing.assert_frame_equal(result.counterfactuals[constant], few[constant])
+
+
+def tensors(thing, met):
+    """Every tensor that can be reached from a thing of ours."""
+    if id(thing) in met:
+        return
+    met[id(thing)] = thing
+    if isinstance(thing, torch.Tensor):
+        yield thing
+    elif isinstance(thing, dict | list | tuple | set):
+        for each in thing.values() if isinstance(thing, dict) else thing:
+            yield from tensors(each, met)
+    elif type(thing).__module__.startswith("dear_plugin"):
+        yield from tensors(vars(thing), met)
+
+
+@pytest.mark.parametrize(
+    ("decoder", "solver"),
+    [("transport", "line"), ("autoencoder", "line"), ("autoencoder", "gradient")],
+)
+def test_nothing_that_outlives_a_call_is_marked_by_inference(loan, decoder, solver):
+    """It could not be differentiated: decoders are trained, and results looked into, later."""
+    schema = Schema.infer(loan.frame)
+    encoder = Encoder(schema)
+    torch.manual_seed(0)
+    net = nn.Linear(encoder.d, 1)
+    with torch.no_grad():
+        net.bias -= net(encoder.encode(loan.frame)).max() - 0.01  # some need pairs, some fail
+    search = Search(solver=solver, min_support=0.5)
+    dear = DEAR(net, schema, decoder=decoder, search=search).fit(loan.frame)
+    found = dear.generate(loan.frame.iloc[:30])
+    assert found.support.notna().any()
+    assert dear._reserve is not None
+    kept = [*tensors(dear, {}), *tensors(found, {})]
+    assert len(kept) > 20
+    assert not any(each.is_inference() for each in kept)

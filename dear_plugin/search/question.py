@@ -71,7 +71,7 @@ class Search:
 
     def aiming(self, slack: float) -> Search:
         """The same search, aiming farther past the boundary."""
-        return replace(self, slack=max(slack, self.slack))
+        return self if slack <= self.slack else replace(self, slack=slack)
 
 
 @dataclass(frozen=True)
