@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules import module as every
 
 # From about so many units on a layer is as quick either way.
 NARROW = 32
@@ -34,7 +35,7 @@ IDLE = (nn.AlphaDropout, nn.Dropout, nn.Identity)
 
 def links(model: nn.Module) -> Sequence[nn.Module]:
     """The layers of a module that is such a chain and nothing else; () if it is not."""
-    layers = list(_layers(model))
+    layers = [] if _watched() else list(_layers(model))
     if not layers or type(layers[0]) is not nn.Linear or not all(map(_plain, layers)):
         return ()
     return [layer for layer in layers if type(layer) not in IDLE]
@@ -60,14 +61,32 @@ def _layers(module: nn.Module) -> Iterator[nn.Module]:
 def _plain(layer: nn.Module) -> bool:
     """Whether a layer does what its kind does, and may be asked otherwise."""
     if type(layer) is nn.Linear:
-        own = all(type(each) is nn.Parameter for each in layer.parameters(recurse=False))
-        return own and layer.out_features <= NARROW and _untouched(layer)
+        return _narrow(layer) and _untouched(layer)
     return type(layer) in ELEMENTWISE + IDLE and _untouched(layer)
+
+
+def _narrow(layer: nn.Linear) -> bool:
+    """Whether a linear layer has few units, and weights that are no more than numbers."""
+    units, own = layer.out_features, layer._parameters
+    shapes = {"weight": (units, layer.in_features), "bias": (units,)}
+    return (units <= NARROW and own.keys() == shapes.keys()) and all(
+        each is None or (type(each) is nn.Parameter and each.shape == shapes[name])
+        for name, each in own.items()
+    )
 
 
 def _untouched(module: nn.Module) -> bool:
     """Nobody listens to its calls or has put another `forward` in its place."""
-    return not (module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module))
+    kind, listened = type(module), module._forward_hooks or module._forward_pre_hooks
+    own = vars(module).keys().isdisjoint(("forward", "_call_impl"))
+    as_ever = kind.forward is _FORWARD[kind] and kind.__call__ is _CALL
+    return own and as_ever and not listened
+
+
+def _watched() -> bool:
+    """Whether somebody listens to all modules, or multiplies out in another way."""
+    listened = every._global_forward_hooks or every._global_forward_pre_hooks
+    return bool(listened) or nn.functional.linear is not _LINEAR
 
 
 def _multiplied(layer: nn.Linear, across: Tensor) -> Tensor:
@@ -83,6 +102,11 @@ def _changed(layer: nn.Module, across: Tensor) -> Tensor:
     return changed
 
 
+# What torch itself does, as it was when we came.
+_CALL, _LINEAR = nn.Module.__call__, nn.functional.linear
+_FORWARD: Mapping[type[nn.Module], Any] = {
+    kind: kind.forward for kind in (nn.Linear, nn.Sequential, *ELEMENTWISE, *IDLE)
+}
 # What was multiplied out is nobody else's: what can be changed in place is.
 _DONE: Mapping[type[nn.Module], Callable[[Any, Tensor], Tensor]] = {
     nn.Linear: _multiplied,

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from dear_plugin.encoding import Encoder
 from dear_plugin.errors import ModelError
-from dear_plugin.models import BlackBox, Module
+from dear_plugin.models import FrameModel, TorchModel
 
 Output = Literal["logits", "probabilities", "values"]
 ROWS_A_CALL = 1 << 16
@@ -46,20 +46,23 @@ class Classifier:
         output: Output | None = None,
         encode: Callable[[Tensor], Tensor] | None = None,
     ) -> None:
-        self.model = model
         self.encoder = encoder
-        self.encode = encode
         self.is_module = isinstance(model, nn.Module)
         self.output: Output = output or ("logits" if self.is_module else "probabilities")
         if self.output not in _TO_SCORES:
             raise ModelError(f"output must be one of {sorted(_TO_SCORES)}, {output!r} came")
         if encode is not None and not self.is_module:
             raise ModelError("encode= is for torch modules; a black box receives frames")
-        self._asked: Module | BlackBox = (
-            Module(model, encoder, encode, output is not None)
+        self._asked: TorchModel | FrameModel = (
+            TorchModel(model, encoder, encode, output is not None)
             if self.is_module
-            else BlackBox(model, encoder, self.output)
+            else FrameModel(model, encoder, self.output)
         )
+
+    @property
+    def model(self) -> Any:
+        """The user's model."""
+        return self._asked.model
 
     @property
     def classes(self) -> Sequence[Hashable] | None:
@@ -106,7 +109,7 @@ class Classifier:
             frame: m rows.
             rows: (m, p) the same, where somebody has read it already.
         """
-        if isinstance(self._asked, BlackBox):
+        if isinstance(self._asked, FrameModel):
             raw = self._asked.of_frame(frame[list(self.encoder.schema.names)])
             return self._checked(raw, len(frame))
         read = self.encoder.rows(frame) if rows is None else rows
@@ -118,7 +121,7 @@ class Classifier:
         Raises:
             ModelError: a black box has no gradient.
         """
-        if isinstance(self._asked, BlackBox):
+        if isinstance(self._asked, FrameModel):
             raise ModelError("a black box has no gradient; use solver='line'")
         return self._checked(self._asked.differentiable(x), len(x)).to(x.device)
 

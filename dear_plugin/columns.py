@@ -219,6 +219,11 @@ def _codes_of(feature: Feature) -> Array:
     return np.array([places[category] for category in feature.categories], dtype=np.int64)
 
 
+def ordinary(frame: pd.DataFrame) -> bool:
+    """Whether a frame does with its columns what pandas does: a kind of frame may do otherwise."""
+    return type(frame) is pd.DataFrame
+
+
 def overwrite(frame: pd.DataFrame, name: str, where: Array, cells: Array) -> None:
     """Write cells at some positions of a column of one's own frame, its dtype kept.
 
@@ -227,8 +232,9 @@ def overwrite(frame: pd.DataFrame, name: str, where: Array, cells: Array) -> Non
     """
     column = frame[name]
     _fit(column, cells)
-    if isinstance(column.dtype, np.dtype) and (memory := column.to_numpy()).flags.writeable:
-        # Frames that give out their memory are written on: to set a column takes far longer.
+    plain = ordinary(frame) and isinstance(column.dtype, np.dtype)
+    if plain and (memory := column.to_numpy()).flags.writeable:
+        # Such frames give out their memory: to set a column takes far longer.
         memory[where] = cells
     else:
         frame[name] = _overwritten(column, where, cells)

@@ -20,6 +20,7 @@ from dear_plugin.columns import (
     as_column,
     grain,
     inside,
+    ordinary,
     overwrite,
     read,
     user_values,
@@ -152,7 +153,8 @@ class Encoder:
     ) -> tuple[pd.DataFrame, Tensor]:
         """A copy of a frame with new rows written in, and these as they can be read there.
 
-        Only cells that change are written. A column may hold less than what was to be written.
+        Only cells that change are written. A column may hold less than what was to be written, so
+        what it holds is read again, but for labels among objects.
 
         Args:
             frame: the factual people, n of them.
@@ -163,7 +165,7 @@ class Encoder:
         """
         out, seen, values = frame.copy(), x.cpu().numpy().copy(), rows.detach().cpu().numpy()
         changed = values != seen
-        narrow = []
+        again, exact = [], ordinary(frame)
         for j in np.flatnonzero(changed.any(0)).tolist():
             feature, moved = self.schema.features[j], np.flatnonzero(changed[:, j])
             column = frame[feature.name]
@@ -172,11 +174,11 @@ class Encoder:
                 low, high = (end.numpy()[moved, j] for end in ends)
                 cells = inside(feature, cells, (low, high), column.dtype)
             overwrite(out, feature.name, moved, cells)
-            if feature.kind is not Kind.NUMERIC and column.dtype == object:
-                seen[moved, j] = values[moved, j]  # such a column holds whatever label it is given
+            if exact and feature.kind is not Kind.NUMERIC and column.dtype == object:
+                seen[moved, j] = values[moved, j]
             else:
-                narrow.append(j)
-        self._read(out, narrow, seen)
+                again.append(j)
+        self._read(out, again, seen)
         return out, torch.from_numpy(seen)
 
     def _read(self, frame: pd.DataFrame, features: Iterable[int], into: npt.NDArray[Any]) -> None:

@@ -18,8 +18,8 @@ from dear_plugin.errors import ModelError
 from dear_plugin.evaluation import evaluating
 
 
-class Module:
-    """A torch module, asked about encoded columns.
+class TorchModel:
+    """A torch module, which is asked about encoded columns.
 
     Args:
         model: the module.
@@ -60,16 +60,14 @@ class Module:
             rows: m rows.
             quick: a chain of small layers may be multiplied out as is quickest.
         """
-        layers = links(self.model) if quick and self.stated else ()
-        with torch.no_grad():
-            if layers:
-                # A chain reads what it is given: only others need memory of their own.
-                plain = self.encode is None and self.encoder.d == self.encoder.p
-                seen = self._seen(rows if plain else self.encoder.expand(rows))
-                if seen.ndim == 2:
-                    return chained(layers, seen)
-            with evaluating(self.model):
+        layers = links(self.model) if quick and self.stated and self.encode is None else ()
+        if not layers:
+            with torch.no_grad(), evaluating(self.model):
                 return self._said(self._seen(self.encoder.expand(rows)))
+        # A chain reads what it is given: only others need memory of their own.
+        x = rows if self.encoder.d == self.encoder.p else self.encoder.expand(rows)
+        with torch.no_grad():
+            return chained(layers, self._seen(x))
 
     def differentiable(self, x: Tensor) -> Tensor:
         """What it says of encoded columns, (m, d), with gradients to them."""
@@ -90,7 +88,7 @@ class Module:
         return raw
 
 
-class BlackBox:
+class FrameModel:
     """A model that is asked about frames.
 
     Args:

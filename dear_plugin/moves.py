@@ -80,7 +80,7 @@ class Moves:
         if search.solver == "gradient":
             gradient_search(question, search, found)
             return found
-        # No derivative is asked for, and small operations are a sixth cheaper for it.
+        # Also where alternatives are looked for, which is not a part of a plan.
         with torch.inference_mode():
             line_search(question, self.grids, search, found, prune)
             group_search(question, self.grids, search, found)
@@ -88,19 +88,20 @@ class Moves:
 
     def plan(self, case: Case, search: Search, support: Support | None = None) -> Plan:
         """The cheapest success of every row; with a support to reach, the cheapest that has it."""
+        question = self.question(case)
+        # No derivative is asked for on the way, and small operations are quicker for it.
         with torch.inference_mode(search.solver == "line"):
-            plan = self._plan(case, search, support)
-        # What is kept of a call may be differentiated later, and is not marked.
+            plan = self._plan(question, search, support)
+        # Results outlive the call, and a tensor made in that mode could not be differentiated.
         own = {name: getattr(plan, name).clone() for name in ("rows", "direct", "suppressed")}
         return replace(plan, **own)
 
-    def _plan(self, case: Case, search: Search, support: Support | None) -> Plan:
-        question = self.question(case)
+    def _plan(self, question: Question, search: Search, support: Support | None) -> Plan:
         found = self.find(question, search)
         if support is None:
             least, at = found.cost.min(1)
             sets = torch.where(least.isfinite(), at, -1)
-            values = found.values[torch.arange(len(case)), at]
+            values = found.values[torch.arange(len(question)), at]
             return self._completed(question, found, sets, values)
         choice = supported_search(question, self.grids, search, found, support)
         plan = self._completed(question, found, choice.sets, choice.values)

@@ -1,5 +1,7 @@
 """Chain: small linear layers say the same, whichever way they are multiplied out."""
 
+import numpy as np
+import pandas as pd
 import pytest
 import torch
 from torch import nn
@@ -68,6 +70,18 @@ def parametrized():
     return layer
 
 
+def with_weights(change):
+    layer = nn.Linear(WIDTH, 1)
+    change(layer)
+    return layer
+
+
+def as_an_attribute(layer):
+    weight = layer.weight.detach()
+    del layer.weight
+    layer.weight = weight
+
+
 def pruned():
     return prune.l1_unstructured(nn.Linear(WIDTH, 1), "weight", 2)
 
@@ -83,6 +97,13 @@ OTHERS = {
     "a hook before a layer": lambda: listened_to(lambda m: m[1].register_forward_pre_hook(print)),
     "parametrized": parametrized,
     "pruned": pruned,
+    "a bias of another shape": lambda: with_weights(
+        lambda layer: setattr(layer, "bias", nn.Parameter(torch.zeros(())))
+    ),
+    "weights that are no parameter": lambda: with_weights(as_an_attribute),
+    "another way to be called": lambda: with_weights(
+        lambda layer: setattr(layer, "_call_impl", lambda x: x[:, :1])
+    ),
     "nothing": lambda: nn.Identity(),
     "no layers": nn.Sequential,
 }
@@ -119,6 +140,46 @@ def test_whatever_else_is_no_chain(make):
     assert not links(make())
 
 
+class TestWhatHoldsForAllModules:
+    """Somebody may listen to all of them, or change what a kind of them does."""
+
+    @staticmethod
+    def shifted(module, _, said):
+        return said - 1.0 if isinstance(module, nn.Linear) else said
+
+    @pytest.mark.parametrize("listen", ["forward_hook", "forward_pre_hook"])
+    def test_hooks(self, listen):
+        register = getattr(nn.modules.module, f"register_module_{listen}")
+        handle = register(lambda *_: None)
+        assert not links(nn.Linear(WIDTH, 1))
+        handle.remove()
+        assert links(nn.Linear(WIDTH, 1))
+
+    @pytest.mark.parametrize("kind", [nn.Linear, nn.ReLU, nn.Sequential])
+    @pytest.mark.parametrize("name", ["forward", "__call__"])
+    def test_what_a_kind_does(self, kind, name, monkeypatch):
+        monkeypatch.setattr(kind, name, lambda self, x: x[:, :1])
+        assert not links(nn.Sequential(nn.Linear(WIDTH, 4), nn.ReLU(), nn.Linear(4, 1)))
+
+    def test_another_way_to_multiply(self, monkeypatch):
+        monkeypatch.setattr(nn.functional, "linear", lambda x, *_: x[:, :1])
+        assert not links(nn.Linear(WIDTH, 1))
+
+    def test_a_search_finds_what_they_leave(self, loan):
+        schema = Schema.infer(loan.frame)
+        encoder = Encoder(schema)
+        torch.manual_seed(1)
+        net = nn.Sequential(nn.Linear(encoder.d, 4), nn.Tanh(), nn.Linear(4, 1))
+        handle = nn.modules.module.register_module_forward_hook(self.shifted)
+        try:
+            with torch.no_grad():
+                net[2].bias -= net(encoder.encode(loan.frame)).quantile(0.8)
+            found = DEAR(net, schema).fit(loan.frame).generate(loan.frame.iloc[:50])
+        finally:
+            handle.remove()
+        assert found.actions["success"].all()
+
+
 def test_a_chain_has_the_weights_of_the_moment(x):
     model = nn.Linear(WIDTH, 1)
     layers = links(model)
@@ -128,29 +189,50 @@ def test_a_chain_has_the_weights_of_the_moment(x):
 
 
 class TestAskedQuickly:
-    @pytest.fixture
-    def people(self, loan):
-        return Encoder(Schema.infer(loan.frame)), loan.frame.iloc[:50]
+    @pytest.fixture(params=["as they lie", "expanded"])
+    def people(self, request):
+        """Five encoded columns: of five features, or of two numbers and three categories."""
+        rng = np.random.default_rng(0)
+        frame = pd.DataFrame(rng.normal(size=(50, WIDTH)), columns=list("abcde"))
+        if request.param == "expanded":
+            frame = frame[["a", "b"]].assign(word=rng.choice(["x", "y", "z"], 50))
+        encoder = Encoder(Schema.infer(frame))
+        assert encoder.d == WIDTH
+        return encoder, encoder.rows(frame)
 
     @pytest.mark.parametrize("make", [*CHAINS.values(), *OTHERS.values()], ids=[*CHAINS, *OTHERS])
     def test_every_module_scores_alike(self, make, people, capsys):
         torch.manual_seed(0)
-        encoder, frame = people
-        rows = encoder.rows(frame)
+        encoder, rows = people
+        before = rows.clone()
         output = "probabilities" if make is OTHERS["a layer that mixes numbers"] else "logits"
-        model = Classifier(make(), encoder, output=output, encode=lambda x: x[:, :WIDTH].clone())
+        model = Classifier(make(), encoder, output=output)
         torch.testing.assert_close(model.scores(rows, quick=True), model.scores(rows))
+        assert torch.equal(rows, before)
+
+    def test_what_lies_in_front_of_a_module_is_asked_as_ever(self, people):
+        """In evaluation: it may share layers with the module."""
+        encoder, rows = people
+        net, flags = nn.Sequential(nn.Linear(2, 1)).train(), []
+
+        def encode(x):
+            flags.append(net.training)
+            return x[:, :2]
+
+        model = Classifier(net, encoder, output="logits", encode=encode)
+        assert torch.equal(model.scores(rows, quick=True), model.scores(rows))
+        assert flags == [False, False]
 
     def test_a_module_that_ends_in_a_sigmoid_is_refused_as_ever(self, people):
-        encoder, frame = people
+        encoder, rows = people
         net = nn.Sequential(nn.Linear(encoder.d, 1), nn.Sigmoid())
         with pytest.raises(ModelError, match="ends in a sigmoid"):
-            Classifier(net, encoder).scores(encoder.rows(frame), quick=True)
+            Classifier(net, encoder).scores(rows, quick=True)
 
     def test_training_flags_are_left_alone(self, people):
-        encoder, frame = people
+        encoder, rows = people
         net = nn.Sequential(nn.Linear(encoder.d, 4), nn.Dropout(0.5), nn.Linear(4, 1)).train()
-        model, rows = Classifier(net, encoder, output="logits"), encoder.rows(frame)
+        model = Classifier(net, encoder, output="logits")
         assert torch.equal(model.scores(rows, quick=True), model.scores(rows, quick=True))
         assert all(part.training for part in net.modules())
 

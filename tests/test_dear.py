@@ -315,3 +315,22 @@ def test_nothing_that_outlives_a_call_is_marked_by_inference(loan, decoder, solv
     kept = [*tensors(dear, {}), *tensors(found, {})]
     assert len(kept) > 20
     assert not any(each.is_inference() for each in kept)
+
+
+class Descending(Transport):
+    """A decoder that finds latents by a descent of its own."""
+
+    def encode(self, rows, generator=None):
+        with torch.enable_grad():
+            v = super().encode(rows, generator).requires_grad_()
+            (slope,) = torch.autograd.grad((v * v).sum(), v)
+        return slope / 2.0
+
+
+def test_a_decoder_may_differentiate_while_it_encodes(mixed):
+    people = mixed.refused(20)
+    found, plain = (
+        DEAR(mixed.net, mixed.schema, decoder=decoder).fit(mixed.frame).generate(people)
+        for decoder in (Descending(), Transport())
+    )
+    pd.testing.assert_frame_equal(found.counterfactuals, plain.counterfactuals)

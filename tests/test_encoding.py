@@ -189,6 +189,40 @@ def test_cells_of_every_dtype_are_written_into_a_copy(name, dtype):
     assert torch.equal(seen, x[[0, 0, 2, 1]])
 
 
+class Shallow(pd.DataFrame):
+    """A kind of frame whose copies share their memory."""
+
+    @property
+    def _constructor(self):
+        return Shallow
+
+    def copy(self, deep=True):
+        return super().copy(deep=False)
+
+
+class Aloof(pd.DataFrame):
+    """A kind of frame that gives out copies of its columns."""
+
+    @property
+    def _constructor(self):
+        return Aloof
+
+    def __getitem__(self, key):
+        return super().__getitem__(key).copy()
+
+
+@pytest.mark.parametrize("kind", [Shallow, Aloof])
+def test_kinds_of_frames_keep_their_own_ways(kind):
+    plain = pd.DataFrame({"number": [1, 2, 3, 4], "word": list("abca")})
+    frame, encoder = kind(plain), Encoder(Schema.infer(plain))
+    x = encoder.rows(frame)
+    after, seen = encoder.patch(frame, x, x[[0, 0, 2, 1]])
+    pd.testing.assert_frame_equal(pd.DataFrame(frame), plain)
+    assert isinstance(after, kind)
+    assert after["word"].tolist() == ["a", "a", "c", "b"]
+    assert torch.equal(seen, encoder.rows(after))
+
+
 class TestLevels:
     """A model that reads codes, or an order, sees the dtype that it was trained on."""
 

@@ -59,9 +59,6 @@ class Decoder(ABC):
     def encode(self, rows: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """The latents v of rows, (n, p) -> (n, s, k), one v per set.
 
-        The line search calls it, and `decode`, in `torch.inference_mode`: tensors that a decoder
-        keeps from such a call cannot take part in a differentiation.
-
         Args:
             rows: the factual rows.
             generator: breaks ties at random, where the decoder has ties; None takes the middle.
@@ -70,6 +67,9 @@ class Decoder(ABC):
     @abstractmethod
     def decode(self, x: Tensor, v: Tensor, values: Tensor, sets: Tensor) -> Tensor:
         """Where people end up, (m, c, p), when their x_S becomes each of c values.
+
+        The search calls it in `torch.inference_mode`: tensors that a decoder keeps from a call
+        cannot take part in a differentiation.
 
         Args:
             x: (m, p) the factual rows.
