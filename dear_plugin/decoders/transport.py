@@ -147,8 +147,10 @@ class Transport(Decoder):
         """
         s, p = len(self._fitted.nodes.positions), rows.shape[1]
         v, size = torch.empty(len(rows), s, p), max(1, STANDINGS_A_CHUNK // (s * p))
-        for part, out in zip(rows.split(size), v.split(size), strict=True):
-            out.copy_(self._fitted.standings(part, generator))
+        # Ranks have no derivatives, and small operations are quicker for it.
+        with torch.inference_mode():
+            for part, out in zip(rows.split(size), v.split(size), strict=True):
+                out.copy_(self._fitted.standings(part, generator))
         return v
 
     def decode(self, x: Tensor, v: Tensor, values: Tensor, sets: Tensor) -> Tensor:
