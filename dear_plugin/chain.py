@@ -60,9 +60,8 @@ def _layers(module: nn.Module) -> Iterator[nn.Module]:
 
 def _plain(layer: nn.Module) -> bool:
     """Whether a layer does what its kind does, and may be asked otherwise."""
-    if type(layer) is nn.Linear:
-        return _narrow(layer) and _untouched(layer)
-    return type(layer) in ELEMENTWISE + IDLE and _untouched(layer)
+    known = type(layer) in _FORWARD and _untouched(layer)
+    return known and (not isinstance(layer, nn.Linear) or _narrow(layer))
 
 
 def _narrow(layer: nn.Linear) -> bool:
