@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from dear_plugin.search.question import Answer, Found, Question, Search
+from dear_plugin.search.found import Found
+from dear_plugin.search.question import Question, Search
 from dear_plugin.search.scan import Scan, few
 
-# Brackets are cut into eighths, which is to halve them three times.
-HALVINGS = 3
-PARTS = 1 << HALVINGS
-INSIDE = torch.arange(1, PARTS) / PARTS
+# Of a module's many brackets, so many parts of each are told apart in one call.
+PARTS = 8
 
 
 @dataclass(frozen=True)
@@ -24,20 +25,21 @@ class Bracket:
     Attributes:
         rows: (m,) who acts.
         sets: (m,) on which set.
-        low: (m,) a value that fails, or the factual.
-        high: (m,) a value that succeeds, farther from the factual.
         x: (m,) the factual.
-        points: (m, 7) the values that cut it into eighths, as an action may set them.
-        told: what comes of the points, (m, 7); None while it is not known.
+        first: (m, 2) a value that fails, or the factual; one that succeeds, farther away.
+        start: (m,) int64, where on the way between these what is left of it begins, in steps of
+            which there are `2 ** refine`.
+        low: (m,) the value there.
+        high: (m,) the value where it ends.
     """
 
     rows: Tensor
     sets: Tensor
+    x: Tensor
+    first: Tensor
+    start: Tensor
     low: Tensor
     high: Tensor
-    x: Tensor
-    points: Tensor
-    told: Answer | None = None
 
     @classmethod
     def of(cls, question: Question, scans: Iterable[Scan], found: Found) -> Bracket:
@@ -52,61 +54,67 @@ class Bracket:
         # Turned round where they end below the factual, all brackets lie above it.
         turn = torch.where(ends > x, 1.0, -1.0)
         low, high = x * turn, ends * turn
-        first, *_ = parts = [scan.among(found.solved_pairs) for scan in scans]
+        whole, *_ = parts = [scan.among(found.solved_pairs) for scan in scans]
         for done in parts:
             pair = done.rows, done.sets
             tried = done.values * turn[pair][:, None]
             inner = tried.masked_fill_(tried >= high[pair][:, None], -torch.inf).amax(1)
             low[pair] = torch.maximum(low[pair], inner)
-        pair = first.rows, first.sets
-        return cls._between(question, pair, (low * turn)[pair], ends[pair], first.x[:, 0])
+        pair = whole.rows, whole.sets
+        first = torch.stack([(low * turn)[pair], ends[pair]], 1)
+        start = torch.zeros_like(whole.rows)
+        return cls(*pair, whole.x[:, 0], first, start, first[:, 0], first[:, 1])
 
-    @classmethod
-    def _between(
-        cls, question: Question, pair: tuple[Tensor, Tensor], low: Tensor, high: Tensor, x: Tensor
-    ) -> Bracket:
-        inside, (rows, sets) = torch.lerp(low[:, None], high[:, None], INSIDE), pair
-        points = question.limits.snap(inside, question.sets.positions[sets, 0], rows)
-        return cls(rows, sets, low, high, x, points)
+    def __len__(self) -> int:
+        """How many pairs (m)."""
+        return len(self.rows)
 
-    @property
-    def bound(self) -> Tensor:
-        """(m,) no success beyond `low` costs less: its direct cost alone is as much.
-
-        The whole cost at `low` would prune more, but indirect changes are not monotone.
-        """
-        return (self.low - self.x).abs()
-
-    def going(self, question: Question, known: Tensor) -> Tensor:
-        """(q,) those wide enough to be cut that may hold something cheaper than is known, (n,)."""
-        room = question.limits.steps[question.sets.positions[self.sets, 0], None] / 4.0
-        low, high = ((self.points - end[:, None]).abs() for end in (self.low, self.high))
-        wide = (torch.minimum(low, high) > room).any(1)
-        return (wide & (self.bound < known[self.rows])).nonzero()[:, 0]
-
-    def part(self, at: Tensor) -> Bracket:
-        """Some of them, (q,) ascending."""
-        if len(at) == len(self.rows):
-            return self
-        rows, sets, low, high, x, points = (
-            each[at] for each in (self.rows, self.sets, self.low, self.high, self.x, self.points)
+    def points(self, question: Question, shares: Tensor) -> Tensor:
+        """(m, c) the values at shares, (m, c) or (c,), of the way, as an action may set them."""
+        low, high = self.first.split(1, 1)
+        return question.limits.snap(
+            torch.lerp(low, high, shares), self._feature(question), self.rows
         )
-        told = None if self.told is None else self.told.part(at)
-        return Bracket(rows, sets, low, high, x, points, told)
 
-    def eighths(self, question: Question, at: Tensor) -> Bracket:
-        """Some, (q,), of their eighths, of which there are m * 8."""
-        ends = torch.cat([self.low[:, None], self.points, self.high[:, None]], 1)
-        low, high = (side.reshape(-1)[at] for side in (ends[:, :-1], ends[:, 1:]))
-        whole = at // PARTS
-        pair = self.rows[whole], self.sets[whole]
-        return self._between(question, pair, low, high, self.x[whole])
+    def hopeful(self, known: Tensor) -> Tensor:
+        """(m,) bool: direct cost alone does not rule out something cheaper than known, (n,).
+
+        The whole cost at `low` would rule out more, but indirect changes are not monotone.
+        """
+        return (self.low - self.x).abs() < known[self.rows]
+
+    def apart(self, question: Question, points: Tensor) -> Tensor:
+        """(m,) bool: some of the points, (m, c), are neither end."""
+        room = question.limits.steps[self._feature(question), None] / 4.0
+        low, high = ((points - end[:, None]).abs() for end in (self.low, self.high))
+        return (torch.minimum(low, high) > room).any(1)
+
+    def part(self, some: Tensor) -> Bracket:
+        """Some of them, (m,) bool."""
+        return Bracket(*(each[some] for each in self._tensors()))
+
+    def narrowed(self, points: Tensor, good: Tensor, step: int) -> Bracket:
+        """What is left: from the last of the points, (m, c), before the first that is good."""
+        at = torch.cat([good, good.new_ones(len(good), 1)], 1).int().argmax(1, keepdim=True)
+        low, high = (
+            torch.cat([self.low[:, None], points], 1),
+            torch.cat([points, self.high[:, None]], 1),
+        )
+        rows, sets, x, first, start, _, _ = self._tensors()
+        ends = (side.gather(1, at)[:, 0] for side in (low, high))
+        return Bracket(rows, sets, x, first, start + step * at[:, 0], *ends)
+
+    def _feature(self, question: Question) -> Tensor:
+        return question.sets.positions[self.sets, 0]
+
+    def _tensors(self) -> tuple[Tensor, ...]:
+        return self.rows, self.sets, self.x, self.first, self.start, self.low, self.high
 
 
 def close_in(
     question: Question, bracket: Bracket, search: Search, found: Found, prune: bool
 ) -> None:
-    """Cut brackets until they are narrow, or can hold nothing cheaper.
+    """Cut brackets until they are narrow.
 
     Args:
         question: who asks what.
@@ -115,42 +123,60 @@ def close_in(
         found: where to note what comes of it.
         prune: leave alone what cannot hold a row's cheapest.
     """
-    for left in reversed(range(-(-search.refine // HALVINGS))):
-        known = found.cost.amin(1) if prune else found.cost.new_full((len(question),), torch.inf)
-        bracket = bracket.part(bracket.going(question, known))
-        if not len(bracket.rows):
+    if prune:
+        bracket = bracket.part(bracket.hopeful(found.cost.amin(1)))
+    whole = steps = 1 << search.refine
+    for cuts in _calls(_cuts(search.refine), _at_once(question, len(bracket) * whole)):
+        parts = prod(cuts)
+        steps //= parts
+        places = bracket.start[:, None] + steps * torch.arange(1, parts)
+        points = bracket.points(question, places / whole)
+        going = bracket.apart(question, points)
+        bracket, points = bracket.part(going), points[going]
+        if not len(bracket):
             return
-        answer, eighths = _ask(question, bracket, search.slack, left > 0)
-        found.note(bracket.rows, bracket.sets, bracket.points[..., None], answer)
-        if not left:
-            return
-        # The eighth that ends in the first success; the last one ends in the bracket's own.
-        ends = torch.cat([answer.good, answer.good.new_ones(len(answer.good), 1)], 1)
-        nearest = PARTS * torch.arange(len(ends)) + ends.int().argmax(1)
-        bracket = bracket.eighths(question, nearest) if eighths is None else eighths.part(nearest)
+        answer = question.ask(bracket.rows, bracket.sets, points[..., None], search.slack)
+        if len(cuts) > 1:
+            answer = answer.only(_come_by(answer.good, cuts))
+        found.note(bracket.rows, bracket.sets, points[..., None], answer)
+        bracket = bracket.narrowed(points, answer.good, steps)
 
 
-def _ask(
-    question: Question, bracket: Bracket, slack: float, ahead: bool
-) -> tuple[Answer, Bracket | None]:
-    """What comes of the points, and all eighths with what comes of theirs, if those are few.
+def _cuts(halvings: int) -> list[int]:
+    """Into how many parts each cut divides what is left.
 
-    Args:
-        question: who asks what.
-        bracket: what is cut.
-        slack: how far past the boundary to aim.
-        ahead: whether the eighths will be asked about at all.
+    The first looks round, for successes need not be monotone; the others ask about one value each.
     """
-    if bracket.told is not None:
-        return bracket.told, None
-    m, w = bracket.points.shape
-    eighths, points = None, bracket.points
-    # Of few, all that the next cut may ask is asked about in advance.
-    if ahead and few(question, m * PARTS * w):
-        eighths = bracket.eighths(question, torch.arange(m * PARTS))
-        points = torch.cat([points, eighths.points.view(m, PARTS * w)], 1)
-    answer = question.ask(bracket.rows, bracket.sets, points[..., None], slack)
-    if eighths is None:
-        return answer, None
-    now, later = answer.split([w, PARTS * w])
-    return now, replace(eighths, told=later.wrapped(w))
+    return [4, *[2] * (halvings - 2)] if halvings > 1 else [2] * halvings
+
+
+def _at_once(question: Question, values: int) -> int:
+    """How many parts are told apart in one call: a module is sooner asked about more values."""
+    if few(question, values):
+        return values
+    return PARTS if question.classifier.is_module else 1
+
+
+def _calls(cuts: Sequence[int], most: int) -> Iterator[list[int]]:
+    """The cuts that one call each makes, of which the parts multiplied out are at most so many."""
+    together: list[int] = []
+    for parts in cuts:
+        if together and prod(together) * parts > most:
+            yield together
+            together = []
+        together.append(parts)
+    if together:
+        yield together
+
+
+def _come_by(good: Tensor, cuts: Sequence[int]) -> Tensor:
+    """(m, c) bool: of the points that one call asks about, those that cut after cut would be."""
+    fine, seen = good.numpy(), np.zeros(good.shape, dtype=bool)
+    pairs, start, steps = np.arange(len(fine)), np.zeros(len(fine), dtype=int), prod(cuts)
+    for parts in cuts:
+        steps //= parts
+        at = pairs[:, None], start[:, None] + steps * np.arange(1, parts) - 1
+        seen[at] = True
+        ends = np.append(fine[at], np.ones((len(fine), 1), dtype=bool), axis=1)
+        start += steps * ends.argmax(1)
+    return torch.from_numpy(seen)

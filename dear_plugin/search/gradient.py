@@ -15,9 +15,10 @@ import torch
 from torch import Tensor
 
 from dear_plugin.costs import direct_action
+from dear_plugin.search.found import Found
 from dear_plugin.search.grids import snapped
 from dear_plugin.search.group import draw_back
-from dear_plugin.search.question import Found, Question, Search
+from dear_plugin.search.question import Question, Search
 
 AIM = 0.5
 LAMBDAS = (0.5, 0.1, 0.02, 0.0)

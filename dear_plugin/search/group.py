@@ -9,8 +9,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from dear_plugin.search.found import Found
 from dear_plugin.search.grids import Grids, snapped, together
-from dear_plugin.search.question import Answer, Found, Question, Search
+from dear_plugin.search.question import Answer, Question, Search
 
 SWEEPS = 2
 
@@ -60,7 +61,7 @@ def _towards(
 ) -> Tensor:
     """Bisect from successes, (m, w), towards a base; the last success on the way."""
     low = base
-    for step in range(search.refine // 2 + 1):
+    for step in range((search.refine + 1) // 2 + 1):
         # The base itself is tried first: a feature that is not needed is given back at once.
         middle = base if step == 0 else (low + good) / 2.0
         tried = snapped(question, rows, sets, middle[:, None])

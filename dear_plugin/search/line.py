@@ -12,8 +12,10 @@ from collections.abc import Callable
 from torch import Tensor
 
 from dear_plugin.search.bracket import Bracket, close_in
+from dear_plugin.search.found import Found
 from dear_plugin.search.grids import Grids, others
-from dear_plugin.search.question import Found, Question, Search
+from dear_plugin.search.question import Question, Search
+from dear_plugin.search.rescue import likeliest
 from dear_plugin.search.scan import Scan, few, foretold
 
 
@@ -33,20 +35,19 @@ def line_search(
     coarse, between = _coarse_and_between(question, asked, grids, search.slack)
     look = Scan.search if prune else Scan.note
     # What the nearer half finds leaves little to ask of the other.
-    for half in coarse.halves():
-        look(half, question, found)
+    missed = [look(half, question, found) for half in coarse.halves()]
     deeper = between(asked & _promising(found, search.deepen))
-    look(deeper, question, found)
+    missed.append(look(deeper, question, found))
     # To be of another category costs one: many rows have something cheaper by now.
     willing = question.may & (found.cost.amin(1) > 1.0)[:, None] if prune else question.may
     for rows, sets, values in others(question, willing, grids):
         found.note(rows, sets, values, question.ask(rows, sets, values, search.slack))
     scans, lost = [coarse, deeper], asked & ~found.solved[:, None]
-    if bool(lost.any()):
-        # Nothing yet: every value that is worth a name is tried before the row is given up.
-        scans += Scan.over(question, lost, [grids.dense], search.slack)
-        for half in scans[-1].halves():
-            look(half, question, found)
+    if search.rescue and bool(lost.any()):
+        # Nothing yet: before the row is given up, it is tried where there is most hope.
+        (dense,) = Scan.over(question, lost, [grids.dense], search.slack)
+        scans.append(likeliest(question, dense, [m for m in missed if m], search.rescue))
+        look(scans[-1], question, found)
     close_in(question, Bracket.of(question, scans, found), search, found, prune)
 
 

@@ -1,4 +1,4 @@
-"""The question of a search, what comes of asking it, and the best that was found."""
+"""The question of a search, and what comes of asking it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -23,8 +22,6 @@ from dear_plugin.target import Goal
 CELLS_A_BATCH = 1 << 19
 CELLS_EXPANDED = 1 << 22
 CELLS_A_FRAME = 1 << 21
-# Of a margin, whatever its unit: more than a float32 loses on its way through a model.
-HAIR = 1e-5
 
 
 @dataclass(frozen=True)
@@ -37,6 +34,8 @@ class Search:
         deepen: for how many of a row's cheapest sets as many values again are tried in between;
             for all of them where none succeeds.
         refine: halvings between the last failure and the first success.
+        rescue: how many more values of each number are tried, of up to 96, where nothing succeeds:
+            those that look most likely to, going by what the model said.
         slack: how far past the boundary to aim, in units of the margin.
         min_support: the least share of accepted neighbours to prefer; None does not look.
         k_neighbours: how many neighbours support looks at.
@@ -49,7 +48,8 @@ class Search:
     solver: Literal["line", "gradient"] = "line"
     coarse: int = 16
     deepen: int = 1
-    refine: int = 6
+    refine: int = 5
+    rescue: int = 6
     slack: float = 1e-4
     min_support: float | None = None
     k_neighbours: int = NEIGHBOURS
@@ -63,6 +63,7 @@ class Search:
             coarse=whole(1),
             deepen=whole(0),
             refine=whole(0),
+            rescue=whole(0),
             slack=number(),
             min_support=optional(number(1.0)),
             k_neighbours=whole(1),
@@ -209,85 +210,3 @@ class Answer:
 
     def _parts(self) -> tuple[Tensor, Tensor, Tensor]:
         return self.cost, self.margin, self.good
-
-
-@dataclass(frozen=True)
-class Found:
-    """The cheapest success of every row and set, and each row's nearest miss.
-
-    Attributes:
-        values: (n, s, w) the new values of the sets' features.
-        cost: (n, s) the cost; infinite where no success was found.
-        tried_values: (n, w) the action with the largest margin, for rows without a success.
-        tried_set: (n,) its set, -1 where nothing was admissible.
-        tried_margin: (n,) its margin.
-    """
-
-    values: Tensor
-    cost: Tensor
-    tried_values: Tensor
-    tried_set: Tensor
-    tried_margin: Tensor
-
-    @classmethod
-    def none(cls, question: Question) -> Found:
-        """Nothing found yet."""
-        n, (s, w) = len(question), question.sets.positions.shape
-        return cls(
-            torch.zeros(n, s, w),
-            torch.full((n, s), torch.inf),
-            torch.zeros(n, w),
-            torch.full((n,), -1),
-            torch.full((n,), -torch.inf),
-        )
-
-    @property
-    def solved_pairs(self) -> Tensor:
-        """(n, s) bool: rows and sets with a success."""
-        return self.cost < torch.inf
-
-    @property
-    def solved(self) -> Tensor:
-        """(n,) bool: rows with a success."""
-        return self.cost.amin(1) < torch.inf
-
-    def note(self, rows: Tensor, sets: Tensor, values: Tensor, answer: Answer) -> None:
-        """Keep what is better than what was known; of equals, what came first.
-
-        Arguments as in `Question.ask`; what is noted of one pair (row, set) stands together.
-        """
-        price = answer.cost.masked_fill(~answer.good, torch.inf)
-        least, pairs, cost = price.amin(1), rows * self.cost.shape[1] + sets, self.cost.view(-1)
-        before = cost.index_select(0, pairs)
-        cost.scatter_reduce_(0, pairs, least, "amin")
-        won = ((least < before) & (least == cost.index_select(0, pairs))).numpy().nonzero()[0]
-        if len(won):
-            # Of a pair that stands there several times several may win.
-            pair = pairs.numpy()[won]
-            first = torch.from_numpy(won[np.append(True, pair[1:] != pair[:-1])])
-            best = price[first].argmin(1)
-            self.values[rows[first], sets[first]] = values[first, best]
-        # Only who has no success at all will be told of a miss.
-        solved = self.solved
-        if bool(solved.all()):
-            return
-        missed = (~solved).index_select(0, rows).nonzero()[:, 0]
-        if len(missed):
-            self._note_miss(rows[missed], sets[missed], values[missed], answer.margin[missed])
-
-    def _note_miss(self, rows: Tensor, sets: Tensor, values: Tensor, margin: Tensor) -> None:
-        # What rounding alone tells apart is equal, and the first wins: models round otherwise in
-        # batches of another size, and a person's answer is the same in every company.
-        most = margin.amax(1)
-        top = self.tried_margin.scatter_reduce(0, rows, most, "amax")
-        hair = HAIR * top.abs()
-        least, farther = top - hair, top > self.tried_margin + hair
-        ahead = farther[rows] & (most >= least[rows])
-        leads = ahead.nonzero()[:, 0]
-        first = torch.full((len(top),), len(rows)).scatter_reduce(0, rows[leads], leads, "amin")
-        chosen = first[first < len(rows)]
-        who = rows[chosen]
-        at = (margin[chosen] >= least[who, None]).int().argmax(1)
-        self.tried_margin[who] = top[who]
-        self.tried_set[who] = sets[chosen]
-        self.tried_values[who] = values[chosen, at]

@@ -9,8 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dear_plugin.search.found import Found, Missed
 from dear_plugin.search.grids import numbers
-from dear_plugin.search.question import Answer, Found, Question
+from dear_plugin.search.question import Answer, Question
 
 # Values of a pair that are asked about side by side: what they share is looked up once.
 TOGETHER = 4
@@ -60,14 +61,23 @@ class Scan:
         gone = self.values[:, : c - half] + self.values[:, half:] < 2.0 * self.x
         turned = (torch.arange(c - half + 1)[:, None] + torch.arange(c)) % c
         near, far = turned.index_select(0, gone.sum(1)).split([half, c - half], 1)
-        return self._at(near), self._at(far)
+        return self.at(near), self.at(far)
 
     def among(self, asked: Tensor) -> Scan:
         """The same for those of its pairs that are asked for, (n, s) bool."""
-        at = asked[self.rows, self.sets].nonzero()[:, 0]
+        return self.part(asked[self.rows, self.sets].nonzero()[:, 0])
+
+    def part(self, at: Tensor) -> Scan:
+        """The same for some of its pairs, (q,)."""
         told = None if self.told is None else self.told.part(at)
         rows, sets, x = self.rows[at], self.sets[at], self.x[at]
         return Scan(rows, sets, x, self.values[at], self.before[at], self.slack, told)
+
+    def at(self, places: Tensor) -> Scan:
+        """The values at places, (m, h), of each pair."""
+        told = None if self.told is None else self.told.at(places)
+        values, before = self.values.gather(1, places), self.before.gather(1, places)
+        return replace(self, values=values, before=before, told=told)
 
     def packed(self, wanted: Tensor, width: int) -> tuple[Tensor, Tensor, Tensor]:
         """Values wanted, (m, c) bool, so many of a pair side by side: its last one fills up.
@@ -93,21 +103,22 @@ class Scan:
             return self.told
         return question.ask(self.rows, self.sets, self.values[..., None], self.slack)
 
-    def note(self, question: Question, found: Found) -> None:
-        """Ask for all values, and keep what is better than what was known."""
-        if self.values.numel():
-            found.note(self.rows, self.sets, self.values[..., None], self.ask(question))
+    def note(self, question: Question, found: Found) -> Missed | None:
+        """Ask for all values, and keep what is better than what was known; see `Found.note`."""
+        if not self.values.numel():
+            return None
+        return found.note(self.rows, self.sets, self.values[..., None], self.ask(question))
 
-    def search(self, question: Question, found: Found) -> None:
+    def search(self, question: Question, found: Found) -> Missed | None:
         """Ask for what may be the cheapest, and keep what is better than what was known."""
         wanted = self.wanted(found)
         if self.told is not None or wanted.sum() > MOST * wanted.numel():
-            replace(self, told=self.ask(question).only(wanted)).note(question, found)
-            return
+            return replace(self, told=self.ask(question).only(wanted)).note(question, found)
         rows, sets, packs = self.packed(wanted, TOGETHER)
-        if len(rows):
-            values = packs[..., None]
-            found.note(rows, sets, values, question.ask(rows, sets, values, self.slack))
+        if not len(rows):
+            return None
+        values = packs[..., None]
+        return found.note(rows, sets, values, question.ask(rows, sets, values, self.slack))
 
     def wanted(self, found: Found) -> Tensor:
         """(m, c) bool, the values that may be the cheapest.
@@ -119,12 +130,6 @@ class Scan:
         known = found.cost.amin(1)[self.rows, None]
         # To the bit as in `_before`, or what comes again would not be known by it.
         return self.before < torch.minimum((self.values - self.x).abs_(), known)
-
-    def _at(self, places: Tensor) -> Scan:
-        """The values at places, (m, h), of each pair."""
-        told = None if self.told is None else self.told.at(places)
-        values, before = self.values.gather(1, places), self.before.gather(1, places)
-        return replace(self, values=values, before=before, told=told)
 
 
 def few(question: Question, count: int) -> bool:

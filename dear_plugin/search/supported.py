@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from dear_plugin.search.found import Found
 from dear_plugin.search.grids import Grids
-from dear_plugin.search.question import Answer, Found, Question, Search
+from dear_plugin.search.question import Answer, Question, Search
 from dear_plugin.support import Support
 
 AT_ONCE = 4

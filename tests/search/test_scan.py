@@ -111,7 +111,7 @@ def world(request):
 @pytest.mark.parametrize(
     "search",
     [Search(), Search(coarse=5, deepen=3), Search(coarse=1), Search(refine=3), Search(refine=15)],
-    ids=["as it is", "coarse", "one value", "one cut", "five cuts"],
+    ids=["as it is", "coarse", "one value", "three halvings", "many halvings"],
 )
 def test_few_are_told_in_advance_what_many_are_told_later(world, search, monkeypatch):
     frame, schema, model, people = world

@@ -1,0 +1,107 @@
+"""Brackets: cut by cut towards the smallest change, by few questions or by few calls."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dear_plugin import Encoder, Schema
+from dear_plugin.search import Search
+from dear_plugin.search import bracket as brackets
+from dear_plugin.search.bracket import _calls, _come_by, _cuts
+from dear_plugin.search.question import Question
+from tests.search.test_line import Rule, asked, numbers, refused, searched
+
+
+class TestCuts:
+    @pytest.mark.parametrize("halvings", range(9))
+    def test_they_halve_so_often(self, halvings):
+        parts = 1
+        for cut in _cuts(halvings):
+            parts *= cut
+        assert parts == 2**halvings
+
+    @pytest.mark.parametrize("most", [1, 8, 100])
+    def test_calls_make_all_of_them_in_order(self, most):
+        calls = list(_calls(_cuts(5), most))
+        assert [cut for call in calls for cut in call] == _cuts(5)
+        assert [len(call) for call in calls] == {1: [1, 1, 1, 1], 8: [2, 2], 100: [4]}[most]
+
+    def test_without_any_nothing_is_called(self):
+        assert list(_calls(_cuts(0), 8)) == []
+
+
+def by_hand(good, cuts):
+    """What one would ask about who knows nothing in advance."""
+    asked_about, start, steps = set(), 0, len(good) + 1
+    for parts in cuts:
+        steps //= parts
+        points = [start + steps * k for k in range(1, parts)]
+        asked_about |= set(points)
+        fine = [point for point in points if good[point - 1]]
+        start = fine[0] - steps if fine else start + steps * (parts - 1)
+    return asked_about
+
+
+@given(st.integers(1, 5), st.data())
+@settings(max_examples=300)
+def test_of_what_is_known_in_advance_only_what_would_be_asked_about_counts(halvings, data):
+    cuts, points = _cuts(halvings), 2**halvings - 1
+    rows = data.draw(
+        st.lists(st.lists(st.booleans(), min_size=points, max_size=points), min_size=1)
+    )
+    seen = _come_by(torch.tensor(rows), cuts)
+    for mask, good in zip(seen, rows, strict=True):
+        assert {i + 1 for i in mask.nonzero()[:, 0].tolist()} == by_hand(good, cuts)
+
+
+@pytest.fixture(scope="module")
+def case():
+    """Who must go past a crooked boundary, on numbers fine and coarse."""
+    frame = numbers().round({"a": 2, "b": 0})
+    schema = Schema.infer(frame)
+    model = Rule(lambda x: (x[:, 0] - 0.6) + 0.02 * torch.sin(300 * x[:, 0]) + 0.3 * x[:, 1])
+    people = refused(model, Encoder(schema), frame, 100)
+    return asked(model, schema, frame, people, act_on=["a", "b"])
+
+
+@pytest.mark.parametrize("refine", [0, 1, 2, 5, 9])
+@pytest.mark.parametrize("most", [1, 2, 8, 1 << 20])
+def test_however_many_parts_a_call_tells_apart_the_answer_is_the_same(
+    case, refine, most, monkeypatch
+):
+    question, grids = case
+    by_one, by_many = [], []
+    for parts, into in ((1, by_one), (most, by_many)):
+        monkeypatch.setattr(brackets, "_at_once", lambda *_, parts=parts: parts)
+        result = searched(question, grids, Search(refine=refine))
+        into += [result.cost, result.values]
+    for one, many in zip(by_one, by_many, strict=True):
+        torch.testing.assert_close(one, many)
+
+
+@pytest.mark.parametrize("refine", [0, 1, 2, 5, 9])
+def test_a_bracket_costs_a_value_for_each_halving_and_one_for_looking_round(
+    case, refine, monkeypatch
+):
+    question, grids = case
+    asked_about = torch.zeros(len(question), len(question.sets), dtype=torch.long)
+    ask = Question.ask
+
+    def counting(self, rows, sets, values, slack):
+        counts = torch.full_like(rows, values.shape[1])
+        asked_about.index_put_((rows, sets), counts, accumulate=True)
+        return ask(self, rows, sets, values, slack)
+
+    monkeypatch.setattr(brackets, "_at_once", lambda *_: 1)
+    start = searched(question, grids, Search(refine=0))
+    monkeypatch.setattr(Question, "ask", counting)
+    searched(question, grids, Search(refine=0))
+    before = asked_about.clone()
+    asked_about.zero_()
+    searched(question, grids, Search(refine=refine))
+    extra = asked_about - before
+    assert start.solved_pairs.any()
+    assert (extra >= 0).all()
+    assert int(extra.max()) <= refine + (refine > 1)
+    assert not refine or int(extra.max()) == refine + (refine > 1)
