@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,13 +18,16 @@ from torch import Tensor, nn
 
 from dear_plugin.benchmark.meter import REPEATS, Meter, in_fresh_process, median_s
 from dear_plugin.benchmark.protocol import Cell
-from dear_plugin.benchmark.speed import PEOPLE, people_of
+from dear_plugin.benchmark.speed import PEOPLE, BlackBox, people_of
 from dear_plugin.benchmark.tables import Row
 from dear_plugin.dear import DEAR
 from dear_plugin.schema import Kind
 from dear_plugin.search import Search
 
 SIDE = 1024
+# How many people are asked about one at a time, and how often all of them.
+SINGLES = 100
+ROUNDS = 3
 
 
 class Counted(nn.Module):
@@ -43,6 +48,29 @@ class Counted(nn.Module):
         return answer
 
 
+class CountedBox(BlackBox):
+    """A black box that counts the rows it is asked about, and in how many calls.
+
+    Args:
+        cell: its model and data set.
+    """
+
+    def __init__(self, cell: Cell) -> None:
+        super().__init__(cell.model, cell)
+        self.rows = self.calls = 0
+
+    def __call__(self, frame: pd.DataFrame) -> Any:
+        """Probabilities of class 1, (m,)."""
+        self.rows, self.calls = self.rows + len(frame), self.calls + 1
+        return super().__call__(frame)
+
+    def asked(self, work: Callable[[], object]) -> tuple[int, int]:
+        """About how many rows some work asks it, and in how many calls."""
+        self.rows = self.calls = 0
+        work()
+        return self.rows, self.calls
+
+
 def frugality(cell: Cell) -> Iterator[Row]:
     """What else is promised: evaluations, the machine's rate, one person, import."""
     return iter(in_fresh_process(_frugality, cell))
@@ -52,47 +80,73 @@ def _frugality(cell: Cell) -> list[Row]:
     people = people_of(cell, PEOPLE)
     counted = Counted(cell.model)
     dear = DEAR(counted, cell.schema).fit(cell.train)
+    timed = dear.with_model(cell.model)
+    singles = _singles_s(timed, people)
     dear.generate(people)
     counted.rows = 0
     dear.generate(people)
     asked = counted.rows
-    timed, one = dear.with_model(cell.model), people.iloc[:1]
     seconds = median_s(lambda: timed.generate(people))
     rate, flops = _matrix_rate(), _flops(cell.model)
-    single = median_s(lambda: timed.generate(one), 5 * REPEATS)
+    singles += _singles_s(timed, people)
     first, *later = (_support_s(dear, people) for _ in range(REPEATS + 1))
     plain, ours = (_import_s(code) for code in ("import torch, pandas", "import dear_plugin"))
-    sets, alone = len(dear.sets), _asked_alone(cell, counted, people)
+    rows = list(_evaluations(cell, people))
+    singles += _singles_s(timed, people)
+    slow, median, quick = np.quantile(singles, [0.9, 0.5, 0.1])
     return [
-        {"what": "model evaluations a person", "measured": asked / PEOPLE, "of": f"{sets} sets"},
-        {"what": "model evaluations a person and set", "measured": asked / PEOPLE / sets},
-        {"what": "the same, one numeric set alone, solved", "measured": alone[True]},
-        {"what": "the same, one numeric set alone, not solved", "measured": alone[False]},
+        *rows,
         {"what": "matrix products of this machine, GFLOP/s", "measured": rate / 1e9},
         {"what": "share of that rate", "measured": asked * flops / seconds / rate},
-        {"what": "one person, CPU-ms", "measured": 1000.0 * single},
+        {"what": "one person, CPU-ms", "measured": 1000.0 * median},
+        {"what": "the same, a tenth is quicker than", "measured": 1000.0 * quick},
+        {"what": "the same, a tenth is slower than", "measured": 1000.0 * slow},
         {"what": f"support of {PEOPLE:,} answers, CPU-ms", "measured": 1000.0 * np.median(later)},
         {"what": "the same, the first time after fit", "measured": 1000.0 * first},
         {"what": "import, times that of torch and pandas", "measured": ours / plain},
     ]
 
 
-def _asked_alone(cell: Cell, counted: Counted, people: pd.DataFrame) -> dict[bool, float]:
-    """Evaluations a person who may act on one number, of those whom it solves and the others."""
-    asked, count = {True: 0, False: 0}, {True: 0, False: 0}
+def _singles_s(dear: DEAR, people: pd.DataFrame) -> list[float]:
+    """CPU seconds of people asked about one a call."""
+    calls = [partial(dear.generate, people.iloc[[i]]) for i in range(SINGLES)]
+    return [median_s(call, 1) for call in calls for _ in range(ROUNDS)]
+
+
+def _evaluations(cell: Cell, people: pd.DataFrame) -> Iterator[Row]:
+    """About how many rows a black box is asked, and in how many calls."""
+    box = CountedBox(cell)
+    dear = DEAR(box, cell.schema).fit(cell.train)
+    asked, calls = box.asked(lambda: dear.generate(people))
+    sets = len(dear.sets)
+    yield {
+        "what": "evaluations of a black box, a person",
+        "measured": asked / PEOPLE,
+        "of": f"{sets} sets",
+    }
+    yield {"what": "the same, a person and set", "measured": asked / PEOPLE / sets}
+    yield {"what": f"the same, in how many calls for {PEOPLE:,} people", "measured": calls}
+    alone = _asked_alone(cell, box, people.iloc[:SINGLES])
+    for solved, name in ((True, "solved"), (False, "not solved")):
+        counts = alone[alone["success"] == solved]["asked"]
+        yield {"what": f"one numeric set alone, {name}", "measured": counts.mean()}
+        yield {"what": "the same, nine of ten take at most", "measured": counts.quantile(0.9)}
+        yield {"what": "the same, all take at most", "measured": counts.max()}
+
+
+def _asked_alone(cell: Cell, box: CountedBox, people: pd.DataFrame) -> pd.DataFrame:
+    """Evaluations of each person who may act on one number, and whether it solves them."""
+    told = []
     for feature in cell.schema:
         if feature.kind is not Kind.NUMERIC or feature.immutable:
             continue
-        dear = DEAR(counted, cell.schema, act_on=[feature.name], search=Search(groups=False))
-        done = dear.fit(cell.train).generate(people).actions["success"]
-        for solved in asked:
-            part = people[done == solved]
-            counted.rows = 0
-            if len(part):
-                dear.generate(part)
-            asked[solved] += counted.rows
-            count[solved] += len(part)
-    return {solved: asked[solved] / max(count[solved], 1) for solved in asked}
+        dear = DEAR(box, cell.schema, act_on=[feature.name], search=Search(groups=False))
+        dear.fit(cell.train)
+        for i in range(len(people)):
+            box.rows = 0
+            done = bool(dear.generate(people.iloc[[i]]).actions["success"].iloc[0])
+            told.append({"success": done, "asked": box.rows})
+    return pd.DataFrame(told)
 
 
 def _support_s(dear: DEAR, people: pd.DataFrame) -> float:

@@ -16,6 +16,8 @@ from dear_plugin.search.scan import Scan, few
 
 # Of a module's many brackets, so many parts of each are told apart in one call.
 PARTS = 8
+# As often as a float32 can be halved before its neighbours are the same.
+HALVINGS = 24
 
 
 @dataclass(frozen=True)
@@ -77,21 +79,23 @@ class Bracket:
         )
 
     def hopeful(self, known: Tensor) -> Tensor:
-        """(m,) bool: direct cost alone does not rule out something cheaper than known, (n,).
+        """(q,) where direct cost alone does not rule out something cheaper than known, (n,).
 
         The whole cost at `low` would rule out more, but indirect changes are not monotone.
         """
-        return (self.low - self.x).abs() < known[self.rows]
+        return ((self.low - self.x).abs() < known[self.rows]).nonzero()[:, 0]
 
     def apart(self, question: Question, points: Tensor) -> Tensor:
-        """(m,) bool: some of the points, (m, c), are neither end."""
+        """(q,) those of which some of the points, (m, c), are neither end."""
         room = question.limits.steps[self._feature(question), None] / 4.0
         low, high = ((points - end[:, None]).abs() for end in (self.low, self.high))
-        return (torch.minimum(low, high) > room).any(1)
+        return (torch.minimum(low, high) > room).any(1).nonzero()[:, 0]
 
-    def part(self, some: Tensor) -> Bracket:
-        """Some of them, (m,) bool."""
-        return Bracket(*(each[some] for each in self._tensors()))
+    def part(self, at: Tensor) -> Bracket:
+        """Some of them, (q,) ascending."""
+        if len(at) == len(self):
+            return self
+        return Bracket(*(each[at] for each in self._tensors()))
 
     def narrowed(self, points: Tensor, good: Tensor, step: int) -> Bracket:
         """What is left: from the last of the points, (m, c), before the first that is good."""
@@ -125,8 +129,9 @@ def close_in(
     """
     if prune:
         bracket = bracket.part(bracket.hopeful(found.cost.amin(1)))
-    whole = steps = 1 << search.refine
-    for cuts in _calls(_cuts(search.refine), _at_once(question, len(bracket) * whole)):
+    halvings = min(search.refine, HALVINGS)
+    whole = steps = 1 << halvings
+    for cuts in _calls(_cuts(halvings), _at_once(question, len(bracket) * whole)):
         parts = prod(cuts)
         steps //= parts
         places = bracket.start[:, None] + steps * torch.arange(1, parts)

@@ -65,7 +65,7 @@ def case():
     return asked(model, schema, frame, people, act_on=["a", "b"])
 
 
-@pytest.mark.parametrize("refine", [0, 1, 2, 5, 9])
+@pytest.mark.parametrize("refine", [0, 1, 2, 5, 9, 70])
 @pytest.mark.parametrize("most", [1, 2, 8, 1 << 20])
 def test_however_many_parts_a_call_tells_apart_the_answer_is_the_same(
     case, refine, most, monkeypatch
