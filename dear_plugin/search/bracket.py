@@ -72,7 +72,7 @@ class Bracket:
         return len(self.rows)
 
     def points(self, question: Question, shares: Tensor) -> Tensor:
-        """(m, c) the values at shares, (m, c) or (c,), of the way, as an action may set them."""
+        """(m, c) the values at shares, (m, c), of the way, as an action may set them."""
         low, high = self.first.split(1, 1)
         return question.limits.snap(
             torch.lerp(low, high, shares), self._feature(question), self.rows
@@ -85,11 +85,11 @@ class Bracket:
         """
         return ((self.low - self.x).abs() < known[self.rows]).nonzero()[:, 0]
 
-    def apart(self, question: Question, points: Tensor) -> Tensor:
-        """(q,) those of which some of the points, (m, c), are neither end."""
+    def inside(self, question: Question, points: Tensor) -> Tensor:
+        """(m, c) bool: which points are neither end, one of which may be the factual."""
         room = question.limits.steps[self._feature(question), None] / 4.0
         low, high = ((points - end[:, None]).abs() for end in (self.low, self.high))
-        return (torch.minimum(low, high) > room).any(1).nonzero()[:, 0]
+        return torch.minimum(low, high) > room
 
     def part(self, at: Tensor) -> Bracket:
         """Some of them, (q,) ascending."""
@@ -98,7 +98,7 @@ class Bracket:
         return Bracket(*(each[at] for each in self._tensors()))
 
     def narrowed(self, points: Tensor, good: Tensor, step: int) -> Bracket:
-        """What is left: from the last of the points, (m, c), before the first that is good."""
+        """What is left: up to the first of the points, (m, c) ascending, that is good."""
         at = torch.cat([good, good.new_ones(len(good), 1)], 1).int().argmax(1, keepdim=True)
         low, high = (
             torch.cat([self.low[:, None], points], 1),
@@ -120,6 +120,9 @@ def close_in(
 ) -> None:
     """Cut brackets until they are narrow.
 
+    However many cuts one call makes, the answer is the same: what cut after cut would not have
+    asked about does not count, and of equal costs what it would have asked about first wins.
+
     Args:
         question: who asks what.
         bracket: what is cut.
@@ -132,19 +135,20 @@ def close_in(
     halvings = min(search.refine, HALVINGS)
     whole = steps = 1 << halvings
     for cuts in _calls(_cuts(halvings), _at_once(question, len(bracket) * whole)):
-        parts = prod(cuts)
-        steps //= parts
-        places = bracket.start[:, None] + steps * torch.arange(1, parts)
-        points = bracket.points(question, places / whole)
-        going = bracket.apart(question, points)
-        bracket, points = bracket.part(going), points[going]
+        steps //= prod(cuts)
+        order = torch.tensor(_order(cuts))
+        points = bracket.points(question, (bracket.start[:, None] + steps * order) / whole)
+        inside = bracket.inside(question, points)
+        going = inside.any(1).nonzero()[:, 0]
+        bracket, points, inside = bracket.part(going), points[going], inside[going]
         if not len(bracket):
             return
         answer = question.ask(bracket.rows, bracket.sets, points[..., None], search.slack)
-        if len(cuts) > 1:
-            answer = answer.only(_come_by(answer.good, cuts))
+        answer = answer.only(inside)
+        answer = answer.only(_come_by(answer.good, cuts))
         found.note(bracket.rows, bracket.sets, points[..., None], answer)
-        bracket = bracket.narrowed(points, answer.good, steps)
+        up = order.argsort()
+        bracket = bracket.narrowed(points[:, up], answer.good[:, up], steps)
 
 
 def _cuts(halvings: int) -> list[int]:
@@ -174,13 +178,24 @@ def _calls(cuts: Sequence[int], most: int) -> Iterator[list[int]]:
         yield together
 
 
+def _order(cuts: Sequence[int]) -> list[int]:
+    """The points that cuts may ask about, in steps of the last one, in the order of the cuts."""
+    order: list[int] = []
+    whole = step = prod(cuts)
+    for parts in cuts:
+        before, step = step, step // parts
+        order += [place for place in range(step, whole, step) if place % before]
+    return order
+
+
 def _come_by(good: Tensor, cuts: Sequence[int]) -> Tensor:
-    """(m, c) bool: of the points that one call asks about, those that cut after cut would be."""
+    """(m, c) bool: of the points, in the order of the cuts, those that would be asked about."""
     fine, seen = good.numpy(), np.zeros(good.shape, dtype=bool)
+    column = np.argsort([0, *_order(cuts)])
     pairs, start, steps = np.arange(len(fine)), np.zeros(len(fine), dtype=int), prod(cuts)
     for parts in cuts:
         steps //= parts
-        at = pairs[:, None], start[:, None] + steps * np.arange(1, parts) - 1
+        at = pairs[:, None], column[start[:, None] + steps * np.arange(1, parts)] - 1
         seen[at] = True
         ends = np.append(fine[at], np.ones((len(fine), 1), dtype=bool), axis=1)
         start += steps * ends.argmax(1)

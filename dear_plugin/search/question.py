@@ -194,10 +194,6 @@ class Answer:
         parts = zip(*(each.split(list(widths), 1) for each in self._parts()), strict=True)
         return [Answer(*part) for part in parts]
 
-    def wrapped(self, width: int) -> Answer:
-        """The same in rows of so many, one after another."""
-        return Answer(*(each.reshape(-1, width) for each in self._parts()))
-
     def at(self, places: Tensor) -> Answer:
         """What came of the actions at places, (m, h)."""
         return Answer(*(each.gather(1, places) for each in self._parts()))

@@ -13,11 +13,11 @@ from dear_plugin.search.found import Found, Missed
 from dear_plugin.search.grids import numbers
 from dear_plugin.search.question import Answer, Question
 
-# Values of a pair that are asked about side by side: what they share is looked up once.
+# Values of a pair that a module is asked about side by side: what they share is looked up once.
 TOGETHER = 4
 # As many values as one more call of a module is worth.
 FEW = 1 << 10
-# The share of values from which on all of them are sooner asked about.
+# The share of values from which on a module is sooner asked about all of them.
 MOST = 0.9
 
 
@@ -29,7 +29,7 @@ class Scan:
         rows: (m,) who acts.
         sets: (m,) on which set.
         x: (m, 1) the factual values.
-        values: (m, c) ascending values that an action may take.
+        values: (m, c) values that an action may take, those of a grid ascending.
         before: (m, c) how far the value before each lies from x, on the way to it.
         slack: how far past the boundary to aim.
         told: what came of all of them; None while it is not known.
@@ -112,9 +112,11 @@ class Scan:
     def search(self, question: Question, found: Found) -> Missed | None:
         """Ask for what may be the cheapest, and keep what is better than what was known."""
         wanted = self.wanted(found)
-        if self.told is not None or wanted.sum() > MOST * wanted.numel():
+        # A black box is asked about nothing that is not wanted.
+        most, width = (MOST, TOGETHER) if question.classifier.is_module else (1.0, 1)
+        if self.told is not None or wanted.sum() >= most * wanted.numel() > 0:
             return replace(self, told=self.ask(question).only(wanted)).note(question, found)
-        rows, sets, packs = self.packed(wanted, TOGETHER)
+        rows, sets, packs = self.packed(wanted, width)
         if not len(rows):
             return None
         values = packs[..., None]

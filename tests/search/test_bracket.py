@@ -1,5 +1,7 @@
 """Brackets: cut by cut towards the smallest change, by few questions or by few calls."""
 
+import numpy as np
+import pandas as pd
 import pytest
 import torch
 from hypothesis import given, settings
@@ -8,9 +10,9 @@ from hypothesis import strategies as st
 from dear_plugin import Encoder, Schema
 from dear_plugin.search import Search
 from dear_plugin.search import bracket as brackets
-from dear_plugin.search.bracket import _calls, _come_by, _cuts
+from dear_plugin.search.bracket import Bracket, _calls, _come_by, _cuts, _order
 from dear_plugin.search.question import Question
-from tests.search.test_line import Rule, asked, numbers, refused, searched
+from tests.search.test_line import Rule, asked, crooked, numbers, refused, searched
 
 
 class TestCuts:
@@ -29,6 +31,11 @@ class TestCuts:
 
     def test_without_any_nothing_is_called(self):
         assert list(_calls(_cuts(0), 8)) == []
+
+    def test_the_points_stand_in_the_order_in_which_one_cut_after_another_asks(self):
+        assert _order([4]) == [1, 2, 3]
+        assert _order([4, 2]) == [2, 4, 6, 1, 3, 5, 7]
+        assert _order([2, 2, 2]) == [4, 2, 6, 1, 3, 5, 7]
 
 
 def by_hand(good, cuts):
@@ -51,8 +58,10 @@ def test_of_what_is_known_in_advance_only_what_would_be_asked_about_counts(halvi
         st.lists(st.lists(st.booleans(), min_size=points, max_size=points), min_size=1)
     )
     seen = _come_by(torch.tensor(rows), cuts)
-    for mask, good in zip(seen, rows, strict=True):
-        assert {i + 1 for i in mask.nonzero()[:, 0].tolist()} == by_hand(good, cuts)
+    order = _order(cuts)
+    for mask, told in zip(seen, rows, strict=True):
+        good = [fine for _, fine in sorted(zip(order, told, strict=True))]
+        assert {order[i] for i in mask.nonzero()[:, 0].tolist()} == by_hand(good, cuts)
 
 
 @pytest.fixture(scope="module")
@@ -65,19 +74,73 @@ def case():
     return asked(model, schema, frame, people, act_on=["a", "b"])
 
 
+@pytest.fixture(scope="module")
+def ties():
+    """Whole numbers: one step more of one and one step less of another cost the same."""
+    rng = np.random.default_rng(1)
+    z = rng.normal(size=3000)
+    frame = pd.DataFrame(
+        {name: (100 + 20 * z + rng.normal(0, 10, 3000)).round().astype(int) for name in "abc"}
+    )
+    schema = Schema.infer(frame)
+    encoder = Encoder(schema)
+    model = crooked(frame, encoder, 1)
+    return asked(model, schema, frame, refused(model, encoder, frame, 1000))
+
+
 @pytest.mark.parametrize("refine", [0, 1, 2, 5, 9, 70])
-@pytest.mark.parametrize("most", [1, 2, 8, 1 << 20])
+@pytest.mark.parametrize("most", [1, 2, 8, 1 << 12])
 def test_however_many_parts_a_call_tells_apart_the_answer_is_the_same(
     case, refine, most, monkeypatch
 ):
-    question, grids = case
-    by_one, by_many = [], []
-    for parts, into in ((1, by_one), (most, by_many)):
+    same(*case, refine, most, monkeypatch)
+
+
+@pytest.mark.parametrize("most", [8, 1 << 12])
+def test_of_equal_costs_too_the_same_one_wins(ties, most, monkeypatch):
+    same(*ties, 5, most, monkeypatch)
+
+
+def same(question, grids, refine, most, monkeypatch):
+    results = []
+    for parts in (1, most):
         monkeypatch.setattr(brackets, "_at_once", lambda *_, parts=parts: parts)
-        result = searched(question, grids, Search(refine=refine))
-        into += [result.cost, result.values]
-    for one, many in zip(by_one, by_many, strict=True):
-        torch.testing.assert_close(one, many)
+        results.append(searched(question, grids, Search(refine=refine)))
+    one, many = results
+    torch.testing.assert_close(one.cost, many.cost)
+    torch.testing.assert_close(one.values, many.values)
+
+
+@pytest.mark.parametrize("most", [1, 8, 1 << 12])
+def test_nobody_succeeds_by_staying_as_they_are(ties, most, monkeypatch):
+    """Rounding may tell a factual from its own value on the grid, and the decoder then moves."""
+    question, grids = ties
+    monkeypatch.setattr(brackets, "_at_once", lambda *_: most)
+    found = searched(question, grids)
+    rows, sets = found.solved_pairs.nonzero(as_tuple=True)
+    feature = question.sets.positions[sets, 0]
+    moved = (found.values[rows, sets, 0] - question.x[rows, feature]).abs()
+    assert (moved > question.limits.steps[feature] / 2).all()
+
+
+def test_brackets_that_cannot_hold_the_cheapest_are_left_alone(case, monkeypatch):
+    question, grids = case
+    rows = []
+    ask = Question.ask
+
+    def counting(self, who, *rest):
+        rows.append(len(who))
+        return ask(self, who, *rest)
+
+    monkeypatch.setattr(Question, "ask", counting)
+    counts = []
+    for hopeful in (Bracket.hopeful, lambda bracket, known: torch.arange(len(bracket))):
+        monkeypatch.setattr(Bracket, "hopeful", hopeful)
+        rows.clear()
+        counts.append((searched(question, grids).cost.amin(1), sum(rows)))
+    (pruned, few), (whole, many) = counts
+    torch.testing.assert_close(pruned, whole)
+    assert few < many
 
 
 @pytest.mark.parametrize("refine", [0, 1, 2, 5, 9])

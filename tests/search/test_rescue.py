@@ -123,6 +123,18 @@ class TestWhatIsAskedAbout:
             alone = spied[-1][-1]
             torch.testing.assert_close(alone.values, together.values[dense.rows == row])
 
+    def test_what_others_were_told_more_of_fills_up_and_teaches_nothing(self, spied):
+        frame = numbers().assign(a=np.arange(2000) % 45)
+        model = Rule(lambda x: -1.0 - x.prod(1))
+        people = frame.iloc[:30]
+        schema = Schema.infer(frame)
+        for act_on in (["a"], ["a", "b"]):
+            question, grids = asked(model, schema, frame, people, act_on=act_on)
+            searched(question, grids)
+        (_, _, told, alone), (_, _, more, together) = spied
+        assert max(m.values.shape[1] for m in told) <= max(m.values.shape[1] for m in more)
+        torch.testing.assert_close(alone.values, together.values[together.sets == 0])
+
 
 class TestHeard:
     def test_each_value_once_and_in_order(self):
@@ -164,6 +176,18 @@ class Counted:
         self.rows += len(frame)
         with torch.no_grad():
             return torch.sigmoid(self.model(self.encoder.encode(frame)))[:, 0].double().numpy()
+
+
+def test_nor_does_filling_up_cost_a_lost_person_more():
+    """Five values are left to try, and six might be."""
+    frame = numbers(3000).assign(a=np.arange(3000) % 37)
+    schema = Schema.infer(frame)
+    counted = Counted(Rule(lambda x: -1.0 - x[:, 0]), Encoder(schema))
+    dear = DEAR(counted, schema, act_on=["a"], search=Search(groups=False)).fit(frame)
+    for i in range(0, 37, 5):
+        counted.rows = 0
+        assert not dear.generate(frame.iloc[[i]]).actions["success"].item()
+        assert counted.rows <= 40
 
 
 @pytest.mark.parametrize("seed", range(3))
