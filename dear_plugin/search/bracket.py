@@ -144,8 +144,7 @@ def close_in(
         if not len(bracket):
             return
         answer = question.ask(bracket.rows, bracket.sets, points[..., None], search.slack)
-        answer = answer.only(inside)
-        answer = answer.only(_come_by(answer.good, cuts))
+        answer = answer.only(inside & _come_by(answer.good & inside, cuts))
         found.note(bracket.rows, bracket.sets, points[..., None], answer)
         up = order.argsort()
         bracket = bracket.narrowed(points[:, up], answer.good[:, up], steps)

@@ -77,7 +77,7 @@ class Heard:
 
 
 def likeliest(question: Question, scan: Scan, missed: Sequence[Missed], count: int) -> Scan:
-    """So many values of each pair as look most likely to succeed; none that was asked about.
+    """So many values of each pair as look most likely to succeed; those asked about come last.
 
     Args:
         question: who asks what.
