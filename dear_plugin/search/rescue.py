@@ -31,7 +31,7 @@ BENDS = 1e-3
 NOTHING = 1e8
 # Of the mean of margins, a share by which they do not seem to differ.
 ALIKE = 1e-6
-# Cells of a batch, doubles: 4 MiB.
+# Cells of a batch: each tensor of doubles takes up to 4 MiB.
 CELLS = 1 << 19
 
 
@@ -87,7 +87,8 @@ def likeliest(question: Question, scan: Scan, missed: Sequence[Missed], count: i
     """
     s = len(question.sets)
     heard = Heard.of(scan.rows * s + scan.sets, missed, s)
-    cells = (heard.values.shape[1] + scan.values.shape[1]) * question.classifier.encoder.d
+    told, asked = heard.values.shape[1], scan.values.shape[1]
+    cells = (told + asked) * max(told, question.classifier.encoder.d)
     batches = torch.arange(len(scan.rows)).split(max(1, CELLS // cells))
     parts = [_best(question, scan.part(at), heard.part(at), count) for at in batches]
     values, before = (
