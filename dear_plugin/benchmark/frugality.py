@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -31,7 +30,7 @@ ROUNDS = 3
 
 
 class Counted(nn.Module):
-    """A model that counts the rows it is asked about.
+    """A model that counts the rows it is asked about, and in how many calls.
 
     Args:
         model: who answers.
@@ -39,30 +38,14 @@ class Counted(nn.Module):
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
-        self.model, self.rows = model, 0
+        self.model = model
+        self.rows = self.calls = 0
 
     def forward(self, x: Tensor) -> Tensor:
         """The model's answer, (m, d) -> (m, c)."""
-        self.rows += len(x)
+        self.rows, self.calls = self.rows + len(x), self.calls + 1
         answer: Tensor = self.model(x)
         return answer
-
-
-class CountedBox(BlackBox):
-    """A black box that counts the rows it is asked about, and in how many calls.
-
-    Args:
-        cell: its model and data set.
-    """
-
-    def __init__(self, cell: Cell) -> None:
-        super().__init__(cell.model, cell)
-        self.rows = self.calls = 0
-
-    def __call__(self, frame: pd.DataFrame) -> Any:
-        """Probabilities of class 1, (m,)."""
-        self.rows, self.calls = self.rows + len(frame), self.calls + 1
-        return super().__call__(frame)
 
     def asked(self, work: Callable[[], object]) -> tuple[int, int]:
         """About how many rows some work asks it, and in how many calls."""
@@ -82,16 +65,13 @@ def _frugality(cell: Cell) -> list[Row]:
     dear = DEAR(counted, cell.schema).fit(cell.train)
     timed = dear.with_model(cell.model)
     singles = _singles_s(timed, people)
-    dear.generate(people)
-    counted.rows = 0
-    dear.generate(people)
-    asked = counted.rows
+    asked, _ = counted.asked(lambda: dear.generate(people))
     seconds = median_s(lambda: timed.generate(people))
     rate, flops = _matrix_rate(), _flops(cell.model)
     singles += _singles_s(timed, people)
     first, *later = (_support_s(dear, people) for _ in range(REPEATS + 1))
     plain, ours = (_import_s(code) for code in ("import torch, pandas", "import dear_plugin"))
-    rows = list(_evaluations(cell, people))
+    rows = list(_evaluations(cell, counted, people))
     singles += _singles_s(timed, people)
     slow, median, quick = np.quantile(singles, [0.9, 0.5, 0.1])
     return [
@@ -113,11 +93,10 @@ def _singles_s(dear: DEAR, people: pd.DataFrame) -> list[float]:
     return [median_s(call, 1) for call in calls for _ in range(ROUNDS)]
 
 
-def _evaluations(cell: Cell, people: pd.DataFrame) -> Iterator[Row]:
+def _evaluations(cell: Cell, counted: Counted, people: pd.DataFrame) -> Iterator[Row]:
     """About how many rows a black box is asked, and in how many calls."""
-    box = CountedBox(cell)
-    dear = DEAR(box, cell.schema).fit(cell.train)
-    asked, calls = box.asked(lambda: dear.generate(people))
+    dear = DEAR(BlackBox(counted, cell), cell.schema).fit(cell.train)
+    asked, calls = counted.asked(lambda: dear.generate(people))
     sets = len(dear.sets)
     yield {
         "what": "evaluations of a black box, a person",
@@ -126,7 +105,7 @@ def _evaluations(cell: Cell, people: pd.DataFrame) -> Iterator[Row]:
     }
     yield {"what": "the same, a person and set", "measured": asked / PEOPLE / sets}
     yield {"what": f"the same, in how many calls for {PEOPLE:,} people", "measured": calls}
-    alone = _asked_alone(cell, box, people.iloc[:SINGLES])
+    alone = _asked_alone(cell, counted, people.iloc[:SINGLES])
     for solved, name in ((True, "solved"), (False, "not solved")):
         counts = alone[alone["success"] == solved]["asked"]
         yield {"what": f"one numeric set alone, {name}", "measured": counts.mean()}
@@ -134,18 +113,18 @@ def _evaluations(cell: Cell, people: pd.DataFrame) -> Iterator[Row]:
         yield {"what": "the same, all take at most", "measured": counts.max()}
 
 
-def _asked_alone(cell: Cell, box: CountedBox, people: pd.DataFrame) -> pd.DataFrame:
+def _asked_alone(cell: Cell, counted: Counted, people: pd.DataFrame) -> pd.DataFrame:
     """Evaluations of each person who may act on one number, and whether it solves them."""
     told = []
     for feature in cell.schema:
         if feature.kind is not Kind.NUMERIC or feature.immutable:
             continue
-        dear = DEAR(box, cell.schema, act_on=[feature.name], search=Search(groups=False))
-        dear.fit(cell.train)
+        box, search = BlackBox(counted, cell), Search(groups=False)
+        dear = DEAR(box, cell.schema, act_on=[feature.name], search=search).fit(cell.train)
         for i in range(len(people)):
-            box.rows = 0
+            counted.rows = 0
             done = bool(dear.generate(people.iloc[[i]]).actions["success"].iloc[0])
-            told.append({"success": done, "asked": box.rows})
+            told.append({"success": done, "asked": counted.rows})
     return pd.DataFrame(told)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
@@ -95,24 +95,18 @@ class Bracket:
         """Some of them, (q,) ascending."""
         if len(at) == len(self):
             return self
-        return Bracket(*(each[at] for each in self._tensors()))
+        own = self.rows, self.sets, self.x, self.first, self.start, self.low, self.high
+        return Bracket(*(each[at] for each in own))
 
     def narrowed(self, points: Tensor, good: Tensor, step: int) -> Bracket:
         """What is left: up to the first of the points, (m, c) ascending, that is good."""
         at = torch.cat([good, good.new_ones(len(good), 1)], 1).int().argmax(1, keepdim=True)
-        low, high = (
-            torch.cat([self.low[:, None], points], 1),
-            torch.cat([points, self.high[:, None]], 1),
-        )
-        rows, sets, x, first, start, _, _ = self._tensors()
-        ends = (side.gather(1, at)[:, 0] for side in (low, high))
-        return Bracket(rows, sets, x, first, start + step * at[:, 0], *ends)
+        ends = torch.cat([self.low[:, None], points, self.high[:, None]], 1)
+        low, high = (ends.gather(1, end)[:, 0] for end in (at, at + 1))
+        return replace(self, start=self.start + step * at[:, 0], low=low, high=high)
 
     def _feature(self, question: Question) -> Tensor:
         return question.sets.positions[self.sets, 0]
-
-    def _tensors(self) -> tuple[Tensor, ...]:
-        return self.rows, self.sets, self.x, self.first, self.start, self.low, self.high
 
 
 def close_in(
@@ -144,10 +138,11 @@ def close_in(
         if not len(bracket):
             return
         answer = question.ask(bracket.rows, bracket.sets, points[..., None], search.slack)
-        answer = answer.only(inside & _come_by(answer.good & inside, cuts))
-        found.note(bracket.rows, bracket.sets, points[..., None], answer)
         up = order.argsort()
-        bracket = bracket.narrowed(points[:, up], answer.good[:, up], steps)
+        answer = answer.only(inside & _come_by(answer.good & inside, cuts, up))
+        found.note(bracket.rows, bracket.sets, points[..., None], answer)
+        if steps > 1:
+            bracket = bracket.narrowed(points[:, up], answer.good[:, up], steps)
 
 
 def _cuts(halvings: int) -> list[int]:
@@ -187,14 +182,19 @@ def _order(cuts: Sequence[int]) -> list[int]:
     return order
 
 
-def _come_by(good: Tensor, cuts: Sequence[int]) -> Tensor:
-    """(m, c) bool: of the points, in the order of the cuts, those that would be asked about."""
-    fine, seen = good.numpy(), np.zeros(good.shape, dtype=bool)
-    column = np.argsort([0, *_order(cuts)])
+def _come_by(good: Tensor, cuts: Sequence[int], up: Tensor) -> Tensor:
+    """(m, c) bool: of the points, in the order of the cuts, those that would be asked about.
+
+    Args:
+        good: (m, c) what is known of them.
+        cuts: into how many parts each cut divides what is left.
+        up: (c,) where the points stand in that order, ascending.
+    """
+    fine, seen, column = good.numpy(), np.zeros(good.shape, dtype=bool), up.numpy()
     pairs, start, steps = np.arange(len(fine)), np.zeros(len(fine), dtype=int), prod(cuts)
     for parts in cuts:
         steps //= parts
-        at = pairs[:, None], column[start[:, None] + steps * np.arange(1, parts)] - 1
+        at = pairs[:, None], column[start[:, None] + steps * np.arange(1, parts) - 1]
         seen[at] = True
         ends = np.append(fine[at], np.ones((len(fine), 1), dtype=bool), axis=1)
         start += steps * ends.argmax(1)

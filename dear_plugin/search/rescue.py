@@ -91,20 +91,16 @@ def likeliest(question: Question, scan: Scan, missed: Sequence[Missed], count: i
     cells = (told + asked) * max(told, question.classifier.encoder.d)
     batches = torch.arange(len(scan.rows)).split(max(1, CELLS // cells))
     parts = [_best(question, scan.part(at), heard.part(at), count) for at in batches]
-    values, before = (
-        torch.cat([getattr(part, name) for part in parts]) for name in ("values", "before")
-    )
-    return replace(scan, values=values, before=before)
+    values = torch.cat([part.values for part in parts])
+    return replace(scan, values=values, before=torch.cat([part.before for part in parts]))
 
 
 def _best(question: Question, scan: Scan, heard: Heard, count: int) -> Scan:
     """The same of few pairs."""
     again = (scan.values[:, :, None] == heard.values[:, None]).any(2)
-    before = scan.before.masked_fill(again, torch.inf)
-    hope = _hope(question, scan, heard)
-    hope.masked_fill_(before >= (scan.values - scan.x).abs_(), -torch.inf)
-    best = hope.sort(dim=1, descending=True, stable=True).indices[:, :count]
-    return replace(scan, before=before).at(best)
+    scan = replace(scan, before=scan.before.masked_fill(again, torch.inf))
+    hope = torch.where(scan.cheaper(torch.inf), _hope(question, scan, heard), -torch.inf)
+    return scan.at(hope.sort(dim=1, descending=True, stable=True).indices[:, :count])
 
 
 def _hope(question: Question, scan: Scan, heard: Heard) -> Tensor:

@@ -123,15 +123,18 @@ class Scan:
         return found.note(rows, sets, values, question.ask(rows, sets, values, self.slack))
 
     def wanted(self, found: Found) -> Tensor:
-        """(m, c) bool, the values that may be the cheapest.
+        """(m, c) bool, the values that may be the cheapest."""
+        return self.cheaper(found.cost.amin(1)[self.rows, None])
+
+    def cheaper(self, known: Tensor | float) -> Tensor:
+        """(m, c) bool, the values that may cost less than is known, (m, 1).
 
         A value is passed over where even the one before it, on the way from the factual, costs
         more than is known: direct cost alone bounds the whole from below, so nothing cheaper is
         missed there or in between. So is one that comes again, and the factual's own.
         """
-        known = found.cost.amin(1)[self.rows, None]
         # To the bit as in `_before`, or what comes again would not be known by it.
-        return self.before < torch.minimum((self.values - self.x).abs_(), known)
+        return self.before < (self.values - self.x).abs_().clamp_max_(known)
 
 
 def few(question: Question, count: int) -> bool:

@@ -57,8 +57,8 @@ def test_of_what_is_known_in_advance_only_what_would_be_asked_about_counts(halvi
     rows = data.draw(
         st.lists(st.lists(st.booleans(), min_size=points, max_size=points), min_size=1)
     )
-    seen = _come_by(torch.tensor(rows), cuts)
     order = _order(cuts)
+    seen = _come_by(torch.tensor(rows), cuts, torch.tensor(order).argsort())
     for mask, told in zip(seen, rows, strict=True):
         good = [fine for _, fine in sorted(zip(order, told, strict=True))]
         assert {order[i] for i in mask.nonzero()[:, 0].tolist()} == by_hand(good, cuts)
