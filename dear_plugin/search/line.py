@@ -42,13 +42,13 @@ def line_search(
     willing = question.may & (found.cost.amin(1) > 1.0)[:, None] if prune else question.may
     for rows, sets, values in others(question, willing, grids):
         found.note(rows, sets, values, question.ask(rows, sets, values, search.slack))
-    scans, lost = [coarse, deeper], asked & ~found.solved[:, None]
+    close_in(question, Bracket.of(question, [coarse, deeper], found), search, found, prune)
+    lost = asked & ~found.solved[:, None]
     if search.rescue and bool(lost.any()):
-        # Nothing yet: before the row is given up, it is tried where there is most hope.
+        # Before the row is given up, it is tried where there is most hope. What succeeds stands as
+        # it is: closing in on it would take more evaluations than anybody else gets.
         (dense,) = Scan.over(question, lost, [grids.dense], search.slack)
-        scans.append(likeliest(question, dense, [m for m in missed if m], search.rescue))
-        look(scans[-1], question, found)
-    close_in(question, Bracket.of(question, scans, found), search, found, prune)
+        look(likeliest(question, dense, [m for m in missed if m], search.rescue), question, found)
 
 
 def _promising(found: Found, count: int) -> Tensor:
