@@ -111,7 +111,7 @@ class Scan:
 
     def search(self, question: Question, found: Found) -> Missed | None:
         """Ask for what may be the cheapest, and keep what is better than what was known."""
-        wanted = self.wanted(found)
+        wanted = self.cheaper(found.cost.amin(1)[self.rows, None])
         # A black box is asked about nothing that is not wanted.
         most, width = (MOST, TOGETHER) if question.classifier.is_module else (1.0, 1)
         if self.told is not None or wanted.sum() >= most * wanted.numel() > 0:
@@ -121,10 +121,6 @@ class Scan:
             return None
         values = packs[..., None]
         return found.note(rows, sets, values, question.ask(rows, sets, values, self.slack))
-
-    def wanted(self, found: Found) -> Tensor:
-        """(m, c) bool, the values that may be the cheapest."""
-        return self.cheaper(found.cost.amin(1)[self.rows, None])
 
     def cheaper(self, known: Tensor | float) -> Tensor:
         """(m, c) bool, the values that may cost less than is known, (m, 1).

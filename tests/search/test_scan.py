@@ -23,18 +23,6 @@ def scan(values, x):
     return Scan(rows, torch.zeros_like(rows), x, values, _before(values, x), 0.0)
 
 
-def found(costs):
-    """What was found, of one set."""
-    n = len(costs)
-    return Found(
-        torch.zeros(n, 1, 1),
-        torch.tensor(costs)[:, None],
-        torch.zeros(n, 1),
-        torch.full((n,), -1),
-        torch.full((n,), -torch.inf),
-    )
-
-
 ladders = st.lists(st.integers(0, 30), min_size=1, max_size=12).map(sorted)
 
 
@@ -50,13 +38,13 @@ class TestHalves:
             assert (near.values - x).abs().max() <= (far.values - x).abs().min()
 
 
-class TestWhatIsWanted:
+class TestWhatMayBeCheaper:
     @given(ladders, st.integers(-5, 35), st.sampled_from([0.0, 2.0, 7.5, torch.inf]))
     @settings(max_examples=200)
     def test_each_other_value_that_the_one_before_does_not_rule_out(self, ladder, x, known):
         """Between a value and the one before it there may be something as cheap as that one."""
         values = [float(v) for v in ladder]
-        wanted = scan([values], [float(x)]).wanted(found([known]))[0].tolist()
+        wanted = scan([values], [float(x)]).cheaper(known)[0].tolist()
         expected = set()
         for value in set(values):
             gap = abs(value - x)
