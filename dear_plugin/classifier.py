@@ -74,13 +74,14 @@ class Classifier:
         """Where the module lives; the CPU for black boxes."""
         return self._asked.home.device
 
-    def scores(self, rows: Tensor, quick: bool = False) -> Tensor:
+    def scores(self, rows: Tensor, searching: bool = False) -> Tensor:
         """The scores of rows, (m, p) -> (m, c), without gradients, on the rows' device.
 
         Args:
             rows: m rows.
-            quick: they are wanted for a search: a chain of small layers is multiplied out as is
-                quickest, which may change last digits. What a user is told is never quick.
+            searching: they are wanted for a search: a chain of small layers is multiplied out as
+                is quickest, which may change last digits, and black boxes see people's own numbers
+                where these are finer than the schema. What a user is told is asked otherwise.
 
         Raises:
             ModelError: NaN, infinity, a wrong shape, values that are no probabilities, or a
@@ -94,7 +95,7 @@ class Classifier:
         # be marked by it, or it could not be differentiated later.
         with torch.inference_mode(mode=False):
             parts = [
-                self._checked(self._asked.of_rows(chunk, quick), len(chunk))
+                self._checked(self._asked.of_rows(chunk, searching), len(chunk))
                 for chunk in rows.split(most)
             ]
         counts = sorted({part.shape[1] for part in parts})

@@ -16,6 +16,8 @@ from dear_plugin.errors import InputError
 from dear_plugin.schema import Feature, Kind, sparse
 
 RESOLUTION = 2.0**-23
+# What scaled numbers near the observed ones cannot tell apart, with room.
+STRAY = 4.0 * RESOLUTION
 # Scaled numbers that a float32 holds with room for what a model adds up and squares.
 FARTHEST = 1e15
 
@@ -203,13 +205,29 @@ def _object_array(values: Sequence[object]) -> Array:
     return out
 
 
-def as_column(feature: Feature, values: Array, places: int | None, dtype: str) -> pd.Series:
-    """Row values of one feature, (n,), as a column of user values."""
+def as_column(
+    feature: Feature, values: Array, places: int | None, dtype: str, own: bool = False
+) -> pd.Series:
+    """Row values of one feature, (n,), as a column of user values.
+
+    Args:
+        feature: which one.
+        values: (n,) its row values.
+        places: the decimals that numbers are rounded to, None where they are not.
+        dtype: of the column.
+        own: numbers that lie off these decimals are people's own, and stay what they are.
+    """
     if feature.kind is not Kind.NUMERIC and dtype == "category":
         codes = _codes_of(feature)[values.astype(np.int64)]
         levels = list(feature.levels or feature.categories)
         return pd.Series(pd.Categorical.from_codes(codes, levels, ordered=feature.ordered))
-    return pd.Series(user_values(feature, values, places)).astype(dtype)
+    cells = user_values(feature, values, places)
+    if own and feature.kind is Kind.NUMERIC and places is not None:
+        raw = from_scaled(feature, values, None)
+        strays = np.abs(raw - cells) > STRAY * feature.width * (1.0 + np.abs(values))
+        if strays.any():
+            return pd.Series(np.where(strays, raw, cells))
+    return pd.Series(cells).astype(dtype)
 
 
 @lru_cache(maxsize=512)

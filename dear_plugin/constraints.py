@@ -81,6 +81,7 @@ class _Marks:
         immutable: (p,) bool.
         rising: (p,) bool, features that may only increase.
         falling: (p,) bool, features that may only decrease.
+        units: (p,) double, the units of precision; NaN where nothing is rounded.
     """
 
     low: Tensor
@@ -88,6 +89,7 @@ class _Marks:
     immutable: Tensor
     rising: Tensor
     falling: Tensor
+    units: Tensor
 
 
 # One person asks again and again, and nothing of this changes. It outlives the call that asks for
@@ -101,9 +103,8 @@ def _marks(features: tuple[Feature, ...], grains: tuple[Grain, ...]) -> _Marks:
     low, high = _inward(low, high, places)
     direction = torch.tensor([f.direction for f in features], device="cpu")
     immutable = torch.tensor([f.immutable for f in features], device="cpu")
-    return _Marks(
-        torch.from_numpy(low), torch.from_numpy(high), immutable, direction > 0, direction < 0
-    )
+    ends, units = (torch.from_numpy(low), torch.from_numpy(high)), torch.from_numpy(10.0**-places)
+    return _Marks(*ends, immutable, direction > 0, direction < 0, units)
 
 
 class _Box:
@@ -185,6 +186,7 @@ class _Box:
             encoder.blocks,
             encoder.units.steps(self.places),
             encoder.units.origins,
+            encoder.units.off(x, self.marks.units),
             (self.low, self.high),
         )
 

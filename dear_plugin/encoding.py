@@ -135,11 +135,17 @@ class Encoder:
             return gap
         return torch.where(self._blocks.to(a.device), (gap > 0).to(gap.dtype), gap)
 
-    def frame(self, rows: Tensor) -> pd.DataFrame:
-        """Rows (n, p) as a frame of the features alone, with the dtypes of the schema."""
+    def frame(self, rows: Tensor, own: bool = False) -> pd.DataFrame:
+        """Rows (n, p) as a frame of the features alone, with the dtypes of the schema.
+
+        Args:
+            rows: n rows.
+            own: numbers finer than the schema's precision are people's own and stay what they
+                are; else they are rounded.
+        """
         values = rows.detach().cpu().numpy()
         columns = {
-            f.name: as_column(f, values[:, j], f.precision, f.dtype)
+            f.name: as_column(f, values[:, j], f.precision, f.dtype, own)
             for j, f in enumerate(self.schema)
         }
         return pd.DataFrame(columns, copy=False)

@@ -25,6 +25,8 @@ class Limits:
         blocks: (p,) bool, features of m > 2 categories.
         steps: (p,) float, the size of one unit of precision; values move in whole steps.
         origins: (p,) double, how far the user's zero lies below the scaled one.
+        off: (n, p) how far the factual rows lie past the nearest whole step, for people whose
+            numbers are finer than the precision; None where nobody's are.
         ends: the least and greatest value in user units, (n, p) double each, which a scaled
             float32 cannot name exactly.
     """
@@ -39,11 +41,12 @@ class Limits:
     blocks: Tensor
     steps: Tensor
     origins: Tensor
+    off: Tensor | None
     ends: tuple[Tensor, Tensor]
 
     def select(self, rows: Tensor) -> Limits:
         """The limits of some rows."""
-        allowed = None if self.allowed is None else self.allowed[rows]
+        allowed, off = (None if each is None else each[rows] for each in (self.allowed, self.off))
         return replace(
             self,
             low=self.low[rows],
@@ -52,6 +55,7 @@ class Limits:
             ceiling=self.ceiling[rows],
             barred=self.barred[rows],
             allowed=allowed,
+            off=off,
             ends=(_picked(self.ends[0], rows), _picked(self.ends[1], rows)),
         )
 
@@ -90,10 +94,21 @@ class Limits:
         whole = inside.add_(origin).div_(step).round_().mul_(step).sub_(origin).float()
         return whole.clamp_(low, high)
 
-    def rounded(self, x: Tensor, moved: Tensor) -> Tensor:
-        """Changes in whole steps: (m, c, p) from (m, p) and (m, c, p)."""
+    def rounded(self, x: Tensor, moved: Tensor, rows: Tensor) -> Tensor:
+        """Changes in whole steps, (m, c, p); what moves comes to lie on one.
+
+        Args:
+            x: (m, p) the factual rows.
+            moved: (m, c, p) where they would go.
+            rows: (m,) which row of the limits each belongs to.
+        """
         here, steps = x[:, None], self.steps.expand(x.shape).contiguous()[:, None]
-        return (moved - here).div_(steps).round_().mul_(steps).add_(here)
+        whole = (moved - here).div_(steps).round_()
+        if self.off is None:
+            return whole.mul_(steps).add_(here)
+        base = here - self.off[rows][:, None]
+        on = (moved - base).div_(steps).round_().mul_(steps).add_(base)
+        return torch.where(whole == 0.0, here, on)
 
     def project(self, x: Tensor, moved: Tensor, rows: Tensor) -> Tensor:
         """The nearest admissible rows: A_d of the paper, exactly.
@@ -106,7 +121,7 @@ class Limits:
             moved: (m, c, p) where the decoder would take them.
             rows: (m,) which row of the limits each belongs to.
         """
-        out = self.rounded(x, moved)
+        out = self.rounded(x, moved, rows)
         floor, ceiling = (each.index_select(0, rows) for each in (self.floor, self.ceiling))
         out.clamp_(floor[:, None], ceiling[:, None])
         if self.allowed is None:

@@ -188,20 +188,26 @@ class RecourseMethod(ABC):
         self, case: Case, frame: pd.DataFrame, before: Tensor, done: Tensor
     ) -> tuple[Plan, pd.DataFrame, Tensor]:
         """Propose, write, and score what the user will see; aim farther where that fails."""
-        plan = standstill(case.x, done)
+        plan, scores = standstill(case.x, done), before
         if bool(done.all()):
             return plan, frame.copy(), before
         for slack in SLACKS:
             todo = (~done).nonzero()[:, 0]
+            everybody = len(todo) == len(case)
             # Rows of its own: what a method does with them is its own affair.
-            part = replace(case, x=case.x.clone()) if len(todo) == len(case) else case.select(todo)
+            part = replace(case, x=case.x.clone()) if everybody else case.select(todo)
             plan = plan.merged(self._propose(replace(part, slack=slack)), todo)
-            written, after, scores = _written(self, case, frame, plan)
+            after, seen = self.encoder.patch(frame, case.x, plan.rows, case.limits.ends)
+            # The model is asked again about nobody who stays as they were.
+            new = (after, seen) if everybody else (after.iloc[todo.numpy()], seen[todo])
+            told = self.classifier.frame_scores(*new)
             # Only what the search believed in is worth another try.
-            done = case.goal.accepts(scores) | plan.failed
+            settled = part.goal.accepts(told) | plan.failed[todo]
+            done = settled if everybody else done.index_copy(0, todo, settled)
+            scores = told if everybody else scores.index_copy(0, todo, told)
             if bool(done.all()):
                 break
-        return written, after, scores
+        return replace(plan, rows=seen), after, scores
 
     def _result(
         self,

@@ -53,14 +53,14 @@ class TorchModel:
         """The labels of the columns: a module names none."""
         return None
 
-    def of_rows(self, rows: Tensor, quick: bool = False) -> Tensor:
+    def of_rows(self, rows: Tensor, searching: bool = False) -> Tensor:
         """What it says of rows, (m, p), without gradients.
 
         Args:
             rows: m rows.
-            quick: a chain of small layers may be multiplied out as is quickest.
+            searching: a chain of small layers may be multiplied out as is quickest.
         """
-        layers = links(self.model) if quick and self.stated and self.encode is None else ()
+        layers = links(self.model) if searching and self.stated and self.encode is None else ()
         if not layers:
             with torch.no_grad(), evaluating(self.model):
                 return self._said(self._seen(self.encoder.expand(rows)))
@@ -124,9 +124,14 @@ class FrameModel:
         labels = getattr(self.model, "classes_", None)
         return None if labels is None else list(np.asarray(labels).tolist())
 
-    def of_rows(self, rows: Tensor, quick: bool = False) -> Tensor:
-        """What it says of rows, (m, p), double; no way to ask is quicker than another."""
-        return self.of_frame(self.encoder.frame(rows))
+    def of_rows(self, rows: Tensor, searching: bool = False) -> Tensor:
+        """What it says of rows, (m, p), double.
+
+        Args:
+            rows: m rows.
+            searching: what does not move is a person's own, however fine.
+        """
+        return self.of_frame(self.encoder.frame(rows, own=searching))
 
     def of_frame(self, frame: pd.DataFrame) -> Tensor:
         """What it says of a frame of the features alone, double."""

@@ -128,8 +128,9 @@ class Moves:
         """
         acting, x = sets >= 0, question.x
         which = sets.clamp_min(0)
-        moved, reached = question.reach(torch.arange(len(sets)), which, values[:, None])
-        wanted = question.limits.rounded(x, moved)
+        everyone = torch.arange(len(sets))
+        moved, reached = question.reach(everyone, which, values[:, None])
+        wanted = question.limits.rounded(x, moved, everyone)
         here = x[:, None]
         lost = self.encoder.distance(wanted, here) - self.encoder.distance(reached, here)
         direct = self.sets.masks[which] & acting[:, None]

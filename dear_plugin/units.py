@@ -9,9 +9,12 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_plugin.columns import Grain, grain, step_size
+from dear_plugin.columns import STRAY, Grain, grain, step_size
 from dear_plugin.lazy import lazy
 from dear_plugin.schema import Kind, Schema
+
+# So many rows take a few MiB of doubles.
+ROWS_AT_ONCE = 1 << 14
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +51,23 @@ class Units:
             for f, q in zip(self.schema, places, strict=True)
         ]
         return torch.tensor(sizes, dtype=torch.float32)
+
+    def off(self, rows: Tensor, units: Tensor) -> Tensor | None:
+        """(n, p) how far rows, (n, p), lie past the nearest whole step; None if all lie on one.
+
+        Args:
+            rows: people, whose numbers may be finer than the schema has them.
+            units: (p,) double, the units of precision; NaN where nothing is rounded.
+        """
+        parts = [self._off(part, units) for part in rows.split(ROWS_AT_ONCE)]
+        return torch.cat(parts) if any(bool(part.any()) for part in parts) else None
+
+    def _off(self, rows: Tensor, units: Tensor) -> Tensor:
+        low, width = self._scale
+        number = rows.double().mul_(width).add_(low)
+        off = number.sub_(number.div(units).round_().mul_(units)).div_(width).float()
+        # Less than a scaled number can tell apart is rounding; so is what is not rounded at all.
+        return torch.where(off.abs() > STRAY * (1.0 + rows.abs()), off, 0.0)
 
     @lazy
     def origins(self) -> Tensor:

@@ -207,7 +207,7 @@ class TestAskedQuickly:
         before = rows.clone()
         output = "probabilities" if make is OTHERS["a layer that mixes numbers"] else "logits"
         model = Classifier(make(), encoder, output=output)
-        torch.testing.assert_close(model.scores(rows, quick=True), model.scores(rows))
+        torch.testing.assert_close(model.scores(rows, searching=True), model.scores(rows))
         assert torch.equal(rows, before)
 
     def test_what_lies_in_front_of_a_module_is_asked_as_ever(self, people):
@@ -220,20 +220,20 @@ class TestAskedQuickly:
             return x[:, :2]
 
         model = Classifier(net, encoder, output="logits", encode=encode)
-        assert torch.equal(model.scores(rows, quick=True), model.scores(rows))
+        assert torch.equal(model.scores(rows, searching=True), model.scores(rows))
         assert flags == [False, False]
 
     def test_a_module_that_ends_in_a_sigmoid_is_refused_as_ever(self, people):
         encoder, rows = people
         net = nn.Sequential(nn.Linear(encoder.d, 1), nn.Sigmoid())
         with pytest.raises(ModelError, match="ends in a sigmoid"):
-            Classifier(net, encoder).scores(rows, quick=True)
+            Classifier(net, encoder).scores(rows, searching=True)
 
     def test_training_flags_are_left_alone(self, people):
         encoder, rows = people
         net = nn.Sequential(nn.Linear(encoder.d, 4), nn.Dropout(0.5), nn.Linear(4, 1)).train()
         model = Classifier(net, encoder, output="logits")
-        assert torch.equal(model.scores(rows, quick=True), model.scores(rows, quick=True))
+        assert torch.equal(model.scores(rows, searching=True), model.scores(rows, searching=True))
         assert all(part.training for part in net.modules())
 
     @pytest.mark.parametrize("astray", [0.01, 10.0])

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import torch
 
-from dear_plugin import DEAR, Constraints, RecourseMethod, Schema, Target
+from dear_plugin import DEAR, Constraints, Encoder, RecourseMethod, Schema, Search, Target
 from dear_plugin.errors import NotFittedError, TargetError
 from dear_plugin.plan import Plan
 
@@ -71,6 +71,109 @@ class TestPeopleBetweenTheSteps:
             assert found["cost"].tolist() == pytest.approx(gap.tolist(), abs=1e-6), at
 
 
+@pytest.fixture(scope="module")
+def counts():
+    """Training rows in whole years and tenths."""
+    rng, n = np.random.default_rng(0), 2000
+    z = rng.normal(size=n)
+    return pd.DataFrame(
+        {
+            "age": np.clip(np.round(40 + 10 * z + rng.normal(0, 5, n)), 18, 90),
+            "rate": (0.5 + 0.1 * z + 0.1 * rng.normal(size=n)).round(1),
+            "income": np.round(100 * np.exp(3 + 0.5 * z)),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def finer(counts):
+    """People with parts of years and of tenths."""
+    rng, people = np.random.default_rng(1), counts.iloc[:60].copy()
+    people["age"] += rng.uniform(-0.5, 0.5, 60)
+    people["rate"] += rng.uniform(-0.05, 0.05, 60)
+    return people
+
+
+class Linear:
+    """A linear model in user units, as a module and as a black box that counts its rows."""
+
+    def __init__(self, frame, **kinds):
+        schema = Schema.infer(frame.astype(kinds))
+        self.encoder, self.rows = Encoder(schema), 0
+        self.module = torch.nn.Sequential(torch.nn.Linear(3, 1))
+        weights = torch.tensor([[1.0, 3.0, 6.0]])
+        middle = self.encoder.encode(frame.astype(kinds)) @ weights[0]
+        with torch.no_grad():
+            self.module[0].weight.copy_(weights)
+            self.module[0].bias.copy_(-middle.quantile(0.7))
+
+    def __call__(self, frame):
+        self.rows += len(frame)
+        with torch.no_grad():
+            margin = self.module(self.encoder.encode(frame))[:, 0]
+        return torch.sigmoid(margin.double()).numpy()
+
+
+@pytest.mark.parametrize("name", ["age", "rate", "income"])
+class TestPeopleFinerThanTheTrainingRows:
+    """The search asks about the very rows that the user will see."""
+
+    @pytest.fixture
+    def asked(self, name, counts, finer):
+        model = Linear(counts)
+        box, module = (
+            DEAR(each, model.encoder.schema, act_on=[name], search=Search(groups=False)).fit(
+                counts
+            )
+            for each in (model, model.module)
+        )
+        return model, box, module, finer[model(finer) <= 0.5]
+
+    def test_all_are_solved_alike_by_a_module_and_a_black_box(self, asked):
+        _, box, module, people = asked
+        told, same = (each.generate(people) for each in (box, module))
+        assert told.actions["success"].all()
+        pd.testing.assert_frame_equal(told.counterfactuals, same.counterfactuals)
+        assert told.actions["cost"].tolist() == pytest.approx(same.actions["cost"], abs=1e-6)
+
+    def test_what_moves_comes_to_lie_on_a_step_and_the_rest_stays(self, asked):
+        _, _, module, people = asked
+        after = module.generate(people).counterfactuals
+        for feature in module.schema:
+            now, before = after[feature.name], people[feature.name]
+            on = (now - now.round(feature.precision)).abs() < 1e-9
+            assert (on | (now == before)).all()
+        assert (after["age"] != people["age"]).any()
+
+    def test_nobody_is_searched_for_again(self, asked):
+        model, box, _, people = asked
+        for i in range(len(people)):
+            model.rows = 0
+            alone = box.generate(people.iloc[[i]])
+            assert model.rows <= 40
+            assert alone.actions["success"].all()
+
+    def test_they_change_nothing_for_others(self, asked, counts):
+        model, box, _, people = asked
+        others = counts.iloc[60:260]
+        others = others[model(others) <= 0.5]
+        alone, together = box.generate(others), box.generate(pd.concat([people, others]))
+        own = together.counterfactuals.iloc[len(people) :]
+        pd.testing.assert_frame_equal(alone.counterfactuals, own)
+
+
+def test_parts_of_what_was_counted_whole_are_no_integers(counts, finer):
+    """An integer column of the training rows rounds nobody who comes as a float."""
+    kinds = {"age": int, "income": int}
+    model = Linear(counts, **kinds)
+    people = finer[model(finer) <= 0.5]
+    dear = DEAR(model, model.encoder.schema, act_on=["rate"]).fit(counts.astype(kinds))
+    same = dear.with_model(model.module).generate(people)
+    told = dear.generate(people)
+    assert told.actions["success"].all()
+    pd.testing.assert_frame_equal(told.counterfactuals, same.counterfactuals)
+
+
 class TestTwoHooksAreEnough:
     def test_success_is_what_the_model_says_of_the_returned_rows(self, nearest, mixed):
         result = nearest.generate(mixed.refused(30))
@@ -114,6 +217,20 @@ class TestBelief:
         assert set(result.actions["reason"]) == {"the model refused the rounded row"}
         assert not result.actions["success"].any()
         pd.testing.assert_frame_equal(result.counterfactuals, refused)
+
+    def test_the_model_is_asked_again_about_those_alone_who_have_another_row(self, mixed):
+        asked = []
+
+        def box(frame):
+            asked.append(len(frame))
+            with torch.no_grad():
+                return torch.sigmoid(mixed.net(mixed.encoder.encode(frame)))[:, 0].numpy()
+
+        others = mixed.frame.drop(mixed.refused(len(mixed.frame)).index).iloc[:5]
+        people = pd.concat([others, mixed.refused(3)])
+        actions = Stubborn(box, mixed.schema).fit(mixed.frame).generate(people).actions
+        assert actions["success"].tolist() == [True] * 5 + [False] * 3
+        assert asked == [8, 3, 3, 3]
 
     def test_it_is_asked_again_to_aim_farther(self, mixed):
         method = Stubborn(mixed.net, mixed.schema).fit(mixed.frame)

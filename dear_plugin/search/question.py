@@ -160,7 +160,7 @@ class Question:
         reached = reached.transpose(0, 1)
         moved = self.classifier.encoder.distance(reached, self.x.index_select(0, rows))
         cost = moved.reshape(c * m, p).sum(1)
-        scores = self.classifier.scores(reached.reshape(c * m, p), quick=True)
+        scores = self.classifier.scores(reached.reshape(c * m, p), searching=True)
         margin, good = self.goal.judge(scores, rows.expand(c, m).reshape(c * m), slack)
         return Answer(*(each.view(c, m).T for each in (cost, margin.float(), good)))
 
