@@ -35,7 +35,7 @@ class Search:
             for all of them where none succeeds.
         refine: halvings between the last failure and the first success.
         rescue: how many more values of each number are tried, of up to 96, where nothing succeeds:
-            those that look most likely to, going by what the model said.
+            those that look most likely to, going by what the model said; before groups are.
         slack: how far past the boundary to aim, in units of the margin.
         min_support: the least share of accepted neighbours to prefer; None does not look.
         k_neighbours: how many neighbours support looks at.
