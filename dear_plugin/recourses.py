@@ -121,10 +121,10 @@ class Recourses:
             k: how many at most.
 
         Returns:
-            A long frame, one row per (factual, rank): `index`, `rank` (0 is the
-            answer of `generate`; the others come kind by kind, cheapest first), the columns of
-            `actions`, `kind` ("another set", "pair of features" or "larger action"), and the
-            features. Where a feature has one of these names, ours ends in "_".
+            A long frame, one row per (factual, rank): `index`, `rank` (0 is the answer of
+            `generate`; the others come kind by kind, cheapest first), the columns of `actions`,
+            `kind` ("another set", "pair of features" or "larger action"), and the features. Where
+            a feature has one of these names, ours ends in "_".
         """
         if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
             raise InputError(f"k must be a whole number, at least 1, {k!r} came")
