@@ -16,8 +16,6 @@ from dear_plugin.errors import InputError
 from dear_plugin.schema import Feature, Kind, sparse
 
 RESOLUTION = 2.0**-23
-# What scaled numbers near the observed ones cannot tell apart, with room.
-STRAY = 4.0 * RESOLUTION
 # Scaled numbers that a float32 holds with room for what a model adds up and squares.
 FARTHEST = 1e15
 
@@ -33,6 +31,14 @@ def from_scaled(feature: Feature, values: Array, places: int | None) -> Array:
     """Scaled numbers as user units, any shape, rounded to `places` decimals (None: not)."""
     raw = feature.bounds[0] + np.asarray(values, dtype=np.float64) * feature.width
     return raw if places is None else np.round(raw, places) + 0.0
+
+
+def astray(gap: Any, values: Any) -> Any:
+    """Whether scaled values lie farther from a whole step, by a gap, than rounding takes them.
+
+    Arrays or tensors, of any shape.
+    """
+    return abs(gap) > 4.0 * RESOLUTION * (1.0 + abs(values))
 
 
 class Grain(NamedTuple):
@@ -223,10 +229,9 @@ def as_column(
         return pd.Series(pd.Categorical.from_codes(codes, levels, ordered=feature.ordered))
     cells = user_values(feature, values, places)
     if own and feature.kind is Kind.NUMERIC and places is not None:
-        raw = from_scaled(feature, values, None)
-        strays = np.abs(raw - cells) > STRAY * feature.width * (1.0 + np.abs(values))
-        if strays.any():
-            return pd.Series(np.where(strays, raw, cells))
+        far = astray(to_scaled(feature, cells) - values, values)
+        if far.any():
+            return pd.Series(np.where(far, from_scaled(feature, values, None), cells))
     return pd.Series(cells).astype(dtype)
 
 

@@ -193,21 +193,16 @@ class RecourseMethod(ABC):
             return plan, frame.copy(), before
         for slack in SLACKS:
             todo = (~done).nonzero()[:, 0]
-            everybody = len(todo) == len(case)
             # Rows of its own: what a method does with them is its own affair.
-            part = replace(case, x=case.x.clone()) if everybody else case.select(todo)
+            part = replace(case, x=case.x.clone()) if len(todo) == len(case) else case.select(todo)
             plan = plan.merged(self._propose(replace(part, slack=slack)), todo)
-            after, seen = self.encoder.patch(frame, case.x, plan.rows, case.limits.ends)
-            # The model is asked again about nobody who stays as they were.
-            new = (after, seen) if everybody else (after.iloc[todo.numpy()], seen[todo])
-            told = self.classifier.frame_scores(*new)
+            written, after, told = _written(self, case, frame, plan, todo)
             # Only what the search believed in is worth another try.
-            settled = part.goal.accepts(told) | plan.failed[todo]
-            done = settled if everybody else done.index_copy(0, todo, settled)
-            scores = told if everybody else scores.index_copy(0, todo, told)
+            done = done.index_copy(0, todo, case.goal.accepts(told, todo) | plan.failed[todo])
+            scores = scores.index_copy(0, todo, told)
             if bool(done.all()):
                 break
-        return replace(plan, rows=seen), after, scores
+        return written, after, scores
 
     def _result(
         self,
@@ -269,7 +264,7 @@ class _AlternativesOf:
         results = []
         for plan in method._alternatives(case, k):
             kept = plan.sparing(case.x, accepted)
-            written, after, scores = _written(method, case, self.frame, kept)
+            written, after, scores = _written(method, case, self.frame, kept, case.rows)
             results.append(method._result(case, self.frame, written, after, (before, scores)))
         return results
 
@@ -287,12 +282,13 @@ class _SharesOf:
 
 
 def _written(
-    method: RecourseMethod, case: Case, frame: pd.DataFrame, plan: Plan
+    method: RecourseMethod, case: Case, frame: pd.DataFrame, plan: Plan, rows: Tensor
 ) -> tuple[Plan, pd.DataFrame, Tensor]:
-    """The plan as it can be read in the frame that the user will see, that frame, its scores."""
+    """The plan as the user's frame can hold it, that frame, and the scores of some rows, (m,)."""
     after, seen = method.encoder.patch(frame, case.x, plan.rows, case.limits.ends)
-    scores = method.classifier.frame_scores(after, seen)
-    return replace(plan, rows=seen), after, scores
+    # The model is asked again about nobody who stays as they were.
+    asked = (after, seen) if len(rows) == len(case) else (after.iloc[rows.numpy()], seen[rows])
+    return replace(plan, rows=seen), after, method.classifier.frame_scores(*asked)
 
 
 def _class_one(classes: Sequence[Hashable] | None) -> Hashable:

@@ -9,7 +9,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_plugin.columns import STRAY, Grain, grain, step_size
+from dear_plugin.columns import Grain, astray, grain, step_size
 from dear_plugin.lazy import lazy
 from dear_plugin.schema import Kind, Schema
 
@@ -66,8 +66,8 @@ class Units:
         low, width = self._scale
         number = rows.double().mul_(width).add_(low)
         off = number.sub_(number.div(units).round_().mul_(units)).div_(width).float()
-        # Less than a scaled number can tell apart is rounding; so is what is not rounded at all.
-        return torch.where(off.abs() > STRAY * (1.0 + rows.abs()), off, 0.0)
+        # What is not rounded at all has no steps, and lies a NaN past them: not astray.
+        return torch.where(astray(off, rows), off, 0.0)
 
     @lazy
     def origins(self) -> Tensor:

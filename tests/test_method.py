@@ -8,6 +8,7 @@ import torch
 from dear_plugin import DEAR, Constraints, Encoder, RecourseMethod, Schema, Search, Target
 from dear_plugin.errors import NotFittedError, TargetError
 from dear_plugin.plan import Plan
+from tests.counted import Counted
 
 
 class Nearest(RecourseMethod):
@@ -94,24 +95,14 @@ def finer(counts):
     return people
 
 
-class Linear:
-    """A linear model in user units, as a module and as a black box that counts its rows."""
-
-    def __init__(self, frame, **kinds):
-        schema = Schema.infer(frame.astype(kinds))
-        self.encoder, self.rows = Encoder(schema), 0
-        self.module = torch.nn.Sequential(torch.nn.Linear(3, 1))
-        weights = torch.tensor([[1.0, 3.0, 6.0]])
-        middle = self.encoder.encode(frame.astype(kinds)) @ weights[0]
-        with torch.no_grad():
-            self.module[0].weight.copy_(weights)
-            self.module[0].bias.copy_(-middle.quantile(0.7))
-
-    def __call__(self, frame):
-        self.rows += len(frame)
-        with torch.no_grad():
-            margin = self.module(self.encoder.encode(frame))[:, 0]
-        return torch.sigmoid(margin.double()).numpy()
+def linear(frame):
+    """A module on the encoded tensor that accepts three of ten, and its black box."""
+    encoder = Encoder(Schema.infer(frame))
+    module, weights = torch.nn.Sequential(torch.nn.Linear(3, 1)), torch.tensor([[1.0, 3.0, 6.0]])
+    with torch.no_grad():
+        module[0].weight.copy_(weights)
+        module[0].bias.copy_(-(encoder.encode(frame) @ weights[0]).quantile(0.7))
+    return module, Counted(module, encoder)
 
 
 @pytest.mark.parametrize("name", ["age", "rate", "income"])
@@ -120,14 +111,10 @@ class TestPeopleFinerThanTheTrainingRows:
 
     @pytest.fixture
     def asked(self, name, counts, finer):
-        model = Linear(counts)
-        box, module = (
-            DEAR(each, model.encoder.schema, act_on=[name], search=Search(groups=False)).fit(
-                counts
-            )
-            for each in (model, model.module)
-        )
-        return model, box, module, finer[model(finer) <= 0.5]
+        module, model = linear(counts)
+        schema, search = model.encoder.schema, Search(groups=False)
+        box = DEAR(model, schema, act_on=[name], search=search).fit(counts)
+        return model, box, box.with_model(module), finer[model(finer) <= 0.5]
 
     def test_all_are_solved_alike_by_a_module_and_a_black_box(self, asked):
         _, box, module, people = asked
@@ -148,7 +135,7 @@ class TestPeopleFinerThanTheTrainingRows:
     def test_nobody_is_searched_for_again(self, asked):
         model, box, _, people = asked
         for i in range(len(people)):
-            model.rows = 0
+            model.calls.clear()
             alone = box.generate(people.iloc[[i]])
             assert model.rows <= 40
             assert alone.actions["success"].all()
@@ -164,11 +151,11 @@ class TestPeopleFinerThanTheTrainingRows:
 
 def test_parts_of_what_was_counted_whole_are_no_integers(counts, finer):
     """An integer column of the training rows rounds nobody who comes as a float."""
-    kinds = {"age": int, "income": int}
-    model = Linear(counts, **kinds)
+    whole = counts.astype({"age": int, "income": int})
+    module, model = linear(whole)
     people = finer[model(finer) <= 0.5]
-    dear = DEAR(model, model.encoder.schema, act_on=["rate"]).fit(counts.astype(kinds))
-    same = dear.with_model(model.module).generate(people)
+    dear = DEAR(model, model.encoder.schema, act_on=["rate"]).fit(whole)
+    same = dear.with_model(module).generate(people)
     told = dear.generate(people)
     assert told.actions["success"].all()
     pd.testing.assert_frame_equal(told.counterfactuals, same.counterfactuals)
@@ -219,18 +206,12 @@ class TestBelief:
         pd.testing.assert_frame_equal(result.counterfactuals, refused)
 
     def test_the_model_is_asked_again_about_those_alone_who_have_another_row(self, mixed):
-        asked = []
-
-        def box(frame):
-            asked.append(len(frame))
-            with torch.no_grad():
-                return torch.sigmoid(mixed.net(mixed.encoder.encode(frame)))[:, 0].numpy()
-
+        box = Counted(mixed.net, mixed.encoder)
         others = mixed.frame.drop(mixed.refused(len(mixed.frame)).index).iloc[:5]
         people = pd.concat([others, mixed.refused(3)])
         actions = Stubborn(box, mixed.schema).fit(mixed.frame).generate(people).actions
         assert actions["success"].tolist() == [True] * 5 + [False] * 3
-        assert asked == [8, 3, 3, 3]
+        assert box.calls == [8, 3, 3, 3]
 
     def test_it_is_asked_again_to_aim_farther(self, mixed):
         method = Stubborn(mixed.net, mixed.schema).fit(mixed.frame)

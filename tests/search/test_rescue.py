@@ -9,6 +9,7 @@ from dear_plugin.search import Search
 from dear_plugin.search import line as lines
 from dear_plugin.search.found import Missed
 from dear_plugin.search.rescue import Heard, likeliest
+from tests.counted import Counted
 from tests.search.test_line import (
     Rule,
     asked,
@@ -171,18 +172,6 @@ class TestHeard:
         assert heard.values.isnan().all()
 
 
-class Counted:
-    """A black box that counts what it is asked about."""
-
-    def __init__(self, model, encoder):
-        self.model, self.encoder, self.rows = model, encoder, 0
-
-    def __call__(self, frame):
-        self.rows += len(frame)
-        with torch.no_grad():
-            return torch.sigmoid(self.model(self.encoder.encode(frame)))[:, 0].double().numpy()
-
-
 def test_nor_does_filling_up_cost_a_lost_person_more():
     """Five values are left to try, and six might be."""
     frame = numbers(3000).assign(a=np.arange(3000) % 37)
@@ -190,7 +179,7 @@ def test_nor_does_filling_up_cost_a_lost_person_more():
     counted = Counted(Rule(lambda x: -1.0 - x[:, 0]), Encoder(schema))
     dear = DEAR(counted, schema, act_on=["a"], search=Search(groups=False)).fit(frame)
     for i in range(0, 37, 5):
-        counted.rows = 0
+        counted.calls.clear()
         assert not dear.generate(frame.iloc[[i]]).actions["success"].item()
         assert counted.rows <= 40
 
@@ -213,6 +202,6 @@ def test_a_black_box_is_asked_at_most_forty_times_about_a_row_and_a_number(seed)
     for who in (soon, done & ~soon, ~done):
         assert who.any()
         for i in np.flatnonzero(who)[:40]:
-            counted.rows = 0
+            counted.calls.clear()
             dear.generate(people.iloc[[i]])
             assert counted.rows <= 40
