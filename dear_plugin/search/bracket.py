@@ -190,12 +190,15 @@ def _come_by(good: Tensor, cuts: Sequence[int], up: Tensor) -> Tensor:
         cuts: into how many parts each cut divides what is left.
         up: (c,) where the points stand in that order, ascending.
     """
-    fine, seen, column = good.numpy(), np.zeros(good.shape, dtype=bool), up.numpy()
-    pairs, start, steps = np.arange(len(fine)), np.zeros(len(fine), dtype=int), prod(cuts)
+    c = good.shape[1]
+    # Beside the points stands the end of it all, which is good, as is the end of what is left.
+    fine, column = np.ones((len(good), c + 1), dtype=bool), np.append(up.numpy(), c)
+    fine[:, :c] = good.numpy()
+    seen, pairs = np.zeros_like(fine), np.arange(len(fine))[:, None]
+    start, steps = np.zeros_like(pairs), prod(cuts)
     for parts in cuts:
         steps //= parts
-        at = pairs[:, None], column[start[:, None] + steps * np.arange(1, parts) - 1]
+        at = pairs, column[start + steps * np.arange(1, parts + 1) - 1]
         seen[at] = True
-        ends = np.append(fine[at], np.ones((len(fine), 1), dtype=bool), axis=1)
-        start += steps * ends.argmax(1)
-    return torch.from_numpy(seen)
+        start += steps * fine[at].argmax(1, keepdims=True)
+    return torch.from_numpy(seen[:, :c])

@@ -87,9 +87,11 @@ class Found:
         if len(won):
             # Of a pair that stands there several times several may win.
             pair = pairs.numpy()[won]
-            first = torch.from_numpy(won[np.append(True, pair[1:] != pair[:-1])])
-            best = price[first].argmin(1)
-            self.values[rows[first], sets[first]] = values[first, best]
+            lead = np.ones(len(pair), dtype=bool)
+            np.not_equal(pair[1:], pair[:-1], out=lead[1:])
+            first, into = torch.from_numpy(won[lead]), torch.from_numpy(pair[lead])
+            best = values[first, price[first].argmin(1)]
+            self.values.flatten(0, 1).index_copy_(0, into, best.expand(-1, self.values.shape[2]))
         # Only who has no success at all will be told of a miss.
         solved = self.solved
         if bool(solved.all()):

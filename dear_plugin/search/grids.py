@@ -115,10 +115,9 @@ def others(
     question: Question, asked: Tensor, grids: Grids
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """Every other category of discrete singletons, (n, s) bool, equally many at a time."""
-    for count in grids.counts.unique().tolist():
+    asked = asked & (grids.counts > 1)
+    for count in sorted(set(grids.counts[asked.any(0)].tolist())):
         rows, sets = (asked & (grids.counts == count)).nonzero(as_tuple=True)
-        if count < 2 or not len(rows):
-            continue
         feature = question.sets.positions[sets, 0]
         own = question.x[rows, feature][:, None]
         # The own category is left out: 0 ... count - 2, and those from the own one on moved up.
