@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from dear_plugin.encoding import Encoder
 from dear_plugin.errors import ModelError
+from dear_plugin.memory import chunks
 from dear_plugin.models import FrameModel, TorchModel
 
 Output = Literal["logits", "probabilities", "values"]
@@ -96,7 +97,7 @@ class Classifier:
         with torch.inference_mode(mode=False):
             parts = [
                 self._checked(self._asked.of_rows(chunk, searching), len(chunk))
-                for chunk in rows.split(most)
+                for chunk in chunks(rows, most)
             ]
         counts = sorted({part.shape[1] for part in parts})
         if len(counts) > 1:

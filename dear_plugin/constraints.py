@@ -17,6 +17,7 @@ from dear_plugin.encoding import Encoder
 from dear_plugin.errors import ConstraintError, unknown
 from dear_plugin.limits import Limits
 from dear_plugin.schema import Feature, Kind
+from dear_plugin.units import step_sizes
 
 # Of one unit of precision: a float32 0.1 is a hair above 0.1, and still 0.1.
 HAIR = 1e-6
@@ -82,6 +83,7 @@ class _Marks:
         rising: (p,) bool, features that may only increase.
         falling: (p,) bool, features that may only decrease.
         units: (p,) double, the units of precision; NaN where nothing is rounded.
+        steps: (p,) the scaled size of one of these.
     """
 
     low: Tensor
@@ -90,6 +92,7 @@ class _Marks:
     rising: Tensor
     falling: Tensor
     units: Tensor
+    steps: Tensor
 
 
 # One person asks again and again, and nothing of this changes. It outlives the call that asks for
@@ -104,7 +107,8 @@ def _marks(features: tuple[Feature, ...], grains: tuple[Grain, ...]) -> _Marks:
     direction = torch.tensor([f.direction for f in features], device="cpu")
     immutable = torch.tensor([f.immutable for f in features], device="cpu")
     ends, units = (torch.from_numpy(low), torch.from_numpy(high)), torch.from_numpy(10.0**-places)
-    return _Marks(*ends, immutable, direction > 0, direction < 0, units)
+    sizes = step_sizes(features, [g.places for g in grains])
+    return _Marks(*ends, immutable, direction > 0, direction < 0, units, sizes)
 
 
 class _Box:
@@ -182,11 +186,11 @@ class _Box:
             torch.where(self.frozen, x, torch.maximum(high, x)),
             self.barred | self.frozen,
             self.allowed,
-            torch.tensor(encoder.starts),
+            encoder.first,
             encoder.blocks,
-            encoder.units.steps(self.places),
+            marks.steps.clone(),
             encoder.units.origins,
-            encoder.units.off(x, self.marks.units),
+            encoder.units.off(x, marks.units),
             (self.low, self.high),
         )
 

@@ -1,8 +1,11 @@
-"""Memory: what the C library keeps of what is freed."""
+"""Memory: what is done at once, and what the C library keeps of what is freed."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
+from torch import Tensor
 
 # The largest block that glibc learns from is one of 32 MiB, with what it writes beside it.
 ROOM = 31 << 20
@@ -18,3 +21,13 @@ def keep_room() -> None:
     array of this size has done the same; other C libraries take no notice.
     """
     torch.empty(ROOM, dtype=torch.uint8, device="cpu")
+
+
+def chunks(rows: Tensor, size: int) -> Sequence[Tensor]:
+    """A tensor in parts of so many rows; one of few is its only part, for to split it takes time.
+
+    Args:
+        rows: (n, ...) any tensor.
+        size: how many rows a part has at most.
+    """
+    return rows.split(size) if len(rows) > size else (rows,)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import pandas as pd
 import torch
@@ -11,7 +11,8 @@ from torch import Tensor
 
 from dear_plugin.columns import Grain, astray, grain, step_size
 from dear_plugin.lazy import lazy
-from dear_plugin.schema import Kind, Schema
+from dear_plugin.memory import chunks
+from dear_plugin.schema import Feature, Kind, Schema
 
 # So many rows take a few MiB of doubles.
 ROWS_AT_ONCE = 1 << 14
@@ -41,17 +42,6 @@ class Units:
             )
         return grains
 
-    def steps(self, places: Sequence[int | None]) -> Tensor:
-        """(p,) the scaled size of one unit of precision: changes come in whole steps.
-
-        Categories move in steps of 1; what is not rounded, in steps of the float's resolution.
-        """
-        sizes = [
-            1.0 if f.kind is not Kind.NUMERIC else step_size(f, q)
-            for f, q in zip(self.schema, places, strict=True)
-        ]
-        return torch.tensor(sizes, dtype=torch.float32)
-
     def off(self, rows: Tensor, units: Tensor) -> Tensor | None:
         """(n, p) how far rows, (n, p), lie past the nearest whole step; None if all lie on one.
 
@@ -59,7 +49,7 @@ class Units:
             rows: people, whose numbers may be finer than the schema has them.
             units: (p,) double, the units of precision; NaN where nothing is rounded.
         """
-        parts = [self._off(part, units) for part in rows.split(ROWS_AT_ONCE)]
+        parts = [self._off(part, units) for part in chunks(rows, ROWS_AT_ONCE)]
         return torch.cat(parts) if any(bool(part.any()) for part in parts) else None
 
     def _off(self, rows: Tensor, units: Tensor) -> Tensor:
@@ -86,3 +76,15 @@ class Units:
         low = [f.bounds[0] if f.kind is Kind.NUMERIC else 0.0 for f in self.schema]
         width = [f.width for f in self.schema]
         return torch.tensor(low, dtype=torch.float64), torch.tensor(width, dtype=torch.float64)
+
+
+def step_sizes(features: Iterable[Feature], places: Iterable[int | None]) -> Tensor:
+    """(p,) the scaled size of one unit of precision: changes come in whole steps.
+
+    Categories move in steps of 1; what is not rounded, in steps of the float's resolution.
+    """
+    sizes = [
+        1.0 if f.kind is not Kind.NUMERIC else step_size(f, q)
+        for f, q in zip(features, places, strict=True)
+    ]
+    return torch.tensor(sizes, dtype=torch.float32, device="cpu")

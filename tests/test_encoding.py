@@ -8,6 +8,7 @@ import torch
 from dear_plugin import DEAR, Encoder, Schema
 from dear_plugin.columns import from_scaled, to_scaled
 from dear_plugin.errors import InputError, SchemaError
+from dear_plugin.units import step_sizes
 
 
 @pytest.fixture
@@ -111,7 +112,7 @@ class TestUnits:
         assert not np.signbit(zero).any()
 
     def test_a_step_is_one_unit_of_precision(self, mixed, encoder):
-        steps = encoder.units.steps([g.places for g in encoder.units.grains(mixed.frame)])
+        steps = step_sizes(mixed.schema, [g.places for g in encoder.units.grains(mixed.frame)])
         assert steps[0] == pytest.approx(1 / 62)
         assert steps[1] == pytest.approx(0.01 / encoder.schema.features[1].width)
         assert steps[where(encoder, "job")] == 1.0

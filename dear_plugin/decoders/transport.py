@@ -29,6 +29,7 @@ from dear_plugin.decoders.tables import Tables, detail, most_cells
 from dear_plugin.decoders.ties import Ties
 from dear_plugin.encoding import Encoder
 from dear_plugin.errors import ConstraintError, DearError, NotFittedError, unknown
+from dear_plugin.memory import chunks
 from dear_plugin.schema import Schema
 from dear_plugin.settings import whole
 
@@ -149,7 +150,7 @@ class Transport(Decoder):
         v, size = torch.empty(len(rows), s, p), max(1, STANDINGS_A_CHUNK // (s * p))
         # Ranks have no derivatives, and small operations are quicker for it.
         with torch.inference_mode():
-            for part, out in zip(rows.split(size), v.split(size), strict=True):
+            for part, out in zip(chunks(rows, size), chunks(v, size), strict=True):
                 out.copy_(self._fitted.standings(part, generator))
         return v
 
@@ -263,7 +264,7 @@ class _State:
 
 def _put(out: Tensor, columns: Tensor, values: Tensor) -> None:
     """Write columns, (f,), of out, (m, c, p)."""
-    m, c, f = *out.shape[:2], len(columns)
+    m, c, f = *out.shape[:2], *columns.shape
     out.scatter_(2, columns.expand(m, c, f), values.expand(m, c, f))
 
 
