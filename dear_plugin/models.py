@@ -46,7 +46,10 @@ class TorchModel:
     def home(self) -> Tensor:
         """A tensor of the module's device and dtype: its first floating parameter or buffer."""
         tensors: Iterator[Tensor] = chain(self.model.parameters(), self.model.buffers())
-        return next((each for each in tensors if each.is_floating_point()), torch.empty(0))
+        for each in tensors:
+            if each.is_floating_point():
+                return each
+        return torch.empty(0)
 
     @property
     def classes(self) -> Sequence[Hashable] | None:

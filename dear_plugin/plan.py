@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -91,13 +92,11 @@ class Plan:
 
     def acted_on(self, x: Tensor, names: Sequence[str]) -> Texts:
         """(m,) the names of the features acted on and changed of x, (m, p), joined by " + "."""
-        changed = (self.direct & (self.rows != x)).numpy()
-        packed = np.packbits(changed, axis=1)
-        keys = np.ascontiguousarray(packed).view(f"V{packed.shape[1]}")[:, 0]
-        _, first, which = np.unique(keys, return_index=True, return_inverse=True)
-        every = np.array(names)
-        labels = [" + ".join(every[changed[i]].tolist()) for i in first.tolist()]
-        return _texts(labels)[which]
+        # Few rows differ: what says which features are meant serves as a key.
+        cells, p = (self.direct & (self.rows != x)).numpy().tobytes(), x.shape[1]
+        rows = [cells[at : at + p] for at in range(0, len(cells), p)]
+        labels = {row: " + ".join(compress(names, row)) for row in set(rows)}
+        return _texts(labels[row] for row in rows)
 
     def said(self, success: Tensor) -> Texts:
         """(m,) a reason for every failure, also where a success was believed in; notes besides.

@@ -226,17 +226,16 @@ class ClassGoal(Goal):
         return int(self.columns.min()), int(self.columns.max())
 
     def _wanted(self, scores: Tensor, rows: Tensor | None) -> Tensor:
-        count, (least, most) = max(scores.shape[1], 2), self._ends
+        (m, now), (least, most) = scores.shape, self._ends
         # Of nobody's scores it cannot be said how many classes there are.
-        if len(scores) and self.count not in (None, scores.shape[1]):
-            now, then = scores.shape[1], self.count
+        if m and self.count not in (None, now):
             raise ModelError(
-                f"the model returned {now} columns, {then} before: its classes changed"
+                f"the model returned {now} columns, {self.count} before: its classes changed"
             )
-        if len(scores) and (most >= count or least < 0):
-            raise TargetError(f"class {most} wanted, the model has {count} classes")
+        if m and (most >= max(now, 2) or least < 0):
+            raise TargetError(f"class {most} wanted, the model has {max(now, 2)} classes")
         if least == most:
-            return self.columns[:1].expand(len(scores))
+            return self.columns[:1].expand(m)
         return self.columns if rows is None else self.columns[rows]
 
     def _log_odds(self, scores: Tensor, wanted: Tensor) -> Tensor:

@@ -126,12 +126,12 @@ class Ruler:
             ladders: on which ladder, of a shape that broadcasts.
             reached: a rung that equals the value lies below it too.
         """
-        keys = (value + self.shift[ladders]).contiguous()
+        keys = (value + pick(self.shift, ladders)).contiguous()
         if keys.numel() >= MANY and self._buckets.steps <= MOST_STEPS:
             return self._buckets.below(keys, ladders, reached)
         found = torch.searchsorted(self.keys, keys, right=reached, out_int32=True)
         # A value beyond the ends may have been found on another ladder.
-        return torch.clamp(found.sub_(1), self.first[ladders], self.last[ladders])
+        return torch.clamp(found.sub_(1), pick(self.first, ladders), pick(self.last, ladders))
 
     @lazy
     def _buckets(self) -> Buckets:
