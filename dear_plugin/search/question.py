@@ -199,10 +199,9 @@ class Answer:
         return Answer(*(each.gather(1, places) for each in self._parts()))
 
     def only(self, wanted: Tensor) -> Answer:
-        """This answer where it is wanted, (m, c) bool, failures that cost infinity elsewhere."""
-        no = ~wanted
-        margin = self.margin.masked_fill(no, -torch.inf)
-        return Answer(self.cost.masked_fill(no, torch.inf), margin, self.good & wanted)
+        """This answer where it is wanted, (m, c) bool, elsewhere failures without a margin."""
+        margin = self.margin.masked_fill(~wanted, -torch.inf)
+        return Answer(self.cost, margin, self.good & wanted)
 
     def _parts(self) -> tuple[Tensor, Tensor, Tensor]:
         return self.cost, self.margin, self.good

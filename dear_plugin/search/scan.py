@@ -112,13 +112,13 @@ class Scan:
     def search(self, question: Question, found: Found) -> Missed | None:
         """Ask for what may be the cheapest, and keep what is better than what was known."""
         wanted = self.cheaper(found.cost.amin(1)[self.rows, None])
+        if not bool(wanted.any()):
+            return None
         # A black box is asked about nothing that is not wanted.
         most, width = (MOST, TOGETHER) if question.classifier.is_module else (1.0, 1)
-        if self.told is not None or wanted.sum() >= most * wanted.numel() > 0:
+        if self.told is not None or wanted.sum() >= most * wanted.numel():
             return replace(self, told=self.ask(question).only(wanted)).note(question, found)
         rows, sets, packs = self.packed(wanted, width)
-        if not len(rows):
-            return None
         values = packs[..., None]
         return found.note(rows, sets, values, question.ask(rows, sets, values, self.slack))
 
