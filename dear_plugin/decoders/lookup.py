@@ -19,6 +19,8 @@ BUCKETS = (OCTAVES << SHIFT) + 1
 MOST_STEPS = 4
 # Of fewer values it is calls that cost: they are looked up in as few as can be.
 MANY = 1 << 10
+# So many entries are sooner counted than halved again and again.
+COUNTED = 1 << 14
 # A width that a float32 can be divided by.
 NARROWEST = 1e-30
 
@@ -157,6 +159,9 @@ def places(
         value: what is compared.
         below: when an entry lies below a value.
     """
+    if base.numel() * count < COUNTED:
+        every = base[..., None] + stride * torch.arange(count, dtype=torch.int32)
+        return below(pick(table, every), value[..., None]).sum(-1, dtype=torch.int32)
     at, room = base, 1 << (count.bit_length() - 1)
     # Whatever lies below is stepped over: first what is more than a power of two, then halves.
     steps = [(room, count - room), *((room >> i, room >> i) for i in range(1, room.bit_length()))]
