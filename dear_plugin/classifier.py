@@ -70,6 +70,11 @@ class Classifier:
         """The labels of the columns, where the model names them (scikit-learn's `classes_`)."""
         return self._asked.classes
 
+    @property
+    def device(self) -> torch.device:
+        """Where the module lives; the CPU for black boxes."""
+        return self._asked.home.device
+
     def scores(self, rows: Tensor, searching: bool = False) -> Tensor:
         """The scores of rows, (m, p) -> (m, c), without gradients, on the rows' device.
 
@@ -109,7 +114,8 @@ class Classifier:
         if isinstance(self._asked, FrameModel):
             raw = self._asked.of_frame(frame[list(self.encoder.schema.names)])
             return self._checked(raw, len(frame))
-        return self.scores(self.encoder.rows(frame) if rows is None else rows)
+        read = self.encoder.rows(frame) if rows is None else rows
+        return self.scores(read.to(self.device)).cpu()
 
     def differentiable(self, x: Tensor) -> Tensor:
         """The scores of encoded columns, (m, d) -> (m, c), with gradients to x.

@@ -186,7 +186,7 @@ class _Box:
             torch.where(self.frozen, x, torch.maximum(high, x)),
             self.barred | self.frozen,
             self.allowed,
-            encoder.first,
+            torch.tensor(encoder.starts),
             encoder.blocks,
             marks.steps.clone(),
             encoder.units.origins,

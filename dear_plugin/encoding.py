@@ -48,7 +48,6 @@ class Encoder:
     Attributes:
         p: how many features there are.
         d: how many encoded columns there are.
-        first: (p,) int64, the first encoded column of each feature.
         units: the user's numbers beside those of rows.
     """
 
@@ -59,10 +58,9 @@ class Encoder:
         widths = [f.columns for f in schema]
         self.d = sum(widths)
         self.starts = tuple(np.cumsum([0, *widths[:-1]]).tolist())
-        self.first = torch.tensor(self.starts)
         self._blocks = torch.tensor([f.kind is Kind.CATEGORICAL for f in schema])
         self._feature_of = torch.repeat_interleave(torch.arange(self.p), torch.tensor(widths))
-        level = torch.arange(self.d) - self.first[self._feature_of]
+        level = torch.arange(self.d) - torch.tensor(self.starts)[self._feature_of]
         self._level = torch.where(self._blocks[self._feature_of], level, -1).float()
 
     @property
@@ -115,8 +113,9 @@ class Encoder:
     @lazy
     def _columns(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Features of one column, these columns, the other features, their first columns."""
-        plain, several = (~self._blocks).nonzero()[:, 0], self._blocks.nonzero()[:, 0]
-        return plain, self.first[plain], several, self.first[several]
+        starts, blocks = torch.tensor(self.starts), self._blocks
+        plain, several = (~blocks).nonzero()[:, 0], blocks.nonzero()[:, 0]
+        return plain, starts[plain], several, starts[several]
 
     def collapse(self, x: Tensor) -> Tensor:
         """Encoded columns (..., d) as rows (..., p): the likeliest category of every block."""
@@ -175,6 +174,7 @@ class Encoder:
         again, exact = [], ordinary(frame)
         for j in np.flatnonzero(changed.any(0)).tolist():
             feature, moved = self.schema.features[j], np.flatnonzero(changed[:, j])
+            # The copy's own column is looked up once: it is written to and read again.
             column = out[feature.name]
             cells = user_values(feature, values[moved, j], grain(feature, column.dtype).places)
             if ends is not None and feature.kind is Kind.NUMERIC:

@@ -1,4 +1,4 @@
-"""Memory: what is done at once, and what the C library keeps of what is freed."""
+"""Memory: what of it is taken at a time, and what the C library keeps of what is freed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ def keep_room() -> None:
 
 
 def chunks(rows: Tensor, size: int) -> Sequence[Tensor]:
-    """A tensor in parts of so many rows; one of few is its only part, for to split it takes time.
+    """A tensor in parts of so many rows, which share its memory.
+
+    What fits into one part is that part itself: to split it would only take time.
 
     Args:
         rows: (n, ...) any tensor.

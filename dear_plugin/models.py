@@ -64,23 +64,22 @@ class TorchModel:
             searching: a chain of small layers may be multiplied out as is quickest.
         """
         layers = links(self.model) if searching and self.stated and self.encode is None else ()
-        home = self.home
-        rows = rows.to(home.device)
         if not layers:
             with torch.no_grad(), evaluating(self.model):
-                return self._said(self._seen(self.encoder.expand(rows), home))
+                return self._said(self._seen(self.encoder.expand(rows)))
         # A chain reads what it is given: only others need memory of their own.
         x = rows if self.encoder.d == self.encoder.p else self.encoder.expand(rows)
         with torch.no_grad():
-            return chained(layers, self._seen(x, home))
+            return chained(layers, self._seen(x))
 
     def differentiable(self, x: Tensor) -> Tensor:
         """What it says of encoded columns, (m, d), with gradients to them."""
         with evaluating(self.model):
-            return self._said(self._seen(x.clone(), self.home))
+            return self._said(self._seen(x.clone()))
 
-    def _seen(self, x: Tensor, home: Tensor) -> Tensor:
-        """Encoded columns as the module sees them: where its home lies, and of that dtype."""
+    def _seen(self, x: Tensor) -> Tensor:
+        """Encoded columns as the module sees them."""
+        home = self.home
         moved = x.to(device=home.device, dtype=home.dtype)
         return moved if self.encode is None else self.encode(moved)
 
@@ -116,6 +115,11 @@ class FrameModel:
     def width(self) -> int:
         """How many numbers a row takes."""
         return self.encoder.p
+
+    @property
+    def home(self) -> Tensor:
+        """A tensor of the device that answers: it is given none."""
+        return torch.empty(0)
 
     @property
     def classes(self) -> Sequence[Hashable] | None:

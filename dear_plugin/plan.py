@@ -92,7 +92,7 @@ class Plan:
 
     def acted_on(self, x: Tensor, names: Sequence[str]) -> Texts:
         """(m,) the names of the features acted on and changed of x, (m, p), joined by " + "."""
-        # Few rows differ: what says which features are meant serves as a key.
+        # There are few different rows of such cells: each is the key of its own label.
         cells, p = (self.direct & (self.rows != x)).numpy().tobytes(), x.shape[1]
         rows = [cells[at : at + p] for at in range(0, len(cells), p)]
         labels = {row: " + ".join(compress(names, row)) for row in set(rows)}

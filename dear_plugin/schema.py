@@ -14,7 +14,6 @@ import pandas as pd
 
 from dear_plugin.errors import SchemaError, unknown
 from dear_plugin.feature import Feature, Kind
-from dear_plugin.lazy import lazy
 
 __all__ = ["Feature", "Kind", "Schema"]
 
@@ -114,7 +113,7 @@ class Schema:
         """The features in frame order."""
         return iter(self.features)
 
-    @lazy
+    @property
     def names(self) -> tuple[str, ...]:
         """The feature names in frame order."""
         return tuple(f.name for f in self.features)

@@ -153,7 +153,7 @@ def places(
 
     Args:
         table: where the entries are.
-        base: the flat place of the first one, int32.
+        base: the flat place of the first one, int32, of the values' shape.
         stride: how far apart they are.
         count: how many there are.
         value: what is compared.

@@ -87,9 +87,9 @@ class Ties:
         every = encoder.expand(rows).double() @ self.weights + self.offset
         # Coarse enough that people alike score the same, however many are scored at a time.
         every = (every.clamp_(0.0, 1.0) * RESOLUTION).round_().float() / RESOLUTION
-        first = encoder.first[supports.counted]
+        starts = torch.tensor(encoder.starts)[supports.counted]
         level = torch.where(encoder.blocks[supports.counted], rows[:, supports.counted], 0.0)
-        return every.gather(1, first + level.long()).T.contiguous()
+        return every.gather(1, starts + level.long()).T.contiguous()
 
 
 def _coarse(part: Partition, most: int) -> Tensor:

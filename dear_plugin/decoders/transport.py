@@ -264,7 +264,7 @@ class _State:
 
 def _put(out: Tensor, columns: Tensor, values: Tensor) -> None:
     """Write columns, (f,), of out, (m, c, p)."""
-    m, c, f = *out.shape[:2], *columns.shape
+    m, c, f = *out.shape[:2], len(columns)
     out.scatter_(2, columns.expand(m, c, f), values.expand(m, c, f))
 
 

@@ -191,7 +191,8 @@ def _come_by(good: Tensor, cuts: Sequence[int], up: Tensor) -> Tensor:
         up: (c,) where the points stand in that order, ascending.
     """
     c = good.shape[1]
-    # Beside the points stands the end of it all, which is good, as is the end of what is left.
+    # Beside the points stands the end of it all, which is good; so is each later end, or it would
+    # not have been chosen.
     fine, column = np.ones((len(good), c + 1), dtype=bool), np.append(up.numpy(), c)
     fine[:, :c] = good.numpy()
     seen, pairs = np.zeros_like(fine), np.arange(len(fine))[:, None]

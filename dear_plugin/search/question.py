@@ -170,7 +170,7 @@ class Answer:
     """What came of actions, (m, c) each.
 
     Attributes:
-        cost: l1 in scaled units, direct and indirect.
+        cost: l1 in scaled units, direct and indirect; of failures it may be anything.
         margin: the target's margin.
         good: whether the decision is the wanted one.
     """
