@@ -28,7 +28,6 @@ from dear_plugin.decoders import Decoder
 from dear_plugin.decoders.partition import cut
 from dear_plugin.encoding import Encoder
 from dear_plugin.schema import Kind
-from dear_plugin.units import step_sizes
 
 METRIC_BINS = 10
 PEOPLE = 4
@@ -103,7 +102,7 @@ def draw(
     alike = _alike(real[:, given], chance)
     drawn = torch.randint(alike.shape[1], (s, len(donors)), generator=chance)
     people = alike[donors % len(alike), drawn]
-    steps = step_sizes(encoder.schema, [f.precision for f in encoder.schema])
+    steps = encoder.units.steps
     generated = []
     for i in range(s):
         which, at = people[i], torch.full((len(donors),), i)

@@ -60,6 +60,11 @@ class Units:
         return torch.where(astray(off, rows), off, 0.0)
 
     @lazy
+    def steps(self) -> Tensor:
+        """(p,) the scaled size of one unit of the schema's own precision."""
+        return step_sizes(self.schema, [f.precision for f in self.schema])
+
+    @lazy
     def origins(self) -> Tensor:
         """(p,) double: how far the user's zero lies below the scaled one, in scaled units."""
         low, width = self._scale

@@ -7,7 +7,6 @@ from torch import Tensor
 
 from dear_plugin.decoders.networks import Networks
 from dear_plugin.schema import Kind
-from dear_plugin.units import step_sizes
 
 # The tie of people as they are shown: the likelier outcome.
 MIDDLE = 0.5
@@ -74,8 +73,7 @@ def _shifted(networks: Networks, x: Tensor, shift: Tensor, ties: Tensor) -> Tens
     encoder, gauge = networks.encoder, networks.gauge
     starts = list(encoder.starts)
     stuck = x == gauge.atom[starts]
-    steps = step_sizes(encoder.schema, [f.precision for f in encoder.schema])
-    steps = torch.where(stuck, gauge.leap[starts], steps)
+    steps = torch.where(stuck, gauge.leap[starts], encoder.units.steps)
     drawn = (shift / steps + ties - MIDDLE).round() * steps
     # As shown, what moves by degrees is left to be rounded with everything else.
     shift = torch.where(stuck | (ties != MIDDLE), drawn, shift)
