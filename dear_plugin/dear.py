@@ -22,12 +22,12 @@ from dear_plugin.classifier import Classifier, Output
 from dear_plugin.decoders import Decoder, kind_of, named
 from dear_plugin.diagnostics import Report, report
 from dear_plugin.encoding import adopted
-from dear_plugin.errors import NotFittedError
+from dear_plugin.errors import FileFormatError, NotFittedError
 from dear_plugin.lazy import lazy
 from dear_plugin.method import Case, RecourseMethod
 from dear_plugin.moves import Moves
 from dear_plugin.plan import Plan
-from dear_plugin.schema import Schema
+from dear_plugin.schema import Rule, Schema
 from dear_plugin.search import Grids, Search
 from dear_plugin.settings import of_kind
 from dear_plugin.support import Support
@@ -85,13 +85,14 @@ class DEAR(RecourseMethod):
         """How far the indirect changes can be believed, measured on rows not fitted on.
 
         Args:
-            frame: held-out rows, some thousands are plenty.
+            frame: held-out rows, some thousands are plenty; those that cannot be read are left
+                out, and the log says how many.
             seed: of the random draws.
 
         Raises:
             NotFittedError: `fit` was not called.
         """
-        decoder, rows = self._fitted_moves.decoder, self.encoder.rows(frame)
+        decoder, rows = self._fitted_moves.decoder, self._readable(frame)
         samples = [
             fidelity.draw(decoder, self.encoder, self.sets, rows, seed=seed, shown=shown)
             for shown in (False, True)
@@ -99,6 +100,16 @@ class DEAR(RecourseMethod):
         entangled = decoder.entanglement(rows).nanmean(0)
         series = pd.Series(entangled.numpy(), index=self.sets.labels, name="entanglement")
         return report(self.sets.labels, samples[0], samples[1], series, seed)
+
+    def _readable(self, frame: pd.DataFrame) -> Tensor:
+        """The rows of a frame, (n, p), that can be read; one at least."""
+        rows, reasons = self.encoder.readable_rows(frame)
+        if not reasons and len(rows):
+            return rows
+        if len(reasons) == len(rows):
+            return self.encoder.rows(frame)
+        logger.warning("%d of %d rows cannot be read and are left out", len(reasons), len(rows))
+        return rows[[i for i in range(len(rows)) if i not in reasons]]
 
     def save(self, folder: str | Path) -> None:
         """Write a fitted DEAR to a folder of JSON and safetensors, without the model.
@@ -113,6 +124,7 @@ class DEAR(RecourseMethod):
         settings = {
             "version": __version__,
             "schema": self.schema.to_dict(),
+            "rules": len(self.schema.rules),
             "sets": [list(names) for names in self.sets.names],
             "decoder": type(self.decoder).__name__,
             "decoder_settings": self.decoder.settings(),
@@ -130,6 +142,7 @@ class DEAR(RecourseMethod):
         model: Any,
         *,
         encode: Callable[[Tensor], Tensor] | None = None,
+        rules: Sequence[Rule] = (),
     ) -> DEAR:
         """Read what `save` wrote; no code from the folder is run.
 
@@ -137,13 +150,20 @@ class DEAR(RecourseMethod):
             folder: where it was saved.
             model: the model, which is not saved.
             encode: as in the constructor.
+            rules: those of the schema, which are code and not saved.
 
         Raises:
-            FileFormatError: a damaged, incomplete or newer save.
+            FileFormatError: a damaged, incomplete or newer save, or another number of rules.
         """
         settings, tensors = persistence.read(Path(folder))
+        count = settings.get("rules", 0)
+        if count != len(rules):
+            raise FileFormatError(
+                f"{folder} was saved with {count} rule(s) of the schema, got"
+                f" {len(rules)}: give the same callables as rules=[...]"
+            )
         with persistence.understood(folder):
-            schema = Schema.from_dict(settings["schema"])
+            schema = Schema.from_dict(settings["schema"], rules)
             kind = kind_of(settings["decoder"])
             dear = cls(
                 model,
