@@ -28,7 +28,8 @@ class Classifier:
 
     Args:
         model: a `torch.nn.Module` on the encoded tensor, an object with `predict_proba` on
-            frames, or any callable from a frame to probabilities.
+            frames (and perhaps `predict`, its decision), or any callable from a frame to
+            probabilities.
         encoder: the gate that expands rows for modules and writes frames for black boxes.
         output: "logits" (the default for modules), "probabilities" (the default for black boxes)
             or "values" (regression). It is stated, never guessed from values; a module of which
@@ -118,6 +119,25 @@ class Classifier:
             return self._checked(raw, len(frame))
         read = self.encoder.rows(frame) if rows is None else rows
         return self.scores(read.to(self.device)).cpu()
+
+    @property
+    def decides(self) -> bool:
+        """Whether the model has a decision beside its scores, as objects with `predict` do."""
+        return isinstance(self._asked, FrameModel) and self._asked.decides
+
+    def decided(self, frame: pd.DataFrame) -> Tensor | None:
+        """(m,) int64, the columns that the user's own model decides for, of a frame.
+
+        None where it has no decision but its scores: a torch module, a function, a regression.
+
+        Raises:
+            ModelError: what its `predict` gives is no class of the model.
+        """
+        if not isinstance(self._asked, FrameModel) or not self._asked.decides:
+            return None
+        if not len(frame):
+            return torch.zeros(0, dtype=torch.int64)
+        return self._asked.decisions(frame[list(self.encoder.schema.names)])
 
     def differentiable(self, x: Tensor) -> Tensor:
         """The scores of encoded columns, (m, d) -> (m, c), with gradients to x.

@@ -196,7 +196,7 @@ class DEAR(RecourseMethod):
         """
         other = copy.copy(self)
         other.classifier = Classifier(model, self.encoder, output=output, encode=encode)
-        for answers in ("_support", "_neighbours"):
+        for answers in ("_support", "_neighbours", "_cutoffs"):
             other.__dict__.pop(answers, None)
         for name in ("_moves", "_reserve"):
             if other.__dict__.get(name) is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
@@ -14,17 +14,18 @@ from torch import Tensor
 from dear_plugin.classifier import Classifier, Output
 from dear_plugin.constraints import Constraints, limits
 from dear_plugin.costs import split
+from dear_plugin.cutoffs import cutoffs
 from dear_plugin.encoding import Encoder
-from dear_plugin.errors import NotFittedError, TargetError
+from dear_plugin.errors import NotFittedError
 from dear_plugin.lazy import lazy
 from dear_plugin.limits import Limits
 from dear_plugin.memory import keep_room
-from dear_plugin.plan import Plan, standstill
+from dear_plugin.plan import Plan, Written, standstill
 from dear_plugin.recourses import Hooks, Recourses
 from dear_plugin.schema import Schema
 from dear_plugin.settings import one_of
 from dear_plugin.support import Support
-from dear_plugin.target import Goal, Target
+from dear_plugin.target import Goal, Target, goal_of, surer
 from dear_plugin.unreadable import with_unreadable
 
 # How far past the decision boundary a proposal aims; each retry aims farther.
@@ -107,7 +108,8 @@ class RecourseMethod(ABC):
         try:
             self._learn(rows)
             self._rows = rows
-            self.__dict__.pop("_support", None)
+            for learned in ("_support", "_cutoffs"):
+                self.__dict__.pop(learned, None)
         except BaseException:
             self.__dict__ = before
             raise
@@ -125,7 +127,8 @@ class RecourseMethod(ABC):
 
         Args:
             frame: any frame with the schema's features; no rows give an empty result.
-            target: what the model should say; None is class 1 (the second of two named classes).
+            target: what the model should say; None is class 1, which a model that names its
+                classes must have beside 0 (or True beside False).
             within: what holds for this call only.
             on_error: what becomes of rows that cannot be read, such as those with a category never
                 seen: "report" returns each as it is with success False and the reason, "raise"
@@ -144,7 +147,7 @@ class RecourseMethod(ABC):
             self.encoder.rows(frame)
         x = x.to(fitted.dtype)
         box = limits(within, x, self.encoder, self.encoder.units.grains(frame))
-        goal = self._goal(target, len(x))
+        goal = goal_of(target, len(x), self.classifier.classes, self.classifier.output)
         # What is told later is told of the people who were asked about, whatever becomes of them.
         frame = frame.copy()
         if not reasons:
@@ -157,11 +160,11 @@ class RecourseMethod(ABC):
     def _recourses(self, frame: pd.DataFrame, x: Tensor, goal: Goal, box: Limits) -> Recourses:
         """Recourse for n rows, (n, p), of a frame, each with its target and limits."""
         before = self.classifier.frame_scores(frame, x)
-        goal = goal.from_here(before)
+        goal = goal.from_here(before, lambda: self._cutoffs)
         case = Case(x, goal, box, SLACKS[0], torch.arange(len(x)))
-        accepted = goal.accepts(before)
-        plan, frame_after, scores = self._settle(case, frame, before, accepted)
-        return self._result(case, frame, plan, frame_after, (before, scores))
+        accepted = goal.met(before, lambda: self.classifier.decided(frame))
+        settled = self._settle(case, frame, before, accepted)
+        return self._result(case, frame, before, settled)
 
     @abstractmethod
     def _learn(self, rows: Tensor) -> None:
@@ -190,49 +193,35 @@ class RecourseMethod(ABC):
     def _support(self) -> Support:
         return Support(self._fitted_rows, self.classifier)
 
-    def _goal(self, target: Target | None, n: int) -> Goal:
-        classes, output = self.classifier.classes, self.classifier.output
-        wanted = Target.of_class(_class_one(classes)) if target is None else target
-        if not isinstance(wanted, Target):
-            raise TargetError(
-                f"target must be a Target, {wanted!r} came: a class is Target.of_class({wanted!r})"
-            )
-        if wanted.is_range != (output == "values"):
-            raise TargetError(
-                "Target.of_range is for models with output='values', Target.of_class (the default)"
-                f" for all others; {wanted} came with output={output!r}"
-            )
-        return wanted.resolve(n, classes)
+    @lazy
+    def _cutoffs(self) -> Tensor | None:
+        return cutoffs(self.classifier, self._fitted_rows)
 
-    def _settle(
-        self, case: Case, frame: pd.DataFrame, before: Tensor, done: Tensor
-    ) -> tuple[Plan, pd.DataFrame, Tensor]:
+    def _settle(self, case: Case, frame: pd.DataFrame, before: Tensor, done: Tensor) -> Written:
         """Propose, write, and score what the user will see; aim farther where that fails."""
-        plan, scores = standstill(case.x, done), before
+        plan, scores, success = standstill(case.x, done), before, done
         if bool(done.all()):
-            return plan, frame.copy(), before
+            return Written(plan, frame.copy(), before, done)
         for slack in SLACKS:
             todo = (~done).nonzero()[:, 0]
             # Rows of its own: what a method does with them is its own affair.
             part = replace(case, x=case.x.clone()) if len(todo) == len(case) else case.select(todo)
+            if slack == SLACKS[-1]:
+                part = replace(part, goal=surer(part.goal))
             plan = plan.merged(self._propose(replace(part, slack=slack)), todo)
-            written, after, told = _written(self, case, frame, plan, todo)
+            written = _written(self, case, frame, plan, todo)
             # Only what the search believed in is worth another try.
-            done = done.index_copy(0, todo, case.goal.accepts(told, todo) | plan.failed[todo])
-            scores = scores.index_copy(0, todo, told)
+            done = done.index_copy(0, todo, written.success | plan.failed[todo])
+            scores = scores.index_copy(0, todo, written.scores)
+            success = success.index_copy(0, todo, written.success)
             if bool(done.all()):
                 break
-        return written, after, scores
+        return Written(written.plan, written.frame, scores, success)
 
     def _result(
-        self,
-        case: Case,
-        frame: pd.DataFrame,
-        plan: Plan,
-        after: pd.DataFrame,
-        scores: tuple[Tensor, Tensor],
+        self, case: Case, frame: pd.DataFrame, before: Tensor, written: Written
     ) -> Recourses:
-        success = case.goal.accepts(scores[1])
+        plan, success = written.plan, written.success
         direct, indirect = split(self.encoder, case.x, plan.rows, plan.direct)
         columns: dict[str, Any] = {
             "success": success.numpy(),
@@ -242,14 +231,20 @@ class RecourseMethod(ABC):
             "indirect_cost": indirect.double().numpy(),
             "cost": (direct + indirect).double().numpy(),
             "suppressed_cost": plan.suppressed.double().numpy(),
-            "score_before": case.goal.score(scores[0]).double().numpy(),
-            "score_after": case.goal.score(scores[1]).double().numpy(),
+            "score_before": case.goal.score(before).double().numpy(),
+            "score_after": case.goal.score(written.scores).double().numpy(),
         }
         if plan.kinds:
             columns["kind"] = list(plan.kinds)
         actions = pd.DataFrame(columns, index=frame.index)
         return Recourses(
-            frame, after, actions, self.encoder, case.x, plan, self._hooks(case, frame, plan)
+            frame,
+            written.frame,
+            actions,
+            self.encoder,
+            case.x,
+            plan,
+            self._hooks(case, frame, plan),
         )
 
     def _hooks(self, case: Case, frame: pd.DataFrame, plan: Plan) -> Hooks:
@@ -280,12 +275,12 @@ class _AlternativesOf:
     def __call__(self, k: int) -> Sequence[Recourses]:
         method, case = self.method, self.case
         before = method.classifier.frame_scores(self.frame)
-        accepted = case.goal.accepts(before)
+        accepted = case.goal.met(before, lambda: method.classifier.decided(self.frame))
         results = []
         for plan in method._alternatives(case, k):
             kept = plan.sparing(case.x, accepted)
-            written, after, scores = _written(method, case, self.frame, kept, case.rows)
-            results.append(method._result(case, self.frame, written, after, (before, scores)))
+            written = _written(method, case, self.frame, kept, case.rows)
+            results.append(method._result(case, self.frame, before, written))
         return results
 
 
@@ -303,18 +298,11 @@ class _SharesOf:
 
 def _written(
     method: RecourseMethod, case: Case, frame: pd.DataFrame, plan: Plan, rows: Tensor
-) -> tuple[Plan, pd.DataFrame, Tensor]:
-    """The plan as the user's frame can hold it, that frame, and the scores of some rows, (m,)."""
+) -> Written:
+    """The plan written into the user's frame, and what the model says of some rows, (m,)."""
     after, seen = method.encoder.patch(frame, case.x, plan.rows, case.limits.ends)
     # The model is asked again about nobody who stays as they were.
     asked = (after, seen) if len(rows) == len(case) else (after.iloc[rows.numpy()], seen[rows])
-    return replace(plan, rows=seen), after, method.classifier.frame_scores(*asked)
-
-
-def _class_one(classes: Sequence[Hashable] | None) -> Hashable:
-    """Class 1, or the second of two named classes."""
-    if classes is None or 1 in classes:
-        return 1
-    if len(classes) != 2:
-        raise TargetError(f"which of the classes {list(classes)} is wanted? say target=")
-    return classes[-1]
+    scores = method.classifier.frame_scores(*asked)
+    success = case.goal.select(rows).met(scores, lambda: method.classifier.decided(asked[0]))
+    return Written(replace(plan, rows=seen), after, scores, success)

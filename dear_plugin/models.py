@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import chain
+from numbers import Real
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import torch
 from torch import Tensor, nn
@@ -16,6 +18,12 @@ from dear_plugin.encoding import Encoder
 from dear_plugin.ending import logits_of
 from dear_plugin.errors import ModelError
 from dear_plugin.evaluation import evaluating
+
+# What to do with an object whose `predict` is something else.
+NO_DECISION = (
+    "`predict` beside `predict_proba` is taken for the model's decision; to decide by the"
+    " probabilities alone, pass the function `model.predict_proba`"
+)
 
 
 class TorchModel:
@@ -138,14 +146,7 @@ class FrameModel:
 
     def of_frame(self, frame: pd.DataFrame) -> Tensor:
         """What it says of a frame of the features alone, double."""
-        # An estimator fitted on plain arrays warns about column names it never saw.
-        nameless = hasattr(self.model, "n_features_in_") and not hasattr(
-            self.model, "feature_names_in_"
-        )
-        answer = self._answer(frame.to_numpy() if nameless else frame)
-        if isinstance(answer, Tensor):  # of whatever device or width, and with a gradient or not
-            answer = answer.detach().to("cpu", torch.float64)
-        raw = np.asarray(answer)
+        raw = _array(self._answer(self._given(frame)))
         if raw.dtype.kind not in "fiub":
             raise ModelError(f"the model must return numbers, dtype {raw.dtype} came")
         # A copy: what pandas gives out may be read-only, and torch warns of that.
@@ -155,6 +156,59 @@ class FrameModel:
         return torch.stack([told.flatten(), 1.0 - told.flatten()], 1) if sole else told
 
     @property
+    def decides(self) -> bool:
+        """Whether it has a decision of its own: `predict` beside `predict_proba`."""
+        both = (getattr(self.model, name, None) for name in ("predict", "predict_proba"))
+        return self.output != "values" and all(map(callable, both))
+
+    def decisions(self, frame: pd.DataFrame) -> Tensor:
+        """(m,) int64, the columns of the classes that `predict` gives a frame of the features.
+
+        Raises:
+            ModelError: what it gives is no class of the model.
+        """
+        told, m = _array(self.model.predict(self._given(frame))), len(frame)
+        if told.size != m:
+            raise ModelError(
+                f"`predict` was asked about m = {m} rows and returned shape {told.shape}; one"
+                f" class a row is expected. {NO_DECISION}"
+            )
+        places, labels = pd.factorize(told.reshape(-1))
+        known = {label: i for i, label in enumerate(self.classes or ())}
+        columns = np.array([_column(label, known) for label in labels.tolist()], dtype=np.int64)
+        if (places < 0).any() or (columns < 0).any():
+            strange = [x for x in told.reshape(-1).tolist() if _column(x, known) < 0]
+            raise ModelError(
+                f"`predict` returned {strange[0]!r}, which is none of the model's classes"
+                f" {list(known) or 'classes, numbers from 0: it has no classes_'}. {NO_DECISION}"
+            )
+        return torch.from_numpy(columns[places])
+
+    def _given(self, frame: pd.DataFrame) -> Any:
+        """A frame as the model takes it."""
+        # An estimator fitted on plain arrays warns about column names it never saw.
+        nameless = hasattr(self.model, "n_features_in_") and not hasattr(
+            self.model, "feature_names_in_"
+        )
+        return frame.to_numpy() if nameless else frame
+
+    @property
     def _answer(self) -> Any:
         named = "predict" if self.output == "values" else "predict_proba"
         return getattr(self.model, named, self.model)
+
+
+def _array(answer: Any) -> npt.NDArray[Any]:
+    """What a black box returned, as an array."""
+    if isinstance(answer, Tensor):  # of whatever device or width, and with a gradient or not
+        wide = torch.float64 if answer.is_floating_point() else answer.dtype
+        return np.asarray(answer.detach().to("cpu", wide))
+    return np.asarray(answer)
+
+
+def _column(label: Any, known: Mapping[Any, int]) -> int:
+    """The place of a label among a model's classes, or the number that it is; -1 for neither."""
+    if known:
+        return known.get(label, -1)
+    number = float(label) if isinstance(label, Real) else -1.0
+    return int(number) if number >= 0.0 and number.is_integer() else -1

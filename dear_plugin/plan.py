@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import torch
 from torch import Tensor
 
@@ -109,6 +110,23 @@ class Plan:
             note if done and not reason else _corrected(reason, done)
             for reason, note, done in told
         )
+
+
+@dataclass(frozen=True)
+class Written:
+    """A plan in the user's own frame, and what the user's own model says of it.
+
+    Attributes:
+        plan: (n, p) the rows as the frame can hold them.
+        frame: the n rows that the user sees.
+        scores: (m, c) the model's scores of the m rows that were asked about, or of all n.
+        success: (m,) bool, what the model decides of the same rows is what was wanted.
+    """
+
+    plan: Plan
+    frame: pd.DataFrame
+    scores: Tensor
+    success: Tensor
 
 
 def standstill(x: Tensor, accepted: Tensor) -> Plan:

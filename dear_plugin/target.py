@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from dear_plugin.errors import ModelError, TargetError, unknown
-from dear_plugin.lazy import lazy
+from dear_plugin.errors import TargetError, unknown
+from dear_plugin.goals import ClassGoal, Goal, RangeGoal, surer
+
+__all__ = ["ClassGoal", "Goal", "RangeGoal", "Target", "goal_of", "surer"]
 
 # No model has as many, and a tensor holds no number of any size.
 MOST_CLASSES = 2**31
+# Of a model's classes, so many are suggested.
+MOST_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,8 @@ class Target:
 
     Attributes:
         label: one class, or a tuple with one class per row; None for a range.
-        threshold: the least probability of the class, besides being the model's decision.
+        threshold: the least probability of the class. The model must decide for the class as well,
+            unless the threshold is below 1/2 and there are two classes: then it alone decides.
         low: smallest wanted value of a regression model.
         high: largest wanted value of a regression model.
     """
@@ -41,6 +44,11 @@ class Target:
 
         The margin is `logit p_c - logit threshold` for two classes (threshold 0.5 if None), and
         `log p_c - max other log p` for more, with `p_c >= threshold` besides when one is given.
+        The decision is the model's `predict` where it has one beside `predict_proba`, whatever
+        the probabilities say; else the likeliest class.
+
+        A threshold below 1/2 for one of two classes asks for less than the decision: then the
+        probability decides alone, and `predict` is not asked.
 
         Args:
             label: one class label, or one per row (list, array, Series).
@@ -96,6 +104,45 @@ class Target:
         return ClassGoal(torch.tensor(columns, device=device), self.threshold)
 
 
+def goal_of(
+    target: Target | None, n: int, classes: Sequence[Hashable] | None, output: str
+) -> Goal:
+    """A target bound to n rows; None is class 1.
+
+    Args:
+        target: what the model should say, or None.
+        n: how many rows are asked about.
+        classes: the model's labels, or None.
+        output: what the model returns, see `Classifier`.
+
+    Raises:
+        TargetError: what is no target, one of another kind of model, or none where the model's
+            classes are not 0 and 1.
+    """
+    wanted = Target.of_class(_class_one(classes)) if target is None else target
+    if not isinstance(wanted, Target):
+        raise TargetError(
+            f"target must be a Target, got {wanted!r}: a class is Target.of_class({wanted!r})"
+        )
+    if wanted.is_range != (output == "values"):
+        raise TargetError(
+            "Target.of_range is for models with output='values', Target.of_class (the default)"
+            f" for all others; {wanted} came with output={output!r}"
+        )
+    return wanted.resolve(n, classes)
+
+
+def _class_one(classes: Sequence[Hashable] | None) -> Hashable:
+    """Class 1, where a model names no classes, or 0 and 1; no other name says what is wanted."""
+    if classes is None or set(classes) == {0, 1}:
+        return 1
+    meant = " or ".join(f"target=Target.of_class({label!r})" for label in classes[:MOST_NAMED])
+    raise TargetError(
+        f"which of the classes {list(classes)} is wanted? Only 0 and 1 (or False and True) have a"
+        f" default: say {meant}"
+    )
+
+
 def _number(value: Any) -> float:
     """A number, or NaN for what is none: it lies nowhere."""
     try:
@@ -114,186 +161,3 @@ def _column(label: Any, classes: Sequence[Hashable] | None) -> int:
     if label not in known:
         raise TargetError(unknown("class", [label], known))
     return known.index(label)
-
-
-class Goal(ABC):
-    """A target bound to rows: it reads scores, (m, c), as `Classifier.scores` gives them.
-
-    `rows`, (m,) int64, says which bound row each score belongs to; None means one score per
-    bound row, in order.
-    """
-
-    @abstractmethod
-    def margin(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
-        """(m,) the signed margin."""
-
-    @abstractmethod
-    def accepts(self, scores: Tensor, rows: Tensor | None = None, slack: float = 0.0) -> Tensor:
-        """(m,) bool: the margin is at least `slack` and the model's own decision agrees."""
-
-    def judge(
-        self, scores: Tensor, rows: Tensor | None = None, slack: float = 0.0
-    ) -> tuple[Tensor, Tensor]:
-        """(m,) the margin and (m,) whether it is accepted: both at once are cheaper."""
-        return self.margin(scores, rows), self.accepts(scores, rows, slack)
-
-    @abstractmethod
-    def score(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
-        """(m,) what a person reads: the class's probability, or the predicted value."""
-
-    @abstractmethod
-    def select(self, rows: Tensor) -> Goal:
-        """The goal of some of the rows, in that order."""
-
-    @abstractmethod
-    def from_here(self, scores: Tensor) -> Goal:
-        """This goal for a model that says `scores`, (n, c), of the bound rows as they are."""
-
-
-@dataclass(frozen=True)
-class ClassGoal(Goal):
-    """A wanted class per row.
-
-    Attributes:
-        columns: (n,) int64, the wanted column of the scores.
-        threshold: the least probability, or None.
-        count: how many columns scores have; None is any.
-    """
-
-    columns: Tensor
-    threshold: float | None = None
-    count: int | None = None
-
-    def margin(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
-        """(m,) log-odds of the class over the threshold, or log p_c - max other log p."""
-        wanted = self._wanted(scores, rows)
-        cut = 0.5 if self.threshold is None else self.threshold
-        offset = math.log(cut / (1.0 - cut))
-        if scores.shape[1] <= 2:
-            odds = self._log_odds(scores, wanted)
-            return odds - offset if offset else odds
-        own, others = _own_and_others(scores, wanted)
-        margin = own - others.amax(1)
-        if self.threshold is None:
-            return margin
-        return torch.minimum(margin, own - others.logsumexp(1) - offset)
-
-    def accepts(self, scores: Tensor, rows: Tensor | None = None, slack: float = 0.0) -> Tensor:
-        """(m,) bool; an exact tie is the first class's, as argmax has it.
-
-        A threshold below 1/2 asks less than the model's own decision does; the slack holds there.
-        """
-        wanted = self._wanted(scores, rows)
-        decided = (
-            (scores[:, -1] > (scores[:, 0] if scores.shape[1] == 2 else 0.0)).long()
-            if scores.shape[1] <= 2
-            else scores.argmax(1)
-        )
-        fine = (decided == wanted) & (self.margin(scores, rows) >= slack)
-        if self.threshold is None or slack <= 0.0:
-            return fine
-        return fine & (replace(self, threshold=None).margin(scores, rows) >= slack)
-
-    def judge(
-        self, scores: Tensor, rows: Tensor | None = None, slack: float = 0.0
-    ) -> tuple[Tensor, Tensor]:
-        """(m,) the margin and (m,) bool; a margin past 1/2 is the model's own decision."""
-        if self.threshold is not None or slack <= 0.0:
-            return super().judge(scores, rows, slack)
-        margin = self.margin(scores, rows)
-        return margin, margin >= slack
-
-    def score(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
-        """(m,) the probability of the wanted class."""
-        wanted = self._wanted(scores, rows)
-        if scores.shape[1] <= 2:
-            return torch.sigmoid(self._log_odds(scores, wanted))
-        return scores.softmax(1).gather(1, wanted[:, None])[:, 0]
-
-    def select(self, rows: Tensor) -> Goal:
-        """The goal of some of the rows."""
-        return replace(self, columns=self.columns[rows])
-
-    def from_here(self, scores: Tensor) -> Goal:
-        """The goal, for scores with as many columns."""
-        return replace(self, count=scores.shape[1])
-
-    @lazy
-    def _ends(self) -> tuple[int, int]:
-        """The least and greatest column wanted; (0, 0) of nobody."""
-        if not len(self.columns):
-            return 0, 0
-        return int(self.columns.min()), int(self.columns.max())
-
-    def _wanted(self, scores: Tensor, rows: Tensor | None) -> Tensor:
-        (m, now), (least, most) = scores.shape, self._ends
-        # Of nobody's scores it cannot be said how many classes there are.
-        if m and self.count not in (None, now):
-            raise ModelError(
-                f"the model returned {now} columns, {self.count} before: its classes changed"
-            )
-        if m and (most >= max(now, 2) or least < 0):
-            raise TargetError(f"class {most} wanted, the model has {max(now, 2)} classes")
-        if least == most:
-            return self.columns[:1].expand(m)
-        return self.columns if rows is None else self.columns[rows]
-
-    def _log_odds(self, scores: Tensor, wanted: Tensor) -> Tensor:
-        """(m,) log-odds of the wanted one of two classes."""
-        of_one = scores[:, 0] if scores.shape[1] == 1 else scores[:, 1] - scores[:, 0]
-        least, most = self._ends
-        if least == most:
-            return of_one if least == 1 else -of_one
-        return torch.where(wanted == 1, of_one, -of_one)
-
-
-@dataclass(frozen=True)
-class RangeGoal(Goal):
-    """A wanted interval of predicted values.
-
-    Attributes:
-        low: the smallest.
-        high: the largest.
-        short: (n,) how far each row falls short of it as it is: an open interval has no width
-            of its own to measure slack by.
-    """
-
-    low: float
-    high: float
-    short: Tensor | None = None
-
-    def margin(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
-        """(m,) the distance to the nearer end, negative outside, in the model's units."""
-        value = scores[:, 0]
-        return torch.minimum(value - self.low, self.high - value)
-
-    def accepts(self, scores: Tensor, rows: Tensor | None = None, slack: float = 0.0) -> Tensor:
-        """(m,) bool: the value lies inside."""
-        return self.margin(scores, rows) >= slack * self._span(rows)
-
-    def score(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
-        """(m,) the predicted value."""
-        return scores[:, 0]
-
-    def select(self, rows: Tensor) -> Goal:
-        """The same interval holds for every row."""
-        return self if self.short is None else replace(self, short=self.short[rows])
-
-    def from_here(self, scores: Tensor) -> Goal:
-        """The goal, with how far each row is from it."""
-        return replace(self, short=(-self.margin(scores)).clamp_min(0.0))
-
-    def _span(self, rows: Tensor | None) -> Tensor | float:
-        """What slack is a share of, in the model's units."""
-        width = self.high - self.low
-        if math.isfinite(width):
-            return width
-        if self.short is None:
-            return 1.0
-        return self.short if rows is None else self.short[rows]
-
-
-def _own_and_others(scores: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
-    """The wanted column, (m,), and the scores with it blanked, (m, c)."""
-    own = scores.gather(1, wanted[:, None])[:, 0]
-    return own, scores.scatter(1, wanted[:, None], -math.inf)
