@@ -11,13 +11,13 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from dear_plugin.case import Case
 from dear_plugin.classifier import Classifier, Output
 from dear_plugin.constraints import Constraints, limits
 from dear_plugin.costs import split
 from dear_plugin.encoding import Encoder
 from dear_plugin.errors import NotFittedError, TargetError
 from dear_plugin.lazy import lazy
-from dear_plugin.limits import Limits
 from dear_plugin.memory import keep_room
 from dear_plugin.plan import Plan, standstill
 from dear_plugin.recourses import Hooks, Recourses
@@ -25,41 +25,10 @@ from dear_plugin.schema import Schema
 from dear_plugin.support import Support
 from dear_plugin.target import Goal, Target
 
+__all__ = ["SLACKS", "Case", "RecourseMethod"]
+
 # How far past the decision boundary a proposal aims; each retry aims farther.
 SLACKS = (1e-4, 1e-3, 1e-1)
-
-
-@dataclass(frozen=True)
-class Case:
-    """m rows that need recourse, as a method sees them.
-
-    Attributes:
-        x: (m, p) the factual rows.
-        goal: their targets.
-        limits: their admissible changes.
-        slack: how far past the boundary to aim.
-        rows: (m,) their positions in the frame that was asked about.
-    """
-
-    x: Tensor
-    goal: Goal
-    limits: Limits
-    slack: float
-    rows: Tensor
-
-    def __len__(self) -> int:
-        """How many rows (m)."""
-        return len(self.x)
-
-    def select(self, rows: Tensor) -> Case:
-        """Some of the rows."""
-        return replace(
-            self,
-            x=self.x[rows],
-            goal=self.goal.select(rows),
-            limits=self.limits.select(rows),
-            rows=self.rows[rows],
-        )
 
 
 class RecourseMethod(ABC):
@@ -130,6 +99,15 @@ class RecourseMethod(ABC):
             InputError, TargetError, ConstraintError: what came does not fit the schema.
             ModelError: the model's answer is no score.
         """
+        case, frame, before = self._asked(frame, target, within)
+        accepted = case.goal.accepts(before)
+        plan, frame_after, scores = self._settle(case, frame, before, accepted)
+        return self._result(case, frame, plan, frame_after, (before, scores))
+
+    def _asked(
+        self, frame: pd.DataFrame, target: Target | None, within: Constraints | None
+    ) -> tuple[Case, pd.DataFrame, Tensor]:
+        """A call's rows as a case, a copy of their frame, and their scores, (n, c)."""
         fitted = self._fitted_rows
         keep_room()
         x = self.encoder.rows(frame).to(fitted.dtype)
@@ -138,10 +116,12 @@ class RecourseMethod(ABC):
         frame = frame.copy()
         before = self.classifier.frame_scores(frame, x)
         goal = self._goal(target, len(x)).from_here(before)
-        case = Case(x, goal, box, SLACKS[0], torch.arange(len(x)))
-        accepted = goal.accepts(before)
-        plan, frame_after, scores = self._settle(case, frame, before, accepted)
-        return self._result(case, frame, plan, frame_after, (before, scores))
+        return Case(x, goal, box, SLACKS[0], torch.arange(len(x))), frame, before
+
+    def _told(self, case: Case, frame: pd.DataFrame, plan: Plan, before: Tensor) -> Recourses:
+        """The result of a plan for all rows, every one of them scored again."""
+        written, after, scores = _written(self, case, frame, plan, case.rows)
+        return self._result(case, frame, written, after, (before, scores))
 
     @abstractmethod
     def _learn(self, rows: Tensor) -> None:
@@ -264,8 +244,7 @@ class _AlternativesOf:
         results = []
         for plan in method._alternatives(case, k):
             kept = plan.sparing(case.x, accepted)
-            written, after, scores = _written(method, case, self.frame, kept, case.rows)
-            results.append(method._result(case, self.frame, written, after, (before, scores)))
+            results.append(method._told(case, self.frame, kept, before))
         return results
 
 

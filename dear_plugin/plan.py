@@ -15,6 +15,7 @@ from torch import Tensor
 from dear_plugin.lazy import lazy
 
 ACCEPTED = "already accepted"
+NOT_ENOUGH = "the decision is not the wanted one"
 
 Texts = npt.NDArray[Any]
 
@@ -30,6 +31,7 @@ class Plan:
         reasons: (m,) why a row has no recourse; "" where it has one.
         notes: (m,) what else there is to say of a row that has one; () for nothing.
         kinds: (m,) how an alternative differs from the first; () outside alternatives.
+        searched: whether the actions were searched for; False where the user gave them.
     """
 
     rows: Tensor
@@ -38,6 +40,7 @@ class Plan:
     reasons: Sequence[str]
     notes: Sequence[str] = ()
     kinds: Sequence[str] = ()
+    searched: bool = True
 
     @lazy
     def failed(self) -> Tensor:
@@ -104,6 +107,9 @@ class Plan:
         Args:
             success: (m,) bool, what the user's model says of the rows that the user sees.
         """
+        if not self.searched:
+            pairs = zip(self.reasons, success.tolist(), strict=True)
+            return _texts(r or ("" if done else NOT_ENOUGH) for r, done in pairs)
         told = zip(self.reasons, _all(self.notes, self.reasons), success.tolist(), strict=True)
         return _texts(
             note if done and not reason else _corrected(reason, done)
