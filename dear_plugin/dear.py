@@ -79,7 +79,6 @@ class DEAR(WhatIf):
         of_kind("search", self.search, Search)
         self.sets = ActionSets.of(schema, act_on)
         self._moves: Moves | None = None
-        # Sets that a what-if asked for and nobody before.
         self._others: dict[frozenset[str], Moves] = {}
 
     def diagnose(self, frame: pd.DataFrame, seed: int = 0) -> Report:
