@@ -23,6 +23,7 @@ class Report:
         round_trip: mean absolute `g(e(x), x_S) - x`; 0 means x itself comes back.
         identity: mean correlation of g_j with x_j; 0 means a stranger was drawn.
         joint: AUC of a classifier between generated and real rows; 0.5 is perfect.
+        joint_independent: the same for the same people moved independently: only x_S changes.
         entanglement: mean absolute `d2 g / dv dx_S` over the rows, a Series by set; NaN where a
             decoder has no derivatives.
         per_set: a tidy frame with `set, dependence_fidelity, distribution_fidelity, identity`.
@@ -35,6 +36,7 @@ class Report:
     round_trip: float
     identity: float
     joint: float
+    joint_independent: float
     entanglement: pd.Series
     per_set: pd.DataFrame
 
@@ -45,7 +47,8 @@ class Report:
             f" standardised {self.standardised:.2f}), distribution fidelity"
             f" {self.distribution_fidelity:.2f}\n"
             f"round trip {self.round_trip:.2g}, identity {self.identity:.2f},"
-            f" joint AUC {self.joint:.2f} (0.5 is perfect)\n"
+            f" joint AUC {self.joint:.3f} (0.5 is perfect, independent moves"
+            f" {self.joint_independent:.3f})\n"
             "0: features move independently; 1: they move as in the data."
             " Associations, not causal effects."
         )
@@ -81,6 +84,7 @@ def report(
         random.round_trip,
         float(pd.Series(same).mean()),
         fidelity.joint(random, seed),
+        fidelity.joint(random, seed, independent=True),
         entanglement,
         per_set,
     )

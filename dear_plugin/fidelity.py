@@ -1,7 +1,9 @@
 """Fidelity: do generated rows depend on x_S as real ones do?
 
 Two numbers measure any decoder, three more keep them honest (DESIGN, section 4). For each real row
-in bin b of x_S, its value a and people i drawn at random give generated rows `g(v_i, a)`, rounded.
+in bin b of x_S, its value a and people i drawn at random give generated rows `g(v_i, a)`. Real and
+generated rows are written alike, as a frame has them: a float32 that was computed lies beside the
+one that was read; trees tell the two apart, and a distribution's atom falls into several.
 Under `given` they are drawn from those most like the real row in what is given, so that a bin's
 people have its own distribution of it.
 
@@ -97,19 +99,18 @@ def draw(
     rows = rows[torch.randperm(len(rows), generator=chance)[:MOST_ROWS]]
     n, s = len(rows), len(sets)
     v = decoder.encode(rows, None if shown else chance)
-    real, donors = encoder.expand(rows), torch.arange(n).repeat(PEOPLE)
+    real, donors = encoder.expand(encoder.units.written(rows)), torch.arange(n).repeat(PEOPLE)
     given = (encoder.feature_of == decoder.given_features[:, None]).any(0)
     alike = _alike(real[:, given], chance)
     drawn = torch.randint(alike.shape[1], (s, len(donors)), generator=chance)
     people = alike[donors % len(alike), drawn]
-    steps = encoder.units.steps
     generated = []
     for i in range(s):
         which, at = people[i], torch.full((len(donors),), i)
         x = rows[which]
         values = rows[donors[:, None], sets.positions[i]][:, None]
         moved = decoder.decode(x, v[which, i], values, at)[:, 0]
-        generated.append(encoder.expand(x + ((moved - x) / steps).round() * steps))
+        generated.append(encoder.expand(encoder.units.written(moved)))
     bins = torch.stack([_bins(encoder, rows, m) for m in sets.members])
     return Sample(
         real,
@@ -211,11 +212,17 @@ def identity(sample: Sample) -> list[float]:
     return out
 
 
-def joint(sample: Sample, seed: int = 0) -> float:
+def joint(sample: Sample, seed: int = 0, independent: bool = False) -> float:
     """How well a classifier tells generated rows from real ones: AUC, 0.5 is perfect.
 
     One half of the rows is shown as it is, the other half is moved to its own values of x_S: a
     value that came on both sides would give real rows away as generated ones.
+
+    Args:
+        sample: generated rows beside real ones, written alike.
+        seed: of the classifier and of which rows it sees.
+        independent: the same people moved to the same values of x_S, and nothing else of them:
+            what a decoder that knows of no dependence would get.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.metrics import roc_auc_score
@@ -225,7 +232,10 @@ def joint(sample: Sample, seed: int = 0) -> float:
     shown = torch.arange(len(sample.real)) % 2 == 0
     moved = ~shown[sample.people] & ~shown.repeat(PEOPLE)
     real = _some(sample.real[shown], chance, 2 * KS_ROWS)
-    made = _some(sample.generated[moved], chance, 2 * KS_ROWS)
+    generated = sample.generated
+    if independent:
+        generated = torch.where(sample.own[:, None], generated, sample.real[sample.people])
+    made = _some(generated[moved], chance, 2 * KS_ROWS)
     x = np.concatenate([real, made])
     y = np.repeat([0, 1], [len(real), len(made)])
     judge = HistGradientBoostingClassifier(max_iter=50, random_state=seed)

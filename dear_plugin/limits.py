@@ -164,6 +164,17 @@ class Limits:
             return torch.ones(len(reached), dtype=torch.bool)
         return (self.rules.kept(reached) | ~self.asked[rows]).all(1)
 
+    def broken_text(self, reached: Tensor, rows: Tensor) -> list[str]:
+        """What rows of the limits, (m,), break of what is asked of them, in words.
+
+        Args:
+            reached: (n, p) where all rows go.
+            rows: (m,) which of them.
+        """
+        if self.rules is None or self.asked is None:
+            return [""] * len(rows)
+        return self.rules.broken_text(reached[rows], self.asked[rows])
+
     def _on_values(self, x: Tensor) -> Tensor:
         """Rows, (m, p), with the user's zero where a number is missing or special."""
         if self.levels is None:

@@ -26,6 +26,7 @@ NUMBERS = (
     "round_trip",
     "identity",
     "joint",
+    "joint_independent",
 )
 
 
@@ -123,7 +124,7 @@ class TestInWords:
             "\n", " "
         )
         assert f"identity {report.identity:.2f}" in text
-        assert f"AUC {report.joint:.2f}" in text
+        assert f"AUC {report.joint:.3f}" in text
 
 
 class TestAsking:

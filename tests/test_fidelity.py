@@ -298,6 +298,35 @@ class TestTheSample:
         user = feature.bounds[0] + feature.width * frame_like[:, j].double()
         torch.testing.assert_close(user, user.round(), atol=1e-3, rtol=0.0)
 
+    def test_a_number_has_the_same_bits_in_real_and_generated_rows(self, transport):
+        sample = transport.sample
+        for j, feature in enumerate(transport.encoder.schema):
+            if feature.precision is None:
+                continue
+            column = transport.encoder.starts[j]
+            both = torch.cat([sample.real[:, column], sample.generated[:, :, column].flatten()])
+            user = feature.bounds[0] + feature.width * both.double()
+            assert len(both.unique()) == len(user.mul(10**feature.precision).round().unique())
+
+    def test_people_moved_by_a_hair_are_not_told_apart(self):
+        """A computed float32 beside the one that was read gives nobody away."""
+        frame, _ = gaussian()
+
+        class Hair(Still):
+            def decode(self, x, v, values, sets):
+                moved = super().decode(x, v, values, sets)
+                return moved * (1.0 + 2.0**-22)
+
+        whole = frame.round(0)
+        one, other = (Measured(kind(), whole, ACT_ON) for kind in (Still, Hair))
+        assert other.distribution == pytest.approx(one.distribution, abs=1e-6)
+        assert fidelity.joint(other.sample) == pytest.approx(fidelity.joint(one.sample), abs=1e-6)
+
+    def test_independent_moves_are_the_same_people_with_another_x_s(self, still, strangers):
+        alike = fidelity.joint(still.sample)
+        assert fidelity.joint(still.sample, independent=True) == alike
+        assert fidelity.joint(strangers.sample, independent=True) > 0.54
+
     def test_the_columns_of_s_do_not_count(self, still):
         table = fidelity.dependence(still.sample)
         pairs = set(zip(table["set"], table["column"], strict=True))

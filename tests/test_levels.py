@@ -1,4 +1,4 @@
-"""Missing values and special codes are levels of their own, which actions leave alone unless told."""
+"""Missing values and special codes are levels of their own, which no action enters or leaves."""
 
 import numpy as np
 import pandas as pd

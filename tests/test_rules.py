@@ -84,7 +84,7 @@ def test_a_rule_returns_one_truth_value_a_row(table, model, refused):
 def test_a_save_keeps_orders_and_asks_for_the_rules(table, model, refused, schema, tmp_path):
     dear = DEAR(model, schema).fit(table[0])
     dear.save(tmp_path / "saved")
-    with pytest.raises(FileFormatError, match="1 rule.*rules="):
+    with pytest.raises(FileFormatError, match=r"1 rule.*rules="):
         DEAR.load(tmp_path / "saved", model)
     again = DEAR.load(tmp_path / "saved", model, rules=[doubled])
     pd.testing.assert_frame_equal(

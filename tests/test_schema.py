@@ -332,7 +332,7 @@ class TestWhatIsRefused:
 
     def test_all_bad_columns_are_named_at_once(self):
         frame = pd.DataFrame({"a": pd.date_range("2024", periods=3), "b": [1.0, 2.0, np.inf]})
-        with pytest.raises(SchemaError, match="'a' holds dates.*'b' holds infinite"):
+        with pytest.raises(SchemaError, match=r"'a' holds dates.*'b' holds infinite"):
             Schema.infer(frame)
 
     def test_an_infinite_category(self):
