@@ -175,6 +175,20 @@ class Schema:
         features[i] = dataclasses.replace(features[i], **changes)
         return dataclasses.replace(self, features=tuple(features))
 
+    def complete(self) -> Schema:
+        """This schema, for a host whose rows are always complete.
+
+        Raises:
+            SchemaError: features with missing values.
+        """
+        missing = [f.name for f in self.features if f.missing]
+        if missing:
+            raise SchemaError(
+                f"columns {missing} have missing values, which this host does not read: drop those"
+                " rows or fill them in, or use dear_plugin.DEAR, which keeps them"
+            )
+        return self
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, without the rules, which are code.
 

@@ -419,3 +419,10 @@ class TestAsAValue:
 
     def test_two_readings_of_a_frame_are_equal(self, mixed):
         assert Schema.infer(mixed.frame) == Schema.infer(mixed.frame)
+
+
+def test_a_host_of_complete_rows_refuses_missing_values(mixed):
+    assert mixed.schema.complete() is mixed.schema
+    frame = pd.DataFrame({"x": [1.0, None, 2.0, 3.0], "y": [1.0, 2.0, 3.0, 4.0]})
+    with pytest.raises(SchemaError, match=r"\['x'\] have missing values, which this host"):
+        Schema.infer(frame).complete()
