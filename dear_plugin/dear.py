@@ -20,7 +20,7 @@ from dear_plugin.actions import ActionSets, ActOn
 from dear_plugin.alternatives import alternatives
 from dear_plugin.classifier import Classifier, Output
 from dear_plugin.decoders import Decoder, kind_of, named
-from dear_plugin.diagnostics import Report, report
+from dear_plugin.diagnostics import Report, readable, report
 from dear_plugin.encoding import adopted
 from dear_plugin.errors import NotFittedError
 from dear_plugin.lazy import lazy
@@ -85,13 +85,15 @@ class DEAR(RecourseMethod):
         """How far the indirect changes can be believed, measured on rows not fitted on.
 
         Args:
-            frame: held-out rows, some thousands are plenty.
+            frame: held-out rows, some thousands are plenty; those with a category never seen are
+                left out, and a warning says how many.
             seed: of the random draws.
 
         Raises:
             NotFittedError: `fit` was not called.
+            InputError: rows that do not fit the schema.
         """
-        decoder, rows = self._fitted_moves.decoder, self.encoder.rows(frame)
+        decoder, rows = self._fitted_moves.decoder, readable(frame, self.encoder)
         samples = [
             fidelity.draw(decoder, self.encoder, self.sets, rows, seed=seed, shown=shown)
             for shown in (False, True)

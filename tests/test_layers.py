@@ -48,6 +48,7 @@ LADDER = (
     "plan",
     "recourses",
     "metrics",
+    "excess",
     "fidelity",
     "diagnostics",
     "method",
