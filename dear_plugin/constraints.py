@@ -16,6 +16,7 @@ from dear_plugin.columns import Grain
 from dear_plugin.encoding import Encoder
 from dear_plugin.errors import ConstraintError, unknown
 from dear_plugin.limits import Limits
+from dear_plugin.rules import Rules
 from dear_plugin.schema import Feature, Kind
 from dear_plugin.units import step_sizes
 
@@ -123,6 +124,22 @@ class _Box:
         self.frozen = self.marks.immutable.expand(shape).clone()
         self.barred = torch.zeros(shape, dtype=torch.bool)
         self.allowed: Tensor | None = None
+        self.rules = Rules.of(encoder)
+        self._keep_out_of_missing()
+
+    def _keep_out_of_missing(self) -> None:
+        """No action ends in the missing level of a category, unless its feature lets it."""
+        levels = self.encoder.levels
+        if levels is None:
+            return
+        for j in ((levels.missing >= 0) & ~levels.enter).nonzero()[:, 0].tolist():
+            self._allowed()[:, self.encoder.starts[j] + int(levels.missing[j])] = False
+
+    def _allowed(self) -> Tensor:
+        """(n, d) bool, which categories may be taken."""
+        if self.allowed is None:
+            self.allowed = torch.ones(len(self.x), self.encoder.d, dtype=torch.bool)
+        return self.allowed
 
     def index(self, names: Iterable[str], where: str) -> tuple[int, ...]:
         known = self.encoder.schema.names
@@ -158,12 +175,10 @@ class _Box:
                 self.low[rows, j] = torch.clamp_min(self.low[rows, j], min(codes))
                 self.high[rows, j] = torch.clamp_max(self.high[rows, j], max(codes))
                 continue
-            if self.allowed is None:
-                self.allowed = torch.ones(len(self.x), self.encoder.d, dtype=torch.bool)
-            start = self.encoder.starts[j]
             kept = torch.zeros(feature.columns, dtype=torch.bool)
             kept[codes] = True
-            self.allowed[rows, start : start + feature.columns] &= kept
+            start = self.encoder.starts[j]
+            self._allowed()[rows, start : start + feature.columns] &= kept
 
     def bar_others(self, rows: slice | list[int], names: Iterable[str]) -> None:
         outside = torch.ones(self.encoder.p, dtype=torch.bool)
@@ -177,14 +192,17 @@ class _Box:
         empty = ends[0] > ends[1]
         low = encoder.units.scaled(ends[0].masked_fill(empty, math.inf))
         high = encoder.units.scaled(ends[1].masked_fill(empty, -math.inf))
-        low = torch.where(marks.rising, torch.maximum(low, x), low)
-        high = torch.where(marks.falling, torch.minimum(high, x), high)
+        levels = encoder.levels
+        special = torch.zeros_like(self.frozen) if levels is None else levels.among(x)
+        low = torch.where(marks.rising & ~special, torch.maximum(low, x), low)
+        high = torch.where(marks.falling & ~special, torch.minimum(high, x), high)
+        stays = special if levels is None else special & ~levels.leave
         return Limits(
             low,
             high,
-            torch.where(self.frozen, x, torch.minimum(low, x)),
-            torch.where(self.frozen, x, torch.maximum(high, x)),
-            self.barred | self.frozen,
+            torch.where(self.frozen, x, torch.where(special, low, torch.minimum(low, x))),
+            torch.where(self.frozen, x, torch.where(special, high, torch.maximum(high, x))),
+            self.barred | self.frozen | stays,
             self.allowed,
             torch.tensor(encoder.starts),
             encoder.blocks,
@@ -192,6 +210,9 @@ class _Box:
             encoder.units.origins,
             encoder.units.off(x, marks.units),
             (self.low, self.high),
+            levels,
+            self.rules,
+            None if self.rules is None else self.rules.kept(x),
         )
 
 

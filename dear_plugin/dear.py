@@ -22,12 +22,12 @@ from dear_plugin.classifier import Classifier, Output
 from dear_plugin.decoders import Decoder, kind_of, named
 from dear_plugin.diagnostics import Report, readable, report
 from dear_plugin.encoding import adopted
-from dear_plugin.errors import NotFittedError
+from dear_plugin.errors import FileFormatError, NotFittedError
 from dear_plugin.lazy import lazy
 from dear_plugin.method import Case, RecourseMethod
 from dear_plugin.moves import Moves
 from dear_plugin.plan import Plan
-from dear_plugin.schema import Schema
+from dear_plugin.schema import Rule, Schema
 from dear_plugin.search import Grids, Search
 from dear_plugin.settings import of_kind
 from dear_plugin.support import Support
@@ -85,8 +85,8 @@ class DEAR(RecourseMethod):
         """How far the indirect changes can be believed, measured on rows not fitted on.
 
         Args:
-            frame: held-out rows, some thousands are plenty; those with a category never seen are
-                left out, and a warning says how many.
+            frame: held-out rows, some thousands are plenty; those that cannot be read are left
+                out, and the log says how many.
             seed: of the random draws.
 
         Raises:
@@ -115,6 +115,7 @@ class DEAR(RecourseMethod):
         settings = {
             "version": __version__,
             "schema": self.schema.to_dict(),
+            "rules": len(self.schema.rules),
             "sets": [list(names) for names in self.sets.names],
             "decoder": type(self.decoder).__name__,
             "decoder_settings": self.decoder.settings(),
@@ -132,6 +133,7 @@ class DEAR(RecourseMethod):
         model: Any,
         *,
         encode: Callable[[Tensor], Tensor] | None = None,
+        rules: Sequence[Rule] = (),
     ) -> DEAR:
         """Read what `save` wrote; no code from the folder is run.
 
@@ -139,13 +141,20 @@ class DEAR(RecourseMethod):
             folder: where it was saved.
             model: the model, which is not saved.
             encode: as in the constructor.
+            rules: those of the schema, which are code and not saved.
 
         Raises:
-            FileFormatError: a damaged, incomplete or newer save.
+            FileFormatError: a damaged, incomplete or newer save, or another number of rules.
         """
         settings, tensors = persistence.read(Path(folder))
+        count = settings.get("rules", 0)
+        if count != len(rules):
+            raise FileFormatError(
+                f"{folder} was saved with {count} rule(s) of the schema, got"
+                f" {len(rules)}: give the same callables as rules=[...]"
+            )
         with persistence.understood(folder):
-            schema = Schema.from_dict(settings["schema"])
+            schema = Schema.from_dict(settings["schema"], rules)
             kind = kind_of(settings["decoder"])
             dear = cls(
                 model,

@@ -7,16 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from torch import Tensor
 
 from dear_plugin import fidelity
-from dear_plugin.columns import read
 from dear_plugin.encoding import Encoder
-from dear_plugin.errors import InputError
 from dear_plugin.fidelity import Sample
-from dear_plugin.schema import Kind
 
 logger = logging.getLogger(__name__)
 
@@ -136,36 +132,17 @@ def report(
 
 
 def readable(frame: pd.DataFrame, encoder: Encoder) -> Tensor:
-    """The rows of a held-out frame, (m, p), without those that hold a category never seen.
+    """The rows of a held-out frame, (n, p), that can be read; a warning says how many cannot.
 
     Raises:
-        InputError: anything else that is wrong with the frame, or no row is left.
+        InputError: columns that cannot be read at all, or no row is left.
     """
-    try:
+    rows, reasons = encoder.readable_rows(frame)
+    if len(reasons) == len(rows):
         return encoder.rows(frame)
-    except InputError:
-        known = _known(frame, encoder)
-        if known.all() or not known.any():
-            raise
-    rows = encoder.rows(frame[known])
-    logger.warning(
-        "diagnose leaves out %d of %d rows, which hold a category that the training rows do not",
-        len(frame) - len(rows),
-        len(frame),
-    )
-    return rows
-
-
-def _known(frame: pd.DataFrame, encoder: Encoder) -> npt.NDArray[np.bool_]:
-    """(n,) whether all categories of each row are the schema's; True where columns cannot say."""
-    known = np.ones(len(frame), dtype=bool)
-    if not (isinstance(frame, pd.DataFrame) and frame.columns.is_unique):
-        return known
-    for feature in encoder.schema:
-        if feature.kind is not Kind.NUMERIC and feature.name in frame:
-            codes, _ = read(feature, frame[feature.name])
-            known &= codes >= 0 if len(codes) == len(known) else True
-    return known
+    if reasons:
+        logger.warning("%d of %d rows cannot be read and are left out", len(reasons), len(rows))
+    return rows[[i for i in range(len(rows)) if i not in reasons]]
 
 
 def _told(number: float) -> str:

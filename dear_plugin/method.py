@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import pandas as pd
 import torch
@@ -22,8 +22,10 @@ from dear_plugin.memory import keep_room
 from dear_plugin.plan import Plan, standstill
 from dear_plugin.recourses import Hooks, Recourses
 from dear_plugin.schema import Schema
+from dear_plugin.settings import one_of
 from dear_plugin.support import Support
 from dear_plugin.target import Goal, Target
+from dear_plugin.unreadable import with_unreadable
 
 # How far past the decision boundary a proposal aims; each retry aims farther.
 SLACKS = (1e-4, 1e-3, 1e-1)
@@ -117,13 +119,17 @@ class RecourseMethod(ABC):
         target: Target | None = None,
         *,
         within: Constraints | None = None,
+        on_error: Literal["report", "raise"] = "report",
     ) -> Recourses:
         """Recourse for n rows; an already accepted row comes back as itself.
 
         Args:
-            frame: any frame with the schema's features.
+            frame: any frame with the schema's features; no rows give an empty result.
             target: what the model should say; None is class 1 (the second of two named classes).
             within: what holds for this call only.
+            on_error: what becomes of rows that cannot be read, such as those with a category never
+                seen: "report" returns each as it is with success False and the reason, "raise"
+                refuses the whole frame.
 
         Raises:
             NotFittedError: `fit` was not called.
@@ -132,12 +138,26 @@ class RecourseMethod(ABC):
         """
         fitted = self._fitted_rows
         keep_room()
-        x = self.encoder.rows(frame).to(fitted.dtype)
+        one_of("report", "raise")("on_error", on_error)
+        x, reasons = self.encoder.readable_rows(frame)
+        if reasons and on_error == "raise":
+            self.encoder.rows(frame)
+        x = x.to(fitted.dtype)
         box = limits(within, x, self.encoder, self.encoder.units.grains(frame))
+        goal = self._goal(target, len(x))
         # What is told later is told of the people who were asked about, whatever becomes of them.
         frame = frame.copy()
+        if not reasons:
+            return self._recourses(frame, x, goal, box)
+        readable = torch.tensor([i for i in range(len(x)) if i not in reasons], dtype=torch.int64)
+        part = x[readable], goal.select(readable), box.select(readable)
+        result = self._recourses(frame.iloc[readable.numpy()], *part)
+        return with_unreadable(result, frame, reasons)
+
+    def _recourses(self, frame: pd.DataFrame, x: Tensor, goal: Goal, box: Limits) -> Recourses:
+        """Recourse for n rows, (n, p), of a frame, each with its target and limits."""
         before = self.classifier.frame_scores(frame, x)
-        goal = self._goal(target, len(x)).from_here(before)
+        goal = goal.from_here(before)
         case = Case(x, goal, box, SLACKS[0], torch.arange(len(x)))
         accepted = goal.accepts(before)
         plan, frame_after, scores = self._settle(case, frame, before, accepted)

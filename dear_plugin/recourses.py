@@ -128,6 +128,8 @@ class Recourses:
         """
         if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
             raise InputError(f"k must be a whole number, at least 1, {k!r} came")
+        if not len(self):
+            return self._table(0).assign(kind="")
         parts, places = [], []
         for rank, result in enumerate(self.hooks.alternatives(k)):
             # What failed or changes nothing is no alternative; the first rank keeps everyone.

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from dear_plugin.columns import Grain, astray, grain, step_size
 from dear_plugin.lazy import lazy
+from dear_plugin.levels import is_special
 from dear_plugin.memory import chunks
 from dear_plugin.schema import Feature, Kind, Schema
 
@@ -57,7 +58,7 @@ class Units:
         number = rows.double().mul_(width).add_(low)
         off = number.sub_(number.div(units).round_().mul_(units)).div_(width).float()
         # What is not rounded at all has no steps, and lies a NaN past them: not astray.
-        return torch.where(astray(off, rows), off, 0.0)
+        return torch.where(astray(off, rows) & ~is_special(rows), off, 0.0)
 
     @lazy
     def steps(self) -> Tensor:

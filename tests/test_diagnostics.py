@@ -263,7 +263,7 @@ class TestRowsWithACategoryNeverSeen:
         strange = held.assign(kind=held["kind"].mask(held.index.isin([1300, 1400, 1999]), "new"))
         with caplog.at_level(logging.WARNING, "dear_plugin"):
             found = dear.diagnose(strange)
-        assert "leaves out 3 of 800 rows" in caplog.text
+        assert "3 of 800 rows cannot be read and are left out" in caplog.text
         pd.testing.assert_frame_equal(
             found.per_set, dear.diagnose(held.drop([1300, 1400, 1999])).per_set
         )
