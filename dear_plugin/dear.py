@@ -20,7 +20,7 @@ from dear_plugin.alternatives import alternatives
 from dear_plugin.case import Case
 from dear_plugin.classifier import Classifier, Output
 from dear_plugin.decoders import Decoder, kind_of, named
-from dear_plugin.diagnostics import Report, report
+from dear_plugin.diagnostics import Report, readable, report
 from dear_plugin.encoding import adopted
 from dear_plugin.errors import FileFormatError, NotFittedError
 from dear_plugin.lazy import lazy
@@ -91,8 +91,9 @@ class DEAR(WhatIf):
 
         Raises:
             NotFittedError: `fit` was not called.
+            InputError: rows that do not fit the schema.
         """
-        decoder, rows = self._fitted_moves.decoder, self._readable(frame)
+        decoder, rows = self._fitted_moves.decoder, readable(frame, self.encoder)
         samples = [
             fidelity.draw(decoder, self.encoder, self.sets, rows, seed=seed, shown=shown)
             for shown in (False, True)
@@ -100,16 +101,6 @@ class DEAR(WhatIf):
         entangled = decoder.entanglement(rows).nanmean(0)
         series = pd.Series(entangled.numpy(), index=self.sets.labels, name="entanglement")
         return report(self.sets.labels, samples[0], samples[1], series, seed)
-
-    def _readable(self, frame: pd.DataFrame) -> Tensor:
-        """The rows of a frame, (n, p), that can be read; one at least."""
-        rows, reasons = self.encoder.readable_rows(frame)
-        if not reasons and len(rows):
-            return rows
-        if len(reasons) == len(rows):
-            return self.encoder.rows(frame)
-        logger.warning("%d of %d rows cannot be read and are left out", len(reasons), len(rows))
-        return rows[[i for i in range(len(rows)) if i not in reasons]]
 
     def save(self, folder: str | Path) -> None:
         """Write a fitted DEAR to a folder of JSON and safetensors, without the model.

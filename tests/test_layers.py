@@ -57,6 +57,7 @@ LADDER = (
     "recourses",
     "unreadable",
     "metrics",
+    "excess",
     "fidelity",
     "diagnostics",
     "method",
