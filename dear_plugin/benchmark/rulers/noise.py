@@ -8,6 +8,7 @@ import pandas as pd
 from dear_plugin.benchmark.rulers.decision import Truths
 from dear_plugin.recourses import Recourses
 
+STREAM = 20_261_122
 NOISE = ("noise age", "noise number", "noise coin", "noise kind")
 
 
@@ -21,7 +22,8 @@ def with_noise(frame: pd.DataFrame, seed: int) -> pd.DataFrame:
         frame: n rows.
         seed: of the draw.
     """
-    chance, n = np.random.default_rng(seed), len(frame)
+    # A stream of its own: the rows may have been drawn with the same seed.
+    chance, n = np.random.default_rng([STREAM, seed]), len(frame)
     age = chance.integers(18, 81, n)
     number = chance.normal(0.0, 1.0, n).round(2)
     coin = np.where(chance.random(n) < 0.5, "heads", "tails").astype(object)
