@@ -207,17 +207,17 @@ def _refusals(case: Case, values: Tensor, encoder: Encoder) -> list[str]:
         feature, column = encoder.schema.features[j], torch.full((len(rows),), j)
         wanted, barred = values[rows, j], limits.barred[rows, j]
         far = ~limits.admits(wanted[:, None], column, rows)[:, 0] & (wanted != case.x[rows, j])
-        for i, at in enumerate(rows.tolist()):
-            if bool(barred[i]):
-                reasons[at].append(f"{feature.name} may not be acted on")
-            elif bool(far[i]):
-                reasons[at].append(_out_of_reach(case, feature, at, j, float(wanted[i]), encoder))
+        for i in (barred | far).nonzero()[:, 0].tolist():
+            at = int(rows[i])
+            reasons[at].append(
+                f"{feature.name} may not be acted on"
+                if bool(barred[i])
+                else _out_of_reach(case, feature, at, j, float(wanted[i]))
+            )
     return [", ".join(parts) for parts in reasons]
 
 
-def _out_of_reach(
-    case: Case, feature: Feature, row: int, j: int, wanted: float, encoder: Encoder
-) -> str:
+def _out_of_reach(case: Case, feature: Feature, row: int, j: int, wanted: float) -> str:
     """Why a value is none that a row may take."""
     if feature.kind is not Kind.NUMERIC:
         return f"{feature.name} may not become {feature.categories[int(wanted)]}"
