@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -16,6 +16,7 @@ from dear_plugin.columns import Grain
 from dear_plugin.encoding import Encoder
 from dear_plugin.errors import ConstraintError, unknown
 from dear_plugin.limits import Limits
+from dear_plugin.per_row import each, is_plural
 from dear_plugin.rules import Rules
 from dear_plugin.schema import Feature, Kind
 from dear_plugin.units import step_sizes
@@ -62,13 +63,13 @@ def limits(
     """
     within = within or Constraints()
     box = _Box(encoder, x, grains)
-    for rows, names in _each(within.frozen, len(x), "frozen", str):
+    for rows, names in each(within.frozen, len(x), "frozen", str):
         box.freeze(rows, names)
-    for rows, ranges in _each(within.ranges, len(x), "ranges", Mapping):
+    for rows, ranges in each(within.ranges, len(x), "ranges", Mapping):
         box.restrict(rows, ranges)
-    for rows, levels in _each(within.categories, len(x), "categories", Mapping):
+    for rows, levels in each(within.categories, len(x), "categories", Mapping):
         box.keep(rows, levels)
-    for rows, names in _each(within.act_on, len(x), "act_on", str):
+    for rows, names in each(within.act_on, len(x), "act_on", str):
         box.bar_others(rows, names)
     return box.limits()
 
@@ -267,39 +268,10 @@ def _codes(feature: Feature, levels: Any) -> list[int]:
     where = f"categories[{feature.name!r}]"
     if feature.kind is Kind.NUMERIC:
         raise ConstraintError(f"{where}: it is numeric; use ranges= instead")
-    asked = list(levels) if _plural(levels) else [levels]
+    asked = list(levels) if is_plural(levels) else [levels]
     strange = [c for c in asked if c not in feature.categories]
     if strange:
         raise ConstraintError(f"{where}: {unknown('values', strange, feature.categories)}")
     if not asked:
         raise ConstraintError(f"{where}: [] came; name one of {list(feature.categories)} at least")
     return [feature.categories.index(c) for c in asked]
-
-
-def _each(value: Any, n: int, name: str, one: type) -> Iterator[tuple[slice | list[int], Any]]:
-    """A constraint as (rows, value) pairs: one pair for all rows, or one per row."""
-    if value is None:
-        return
-    items = list(value) if _plural(value) else [value]
-    if isinstance(value, Mapping) or (_plural(value) and one is str and _all(str, items)):
-        yield slice(None), value if isinstance(value, Mapping) else items
-        return
-    rest = [item for item in items if item is not None]
-    fits = _all(Mapping, rest) if one is Mapping else all(_plural(item) for item in rest)
-    if len(items) != n or not fits:
-        what = "a list of names" if one is str else "a mapping"
-        raise ConstraintError(
-            f"{name}: give {what} for all rows, or a list of {n}, one per row; {value!r} came"
-        )
-    for i, item in enumerate(items):
-        if item is not None:
-            yield [i], item
-
-
-def _plural(value: Any) -> bool:
-    """Whether it holds several; text is one name, not its letters."""
-    return isinstance(value, Iterable) and not isinstance(value, str)
-
-
-def _all(kind: type, items: Iterable[Any]) -> bool:
-    return all(isinstance(item, kind) for item in items)

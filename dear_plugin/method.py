@@ -125,10 +125,7 @@ class RecourseMethod(ABC):
         Args:
             answer: makes the result of m readable rows from their case, their frame, its scores
                 and (m,) their positions among all rows.
-            frame: see `generate`.
-            target: see `generate`.
-            within: see `generate`.
-            on_error: see `generate`.
+            frame, target, within, on_error: see `generate`.
         """
         fitted = self._fitted_rows
         keep_room()

@@ -45,6 +45,7 @@ LADDER = (
     "classifier",
     "actions",
     "limits",
+    "per_row",
     "constraints",
     "decoders",
     "costs",
