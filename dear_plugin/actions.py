@@ -36,8 +36,8 @@ class ActionSets:
 
         Args:
             schema: the features.
-            act_on: feature names, or groups of them; None means every mutable feature, one at
-                a time.
+            act_on: feature names, or groups of them; None means every mutable feature but what
+                looks like an identifier, one at a time.
 
         Raises:
             ConstraintError: no set, an empty or doubled set, or an immutable feature in a set.
@@ -45,7 +45,7 @@ class ActionSets:
         """
         if isinstance(act_on, str):
             raise ConstraintError(f"act_on must be a list of features, {act_on!r} came")
-        asked = schema.mutable if act_on is None else act_on
+        asked = schema.actionable if act_on is None else act_on
         sets = tuple((s,) if isinstance(s, str) else tuple(s) for s in asked)
         members = tuple(schema.index(s) for s in sets)
         for group, where in zip(sets, members, strict=True):
@@ -58,8 +58,8 @@ class ActionSets:
 
     @classmethod
     def pairs(cls, schema: Schema, names: Iterable[str] | None = None) -> ActionSets:
-        """All pairs of some features (None: of the mutable ones)."""
-        return cls.of(schema, list(combinations(schema.mutable if names is None else names, 2)))
+        """All pairs of some features (None: of the actionable ones)."""
+        return cls.of(schema, list(combinations(schema.actionable if names is None else names, 2)))
 
     def __len__(self) -> int:
         """How many sets there are (s)."""

@@ -9,7 +9,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from dear_plugin.method import Case
+from dear_plugin.case import Case
 from dear_plugin.moves import Moves
 from dear_plugin.plan import Plan
 from dear_plugin.search import Question, Search

@@ -112,6 +112,8 @@ class Classifier:
             frame: m rows.
             rows: (m, p) the same, where somebody has read it already.
         """
+        if not len(frame):
+            return torch.zeros(0, 1)
         if isinstance(self._asked, FrameModel):
             raw = self._asked.of_frame(frame[list(self.encoder.schema.names)])
             return self._checked(raw, len(frame))

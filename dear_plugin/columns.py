@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
 from functools import lru_cache
-from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +11,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from dear_plugin.errors import InputError
-from dear_plugin.schema import Feature, Kind, sparse
+from dear_plugin.inference import sparse, unreadable
+from dear_plugin.labels import Reading, cells_of, codes_of, labels
+from dear_plugin.levels import MOST_SPECIAL, is_special, level_of, row_value
+from dear_plugin.schema import Feature, Kind
 
 RESOLUTION = 2.0**-23
 # Scaled numbers that a float32 holds with room for what a model adds up and squares.
@@ -91,40 +92,57 @@ def step_size(feature: Feature, places: int | None) -> float:
     return RESOLUTION if places is None else max(10.0**-places / feature.width, RESOLUTION)
 
 
-def read(feature: Feature, column: pd.Series) -> tuple[Array, str]:
-    """The row values of one column and what is wrong with it, if anything."""
+def read(feature: Feature, column: pd.Series) -> Reading:
+    """The row values of one column, and what is wrong with it, if anything."""
     if isinstance(column.dtype, pd.SparseDtype):
-        return np.empty(0), sparse(feature.name, column.dtype)
-    read = _numbers if feature.kind is Kind.NUMERIC else _categories
-    return read(feature, column)
+        return Reading.refused(sparse(feature.name, column.dtype))
+    return _numbers(feature, column) if feature.kind is Kind.NUMERIC else labels(feature, column)
 
 
-def _numbers(feature: Feature, column: pd.Series) -> tuple[Array, str]:
-    name, none = feature.name, np.empty(0)
-    dtype = column.dtype
+def _numbers(feature: Feature, column: pd.Series) -> Reading:
+    name, dtype = feature.name, column.dtype
     if not _is_number(dtype):
         cells = f"frame[{name!r}]"
         truths = pd.api.types.is_bool_dtype(dtype)  # which pd.to_numeric takes for numbers
         mended = f"{cells}.astype(int)" if truths else f"pd.to_numeric({cells})"
-        return none, f"column {name!r} must hold numbers, dtype {dtype} came: {cells} = {mended}"
+        advice = unreadable(dtype) or f"{cells} = {mended}"
+        return Reading.refused(f"column {name!r} must hold numbers, got dtype {dtype}: {advice}")
     if isinstance(dtype, np.dtype):
         values = column.to_numpy().astype(np.float64, copy=False)
     else:
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     scaled = to_scaled(feature, values)
-    # What is missing or infinite is not near either: one look finds all that is wrong.
-    far = ~(np.abs(scaled) <= FARTHEST)
-    return (none, _complaint(feature, column, values, far)) if far.any() else (scaled, "")
+    if feature.special_levels:
+        scaled, far = _with_levels(feature, values, scaled)
+    else:
+        # What is missing or infinite is not near either: one look finds all that is wrong.
+        far = ~(np.abs(scaled) <= FARTHEST)
+    return _refusing(feature, column, values, scaled, far) if far.any() else Reading(scaled)
 
 
-def _complaint(feature: Feature, column: pd.Series, values: Array, far: Array) -> str:
-    """What is wrong with numbers, (n,), some of which lie far away or nowhere."""
+def _with_levels(feature: Feature, values: Array, scaled: Array) -> tuple[Array, Array]:
+    """Scaled numbers, (n,), with special levels written in, and which are not readable, (n,)."""
+    far = ~((scaled > MOST_SPECIAL) & (scaled <= FARTHEST))
+    levels = [values == code for code in feature.special]
+    levels += [np.isnan(values)] if feature.missing else []
+    out = scaled.copy()
+    for i, held in enumerate(levels):
+        out[held], far[held] = row_value(i), False
+    return out, far
+
+
+def _refusing(
+    feature: Feature, column: pd.Series, values: Array, scaled: Array, far: Array
+) -> Reading:
+    """A reading of numbers, (n,), some of which lie far away or nowhere."""
     low, high = feature.bounds
-    bad, what = ~np.isfinite(values), "missing or infinite values"
+    bad, what = far & ~np.isfinite(values), "missing or infinite values"
     if not bad.any():
         bad, what = far, f"values too far from those observed ({low:g} to {high:g})"
     where = column.index[bad][:3].tolist()
-    return f"column {feature.name!r} has {what} in {bad.sum()} rows, first {where}"
+    complaint = f"column {feature.name!r} has {what} in {bad.sum()} rows, first {where}"
+    expected = f"a number near those observed ({low:g} to {high:g})"
+    return Reading(np.where(far, 0.0, scaled), complaint, far, expected)
 
 
 def _is_whole(dtype: Any) -> bool:
@@ -141,52 +159,17 @@ def _is_number(dtype: Any) -> bool:
     return pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
 
 
-def _categories(feature: Feature, column: pd.Series) -> tuple[Array, str]:
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        table = np.append(_looked_up(feature, column.cat.categories.astype(object)), -1)
-        codes = table[column.cat.codes.to_numpy()]
-    else:
-        codes = _looked_up(feature, column)
-    strange = codes < 0
-    if strange.any():
-        came = ", ".join(list(dict.fromkeys(map(repr, column[strange].astype(object))))[:3])
-        where = column.index[strange][:3].tolist()
-        allowed = list(feature.categories[:20])
-        return codes, (
-            f"column {feature.name!r} has values never seen: [{came}] (first rows {where});"
-            f" expected one of {allowed}"
-        )
-    return codes, ""
-
-
-def _looked_up(feature: Feature, labels: pd.Series | pd.Index) -> Array:
-    """The places of labels among the categories, -1 for strangers; a dict is the quickest way."""
-    known = _places(feature.categories)
-    values = (labels if labels.dtype == object else labels.astype(object)).tolist()
-    try:
-        return np.fromiter(map(known.get, values, repeat(-1)), np.int64, len(values))
-    except TypeError:
-        return np.array([_place(known, value) for value in values], dtype=np.int64)
-
-
-def _place(known: dict[Hashable, int], value: Any) -> int:
-    try:
-        return known.get(value, -1)
-    except TypeError:  # a value without a hash, such as a list, is no category
-        return -1
-
-
-@lru_cache(maxsize=512)
-def _places(categories: tuple[Hashable, ...]) -> dict[Hashable, int]:
-    return {category: i for i, category in enumerate(categories)}
-
-
 def user_values(feature: Feature, values: Array, places: int | None) -> Array:
     """Row values of one feature as user values."""
-    if feature.kind is Kind.NUMERIC:
-        return from_scaled(feature, values, places)
-    labels = _object_array(feature.categories)
-    return labels[values.astype(np.int64)]
+    if feature.kind is not Kind.NUMERIC:
+        return cells_of(feature)[values.astype(np.int64)]
+    cells = from_scaled(feature, values, places)
+    if not feature.special_levels:
+        return cells
+    codes = np.array([*feature.special, np.nan])
+    special = is_special(values)
+    level = np.where(special, level_of(values), 0).astype(np.int64)
+    return np.where(special, codes[level], cells)
 
 
 def inside(feature: Feature, cells: Array, ends: tuple[Array, Array], dtype: Any) -> Array:
@@ -205,12 +188,6 @@ def inside(feature: Feature, cells: Array, ends: tuple[Array, Array], dtype: Any
     return out
 
 
-def _object_array(values: Sequence[object]) -> Array:
-    out = np.empty(len(values), dtype=object)
-    out[:] = values
-    return out
-
-
 def as_column(
     feature: Feature, values: Array, places: int | None, dtype: str, own: bool = False
 ) -> pd.Series:
@@ -224,22 +201,15 @@ def as_column(
         own: numbers that lie off these decimals are people's own, and stay what they are.
     """
     if feature.kind is not Kind.NUMERIC and dtype == "category":
-        codes = _codes_of(feature)[values.astype(np.int64)]
+        codes = codes_of(feature)[values.astype(np.int64)]
         levels = list(feature.levels or feature.categories)
         return pd.Series(pd.Categorical.from_codes(codes, levels, ordered=feature.ordered))
     cells = user_values(feature, values, places)
     if own and feature.kind is Kind.NUMERIC and places is not None:
-        far = astray(to_scaled(feature, cells) - values, values)
+        far = astray(to_scaled(feature, cells) - values, values) & ~is_special(values)
         if far.any():
             return pd.Series(np.where(far, from_scaled(feature, values, None), cells))
-    return pd.Series(cells).astype(dtype)
-
-
-@lru_cache(maxsize=512)
-def _codes_of(feature: Feature) -> Array:
-    """(m,) the places of the categories among all levels of a category column."""
-    places = _places(feature.levels or feature.categories)
-    return np.array([places[category] for category in feature.categories], dtype=np.int64)
+    return pd.Series(cells, dtype=object if dtype == "object" else None).astype(dtype)
 
 
 def ordinary(frame: pd.DataFrame) -> bool:
@@ -266,7 +236,7 @@ def overwrite(frame: pd.DataFrame, name: str, where: Array, cells: Array) -> Non
 def _overwritten(column: pd.Series, where: Array, cells: Array) -> pd.Series | Array:
     """A copy of a column with new cells at some positions; plain numbers as they lie."""
     if isinstance(column.dtype, pd.CategoricalDtype):
-        new = [c for c in pd.unique(cells) if c not in column.cat.categories]
+        new = [c for c in pd.unique(cells) if c not in column.cat.categories and not pd.isna(c)]
         column = column.cat.add_categories(new) if new else column.copy()
         codes = column.cat.codes.to_numpy().copy()
         codes[where] = column.cat.categories.get_indexer(cells)
@@ -290,8 +260,16 @@ def _fit(column: pd.Series, cells: Array) -> None:
     plain = _plain(column.dtype)
     if plain.kind not in "iuf" or not len(cells):
         return
+    missing = pd.isna(cells)
+    if missing.any():
+        if isinstance(column.dtype, np.dtype) and plain.kind in "iu":
+            raise InputError(
+                f"column {column.name!r} of dtype {column.dtype} cannot hold a missing value,"
+                ' which an action may reach: give it .astype("float64")'
+            )
+        cells = cells[~missing]
     low, high = _ends_of(plain)
-    if cells.min() < low or cells.max() > high:
+    if len(cells) and (cells.min() < low or cells.max() > high):
         raise InputError(
             f"column {column.name!r} of dtype {column.dtype} cannot hold"
             f" {cells.max() if cells.max() > high else cells.min()}, which it would change to:"

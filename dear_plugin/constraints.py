@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -16,6 +16,8 @@ from dear_plugin.columns import Grain
 from dear_plugin.encoding import Encoder
 from dear_plugin.errors import ConstraintError, unknown
 from dear_plugin.limits import Limits
+from dear_plugin.per_row import each, is_plural
+from dear_plugin.rules import Rules
 from dear_plugin.schema import Feature, Kind
 from dear_plugin.units import step_sizes
 
@@ -61,13 +63,13 @@ def limits(
     """
     within = within or Constraints()
     box = _Box(encoder, x, grains)
-    for rows, names in _each(within.frozen, len(x), "frozen", str):
+    for rows, names in each(within.frozen, len(x), "frozen", str):
         box.freeze(rows, names)
-    for rows, ranges in _each(within.ranges, len(x), "ranges", Mapping):
+    for rows, ranges in each(within.ranges, len(x), "ranges", Mapping):
         box.restrict(rows, ranges)
-    for rows, levels in _each(within.categories, len(x), "categories", Mapping):
+    for rows, levels in each(within.categories, len(x), "categories", Mapping):
         box.keep(rows, levels)
-    for rows, names in _each(within.act_on, len(x), "act_on", str):
+    for rows, names in each(within.act_on, len(x), "act_on", str):
         box.bar_others(rows, names)
     return box.limits()
 
@@ -123,6 +125,22 @@ class _Box:
         self.frozen = self.marks.immutable.expand(shape).clone()
         self.barred = torch.zeros(shape, dtype=torch.bool)
         self.allowed: Tensor | None = None
+        self.rules = Rules.of(encoder)
+        self._keep_out_of_missing()
+
+    def _keep_out_of_missing(self) -> None:
+        """No action ends in the missing level of a category, unless its feature lets it."""
+        levels = self.encoder.levels
+        if levels is None:
+            return
+        for j in ((levels.missing >= 0) & ~levels.enter).nonzero()[:, 0].tolist():
+            self._allowed()[:, self.encoder.starts[j] + int(levels.missing[j])] = False
+
+    def _allowed(self) -> Tensor:
+        """(n, d) bool, which categories may be taken."""
+        if self.allowed is None:
+            self.allowed = torch.ones(len(self.x), self.encoder.d, dtype=torch.bool)
+        return self.allowed
 
     def index(self, names: Iterable[str], where: str) -> tuple[int, ...]:
         known = self.encoder.schema.names
@@ -158,12 +176,10 @@ class _Box:
                 self.low[rows, j] = torch.clamp_min(self.low[rows, j], min(codes))
                 self.high[rows, j] = torch.clamp_max(self.high[rows, j], max(codes))
                 continue
-            if self.allowed is None:
-                self.allowed = torch.ones(len(self.x), self.encoder.d, dtype=torch.bool)
-            start = self.encoder.starts[j]
             kept = torch.zeros(feature.columns, dtype=torch.bool)
             kept[codes] = True
-            self.allowed[rows, start : start + feature.columns] &= kept
+            start = self.encoder.starts[j]
+            self._allowed()[rows, start : start + feature.columns] &= kept
 
     def bar_others(self, rows: slice | list[int], names: Iterable[str]) -> None:
         outside = torch.ones(self.encoder.p, dtype=torch.bool)
@@ -177,14 +193,17 @@ class _Box:
         empty = ends[0] > ends[1]
         low = encoder.units.scaled(ends[0].masked_fill(empty, math.inf))
         high = encoder.units.scaled(ends[1].masked_fill(empty, -math.inf))
-        low = torch.where(marks.rising, torch.maximum(low, x), low)
-        high = torch.where(marks.falling, torch.minimum(high, x), high)
+        levels = encoder.levels
+        special = torch.zeros_like(self.frozen) if levels is None else levels.among(x)
+        low = torch.where(marks.rising & ~special, torch.maximum(low, x), low)
+        high = torch.where(marks.falling & ~special, torch.minimum(high, x), high)
+        stays = special if levels is None else special & ~levels.leave
         return Limits(
             low,
             high,
-            torch.where(self.frozen, x, torch.minimum(low, x)),
-            torch.where(self.frozen, x, torch.maximum(high, x)),
-            self.barred | self.frozen,
+            torch.where(self.frozen, x, torch.where(special, low, torch.minimum(low, x))),
+            torch.where(self.frozen, x, torch.where(special, high, torch.maximum(high, x))),
+            self.barred | self.frozen | stays,
             self.allowed,
             torch.tensor(encoder.starts),
             encoder.blocks,
@@ -192,6 +211,9 @@ class _Box:
             encoder.units.origins,
             encoder.units.off(x, marks.units),
             (self.low, self.high),
+            levels,
+            self.rules,
+            None if self.rules is None else self.rules.kept(x),
         )
 
 
@@ -246,39 +268,10 @@ def _codes(feature: Feature, levels: Any) -> list[int]:
     where = f"categories[{feature.name!r}]"
     if feature.kind is Kind.NUMERIC:
         raise ConstraintError(f"{where}: it is numeric; use ranges= instead")
-    asked = list(levels) if _plural(levels) else [levels]
+    asked = list(levels) if is_plural(levels) else [levels]
     strange = [c for c in asked if c not in feature.categories]
     if strange:
         raise ConstraintError(f"{where}: {unknown('values', strange, feature.categories)}")
     if not asked:
         raise ConstraintError(f"{where}: [] came; name one of {list(feature.categories)} at least")
     return [feature.categories.index(c) for c in asked]
-
-
-def _each(value: Any, n: int, name: str, one: type) -> Iterator[tuple[slice | list[int], Any]]:
-    """A constraint as (rows, value) pairs: one pair for all rows, or one per row."""
-    if value is None:
-        return
-    items = list(value) if _plural(value) else [value]
-    if isinstance(value, Mapping) or (_plural(value) and one is str and _all(str, items)):
-        yield slice(None), value if isinstance(value, Mapping) else items
-        return
-    rest = [item for item in items if item is not None]
-    fits = _all(Mapping, rest) if one is Mapping else all(_plural(item) for item in rest)
-    if len(items) != n or not fits:
-        what = "a list of names" if one is str else "a mapping"
-        raise ConstraintError(
-            f"{name}: give {what} for all rows, or a list of {n}, one per row; {value!r} came"
-        )
-    for i, item in enumerate(items):
-        if item is not None:
-            yield [i], item
-
-
-def _plural(value: Any) -> bool:
-    """Whether it holds several; text is one name, not its letters."""
-    return isinstance(value, Iterable) and not isinstance(value, str)
-
-
-def _all(kind: type, items: Iterable[Any]) -> bool:
-    return all(isinstance(item, kind) for item in items)

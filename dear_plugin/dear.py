@@ -6,7 +6,6 @@ import copy
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +17,20 @@ from dear_plugin import fidelity, persistence
 from dear_plugin._version import __version__
 from dear_plugin.actions import ActionSets, ActOn
 from dear_plugin.alternatives import alternatives
+from dear_plugin.case import Case
 from dear_plugin.classifier import Classifier, Output
 from dear_plugin.decoders import Decoder, kind_of, named
-from dear_plugin.diagnostics import Report, report
+from dear_plugin.diagnostics import Report, readable, report
 from dear_plugin.encoding import adopted
-from dear_plugin.errors import NotFittedError
+from dear_plugin.errors import FileFormatError, NotFittedError
 from dear_plugin.lazy import lazy
-from dear_plugin.method import Case, RecourseMethod
-from dear_plugin.moves import Moves
+from dear_plugin.moves import Moves, some, unknown_pairs
 from dear_plugin.plan import Plan
-from dear_plugin.schema import Schema
+from dear_plugin.schema import Rule, Schema
 from dear_plugin.search import Grids, Search
 from dear_plugin.settings import of_kind
 from dear_plugin.support import Support
+from dear_plugin.what_if import WhatIf
 from dear_plugin.wording import level
 
 logger = logging.getLogger(__name__)
@@ -38,11 +38,10 @@ logger = logging.getLogger(__name__)
 ROWS_A_CHUNK = 1024
 # What `describe` says of categories that lean without flipping: the few that lean most.
 MOST_SHARES = 2
-RESERVE_ROWS = 10_000
 LEAST_TILT = 0.05
 
 
-class DEAR(RecourseMethod):
+class DEAR(WhatIf):
     """Which feature to act on, by how much, and what else is expected to move along with it.
 
     Pawelczyk, Tiyavorabun and Kasneci, "Decomposing Counterfactual Explanations for Consequential
@@ -80,18 +79,21 @@ class DEAR(RecourseMethod):
         of_kind("search", self.search, Search)
         self.sets = ActionSets.of(schema, act_on)
         self._moves: Moves | None = None
+        self._others: dict[frozenset[str], Moves] = {}
 
     def diagnose(self, frame: pd.DataFrame, seed: int = 0) -> Report:
         """How far the indirect changes can be believed, measured on rows not fitted on.
 
         Args:
-            frame: held-out rows, some thousands are plenty.
+            frame: held-out rows, some thousands are plenty; those that cannot be read are left
+                out, and the log says how many.
             seed: of the random draws.
 
         Raises:
             NotFittedError: `fit` was not called.
+            InputError: rows that do not fit the schema.
         """
-        decoder, rows = self._fitted_moves.decoder, self.encoder.rows(frame)
+        decoder, rows = self._fitted_moves.decoder, readable(frame, self.encoder)
         samples = [
             fidelity.draw(decoder, self.encoder, self.sets, rows, seed=seed, shown=shown)
             for shown in (False, True)
@@ -113,6 +115,7 @@ class DEAR(RecourseMethod):
         settings = {
             "version": __version__,
             "schema": self.schema.to_dict(),
+            "rules": len(self.schema.rules),
             "sets": [list(names) for names in self.sets.names],
             "decoder": type(self.decoder).__name__,
             "decoder_settings": self.decoder.settings(),
@@ -130,6 +133,7 @@ class DEAR(RecourseMethod):
         model: Any,
         *,
         encode: Callable[[Tensor], Tensor] | None = None,
+        rules: Sequence[Rule] = (),
     ) -> DEAR:
         """Read what `save` wrote; no code from the folder is run.
 
@@ -137,13 +141,20 @@ class DEAR(RecourseMethod):
             folder: where it was saved.
             model: the model, which is not saved.
             encode: as in the constructor.
+            rules: those of the schema, which are code and not saved.
 
         Raises:
-            FileFormatError: a damaged, incomplete or newer save.
+            FileFormatError: a damaged, incomplete or newer save, or another number of rules.
         """
         settings, tensors = persistence.read(Path(folder))
+        count = settings.get("rules", 0)
+        if count != len(rules):
+            raise FileFormatError(
+                f"{folder} was saved with {count} rule(s) of the schema, got"
+                f" {len(rules)}: give the same callables as rules=[...]"
+            )
         with persistence.understood(folder):
-            schema = Schema.from_dict(settings["schema"])
+            schema = Schema.from_dict(settings["schema"], rules)
             kind = kind_of(settings["decoder"])
             dear = cls(
                 model,
@@ -176,6 +187,7 @@ class DEAR(RecourseMethod):
         """
         other = copy.copy(self)
         other.classifier = Classifier(model, self.encoder, output=output, encode=encode)
+        other._others = {}
         for answers in ("_support", "_neighbours", "_cutoffs"):
             other.__dict__.pop(answers, None)
         for name in ("_moves", "_reserve"):
@@ -201,9 +213,9 @@ class DEAR(RecourseMethod):
 
     def _learn(self, rows: Tensor) -> None:
         # A decoder of our own: the one that came may serve others; an interrupt spoils nothing.
-        decoder, coarse = self.decoder.blank(), self.search.coarse
-        self._moves = Moves.learned(rows, self.sets, decoder, self.classifier, coarse)
-        self.decoder = decoder
+        self._moves = self._learned_on(rows, self.sets)
+        self.decoder = self._moves.decoder
+        self._others = {}
         for learned in ("_reserve", "_neighbours"):
             self.__dict__.pop(learned, None)
 
@@ -271,23 +283,27 @@ class DEAR(RecourseMethod):
     @lazy
     def _reserve(self) -> Moves | None:
         """Pairs of features, learned when the first row needs them."""
-        single = [m[0] for m in self.sets.members if len(m) == 1]
-        known = {frozenset(m) for m in self.sets.members}
-        names = [self.schema.names[j] for j in single[: self.decoder.pair_features]]
-        pairs = [p for p in combinations(names, 2) if frozenset(self.schema.index(p)) not in known]
+        pairs = unknown_pairs(self.schema, self.sets, self.decoder.pair_features)
         if not pairs:
             return None
         logger.info("learning %d pairs of features for rows that no single one solves", len(pairs))
-        chance = torch.Generator().manual_seed(0)
-        rows = self._fitted_rows
-        some = rows[torch.randperm(len(rows), generator=chance)[:RESERVE_ROWS]]
-        return Moves.learned(
-            some,
-            ActionSets.of(self.schema, pairs),
-            self.decoder.blank(),
-            self.classifier,
-            self.search.coarse,
-        )
+        return self._learned_on(some(self._fitted_rows), ActionSets.of(self.schema, pairs))
+
+    def _moves_of(self, members: tuple[int, ...]) -> Moves:
+        # The decoder that `generate` would ask, so that its answers come out again.
+        if self._fitted_moves.place(members) is not None:
+            return self._fitted_moves
+        names = frozenset(self.schema.names[j] for j in members)
+        pairs = unknown_pairs(self.schema, self.sets, self.decoder.pair_features)
+        if names in map(frozenset, pairs) and self._reserve is not None:
+            return self._reserve
+        if names not in self._others:
+            alone = ActionSets.of(self.schema, [sorted(names)])
+            self._others[names] = self._learned_on(self._fitted_rows, alone)
+        return self._others[names]
+
+    def _learned_on(self, rows: Tensor, sets: ActionSets) -> Moves:
+        return Moves.learned(rows, sets, self.decoder.blank(), self.classifier, self.search.coarse)
 
 
 def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -25,8 +25,10 @@ from dear_plugin.columns import (
     read,
     user_values,
 )
-from dear_plugin.errors import InputError, unknown
+from dear_plugin.errors import InputError, near
+from dear_plugin.labels import Reading
 from dear_plugin.lazy import lazy
+from dear_plugin.levels import SpecialLevels
 from dear_plugin.schema import Kind, Schema
 from dear_plugin.shapes import Shape, fit
 from dear_plugin.units import Units
@@ -38,8 +40,8 @@ SOME_ROWS = 100
 class Encoder:
     """Translate frames to tensors and back.
 
-    It guarantees: every feature is there, once, finite, of a kind the schema knows; a cell that
-    did not change is copied from the input, never computed; columns, order, dtypes, index and
+    It guarantees: every feature is there, once, of a kind and a level the schema knows; a cell
+    that did not change is copied from the input, never computed; columns, order, dtypes, index and
     category labels come back as they went in. Columns the schema does not name travel untouched.
 
     Args:
@@ -49,6 +51,7 @@ class Encoder:
         p: how many features there are.
         d: how many encoded columns there are.
         units: the user's numbers beside those of rows.
+        levels: where rows are missing or special; None where no feature ever is.
     """
 
     def __init__(self, schema: Schema) -> None:
@@ -62,6 +65,7 @@ class Encoder:
         self._feature_of = torch.repeat_interleave(torch.arange(self.p), torch.tensor(widths))
         level = torch.arange(self.d) - torch.tensor(self.starts)[self._feature_of]
         self._level = torch.where(self._blocks[self._feature_of], level, -1).float()
+        self.levels = SpecialLevels.of(schema)
 
     @property
     def feature_of(self) -> Tensor:
@@ -72,6 +76,13 @@ class Encoder:
     def blocks(self) -> Tensor:
         """(p,) True for features of m > 2 categories."""
         return self._blocks
+
+    @lazy
+    def is_level(self) -> Tensor:
+        """(d,) True for the columns of numbers' special levels."""
+        first = torch.zeros(self.d, dtype=torch.bool)
+        first[list(self.starts)] = True
+        return ~first & ~self._blocks[self._feature_of]
 
     @lazy
     def weights(self) -> Tensor:
@@ -93,13 +104,44 @@ class Encoder:
             frame: any frame with the schema's features; other columns are left alone.
 
         Raises:
-            InputError: a missing or doubled feature, no rows, missing or infinite values, text
-                where a number belongs, a category never seen; all complaints at once.
+            InputError: an absent or doubled feature, no rows, missing values in a feature that had
+                none, infinite ones, text where a number belongs, a category never seen; all
+                complaints at once.
         """
         self._check_columns(frame)
+        if not len(frame):
+            raise InputError("the frame has no rows; at least one is needed")
         out = np.empty((len(frame), self.p), dtype=np.float32)
         self._read(frame, range(self.p), out)
         return torch.from_numpy(out)
+
+    def readable_rows(self, frame: pd.DataFrame) -> tuple[Tensor, dict[int, str]]:
+        """The rows of a frame, (n, p), which may be none, and which of them cannot be read.
+
+        Args:
+            frame: as in `rows`.
+
+        Returns:
+            (n, p) float32 rows, anything where a cell cannot be read; by position, the reason why
+            a row cannot be.
+
+        Raises:
+            InputError: columns that cannot be read at all; all complaints at once.
+        """
+        self._check_columns(frame)
+        out = np.empty((len(frame), self.p), dtype=np.float32)
+        readings = self._read(frame, range(self.p), out, some=True)
+        reasons: dict[int, list[str]] = {}
+        for j, reading in readings.items():
+            name = self.schema.names[j]
+            where = np.flatnonzero(np.asarray(reading.bad))
+            for i, cell in zip(
+                where.tolist(), frame[name].iloc[where].astype(object), strict=True
+            ):
+                got = "a missing value" if pd.isna(cell) is True else repr(cell)
+                line = f"column {name!r} has {got}, expected {reading.expected}"
+                reasons.setdefault(i, []).append(line)
+        return torch.from_numpy(out), {i: "; ".join(lines) for i, lines in sorted(reasons.items())}
 
     def expand(self, rows: Tensor) -> Tensor:
         """Rows (..., p) as encoded columns (..., d), in memory of their own."""
@@ -108,7 +150,10 @@ class Encoder:
         plain, into, blocks, starts = (each.to(rows.device) for each in self._columns)
         out = rows.new_zeros(*rows.shape[:-1], self.d)
         out.index_copy_(-1, into, rows.index_select(-1, plain))
-        return out.scatter_(-1, starts + rows.index_select(-1, blocks).long(), 1.0)
+        out.scatter_(-1, starts + rows.index_select(-1, blocks).long(), 1.0)
+        if self.levels is not None:
+            self.levels.expand(rows, out, self.starts)
+        return out
 
     @lazy
     def _columns(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -126,14 +171,22 @@ class Encoder:
             if feature.kind is Kind.CATEGORICAL:
                 block = x[..., start : start + feature.columns]
                 rows[..., j] = block.argmax(-1).to(x.dtype)
+        if self.levels is not None:
+            self.levels.collapse(x, rows, self.starts)
         return rows
 
     def distance(self, a: Tensor, b: Tensor) -> Tensor:
-        """How far each feature moved, (..., p), in scaled units; a changed category counts 1."""
+        """How far each feature moved, (..., p), in scaled units.
+
+        A changed category counts 1, and so does a step into or out of a special level.
+        """
         gap = (a - b).abs_()
         if self.d == self.p:
             return gap
-        return torch.where(self._blocks.to(a.device), (gap > 0).to(gap.dtype), gap)
+        whole = self._blocks.to(a.device)
+        if self.levels is not None:
+            whole = whole | self.levels.among(a) | self.levels.among(b)
+        return torch.where(whole, (gap > 0).to(gap.dtype), gap)
 
     def frame(self, rows: Tensor, own: bool = False) -> pd.DataFrame:
         """Rows (n, p) as a frame of the features alone, with the dtypes of the schema.
@@ -188,32 +241,44 @@ class Encoder:
         self._read(out, again, seen)
         return out, torch.from_numpy(seen)
 
-    def _read(self, frame: pd.DataFrame, features: Iterable[int], into: npt.NDArray[Any]) -> None:
-        """Read some columns of a frame into rows, (n, p)."""
-        complaints = []
+    def _read(
+        self,
+        frame: pd.DataFrame,
+        features: Iterable[int],
+        into: npt.NDArray[Any],
+        some: bool = False,
+    ) -> dict[int, Reading]:
+        """Read some columns of a frame into rows, (n, p); the columns with cells that it cannot.
+
+        Args:
+            frame: the frame.
+            features: which columns.
+            into: where to write.
+            some: single cells may be unreadable; else any is an error.
+        """
+        readings = {}
         with np.errstate(over="ignore"):  # what no float holds is infinite, and complained of
             for j in features:
                 feature = self.schema.features[j]
-                values, complaint = read(feature, frame[feature.name])
-                if complaint:
-                    complaints.append(complaint)
-                else:
-                    into[:, j] = values
-        if complaints:
-            raise InputError("; ".join(complaints))
+                reading = read(feature, frame[feature.name])
+                if reading.complaint:
+                    readings[j] = reading
+                if not reading.complaint or reading.bad is not None:
+                    into[:, j] = reading.values
+        if readings and not (some and all(each.bad is not None for each in readings.values())):
+            raise InputError("; ".join(each.complaint for each in readings.values()))
+        return readings
 
     def _check_columns(self, frame: pd.DataFrame) -> None:
         if not isinstance(frame, pd.DataFrame):
-            raise InputError(f"a pandas DataFrame is needed, {type(frame).__name__} came")
+            raise InputError(f"a pandas DataFrame is needed, got {type(frame).__name__}")
         if not frame.columns.is_unique:
             twice = frame.columns[frame.columns.duplicated()]
             raise InputError(f"duplicate columns: {list(map(str, twice))}; rename or drop them")
         known = set(frame.columns)
         absent = [n for n in self.schema.names if n not in known]
         if absent:
-            raise InputError(f"missing columns: {unknown('columns', absent, frame.columns)}")
-        if not len(frame):
-            raise InputError("the frame has no rows; at least one is needed")
+            raise InputError(f"missing columns: {near(absent, frame.columns)}")
 
 
 def adopted(rows: Tensor, encoder: Encoder) -> Tensor:

@@ -54,10 +54,20 @@ def unknown(what: str, names: Iterable[object], known: Iterable[object]) -> str:
         names: what came.
         known: what could have come.
     """
+    return f"unknown {what}: {near(names, known)}"
+
+
+def near(names: Iterable[object], known: Iterable[object]) -> str:
+    """Names, each with the nearest known one, and what is known.
+
+    Args:
+        names: what is looked for.
+        known: where.
+    """
     choices = [str(k) for k in known]
     parts = []
     for name in names:
-        near = difflib.get_close_matches(str(name), choices, n=1)
-        parts.append(f"{name!r}" + (f" (did you mean {near[0]!r}?)" if near else ""))
+        close = difflib.get_close_matches(str(name), choices, n=1)
+        parts.append(f"{name!r}" + (f" (did you mean {close[0]!r}?)" if close else ""))
     shown = ", ".join(choices[:20]) + (", ..." if len(choices) > 20 else "")
-    return f"unknown {what}: {', '.join(parts)}; known are: {shown}"
+    return f"{', '.join(parts)}; known are: {shown}"

@@ -7,13 +7,13 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from dear_plugin.errors import SchemaError, SettingError
-from dear_plugin.settings import Rule, optional, truth
+from dear_plugin.settings import Rule, one_of, optional, truth
 
 # Finer or coarser than any float is exact to, and a power of ten that a float still holds.
 MOST_DECIMALS = 99
@@ -44,6 +44,14 @@ class Feature:
         levels: of a category column, all levels in the column's own order, those that nobody has
             among them; models that read codes count on it.
         ordered: of a category column, whether its levels are ranked.
+        special: of a number, the codes that are no amounts (-9 for "no such account"), in user
+            units; each is a level of its own beside the values, as a missing value is.
+        missing: how a missing value is written: "" when none were seen, "none" when an object
+            column has None, else "nan". A category's missing level is its last category, None.
+        enter_special: whether an action may end in a special or missing level.
+        leave_special: whether an action may change a value that is special or missing.
+        actionable: whether it is acted on when `act_on` names nothing; where it may not be, such
+            as an identifier, it is acted on only by name.
 
     Raises:
         SchemaError: a value that an attribute cannot have.
@@ -60,6 +68,11 @@ class Feature:
     limits: tuple[float, float] | None = None
     levels: tuple[Hashable, ...] = ()
     ordered: bool = False
+    special: tuple[float, ...] = ()
+    missing: Literal["", "nan", "none"] = ""
+    enter_special: bool = False
+    leave_special: bool = False
+    actionable: bool = True
 
     def __post_init__(self) -> None:
         """Refuse what is no attribute; numbers of numpy become Python's, which a save can hold."""
@@ -69,7 +82,7 @@ class Feature:
             except SettingError as error:
                 raise SchemaError(str(error)) from None
             object.__setattr__(self, name, value)
-        if self.levels and not set(self.categories) <= set(self.levels):
+        if self.levels and not {c for c in self.categories if c is not None} <= set(self.levels):
             raise SchemaError(f"feature {self.name!r}: its categories must be among its levels")
 
     @property
@@ -79,9 +92,27 @@ class Feature:
         return high - low if self.kind is Kind.NUMERIC and high > low else 1.0
 
     @property
+    def special_levels(self) -> int:
+        """How many special levels a number has, a missing value among them, as the last one."""
+        if self.kind is not Kind.NUMERIC:
+            return 0
+        return len(self.special) + bool(self.missing)
+
+    @property
+    def missing_category(self) -> int:
+        """The place of the missing level among the categories, -1 where there is none."""
+        return self.categories.index(None) if None in self.categories else -1
+
+    @property
     def columns(self) -> int:
-        """How many encoded columns it takes: one, or one per category when m > 2."""
-        return len(self.categories) if self.kind is Kind.CATEGORICAL else 1
+        """How many encoded columns it takes.
+
+        One for a number and one more for each of its special levels; one for a binary feature;
+        one per category when there are more than two.
+        """
+        if self.kind is Kind.CATEGORICAL:
+            return len(self.categories)
+        return 1 + self.special_levels
 
 
 def _made(meant: str, make: Callable[[Any], Any]) -> Rule:
@@ -129,16 +160,26 @@ def _finite(value: Any) -> tuple[float, float]:
 
 
 def _labels(value: Any) -> tuple[Hashable, ...]:
-    """Distinct categories that JSON can hold."""
+    """Distinct categories that JSON can hold; None is the missing one."""
     if not isinstance(value, Sequence) or isinstance(value, str):
         raise TypeError
     labels = tuple(c.item() if isinstance(c, np.generic) else c for c in value)
-    odd = any(not isinstance(c, str | int | float) for c in labels)
+    odd = any(not isinstance(c, str | int | float | None) for c in labels)
     if odd or len(set(labels)) < len(labels):
         raise TypeError
-    if not all(isinstance(c, str | int) or math.isfinite(c) for c in labels):
+    if not all(c is None or isinstance(c, str | int) or math.isfinite(c) for c in labels):
         raise ValueError
     return labels
+
+
+def _codes(value: Any) -> tuple[float, ...]:
+    """Distinct finite numbers."""
+    if not isinstance(value, Sequence | np.ndarray) or isinstance(value, str):
+        raise TypeError
+    codes = tuple(float(v) for v in value)
+    if len(set(codes)) < len(codes) or not all(map(math.isfinite, codes)):
+        raise ValueError
+    return codes
 
 
 def _dtype(value: Any) -> str:
@@ -159,4 +200,9 @@ _RULES: dict[str, Rule] = {
     "limits": optional(_made("None, or two numbers, the lesser first", _pair)),
     "levels": _made("a tuple of distinct texts and finite numbers", _labels),
     "ordered": truth,
+    "special": _made("a tuple of distinct finite numbers", _codes),
+    "missing": one_of("", "nan", "none"),
+    "enter_special": truth,
+    "leave_special": truth,
+    "actionable": truth,
 }

@@ -1,7 +1,9 @@
 """Fidelity: do generated rows depend on x_S as real ones do?
 
 Two numbers measure any decoder, three more keep them honest (DESIGN, section 4). For each real row
-in bin b of x_S, its value a and people i drawn at random give generated rows `g(v_i, a)`, rounded.
+in bin b of x_S, its value a and people i drawn at random give generated rows `g(v_i, a)`. Real and
+generated rows are written alike, as a frame has them: a float32 that was computed lies beside the
+one that was read; trees tell the two apart, and a distribution's atom falls into several.
 Under `given` they are drawn from those most like the real row in what is given, so that a bin's
 people have its own distribution of it.
 
@@ -27,15 +29,18 @@ from dear_plugin.actions import ActionSets
 from dear_plugin.decoders import Decoder
 from dear_plugin.decoders.partition import cut
 from dear_plugin.encoding import Encoder
+from dear_plugin.excess import RELABELLINGS, ks, noise_of_means, shares_of_variance, squared_means
 from dear_plugin.schema import Kind
 
 METRIC_BINS = 10
 PEOPLE = 4
 ALIKE = 20
 JITTER = 1e-6
-RELABELLINGS = 20
 MOST_ROWS = 10_000
 KS_ROWS = 1_000
+LEAST_DEVIATION = 1e-6
+# A ratio whose denominator is four standard errors is known to about a quarter.
+CLEAR = 4.0
 
 
 @dataclass(frozen=True)
@@ -97,19 +102,18 @@ def draw(
     rows = rows[torch.randperm(len(rows), generator=chance)[:MOST_ROWS]]
     n, s = len(rows), len(sets)
     v = decoder.encode(rows, None if shown else chance)
-    real, donors = encoder.expand(rows), torch.arange(n).repeat(PEOPLE)
+    real, donors = encoder.expand(encoder.units.written(rows)), torch.arange(n).repeat(PEOPLE)
     given = (encoder.feature_of == decoder.given_features[:, None]).any(0)
     alike = _alike(real[:, given], chance)
     drawn = torch.randint(alike.shape[1], (s, len(donors)), generator=chance)
     people = alike[donors % len(alike), drawn]
-    steps = encoder.units.steps
     generated = []
     for i in range(s):
         which, at = people[i], torch.full((len(donors),), i)
         x = rows[which]
         values = rows[donors[:, None], sets.positions[i]][:, None]
         moved = decoder.decode(x, v[which, i], values, at)[:, 0]
-        generated.append(encoder.expand(x + ((moved - x) / steps).round() * steps))
+        generated.append(encoder.expand(encoder.units.written(moved)))
     bins = torch.stack([_bins(encoder, rows, m) for m in sets.members])
     return Sample(
         real,
@@ -163,18 +167,28 @@ def _bins(encoder: Encoder, rows: Tensor, members: tuple[int, ...]) -> Tensor:
     return torch.as_tensor(codes.unique(return_inverse=True)[1])
 
 
-def dependence(sample: Sample) -> pd.DataFrame:
-    """What e and e0 exceed chance by, one row per set and column: `set, column, left, all`.
+def dependence(sample: Sample, standardised: bool = False) -> pd.DataFrame:
+    """What e and e0 exceed chance by, one row per set and column: `set, column, left, all, noise`.
 
-    Dependence fidelity over any selection is `1 - left.sum() / all.sum()`.
+    Dependence fidelity over any selection is `1 - left.sum() / all.sum()`; `noise.sum()` over the
+    rows of a set is the variance that its `all.sum()` has where nothing depends on x_S.
+
+    Args:
+        sample: generated rows beside real ones.
+        standardised: scale every column to variance 1, and leave out those that are constant.
     """
+    scale, own = torch.ones(sample.real.shape[1], dtype=torch.float64), sample.own
+    if standardised:
+        deviation = sample.real.double().std(0, correction=0)
+        scale, own = deviation.clamp_min(LEAST_DEVIATION), own | (deviation < LEAST_DEVIATION)
+    still = (sample.still - sample.real).double() / scale
+    noise = noise_of_means(still)
     tables = []
-    for i in range(len(sample.bins)):
+    for i, bins in enumerate(sample.bins):
         made = sample.generated[i].view(PEOPLE, *sample.real.shape).mean(0)
-        left, whole = (
-            _beyond_chance(x - sample.real, sample.bins[i]) for x in (made, sample.still)
-        )
-        tables.append(_tidy(i, sample.own[i], left, whole, sample.real.var(0)))
+        left = squared_means((made - sample.real).double() / scale, bins)
+        by_chance = noise[:, ~own[i]].sum(1) * int(bins.max())
+        tables.append(_tidy(i, own[i], left, squared_means(still, bins), by_chance))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -184,6 +198,7 @@ def distribution(sample: Sample, seed: int = 0) -> pd.DataFrame:
     tables = []
     for i in range(len(sample.bins)):
         left, whole = torch.zeros(sample.real.shape[1]), torch.zeros(sample.real.shape[1])
+        relabelled = torch.zeros(RELABELLINGS, sample.real.shape[1])
         for b in range(int(sample.bins[i].max()) + 1):
             here, there = sample.bins[i] == b, sample.bin_of[i] == b
             share = float(here.float().mean())
@@ -193,10 +208,28 @@ def distribution(sample: Sample, seed: int = 0) -> pd.DataFrame:
             real = _some(sample.real[here], chance)
             made = _some(sample.generated[i][there], chance)
             still = _some(sample.real[sample.people[i][there]], chance)
-            left += share * _excess(made, real, chance)
-            whole += share * _excess(still, real, chance)
-        tables.append(_tidy(i, sample.own[i], left, whole, sample.real.var(0)))
+            left += share * ks(made, real, chance)[0]
+            beyond, by_chance = ks(still, real, chance)
+            whole += share * beyond
+            relabelled += share * by_chance
+        noise = shares_of_variance(relabelled.double(), ~sample.own[i])
+        tables.append(_tidy(i, sample.own[i], left, whole, noise))
     return pd.concat(tables, ignore_index=True)
+
+
+def ratio(table: pd.DataFrame) -> float:
+    """One fidelity over the sets and columns of a table; NaN where there is none to measure.
+
+    Where features depend on x_S by no more than chance, both sums are noise, and so is their
+    ratio: what there is to follow must be `CLEAR` times its standard error.
+    """
+    # A pair of features is counted both ways, as a follows b and as b follows a.
+    twice = 2.0 if table["set"].nunique() > 1 else 1.0
+    error = float(np.sqrt(twice * max(table["noise"].sum(), 0.0)))
+    whole = float(table["all"].sum())
+    if whole <= CLEAR * error:
+        return float("nan")
+    return 1.0 - float(table["left"].sum()) / whole
 
 
 def identity(sample: Sample) -> list[float]:
@@ -211,11 +244,17 @@ def identity(sample: Sample) -> list[float]:
     return out
 
 
-def joint(sample: Sample, seed: int = 0) -> float:
+def joint(sample: Sample, seed: int = 0, independent: bool = False) -> float:
     """How well a classifier tells generated rows from real ones: AUC, 0.5 is perfect.
 
     One half of the rows is shown as it is, the other half is moved to its own values of x_S: a
     value that came on both sides would give real rows away as generated ones.
+
+    Args:
+        sample: generated rows beside real ones, written alike.
+        seed: of the classifier and of which rows it sees.
+        independent: the same people moved to the same values of x_S, and nothing else of them:
+            what a decoder that knows of no dependence would get.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.metrics import roc_auc_score
@@ -225,7 +264,10 @@ def joint(sample: Sample, seed: int = 0) -> float:
     shown = torch.arange(len(sample.real)) % 2 == 0
     moved = ~shown[sample.people] & ~shown.repeat(PEOPLE)
     real = _some(sample.real[shown], chance, 2 * KS_ROWS)
-    made = _some(sample.generated[moved], chance, 2 * KS_ROWS)
+    generated = sample.generated
+    if independent:
+        generated = torch.where(sample.own[:, None], generated, sample.real[sample.people])
+    made = _some(generated[moved], chance, 2 * KS_ROWS)
     x = np.concatenate([real, made])
     y = np.repeat([0, 1], [len(real), len(made)])
     judge = HistGradientBoostingClassifier(max_iter=50, random_state=seed)
@@ -235,19 +277,9 @@ def joint(sample: Sample, seed: int = 0) -> float:
     return float(roc_auc_score(y, guess))
 
 
-def _beyond_chance(gap: Tensor, bins: Tensor) -> Tensor:
-    """(d,) the squared mean gap of a bin, (n, d) by row, less its variance; mean over rows."""
-    count = torch.bincount(bins).double()[:, None]
-    total = torch.zeros(len(count), gap.shape[1], dtype=torch.float64)
-    mean = total.index_add(0, bins, gap.double()) / count
-    square = total.index_add(0, bins, gap.double() ** 2) / count
-    variance = (square - mean**2).clamp_min(0.0) / (count - 1.0).clamp_min(1.0)
-    return (count * (mean**2 - variance)).sum(0) / len(gap)
-
-
-def _tidy(i: int, own: Tensor, left: Tensor, whole: Tensor, var: Tensor) -> pd.DataFrame:
+def _tidy(i: int, own: Tensor, left: Tensor, whole: Tensor, noise: Tensor) -> pd.DataFrame:
     kept = (~own).nonzero()[:, 0]
-    columns = {"left": left, "all": whole, "variance": var}
+    columns = {"left": left, "all": whole, "noise": noise}
     table = pd.DataFrame({k: v[kept].double().numpy() for k, v in columns.items()})
     table.insert(0, "column", kept.numpy())
     table.insert(0, "set", i)
@@ -258,23 +290,3 @@ def _some(x: Tensor, chance: np.random.Generator, most: int = KS_ROWS) -> Tensor
     if len(x) <= most:
         return x
     return x[torch.from_numpy(chance.choice(len(x), most, replace=False))]
-
-
-def _excess(a: Tensor, b: Tensor, chance: np.random.Generator) -> Tensor:
-    """(d,) KS(a, b) less its mean over random relabellings of the pooled sample."""
-    pooled, order = torch.cat([a, b]).sort(0)
-    last = torch.ones(pooled.shape, dtype=torch.bool)
-    last[:-1] = pooled[1:] > pooled[:-1]
-    step = torch.cat([torch.full((len(a),), 1.0 / len(a)), torch.full((len(b),), -1.0 / len(b))])
-    distance = _gap(step, order, last)
-    by_chance = torch.zeros_like(distance)
-    for _ in range(RELABELLINGS):
-        shuffled = torch.from_numpy(chance.permutation(len(step)))
-        by_chance += _gap(step[shuffled], order, last) / RELABELLINGS
-    return distance - by_chance
-
-
-def _gap(step: Tensor, order: Tensor, last: Tensor) -> Tensor:
-    """(d,) the largest gap between two empirical distributions, ties taken whole."""
-    gaps = step[order].cumsum(0).abs()
-    return torch.where(last, gaps, 0.0).amax(0)

@@ -9,6 +9,8 @@ from torch import Tensor
 
 from dear_plugin.actions import ActionSets
 from dear_plugin.lazy import lazy
+from dear_plugin.levels import SpecialLevels, is_special
+from dear_plugin.rules import Rules
 
 # What rounding may add to a scaled float32.
 HAIR = 1e-6
@@ -33,6 +35,10 @@ class Limits:
             numbers are finer than the precision; None where nobody's are.
         ends: the least and greatest value in user units, (n, p) double each, which a scaled
             float32 cannot name exactly.
+        levels: where rows may be missing or special; None where they never are.
+        rules: what must hold between columns; None for nothing.
+        asked: (n, q + r) bool, which orders and rules are asked of each row: those that the
+            factual keeps; None without rules.
     """
 
     low: Tensor
@@ -47,10 +53,14 @@ class Limits:
     origins: Tensor
     off: Tensor | None
     ends: tuple[Tensor, Tensor]
+    levels: SpecialLevels | None = None
+    rules: Rules | None = None
+    asked: Tensor | None = None
 
     def select(self, rows: Tensor) -> Limits:
         """The limits of some rows."""
-        allowed, off = (None if each is None else each[rows] for each in (self.allowed, self.off))
+        some = self.allowed, self.off, self.asked
+        allowed, off, asked = (None if each is None else each[rows] for each in some)
         return replace(
             self,
             low=self.low[rows],
@@ -60,6 +70,7 @@ class Limits:
             barred=self.barred[rows],
             allowed=allowed,
             off=off,
+            asked=asked,
             ends=(_picked(self.ends[0], rows), _picked(self.ends[1], rows)),
         )
 
@@ -106,7 +117,7 @@ class Limits:
             moved: (m, c, p) where they would go.
             rows: (m,) which row of the limits each belongs to.
         """
-        here, steps = x[:, None], self.steps.expand(x.shape).contiguous()[:, None]
+        here, steps = self._on_values(x)[:, None], self.steps.expand(x.shape).contiguous()[:, None]
         whole = (moved - here).div_(steps).round_()
         if self.off is None:
             return whole.mul_(steps).add_(here)
@@ -118,8 +129,9 @@ class Limits:
         """The nearest admissible rows: A_d of the paper, exactly.
 
         Changes are rounded to whole steps, clipped to ranges and directions; what is frozen is
-        x bit for bit; a category that is not allowed is not taken, nor a number that is still
-        outside a range in which x is not.
+        x bit for bit; a category that is not allowed is not taken, nor is a special level entered
+        or left where the schema does not let an action do so. A number outside a range stays x
+        unless it comes inside.
 
         Args:
             x: (m, p) the factual rows.
@@ -132,11 +144,53 @@ class Limits:
         if bool(self._strays.any()):
             at = self._strays[rows].nonzero()[:, 0]
             out[at] = self._landed(x[at], out[at], rows[at])
+        if self.levels is not None:
+            out = self.levels.settled(x, moved, out)
         if self.allowed is None:
             return out
         column = self.starts + torch.where(self.blocks, out, 0.0).long()
         fine = self.allowed[rows].gather(1, column.flatten(1)).view(out.shape)
         return torch.where(fine, out, x[:, None])
+
+    def mend(self, x: Tensor, reached: Tensor, acted: Tensor, rows: Tensor) -> Tensor:
+        """Rows, (m, c, p), whose indirect changes keep the orders between columns.
+
+        Args:
+            x: (m, p) the factual rows.
+            reached: (m, c, p) where actions take them.
+            acted: (m, p) bool, the features acted on.
+            rows: (m,) which row of the limits each belongs to.
+        """
+        if self.rules is None or not len(self.rules.lower):
+            return reached
+        # Who is outside a range comes inside, or stays.
+        low = torch.maximum(self.floor, self.low).index_select(0, rows)
+        high = torch.minimum(self.ceiling, self.high).index_select(0, rows)
+        return self.rules.mend(x, reached, ~acted, (low, high))
+
+    def lawful(self, reached: Tensor, rows: Tensor) -> Tensor:
+        """(m,) bool: whether rows, (m, p), keep the rules asked of these rows, (m,)."""
+        if self.rules is None or self.asked is None:
+            return torch.ones(len(reached), dtype=torch.bool)
+        return (self.rules.kept(reached) | ~self.asked[rows]).all(1)
+
+    def broken_text(self, reached: Tensor, rows: Tensor) -> list[str]:
+        """What rows of the limits, (m,), break of what is asked of them, in words.
+
+        Args:
+            reached: (n, p) where all rows go.
+            rows: (m,) which of them.
+        """
+        if self.rules is None or self.asked is None:
+            return [""] * len(rows)
+        return self.rules.broken_text(reached[rows], self.asked[rows])
+
+    def _on_values(self, x: Tensor) -> Tensor:
+        """Rows, (m, p), with the user's zero where a number is missing or special."""
+        if self.levels is None:
+            return x
+        special = is_special(x) & (self.levels.counts > 0)
+        return torch.where(special, -self.origins.float(), x)
 
     @lazy
     def _strays(self) -> Tensor:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import pandas as pd
 import torch
 from torch import Tensor
 
+from dear_plugin.case import Case
 from dear_plugin.classifier import Classifier, Output
 from dear_plugin.constraints import Constraints, limits
 from dear_plugin.costs import split
@@ -18,49 +19,21 @@ from dear_plugin.cutoffs import cutoffs
 from dear_plugin.encoding import Encoder
 from dear_plugin.errors import NotFittedError
 from dear_plugin.lazy import lazy
-from dear_plugin.limits import Limits
 from dear_plugin.memory import keep_room
 from dear_plugin.plan import Plan, Written, standstill
 from dear_plugin.recourses import Hooks, Recourses
 from dear_plugin.schema import Schema
+from dear_plugin.settings import one_of
 from dear_plugin.support import Support
-from dear_plugin.target import Goal, Target, goal_of, surer
+from dear_plugin.target import Target, goal_of, surer
+from dear_plugin.unreadable import with_unreadable
+
+__all__ = ["SLACKS", "Case", "RecourseMethod"]
 
 # How far past the decision boundary a proposal aims; each retry aims farther.
 SLACKS = (1e-4, 1e-3, 1e-1)
 
-
-@dataclass(frozen=True)
-class Case:
-    """m rows that need recourse, as a method sees them.
-
-    Attributes:
-        x: (m, p) the factual rows.
-        goal: their targets.
-        limits: their admissible changes.
-        slack: how far past the boundary to aim.
-        rows: (m,) their positions in the frame that was asked about.
-    """
-
-    x: Tensor
-    goal: Goal
-    limits: Limits
-    slack: float
-    rows: Tensor
-
-    def __len__(self) -> int:
-        """How many rows (m)."""
-        return len(self.x)
-
-    def select(self, rows: Tensor) -> Case:
-        """Some of the rows."""
-        return replace(
-            self,
-            x=self.x[rows],
-            goal=self.goal.select(rows),
-            limits=self.limits.select(rows),
-            rows=self.rows[rows],
-        )
+Answer = Callable[[Case, pd.DataFrame, Tensor, Tensor], Recourses]
 
 
 class RecourseMethod(ABC):
@@ -119,33 +92,68 @@ class RecourseMethod(ABC):
         target: Target | None = None,
         *,
         within: Constraints | None = None,
+        on_error: Literal["report", "raise"] = "report",
     ) -> Recourses:
         """Recourse for n rows; an already accepted row comes back as itself.
 
         Args:
-            frame: any frame with the schema's features.
+            frame: any frame with the schema's features; no rows give an empty result.
             target: what the model should say; None is class 1, which a model that names its
                 classes must have beside 0 (or True beside False).
             within: what holds for this call only.
+            on_error: what becomes of rows that cannot be read, such as those with a category never
+                seen: "report" returns each as it is with success False and the reason, "raise"
+                refuses the whole frame.
 
         Raises:
             NotFittedError: `fit` was not called.
             InputError, TargetError, ConstraintError: what came does not fit the schema.
             ModelError: the model's answer is no score.
         """
+        return self._over_readable(self._recourses, frame, target, within, on_error)
+
+    def _over_readable(
+        self,
+        answer: Answer,
+        frame: pd.DataFrame,
+        target: Target | None,
+        within: Constraints | None,
+        on_error: str,
+    ) -> Recourses:
+        """What a call gives for n rows; those that cannot be read come back as they are.
+
+        Args:
+            answer: makes the result of m readable rows from their case, their frame, its scores
+                and (m,) their positions among all rows.
+            frame, target, within, on_error: see `generate`.
+        """
         fitted = self._fitted_rows
         keep_room()
-        x = self.encoder.rows(frame).to(fitted.dtype)
+        one_of("report", "raise")("on_error", on_error)
+        x, reasons = self.encoder.readable_rows(frame)
+        if reasons and on_error == "raise":
+            self.encoder.rows(frame)
+        x, at = x.to(fitted.dtype), torch.arange(len(x))
         box = limits(within, x, self.encoder, self.encoder.units.grains(frame))
-        # What is told later is told of the people who were asked about, whatever becomes of them.
-        frame = frame.copy()
-        before = self.classifier.frame_scores(frame, x)
         goal = goal_of(target, len(x), self.classifier.classes, self.classifier.output)
+        # The result is of the rows as they are now, whatever becomes of the caller's frame.
+        part = frame = frame.copy()
+        if reasons:
+            at = torch.tensor([i for i in at.tolist() if i not in reasons], dtype=torch.int64)
+            x, goal, box, part = x[at], goal.select(at), box.select(at), frame.iloc[at.numpy()]
+        before = self.classifier.frame_scores(part, x)
         goal = goal.from_here(before, lambda: self._cutoffs)
         case = Case(x, goal, box, SLACKS[0], torch.arange(len(x)))
-        accepted = goal.met(before, lambda: self.classifier.decided(frame))
-        settled = self._settle(case, frame, before, accepted)
-        return self._result(case, frame, before, settled)
+        result = answer(case, part, before, at)
+        return with_unreadable(result, frame, reasons) if reasons else result
+
+    def _recourses(self, case: Case, frame: pd.DataFrame, before: Tensor, at: Tensor) -> Recourses:
+        accepted = case.goal.met(before, lambda: self.classifier.decided(frame))
+        return self._result(case, frame, before, self._settle(case, frame, before, accepted))
+
+    def _told(self, case: Case, frame: pd.DataFrame, plan: Plan, before: Tensor) -> Recourses:
+        """The result of a plan for all rows, every one of them scored again."""
+        return self._result(case, frame, before, _written(self, case, frame, plan, case.rows))
 
     @abstractmethod
     def _learn(self, rows: Tensor) -> None:
@@ -260,8 +268,7 @@ class _AlternativesOf:
         results = []
         for plan in method._alternatives(case, k):
             kept = plan.sparing(case.x, accepted)
-            written = _written(method, case, self.frame, kept, case.rows)
-            results.append(method._result(case, self.frame, before, written))
+            results.append(method._told(case, self.frame, kept, before))
         return results
 
 
@@ -286,4 +293,8 @@ def _written(
     asked = (after, seen) if len(rows) == len(case) else (after.iloc[rows.numpy()], seen[rows])
     scores = method.classifier.frame_scores(*asked)
     success = case.goal.select(rows).met(scores, lambda: method.classifier.decided(asked[0]))
-    return Written(replace(plan, rows=seen), after, scores, success)
+    lawful = case.limits.lawful(seen[rows], rows)
+    plan = replace(plan, rows=seen)
+    if not bool(lawful.all()):
+        plan = plan.refused(rows[~lawful], case.limits.broken_text(seen, rows[~lawful]))
+    return Written(plan, after, scores, success & lawful)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import torch
 from torch import Tensor
 
 from dear_plugin.actions import ActionSets
+from dear_plugin.case import Case
 from dear_plugin.classifier import Classifier
 from dear_plugin.decoders import Decoder
 from dear_plugin.encoding import Encoder
-from dear_plugin.method import Case
 from dear_plugin.plan import Plan
+from dear_plugin.schema import Schema
 from dear_plugin.search import (
     Found,
     Grids,
@@ -24,7 +26,11 @@ from dear_plugin.search import (
     line_search,
     supported_search,
 )
+from dear_plugin.search.grids import snapped
 from dear_plugin.support import Support
+
+# Pairs are many and needed by few: so many rows are enough to learn what follows from them.
+RESERVE_ROWS = 10_000
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,12 @@ class Moves:
         """The gate."""
         return self.classifier.encoder
 
+    def place(self, members: tuple[int, ...]) -> int | None:
+        """Where a set, by the positions of its features, lies among `sets`; None if nowhere."""
+        known = [frozenset(m) for m in self.sets.members]
+        wanted = frozenset(members)
+        return known.index(wanted) if wanted in known else None
+
     def question(self, case: Case) -> Question:
         """A case as the searches see it."""
         return Question(
@@ -92,9 +104,36 @@ class Moves:
         # No derivative is asked for on the way, and small operations are quicker for it.
         with torch.inference_mode(search.solver == "line"):
             plan = self._plan(question, search, support)
-        # Results outlive the call, and a tensor made in that mode could not be differentiated.
-        own = {name: getattr(plan, name).clone() for name in ("rows", "direct", "suppressed")}
-        return replace(plan, **own)
+        return _outliving(plan)
+
+    def applied(self, case: Case, at: int, values: Tensor) -> Plan:
+        """What follows from given actions on one set: nothing is searched.
+
+        Args:
+            case: m people.
+            at: the place of the set among `sets`.
+            values: (m, p) the new values of its features, admissible or people's own.
+        """
+        question = self.question(case)
+        with torch.inference_mode():
+            sets = torch.full((len(case),), at)
+            chosen = self._as_searched(question, sets, values[:, self.sets.positions[at]])
+            plan = self.decoded(question, sets, chosen, [""] * len(case))
+            # Decimals finer than the steps of a search are kept as they were given.
+            plan = replace(plan, rows=torch.where(plan.direct, values, plan.rows))
+            return _outliving(plan)
+
+    def _as_searched(self, question: Question, sets: Tensor, wanted: Tensor) -> Tensor:
+        """Wanted values, (m, w), to the bit as the search has them when it tries the same."""
+        rows, where = torch.arange(len(wanted)), self.sets.positions[sets]
+        own = question.x.gather(1, where)
+        held = wanted == own
+        inside = [
+            question.limits.admits(own[:, [i]], where[:, i], rows) for i in range(where.shape[1])
+        ]
+        # Who does nothing stays; who holds a number that no action may reach holds it there.
+        kept = held & (held.all(1, keepdim=True) | ~torch.cat(inside, 1))
+        return torch.where(kept, own, snapped(question, rows, sets, wanted[:, None])[:, 0])
 
     def _plan(self, question: Question, search: Search, support: Support | None) -> Plan:
         found = self.find(question, search)
@@ -157,3 +196,28 @@ class Moves:
                 f" {labels[which]} comes closest"
             )
         return self.decoded(question, torch.where(failed, found.tried_set, sets), values, reasons)
+
+
+def unknown_pairs(schema: Schema, sets: ActionSets, most: int) -> list[tuple[str, str]]:
+    """The pairs of a few features acted on alone that are not among the sets.
+
+    Args:
+        schema: the features.
+        sets: the sets.
+        most: how many features are paired.
+    """
+    known = {frozenset(m) for m in sets.members}
+    names = [schema.names[m[0]] for m in sets.members if len(m) == 1][:most]
+    return [p for p in combinations(names, 2) if frozenset(schema.index(p)) not in known]
+
+
+def some(rows: Tensor) -> Tensor:
+    """At most `RESERVE_ROWS` of the rows, (n, p), always the same ones."""
+    chance = torch.Generator().manual_seed(0)
+    return rows[torch.randperm(len(rows), generator=chance)[:RESERVE_ROWS]]
+
+
+def _outliving(plan: Plan) -> Plan:
+    """A plan whose tensors can be differentiated, though made in inference mode."""
+    own = {name: getattr(plan, name).clone() for name in ("rows", "direct", "suppressed")}
+    return replace(plan, **own)

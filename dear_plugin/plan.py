@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Any
 
@@ -16,6 +16,7 @@ from torch import Tensor
 from dear_plugin.lazy import lazy
 
 ACCEPTED = "already accepted"
+NOT_ENOUGH = "the decision is not the wanted one"
 
 Texts = npt.NDArray[Any]
 
@@ -31,6 +32,7 @@ class Plan:
         reasons: (m,) why a row has no recourse; "" where it has one.
         notes: (m,) what else there is to say of a row that has one; () for nothing.
         kinds: (m,) how an alternative differs from the first; () outside alternatives.
+        searched: whether the actions were searched for; False where the user gave them.
     """
 
     rows: Tensor
@@ -39,6 +41,7 @@ class Plan:
     reasons: Sequence[str]
     notes: Sequence[str] = ()
     kinds: Sequence[str] = ()
+    searched: bool = True
 
     @lazy
     def failed(self) -> Tensor:
@@ -79,6 +82,13 @@ class Plan:
             notes,
         )
 
+    def refused(self, rows: Tensor, broken: Sequence[str]) -> Plan:
+        """This plan where some rows, (m,), break rules of the schema, which are named."""
+        reasons = list(self.reasons)
+        for i, names in zip(rows.tolist(), broken, strict=True):
+            reasons[i] = f"the row would break what holds between columns: {names}"
+        return replace(self, reasons=reasons)
+
     def sparing(self, x: Tensor, accepted: Tensor) -> Plan:
         """This plan with accepted rows, (m,) bool, of x, (m, p), left alone."""
         done, spared = accepted.tolist(), accepted[:, None]
@@ -105,6 +115,9 @@ class Plan:
         Args:
             success: (m,) bool, what the user's model says of the rows that the user sees.
         """
+        if not self.searched:
+            pairs = zip(self.reasons, success.tolist(), strict=True)
+            return _texts(r or ("" if done else NOT_ENOUGH) for r, done in pairs)
         told = zip(self.reasons, _all(self.notes, self.reasons), success.tolist(), strict=True)
         return _texts(
             note if done and not reason else _corrected(reason, done)

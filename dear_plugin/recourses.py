@@ -15,7 +15,7 @@ from torch import Tensor
 from dear_plugin.encoding import Encoder
 from dear_plugin.errors import InputError
 from dear_plugin.lazy import lazy
-from dear_plugin.plan import Plan
+from dear_plugin.plan import ACCEPTED, Plan
 from dear_plugin.wording import Change, sentence
 
 
@@ -77,6 +77,21 @@ class Recourses:
         values = self.hooks.support(self.plan.rows, torch.arange(len(self)))
         return pd.Series(values.numpy(), index=self.factuals.index, name="support", dtype=float)
 
+    @lazy
+    def direct(self) -> pd.DataFrame:
+        """The action alone: the new values of what is acted on, missing elsewhere.
+
+        Index and columns are those of `factuals`. Integers and truth values come as pandas'
+        nullable dtypes (Int64, boolean), which know missing values; all other dtypes stay. A
+        feature of a group that keeps its value is there with that value: it is held. What
+        `dear.apply(factuals, direct)` gives are the counterfactuals again.
+        """
+        after, features = self.counterfactuals, self.encoder.schema.names
+        where = dict(zip(features, self.plan.direct.numpy().T, strict=True))
+        none = np.zeros(len(self), dtype=bool)
+        columns = [_only(after[name], where.get(name, none)) for name in after]
+        return pd.concat(columns, axis=1).set_axis(after.columns, axis=1)
+
     @property
     def changed(self) -> Tensor:
         """(n, p) bool: which features differ from the factual."""
@@ -101,10 +116,14 @@ class Recourses:
     def describe_row(self, position: int) -> str:
         """As `describe`, for the row at a position."""
         row = self.actions.iloc[position]
-        if not row["success"]:
+        if not row["success"] and self.plan.searched:
             return f"no recourse found: {row['reason']}"
         if not bool(self.changed[position].any()):
-            return "nothing to change: the decision is already the wanted one"
+            return _unchanged(row)
+        words = self._words(position)
+        return words if row["success"] else f"{words}; {row['reason']}"
+
+    def _words(self, position: int) -> str:
         changed, direct = self.changed[position], self.plan.direct[position]
         return sentence(
             self._changes(position, changed & direct),
@@ -128,6 +147,8 @@ class Recourses:
         """
         if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
             raise InputError(f"k must be a whole number, at least 1, {k!r} came")
+        if not len(self):
+            return self._table(0).assign(kind="")
         parts, places = [], []
         for rank, result in enumerate(self.hooks.alternatives(k)):
             # What failed or changes nothing is no alternative; the first rank keeps everyone.
@@ -154,6 +175,20 @@ class Recourses:
         features = self.encoder.schema.features
         picked = [features[j] for j in mask.nonzero()[:, 0].tolist()]
         return [(f, before[f.name], after[f.name]) for f in picked]
+
+
+def _unchanged(row: pd.Series) -> str:
+    """What is said of a row that nothing changes, (actions,)."""
+    if row["success"] and row["reason"] in ("", ACCEPTED):
+        return "nothing to change: the decision is already the wanted one"
+    return f"nothing changes: {row['reason']}"
+
+
+def _only(column: pd.Series, kept: npt.NDArray[np.bool_]) -> pd.Series:
+    """A column, missing where it is not kept, (n,) bool; nullable where its dtype has no such."""
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iub":
+        column = column.convert_dtypes(False, False, True, True, False)
+    return column.where(kept)
 
 
 def _positions(index: pd.Index, label: Hashable) -> npt.NDArray[np.int64]:

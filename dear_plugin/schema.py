@@ -4,31 +4,43 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from dear_plugin.errors import SchemaError, unknown
 from dear_plugin.feature import Feature, Kind
+from dear_plugin.inference import infer_features, infer_orders
 
 __all__ = ["Feature", "Kind", "Schema"]
 
-MAX_DECIMALS = 6
+Rule = Callable[[pd.DataFrame], Any]
+
+# What JSON has as lists.
+_TUPLES = ("bounds", "categories", "levels", "special")
 
 
 @dataclass(frozen=True)
 class Schema:
-    """The features in frame order and the name of the target column, if any.
+    """The features in frame order, the name of the target column, and rules between columns.
 
     Build it with `Schema.infer(frame)`; change single features with `replace`.
+
+    Attributes:
+        features: the features in frame order.
+        target: the target column, if any.
+        orders: pairs of numeric features (a, b) with a <= b wherever both have a value.
+        rules: callables that take a frame of the features, (n, p), and return (n,) bool: whether
+            each row is possible. An answer that breaks an order or a rule that the factual kept
+            is no answer.
     """
 
     features: tuple[Feature, ...]
     target: str | None = None
+    orders: tuple[tuple[str, str], ...] = ()
+    rules: tuple[Rule, ...] = ()
 
     @classmethod
     def infer(
@@ -41,25 +53,32 @@ class Schema:
         decreasing: Iterable[str] = (),
         categorical: Iterable[str] = (),
         ranges: Mapping[str, tuple[float, float]] | None = None,
+        special: Mapping[str, Sequence[float]] | None = None,
+        rules: Iterable[Rule] = (),
     ) -> Schema:
         """Read a schema off a frame of (n, p) features, the target may be among them.
 
         Object, bool, string and category columns are categorical; any column with at most two
         values is binary; other numbers are numeric, with the precision of their decimals.
-        Constant columns are immutable.
+        Constant columns are immutable. A missing value is a level of its own. Pairs of numbers
+        with a <= b in every row become `orders`. What looks like a code, an identifier or a number
+        kept as text is said in a warning of the logger.
 
         Args:
-            frame: training rows in user units, without missing values.
+            frame: training rows in user units.
             target: the column that is no feature.
             immutable: features that never change.
             increasing: numeric or binary features that may only grow.
             decreasing: numeric or binary features that may only fall.
             categorical: numeric columns to be read as categories.
             ranges: `{feature: (low, high)}` in user units; a range restricts, it never scales.
+            special: `{feature: codes}` of numbers that are no amounts, such as -9 for "no such
+                account": each is a level of its own beside the values, and no answer lies between.
+            rules: callables, frame of the features -> (n,) bool, that hold in a possible row.
 
         Raises:
-            SchemaError: unknown names, duplicate columns, an empty frame, missing or infinite
-                values, dtypes that are neither numbers nor categories; all complaints at once.
+            SchemaError: unknown names, duplicate columns, an empty frame, infinite values, dtypes
+                that are neither numbers nor categories; all complaints at once.
         """
         names = _feature_names(frame, target)
         marks = {
@@ -68,12 +87,13 @@ class Schema:
             "decreasing": _listed("decreasing", decreasing),
             "categorical": _listed("categorical", categorical),
             "ranges": tuple(ranges or ()),
+            "special": tuple(special or ()),
         }
         wrong = {k: [n for n in v if n not in names] for k, v in marks.items()}
         if any(wrong.values()):
             lines = [f"{k}: {unknown('features', v, names)}" for k, v in wrong.items() if v]
             raise SchemaError("; ".join(lines))
-        features = [_infer(frame[n], n, n in marks["categorical"]) for n in names]
+        features = infer_features(frame, names, marks["categorical"], special or {})
         rising, falling = set(marks["increasing"]), set(marks["decreasing"])
         if rising & falling:
             raise SchemaError(f"both increasing and decreasing: {sorted(rising & falling)}")
@@ -86,10 +106,18 @@ class Schema:
             )
             for f in features
         ]
-        return cls(tuple(marked), target)
+        return cls(tuple(marked), target, infer_orders(frame, marked), tuple(rules))
 
     def __post_init__(self) -> None:
         """Refuse a schema that contradicts itself."""
+        numbers = {f.name for f in self.features if f.kind is Kind.NUMERIC}
+        odd = sorted({n for pair in self.orders for n in pair if n not in numbers})
+        if odd:
+            raise SchemaError(f"orders: {unknown('numeric features', odd, numbers)}")
+        if not all(callable(rule) for rule in self.rules):
+            raise SchemaError(
+                f"rules must be callables of a frame that return a mask, got {self.rules!r}"
+            )
         twice = {n for n in self.names if self.names.count(n) > 1}
         if twice:
             raise SchemaError(f"features named twice: {sorted(twice)}; rename them")
@@ -123,6 +151,11 @@ class Schema:
         """The features that may change."""
         return tuple(f.name for f in self.features if not f.immutable)
 
+    @property
+    def actionable(self) -> tuple[str, ...]:
+        """The features acted on when `act_on` names none: the mutable ones, but no identifiers."""
+        return tuple(f.name for f in self.features if f.actionable and not f.immutable)
+
     def index(self, names: Iterable[str]) -> tuple[int, ...]:
         """The positions of some features.
 
@@ -140,10 +173,27 @@ class Schema:
         (i,) = self.index([name])
         features = list(self.features)
         features[i] = dataclasses.replace(features[i], **changes)
-        return Schema(tuple(features), self.target)
+        return dataclasses.replace(self, features=tuple(features))
+
+    def complete(self) -> Schema:
+        """This schema, for a host whose rows are always complete.
+
+        Raises:
+            SchemaError: features with missing values.
+        """
+        missing = [f.name for f in self.features if f.missing]
+        if missing:
+            raise SchemaError(
+                f"columns {missing} have missing values, which this host does not read: drop those"
+                " rows or fill them in, or use dear_plugin.DEAR, which keeps them"
+            )
+        return self
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; it knows no infinity, so an open end of a range is None."""
+        """Plain values for JSON, without the rules, which are code.
+
+        JSON knows no infinity: an open end of a range is None.
+        """
         features = [
             {
                 **dataclasses.asdict(f),
@@ -152,17 +202,24 @@ class Schema:
             }
             for f in self.features
         ]
-        return {"target": self.target, "features": features}
+        orders = [list(pair) for pair in self.orders]
+        return {"target": self.target, "features": features, "orders": orders}
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Schema:
-        """The inverse of `to_dict`."""
+    def from_dict(cls, values: Mapping[str, Any], rules: Iterable[Rule] = ()) -> Schema:
+        """The inverse of `to_dict`.
+
+        Args:
+            values: what it returned.
+            rules: those that the schema had.
+        """
         features = []
         for item in values["features"]:
-            tuples = {k: tuple(item[k]) for k in ("bounds", "categories", "levels") if k in item}
+            tuples = {k: tuple(item[k]) for k in _TUPLES if k in item}
             limits = None if item["limits"] is None else _opened(*item["limits"])
             features.append(Feature(**{**item, **tuples, "limits": limits}))
-        return cls(tuple(features), values["target"])
+        orders = tuple((a, b) for a, b in values.get("orders", ()))
+        return cls(tuple(features), values["target"], orders, tuple(rules))
 
 
 def _opened(low: float | None, high: float | None) -> tuple[float, float]:
@@ -193,91 +250,6 @@ def _listed(what: str, names: Iterable[str]) -> tuple[str, ...]:
     if isinstance(names, str):
         raise SchemaError(f"{what} must be a list of features, {names!r} came")
     return tuple(names)
-
-
-def _infer(column: pd.Series, name: str, as_category: bool) -> Feature:
-    if isinstance(column.dtype, pd.SparseDtype):
-        raise SchemaError(sparse(name, column.dtype))
-    missing = int(column.isna().sum())
-    if missing:
-        raise SchemaError(
-            f"column {name!r} has {missing} missing values: drop those rows or fill them in"
-        )
-    if pd.api.types.is_datetime64_any_dtype(column) or pd.api.types.is_timedelta64_dtype(column):
-        raise SchemaError(f"column {name!r} holds dates ({column.dtype}): turn it into a number")
-    number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
-    if not number or as_category or column.nunique() == 2:
-        return _discrete(column, name)
-    single = str(column.dtype).lower() == "float32"
-    values = column.to_numpy(dtype=np.float32 if single else np.float64)
-    if not np.isfinite(values).all():
-        raise SchemaError(f"column {name!r} holds infinite values: clip or drop them")
-    low, high = float(values.min()), float(values.max())
-    return Feature(
-        name,
-        Kind.NUMERIC,
-        (low, high),
-        precision=decimals(values),
-        dtype=str(column.dtype),
-        immutable=low == high,
-    )
-
-
-def sparse(name: str, dtype: Any) -> str:
-    """What to do about a column whose cells cannot be written one by one."""
-    cells = f"frame[{name!r}]"
-    return f"column {name!r} is sparse ({dtype}): {cells} = {cells}.sparse.to_dense()"
-
-
-def _discrete(column: pd.Series, name: str) -> Feature:
-    try:
-        seen = column.unique()
-    except TypeError as error:  # lists and arrays have no hash
-        raise SchemaError(f"column {name!r} holds {error}: neither text nor numbers") from error
-    own = column.dtype if isinstance(column.dtype, pd.CategoricalDtype) else None
-    if own is not None:
-        present = set(seen)
-        levels = _plain(name, own.categories)
-        categories = tuple(c for c in levels if c in present)
-    else:
-        levels = ()
-        categories = _plain(name, sorted(seen, key=lambda c: (str(type(c).__name__), c)))
-    return Feature(
-        name,
-        Kind.BINARY if len(categories) <= 2 else Kind.CATEGORICAL,
-        categories=categories,
-        dtype=str(column.dtype),
-        immutable=len(categories) == 1,
-        levels=levels,
-        ordered=own is not None and bool(own.ordered),
-    )
-
-
-def _plain(name: str, labels: Iterable[Any]) -> tuple[Hashable, ...]:
-    """Categories as Python's own values.
-
-    Raises:
-        SchemaError: one that is neither text nor a number.
-    """
-    plain = tuple(c.item() if isinstance(c, np.generic) else c for c in labels)
-    if any(not isinstance(c, str | int | float | bool) for c in plain):
-        raise SchemaError(f"column {name!r} holds values that are neither text nor numbers")
-    return plain
-
-
-def decimals(values: npt.NDArray[Any]) -> int | None:
-    """The decimals that hold every value, or None when more than six are needed.
-
-    Args:
-        values: (n,) floats.
-    """
-    sample = np.unique(values)
-    # Relative to the values: 1e-18 is no rounding error where all are as small.
-    slack = 4.0 * np.finfo(values.dtype).eps * float(np.abs(sample).max())
-    for places in range(MAX_DECIMALS + 1):
-        if np.abs(np.round(sample, places) - sample).max() <= slack:
-            return places
-    return None
 
 
 def _limits(feature: Feature, pair: tuple[float, float] | None) -> tuple[float, float] | None:

@@ -9,13 +9,16 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_plugin.columns import Grain, astray, grain, step_size
+from dear_plugin.columns import Grain, astray, from_scaled, grain, step_size, to_scaled
 from dear_plugin.lazy import lazy
+from dear_plugin.levels import is_special
 from dear_plugin.memory import chunks
 from dear_plugin.schema import Feature, Kind, Schema
 
 # So many rows take a few MiB of doubles.
 ROWS_AT_ONCE = 1 << 14
+# Of the range: where a number has no decimals of its own, computing leaves so much of it.
+FINEST = 2.0**-20
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +60,23 @@ class Units:
         number = rows.double().mul_(width).add_(low)
         off = number.sub_(number.div(units).round_().mul_(units)).div_(width).float()
         # What is not rounded at all has no steps, and lies a NaN past them: not astray.
-        return torch.where(astray(off, rows), off, 0.0)
+        return torch.where(astray(off, rows) & ~is_special(rows), off, 0.0)
+
+    def written(self, rows: Tensor) -> Tensor:
+        """Rows, (n, p), as they are read from a frame of the schema's precision.
+
+        The same number then has the same bits, whether it was computed or came with people.
+        """
+        out = rows.clone()
+        for j, feature in enumerate(self.schema):
+            if feature.kind is not Kind.NUMERIC:
+                out[:, j] = rows[:, j].round()
+            elif feature.precision is None:
+                out[:, j] = (rows[:, j] / FINEST).round() * FINEST
+            else:
+                told = from_scaled(feature, rows[:, j].numpy(), feature.precision)
+                out[:, j] = torch.from_numpy(to_scaled(feature, told)).float()
+        return out
 
     @lazy
     def steps(self) -> Tensor:

@@ -283,7 +283,7 @@ class TestTheGate:
         self.refuses(encoder, frame, r"'age' must hold numbers.*to_numeric")
 
     def test_true_and_false_are_not_read_as_a_number(self, mixed, encoder):
-        self.refuses(encoder, mixed.frame.iloc[:3].assign(age=True), r"dtype bool came")
+        self.refuses(encoder, mixed.frame.iloc[:3].assign(age=True), r"got dtype bool")
 
     def test_a_category_is_named_with_those_expected(self, mixed, encoder):
         frame = mixed.frame.iloc[:3].assign(gender="femal")

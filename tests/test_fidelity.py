@@ -196,6 +196,82 @@ class TestTheTruth:
         assert 0.3 < half.distribution < 0.7
 
 
+class TestNothingToFollow:
+    """Features that do not depend on each other: both sums of a ratio are noise."""
+
+    @staticmethod
+    def independent(seed, n=1500):
+        rng = np.random.default_rng(seed)
+        heavy = (rng.random(n) < 0.05) * rng.lognormal(8, 1, n).round()
+        columns = {"a": rng.normal(size=n).round(1), "b": rng.choice(list("xyz"), n), "c": heavy}
+        return pd.DataFrame(columns | {"d": rng.random(n) < 0.3})
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def samples(cls):
+        return [
+            Measured(Still(), cls.independent(seed), ["a", "b", "c", "d"]).sample
+            for seed in range(40)
+        ]
+
+    @pytest.mark.parametrize(
+        "measure",
+        [
+            fidelity.dependence,
+            lambda sample: fidelity.dependence(sample, standardised=True),
+            fidelity.distribution,
+        ],
+        ids=["dependence", "standardised", "distribution"],
+    )
+    def test_its_noise_is_what_all_varies_by(self, samples, measure):
+        """Seed by seed the same world is drawn anew."""
+        tables = [measure(sample).groupby("set")[["all", "noise"]].sum() for sample in samples]
+        varied = np.var([table["all"] for table in tables], axis=0)
+        told = np.mean([table["noise"] for table in tables], axis=0)
+        assert 0.7 < np.mean(varied / told) < 1.6
+
+    def test_no_ratio_is_told(self, samples):
+        for standardised in (False, True):
+            tables = [fidelity.dependence(sample, standardised) for sample in samples]
+            told = [not np.isnan(fidelity.ratio(table)) for table in tables]
+            assert not any(told)
+            sets = [t[t["set"] == i] for t in tables for i in range(4)]
+            assert np.mean([not np.isnan(fidelity.ratio(table)) for table in sets]) <= 0.03
+
+    def test_nor_one_of_distributions(self, samples):
+        tables = [fidelity.distribution(sample) for sample in samples[:10]]
+        assert all(np.isnan(fidelity.ratio(table)) for table in tables)
+
+    def test_where_features_depend_it_is_told_as_before(self, still, transport):
+        for sample in (still.sample, transport.sample):
+            for table in (fidelity.dependence(sample), fidelity.distribution(sample)):
+                assert fidelity.ratio(table) == pytest.approx(ratio(table), abs=1e-12)
+
+    def test_one_pair_among_many_features_is_told(self):
+        frame = pd.DataFrame(
+            np.random.default_rng(0).normal(size=(1500, 8)), columns=list("abcdefgh")
+        )
+        frame["b"] += frame["a"]
+        measured = Measured(Transport(), frame, list(frame))
+        assert fidelity.ratio(fidelity.dependence(measured.sample)) > 0.8
+
+    def test_a_constant_column_is_not_scaled(self):
+        """The held-out rows may hold one category of a rare one; nothing is as heavy as 1 / 0."""
+        frame = gaussian()[0]
+        frame["rare"] = np.arange(ROWS) < 30
+        measured = Measured(Transport(), frame, ["a", "c"], fit_on=3000)
+        assert (measured.sample.real[:, 4] == 0).all()
+        table = fidelity.dependence(measured.sample, standardised=True)
+        assert 4 not in set(table["column"])
+        assert fidelity.ratio(table) == pytest.approx(1.0, abs=0.1)
+
+    def test_a_set_that_leaves_no_other_column_has_none(self):
+        measured = Measured(Still(), gaussian()[0][["a", "b"]], ["a", ("a", "b")])
+        table = fidelity.dependence(measured.sample)
+        assert set(table["set"]) == {0}
+        assert np.isnan(fidelity.ratio(table[table["set"] == 1]))
+
+
 class TestTransport:
     def test_it_is_faithful_on_the_loan_data(self, transport):
         assert transport.dependence >= 0.9
@@ -297,6 +373,35 @@ class TestTheSample:
         feature = transport.encoder.schema.features[j]
         user = feature.bounds[0] + feature.width * frame_like[:, j].double()
         torch.testing.assert_close(user, user.round(), atol=1e-3, rtol=0.0)
+
+    def test_a_number_has_the_same_bits_in_real_and_generated_rows(self, transport):
+        sample = transport.sample
+        for j, feature in enumerate(transport.encoder.schema):
+            if feature.precision is None:
+                continue
+            column = transport.encoder.starts[j]
+            both = torch.cat([sample.real[:, column], sample.generated[:, :, column].flatten()])
+            user = feature.bounds[0] + feature.width * both.double()
+            assert len(both.unique()) == len(user.mul(10**feature.precision).round().unique())
+
+    def test_people_moved_by_a_hair_are_not_told_apart(self):
+        """A computed float32 beside the one that was read gives nobody away."""
+        frame, _ = gaussian()
+
+        class Hair(Still):
+            def decode(self, x, v, values, sets):
+                moved = super().decode(x, v, values, sets)
+                return moved * (1.0 + 2.0**-22)
+
+        whole = frame.round(0)
+        one, other = (Measured(kind(), whole, ACT_ON) for kind in (Still, Hair))
+        assert other.distribution == pytest.approx(one.distribution, abs=1e-6)
+        assert fidelity.joint(other.sample) == pytest.approx(fidelity.joint(one.sample), abs=1e-6)
+
+    def test_independent_moves_are_the_same_people_with_another_x_s(self, still, strangers):
+        alike = fidelity.joint(still.sample)
+        assert fidelity.joint(still.sample, independent=True) == alike
+        assert fidelity.joint(strangers.sample, independent=True) > 0.54
 
     def test_the_columns_of_s_do_not_count(self, still):
         table = fidelity.dependence(still.sample)

@@ -76,23 +76,60 @@ def ray():
     engine.shutdown()
 
 
-@pytest.mark.parametrize("engine", ["dask", "spark", "ray"])
-def test_a_partitioned_file_is_answered_as_in_memory(engine, request, loan, tmp_path):
-    answers = request.getfixturevalue(engine)
-    dear = DEAR(loan.net, loan.schema).fit(loan.frame)
-    people = loan.refused(600)[list(loan.schema.names)].reset_index(names="person")
-    for part in range(PARTS):
-        people[part::PARTS].to_parquet(tmp_path / f"{part}.parquet")
+ENGINES = pytest.mark.parametrize("engine", ["dask", "spark", "ray"])
+
+
+def told(dear: DEAR) -> Answer:
+    """The answer to a partition: the counterfactuals and what to do."""
 
     # A function within another travels whole: the workers need not know this file.
     def answer(part: pd.DataFrame) -> pd.DataFrame:
         recourses = dear.generate(part)
         return pd.concat([recourses.counterfactuals, recourses.actions], axis=1)
 
-    here = answer(people)
-    found = answers(str(tmp_path), answer, here.head(1))
+    return answer
+
+
+def same(found: pd.DataFrame, here: pd.DataFrame) -> None:
+    """Whether an engine's answers, in any order, are those in memory."""
     ordered = found.sort_values("person").reset_index(drop=True)
     pd.testing.assert_frame_equal(ordered.astype(here.dtypes), here, check_names=False)
+
+
+@ENGINES
+def test_a_partitioned_file_is_answered_as_in_memory(engine, request, loan, tmp_path):
+    answers = request.getfixturevalue(engine)
+    answer = told(DEAR(loan.net, loan.schema).fit(loan.frame))
+    people = loan.refused(600)[list(loan.schema.names)].reset_index(names="person")
+    for part in range(PARTS):
+        people[part::PARTS].to_parquet(tmp_path / f"{part}.parquet")
+    here = answer(people)
+    same(answers(str(tmp_path), answer, here.head(1)), here)
+
+
+@ENGINES
+def test_a_partition_that_nobody_is_left_in_is_answered(engine, request, loan, tmp_path):
+    """Who is asked about may all be in one partition: the others are empty frames."""
+    answers = request.getfixturevalue(engine)
+    answer = told(DEAR(loan.net, loan.schema).fit(loan.frame))
+    people = loan.refused(200)[list(loan.schema.names)].reset_index(names="person")
+    size = len(people) // PARTS
+    for part in range(PARTS):
+        people[part * size : (part + 1) * size].to_parquet(tmp_path / f"{part}.parquet")
+    last = people["person"].iloc[-size]
+
+    def of_the_last(part: pd.DataFrame) -> pd.DataFrame:
+        return answer(part[part["person"] >= last])
+
+    here = of_the_last(people).reset_index(drop=True)
+    same(answers(str(tmp_path), of_the_last, here.head(1)), here)
+
+
+def test_an_empty_partition_has_the_dtypes_of_a_full_one(loan):
+    """Which is how Dask learns what to expect: `meta=answer(frame.head(0))`."""
+    answer = told(DEAR(loan.net, loan.schema).fit(loan.frame))
+    people = loan.refused(5)
+    pd.testing.assert_series_equal(answer(people.head(0)).dtypes, answer(people).dtypes)
 
 
 def test_chunks_of_one_call_do_not_show(loan, monkeypatch):

@@ -1,5 +1,7 @@
 """Schema: the features of a frame, what they are and what may change."""
 
+import datetime
+import decimal
 import json
 
 import numpy as np
@@ -8,7 +10,7 @@ import pytest
 
 from dear_plugin import Feature, Kind, Schema
 from dear_plugin.errors import SchemaError
-from dear_plugin.schema import decimals
+from dear_plugin.inference import decimals
 
 
 def inferred(values, dtype=None, **marks) -> Feature:
@@ -111,6 +113,123 @@ class TestDecimals:
         assert inferred([0.25, 0.5, 1.0]).precision == 2
 
 
+class TestMissing:
+    def test_a_missing_number_is_a_level_beside_its_values(self):
+        feature = inferred([1.0, None, 2.0, 3.0])
+        assert (feature.kind, feature.missing, feature.bounds) == (Kind.NUMERIC, "nan", (1.0, 3.0))
+        assert (feature.special_levels, feature.columns) == (1, 2)
+
+    @pytest.mark.parametrize(
+        ("values", "dtype", "written"),
+        [
+            (["a", "b", np.nan], "object", "nan"),
+            (["a", "b", None], "object", "none"),
+            (["a", "b", None], "category", "nan"),
+            (["a", "b", None], "string", "nan"),
+            ([True, False, None], "boolean", "nan"),
+        ],
+    )
+    def test_a_missing_category_is_its_last_one(self, values, dtype, written):
+        feature = inferred(values, dtype)
+        assert feature.categories[-1] is None
+        assert (feature.kind, feature.missing) == (Kind.CATEGORICAL, written)
+        assert feature.missing_category == len(feature.categories) - 1
+
+    def test_how_many_there_are_is_said(self, caplog):
+        inferred([1.0, None, 2.0, 3.0])
+        assert "x 1 of 4 rows" in caplog.text
+
+    def test_a_schema_with_missing_levels_survives_json(self):
+        frame = pd.DataFrame({"x": [1.0, None, 2.0, 3.0], "y": ["a", None, "b", "c"]})
+        schema = Schema.infer(frame, special={"x": [3]})
+        assert Schema.from_dict(json.loads(json.dumps(schema.to_dict()))) == schema
+
+
+class TestSpecial:
+    def test_codes_are_levels_and_no_bounds(self):
+        feature = inferred([-9, -7, 3, 4, 8], special={"x": [-9, -7]})
+        assert feature.special == (-9.0, -7.0)
+        assert (feature.bounds, feature.columns) == ((3.0, 8.0), 3)
+
+    def test_two_values_and_a_code_are_a_number(self):
+        assert inferred([0, 1, -9, 1], special={"x": [-9]}).kind is Kind.NUMERIC
+
+    def test_codes_need_numbers(self):
+        with pytest.raises(SchemaError, match=r"special\['x'\].*holds categories"):
+            inferred(list("abc"), special={"x": [1]})
+        with pytest.raises(SchemaError, match="special: unknown features: 'z'"):
+            inferred([1, 2, 3], special={"z": [1]})
+
+    @pytest.mark.parametrize(
+        ("codes", "values"),
+        [([-9.0, -7.0], (0, 800)), ([999.0], (0, 30)), ([96.0, 98.0], (0, 13))],
+    )
+    def test_isolated_values_are_suggested(self, codes, values, caplog):
+        rng = np.random.default_rng(0)
+        column = np.append(rng.integers(*values, 900), np.repeat(codes, 20))
+        inferred(column.astype(float))
+        assert f"special={{'x': {[int(c) for c in codes]}}}" in caplog.text
+
+    @pytest.mark.parametrize("draw", ["normal", "exponential", "lognormal", "uniform"])
+    def test_tails_are_not(self, draw, caplog):
+        inferred(getattr(np.random.default_rng(0), draw)(size=5000).round(1))
+        assert "codes" not in caplog.text
+
+
+class TestOrders:
+    @pytest.fixture
+    def bills(self) -> pd.DataFrame:
+        rng = np.random.default_rng(0)
+        total = rng.gamma(3, 10, 500).round(2)
+        return pd.DataFrame({"total": total, "paid": (total * rng.random(500)).round(2)})
+
+    def test_a_number_that_never_exceeds_another(self, bills):
+        assert Schema.infer(bills).orders == (("paid", "total"),)
+
+    def test_one_exception_is_enough(self, bills):
+        bills.loc[7, "paid"] = bills.loc[7, "total"] + 0.01
+        assert Schema.infer(bills).orders == ()
+
+    def test_equal_columns_are_ordered_both_ways(self, bills):
+        orders = Schema.infer(bills.assign(twin=bills["total"])).orders
+        assert {("total", "twin"), ("twin", "total")} <= set(orders)
+
+    def test_ranges_that_do_not_meet_say_nothing(self, bills):
+        assert Schema.infer(bills.assign(high=bills["total"] + 1000.0)).orders == (
+            ("paid", "total"),
+        )
+
+    def test_missing_and_special_values_do_not_count(self, bills):
+        bills.loc[3, "total"], bills.loc[4, "total"] = np.nan, -9
+        assert Schema.infer(bills, special={"total": [-9]}).orders == (("paid", "total"),)
+
+    def test_rules_must_be_callable(self, bills):
+        with pytest.raises(SchemaError, match="rules must be callables"):
+            Schema.infer(bills, rules=["paid <= total"])
+
+
+class TestWhatLooksOdd:
+    def test_numbers_kept_as_text(self, caplog):
+        assert inferred(["1", "2", "3.5"], "object").kind is Kind.CATEGORICAL
+        assert "pd.to_numeric(frame['x'])" in caplog.text
+
+    def test_many_levels_are_not_acted_on_unless_named(self, caplog):
+        names = [f"n{i}" for i in range(150)] * 10
+        schema = Schema.infer(pd.DataFrame({"x": names, "y": range(1500)}), categorical=["x"])
+        assert "150 levels" in caplog.text
+        assert "x" not in schema.actionable
+        assert "x" in schema.mutable
+
+    def test_a_number_for_each_row(self, caplog):
+        frame = pd.DataFrame({"id": range(1000, 1500), "z": np.linspace(0, 1, 500)})
+        assert Schema.infer(frame).actionable == ("z",)
+        assert "'id'" in caplog.text
+
+    def test_a_few_levels_say_nothing(self, caplog):
+        inferred(["a", "b", "c"] * 5)
+        assert not caplog.text
+
+
 class TestMarks:
     def test_immutable_features_are_not_mutable(self, mixed):
         assert "gender" not in mixed.schema.mutable
@@ -152,17 +271,15 @@ class TestMarks:
 
 
 class TestWhatIsRefused:
-    def test_missing_values(self):
-        with pytest.raises(SchemaError, match=r"'x' has 1 missing"):
-            inferred([1.0, None, 2.0])
-
     def test_infinite_values(self):
         with pytest.raises(SchemaError, match=r"'x' holds infinite"):
             inferred([1.0, np.inf, 2.0])
 
     def test_dates(self):
-        with pytest.raises(SchemaError, match=r"'x' holds dates"):
+        with pytest.raises(SchemaError, match=r"'x' holds dates.*pd\.Timestamp.*\.dt\.days"):
             inferred(pd.date_range("2024", periods=3))
+        with pytest.raises(SchemaError, match=r"'x' holds dates"):
+            inferred([datetime.date(2024, 1, 1), datetime.date(2024, 1, 2)], "object")
 
     def test_durations(self):
         with pytest.raises(SchemaError, match=r"'x' holds dates"):
@@ -183,6 +300,40 @@ class TestWhatIsRefused:
     def test_sparse_columns(self, values):
         with pytest.raises(SchemaError, match=r"'x' is sparse.*\.sparse\.to_dense\(\)"):
             inferred(values, pd.SparseDtype("float64", 0.0))
+
+    @pytest.mark.parametrize(
+        ("values", "dtype", "advice"),
+        [
+            ([1j, 2j, 3j], None, "complex numbers have no order"),
+            (
+                [decimal.Decimal("1.5"), decimal.Decimal("2"), decimal.Decimal("3")],
+                "object",
+                "float",
+            ),
+        ],
+    )
+    def test_numbers_of_other_kinds_are_refused_with_advice(self, values, dtype, advice):
+        with pytest.raises(SchemaError, match=rf"'x'.*{advice}"):
+            inferred(values, dtype)
+
+    @pytest.mark.parametrize(
+        ("arrow", "advice"), [("dictionary", r'astype\("category"\)'), ("decimal", "float64")]
+    )
+    def test_arrow_types_without_numbers_or_text(self, arrow, advice):
+        pa = pytest.importorskip("pyarrow")
+        typed = {
+            "dictionary": pa.array(["a", "b", "a"]).dictionary_encode(),
+            "decimal": pa.array([decimal.Decimal("1.5"), decimal.Decimal("2.5"), None]),
+        }
+        with pytest.raises(SchemaError, match=rf"'x'.*{advice}"):
+            Schema.infer(
+                pd.DataFrame({"x": pd.Series(pd.arrays.ArrowExtensionArray(typed[arrow]))})
+            )
+
+    def test_all_bad_columns_are_named_at_once(self):
+        frame = pd.DataFrame({"a": pd.date_range("2024", periods=3), "b": [1.0, 2.0, np.inf]})
+        with pytest.raises(SchemaError, match=r"'a' holds dates.*'b' holds infinite"):
+            Schema.infer(frame)
 
     def test_an_infinite_category(self):
         """It could not be saved."""
@@ -268,3 +419,10 @@ class TestAsAValue:
 
     def test_two_readings_of_a_frame_are_equal(self, mixed):
         assert Schema.infer(mixed.frame) == Schema.infer(mixed.frame)
+
+
+def test_a_host_of_complete_rows_refuses_missing_values(mixed):
+    assert mixed.schema.complete() is mixed.schema
+    frame = pd.DataFrame({"x": [1.0, None, 2.0, 3.0], "y": [1.0, 2.0, 3.0, 4.0]})
+    with pytest.raises(SchemaError, match=r"\['x'\] have missing values, which this host"):
+        Schema.infer(frame).complete()

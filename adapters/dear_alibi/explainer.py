@@ -261,7 +261,9 @@ def _answer(
     before = Verdict.of(engine, frame)
     target = resolve(wanted, before)
     within = conditions.constraints(engine.schema, frame)
-    recourses = engine.generate(frame, Target.of_class(target[:, 0]), within=within)
+    recourses = engine.generate(
+        frame, Target.of_class(target[:, 0]), within=within, on_error="raise"
+    )
     return recourses, (before, Verdict.of(engine, recourses.counterfactuals)), target
 
 

@@ -62,8 +62,9 @@ class Table:
             frame: the training rows, from `frame`.
             immutable: features that never change.
         """
-        learned = Schema.infer(frame, immutable=immutable)
-        return Schema(tuple(map(_learned, self.declared, learned)))
+        learned = Schema.infer(frame, immutable=immutable).complete()
+        features = tuple(map(_learned, self.declared, learned))
+        return dataclasses.replace(learned, features=features)
 
     def frame(self, X: Any) -> pd.DataFrame:
         """Label-encoded rows (n, p) as a frame with words where there are categories.
@@ -116,7 +117,9 @@ def _declare(name: str, labels: Sequence[str] | None) -> Feature:
 def _learned(declared: Feature, learned: Feature) -> Feature:
     """What training rows say of a feature, as far as the user has not said it."""
     if declared.kind is not Kind.NUMERIC:
-        return dataclasses.replace(declared, immutable=learned.immutable)
+        return dataclasses.replace(
+            declared, immutable=learned.immutable, actionable=learned.actionable
+        )
     return learned if learned.kind is Kind.NUMERIC else _number(learned)
 
 

@@ -195,7 +195,7 @@ class DiceDEAR(ExplainerBase):
         dear = self._speaking(query.dialect)
         within = self._interface.constraints(request.permitted_range, vary)
         with probabilities_expected():
-            best = dear.generate(query.read, query.wish.target, within=within)
+            best = dear.generate(query.read, query.wish.target, within=within, on_error="raise")
             # One more than is needed, for the first of them may act on the best one's set.
             return [best, *best.hooks.alternatives(k + 1)] if k > 1 else [best]
 

@@ -116,7 +116,7 @@ def _as_printed(column: pd.Series) -> pd.Series:
 
 
 def _schema(data: Any, frame: pd.DataFrame, marks: Mapping[str, Any]) -> Schema:
-    schema = Schema.infer(frame, **marks)
+    schema = Schema.infer(frame, **marks).complete()
     for name in data.continuous_feature_names:
         (at,) = schema.index([name])
         if schema.features[at].kind is not Kind.NUMERIC:  # two values, but DiCE says continuous

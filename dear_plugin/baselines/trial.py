@@ -46,6 +46,8 @@ class Trial:
         limits, m = case.limits, len(case)
         nothing, refused = torch.full((m,), torch.inf), torch.full((m,), -torch.inf)
         fixed = limits.barred | (limits.low > limits.high)
+        if limits.levels is not None:
+            fixed = fixed | limits.levels.among(case.x)
         return cls(case, classifier, fixed, case.x.clone(), nothing, refused)
 
     @property
@@ -58,7 +60,7 @@ class Trial:
         """(m, d) the least and greatest value of every encoded column, x among them."""
         limits, encoder = self.case.limits, self.classifier.encoder
         of, here = encoder.feature_of, encoder.expand(self.case.x)
-        number, fixed = ~encoder.blocks[of], self.fixed[:, of]
+        number, fixed = ~encoder.blocks[of], self.fixed[:, of] | encoder.is_level
         most = torch.ones_like(here) if limits.allowed is None else limits.allowed.to(here.dtype)
         low = torch.where(number, limits.floor[:, of], 0.0)
         high = torch.where(number, limits.ceiling[:, of], torch.maximum(most, here))
@@ -83,6 +85,8 @@ class Trial:
         whole = torch.minimum(torch.maximum(whole, low), high)
         half = limits.steps / 2.0
         still = ((moved - x).abs() < half) | ((whole - x).abs() < half) | self.fixed[at][:, None]
+        if limits.levels is not None:
+            still |= limits.levels.among(moved)
         if limits.allowed is not None:
             column = limits.starts + torch.where(limits.blocks, whole, 0.0).long()
             fine = limits.allowed[at].gather(1, column.flatten(1)).view(whole.shape)
@@ -126,7 +130,11 @@ class Trial:
         whose = at.repeat_interleave(c)
         told = self.classifier.scores(rows.flatten(0, 1)) if scores is None else scores
         margin = self.case.goal.margin(told, whose).view(m, c).float()
-        good = self.case.goal.accepts(told, whose, self.case.slack).view(m, c)
+        good = self.case.goal.accepts(told, whose, self.case.slack)
+        if self.case.limits.rules is not None:
+            lawful = self.case.limits.lawful(rows.flatten(0, 1), whose)
+            good, margin = good & lawful, margin.masked_fill(~lawful.view(m, c), -torch.inf)
+        good = good.view(m, c)
         if loss is None:
             loss = self.classifier.encoder.distance(rows, self.case.x[at][:, None]).sum(2)
         self._keep(rows, at, torch.where(good, loss, torch.inf), margin)

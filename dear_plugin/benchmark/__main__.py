@@ -9,7 +9,9 @@ from pathlib import Path
 
 from dear_plugin.benchmark import commands, dice
 from dear_plugin.benchmark.contenders import CONTENDERS
+from dear_plugin.benchmark.grounds import CELLS
 from dear_plugin.benchmark.protocol import LOADERS
+from dear_plugin.benchmark.worth import LINES
 from dear_plugin.errors import DearError
 
 Run = Callable[[argparse.Namespace], Iterator[str]]
@@ -43,6 +45,19 @@ def _parser() -> argparse.ArgumentParser:
     )
     paper.add_argument("--quick", action="store_true", help="COMPAS alone, 50 rows, one seed")
     _common(paper, commands.paper, "paper", 200)
+    credible = add("credible", help="what answers are worth, by rulers that no search optimises")
+    credible.add_argument(
+        "--cells",
+        nargs="+",
+        choices=CELLS,
+        default=CELLS,
+        metavar="CELL",
+        help=f"some of: {'; '.join(CELLS)}",
+    )
+    credible.add_argument("--lines", nargs="+", choices=tuple(LINES), default=tuple(LINES))
+    credible.add_argument("--splits", type=int, default=5)
+    credible.add_argument("--quick", action="store_true", help=commands.QUICK_CREDIBLE_HELP)
+    _common(credible, commands.credible, "credible", 500)
     speed = add("speed", help="CPU seconds and memory of fit and generate")
     speed.add_argument("--most", type=int, default=1_000_000, help="rows in the largest call")
     speed.add_argument("--cache", type=Path, default=None, help="keep trained classifiers here")

@@ -10,8 +10,9 @@ from pathlib import Path
 import pandas as pd
 from tqdm.auto import tqdm
 
-from dear_plugin.benchmark import alibi, dice, summary
+from dear_plugin.benchmark import alibi, credible_tables, dice, summary
 from dear_plugin.benchmark import speed as timing
+from dear_plugin.benchmark.credible import Plan, measured
 from dear_plugin.benchmark.engine import fidelity_rows, reliability_rows
 from dear_plugin.benchmark.figures import entanglement, figures, qualitative
 from dear_plugin.benchmark.frugality import frugality
@@ -30,6 +31,8 @@ ON_ALIBI: Mapping[str, Callable[[], Dataset]] = {
 }
 LEFT_OUT: Mapping[str, tuple[str, ...]] = {"adult": ("fnlwgt",), "loan": ()}
 QUICK = {"rows": 50, "seeds": 1, "datasets": ("compas",)}
+QUICK_CREDIBLE = {"rows": 60, "splits": 1, "cells": ("loan lr",), "lines": ("cheapest", "paper")}
+QUICK_CREDIBLE_HELP = "the loan data, 60 rows, one split, two lines"
 FAMILIES = ("DEAR", "DEAR, pairs too")
 
 
@@ -67,6 +70,20 @@ def paper(options: Namespace) -> Iterator[str]:
         name = f"contest-{family.partition(',')[2].strip().replace(' ', '-') or 'single'}"
         yield _table(name, summary.contest(people, family), options.out)
     yield from _pictures(found, people, options.out)
+
+
+def credible(options: Namespace) -> Iterator[str]:
+    """What answers are worth; what `options.out` holds already is not run again."""
+    if options.quick:
+        vars(options).update(QUICK_CREDIBLE)
+    plan = Plan(options.cells, options.lines, options.splits, options.rows, options.out)
+    found = list(tqdm(measured(plan), desc="credible", total=len(plan.runs())))
+    people, real = (pd.concat(parts, ignore_index=True) for parts in zip(*found, strict=True))
+    options.out.mkdir(parents=True, exist_ok=True)
+    values = pd.DataFrame(credible_tables.values(people, real))
+    values.to_csv(options.out / "credible-values.csv", index=False)
+    yield _table("credible", credible_tables.table(people, real), options.out)
+    yield _table("credible-paired", credible_tables.differences(people), options.out)
 
 
 def speed(options: Namespace) -> Iterator[str]:

@@ -57,6 +57,7 @@ def fidelity_rows(cell: Cell) -> Iterator[Row]:
             "round_trip": report.round_trip,
             "identity": report.identity,
             "joint_auc": report.joint,
+            "joint_auc_independent": report.joint_independent,
             "entanglement": _median(report.entanglement),
             "fit_cpu_s": fitted,
         }

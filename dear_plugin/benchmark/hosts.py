@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -121,4 +122,5 @@ def _schema(everyone: pd.DataFrame, train: pd.DataFrame, target: str) -> Schema:
     seen = Schema.infer(train, target=target)
     known = Schema.infer(everyone, target=target)
     pairs = zip(seen, known, strict=True)
-    return Schema(tuple(s if s.kind is Kind.NUMERIC else k for s, k in pairs))
+    features = tuple(s if s.kind is Kind.NUMERIC else k for s, k in pairs)
+    return dataclasses.replace(seen, features=features)

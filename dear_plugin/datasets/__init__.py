@@ -2,7 +2,9 @@
 
 `load_loan` needs no file and no network. The others look for their file in `data_home`, then in
 the folder named by the environment variable `DEAR_DATA_HOME`, then in the user's cache; failing
-all of these they download it from its publisher. Every loader returns a `Dataset`.
+all of these they download it from its publisher. Every loader returns a `Dataset`. Adult and Give
+Me Some Credit come with their missing values and special codes if asked with `missing="keep"`; by
+default such rows are dropped, as in the recourse literature.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from typing import Literal, get_args
 import numpy as np
 import pandas as pd
 
-from dear_plugin.datasets.dataset import Dataset
+from dear_plugin.datasets.dataset import Dataset, Missing, require_missing
 from dear_plugin.datasets.fetch import (
     Source,
     locate,
@@ -57,6 +57,7 @@ _UNITS = {
     "capital-loss": "dollars a year",
     "hours-per-week": "hours a week",
 }
+_CODES = {"capital-gain": (99_999,)}
 # Per column: the upstream levels that count as one, their common label, the label of the rest.
 _BINARY: Mapping[str, tuple[tuple[str, ...], str, str]] = {
     "workclass": (("Private",), "Private", "Other"),
@@ -74,7 +75,10 @@ _BINARY: Mapping[str, tuple[tuple[str, ...], str, str]] = {
 
 
 def load_adult(
-    categories: Categories = "binary", data_home: str | os.PathLike[str] | None = None
+    categories: Categories = "binary",
+    data_home: str | os.PathLike[str] | None = None,
+    *,
+    missing: Missing = "drop",
 ) -> Dataset:
     """Load UCI Adult, `adult.data` and `adult.test` together; `income` = 1 is more than 50K.
 
@@ -89,6 +93,11 @@ def load_adult(
     countries); here `education` stays, in words, and its number is dropped, so that the two can
     never contradict each other.
 
+    `missing="keep"` leaves the table as it comes: all 48,842 rows, where 2,799 workclasses, 2,809
+    occupations and 857 native countries are missing, and a capital-gain of 99,999 (244 rows) is in
+    `Dataset.special`: it is the census' code for so much or more, and nobody else has more than
+    41,310.
+
     A person can act on schooling, work and what they invest. Whom to marry is not for a model to
     advise, and nobody is told to lose money, so `marital-status`, `relationship` and
     `capital-loss` may move along but are not acted on. `fnlwgt` is a survey weight: it stays.
@@ -96,13 +105,14 @@ def load_adult(
     Args:
         categories: "binary" or "full".
         data_home: folder to look in first; see `dear_plugin.datasets`.
+        missing: "drop" the rows with a missing value, or "keep" them.
 
     Returns:
         A `Dataset` with 13 features, target `income`; in the paper sex and race are protected.
 
     Raises:
         DataError: the file is not to be had, or is not what UCI ships.
-        InputError: `categories` is neither.
+        InputError: `categories` or `missing` is none of its values.
 
     References:
         B. Becker, R. Kohavi: Adult. UCI Machine Learning Repository, 1996.
@@ -110,7 +120,10 @@ def load_adult(
     """
     if categories not in get_args(Categories):
         raise InputError(unknown("categories", [categories], get_args(Categories)))
-    rows = _read(locate(SOURCE, data_home)).dropna(ignore_index=True)
+    require_missing(missing)
+    rows = _read(locate(SOURCE, data_home))
+    if missing == "drop":
+        rows = rows.dropna(ignore_index=True)
     frame = _binary(rows) if categories == "binary" else rows.drop(columns="education-num")
     schooling = "education-num" if categories == "binary" else "education"
     return Dataset(
@@ -121,6 +134,7 @@ def load_adult(
         increasing=("age", "education-num") if categories == "binary" else ("age",),
         act_on=("workclass", schooling, "occupation", "capital-gain", "hours-per-week"),
         protected=("sex", "race"),
+        special=_CODES if missing == "keep" else {},
         units={name: words for name, words in _UNITS.items() if name in frame.columns},
         description="One row is one adult of the US census of 1994; income = 1 is more than 50K.",
         source="Becker and Kohavi, UCI, https://doi.org/10.24432/C5XW20, CC BY 4.0",
@@ -154,7 +168,9 @@ def _read_member(path: Path, archive: zipfile.ZipFile, member: str) -> pd.DataFr
 
 def _binary(rows: pd.DataFrame) -> pd.DataFrame:
     recoded = {
-        name: pd.Series(np.where(rows[name].isin(levels), label, rest), dtype=object)
+        name: pd.Series(np.where(rows[name].isin(levels), label, rest), dtype=object).where(
+            rows[name].notna()
+        )
         for name, (levels, label, rest) in _BINARY.items()
     }
     return rows.drop(columns="education").assign(**recoded)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from dear_plugin.datasets.dataset import Dataset
+from dear_plugin.datasets.dataset import Dataset, Missing, require_missing
 from dear_plugin.datasets.fetch import (
     Source,
     locate,
@@ -35,16 +35,29 @@ _UNITS = {
     "NumberOfTime60-89DaysPastDueNotWorse": "times in two years",
     "NumberOfDependents": "people",
 }
+_CODES = {
+    "NumberOfTime30-59DaysPastDueNotWorse": (96, 98),
+    "NumberOfTimes90DaysLate": (96, 98),
+    "NumberOfTime60-89DaysPastDueNotWorse": (96, 98),
+}
 _RATIOS = ("RevolvingUtilizationOfUnsecuredLines", "DebtRatio")
 
 
-def load_give_me_some_credit(data_home: str | os.PathLike[str] | None = None) -> Dataset:
+def load_give_me_some_credit(
+    data_home: str | os.PathLike[str] | None = None, *, missing: Missing = "drop"
+) -> Dataset:
     """Load Give Me Some Credit; `no_serious_delinquency` = 1 is a debtor who kept up.
 
     As in the recourse literature, rows with a missing value are dropped, then rows where any
     feature lies 3 or more standard deviations from its mean: 115,527 of 150,000 stay. The label is
     upstream's `SeriousDlqin2yrs` with 0 and 1 swapped, hence its new name; the features keep their
     names. The two ratios are rounded to 4 decimals, all other values are whole numbers.
+
+    `missing="keep"` gives the table with what a credit file has: by the same limits, on values
+    that are there and are no codes, 144,850 rows stay. MonthlyIncome is missing in 29,176 of them,
+    NumberOfDependents in 3,865. Without an income upstream's DebtRatio is no ratio but the
+    payments in dollars, so it is missing there, too. The codes 96 and 98 of the times past due
+    (268 rows) are in `Dataset.special`. Columns with missing values are floats.
 
     A person can act on income, debts and credit lines. Times past due lie behind them, and nobody
     is told to have fewer dependents: these may move along (upstream counts two years back, so
@@ -53,19 +66,22 @@ def load_give_me_some_credit(data_home: str | os.PathLike[str] | None = None) ->
     Args:
         data_home: folder to look in first; see `dear_plugin.datasets`. Kaggle asks for a login, so
             this file is never downloaded: get `cs-training.csv` by hand, zipped or not.
+        missing: "drop" the rows with a missing value or a code, or "keep" them.
 
     Returns:
         A `Dataset` with 10 numeric features, none immutable; target `no_serious_delinquency`.
 
     Raises:
         DataError: the file is not to be had, or is not what Kaggle ships.
+        InputError: `missing` is neither.
 
     References:
         Give Me Some Credit. Kaggle competition, 2011. https://www.kaggle.com/c/GiveMeSomeCredit
     """
+    require_missing(missing)
     path = locate(SOURCE, data_home)
     with reading(path):
-        frame = _prepare(_read(path))
+        frame = _prepare(_read(path), missing)
     return Dataset(
         name="gmc",
         frame=frame,
@@ -78,6 +94,7 @@ def load_give_me_some_credit(data_home: str | os.PathLike[str] | None = None) ->
             "NumberOfOpenCreditLinesAndLoans",
             "NumberRealEstateLoansOrLines",
         ),
+        special=_CODES if missing == "keep" else {},
         units=_UNITS,
         description="One row is one debtor; no_serious_delinquency = 1 is never 90 days behind.",
         source="Kaggle 2011, https://www.kaggle.com/c/GiveMeSomeCredit",
@@ -88,13 +105,23 @@ def _read(path: Path) -> pd.DataFrame:
     rows = pd.read_csv(path)
     require_columns(path, rows, (_LABEL, *_UNITS))
     require_numbers(path, rows, (_LABEL, *_UNITS))
-    return rows[[*_UNITS, _LABEL]].dropna()
+    return rows[[*_UNITS, _LABEL]]
 
 
-def _prepare(rows: pd.DataFrame) -> pd.DataFrame:
+def _prepare(rows: pd.DataFrame, missing: Missing) -> pd.DataFrame:
     features = rows[list(_UNITS)]
-    usual = ((features - features.mean()).abs() < 3 * features.std()).all(axis=1)
-    whole = dict.fromkeys((name for name in _UNITS if name not in _RATIOS), np.int64)
-    kept = features[usual].round(dict.fromkeys(_RATIOS, 4)).astype(whole)
-    label = (rows.loc[usual, _LABEL] == 0).astype(np.int64)
-    return kept.assign(no_serious_delinquency=label).reset_index(drop=True)
+    complete = features.dropna()
+    if missing == "keep":
+        features = features.assign(
+            DebtRatio=features["DebtRatio"].where(features["MonthlyIncome"].notna())
+        )
+    # A missing value is not usual.
+    usual = (features - complete.mean()).abs() < 3 * complete.std()
+    if missing == "keep":
+        usual |= features.isna() | features.isin(_CODES)
+    kept = usual.all(axis=1)
+    shown = features[kept].round(dict.fromkeys(_RATIOS, 4))
+    whole = [name for name in _UNITS if name not in _RATIOS and not shown[name].isna().any()]
+    label = (rows.loc[kept, _LABEL] == 0).astype(np.int64)
+    shown = shown.astype(dict.fromkeys(whole, np.int64))
+    return shown.assign(no_serious_delinquency=label).reset_index(drop=True)

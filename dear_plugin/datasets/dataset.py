@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
 
 from dear_plugin.errors import InputError, SchemaError, unknown
+
+Missing = Literal["drop", "keep"]
+
+
+def require_missing(missing: str) -> None:
+    """Check a loader's `missing`.
+
+    Raises:
+        InputError: it is neither "drop" nor "keep".
+    """
+    if missing not in get_args(Missing):
+        raise InputError(unknown("missing", [missing], get_args(Missing)))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -21,13 +34,16 @@ class Dataset:
 
     Attributes:
         name: short name, as in the demo's `--dataset`.
-        frame: n rows; the features in order, then the target. No value is missing.
+        frame: n rows; the features in order, then the target. No value is missing, unless the
+            loader was asked with `missing="keep"`.
         target: the target's column; 1 is the wanted class, 0 the other.
         immutable: features that stay as they are.
         increasing: features that may only go up.
         act_on: features that a person can act on: no younger age, no survey weight, no past event,
             nothing protected.
         protected: features that the DEAR paper holds fixed; its benchmark leaves all others free.
+        special: per number, the values that are codes and no amounts, as `Schema.infer(special=)`
+            takes them.
         units: unit of each numeric feature, in words.
         description: what a row is and how the rows were prepared.
         source: publication or publisher, with its licence where one is given.
@@ -43,6 +59,7 @@ class Dataset:
     increasing: tuple[str, ...] = ()
     act_on: tuple[str, ...] = ()
     protected: tuple[str, ...] = ()
+    special: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     units: Mapping[str, str] = field(default_factory=dict)
     description: str = ""
     source: str = ""
@@ -50,7 +67,8 @@ class Dataset:
     def __post_init__(self) -> None:
         if self.target not in self.frame.columns:
             raise SchemaError(unknown("target", [self.target], self.frame.columns))
-        for names in (self.immutable, self.increasing, self.act_on, self.protected, self.units):
+        marks = self.immutable, self.increasing, self.act_on, self.protected
+        for names in (*marks, tuple(self.special), tuple(self.units)):
             self._require_features(names)
         clash = [name for name in self.act_on if name in self.immutable]
         if clash:

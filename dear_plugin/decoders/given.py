@@ -17,6 +17,7 @@ from torch import Tensor
 from dear_plugin.actions import ActionSets
 from dear_plugin.decoders.partition import ordered, tally
 from dear_plugin.encoding import Encoder
+from dear_plugin.levels import is_special
 from dear_plugin.schema import Kind, Schema
 
 FEW_VALUES = 12
@@ -98,6 +99,7 @@ class Given:
         value = self._values(rows)
         strata = self._digits(value)[:, self.few, None] == torch.arange(FEW_VALUES)
         number = value[:, ~self.few, None]
+        number = torch.where(is_special(number), 0.0, number)
         bent = (number - self.cuts[~self.few, : QUINTILES - 1]).clamp_min(0.0)
         return torch.cat([strata.flatten(1), number.flatten(1), bent.flatten(1)], 1).double()
 

@@ -14,6 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dear_plugin.levels import is_special, ordinary
+
 HEAVY = 0.01
 MIN_ROWS = 50
 # A conditional mean of fewer rows is mostly noise: COMPAS loses .03 of fidelity with 100.
@@ -93,6 +95,9 @@ def cut(column: Tensor, most: int, least: int = MIN_ROWS) -> tuple[Tensor, Tenso
     """
     column = column.contiguous()
     heavy = heavy_values(column, least=least)
+    if bool(is_special(column).any()):
+        # A level of its own is told apart however few rows are at it.
+        heavy = tally(torch.cat([heavy, column[is_special(column)]]))[0]
     own = torch.searchsorted(heavy, column)
     is_heavy = torch.cat([heavy, torch.tensor([torch.nan])])[own] == column
     rest = torch.bucketize(column, _edges(column[~is_heavy], most, least), right=True)
@@ -133,6 +138,10 @@ def _nodes(column: Tensor, heavy: Tensor, most: int) -> Tensor:
     values = tally(column)[0]
     if len(values) <= most:
         return values
+    special = is_special(column)
+    if bool(special.any()):
+        levels, rest = tally(column[special])[0], ordinary(column)
+        return torch.cat([levels, _nodes(rest, heavy[~is_special(heavy)], most - len(levels))])
     room = most - min(len(heavy), most // 2)
     at = torch.linspace(0, len(column) - 1, 2 * room // 3).long()
     even = torch.linspace(float(values[0]), float(values[-1]), most - 2 * room // 3)

@@ -19,6 +19,7 @@ from dear_plugin.decoders.nodes import Nodes, nearest
 from dear_plugin.decoders.partition import Partition, mixing, ordered
 from dear_plugin.decoders.supports import Supports
 from dear_plugin.lazy import lazy
+from dear_plugin.levels import filled
 from dear_plugin.schema import Kind
 
 RESIDUAL_BINS = 4
@@ -168,9 +169,10 @@ class _Fitter:
             location, weights = self.planes.fit(self.x, own, self.y, crowd.beside)
             self.weights.append(weights)
         elif crowd.encoder.schema.features[first].kind is Kind.NUMERIC:
-            a = crowd.rows[:, first]
-            location = by_number(a, part.nodes, self.inner, crowd.beside)
-            return location, *_quantile_bins(a, part.nodes)
+            column = crowd.rows[:, first]
+            a, nodes = filled(column, column), filled(part.nodes, column)
+            location = by_number(a, nodes, self.inner, crowd.beside)
+            return location, *_quantile_bins(a, nodes)
         else:
             location = by_level(part.bins, len(part.nodes), self.inner, crowd.beside)
         return location, *_level_bins(part.bins, len(part.nodes))

@@ -11,6 +11,7 @@ from dear_plugin.decoders.lookup import Ruler
 from dear_plugin.decoders.partition import heavy_values, ordered, tally
 from dear_plugin.encoding import Encoder
 from dear_plugin.lazy import lazy
+from dear_plugin.levels import is_special, ordinary
 from dear_plugin.schema import Kind
 
 MAX_VALUES = 128
@@ -66,7 +67,8 @@ class Supports:
         """Supports from their tensors; what the schema says is read off it."""
         counted = sizes > 0
         blocks = tuple((encoder.blocks & counted).nonzero()[:, 0].tolist())
-        two = torch.tensor([len(f.categories) == 2 for f in encoder.schema])
+        binary = [f.kind is Kind.BINARY and len(f.categories) == 2 for f in encoder.schema]
+        two = torch.tensor(binary)
         binaries = tuple((two & counted).nonzero()[:, 0].tolist())
         return cls(values, starts, sizes, smooth, blocks, binaries)
 
@@ -111,11 +113,16 @@ class Supports:
 
 def _is_smooth(column: Tensor) -> bool:
     """Whether a number, (n,), has values but no atom."""
-    return not len(heavy_values(column)) and bool((column != column[0]).any())
+    atoms = len(heavy_values(column)) > 0 or bool(is_special(column).any())
+    return not atoms and bool((column != column[0]).any())
 
 
 def _thin(column: Tensor, most: int) -> Tensor:
     """About `most` observed values: all, or the heavy ones and quantiles of the rest."""
+    special = is_special(column)
+    if bool(special.any()):
+        values = tally(column[special])[0]
+        return torch.cat([values, _thin(ordinary(column), max(1, most - len(values)))])
     values, counts = tally(column)
     if len(values) <= most:
         return values

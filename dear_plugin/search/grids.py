@@ -10,6 +10,7 @@ from torch import Tensor
 
 from dear_plugin.actions import ActionSets
 from dear_plugin.encoding import Encoder
+from dear_plugin.levels import ordinary, row_value
 from dear_plugin.schema import Kind
 from dear_plugin.search.question import Question
 from dear_plugin.shapes import Shape, fit
@@ -97,6 +98,7 @@ class Grids:
     def everything(self, question: Question) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """All values of all sets as `(rows, sets, values)`, admissible ones only."""
         yield from others(question, question.may, self)
+        yield from special_levels(question)
         if bool((question.may & self.numeric).any()):
             yield numbers(question, question.may & self.numeric, self.dense)
         yield from together(question, question.may & self.several, self.combinations)
@@ -128,6 +130,21 @@ def others(
         kept = torch.where(admitted, values, own)[some]
         if len(kept):
             yield rows[some], sets[some], kept[..., None]
+
+
+def special_levels(question: Question) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """The special levels of numeric singletons that an action may end in, a feature at a time."""
+    levels = question.limits.levels
+    if levels is None or not bool(levels.enter.any()):
+        return
+    first, single = question.sets.positions[:, 0], question.sets.single
+    count = torch.where(single & levels.enter[first], levels.counts[first], 0)
+    for which in (count > 0).nonzero()[:, 0].tolist():
+        rows = question.may[:, which].nonzero()[:, 0]
+        values = torch.tensor([row_value(i) for i in range(int(count[which]))])
+        if len(rows):
+            sets = torch.full_like(rows, which)
+            yield rows, sets, values.expand(len(rows), -1)[..., None]
 
 
 def numbers(question: Question, asked: Tensor, grid: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -170,6 +187,7 @@ def _spread(column: Tensor, count: int) -> Tensor:
     Spread means three things at once: over the range, over the values that there are, and over
     people, of whom those who share one value count as few. Gaps that nobody fills are entered too.
     """
+    column = ordinary(column)
     found: tuple[Tensor, Tensor] = column.unique(return_counts=True)
     values, people = found
     if len(values) <= count:
@@ -203,7 +221,7 @@ def _apart(places: Tensor, count: int) -> Tensor:
 
 def _dense(column: Tensor) -> Tensor:
     """(96,) observed values: those that most people have, and evenly ranked and spaced ones."""
-    values, counts = column.unique(return_counts=True)
+    values, counts = ordinary(column).unique(return_counts=True)
     if len(values) > DENSE:
         third = DENSE // 3
         common = values[counts.argsort(descending=True, stable=True)[:third]]

@@ -8,12 +8,13 @@ stall on a plateau.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 
 from torch import Tensor
 
 from dear_plugin.search.bracket import Bracket, close_in
 from dear_plugin.search.found import Found
-from dear_plugin.search.grids import Grids, others
+from dear_plugin.search.grids import Grids, others, special_levels
 from dear_plugin.search.question import Question, Search
 from dear_plugin.search.rescue import likeliest
 from dear_plugin.search.scan import Scan, few, foretold
@@ -40,7 +41,8 @@ def line_search(
     missed.append(look(deeper, question, found))
     # To be of another category costs one: many rows have something cheaper by now.
     willing = question.may & (found.cost.amin(1) > 1.0)[:, None] if prune else question.may
-    for rows, sets, values in others(question, willing, grids):
+    discrete = chain(others(question, willing, grids), special_levels(question))
+    for rows, sets, values in discrete:
         found.note(rows, sets, values, question.ask(rows, sets, values, search.slack))
     close_in(question, Bracket.of(question, [coarse, deeper], found), search, found, prune)
     lost = asked & ~found.solved[:, None]

@@ -126,7 +126,12 @@ class Question:
         v = self.v.flatten(0, 1).index_select(0, rows * self.v.shape[1] + sets)
         wide = values.expand(-1, -1, self.sets.positions.shape[1])
         moved = self.decoder.decode(x, v, wide, sets)
-        return moved, self.limits.project(x, moved, rows)
+        if self.limits.levels is None and self.limits.rules is None:
+            return moved, self.limits.project(x, moved, rows)
+        acted = self.sets.masks[sets]
+        if self.limits.levels is not None:
+            moved = self.limits.levels.kept(x, moved, acted)
+        return moved, self.limits.mend(x, self.limits.project(x, moved, rows), acted, rows)
 
     def ask(self, rows: Tensor, sets: Tensor, values: Tensor, slack: float) -> Answer:
         """Cost, margin and success of actions, (m, c) each; arguments as in `reach`.
@@ -161,7 +166,11 @@ class Question:
         moved = self.classifier.encoder.distance(reached, self.x.index_select(0, rows))
         cost = moved.reshape(c * m, p).sum(1)
         scores = self.classifier.scores(reached.reshape(c * m, p), searching=True)
-        margin, good = self.goal.judge(scores, rows.expand(c, m).reshape(c * m), slack)
+        who = rows.expand(c, m).reshape(c * m)
+        margin, good = self.goal.judge(scores, who, slack)
+        if self.limits.rules is not None:
+            lawful = self.limits.lawful(reached.reshape(c * m, p), who)
+            margin, good = margin.masked_fill(~lawful, -torch.inf), good & lawful
         return Answer(*(each.view(c, m).T for each in (cost, margin.float(), good)))
 
 

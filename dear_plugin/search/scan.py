@@ -9,10 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dear_plugin.levels import is_special
 from dear_plugin.search.found import Found, Missed
 from dear_plugin.search.grids import numbers
 from dear_plugin.search.question import Answer, Question
 
+# Where a special level is taken to lie: no value is farther away than a change of level costs.
+INSIDE = 0.5
 # Values of a pair that a module is asked about side by side: what they share is looked up once.
 TOGETHER = 4
 # As many values as one more call of a module is worth.
@@ -50,6 +53,7 @@ class Scan:
         """Of the numeric singletons asked for, (n, s) bool, the values of each grid, (s, c)."""
         rows, sets, values = numbers(question, asked, torch.cat(list(grids), 1))
         x = question.x[rows, question.sets.positions[sets, 0], None]
+        x = torch.where(is_special(x), INSIDE, x)
         parts = values[..., 0].split([grid.shape[1] for grid in grids], 1)
         return [cls(rows, sets, x, part, _before(part, x), slack) for part in parts]
 

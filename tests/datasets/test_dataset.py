@@ -58,6 +58,7 @@ def test_split_that_empties_a_side_is_refused(small, share):
         ({"increasing": ("aa",)}, "'aa' \\(did you mean 'a'"),
         ({"act_on": ("y",)}, "unknown features: 'y'"),
         ({"units": {"c": "metres"}}, "unknown features: 'c'"),
+        ({"special": {"c": (-9,)}}, "unknown features: 'c'"),
         ({"act_on": ("a", "b")}, "both immutable and in act_on: b"),
     ],
 )

@@ -13,7 +13,7 @@ import pytest
 
 from dear_plugin.datasets import load_adult, load_compas, load_give_me_some_credit
 from dear_plugin.datasets.fetch import Source, locate
-from dear_plugin.errors import DataError
+from dear_plugin.errors import DataError, InputError
 
 CONTENT = b"a,b\n1,2\n"
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -168,6 +168,38 @@ def test_adult_in_its_published_layout_is_read(tmp_path):
     unknown = ADULT_ROW.replace("State-gov", "?")
     put_adult(tmp_path, f"{ADULT_ROW}<=50K\n{unknown}>50K\n\n", f"{ADULT_ROW}>50K.\n")
     assert load_adult(data_home=tmp_path).labels.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("categories", ["binary", "full"])
+def test_adult_keeps_what_is_missing_if_asked(tmp_path, categories):
+    unknown = ADULT_ROW.replace("State-gov", "?")
+    put_adult(tmp_path, f"{ADULT_ROW}<=50K\n{unknown}>50K\n", f"{ADULT_ROW}>50K.\n")
+    data = load_adult(categories, tmp_path, missing="keep")
+    assert data.labels.tolist() == [0, 1, 1]
+    assert data.frame.isna().sum().sum() == data.frame["workclass"].isna().sum() == 1
+    assert data.special == {"capital-gain": (99_999,)}
+
+
+def test_credit_keeps_what_is_missing_if_asked(tmp_path):
+    usual = "0,0,0.5,40,0,0.1,2600,4,0,0,0,0\n1,0,0.6,41,1,0.2,2700,5,1,1,1,1\n" * 15
+    unknown = "30,0,0.5,40,0,812,NA,4,0,0,0,NA\n"
+    coded = "31,1,0.5,40,98,0.1,2600,4,98,0,98,0\n"
+    put(tmp_path, "cs-training.csv", CREDIT_HEAD + usual + unknown + coded)
+    features = load_give_me_some_credit(tmp_path, missing="keep").features
+    assert features.loc[30, features.loc[30].isna()].index.tolist() == [
+        "DebtRatio",
+        "MonthlyIncome",
+        "NumberOfDependents",
+    ]
+    assert features.loc[31, "NumberOfTimes90DaysLate"] == 98
+    assert len(features) == 32
+    assert len(load_give_me_some_credit(tmp_path).frame) == 30
+
+
+@pytest.mark.parametrize("load", [load_adult, load_give_me_some_credit])
+def test_nothing_else_can_be_done_with_what_is_missing(load, tmp_path):
+    with pytest.raises(InputError, match="unknown missing: 'impute'; known are: drop, keep"):
+        load(data_home=tmp_path, missing="impute")
 
 
 @pytest.mark.parametrize(

@@ -132,6 +132,77 @@ def test_adult_refuses_other_categories():
         load_adult(categories="ful")
 
 
+class TestKeptMissingValues:
+    @pytest.fixture(scope="class", params=["adult", "adult_full", "credit"])
+    @staticmethod
+    def pair(request):
+        """A table as it comes, and the same without what is missing or coded."""
+        load = {
+            "adult": load_adult,
+            "adult_full": lambda **options: load_adult("full", **options),
+            "credit": load_give_me_some_credit,
+        }[request.param]
+        return load(missing="keep"), request.getfixturevalue(request.param)
+
+    def test_dropping_them_gives_the_default_table(self, pair):
+        kept, dropped = pair
+        whole = kept.frame.dropna()
+        if kept.name == "gmc":
+            whole = whole[~whole.isin(kept.special).any(axis=1)]
+        whole = whole.reset_index(drop=True).astype(dropped.frame.dtypes)
+        assert whole.equals(dropped.frame)
+
+    def test_what_may_be_done_is_the_same(self, pair):
+        for name in ("target", "immutable", "increasing", "act_on", "protected", "units"):
+            assert getattr(pair[0], name) == getattr(pair[1], name)
+
+    def test_only_what_was_asked_for_has_codes(self, pair):
+        kept, dropped = pair
+        assert not dropped.special
+        for name, codes in kept.special.items():
+            assert set(codes) <= set(kept.frame[name])
+
+    def test_words_or_numbers_they_are_all_the_same(self, pair):
+        kept, dropped = pair
+        assert kept.categorical == dropped.categorical
+        for name in kept.categorical:
+            assert kept.frame[name].dropna().map(type).eq(str).all()
+        assert set(kept.labels) == {0, 1}
+
+    def test_adult_misses_words_and_has_a_code_for_the_richest(self):
+        data = load_adult("full", missing="keep")
+        missing = data.frame.isna().sum()
+        assert missing[missing > 0].to_dict() == {
+            "workclass": 2_799,
+            "occupation": 2_809,
+            "native-country": 857,
+        }
+        assert data.frame.shape == (48_842, 14)
+        assert data.special == {"capital-gain": (99_999,)}
+        gains = data.frame["capital-gain"]
+        assert (gains == 99_999).sum() == 244
+        assert gains[gains != 99_999].max() == 41_310
+
+    def test_credit_misses_numbers_and_has_codes_for_times_past_due(self):
+        data = load_give_me_some_credit(missing="keep")
+        missing = data.frame.isna().sum()
+        assert missing[missing > 0].to_dict() == {
+            "DebtRatio": 29_176,
+            "MonthlyIncome": 29_176,
+            "NumberOfDependents": 3_865,
+        }
+        assert data.frame.shape == (144_850, 11)
+        for name, codes in data.special.items():
+            times = data.frame[name]
+            assert codes == (96, 98)
+            assert times.isin(codes).sum() == 268
+            assert times[~times.isin(codes)].max() < 20
+
+    def test_a_ratio_to_no_income_is_missing(self):
+        frame = load_give_me_some_credit(missing="keep").frame
+        assert frame["DebtRatio"].isna().equals(frame["MonthlyIncome"].isna().rename("DebtRatio"))
+
+
 def test_compas_values_are_spelled_out(compas):
     assert set(compas.frame["c_charge_degree"]) == {"Felony", "Misdemeanor"}
     assert set(compas.frame["race"]) == {"African-American", "Other"}

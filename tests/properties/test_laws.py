@@ -173,6 +173,19 @@ def test_a_batch_of_n_is_n_batches_of_one(world):
         close(one.actions, whole.actions.iloc[[i]])
 
 
+@given(worlds())
+def test_the_actions_alone_give_the_same_answers_again(world):
+    dear = world.fitted()
+    result = world.ask(dear)
+    again = dear.apply(world.query, result.direct, world.within, target=world.target)
+    pd.testing.assert_frame_equal(again.counterfactuals, result.counterfactuals, check_exact=True)
+    assert again.actions["success"].equals(result.actions["success"])
+    for name in result.direct:
+        acted = result.direct[name].notna()
+        told, cells = result.direct[name][acted], result.counterfactuals[name][acted]
+        assert told.tolist() == cells.tolist()
+
+
 def close(one: pd.DataFrame, other: pd.DataFrame) -> None:
     """Networks round otherwise in batches of another size; so may unrounded numbers."""
     pd.testing.assert_frame_equal(one, other, rtol=1e-5, atol=1e-5)

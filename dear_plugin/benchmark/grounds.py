@@ -1,0 +1,215 @@
+"""Grounds: data, models and refused people that answers are measured on, split by split."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from dear_plugin.benchmark.bootstrap import retrained
+from dear_plugin.benchmark.classifiers import recipe, trained
+from dear_plugin.benchmark.protocol import LEAST_REFUSED, LOADERS, MOST_SEEDS
+from dear_plugin.benchmark.rulers import Accepts, decision
+from dear_plugin.datasets import Dataset, load_adult, load_loan
+from dear_plugin.encoding import Encoder
+from dear_plugin.errors import DataError
+from dear_plugin.schema import Schema
+
+RETRAININGS = 5
+TREES = "trees"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A data set and what may change in it.
+
+    Attributes:
+        load: the data set.
+        kinds: the classifiers: "lr" and "ann" of the paper, or boosted "trees".
+        own: the data set's own act_on, immutable and increasing; else the paper's protocol, sex
+            and race immutable and all else free.
+        weights: what its weights are called in files.
+    """
+
+    load: Callable[[], Dataset]
+    kinds: tuple[str, ...]
+    own: bool
+    weights: str
+
+
+SETTINGS: Mapping[str, Setting] = {
+    **{name: Setting(load, ("lr", "ann"), False, name) for name, load in LOADERS.items()},
+    **{f"{name}-own": Setting(load, ("lr", "ann"), True, name) for name, load in LOADERS.items()},
+    "adult-full": Setting(lambda: load_adult("full"), (TREES,), True, "adult-full"),
+    "loan": Setting(load_loan, ("lr",), True, "loan"),
+}
+# What the table calls a cell: data set, protocol and classifier.
+CELLS = tuple(f"{name} {kind}" for name, setting in SETTINGS.items() for kind in setting.kinds)
+
+
+@dataclass(frozen=True)
+class Ground:
+    """One split of a setting.
+
+    Attributes:
+        name: of the setting.
+        split: the seed of training and test rows.
+        cache: a folder for trained weights.
+    """
+
+    name: str
+    split: int
+    cache: Path
+
+    @property
+    def setting(self) -> Setting:
+        """What is loaded and what may change."""
+        return SETTINGS[self.name]
+
+    @cached_property
+    def data(self) -> Dataset:
+        """The data set."""
+        return self.setting.load()
+
+    @cached_property
+    def parts(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Training and test rows, without test rows whose category no training row has."""
+        train, test = self.data.split(seed=self.split)
+        for name in self.data.categorical:
+            test = test[test[name].isin(train[name].unique())]
+        return train, test
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The features."""
+        data, train = self.data, self.parts[0]
+        if not self.setting.own:
+            return Schema.infer(train, target=data.target, immutable=data.protected)
+        return Schema.infer(
+            train, target=data.target, immutable=data.immutable, increasing=data.increasing
+        )
+
+    @property
+    def act_on(self) -> list[str] | None:
+        """What may be acted on; None is everything that may change."""
+        return list(self.data.act_on) if self.setting.own else None
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """The gate."""
+        return Encoder(self.schema)
+
+    def judge(self, kind: str) -> Judge:
+        """A model and those that the same recipe makes of bootstrap samples.
+
+        Raises:
+            DataError: no seed gives a model that refuses enough people.
+        """
+        train, test = self.parts
+        labels = train[self.data.target]
+        names = list(self.schema.names)
+        for seed in range(MOST_SEEDS):
+            model, others = (
+                _trees(train[names], labels, seed)
+                if kind == TREES
+                else self._networks(kind, self.encoder.encode(train), labels, seed)
+            )
+            accepts = decision(model, self.schema)
+            refused = test[~accepts(test)][names]
+            if len(refused) >= LEAST_REFUSED:
+                return Judge(kind, model, accepts, others(self.schema), refused)
+        raise DataError(f"{self.name}: no {kind} refuses {LEAST_REFUSED} test rows")
+
+    def _networks(self, kind: Any, x: Tensor, labels: pd.Series, seed: int) -> _Made:
+        y, how = torch.tensor(labels.to_numpy()), recipe(self.setting.weights)
+        path = self.cache / f"{self.setting.weights}-{kind}-{self.split}-{seed}.safetensors"
+        blank = trained(kind, x[:1], y[:1], replace(how, epochs=0), seed)
+        (model,) = _kept(path, blank, lambda: [trained(kind, x, y, how, seed)])
+
+        def _others(schema: Schema) -> tuple[Accepts, ...]:
+            again = path.with_name(path.stem + "-again.safetensors")
+            nets = _kept(
+                again, blank, lambda: retrained(kind, x, y, how, count=RETRAININGS, seed=seed)
+            )
+            return tuple(decision(net, schema) for net in nets)
+
+        return model, _others
+
+
+_Made = tuple[Any, Callable[[Schema], tuple[Accepts, ...]]]
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Who decides.
+
+    Attributes:
+        kind: of classifier.
+        model: as `DEAR` takes it.
+        accepts: whether it accepts rows of a frame.
+        again: the same after retrainings.
+        refused: test rows that it refuses.
+    """
+
+    kind: str
+    model: Any
+    accepts: Accepts
+    again: tuple[Accepts, ...]
+    refused: pd.DataFrame
+
+
+def _kept(
+    path: Path, blank: nn.Sequential, make: Callable[[], list[nn.Sequential]]
+) -> list[nn.Sequential]:
+    """Networks read from a file, or made and written there."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        nets = make()
+        tensors = {
+            f"{i}.{k}": v for i, net in enumerate(nets) for k, v in net.state_dict().items()
+        }
+        save_file(tensors, path)
+    tensors = load_file(path)
+    read = []
+    for i in range(1 + max(int(name.partition(".")[0]) for name in tensors)):
+        net = copy.deepcopy(blank)
+        own = {k.partition(".")[2]: v for k, v in tensors.items() if k.startswith(f"{i}.")}
+        net.load_state_dict(own)
+        read.append(net.eval())
+    return read
+
+
+def _trees(frame: pd.DataFrame, labels: pd.Series, seed: int) -> _Made:
+    """Boosted trees on a frame, and how to make more of them."""
+
+    def _others(schema: Schema) -> tuple[Accepts, ...]:
+        models = []
+        for i in range(RETRAININGS):
+            some = frame.sample(len(frame), replace=True, random_state=1000 * (1 + seed) + i)
+            models.append(_boosted(some, labels.loc[some.index], seed))
+        return tuple(decision(model, schema) for model in models)
+
+    return _boosted(frame, labels, seed), _others
+
+
+def _boosted(frame: pd.DataFrame, labels: pd.Series, seed: int) -> Any:
+    from sklearn.compose import make_column_transformer
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OrdinalEncoder
+
+    words = list(frame.select_dtypes(exclude="number").columns)
+    codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
+    columns = make_column_transformer((codes, words), remainder="passthrough")
+    trees = HistGradientBoostingClassifier(
+        categorical_features=list(range(len(words))), early_stopping=False, random_state=seed
+    )
+    return make_pipeline(columns, trees).fit(frame, labels)

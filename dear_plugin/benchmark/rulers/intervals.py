@@ -1,0 +1,81 @@
+"""Intervals: how far a number could be off by who happened to be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dear_plugin.benchmark.rulers.decision import Floats
+
+RESAMPLES = 1000
+LEVEL = 0.95
+
+
+class Estimate(NamedTuple):
+    """A number and its 95 % percentile interval under resampling of people.
+
+    Attributes:
+        value: of all people.
+        low: the lower end.
+        high: the upper end.
+    """
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        """`.423 [.380, .467]`, nothing where nobody was measured."""
+        if np.isnan(self.value):
+            return ""
+        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
+
+
+def estimate(
+    values: npt.ArrayLike, groups: npt.ArrayLike, *, median: bool = False, seed: int = 0
+) -> Estimate:
+    """The mean or median of values, NaN left out, with its bootstrap interval.
+
+    Args:
+        values: (n,) one per person.
+        groups: (n,) people are drawn again within these: the splits.
+        median: the median instead of the mean.
+        seed: of the draws; the same for the same number of people, so that columns and methods
+            are resampled alike.
+    """
+    column = np.asarray(values, dtype=np.float64)
+    middle: Callable[..., Floats] = np.nanmedian if median else np.nanmean
+    if not np.isfinite(column).any():
+        return Estimate(np.nan, np.nan, np.nan)
+    drawn = column[_resamples(np.asarray(groups), seed)]
+    drawn = drawn[np.isfinite(drawn).any(1)]
+    ends = np.quantile(middle(drawn, axis=1), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return Estimate(float(middle(column)), float(ends[0]), float(ends[1]))
+
+
+def paired(
+    ours: npt.ArrayLike, theirs: npt.ArrayLike, groups: npt.ArrayLike, seed: int = 0
+) -> Estimate:
+    """The mean difference of two measures of the same people, NaN in either left out.
+
+    Args:
+        ours: (n,) one per person.
+        theirs: (n,) of the same people, in the same order.
+        groups: (n,) as in `estimate`.
+        seed: of the draws.
+    """
+    gap = np.asarray(ours, dtype=np.float64) - np.asarray(theirs, dtype=np.float64)
+    return estimate(gap, groups, seed=seed)
+
+
+def _resamples(groups: npt.NDArray[np.generic], seed: int) -> npt.NDArray[np.int64]:
+    """(r, n) indices of people, each drawn from their own group."""
+    chance = np.random.default_rng(seed)
+    out = np.empty((RESAMPLES, len(groups)), dtype=np.int64)
+    for group in np.unique(groups):
+        at = np.flatnonzero(groups == group)
+        out[:, at] = at[chance.integers(0, len(at), (RESAMPLES, len(at)))]
+    return out

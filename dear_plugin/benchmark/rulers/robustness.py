@@ -1,0 +1,54 @@
+"""Robustness: is an answer accepted by a model trained again, and when it is taken inexactly?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from dear_plugin.benchmark.rulers.decision import Accepts, Floats, solved, where
+from dear_plugin.classifier import Classifier
+from dear_plugin.recourses import Recourses
+from dear_plugin.target import Target
+
+SIGMA = 0.01
+DRAWS = 20
+
+
+def still_accepted(recourses: Recourses, models: Sequence[Accepts]) -> Floats:
+    """(n,) the share of other models that accept each answer: 1 outlives every retraining.
+
+    Source: validity under model change, as in ROAR (Upadhyay et al. 2021).
+
+    Args:
+        recourses: the answers.
+        models: the same model trained again, on bootstrap samples of its training rows.
+    """
+    told = np.stack([accepts(recourses.counterfactuals) for accepts in models])
+    return where(solved(recourses), told.mean(0))
+
+
+def invalidated(
+    recourses: Recourses, classifier: Classifier, *, sigma: float = SIGMA, seed: int = 0
+) -> Floats:
+    """(n,) the share of draws in which an answer, taken inexactly, is refused.
+
+    Normal noise is added to every scaled number of the counterfactual: the recourse invalidation
+    rate of PROBE (Pawelczyk et al. 2023), over `DRAWS` draws. On a straight boundary with an
+    answer exactly on it, it is 1/2.
+
+    Args:
+        recourses: the answers.
+        classifier: the model, asked about rows.
+        sigma: the standard deviation, in units of the features' observed ranges.
+        seed: of the draws.
+    """
+    chance = torch.Generator().manual_seed(seed)
+    numbers = torch.tensor([not f.categories for f in recourses.encoder.schema])
+    rows = recourses.plan.rows
+    noise = sigma * torch.randn(DRAWS, *rows.shape, generator=chance) * numbers
+    scores = classifier.scores((rows + noise).flatten(0, 1))
+    goal = Target.of_class(1).resolve(len(scores), classifier.classes)
+    refused = ~goal.accepts(scores).view(DRAWS, len(rows))
+    return where(solved(recourses), refused.double().mean(0).numpy())

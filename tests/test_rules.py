@@ -1,0 +1,93 @@
+"""Orders between columns and a user's own rules hold in every answer, if the factual kept them."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from dear_plugin import DEAR, Schema
+from dear_plugin.baselines import NearestAccepted
+from dear_plugin.errors import FileFormatError, SchemaError
+
+
+def doubled(frame):
+    return frame["weeks"] == 4 * frame["months"]
+
+
+@pytest.fixture(scope="module")
+def table() -> tuple[pd.DataFrame, np.ndarray]:
+    """What was paid never exceeds the total, two columns are equal, weeks are four a month."""
+    rng, n = np.random.default_rng(0), 2000
+    total = rng.gamma(3, 10, n).round(2)
+    paid = (total * rng.beta(2, 2, n)).round(2)
+    months, mood = rng.integers(1, 48, n), rng.normal(size=n)
+    frame = pd.DataFrame({"total": total, "paid": paid, "months": months, "mood": mood})
+    frame["twin"], frame["weeks"] = mood, 4 * months
+    return frame, (paid - 0.3 * total + 5 * mood + rng.normal(0, 2, n) > 5).astype(int)
+
+
+@pytest.fixture(scope="module")
+def model(table):
+    return LogisticRegression(max_iter=5000).fit(*table)
+
+
+@pytest.fixture(scope="module")
+def refused(table, model) -> pd.DataFrame:
+    return table[0][model.predict(table[0]) == 0].head(300)
+
+
+@pytest.fixture(scope="module")
+def schema(table) -> Schema:
+    return Schema.infer(table[0], rules=[doubled])
+
+
+@pytest.mark.parametrize("kind", [DEAR, NearestAccepted])
+def test_orders_and_rules_hold_in_every_answer(kind, table, model, refused, schema):
+    result = kind(model, schema).fit(table[0]).generate(refused)
+    answers = result.counterfactuals[result.actions["success"]]
+    assert len(answers) > 200
+    assert (answers["paid"] <= answers["total"]).all()
+    assert (answers["mood"] == answers["twin"]).all()
+    assert doubled(answers).all()
+
+
+def test_without_them_they_are_broken(table, model, refused, schema):
+    """The test above can fail."""
+    free = dataclasses.replace(schema, orders=(), rules=())
+    answers = DEAR(model, free).fit(table[0]).generate(refused).counterfactuals
+    assert (answers["mood"] != answers["twin"]).any()
+
+
+def test_what_the_factual_breaks_is_not_asked_of_it(table, model, refused, schema):
+    odd = refused.assign(paid=refused["total"] + 0.5).head(50)
+    assert DEAR(model, schema).fit(table[0]).generate(odd).actions["success"].any()
+
+
+def test_a_failure_says_which_rule_stands_in_the_way(table, model, refused, schema):
+    def never(frame):
+        return np.zeros(len(frame), dtype=bool) | frame["paid"].isin(refused["paid"])
+
+    strict = Schema.infer(table[0], rules=[never])
+    result = DEAR(model, strict, act_on=["paid"]).fit(table[0]).generate(refused.head(5))
+    solved = result.counterfactuals.loc[result.actions["success"], "paid"]
+    assert solved.isin(refused["paid"]).all()
+
+
+def test_a_rule_returns_one_truth_value_a_row(table, model, refused):
+    schema = Schema.infer(table[0], rules=[lambda frame: True])
+    with pytest.raises(SchemaError, match="must return 5 truth values"):
+        DEAR(model, schema).fit(table[0]).generate(refused.head(5))
+
+
+def test_a_save_keeps_orders_and_asks_for_the_rules(table, model, refused, schema, tmp_path):
+    dear = DEAR(model, schema).fit(table[0])
+    dear.save(tmp_path / "saved")
+    with pytest.raises(FileFormatError, match=r"1 rule.*rules="):
+        DEAR.load(tmp_path / "saved", model)
+    again = DEAR.load(tmp_path / "saved", model, rules=[doubled])
+    pd.testing.assert_frame_equal(
+        again.generate(refused.head(20)).counterfactuals,
+        dear.generate(refused.head(20)).counterfactuals,
+    )

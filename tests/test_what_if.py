@@ -1,0 +1,321 @@
+"""What if: a given action and what follows from it; nothing is searched."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from dear_plugin import DEAR, Constraints, Encoder, Schema, Target
+from dear_plugin.datasets import load_adult
+from dear_plugin.decoders import Autoencoder, Design, Training
+from dear_plugin.errors import ConstraintError, InputError, NotFittedError
+
+SMALL = Autoencoder(Design(layers=(6, 3)), Training(epochs=3))
+DECODERS = {"transport": "transport", "autoencoder": SMALL}
+PAIRS = [("income", "savings"), ("education", "income", "duration"), "duration"]
+COLUMNS = [
+    "success",
+    "direct_cost",
+    "indirect_cost",
+    "cost",
+    "suppressed_cost",
+    "score_before",
+    "score_after",
+    "acted_on",
+]
+
+
+@pytest.fixture
+def people(mixed):
+    return mixed.refused(20)
+
+
+def same_again(dear, people, within=None, target=None):
+    """`generate`, and `apply` of its actions alone."""
+    result = dear.generate(people, target, within=within)
+    again = dear.apply(people, result.direct, within, target=target)
+    pd.testing.assert_frame_equal(again.counterfactuals, result.counterfactuals, check_exact=True)
+    pd.testing.assert_frame_equal(again.actions[COLUMNS], result.actions[COLUMNS])
+    assert torch.equal(again.plan.rows, result.plan.rows)
+    return result, again
+
+
+class TestAnswersComeOutAgain:
+    @pytest.mark.parametrize("decoder", DECODERS)
+    @pytest.mark.parametrize("act_on", [None, PAIRS], ids=["singles", "groups"])
+    def test_on_the_loan_data(self, loan, decoder, act_on):
+        dear = DEAR(loan.net, loan.schema, act_on=act_on, decoder=DECODERS[decoder])
+        result, _ = same_again(dear.fit(loan.frame), loan.refused(200))
+        assert result.actions["success"].mean() > 0.5
+
+    @pytest.mark.parametrize("decoder", DECODERS)
+    def test_with_every_kind_of_column(self, mixed, decoder):
+        dear = DEAR(mixed.net, mixed.schema, decoder=DECODERS[decoder]).fit(mixed.frame)
+        same_again(dear, mixed.refused(200))
+
+    def test_for_accepted_people_too(self, fitted, mixed):
+        result, again = same_again(fitted, mixed.frame.iloc[:60])
+        accepted = result.actions["reason"] == "already accepted"
+        assert accepted.any()
+        assert (again.actions["reason"][accepted] == "already accepted").all()
+
+    def test_where_pairs_were_needed(self, loan):
+        act_on = ["loan_amount", "duration"]
+        dear = DEAR(loan.net, loan.schema, act_on=act_on).fit(loan.frame)
+        target = Target.of_class(1, threshold=0.99)
+        result, _ = same_again(dear, loan.refused(200), target=target)
+        assert result.actions["acted_on"].str.contains(r" \+ ").any()
+
+    def test_under_the_constraints_of_the_call(self, fitted, people):
+        within = Constraints(frozen=["owner"], ranges={"income": (0, 60)})
+        result, _ = same_again(fitted, people, within)
+        assert (result.counterfactuals["owner"] == people["owner"]).all()
+
+    def test_after_saving_and_loading(self, loan, tmp_path):
+        dear = DEAR(loan.net, loan.schema).fit(loan.frame)
+        people = loan.refused(40)
+        result = dear.generate(people)
+        dear.save(tmp_path)
+        again = DEAR.load(tmp_path, loan.net).apply(people, result.direct)
+        pd.testing.assert_frame_equal(again.counterfactuals, result.counterfactuals)
+
+    @pytest.mark.real_data
+    @pytest.mark.parametrize("decoder", DECODERS)
+    @pytest.mark.parametrize("groups", [False, True], ids=["singles", "groups"])
+    def test_on_adult(self, data_home, decoder, groups):
+        from dear_plugin.benchmark.classifiers import Recipe, trained
+
+        data = load_adult(data_home=data_home)
+        frame = data.frame.sample(4000, random_state=0)
+        schema = Schema.infer(frame, target=data.target, immutable=data.protected)
+        labels = torch.tensor(frame[data.target].to_numpy())
+        x = Encoder(schema).encode(frame)
+        model = trained("ann", x, labels, Recipe(512, 30, 0.01))
+        with torch.no_grad():
+            refused = frame[(model(x)[:, 0] <= 0).numpy()].iloc[:200]
+        act_on = [("education-num", "hours-per-week"), ("workclass", "age", "capital-gain")]
+        dear = DEAR(model, schema, act_on=act_on if groups else None, decoder=DECODERS[decoder])
+        result, _ = same_again(dear.fit(frame), refused)
+        assert result.actions["success"].mean() > 0.5
+
+
+class TestTheActionAlone:
+    def test_it_holds_new_values_of_what_is_acted_on(self, fitted, people):
+        result = fitted.generate(people)
+        direct = result.direct
+        acted = torch.tensor(direct.notna().to_numpy())
+        assert torch.equal(acted, result.plan.direct)
+        after = result.counterfactuals
+        for name in direct:
+            some = direct[name].notna()
+            assert direct[name][some].tolist() == after[name][some].tolist()
+
+    def test_index_and_columns_are_those_of_the_people(self, mixed):
+        frame = mixed.frame.assign(note="left alone", seen=pd.Timestamp("2026-01-01"))
+        people = frame.loc[mixed.refused(9).index][["note", *mixed.frame, "seen"]]
+        direct = DEAR(mixed.net, mixed.schema).fit(frame).generate(people).direct
+        assert direct.index.equals(people.index)
+        assert list(direct.columns) == list(people.columns)
+        assert direct[["note", "seen"]].isna().all(axis=None)
+
+    def test_integers_and_truth_values_are_nullable_and_the_rest_keeps_its_dtype(
+        self, fitted, people
+    ):
+        direct, after = fitted.generate(people).direct, fitted.generate(people).counterfactuals
+        assert str(direct["age"].dtype) == "Int64"
+        assert str(direct["owner"].dtype) == "Int64"
+        assert str(direct["member"].dtype) == "boolean"
+        for name in ("income", "debt", "job", "town"):
+            assert direct[name].dtype == after[name].dtype
+
+    def test_who_is_accepted_has_none(self, fitted, mixed):
+        accepted = mixed.frame.drop(mixed.refused(len(mixed.frame)).index).iloc[:5]
+        assert fitted.generate(accepted).direct.isna().all(axis=None)
+
+
+class TestWhatFollows:
+    def test_the_action_is_taken_by_everyone(self, fitted, people):
+        result = fitted.apply(people, {"income": 55.5})
+        assert (result.counterfactuals["income"] == 55.5).all()
+        assert (result.actions["acted_on"] == "income").all()
+
+    def test_what_follows_is_what_the_dependence_says(self, fitted, people):
+        result = fitted.apply(people, {"income": 58.0})
+        assert (result.actions["indirect_cost"] > 0).any()
+        assert result.counterfactuals["gender"].equals(people["gender"])
+
+    def test_success_is_the_models_decision(self, fitted, mixed, people):
+        result = fitted.apply(people, {"income": 45.0})
+        with torch.no_grad():
+            logits = mixed.net(mixed.encoder.encode(result.counterfactuals))[:, 0]
+        success = result.actions["success"].to_numpy()
+        assert (success == (logits > 0).numpy()).all()
+        assert success.any()
+        assert not success.all()
+        reasons = result.actions["reason"]
+        assert (reasons[success] == "").all()
+        assert (reasons[~success] == "the decision is not the wanted one").all()
+
+    def test_an_action_of_size_zero_gives_the_factual_back(self, fitted, mixed, people):
+
+        for name in mixed.schema.mutable:
+            result = fitted.apply(people, people[[name]])
+            pd.testing.assert_frame_equal(result.counterfactuals, people)
+            assert (result.actions["cost"] == 0).all()
+
+    def test_each_row_may_act_on_something_else(self, fitted, people):
+        actions = pd.DataFrame(index=people.index, columns=["income", "job"], dtype=object)
+        actions.loc[people.index[:5], "income"] = 55.0
+        actions.loc[people.index[5:9], "job"] = "judge"
+        result = fitted.apply(people, actions)
+        after = result.counterfactuals
+        assert (after["income"].iloc[:5] == 55.0).all()
+        assert (after["job"].iloc[5:9] == "judge").all()
+        rest = result.actions.iloc[9:]
+        assert after.iloc[9:].equals(people.iloc[9:])
+        assert not rest["success"].any()
+        assert (rest["reason"] == "nothing is acted on").all()
+
+    def test_a_batch_is_answered_as_one_row_after_another(self, fitted, people):
+        actions = {"income": 61.0, "owner": 1}
+        together = fitted.apply(people, actions).counterfactuals
+        alone = [fitted.apply(people.iloc[[i]], actions) for i in range(len(people))]
+        pd.testing.assert_frame_equal(pd.concat([r.counterfactuals for r in alone]), together)
+
+    def test_accepted_people_may_ask_as_well(self, fitted, mixed):
+        accepted = mixed.frame.drop(mixed.refused(len(mixed.frame)).index).iloc[:5]
+        result = fitted.apply(accepted, {"income": 16.0})
+        assert (result.counterfactuals["income"] == 16.0).all()
+        assert not result.actions["success"].all()
+
+    def test_numbers_are_rounded_to_what_the_column_holds(self, fitted, mixed, people):
+        young = people[people["age"] < 60]
+        result = fitted.apply(young, {"age": 60.4, "income": 50.006})
+        assert (result.counterfactuals["age"] == 60).all()
+        assert (result.counterfactuals["income"] == 50.01).all()
+
+    def test_another_class_may_be_wanted(self, fitted, people):
+        result = fitted.apply(people, {"income": 20.0}, target=Target.of_class(0))
+        assert result.actions["success"].all()
+
+    def test_nothing_that_came_is_changed(self, fitted, people):
+        actions = people[["income"]] + 1.0
+        before, asked = people.copy(), actions.copy()
+        fitted.apply(people, actions)
+        pd.testing.assert_frame_equal(people, before)
+        pd.testing.assert_frame_equal(actions, asked)
+
+    def test_it_is_told_in_words(self, fitted, people):
+        result = fitted.apply(people, {"income": 45.0})
+        for index, row in result.actions.iterrows():
+            told = result.describe(index)
+            assert "income" in told
+            assert told.endswith("the decision is not the wanted one") == (not row["success"])
+
+    def test_support_and_alternatives_are_there(self, fitted, people):
+        result = fitted.apply(people, {"income": 60.0})
+        assert result.support.between(0, 1).all()
+        assert set(result.alternatives(2)["rank"]) <= {0, 1}
+
+
+class TestSetsThatWereNotFitted:
+    def test_are_learned_and_kept(self, mixed, people):
+        dear = DEAR(mixed.net, mixed.schema, act_on=["income"]).fit(mixed.frame)
+        actions = {"age": 80, "owner": 1, "debt": 2.0}
+        result = dear.apply(people, actions)
+        allowed = result.actions["success"] | result.actions["reason"].str.startswith("the dec")
+        after = result.counterfactuals[allowed]
+        assert allowed.any()
+        assert (after[["age", "owner"]] == [80, 1]).all(axis=None)
+        assert np.allclose(after["debt"], 2.0, atol=1e-6)
+        kept = dict(dear._others)
+        pd.testing.assert_frame_equal(
+            dear.apply(people, actions).counterfactuals, result.counterfactuals
+        )
+        assert dict(dear._others) == kept
+
+    def test_a_pair_is_the_one_that_generate_would_ask(self, loan):
+        names = ["savings", "income"]
+        dear = DEAR(loan.net, loan.schema, act_on=names).fit(loan.frame)
+        dear.apply(loan.refused(3), {"income": 60.0, "savings": 60.0})
+        assert dear._others == {}
+
+    def test_a_second_fit_forgets_them(self, loan):
+        dear = DEAR(loan.net, loan.schema, act_on=["income"]).fit(loan.frame)
+        people = loan.refused(5)
+        first = dear.apply(people, {"savings": 45.0})
+        half = loan.frame.iloc[::2]
+        dear.fit(half)
+        fresh = DEAR(loan.net, loan.schema, act_on=["income"]).fit(half)
+        again, wanted = (d.apply(people, {"savings": 45.0}) for d in (dear, fresh))
+        pd.testing.assert_frame_equal(again.counterfactuals, wanted.counterfactuals)
+        assert not again.counterfactuals.equals(first.counterfactuals)
+
+    def test_another_model_is_asked_about_them(self, loan):
+        dear = DEAR(loan.net, loan.schema, act_on=["income"]).fit(loan.frame)
+        people = loan.refused(5)
+        dear.apply(people, {"savings": 45.0})
+        other = dear.with_model(lambda frame: np.full(len(frame), 0.9))
+        assert other.apply(people, {"savings": 45.0}).actions["success"].all()
+
+
+class TestWhoMayNotActSo:
+    def test_a_direction_holds_for_each_row(self, fitted, people):
+        result = fitted.apply(people, {"age": 50})
+        older = people["age"] > 50
+        assert older.any()
+        stayed = result.counterfactuals[older]
+        pd.testing.assert_frame_equal(stayed, people[older])
+        assert not result.actions["success"][older].any()
+        oldest = people.index[older][0]
+        own = people.loc[oldest, "age"]
+        assert result.actions.loc[oldest, "reason"] == f"age may not become 50, only {own} to 80"
+        assert result.describe(oldest).startswith("nothing changes: age may not become 50")
+        assert (result.counterfactuals["age"][~older] == 50).all()
+
+    def test_what_is_frozen_for_a_row_may_not_be_acted_on(self, fitted, people):
+        frozen = [["income"]] + [[]] * (len(people) - 1)
+        result = fitted.apply(people, {"income": 55.0}, Constraints(frozen=frozen))
+        assert result.actions["reason"].iloc[0] == "income may not be acted on"
+        assert (result.counterfactuals["income"] == 55.0).sum() == len(people) - 1
+
+    def test_nor_may_what_act_on_leaves_out(self, fitted, people):
+        result = fitted.apply(people, {"income": 55.0}, Constraints(act_on=["debt"]))
+        assert (result.actions["reason"] == "income may not be acted on").all()
+
+    def test_a_value_outside_the_range_is_not_reached(self, fitted, people):
+        result = fitted.apply(people, {"income": 95.0, "town": "A"})
+        assert not result.actions["success"].any()
+        assert result.actions["reason"].str.contains("income may not become 95, only").all()
+
+    def test_a_category_that_is_not_allowed_is_not_taken(self, fitted, people):
+        within = Constraints(categories={"job": ["cook", "nurse"]})
+        result = fitted.apply(people, {"job": "judge"}, within)
+        other = people["job"] != "judge"
+        assert (result.actions["reason"][other] == "job may not become judge").all()
+
+
+class TestWhatIsRefusedAtTheDoor:
+    @pytest.mark.parametrize(
+        ("actions", "error", "words"),
+        [
+            ({"incme": 3}, ConstraintError, "did you mean 'income'"),
+            ({"gender": "male"}, ConstraintError, "'gender'.*immutable"),
+            ({"job": "king of Spain"}, InputError, "never seen"),
+            ({"income": "much"}, InputError, "must hold numbers"),
+            ({"income": np.inf}, InputError, "infinite"),
+            ({"income": [1.0, 2.0]}, ConstraintError, "one value for all rows"),
+            ("income", ConstraintError, "got str"),
+        ],
+    )
+    def test_it_says_what_is_wrong(self, fitted, people, actions, error, words):
+        with pytest.raises(error, match=words):
+            fitted.apply(people, actions)
+
+    def test_a_frame_of_other_rows(self, fitted, people):
+        with pytest.raises(InputError, match="same index"):
+            fitted.apply(people, people[["income"]].iloc[::-1])
+
+    def test_a_method_that_is_not_fitted(self, mixed, people):
+        with pytest.raises(NotFittedError):
+            DEAR(mixed.net, mixed.schema).apply(people, {"income": 50.0})
