@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from numbers import Real
 from typing import Any
@@ -19,6 +20,9 @@ from dear_plugin.ending import logits_of
 from dear_plugin.errors import ModelError
 from dear_plugin.evaluation import evaluating
 
+# Words in what torch says of a tensor of a wrong shape.
+SHAPES = ("shape", "size", "elements", "dimension", "channels")
+OUT_OF_MEMORY = (torch.cuda.OutOfMemoryError, MemoryError)
 # What to do with an object whose `predict` is something else.
 NO_DECISION = (
     "`predict` beside `predict_proba` is taken for the model's decision; to decide by the"
@@ -77,8 +81,9 @@ class TorchModel:
                 return self._said(self._seen(self.encoder.expand(rows)))
         # A chain reads what it is given: only others need memory of their own.
         x = rows if self.encoder.d == self.encoder.p else self.encoder.expand(rows)
-        with torch.no_grad():
-            return chained(layers, self._seen(x))
+        seen = self._seen(x)
+        with torch.no_grad(), self._width_named(seen):
+            return chained(layers, seen)
 
     def differentiable(self, x: Tensor) -> Tensor:
         """What it says of encoded columns, (m, d), with gradients to them."""
@@ -92,11 +97,28 @@ class TorchModel:
         return moved if self.encode is None else self.encode(moved)
 
     def _said(self, seen: Tensor) -> Tensor:
-        raw: Any = self.model(seen) if self.stated else logits_of(lambda: self.model(seen))
+        with self._width_named(seen):
+            raw: Any = self.model(seen) if self.stated else logits_of(lambda: self.model(seen))
         self.stated = True  # the first answer has shown what it is
         if not isinstance(raw, Tensor):
             raise ModelError(f"the module must return a tensor, {type(raw).__name__} came")
         return raw
+
+    @contextmanager
+    def _width_named(self, seen: Tensor) -> Iterator[None]:
+        """Torch's error on a tensor of another shape than a module takes, told as what it is."""
+        try:
+            yield
+        except (RuntimeError, IndexError) as error:
+            if isinstance(error, OUT_OF_MEMORY) or not any(word in str(error) for word in SHAPES):
+                raise
+            made = "which encode= made of" if self.encode else "which are"
+            raise ModelError(
+                f"the module does not take rows of shape {tuple(seen.shape)}, {made} the"
+                f" {self.encoder.d} encoded columns of the schema's {self.encoder.p} features"
+                f" (torch: {error}). Train it on Encoder(schema).encode(frame), or give encode=, a"
+                " map from these columns to its own"
+            ) from error
 
 
 class FrameModel:

@@ -129,7 +129,7 @@ class TestLeavingTheModelAlone:
 
     def test_flags_are_put_back_after_an_error(self, mixed, rows):
         net = nn.Sequential(nn.Linear(3, 1)).train()
-        with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+        with pytest.raises(ModelError, match="shapes cannot be multiplied"):
             Classifier(net, mixed.encoder).scores(rows)
         assert net.training
 
@@ -207,6 +207,40 @@ class TestWhatIsRefused:
     def test_a_module_that_returns_no_tensor(self, mixed, rows):
         with pytest.raises(ModelError, match="must return a tensor, tuple came"):
             classifier(mixed, lambda x: (x, x)).scores(rows)
+
+    @pytest.mark.parametrize(
+        "module",
+        [
+            nn.Sequential(nn.Linear(99, 4), nn.ReLU(), nn.Linear(4, 1)),
+            nn.Sequential(nn.BatchNorm1d(99), nn.Linear(99, 1)),
+            Returns(lambda x: x @ torch.ones(99)),
+            Returns(lambda x: (x * torch.ones(99)).sum(1)),
+            Returns(lambda x: x[:, 98]),
+            Returns(lambda x: x.view(-1, 99)[:, 0]),
+        ],
+        ids=["linear", "batch norm", "product", "sum", "column", "view"],
+    )
+    @pytest.mark.parametrize("searching", [False, True])
+    @pytest.mark.parametrize("output", [None, "logits"])
+    def test_a_module_of_another_width(self, mixed, rows, module, searching, output):
+        d = mixed.encoder.d
+        message = (
+            rf"rows of shape \(20, {d}\), which are the {d} encoded columns of the schema's 8"
+        )
+        with pytest.raises(ModelError, match=message):
+            classifier(mixed, module, output=output).scores(rows, searching)
+
+    def test_an_encoding_of_another_width(self, mixed, rows):
+        model = classifier(mixed, nn.Linear(3, 1), encode=lambda x: x[:, :2])
+        with pytest.raises(ModelError, match=r"shape \(20, 2\), which encode= made of"):
+            model.scores(rows)
+
+    def test_an_error_of_the_modules_own_stays_what_it_is(self, mixed, rows):
+        def broken(x):
+            raise RuntimeError("the service is down")
+
+        with pytest.raises(RuntimeError, match="the service is down"):
+            classifier(mixed, broken).scores(rows)
 
     def test_a_black_box_that_returns_text(self, mixed):
         model = Classifier(lambda f: np.array(["yes"] * len(f)), mixed.encoder)
