@@ -122,7 +122,7 @@ def goal_of(
     wanted = Target.of_class(_class_one(classes)) if target is None else target
     if not isinstance(wanted, Target):
         raise TargetError(
-            f"target must be a Target, got {wanted!r}: a class is Target.of_class({wanted!r})"
+            f"target must be a Target, {wanted!r} came: a class is Target.of_class({wanted!r})"
         )
     if wanted.is_range != (output == "values"):
         raise TargetError(

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sklearn.base import clone
 from torch import nn
 
 from dear_plugin import (
@@ -45,6 +46,7 @@ from dear_plugin.baselines import (
     Wachter,
 )
 from dear_plugin.decoders import Autoencoder, Design, Training
+from tests.thresholded import Thresholded
 
 REFUSED, ACCEPTED = 9, 3
 TOLERANCE = 1e-6
@@ -136,13 +138,28 @@ def module(model, decide=lambda out: out.reshape(-1) > 0, **rest):
     return Judge(model, accepts, **rest)
 
 
-def black_box(study, model, **rest):
-    """A judge from something that sees frames; it decides as the pipeline's `predict` does."""
+def black_box(study, model, decide=None, wanted=1, **rest):
+    """A judge from something that sees frames; it decides as `predict` does."""
+    predict = decide or study.pipeline.predict
 
     def accepts(frame, encoder):
-        return study.pipeline.predict(frame[list(encoder.schema.names)]) == 1
+        return predict(frame[list(encoder.schema.names)]) == wanted
 
     return Judge(model, accepts, **rest)
+
+
+def thresholded(study, threshold):
+    """A judge that decides by a threshold of its own."""
+    model = Thresholded(study.pipeline, threshold)
+    return black_box(study, model, model.predict)
+
+
+def named(study):
+    """A judge whose classes have names, the wanted one first."""
+    model = clone(study.pipeline)
+    model.fit(study.frame, np.where(study.labels == 1, "approved", "rejected"))
+    target = Target.of_class("approved")
+    return black_box(study, model, model.predict, wanted="approved", target=target)
 
 
 def noisy(study):
@@ -178,18 +195,21 @@ MODELS: Mapping[str, Callable[[Any], Judge]] = {
     ),
     "scikit-learn": lambda study: black_box(study, study.pipeline),
     "callable": lambda study: black_box(study, Probabilities(study.pipeline)),
+    "strict": lambda study: thresholded(study, 0.7),
+    "lenient": lambda study: thresholded(study, 0.3),
+    "named classes": named,
 }
 
 # Black boxes have neither gradients nor flags.
-BLACK_BOXES = ("scikit-learn", "callable")
+BLACK_BOXES = ("scikit-learn", "callable", "strict", "lenient", "named classes")
 
 # Methods that descend a gradient. Batches of another size round the user's own network otherwise
 # (in the seventh digit), and a descent makes more of it: costs may then differ by so much.
 DESCENTS = ("DEAR by gradient", "Wachter", "REVISE", "CLUE")
 ROUGHLY = 0.02
 
-# Every model with the first method, every method with these two.
-USUAL = ("logits (n, 1)", "scikit-learn")
+# Every model with the first method, every method with these three.
+USUAL = ("logits (n, 1)", "scikit-learn", "strict")
 FIRST = next(iter(METHODS))
 CASES = [
     pytest.param((method, model, frame), id=f"{method} - {model} - {frame}")

@@ -1,6 +1,7 @@
 """Target: a wanted class or range as a signed margin, >= 0 when the decision is the wanted one."""
 
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ from torch import tensor
 
 from dear_plugin import Target
 from dear_plugin.errors import TargetError
+from dear_plugin.target import goal_of, surer
 
 
 def logit(p: float) -> float:
@@ -33,11 +35,13 @@ class TestTwoClasses:
         assert goal.margin(scores)[0] == pytest.approx(logit(p) - logit(0.7), abs=1e-5)
         assert bool(goal.accepts(scores)) is accepted
 
-    def test_a_low_threshold_does_not_replace_the_decision(self):
+    @pytest.mark.parametrize(("p", "accepted"), [(0.29, False), (0.31, True), (0.49, True)])
+    def test_below_one_half_the_threshold_alone_decides(self, p, accepted):
         goal = Target.of_class(1, threshold=0.3).resolve(1, None)
-        scores = tensor([[logit(0.4)]])
-        assert goal.margin(scores)[0] > 0
-        assert not goal.accepts(scores)
+        for scores in (tensor([[logit(p)]]), tensor([[math.log(1 - p), math.log(p)]])):
+            assert goal.margin(scores)[0] == pytest.approx(logit(p) - logit(0.3), abs=1e-5)
+            assert bool(goal.accepts(scores)) is accepted
+            assert bool(goal.met(scores, lambda: tensor([0]))) is accepted
 
     @pytest.mark.parametrize("scores", [tensor([[0.0]]), tensor([[1.0, 1.0]])])
     def test_an_exact_tie_is_the_first_class(self, scores):
@@ -68,6 +72,11 @@ class TestManyClasses:
             goal = Target.of_class(2, threshold).resolve(2, None)
             assert bool(goal.accepts(self.scores)[0]) is accepted
 
+    def test_a_threshold_below_one_half_asks_for_the_decision_as_well(self):
+        goal = Target.of_class(1, threshold=0.2).resolve(2, None)
+        assert goal.score(self.scores)[1] > 0.2
+        assert not goal.accepts(self.scores)[1]
+
     def test_the_score_is_the_probability(self):
         goal = Target.of_class(0).resolve(2, None)
         assert torch.allclose(goal.score(self.scores), self.scores.softmax(1)[:, 0])
@@ -77,6 +86,68 @@ class TestManyClasses:
             Target.of_class(3).resolve(2, None).margin(self.scores)
         with pytest.raises(TargetError, match="wanted"):
             Target.of_class(-1).resolve(2, None).margin(self.scores)
+
+
+class TestTheModelsOwnDecision:
+    """What `predict` says beside the probabilities, as the column of a class."""
+
+    scores = tensor([[logit(0.6)], [logit(0.8)], [logit(0.2)]])
+
+    def test_it_replaces_the_likeliest_class(self):
+        goal = Target.of_class(1).resolve(3, None)
+        assert goal.met(self.scores, lambda: tensor([0, 1, 1])).tolist() == [False, True, True]
+        assert goal.met(self.scores, lambda: None).tolist() == [True, True, False]
+
+    def test_a_threshold_asks_for_the_probability_besides(self):
+        goal = Target.of_class(1, threshold=0.7).resolve(3, None)
+        assert goal.met(self.scores, lambda: tensor([1, 1, 1])).tolist() == [False, True, False]
+        assert goal.met(self.scores, lambda: tensor([0, 0, 0])).tolist() == [False] * 3
+
+    def test_of_many_classes_a_threshold_asks_for_the_probability_besides(self):
+        goal = Target.of_class(2, threshold=0.8).resolve(2, None)
+        scores = tensor([[0.0, 1.0, 3.0], [0.0, 0.0, 1.0]])
+        assert goal.met(scores, lambda: tensor([2, 2])).tolist() == [True, False]
+        assert goal.met(scores, lambda: tensor([1, 2])).tolist() == [False, False]
+
+    def test_cut_offs_move_the_boundary_of_each_class(self):
+        cutoffs = tensor([[-1.0, 1.0], [-2.0, 2.0]], dtype=torch.float64)
+        goal = Target.of_class([1, 0, 1]).resolve(3, None).from_here(self.scores, lambda: cutoffs)
+        expected = [logit(0.6) - 1.0, -logit(0.8) + 1.0, logit(0.2) - 1.0]
+        assert goal.margin(self.scores).tolist() == pytest.approx(expected, abs=1e-5)
+        assert goal.accepts(self.scores).tolist() == [False, False, False]
+        farther = [logit(0.6) - 2.0, -logit(0.8) + 2.0, logit(0.2) - 2.0]
+        assert surer(goal).margin(self.scores).tolist() == pytest.approx(farther, abs=1e-5)
+
+    def test_the_stricter_of_cut_off_and_threshold_counts(self):
+        cutoffs = tensor([[-1.0, 1.0]] * 2, dtype=torch.float64)
+        for threshold, bar in ((0.6, 1.0), (0.9, logit(0.9))):
+            goal = Target.of_class(1, threshold).resolve(3, None)
+            bound = goal.from_here(self.scores, lambda: cutoffs)
+            assert bound.margin(self.scores)[0] == pytest.approx(logit(0.6) - bar, abs=1e-5)
+
+    def test_where_the_score_decides_no_cut_off_is_asked_for(self):
+        goal = Target.of_class(1, threshold=0.1).resolve(3, None)
+        bound = goal.from_here(self.scores, lambda: pytest.fail("it was asked for"))
+        assert bound.accepts(self.scores).all()
+
+
+class TestTheDefault:
+    @pytest.mark.parametrize("classes", [None, [0, 1], [False, True], [1, 0], [0.0, 1.0]], ids=str)
+    def test_class_one(self, classes):
+        column = goal_of(None, 1, classes, "probabilities").columns
+        assert column.tolist() == [1 if classes is None else classes.index(1)]
+
+    @pytest.mark.parametrize(
+        "classes", [["approved", "rejected"], ["no", "yes"], [1, 2], [-1, 1], ["0", "1"], [1]]
+    )
+    def test_no_other_classes_have_one(self, classes):
+        meant = " or ".join(rf"target=Target\.of_class\({c!r}\)" for c in classes)
+        with pytest.raises(TargetError, match=f"{re.escape(str(classes))} is wanted.*say {meant}"):
+            goal_of(None, 1, classes, "probabilities")
+
+    def test_of_many_classes_a_few_are_suggested(self):
+        with pytest.raises(TargetError, match=r"say .*'a'.* or .*'b'.* or .*'c'\)$"):
+            goal_of(None, 1, ["a", "b", "c", "d"], "probabilities")
 
 
 class TestLabels:

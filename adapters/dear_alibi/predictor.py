@@ -28,15 +28,56 @@ class LabelEncoded:
         ask: label-encoded rows (m, p) -> answers (m, c).
         table: what the columns mean.
         dtype: of the rows that it was trained on.
+        decide: label-encoded rows (m, p) -> the columns that it decides for, (m,); None where it
+            decides by its answers.
     """
 
     ask: Callable[[Array], Any]
     table: Table
     dtype: np.dtype[Any]
+    decide: Decision | None = None
 
     def __call__(self, frame: pd.DataFrame) -> Any:
         """The answers, (m, c), on a frame."""
         return self.ask(self.table.array(frame, self.dtype))
+
+    def predict_proba(self, frame: pd.DataFrame) -> Any:
+        """The same, under the name by which the engine knows a classifier."""
+        return self(frame)
+
+    @property
+    def predict(self) -> Callable[[pd.DataFrame], Any]:
+        """The predictor's own decision, (m,), on a frame; only where it has one."""
+        if self.decide is None:
+            raise AttributeError("the predictor has no decision but its answers")
+        return self._decided
+
+    def _decided(self, frame: pd.DataFrame) -> Any:
+        return self.decide and self.decide(self.table.array(frame, self.dtype))
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a predictor with `predict` beside `predict_proba` decides.
+
+    Attributes:
+        predictor: the object.
+    """
+
+    predictor: Any
+
+    @classmethod
+    def of(cls, predictor: Any) -> Decision | None:
+        """The decision of a predictor; None where it has none but its answers."""
+        both = (getattr(predictor, name, None) for name in ("predict", "predict_proba"))
+        return cls(predictor) if all(map(callable, both)) else None
+
+    def __call__(self, rows: Array) -> list[Any]:
+        """The columns, (m,), of its classes on label-encoded rows; unknown classes stay."""
+        labels = np.asarray(getattr(self.predictor, "classes_", ())).tolist()
+        known = {label: i for i, label in enumerate(labels)}
+        told = np.asarray(self.predictor.predict(rows)).reshape(-1).tolist()
+        return [known.get(label, label) for label in told]
 
 
 @dataclass(frozen=True)
@@ -117,9 +158,9 @@ class Asking:
             return engine.with_model(predictor, output=self.output)
         stated = self.output is not None
         prepared = self.preprocess and Preprocessed(predictor, self.preprocess, stated)
-        return engine.with_model(
-            LabelEncoded(prepared or _ask(predictor), table, dtype), output=output
-        )
+        decide = None if module else Decision.of(predictor)
+        model = LabelEncoded(prepared or _ask(predictor), table, dtype, decide)
+        return engine.with_model(model, output=output)
 
 
 def preprocess_of(preprocessor: Any) -> Preprocess | None:

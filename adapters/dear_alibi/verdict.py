@@ -16,7 +16,8 @@ class Verdict:
     """The predictor's answer on n rows.
 
     Attributes:
-        classes: (n, 1) int64, the decision.
+        classes: (n, 1) int64, the decision: the predictor's own, where it has one beside its
+            probabilities.
         proba: (n, c) float64, the probability of every class.
     """
 
@@ -30,6 +31,7 @@ class Verdict:
         several = range(max(scores.shape[1], 2))
         goals = [Target.of_class(c).resolve(len(frame), None) for c in several]
         proba = torch.stack([g.score(scores) for g in goals], 1)
-        decided = torch.stack([g.accepts(scores) for g in goals], 1)
-        classes = decided.long().argmax(1, keepdim=True)
-        return cls(classes.numpy(), proba.double().numpy())
+        decided = engine.classifier.decided(frame)
+        if decided is None:
+            decided = torch.stack([g.accepts(scores) for g in goals], 1).long().argmax(1)
+        return cls(decided[:, None].numpy(), proba.double().numpy())

@@ -78,9 +78,9 @@ class Answers:
                 trial = frame.iloc[at].copy()
                 trial[name] = before[name].iloc[at]
                 scores = host.scores(trial)
-                fine = at[query.wish.met(scores, host.decided(scores), self.rows[at])]
+                fine = at[query.wish.met(scores, host.decided(trial, scores), self.rows[at])]
                 frame[name] = frame[name].where(~frame.index.isin(fine), before[name])
-        return replace(self, frame=frame, decided=host.decided(host.scores(frame)))
+        return replace(self, frame=frame, decided=host.decided(frame, host.scores(frame)))
 
     def spans(self, n: int) -> list[slice]:
         """Where the counterfactuals of each of n rows stand."""
@@ -98,7 +98,7 @@ class Answers:
         if not len(self.rows):
             return self
         scores = host.scores(self.frame)
-        decided = host.decided(scores)
+        decided = host.decided(self.frame, scores)
         return replace(self, decided=decided)._where(query.wish.met(scores, decided, self.rows))
 
     def _first(self, k: int) -> Answers:

@@ -15,7 +15,7 @@ from dear_dice.answers import Answers
 from dear_dice.dialect import Dialect
 from dear_dice.examples import Examples, Explanations
 from dear_dice.interface import Interface
-from dear_dice.model import BlackBox, Host, Scores, probabilities_expected, to_ask
+from dear_dice.model import BlackBox, Decided, Host, probabilities_expected, to_ask
 from dear_dice.native import native
 from dear_dice.options import Options
 from dear_dice.request import Query, Request, as_frame, check_columns
@@ -162,7 +162,8 @@ class DiceDEAR(ExplainerBase):
         read = dialect.read(rows)
         self._check_values(read, vary, request.permitted_range)
         scores = self._host.scores(rows)
-        return Query(rows, read, dialect, scores, self._wish(scores, request))
+        decided = self._host.decided(rows, scores)
+        return Query(rows, read, dialect, decided, self._wish(decided, scores.shape[1], request))
 
     def _check_values(self, read: pd.DataFrame, vary: Sequence[str], permitted: Any) -> None:
         """DiCE's own checks of names and levels, once per combination of levels."""
@@ -176,12 +177,13 @@ class DiceDEAR(ExplainerBase):
             row = distinct.iloc[at : at + 1]
             checker.check_query_instance_validity(vary, permitted, row, levels)
 
-    def _wish(self, scores: Scores, request: Request) -> Wish:
+    def _wish(self, decided: Decided, nodes: int, request: Request) -> Wish:
         if self._host.regression:
             return Wish.of_range(self.infer_target_cfs_range(request.desired_range))
-        nodes, asked = scores.shape[1], request.desired_class
+        asked = request.desired_class
         wanted = int(asked) if isinstance(asked, np.integer) else asked
-        rows: Any = scores if nodes > 1 else scores[:, 0].tolist()
+        # DiCE reads the present outcome off scores: these have no other than the decision.
+        rows: Any = np.eye(nodes)[decided] if nodes > 1 else decided.astype(float).tolist()
         classes = [int(self.infer_target_cfs_class(wanted, row, nodes)) for row in rows]
         return Wish.of_classes(classes, request.stopping_threshold, nodes)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+import inspect
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,9 @@ from dear_plugin import Encoder, evaluating
 
 Scores = npt.NDArray[np.float64]
 Decided = npt.NDArray[Any]
+
+# Of a model that does not name them.
+MOST_CLASSES = 1 << 10
 
 
 class Host:
@@ -80,13 +84,44 @@ class Host:
         """The vectors, (m, D), that DiCE hands to the model."""
         return np.asarray(self.interface.transformer.transform(frame.copy()), dtype=np.float64)
 
-    def decided(self, scores: Scores) -> Decided:
-        """(m,) class numbers, by DiCE's rule: a tie is the first class's; or predicted values."""
+    @property
+    def decides(self) -> bool:
+        """Whether the model has a decision of its own that DiCE can read: `predict`."""
+        if self.regression or self.is_module:
+            return False
+        model, asked = self.interface.model, inspect.signature(self.interface.get_output)
+        both = (getattr(model, name, None) for name in ("predict", "predict_proba"))
+        return "model_score" in asked.parameters and all(map(callable, both))
+
+    def decided(self, frame: pd.DataFrame, scores: Scores) -> Decided:
+        """(m,) class numbers by the model's own decision, or predicted values.
+
+        Without one it is DiCE's rule: the likeliest class, of a tie the first.
+
+        Args:
+            frame: the rows, in the user's own dialect.
+            scores: (m, c) what DiCE reads off the model for them.
+        """
         if self.regression:
             return scores[:, 0]
+        if self.decides:
+            return self.predicted(frame)
         if scores.shape[1] == 1:
             return np.asarray(np.round(scores[:, 0]), dtype=np.int64)
         return np.asarray(scores.argmax(1), dtype=np.int64)
+
+    def predicted(self, frame: pd.DataFrame) -> Decided:
+        """(m,) what the model's `predict` says, as class numbers."""
+        told = np.asarray(self.interface.get_output(frame.copy(), model_score=False)).reshape(-1)
+        labels = getattr(self.interface.model, "classes_", range(MOST_CLASSES))
+        known = {label: i for i, label in enumerate(np.asarray(labels).tolist())}
+        places = np.array([known.get(label, -1) for label in told.tolist()], dtype=np.int64)
+        if (places < 0).any():
+            raise UserConfigValidationException(
+                f"The model's predict returned {told[places < 0][0]!r}, which is no class that its"
+                " classes_ names, nor a number of one"
+            )
+        return places
 
     def labels(self, decided: Decided) -> Decided:
         """(m,) class numbers as the model's own labels, where it has some."""
@@ -108,7 +143,24 @@ class BlackBox:
 
     def __call__(self, frame: pd.DataFrame) -> Scores:
         """Probabilities or values, (m, c), of the engine's frame."""
-        return self.host.scores(frame if self.dialect is None else self.dialect.write(frame))
+        return self.host.scores(self._written(frame))
+
+    def predict_proba(self, frame: pd.DataFrame) -> Scores:
+        """The same of a classifier, under the name by which the engine knows one."""
+        return self(frame)
+
+    @property
+    def predict(self) -> Callable[[pd.DataFrame], Decided]:
+        """The model's own decision, (m,) class numbers; only where it has one."""
+        if not self.host.decides:
+            raise AttributeError("the model has no decision that DiCE can read")
+        return self._decided
+
+    def _decided(self, frame: pd.DataFrame) -> Decided:
+        return self.host.predicted(self._written(frame))
+
+    def _written(self, frame: pd.DataFrame) -> pd.DataFrame:
+        return frame if self.dialect is None else self.dialect.write(frame)
 
 
 def to_ask(host: Host, interface: Interface) -> dict[str, Any]:

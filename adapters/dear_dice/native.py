@@ -29,7 +29,7 @@ def native(
         host: the model.
         data: DiCE's data interface.
     """
-    before = _with_outcome(query.rows, host.decided(query.scores), host, data)
+    before = _with_outcome(query.rows, query.decided, host, data)
     final = _with_outcome(answers.frame, answers.decided, host, data)
     thin = _with_outcome(sparse.frame, sparse.decided, host, data)
     examples = [

@@ -10,7 +10,7 @@ from raiutils.exceptions import UserConfigValidationException
 
 from dear_dice.dialect import Dialect
 from dear_dice.interface import Interface
-from dear_dice.model import Scores
+from dear_dice.model import Decided
 from dear_dice.wish import Wish
 
 
@@ -38,14 +38,14 @@ class Query:
         rows: their features, in their own values and dtypes.
         read: the same as the data interface writes them.
         dialect: what lies between the two.
-        scores: (n, c) the model's scores.
+        decided: (n,) their outcomes.
         wish: what the rows should become.
     """
 
     rows: pd.DataFrame
     read: pd.DataFrame
     dialect: Dialect
-    scores: Scores
+    decided: Decided
     wish: Wish
 
 

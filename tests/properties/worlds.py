@@ -302,6 +302,20 @@ class Rules:
         return np.stack([1.0 - chance, chance], 1)
 
 
+class Decided:
+    """Rules whose owner decides by a threshold, and names the classes."""
+
+    def __init__(self, rules: Rules, threshold: float, classes: tuple) -> None:
+        self.rules, self.threshold, self.classes_ = rules, threshold, np.array(classes)
+
+    def predict_proba(self, frame: pd.DataFrame) -> np.ndarray:
+        return self.rules.predict_proba(frame)
+
+    def predict(self, frame: pd.DataFrame) -> np.ndarray:
+        chosen = self.predict_proba(frame)[:, 1] >= self.threshold
+        return self.classes_[chosen.astype(int)]
+
+
 @dataclass(frozen=True)
 class Judge:
     """A model, how it is declared, what it is asked for, and what its owner says of a frame."""
@@ -365,6 +379,8 @@ def black_boxes(draw, frame, schema, rng) -> Judge:
     """Something that sees frames."""
     rules = Rules(frame, schema, rng)
     rules.shift = _quantile(draw, rules.score(frame[list(schema.names)]))
+    if draw(st.booleans()):
+        return draw(deciders(rules))
     model = rules if draw(st.booleans()) else rules.predict_proba
 
     def accepts(people, encoder):
@@ -372,6 +388,27 @@ def black_boxes(draw, frame, schema, rng) -> Judge:
         return chance[:, 1] > chance[:, 0]
 
     return Judge(model, accepts, None, None)
+
+
+@st.composite
+def deciders(draw, rules: Rules) -> Judge:
+    """Something with `predict` beside `predict_proba`, and perhaps another least probability."""
+    classes = draw(st.sampled_from([(0, 1), (False, True), ("approved", "rejected"), (2, 1)]))
+    threshold = draw(st.sampled_from([0.5, 0.05, 0.3, 0.7, 0.99]))
+    model = Decided(rules, threshold, classes)
+    column, least = draw(st.integers(0, 1)), draw(st.sampled_from([None, None, 0.2, 0.8]))
+    wanted = classes[column]
+    unsaid = column == 1 and set(classes) == {0, 1} and least is None
+
+    def accepts(people, encoder):
+        seen = people[list(encoder.schema.names)]
+        likely = model.predict_proba(seen)[:, column] >= (least or 0.0)
+        if least is not None and least < 0.5:
+            return likely
+        return likely & (model.predict(seen) == wanted)
+
+    target = None if unsaid and draw(st.booleans()) else Target.of_class(wanted, least)
+    return Judge(model, accepts, None, target)
 
 
 @st.composite

@@ -61,6 +61,33 @@ def test_a_fitted_estimator_is_a_predictor(fit, pipeline, predictor, refused):
     assert (ours.cf["X"] == theirs.cf["X"]).all()
 
 
+class Strict:
+    """An estimator that decides for its second class from a probability of 0.8 on."""
+
+    def __init__(self, pipeline, classes):
+        self.pipeline, self.classes_ = pipeline, np.array(classes)
+
+    def predict_proba(self, rows):
+        return self.pipeline.predict_proba(rows)
+
+    def predict(self, rows):
+        return self.classes_[(self.predict_proba(rows)[:, 1] >= 0.8).astype(int)]
+
+
+@pytest.mark.parametrize("classes", [[0, 1], ["rejected", "approved"], ["yes", "no"]], ids=str)
+def test_an_estimators_own_decision_is_what_counts(fit, pipeline, data, classes):
+    predictor = Strict(pipeline, classes)
+    X = data.X[pipeline.predict_proba(data.X)[:, 1] < 0.8][:60]
+    between = pipeline.predict(X) == 1
+    found = fit(predictor).explain(X)
+    own = predictor.predict(found.cf["X"]) == classes[1]
+    assert between.any()
+    assert (found.orig["class"] == 0).all() and (found.target == 1).all()
+    assert (found.success[:, 0] == own).all() and own.mean() > 0.9
+    assert ((found.cf["class"][:, 0] == 1) == own).all()
+    assert (found.cf["X"][between] != X[between]).any(axis=1).all()
+
+
 def test_one_column_is_the_probability_of_class_1(fit, predictor, refused):
     ours, theirs = (
         fit(p).explain(refused[:20]) for p in (lambda rows: predictor(rows)[:, 1], predictor)

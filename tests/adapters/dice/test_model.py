@@ -1,5 +1,7 @@
 """DiCE's model interfaces of every backend, as the engine and DiCE itself ask them."""
 
+from types import SimpleNamespace
+
 import dice_ml
 import numpy as np
 import pandas as pd
@@ -10,6 +12,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 from dear_dice import DiceDEAR
+from tests.thresholded import Thresholded
 
 
 def torch_interface(module, func="ohe-min-max", **options):
@@ -187,6 +190,35 @@ class TestSklearn:
             assert (fitted.predict(found[features.columns]) == 1).all()
         assert example.support.between(0, 1).all()
 
+    @pytest.mark.parametrize("labels", [[0, 1], ["no", "yes"]], ids=str)
+    @pytest.mark.parametrize("threshold", [0.25, 0.8])
+    def test_the_models_own_decision_is_what_counts(self, loan, threshold, labels):
+        """Whatever its threshold: DiCE's own rule would be the likeliest class."""
+        classes = np.array(labels)[loan.labels]
+        inner = loan.pipeline(loan.features, classes, LogisticRegression(), loan.words)
+        fitted = Thresholded(inner, threshold)
+        data = loan.interface(loan.features.assign(approved=classes))
+        explainer = DiceDEAR(data, dice_ml.Model(model=fitted, backend="sklearn"))
+        refused = loan.features[fitted.predict(loan.features) == labels[0]]
+        unlikely = inner.predict_proba(refused)[:, 1] < 0.5
+        if threshold > 0.5:
+            assert not unlikely.all()
+            refused = refused[~unlikely]
+        result = explainer.generate_counterfactuals(refused.head(10), 2)
+        for example in result.cf_examples_list:
+            found = example.final_cfs_df
+            assert len(found)
+            assert example.test_pred == labels[0] and example.new_outcome == labels[1]
+            assert (fitted.predict(found[loan.features.columns]) == labels[1]).all()
+            assert (found["approved"] == labels[1]).all()
+
+    def test_a_decision_that_names_no_class_is_refused(self, loan):
+        named = SimpleNamespace(predict_proba=halves, predict=lambda f: np.full(len(f), "yes"))
+        model = dice_ml.Model(model=named, backend="sklearn")
+        explainer = DiceDEAR(loan.data, model)
+        with pytest.raises(UserConfigValidationException, match="predict returned 'yes'"):
+            explainer.generate_counterfactuals(loan.features.head(1), 1)
+
     def test_a_query_in_another_dialect_follows(self, loan, black_box):
         query = loan.features[black_box._host.scores(loan.features)[:, 1] < 0.5].iloc[:2]
         first = solved(black_box, query)
@@ -231,6 +263,10 @@ class TestSklearn:
         explainer = DiceDEAR(loan.data, model)
         for row in solved(explainer, refused, desired_class=1):
             assert row["approved"] == 1
+
+
+def halves(frame):
+    return np.full((len(frame), 2), 0.5)
 
 
 class OnArrays:
