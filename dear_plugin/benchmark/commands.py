@@ -82,7 +82,7 @@ def credible(options: Namespace) -> Iterator[str]:
     people, real = (pd.concat(parts, ignore_index=True) for parts in zip(*found, strict=True))
     options.out.mkdir(parents=True, exist_ok=True)
     values = pd.DataFrame(credible_tables.values(people, real))
-    values.to_csv(options.out / "credible-values.csv", index=False)
+    values.round(4).to_csv(options.out / "credible-values.csv", index=False)
     yield _table("credible", credible_tables.table(people, real), options.out)
     yield _table("credible-paired", credible_tables.differences(people), options.out)
 
