@@ -46,16 +46,16 @@ def load_give_me_some_credit(data_home: str | os.PathLike[str] | None = None) ->
     upstream's `SeriousDlqin2yrs` with 0 and 1 swapped, hence its new name; the features keep their
     names. The two ratios are rounded to 4 decimals, all other values are whole numbers.
 
-    A person can act on income, debts and credit lines. Times past due lie behind them, and nobody
-    is told to have fewer dependents: these may move along (upstream counts two years back, so
-    times past due do fall as time passes) but are not acted on.
+    A person can act on income, debts and credit lines. Age and times past due are what they are:
+    late payments do not unhappen. Nobody is told to have fewer dependents: these may move along
+    but are not acted on.
 
     Args:
         data_home: folder to look in first; see `dear_plugin.datasets`. Kaggle asks for a login, so
             this file is never downloaded: get `cs-training.csv` by hand, zipped or not.
 
     Returns:
-        A `Dataset` with 10 numeric features, none immutable; target `no_serious_delinquency`.
+        A `Dataset` with 10 numeric features, 4 of them immutable; target `no_serious_delinquency`.
 
     Raises:
         DataError: the file is not to be had, or is not what Kaggle ships.
@@ -70,7 +70,7 @@ def load_give_me_some_credit(data_home: str | os.PathLike[str] | None = None) ->
         name="gmc",
         frame=frame,
         target="no_serious_delinquency",
-        increasing=("age",),
+        immutable=("age", *(name for name in _UNITS if name.startswith("NumberOfTime"))),
         act_on=(
             "RevolvingUtilizationOfUnsecuredLines",
             "DebtRatio",
