@@ -4,7 +4,7 @@ Features that show no association with x_S have one distribution in every bin, e
 others, at each split of their values, the log-odds of the left side are those of a person's cell
 (people alike in what is given) plus what the bin adds, which all cells have in common: many small
 cells tell as much about it as a large one. What a bin adds is shrunk as far as the evidence asks.
-Where the rows of one cell contradict it beyond doubt, that cell goes its own way.
+Where the rows of one cell contradict it, that cell goes its own way.
 """
 
 from __future__ import annotations
@@ -14,19 +14,16 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from dear_plugin.decoders.shrinkage import credible, walked
+from dear_plugin.decoders.shrinkage import LEAST_SPREAD, credible, walked
 from dear_plugin.decoders.splits import Splits
 from dear_plugin.decoders.supports import Supports
 
 ENTRIES_A_BATCH = 1 << 20
-ROUNDS, BALANCES = 3, 3
+ROUNDS, BALANCES = 5, 3
 # Log-odds are not told apart beyond this, and move by so much a round at most.
 MOST, STEP = 14.0, 4.0
 # A row is taken to tell at least this part of what one of the whole sample tells.
 LEAST_TOLD = 0.05
-# So many standard deviations bins of one cell must lie off what all have in common, and what twice
-# the log-likelihood must gain by a walk of their own: of thousands that are asked, one by chance.
-DOUBT, BEYOND_DOUBT = 4.0, 20.0
 
 
 @dataclass(frozen=True)
@@ -129,12 +126,14 @@ def _own(left: Tensor, came: Tensor, now: Tensor, ordered: bool) -> Tensor:
     weight = came * now * (1.0 - now)
     seen = ((left - came * now) / weight.clamp_min(1e-9)).clamp_(-STEP, STEP)
     free = (weight > 0.0).sum(1).double() - 1.0
-    beyond = (weight * seen.square()).sum(1) > free + DOUBT * (2.0 * free).clamp_min(0.0).sqrt()
+    beyond = (weight * seen.square()).sum(1) > free + LEAST_SPREAD * (2.0 * free).clamp_min(
+        0.0
+    ).sqrt()
     cell, split = beyond.nonzero(as_tuple=True)
     out = torch.zeros_like(now)
     if len(cell):
         seen, weight = seen[cell, :, split].T, weight[cell, :, split].T
-        own = walked(seen, weight, BEYOND_DOUBT) if ordered else _apart(seen, weight)
+        own = walked(seen, weight) if ordered else _apart(seen, weight)
         out[cell, :, split] = own.T
     return out.clamp_(-MOST, MOST)
 

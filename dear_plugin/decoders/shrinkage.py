@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 # The variance of a step of the walk, from one bin to the next: a grid.
-STRIDES = (0.0, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
+STRIDES = (0.0, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
 # A walk is ruled out where twice the log-likelihood falls short by this: once in a thousand times.
 LEAST_GAIN = 10.8
 # By how many standard deviations bins without an order must differ more than by chance, likewise.
@@ -40,17 +40,16 @@ def credible(seen: Tensor, came: Tensor, mean: Tensor, chance: Tensor) -> Tensor
     return mean + trust * (seen - mean)
 
 
-def walked(seen: Tensor, weight: Tensor, least: float = LEAST_GAIN) -> Tensor:
+def walked(seen: Tensor, weight: Tensor) -> Tensor:
     """(b, q) the shortest likely walk through bins in order; zero where there need be none.
 
     Args:
         seen: (b, q) what each bin seems to add.
         weight: (b, q) one over the variance that chance gives it.
-        least: by how much twice the log-likelihood must fall short for a walk to be ruled out.
     """
     strides = torch.tensor(STRIDES, dtype=seen.dtype)
     gain, *_ = _filtered(seen, weight, strides[:, None])
-    enough = 2.0 * (gain.amax(0) - gain) <= least
+    enough = 2.0 * (gain.amax(0) - gain) <= LEAST_GAIN
     stride = strides[enough.int().argmax(0)]
     _, ahead, spread = _filtered(seen, weight, stride)
     out = torch.empty_like(seen)

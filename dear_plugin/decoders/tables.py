@@ -48,12 +48,14 @@ class Tables:
         inverse: (1 + f * q, g) the value of each ranked feature at the q-th standing; the first
             line is zero.
         line: (p,) the line of `inverse` where each feature begins, the first if it is not ranked.
+        edges: (q - 1,) where one standing ends and the next begins.
     """
 
     below: Tensor
     share: Tensor
     inverse: Tensor
     line: Tensor
+    edges: Tensor
 
     @classmethod
     def of(
@@ -83,7 +85,7 @@ class Tables:
                 upto = _upto(share[here], supports)
                 below[here] = upto - share[here]
                 inverse[1:, here] = _invert(upto, supports, ranks)
-        return cls(below, share, inverse, lines(supports, ranks))
+        return cls(below, share, inverse, lines(supports, ranks), edges(ranks).float())
 
     def standing(self, codes: Tensor, node: Tensor) -> tuple[Tensor, Tensor]:
         """P(x_j < own value) and P(x_j = own value) at each row's own nodes, (n, s, c) each.
@@ -147,14 +149,8 @@ class Tables:
 
     def _graded(self, v: Tensor) -> Tensor:
         """(m, p) int32 which of its standings each feature has; the first if it is not ranked."""
-        at = torch.bucketize(v.contiguous(), self._edges, out_int32=True)
+        at = torch.bucketize(v.contiguous(), self.edges, out_int32=True)
         return at.mul_(self._ranked)
-
-    @lazy
-    def _edges(self) -> Tensor:
-        """Where one standing ends and the next begins."""
-        count = int(self._ranked.sum())
-        return edges(max(1, (len(self.inverse) - 1) // max(count, 1))).float()
 
     @lazy
     def _ranked(self) -> Tensor:

@@ -105,6 +105,7 @@ class Transport(Decoder):
         Raises:
             ValueError: tables that are not those of these features and sets.
         """
+        tensors = adopted.completed(tensors, self.ranks)
         adopted.measured(tensors, encoder, sets)
         parts: dict[str, dict[str, Tensor]] = {}
         for name, tensor in tensors.items():
