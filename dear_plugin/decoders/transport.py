@@ -20,6 +20,7 @@ from dear_plugin.actions import ActionSets
 from dear_plugin.decoders import adopted
 from dear_plugin.decoders.given import Given
 from dear_plugin.decoders.groups import Groups
+from dear_plugin.decoders.links import links
 from dear_plugin.decoders.locations import Planes
 from dear_plugin.decoders.nodes import Nodes, nearest
 from dear_plugin.decoders.protocol import Decoder
@@ -59,7 +60,7 @@ class Transport(Decoder):
 
     def __init__(
         self,
-        ranks: int = 256,
+        ranks: int = 1024,
         *,
         given: Iterable[str] | Literal["immutable"] = (),
         ties: Literal["middle", "score"] = "middle",
@@ -104,6 +105,7 @@ class Transport(Decoder):
         Raises:
             ValueError: tables that are not those of these features and sets.
         """
+        tensors = adopted.completed(tensors, self.ranks)
         adopted.measured(tensors, encoder, sets)
         parts: dict[str, dict[str, Tensor]] = {}
         for name, tensor in tensors.items():
@@ -135,8 +137,9 @@ class Transport(Decoder):
         supports = Supports.of(rows, encoder, given.features, min(MAX_VALUES, fine))
         nodes, parts = Nodes.of(crowd, most)
         ranks = min(self.ranks, fine)
-        tables = Tables.of(crowd, supports, parts, ranks)
-        smooth = Smooth.of(crowd, supports, parts[: len(sets)], ranks)
+        told = links(crowd, supports)
+        tables = Tables.of(crowd, supports, parts, ranks, told)
+        smooth = Smooth.of(crowd, supports, parts[: len(sets)], ranks, told)
         ties = Ties.of(crowd, supports, parts) if self.ties == "score" else None
         self._state = _State(given, supports, nodes, tables, smooth, ties)
 
