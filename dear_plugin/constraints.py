@@ -33,7 +33,7 @@ class Constraints:
         frozen: features that stay as they are, besides the schema's immutable ones.
         act_on: the only features that may be acted on; the others may still move with them.
         ranges: `{numeric feature: (low, high)}` in user units; None leaves an end open, and an
-            end may be an array with one value per row.
+            end may be an array with one value per row. A value outside stays, or comes inside.
         categories: `{binary or categorical feature: [allowed values]}`.
     """
 

@@ -165,6 +165,23 @@ class TestWhatOneCallAdds:
         assert (drawn.low > drawn.high)[:, AGE].all()
         assert torch.equal(drawn.floor[:, AGE], drawn.ceiling[:, AGE])
 
+    @pytest.mark.parametrize(
+        ("moved", "after"),
+        [
+            (45.0, [40.0, 40.0, 40.0, 50.0]),
+            (40.0, [40.0, 40.0, 40.0, 40.0]),
+            (35.0, [35.0, 35.0, 35.0, 35.0]),
+            (24.0, [10.5, 20.25, 25.0, 25.0]),
+        ],
+    )
+    def test_who_is_outside_a_range_stays_or_lands_inside(self, moved, after):
+        """Of 10.5, 20.25, 30 and 50 only the third lies in it; who passes an end is clipped."""
+        scaled = (moved - 10.5) / 39.5
+        reached, x = project({PAY: scaled}, Constraints(ranges={"pay": (25, 40)}))
+        assert user(reached[:, PAY], PAY) == after
+        stays = torch.tensor(after) == torch.tensor(PEOPLE["pay"])
+        assert torch.equal(reached[stays, PAY], x[stays, PAY])
+
     def test_only_allowed_categories_may_be_taken(self):
         drawn = box(Constraints(categories={"job": ["judge", "nurse"], "owner": [0]}))
         cook_judge_nurse = torch.arange(3.0).expand(4, 3)

@@ -410,6 +410,12 @@ class TestConstraints:
         inside = subject.query["income"].between(low, high)
         assert result.counterfactuals["income"][inside].between(low, high).all()
 
+    def test_who_is_outside_a_range_of_the_call_stays_or_lands_inside(self, subject):
+        low, high = subject.query["income"].quantile([0.4, 0.6]).round(2)
+        result = subject.generate(subject.query, Constraints(ranges={"income": (low, high)}))
+        after = result.counterfactuals["income"]
+        assert ((after == subject.query["income"]) | after.between(low, high)).all()
+
     def test_acting_on_a_feature_ends_inside_its_range(self, subject):
         low, high = subject.query["income"].quantile([0.3, 0.9])
         within = Constraints(ranges={"income": (low, high)}, act_on=["income"])

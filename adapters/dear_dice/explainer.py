@@ -85,7 +85,8 @@ class DiceDEAR(ExplainerBase):
             desired_range: a regressor's range.
             permitted_range: `{feature: [low, high]}` or `{feature: [levels]}` for this call; for
                 a feature that it names it replaces the data interface's. It restricts: nothing is
-                advised beyond what the training rows hold.
+                advised beyond what the training rows hold. Who is outside of it stays as they are
+                or comes inside.
             features_to_vary: the features that may change, directly or indirectly. Any other is
                 never acted on and stays exactly as it is; what DEAR would have moved there is in
                 `actions["suppressed_cost"]`.
