@@ -50,6 +50,7 @@ SHAPES = {
     "smooth.spread": Shape("f q+ everyone"),
     "smooth.beside": Shape("s basis f", DOUBLE),
     "smooth.weights": Shape("fitted terms smooth"),
+    "copies.slope": Shape("s w p"),
     "planes.bent": Shape("z", WHOLE, 0, "d"),
     "planes.straight": Shape("y", WHOLE, 0, "d"),
     "planes.kinks": Shape(f"z {KINKS}", below=None),
