@@ -8,15 +8,12 @@ import torch
 from torch import Tensor
 
 from dear_plugin.actions import ActionSets
-<<<<<<< HEAD
+from dear_plugin.lazy import lazy
 from dear_plugin.levels import SpecialLevels, is_special
 from dear_plugin.rules import Rules
-=======
-from dear_plugin.lazy import lazy
 
 # What rounding may add to a scaled float32.
 HAIR = 1e-6
->>>>>>> wt-A
 
 
 @dataclass(frozen=True)
@@ -132,13 +129,9 @@ class Limits:
         """The nearest admissible rows: A_d of the paper, exactly.
 
         Changes are rounded to whole steps, clipped to ranges and directions; what is frozen is
-<<<<<<< HEAD
-        x bit for bit; a category that is not allowed is not taken, nor is a special level entered
-        or left where the schema does not let an action do so.
-=======
         x bit for bit; a category that is not allowed is not taken, nor a number that is still
-        outside a range in which x is not.
->>>>>>> wt-A
+        outside a range in which x is not, nor is a special level entered or left where the schema
+        does not let an action do so.
 
         Args:
             x: (m, p) the factual rows.
@@ -148,21 +141,17 @@ class Limits:
         out = self.rounded(x, moved, rows)
         floor, ceiling = (each.index_select(0, rows) for each in (self.floor, self.ceiling))
         out.clamp_(floor[:, None], ceiling[:, None])
-<<<<<<< HEAD
-        if self.levels is not None:
-            out = self.levels.settled(x, moved, out)
-=======
         if bool(self._strays.any()):
             at = self._strays[rows].nonzero()[:, 0]
             out[at] = self._landed(x[at], out[at], rows[at])
->>>>>>> wt-A
+        if self.levels is not None:
+            out = self.levels.settled(x, moved, out)
         if self.allowed is None:
             return out
         column = self.starts + torch.where(self.blocks, out, 0.0).long()
         fine = self.allowed[rows].gather(1, column.flatten(1)).view(out.shape)
         return torch.where(fine, out, x[:, None])
 
-<<<<<<< HEAD
     def mend(self, x: Tensor, reached: Tensor, acted: Tensor, rows: Tensor) -> Tensor:
         """Rows, (m, c, p), whose indirect changes keep the orders between columns.
 
@@ -174,8 +163,9 @@ class Limits:
         """
         if self.rules is None or not len(self.rules.lower):
             return reached
-        ends = self.floor.index_select(0, rows), self.ceiling.index_select(0, rows)
-        return self.rules.mend(x, reached, ~acted, ends)
+        low = torch.maximum(self.floor, self.low).index_select(0, rows)
+        high = torch.minimum(self.ceiling, self.high).index_select(0, rows)
+        return self.rules.mend(x, reached, ~acted, (low, high))
 
     def lawful(self, reached: Tensor, rows: Tensor) -> Tensor:
         """(m,) bool: whether rows, (m, p), keep the rules asked of these rows, (m,)."""
@@ -200,7 +190,7 @@ class Limits:
             return x
         special = is_special(x) & (self.levels.counts > 0)
         return torch.where(special, -self.origins.float(), x)
-=======
+
     @lazy
     def _strays(self) -> Tensor:
         """(n,) bool, rows with a factual value outside what an action may reach."""
@@ -211,7 +201,6 @@ class Limits:
         low, high = self.low[rows][:, None], self.high[rows][:, None]
         inside = (moved >= low - HAIR) & (moved <= high + HAIR) & (moved != x[:, None])
         return torch.where(inside, moved.clamp(low, high), x[:, None])
->>>>>>> wt-A
 
 
 def _picked(ends: Tensor, rows: Tensor) -> Tensor:
