@@ -129,9 +129,9 @@ class Limits:
         """The nearest admissible rows: A_d of the paper, exactly.
 
         Changes are rounded to whole steps, clipped to ranges and directions; what is frozen is
-        x bit for bit; a category that is not allowed is not taken, nor is a special level entered
-        or left where the schema does not let an action do so. A number outside a range stays x
-        unless it comes inside.
+        x bit for bit; a category that is not allowed is not taken, nor a number that is still
+        outside a range in which x is not, nor is a special level entered or left where the schema
+        does not let an action do so.
 
         Args:
             x: (m, p) the factual rows.
@@ -163,7 +163,6 @@ class Limits:
         """
         if self.rules is None or not len(self.rules.lower):
             return reached
-        # Who is outside a range comes inside, or stays.
         low = torch.maximum(self.floor, self.low).index_select(0, rows)
         high = torch.minimum(self.ceiling, self.high).index_select(0, rows)
         return self.rules.mend(x, reached, ~acted, (low, high))

@@ -122,10 +122,8 @@ class RecourseMethod(ABC):
     ) -> Recourses:
         """What a call gives for n rows; those that cannot be read come back as they are.
 
-        Args:
-            answer: makes the result of m readable rows from their case, their frame, its scores
-                and (m,) their positions among all rows.
-            frame, target, within, on_error: see `generate`.
+        `answer` makes the result of m readable rows from their case, their frame, its scores and
+        (m,) their positions among all rows.
         """
         fitted = self._fitted_rows
         keep_room()

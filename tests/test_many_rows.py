@@ -14,7 +14,7 @@ pytestmark = [
     for engine in ("dask", "distributed", "pyspark", "ray")
 ]
 
-WORKERS, PARTS = 2, 4
+WORKERS, PARTS, FEW = 2, 4, 25
 Answer = Callable[[pd.DataFrame], pd.DataFrame]
 
 
@@ -48,7 +48,7 @@ def spark():
         def each(parts: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
             yield from map(answer, parts)
 
-        stored = session.read.parquet(folder).repartition(PARTS)
+        stored = session.read.parquet(folder).repartitionByRange(PARTS, "person")
         columns = session.createDataFrame(empty).schema
         return stored.mapInPandas(each, schema=columns).toPandas()
 
@@ -69,7 +69,8 @@ def ray():
 
     def answers(folder: str, answer: Answer, empty: pd.DataFrame) -> pd.DataFrame:
         stored = data.read_parquet(folder)
-        return stored.map_batches(answer, batch_format="pandas").to_pandas()
+        # Small blocks are joined otherwise.
+        return stored.map_batches(answer, batch_format="pandas", batch_size=FEW).to_pandas()
 
     engine.init(num_cpus=WORKERS, include_dashboard=False)
     yield answers

@@ -56,6 +56,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     credible.add_argument("--lines", nargs="+", choices=tuple(LINES), default=tuple(LINES))
     credible.add_argument("--splits", type=int, default=5)
+    told = "of these, for decoders that are trained"
+    credible.add_argument("--trained-splits", type=int, default=5, help=told)
     credible.add_argument("--quick", action="store_true", help=commands.QUICK_CREDIBLE_HELP)
     _common(credible, commands.credible, "credible", 500)
     speed = add("speed", help="CPU seconds and memory of fit and generate")

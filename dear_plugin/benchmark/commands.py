@@ -76,12 +76,13 @@ def credible(options: Namespace) -> Iterator[str]:
     """What answers are worth; what `options.out` holds already is not run again."""
     if options.quick:
         vars(options).update(QUICK_CREDIBLE)
-    plan = Plan(options.cells, options.lines, options.splits, options.rows, options.out)
+    splits = options.splits, options.trained_splits
+    plan = Plan(options.cells, options.lines, *splits, options.rows, options.out)
     found = list(tqdm(measured(plan), desc="credible", total=len(plan.runs())))
     people, real = (pd.concat(parts, ignore_index=True) for parts in zip(*found, strict=True))
     options.out.mkdir(parents=True, exist_ok=True)
     values = pd.DataFrame(credible_tables.values(people, real))
-    values.to_csv(options.out / "credible-values.csv", index=False)
+    values.round(4).to_csv(options.out / "credible-values.csv", index=False)
     yield _table("credible", credible_tables.table(people, real), options.out)
     yield _table("credible-paired", credible_tables.differences(people), options.out)
 

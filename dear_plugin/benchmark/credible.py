@@ -19,8 +19,6 @@ from dear_plugin.benchmark.tables import made_with
 from dear_plugin.benchmark.worth import LINES, Crowd, Fits, people, real
 
 RECORD = "record.json"
-# Trained decoders take most of the time: they are measured on fewer splits.
-TRAINED_SPLITS = 2
 
 
 @dataclass(frozen=True)
@@ -31,6 +29,7 @@ class Plan:
         cells: names of `CELLS`, data set, protocol and classifier.
         lines: names of `LINES`.
         splits: how many.
+        trained: on how many of them decoders are measured that are trained, the slow ones.
         rows: how many refused people of each, at most.
         folder: where every run is kept.
     """
@@ -38,6 +37,7 @@ class Plan:
     cells: Sequence[str]
     lines: Sequence[str]
     splits: int
+    trained: int
     rows: int
     folder: Path
 
@@ -51,7 +51,7 @@ class Plan:
             Run(ground, kind, line, self.rows, self.folder / "runs")
             for ground in grounds
             for line in self.lines
-            if ground.split < TRAINED_SPLITS or not LINES[line].trained
+            if ground.split < self.trained or not LINES[line].trained
             for kind in ground.setting.kinds
             if f"{ground.name} {kind}" in self.cells
         ]

@@ -100,7 +100,8 @@ def load_adult(
 
     A person can act on schooling, work and what they invest. Whom to marry is not for a model to
     advise, and nobody is told to lose money, so `marital-status`, `relationship` and
-    `capital-loss` may move along but are not acted on. `fnlwgt` is a survey weight: it stays.
+    `capital-loss` may move along but are not acted on. `fnlwgt` is a survey weight: it stays, and
+    so does age: nobody grows older by earning more.
 
     Args:
         categories: "binary" or "full".
@@ -130,8 +131,8 @@ def load_adult(
         name="adult",
         frame=frame,
         target="income",
-        immutable=("fnlwgt", "race", "sex", "native-country"),
-        increasing=("age", "education-num") if categories == "binary" else ("age",),
+        immutable=("age", "fnlwgt", "race", "sex", "native-country"),
+        increasing=("education-num",) if categories == "binary" else (),
         act_on=("workclass", schooling, "occupation", "capital-gain", "hours-per-week"),
         protected=("sex", "race"),
         special=_CODES if missing == "keep" else {},

@@ -59,9 +59,9 @@ def load_give_me_some_credit(
     payments in dollars, so it is missing there, too. The codes 96 and 98 of the times past due
     (268 rows) are in `Dataset.special`. Columns with missing values are floats.
 
-    A person can act on income, debts and credit lines. Times past due lie behind them, and nobody
-    is told to have fewer dependents: these may move along (upstream counts two years back, so
-    times past due do fall as time passes) but are not acted on.
+    A person can act on income, debts and credit lines. Age and times past due are what they are:
+    late payments do not unhappen. Nobody is told to have fewer dependents: these may move along
+    but are not acted on.
 
     Args:
         data_home: folder to look in first; see `dear_plugin.datasets`. Kaggle asks for a login, so
@@ -69,7 +69,7 @@ def load_give_me_some_credit(
         missing: "drop" the rows with a missing value or a code, or "keep" them.
 
     Returns:
-        A `Dataset` with 10 numeric features, none immutable; target `no_serious_delinquency`.
+        A `Dataset` with 10 numeric features, 4 of them immutable; target `no_serious_delinquency`.
 
     Raises:
         DataError: the file is not to be had, or is not what Kaggle ships.
@@ -86,7 +86,7 @@ def load_give_me_some_credit(
         name="gmc",
         frame=frame,
         target="no_serious_delinquency",
-        increasing=("age",),
+        immutable=("age", *(name for name in _UNITS if name.startswith("NumberOfTime"))),
         act_on=(
             "RevolvingUtilizationOfUnsecuredLines",
             "DebtRatio",

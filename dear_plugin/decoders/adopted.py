@@ -44,11 +44,13 @@ SHAPES = {
     "tables.share": Shape("g t", least=-1, below=2),
     "tables.inverse": Shape("lines+ g"),
     "tables.line": Shape("p", torch.int32),
+    "tables.edges": Shape("cuts", least=0, below=1),
     "smooth.features": Shape("f+", WHOLE),
     "smooth.centre": Shape("f everyone"),
     "smooth.spread": Shape("f q+ everyone"),
     "smooth.beside": Shape("s basis f", DOUBLE),
     "smooth.weights": Shape("fitted terms smooth"),
+    "copies.slope": Shape("s w p"),
     "planes.bent": Shape("z", WHOLE, 0, "d"),
     "planes.straight": Shape("y", WHOLE, 0, "d"),
     "planes.kinks": Shape(f"z {KINKS}", below=None),
@@ -57,6 +59,20 @@ SHAPES = {
     "ties.bin_of": Shape("g", torch.int32, 0),
     "ties.spread": Shape("cells r+", least=-math.inf, below=None),
 }
+
+
+def completed(tensors: Mapping[str, Tensor], ranks: int) -> dict[str, Tensor]:
+    """The tensors of a save of version 0.1, whose standings were even, as those of a later one.
+
+    Args:
+        tensors: by name.
+        ranks: how many standings the decoder tells apart at most.
+    """
+    if "tables.edges" in tensors:
+        return dict(tensors)
+    ranked = int((tensors["tables.line"] > 0).sum())
+    count = (len(tensors["tables.inverse"]) - 1) // ranked if ranked else ranks
+    return {**tensors, "tables.edges": torch.arange(1, count).float() / max(count, 1)}
 
 
 def measured(tensors: Mapping[str, Tensor], encoder: Encoder, sets: ActionSets) -> None:
@@ -107,10 +123,10 @@ def gridded(nodes: Nodes, groups: Groups | None, sets: ActionSets) -> bool:
 
 def lined(tables: Tables, supports: Supports) -> bool:
     """Whether the lines of the inverse begin where the ranked features say."""
-    count = len(supports.ranked)
-    ranks = max(1, (len(tables.inverse) - 1) // max(count, 1))
-    complete = len(tables.inverse) == 1 + count * ranks
-    return complete and torch.equal(tables.line, lines(supports, ranks))
+    ranks = len(tables.edges) + 1
+    complete = len(tables.inverse) == 1 + len(supports.ranked) * ranks
+    rising = bool((tables.edges.diff() >= 0).all())
+    return complete and rising and torch.equal(tables.line, lines(supports, ranks))
 
 
 def located(smooth: Smooth | None, supports: Supports, sets: ActionSets) -> bool:

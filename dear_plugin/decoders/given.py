@@ -90,7 +90,8 @@ class Given:
         """Training rows, (n, p), told apart; a coarser cell holds those of the finer ones too."""
         codes = self._codes(rows)
         own = [(codes == code).any(0).nonzero()[:, 0] for code in self.known[1:]]
-        return Crowd(rows, encoder, sets, [torch.arange(len(rows)), *own], self.basis(rows))
+        cells = [torch.arange(len(rows)), *own]
+        return Crowd(rows, encoder, sets, cells, self.cells(rows), self.basis(rows))
 
     def basis(self, rows: Tensor) -> Tensor:
         """(n, b) indicators of strata, and numbers with a bend at each of their quintiles."""
@@ -142,6 +143,7 @@ class Crowd:
         encoder: the gate.
         sets: the s action sets.
         cells: the rows of each cell; the first cell holds everyone.
+        own: (n,) the finest cell of each row.
         beside: (n, b) what is regressed on beside x_S.
     """
 
@@ -149,7 +151,16 @@ class Crowd:
     encoder: Encoder
     sets: ActionSets
     cells: list[Tensor]
+    own: Tensor
     beside: Tensor
+
+    @property
+    def within(self) -> Tensor:
+        """(k, k) double, 1 where the rows of the second cell lie within the first."""
+        out = torch.eye(len(self.cells), dtype=torch.float64)
+        for cell, rows in zip(out, self.cells, strict=True):
+            cell[self.own[rows].unique()] = 1.0
+        return out
 
 
 class _Cut(NamedTuple):

@@ -15,7 +15,7 @@ LEAST_ROWS = 100
 
 @dataclass
 class Groups:
-    """Trees of the sets with more than one feature, one for each cell.
+    """Trees of the sets with more than one feature, the same in every cell.
 
     Attributes:
         tree: (k * s,) which tree a slot has, -1 for singletons.
@@ -35,15 +35,14 @@ class Groups:
 
     @classmethod
     def of(cls, crowd: Crowd) -> Groups | None:
-        """Grow a tree for every group and cell; None without groups."""
+        """Grow a tree for every group; None without groups."""
         several = ~crowd.sets.single
         if not bool(several.any()):
             return None
         x = crowd.encoder.expand(crowd.rows)
         columns = crowd.sets.masks[several][:, crowd.encoder.feature_of]
-        trees = [_grow(x[people], own) for people in crowd.cells for own in columns]
-        slots = several.repeat(len(crowd.cells))
-        tree = torch.where(slots, slots.cumsum(0) - 1, -1)
+        trees = [_grow(x, own) for own in columns]
+        tree = torch.where(several, several.cumsum(0) - 1, -1).repeat(len(crowd.cells))
         column, cut, child, leaf = (_padded([t[k] for t in trees]) for k in range(4))
         return cls(tree, column, cut, child, leaf, torch.stack([t[4] for t in trees]).amax())
 

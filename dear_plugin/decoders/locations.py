@@ -12,11 +12,14 @@ import torch
 from torch import Tensor
 
 from dear_plugin.decoders.partition import ordered
+from dear_plugin.decoders.shrinkage import credible
 from dear_plugin.encoding import Encoder
 from dear_plugin.schema import Kind
 
 KINKS = 2
 WINSOR = 0.005
+# What twice the log-likelihood gains once in a thousand times by chance: a slope; two kinks.
+LEAST_SLOPE, LEAST_BEND = 10.8, 13.8
 
 
 @dataclass(frozen=True)
@@ -57,39 +60,70 @@ def hinges(x: Tensor, kinks: Tensor) -> Tensor:
     return torch.cat([x.new_ones(*x.shape[:-1], 1), x, *bent], -1)
 
 
-def by_number(a: Tensor, grid: Tensor, inner: Tensor, beside: Tensor) -> Location:
+def by_number(a: Tensor, grid: Tensor, inner: Tensor, beside: Tensor, linked: Tensor) -> Location:
     """The location on a number: a line with two kinks, extended linearly.
+
+    The line is straight where its kinks explain no more than chance would, level where its slope
+    does not, or where the feature is not linked to the number.
 
     Args:
         a: (n,) its values.
         grid: (g,) its nodes.
         inner: (n, f) winsorised values, from `winsorised`.
         beside: (n, b) what is regressed on beside it.
+        linked: (f,) bool.
     """
     kinks, mean = terciles(a[:, None]), inner.mean(0)
-    own = hinges(a.double()[:, None], kinks)
-    design = torch.cat([own, beside], 1)
-    weights = _solved(design, inner - mean, 1e-9)
+    # An outlier pulled in on one side only would tilt the line for everybody.
+    own = hinges(winsorised(a[:, None]), kinks)
+    weights = _justified(own, beside, inner - mean, linked)
     line, rest = weights.split([own.shape[1], beside.shape[1]])
     at_grid = hinges(grid.double()[:, None], kinks) @ line + mean
-    return Location((design @ weights + mean).float(), at_grid.float().T, rest)
+    at_rows = hinges(a.double()[:, None], kinks) @ line + beside @ rest + mean
+    return Location(at_rows.float(), at_grid.float().T, rest)
 
 
-def by_level(a: Tensor, count: int, inner: Tensor, beside: Tensor) -> Location:
-    """The location on a category: one mean for each; an empty one has everyone's.
+def by_level(a: Tensor, count: int, inner: Tensor, beside: Tensor, linked: Tensor) -> Location:
+    """The location on a category: one mean for each, shrunk; an empty one has everyone's.
 
     Args:
         a: (n,) categories.
         count: how many there are.
         inner: as in `by_number`.
         beside: as in `by_number`.
+        linked: as in `by_number`.
     """
     level = a.long()
     means, around = (_means(z, level, count) for z in (inner, beside))
     slopes = _solved(beside - around[level], inner - means[level], 1e-9)
-    at_grid = means - around @ slopes
+    left = inner - beside @ slopes
+    seen, mean = _means(left, level, count), left.mean(0)
+    noise = (left - seen[level]).square().sum(0) / max(len(a) - count, 1)
+    held = torch.bincount(level, minlength=count).double()[:, None]
+    at_grid = torch.where(linked, credible(seen, held, mean, noise), mean)
     at_rows = at_grid[level] + beside @ slopes
     return Location(at_rows.float(), at_grid.float().T, slopes)
+
+
+def _justified(own: Tensor, beside: Tensor, y: Tensor, linked: Tensor) -> Tensor:
+    """(4 + b, f) least squares with as many of the own columns, (n, 4), as the rows justify."""
+    fits, lacks = [], []
+    for used in (1, 2, own.shape[1]):
+        design = torch.cat([own[:, :used], beside], 1)
+        fit = _solved(design, y, 1e-9)
+        lacks.append(len(y) * (y - design @ fit).square().mean(0).clamp_min(1e-30).log())
+        gap = fit.new_zeros(own.shape[1] - used, fit.shape[1])
+        fits.append(torch.cat([fit[:used], gap, fit[used:]]))
+    level, straight, bent = lacks
+    bends = linked & (straight - bent > LEAST_BEND)
+    slopes = linked & ((level - straight > LEAST_SLOPE) | bends)
+    return torch.where(bends, fits[2], torch.where(slopes, fits[1], fits[0]))
+
+
+def explained(y: Tensor, beside: Tensor) -> Tensor:
+    """(n, f) what the given, (n, b), explains of columns, (n, f), by least squares."""
+    design = torch.cat([beside.new_ones(len(y), 1), beside], 1)
+    return design @ _solved(design, y, 1e-9)
 
 
 def _means(z: Tensor, level: Tensor, count: int) -> Tensor:
@@ -132,7 +166,9 @@ class Planes:
         """(..., e) what the locations are linear in, at encoded rows (..., d)."""
         return torch.cat([hinges(x[..., self.bent], self.kinks), x[..., self.straight]], -1)
 
-    def fit(self, x: Tensor, own: Tensor, y: Tensor, beside: Tensor) -> tuple[Location, Tensor]:
+    def fit(
+        self, x: Tensor, own: Tensor, y: Tensor, beside: Tensor, linked: Tensor
+    ) -> tuple[Location, Tensor]:
         """The location of one group and its weights on `basis`, (e, f).
 
         Args:
@@ -140,12 +176,17 @@ class Planes:
             own: (d,) bool, the columns of the group.
             y: (n, f) atom-free features.
             beside: (n, b) what is regressed on beside it.
+            linked: (f,) bool, which features have to do with the group.
         """
         bent, straight = own[self.bent], own[self.straight]
         some = Planes(self.bent[bent], self.straight[straight], self.kinks[bent])
         design = torch.cat([some.basis(x).double(), beside], 1)
         solution = _solved(design, y.double(), 1e-6)
-        plane, rest = solution.split([design.shape[1] - beside.shape[1], beside.shape[1]])
+        columns = design.shape[1] - beside.shape[1]
+        still = _solved(torch.cat([design[:, :1], beside], 1), y.double(), 1e-6)
+        level = torch.cat([still[:1], still.new_zeros(columns - 1, y.shape[1]), still[1:]])
+        solution = torch.where(linked, solution, level)
+        plane, rest = solution.split([columns, beside.shape[1]])
         used = torch.cat([torch.ones(1, dtype=torch.bool), bent.repeat(1 + KINKS), straight])
         weights = torch.zeros(len(used), y.shape[1])
         weights[used] = plane.float()

@@ -41,11 +41,8 @@ class Nodes:
     def of(cls, crowd: Crowd, most: int) -> tuple[Nodes, list[Partition]]:
         """Cut every slot into bins and at most so many nodes."""
         groups = Groups.of(crowd)
-        parts = [
-            _partition(crowd, groups, cell, which, most)
-            for cell in range(len(crowd.cells))
-            for which in range(len(crowd.sets))
-        ]
+        parts = [_partition(crowd, groups, which, most) for which in range(len(crowd.sets))]
+        parts = [part.of(people) for people in crowd.cells for part in parts]
         grid = torch.cat([part.nodes for part in parts])
         sizes = torch.tensor([len(part.nodes) for part in parts])
         return cls(crowd.sets.positions, grid, sizes, groups, crowd.encoder), parts
@@ -111,15 +108,14 @@ def nearest(left: Tensor, weight: Tensor) -> Tensor:
     return left + (weight > 0.5)
 
 
-def _partition(crowd: Crowd, groups: Groups | None, cell: int, which: int, most: int) -> Partition:
-    """Bins and nodes of one set in one cell."""
-    members, people = crowd.sets.members[which], crowd.cells[cell]
+def _partition(crowd: Crowd, groups: Groups | None, which: int, most: int) -> Partition:
+    """Bins and nodes of one set."""
+    members = crowd.sets.members[which]
     if groups is not None and len(members) > 1:
-        slot = torch.full((len(people),), cell * len(crowd.sets) + which)
-        wide = crowd.encoder.expand(crowd.rows[people])[:, None]
-        leaves = groups.leaves(wide, slot)[:, 0]
+        slot = torch.full((len(crowd.rows),), which)
+        leaves = groups.leaves(crowd.encoder.expand(crowd.rows)[:, None], slot)[:, 0]
         return levels(leaves, int(leaves.max()) + 1)
-    feature, column = crowd.encoder.schema.features[members[0]], crowd.rows[people, members[0]]
+    feature, column = crowd.encoder.schema.features[members[0]], crowd.rows[:, members[0]]
     if feature.kind is Kind.NUMERIC:
         return numbers(column, most)
     return levels(column, len(feature.categories))

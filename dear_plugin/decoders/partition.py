@@ -38,6 +38,10 @@ class Partition:
     nodes: Tensor
     mix: Tensor
 
+    def of(self, people: Tensor) -> Partition:
+        """The same for some of the rows, (m,)."""
+        return Partition(self.bins[people], self.nodes, self.mix)
+
 
 def ordered(x: Tensor) -> Tensor:
     """Values sorted along the last dimension, (..., n)."""
@@ -60,19 +64,11 @@ def heavy_values(column: Tensor, share: float = HEAVY, least: int = 5) -> Tensor
 def levels(column: Tensor, count: int) -> Partition:
     """Each category is a bin and a node.
 
-    A category with few rows borrows from everyone: its weight is n_b / (n_b + 10), so that an
-    empty one answers with the marginal distribution.
-
     Args:
         column: (n,) category indices.
         count: how many categories there are.
     """
-    bins = column.long()
-    share = torch.bincount(bins, minlength=count).float()
-    own = share / (share + 10.0)
-    everyone = share / share.sum()
-    mix = own[:, None] * torch.eye(count) + (1.0 - own)[:, None] * everyone
-    return Partition(bins, torch.arange(count).float(), mix)
+    return Partition(column.long(), torch.arange(count).float(), torch.eye(count))
 
 
 def numbers(column: Tensor, most: int = MAX_NODES) -> Partition:
@@ -82,16 +78,25 @@ def numbers(column: Tensor, most: int = MAX_NODES) -> Partition:
         column: (n,) scaled values.
         most: how many nodes there may be.
     """
-    bins, centres = cut(column, MAX_BINS, max(MIN_ROWS, min(OWN_ROWS, len(column) // 16)))
+    least = max(MIN_ROWS, min(OWN_ROWS, len(column) // 16))
+    bins, centres = cut(column, MAX_BINS, least, tails=True)
     nodes = _nodes(column, heavy_values(column), most)
     return Partition(bins, nodes, mixing(nodes, centres))
 
 
-def cut(column: Tensor, most: int, least: int = MIN_ROWS) -> tuple[Tensor, Tensor]:
+def cut(
+    column: Tensor, most: int, least: int = MIN_ROWS, tails: bool = False
+) -> tuple[Tensor, Tensor]:
     """Bins of a column and their centres, sorted: (n,) int64 and (b,).
 
     Every heavy value of at least `least` rows is a bin, the rest is cut into up to `most` quantile
     bins of at least `least` rows.
+
+    Args:
+        column: (n,) values.
+        most: about how many bins beside those of heavy values there may be.
+        least: how many rows a bin has.
+        tails: halve the outer bins, and their outer halves, as long as `MIN_ROWS` rows are left.
     """
     column = column.contiguous()
     heavy = heavy_values(column, least=least)
@@ -100,7 +105,7 @@ def cut(column: Tensor, most: int, least: int = MIN_ROWS) -> tuple[Tensor, Tenso
         heavy = tally(torch.cat([heavy, column[is_special(column)]]))[0]
     own = torch.searchsorted(heavy, column)
     is_heavy = torch.cat([heavy, torch.tensor([torch.nan])])[own] == column
-    rest = torch.bucketize(column, _edges(column[~is_heavy], most, least), right=True)
+    rest = torch.bucketize(column, _edges(column[~is_heavy], most, least, tails), right=True)
     raw = torch.where(is_heavy, own, len(heavy) + rest)
     held = torch.bincount(raw) > 0
     bins = (held.cumsum(0) - 1)[raw]
@@ -124,13 +129,18 @@ def mixing(nodes: Tensor, centres: Tensor) -> Tensor:
     return mix
 
 
-def _edges(rest: Tensor, most: int, least: int) -> Tensor:
+def _edges(rest: Tensor, most: int, least: int, tails: bool) -> Tensor:
     """Inner edges of quantile bins for the values that are not heavy."""
-    count = min(most, len(rest) // least)
-    if count < 2:
+    n, count = len(rest), min(most, len(rest) // least)
+    cuts = [(i * n) // count for i in range(1, count)]
+    if tails and n >= 2 * MIN_ROWS:
+        outer = [n // max(count, 1) // 2]
+        while outer[-1] >= 2 * MIN_ROWS:
+            outer.append(outer[-1] // 2)
+        cuts = sorted({*cuts, *outer, *(n - size for size in outer)})
+    if not cuts:
         return torch.empty(0)
-    cuts = (torch.arange(1, count) * len(rest)) // count
-    return torch.as_tensor(ordered(rest)[cuts].unique_consecutive())
+    return torch.as_tensor(ordered(rest)[torch.tensor(cuts)].unique_consecutive())
 
 
 def _nodes(column: Tensor, heavy: Tensor, most: int) -> Tensor:

@@ -9,11 +9,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from dear_plugin.decoders.association import associated
 from dear_plugin.decoders.given import Crowd
-from dear_plugin.decoders.locations import Location, Planes, by_level, by_number, winsorised
+from dear_plugin.decoders.locations import (
+    Location,
+    Planes,
+    by_level,
+    by_number,
+    winsorised,
+)
 from dear_plugin.decoders.lookup import padded, pick, places
 from dear_plugin.decoders.nodes import Nodes, nearest
 from dear_plugin.decoders.partition import Partition, mixing, ordered
@@ -24,6 +32,8 @@ from dear_plugin.schema import Kind
 
 RESIDUAL_BINS = 4
 LEAST_ROWS = 50
+# Into so many groups residuals are put to see whether bins differ in them.
+GROUPS = 5
 
 
 @dataclass
@@ -48,7 +58,7 @@ class Smooth:
 
     @classmethod
     def of(
-        cls, crowd: Crowd, supports: Supports, parts: list[Partition], ranks: int
+        cls, crowd: Crowd, supports: Supports, parts: list[Partition], ranks: int, told: Tensor
     ) -> Smooth | None:
         """Fit every set's locations and residuals; None when every feature has an atom.
 
@@ -57,11 +67,12 @@ class Smooth:
             supports: which features are smooth.
             parts: the bins and nodes of each set.
             ranks: how many standings to tell apart.
+            told: (s, p) bool, which features have to do with each set.
         """
         features = supports.smooth.nonzero()[:, 0]
         if not len(features):
             return None
-        y, fitter = crowd.rows[:, features], _Fitter.of(crowd, features)
+        y, fitter = crowd.rows[:, features], _Fitter.of(crowd, features, told[:, features])
         g = sum(len(part.nodes) for part in parts)
         centre, spread = torch.empty(len(features), g), torch.empty(len(features), ranks, g)
         beside, end = [], 0
@@ -143,6 +154,7 @@ class _Fitter:
         x: (n, d) the same, encoded.
         y: (n, f) the atom-free features.
         inner: (n, f) the same, winsorised.
+        told: (s, f) bool, which of them have to do with each set.
         planes: what the locations of groups are linear in.
         weights: those of the groups fitted so far, (e, f) each.
     """
@@ -151,30 +163,33 @@ class _Fitter:
     x: Tensor
     y: Tensor
     inner: Tensor
+    told: Tensor
     planes: Planes | None
     weights: list[Tensor]
 
     @classmethod
-    def of(cls, crowd: Crowd, features: Tensor) -> _Fitter:
+    def of(cls, crowd: Crowd, features: Tensor, told: Tensor) -> _Fitter:
         """Prepare what does not depend on the set."""
         groups = not bool(crowd.sets.single.all())
         x, y = crowd.encoder.expand(crowd.rows), crowd.rows[:, features]
-        return cls(crowd, x, y, winsorised(y), Planes.of(x, crowd.encoder) if groups else None, [])
+        planes = Planes.of(x, crowd.encoder) if groups else None
+        return cls(crowd, x, y, winsorised(y), told, planes, [])
 
     def fit(self, which: int, part: Partition) -> tuple[Location, list[Tensor], Tensor]:
         """One set's location, the rows of its residual bins and what those weigh at its nodes."""
         crowd, (first, *more) = self.crowd, self.crowd.sets.members[which]
+        linked = self.told[which]
         if self.planes is not None and more:
             own = crowd.sets.masks[which][crowd.encoder.feature_of]
-            location, weights = self.planes.fit(self.x, own, self.y, crowd.beside)
+            location, weights = self.planes.fit(self.x, own, self.y, crowd.beside, linked)
             self.weights.append(weights)
         elif crowd.encoder.schema.features[first].kind is Kind.NUMERIC:
             column = crowd.rows[:, first]
             a, nodes = filled(column, column), filled(part.nodes, column)
-            location = by_number(a, nodes, self.inner, crowd.beside)
+            location = by_number(a, nodes, self.inner, crowd.beside, linked)
             return location, *_quantile_bins(a, nodes)
         else:
-            location = by_level(part.bins, len(part.nodes), self.inner, crowd.beside)
+            location = by_level(part.bins, len(part.nodes), self.inner, crowd.beside, linked)
         return location, *_level_bins(part.bins, len(part.nodes))
 
 
@@ -185,9 +200,21 @@ def _around(table: Tensor, at: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _spread(residual: Tensor, bins: list[Tensor], mix: Tensor, ranks: int) -> Tensor:
-    """(f, q, g) residual quantiles, mixed over bins."""
+    """(f, q, g) residual quantiles, mixed over bins; everyone's where bins are alike."""
+    differ = _differ(bins, residual)
     quantiles = torch.stack([_quantiles(residual[b], ranks) for b in bins])
+    quantiles = torch.where(differ[:, None], quantiles, _quantiles(residual, ranks))
     return torch.einsum("gb,bfq->fqg", mix, quantiles)
+
+
+def _differ(bins: list[Tensor], residual: Tensor) -> Tensor:
+    """(f,) bool, whether residuals, (n, f), lie otherwise in some bins."""
+    n, f = residual.shape
+    rank = torch.from_numpy(np.argsort(np.argsort(residual.T.numpy(), kind="stable")))
+    group = (rank * GROUPS).div_(n, rounding_mode="floor")
+    shift = torch.arange(f)[:, None] * GROUPS
+    counts = [torch.bincount((group[:, b] + shift).flatten(), minlength=f * GROUPS) for b in bins]
+    return associated([torch.stack(counts).view(1, -1, f, GROUPS).transpose(1, 2)], 1)[0]
 
 
 def _quantile_bins(a: Tensor, grid: Tensor) -> tuple[list[Tensor], Tensor]:

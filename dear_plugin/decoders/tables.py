@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 from math import isqrt
 
 import torch
 from torch import Tensor
 
+from dear_plugin.decoders.belief import Belief, Counted
 from dear_plugin.decoders.given import Crowd
 from dear_plugin.decoders.lookup import pick
 from dear_plugin.decoders.partition import MAX_NODES, Partition
+from dear_plugin.decoders.standings import edges, middles
 from dear_plugin.decoders.supports import Supports
 from dear_plugin.lazy import lazy
+from dear_plugin.schema import Kind
 
 CELLS = 24_000_000
 LEAST_DETAIL = 16
@@ -44,15 +48,19 @@ class Tables:
         inverse: (1 + f * q, g) the value of each ranked feature at the q-th standing; the first
             line is zero.
         line: (p,) the line of `inverse` where each feature begins, the first if it is not ranked.
+        edges: (q - 1,) where one standing ends and the next begins.
     """
 
     below: Tensor
     share: Tensor
     inverse: Tensor
     line: Tensor
+    edges: Tensor
 
     @classmethod
-    def of(cls, crowd: Crowd, supports: Supports, parts: list[Partition], ranks: int) -> Tables:
+    def of(
+        cls, crowd: Crowd, supports: Supports, parts: list[Partition], ranks: int, told: Tensor
+    ) -> Tables:
         """Count the conditional distributions of training rows and invert them.
 
         Args:
@@ -60,18 +68,24 @@ class Tables:
             supports: the values of each feature.
             parts: the bins and nodes of each slot.
             ranks: how many standings to tell apart.
+            told: (s, p) bool, which features have to do with each set.
         """
         shape = sum(len(part.nodes) for part in parts), len(supports.values)
         below, share = torch.empty(shape), torch.empty(shape)
         inverse = torch.zeros(1 + len(supports.ranked) * ranks, shape[0])
-        codes, end = supports.codes(crowd.rows), 0
-        for slot, part in enumerate(parts):
-            people = crowd.cells[slot // len(crowd.sets)]
-            here = slice(end, end := end + len(part.nodes))
-            share[here], upto = _shares(part, codes[:, people], supports)
-            below[here] = upto - share[here]
-            inverse[1:, here] = _invert(upto, supports, ranks)
-        return cls(below, share, inverse, lines(supports, ranks))
+        codes, s, k = supports.codes(crowd.rows), len(crowd.sets), len(crowd.cells)
+        total = _histogram(crowd.own, codes, k, shape[1]).double()
+        belief = Belief.of(total, crowd.within, supports, told)
+        starts = [0, *accumulate(len(part.nodes) for part in parts)]
+        for which, part in enumerate(parts[:s]):
+            counted = _counted(part, crowd, codes, which, shape[1])
+            for cell, bins in enumerate(belief.shares(which, counted)):
+                here = slice(starts[cell * s + which], starts[cell * s + which + 1])
+                share[here] = part.mix @ bins
+                upto = _upto(share[here], supports)
+                below[here] = upto - share[here]
+                inverse[1:, here] = _invert(upto, supports, ranks)
+        return cls(below, share, inverse, lines(supports, ranks), edges(ranks).float())
 
     def standing(self, codes: Tensor, node: Tensor) -> tuple[Tensor, Tensor]:
         """P(x_j < own value) and P(x_j = own value) at each row's own nodes, (n, s, c) each.
@@ -91,7 +105,7 @@ class Tables:
             v: (m, p) their standings.
             node: (m, c) nodes, their own first.
         """
-        at = (v * self._ranks).int().add_(self.line).mul_(self.inverse.shape[1])
+        at = self._graded(v).add_(self.line).mul_(self.inverse.shape[1])
         start = pick(self.inverse, at + node[:, :1])
         # In memory values come first, people second: what all values share then needs no copies.
         out = pick(self.inverse, at + node.T[1:, :, None]).transpose(0, 1)
@@ -133,11 +147,10 @@ class Tables:
             out[who, where] = other.to(out.dtype)
         return out
 
-    @lazy
-    def _ranks(self) -> Tensor:
-        """(p,) how many standings each feature has: one where it is not ranked."""
-        most = (len(self.inverse) - 1) // self._ranked.sum().clamp_min(1)
-        return torch.where(self._ranked, most, 1).int()
+    def _graded(self, v: Tensor) -> Tensor:
+        """(m, p) int32 which of its standings each feature has; the first if it is not ranked."""
+        at = torch.bucketize(v.contiguous(), self.edges, out_int32=True)
+        return at.mul_(self._ranked)
 
     @lazy
     def _ranked(self) -> Tensor:
@@ -158,14 +171,19 @@ def lines(supports: Supports, ranks: int) -> Tensor:
     return line
 
 
-def _shares(part: Partition, codes: Tensor, supports: Supports) -> tuple[Tensor, Tensor]:
-    """P(x_j = value | a) and P(x_j <= value | a) at the nodes of one slot, (g, t) each."""
+def _counted(part: Partition, crowd: Crowd, codes: Tensor, which: int, t: int) -> Counted:
+    """How many rows of each cell and bin of a set hold each value."""
+    members, (k, b) = crowd.sets.members[which], (len(crowd.cells), part.mix.shape[1])
+    number = crowd.encoder.schema.features[members[0]].kind is Kind.NUMERIC
+    counts = _histogram(crowd.own * b + part.bins, codes, k * b, t)
+    return Counted(counts.view(k, b, t), number and len(members) == 1)
+
+
+def _upto(share: Tensor, supports: Supports) -> Tensor:
+    """P(x_j <= value | a) at the nodes of one slot, (g, t)."""
     first = torch.repeat_interleave(supports.starts, supports.sizes)
-    counts = _histogram(part.bins, codes, part.mix.shape[1], len(first))
-    size = torch.bincount(part.bins, minlength=part.mix.shape[1])[:, None].clamp_min(1)
-    share = part.mix @ (counts / size)
     total = torch.nn.functional.pad(share.cumsum(1, dtype=torch.float64), (1, 0))
-    return share, (total[:, 1:] - total[:, first]).clamp_(0.0, 1.0).float()
+    return (total[:, 1:] - total[:, first]).clamp_(0.0, 1.0).float()
 
 
 def _histogram(bins: Tensor, codes: Tensor, b: int, t: int) -> Tensor:
@@ -180,12 +198,12 @@ def _histogram(bins: Tensor, codes: Tensor, b: int, t: int) -> Tensor:
 def _invert(upto: Tensor, supports: Supports, ranks: int) -> Tensor:
     """(f * q, g) the smallest value whose cumulative share reaches each standing.
 
-    A standing (q + 1/2) / ranks lies above every value whose cumulative share it exceeds, so its
-    value's index is how many values that are: one scatter and one cumulative sum.
+    A standing lies above every value whose cumulative share it exceeds, so its value's index is
+    how many values that are: one scatter and one cumulative sum.
     """
     features = supports.ranked
     sizes, starts = supports.sizes[features], supports.starts[features]
-    passed = (upto[:, supports.places] * ranks + 0.5).floor().long().clamp_(0, ranks)
+    passed = torch.bucketize(upto[:, supports.places], middles(ranks).float(), right=True)
     passed += torch.arange(len(features)).repeat_interleave(sizes) * (ranks + 1)
     tally = torch.zeros(len(upto), len(features) * (ranks + 1), dtype=torch.int32)
     tally.scatter_add_(1, passed, torch.ones_like(passed, dtype=torch.int32))

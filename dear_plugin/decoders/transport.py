@@ -18,8 +18,10 @@ from torch import Tensor
 
 from dear_plugin.actions import ActionSets
 from dear_plugin.decoders import adopted
+from dear_plugin.decoders.copies import Copies
 from dear_plugin.decoders.given import Given
 from dear_plugin.decoders.groups import Groups
+from dear_plugin.decoders.links import links
 from dear_plugin.decoders.locations import Planes
 from dear_plugin.decoders.nodes import Nodes, nearest
 from dear_plugin.decoders.protocol import Decoder
@@ -59,7 +61,7 @@ class Transport(Decoder):
 
     def __init__(
         self,
-        ranks: int = 256,
+        ranks: int = 1024,
         *,
         given: Iterable[str] | Literal["immutable"] = (),
         ties: Literal["middle", "score"] = "middle",
@@ -104,6 +106,7 @@ class Transport(Decoder):
         Raises:
             ValueError: tables that are not those of these features and sets.
         """
+        tensors = adopted.completed(tensors, self.ranks)
         adopted.measured(tensors, encoder, sets)
         parts: dict[str, dict[str, Tensor]] = {}
         for name, tensor in tensors.items():
@@ -135,10 +138,12 @@ class Transport(Decoder):
         supports = Supports.of(rows, encoder, given.features, min(MAX_VALUES, fine))
         nodes, parts = Nodes.of(crowd, most)
         ranks = min(self.ranks, fine)
-        tables = Tables.of(crowd, supports, parts, ranks)
-        smooth = Smooth.of(crowd, supports, parts[: len(sets)], ranks)
+        told = links(crowd, supports)
+        tables = Tables.of(crowd, supports, parts, ranks, told)
+        smooth = Smooth.of(crowd, supports, parts[: len(sets)], ranks, told)
         ties = Ties.of(crowd, supports, parts) if self.ties == "score" else None
-        self._state = _State(given, supports, nodes, tables, smooth, ties)
+        copies = Copies.of(crowd, given.features)
+        self._state = _State(given, supports, nodes, tables, smooth, ties, copies)
 
     def encode(self, rows: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """The standings of rows, (n, p) -> (n, s, p), each in (0, 1).
@@ -176,6 +181,8 @@ class Transport(Decoder):
         for j in state.supports.blocks:
             segment = state.supports.segment(j)
             out[..., j] = state.tables.coupled(x[:, j], v[:, j], node, segment)
+        if state.copies is not None:
+            out = state.copies.follow(out, x, places, sets)
         return out.scatter_(2, positions[:, None].expand(values.shape), values)
 
     def leanings(self, x: Tensor, values: Tensor, sets: Tensor) -> dict[int, tuple[float, float]]:
@@ -203,6 +210,7 @@ class _State:
     tables: Tables
     smooth: Smooth | None
     ties: Ties | None
+    copies: Copies | None
 
     @classmethod
     def again(cls, parts: Mapping[str, Mapping[str, Tensor]], encoder: Encoder) -> Self:
@@ -216,6 +224,7 @@ class _State:
             Tables(**parts["tables"]),
             Smooth(**parts["smooth"], planes=planes) if "smooth" in parts else None,
             Ties(**parts["ties"], encoder=encoder) if "ties" in parts else None,
+            Copies(**parts["copies"]) if "copies" in parts else None,
         )
 
     def sound(self, encoder: Encoder, sets: ActionSets) -> bool:

@@ -17,6 +17,7 @@ from dear_plugin.decoders.locations import (
 
 N = 3000
 NOTHING = torch.empty(N, 0, dtype=torch.float64)
+ALL = torch.ones(1, dtype=torch.bool)
 
 
 def normal(*shape, seed=0):
@@ -49,14 +50,14 @@ class TestByNumber:
         a = torch.rand(N, generator=torch.Generator().manual_seed(0))
         kink = terciles(a[:, None])[0, 0]
         y = 2 * a + 5 * (a - kink).clamp_min(0.0)
-        location = by_number(a, a[:100], y[:, None].double(), NOTHING)
+        location = by_number(a, a[:100], winsorised(y[:, None]), NOTHING, ALL)
         torch.testing.assert_close(location.at_grid[0], y[:100], atol=1e-5, rtol=0.0)
         torch.testing.assert_close(location.at_rows[:, 0], y, atol=1e-5, rtol=0.0)
 
     def test_beyond_the_range_it_goes_on_in_a_straight_line(self):
         a = normal(N)
         location = by_number(
-            a, torch.tensor([5.0, 6.0, 7.0]), (3.0 * a)[:, None].double(), NOTHING
+            a, torch.tensor([5.0, 6.0, 7.0]), winsorised((3.0 * a)[:, None]), NOTHING, ALL
         )
         assert location.at_grid[0].tolist() == pytest.approx([15.0, 18.0, 21.0], abs=1e-3)
 
@@ -69,23 +70,58 @@ class TestByNumber:
             torch.tensor([-1.0, 1.0]),
             (2 * a - 3 * h)[:, None].double(),
             h[:, None].double(),
+            ALL,
         )
-        assert location.at_grid.diff().item() == pytest.approx(4.0, abs=1e-3)
-        assert location.beside.item() == pytest.approx(-3.0, abs=1e-3)
+        assert location.at_grid.diff().item() == pytest.approx(4.0, abs=0.05)
+        assert location.beside.item() == pytest.approx(-3.0, abs=0.05)
+
+
+class TestWhatIsNotThere:
+    """A slope, or a bend, that chance makes as well is left out: nothing moves by a little."""
+
+    def test_a_feature_of_its_own_is_level(self):
+        location = by_number(
+            normal(N), torch.linspace(-3, 3, 9), normal(N, 1, seed=1).double(), NOTHING, ALL
+        )
+        assert (location.at_grid == location.at_grid[0, 0]).all()
+
+    def test_a_straight_line_has_no_bends(self):
+        a = normal(N)
+        y = (2.0 * a + normal(N, seed=1))[:, None].double()
+        slopes = by_number(a, torch.linspace(-3, 3, 9), y, NOTHING, ALL).at_grid[0].diff()
+        torch.testing.assert_close(slopes, slopes[:1].expand(8))
+
+    def test_what_is_not_linked_is_level_whatever_its_slope(self):
+        a = normal(N)
+        location = by_number(a, a[:5], a[:, None].double(), NOTHING, ~ALL)
+        assert (location.at_grid == location.at_grid[0, 0]).all()
+
+
+def test_two_equal_columns_stay_equal_far_beyond_what_people_have():
+    """Pulled in on one side only, outliers would tilt the line."""
+    a = normal(N).mul(2.0).exp()
+    y = winsorised(a[:, None])
+    made = by_number(a, torch.tensor([1.0, 100.0, 10_000.0]), y, NOTHING, ALL).at_grid[0]
+    assert made.tolist() == pytest.approx([1.0, 100.0, 10_000.0], rel=1e-3)
 
 
 class TestByLevel:
     level = torch.arange(N) % 3
 
     def test_each_category_has_its_mean(self):
-        y = normal(N, 1).double()
-        location = by_level(self.level.float(), 3, y, NOTHING)
+        y = normal(N, 1).double() + self.level[:, None]
+        location = by_level(self.level.float(), 3, y, NOTHING, ALL)
         expected = [y[self.level == c].mean().item() for c in range(3)]
-        assert location.at_grid[0].tolist() == pytest.approx(expected, abs=1e-6)
+        assert location.at_grid[0].tolist() == pytest.approx(expected, abs=1e-2)
+
+    def test_all_have_the_same_where_they_differ_by_chance_alone(self):
+        y = normal(N, 1).double()
+        location = by_level(self.level.float(), 3, y, NOTHING, ALL)
+        assert location.at_grid[0].tolist() == pytest.approx([y.mean().item()] * 3, abs=1e-6)
 
     def test_one_that_nobody_has_has_everyones(self):
         y = normal(N, 1).double()
-        location = by_level(self.level.float(), 4, y, NOTHING)
+        location = by_level(self.level.float(), 4, y, NOTHING, ALL)
         assert location.at_grid[0, 3].item() == pytest.approx(y.mean().item(), abs=1e-6)
 
     def test_what_is_held_takes_its_own_part(self):
@@ -96,6 +132,7 @@ class TestByLevel:
             3,
             (3 * self.level - 2 * h)[:, None].double(),
             h[:, None].double(),
+            ALL,
         )
         level = location.at_grid[0]
         assert (level - level[0]).tolist() == pytest.approx([0.0, 3.0, 6.0], abs=1e-3)
@@ -120,7 +157,7 @@ class TestPlanes:
         x, feature = encoder.encode(frame), encoder.schema.features[3]
         columns = torch.tensor([f.name in own for f in encoder.schema])[encoder.feature_of]
         planes = Planes.of(x, encoder)
-        location, weights = planes.fit(x, columns, x[:, 3:4], torch.empty(len(x), 0).double())
+        location, weights = planes.fit(x, columns, x[:, 3:4], torch.empty(len(x), 0).double(), ALL)
         made = planes.basis(x) @ weights
         torch.testing.assert_close(made, location.at_rows, atol=1e-4, rtol=0.0)
         return pd.Series(made[:, 0].numpy() * feature.width + feature.bounds[0]), weights

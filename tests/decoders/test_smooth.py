@@ -10,6 +10,7 @@ import torch
 from dear_plugin import ActionSets, Encoder, Schema
 from dear_plugin.decoders import Transport
 from dear_plugin.decoders.given import Crowd
+from dear_plugin.decoders.links import links
 from dear_plugin.decoders.nodes import Nodes
 from dear_plugin.decoders.partition import MAX_NODES
 from dear_plugin.decoders.smooth import Smooth
@@ -51,7 +52,7 @@ def fitted(gather):
         crowd = gather(frame)
         supports = Supports.of(crowd.rows, crowd.encoder, torch.empty(0).long())
         nodes, parts = Nodes.of(crowd, MAX_NODES)
-        return Fitted(Smooth.of(crowd, supports, parts, 256), nodes, crowd)
+        return Fitted(Smooth.of(crowd, supports, parts, 256, links(crowd, supports)), nodes, crowd)
 
     return fit
 

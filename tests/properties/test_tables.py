@@ -25,8 +25,8 @@ class Points:
     def _scale(column: pd.Series) -> tuple[float, float] | None:
         if not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
             return None
-        values = column.astype(float).to_numpy()
-        low, high = np.nanmin(values), np.nanmax(values)
+        values = column.dropna().astype(float).to_numpy()
+        low, high = (values.min(), values.max()) if len(values) else (0.0, 1.0)
         return (low, high - low) if 0.0 < high - low < np.inf else (low, 1.0)
 
     def score(self, frame: pd.DataFrame) -> np.ndarray:
