@@ -55,7 +55,7 @@ class DEAR(WhatIf):
         schema: the features.
         act_on: feature names, or groups of them; None means every mutable feature, one at a time.
         decoder: "transport" (people keep their rank), "autoencoder" (the paper's), or a decoder:
-            `Transport(given="immutable")` compares people at equal values of what cannot change.
+            `Transport(given=())` compares people whatever they cannot change.
         output: "logits" (default for modules), "probabilities" (default for black boxes) or
             "values" (regression).
         encode: for modules on a host's encoding, a differentiable map from ours, (m, d).

@@ -604,7 +604,7 @@ SAME_VALUES: Mapping[str, Disguise] = {
     "int32": cast("age", "int32"),
     "uint8": cast("age", "uint8"),
     "labels as plain objects": cast("job", "object"),
-    "text as labels": cast("town", "category"),
+    "text as labels": cast("town", pd.CategoricalDtype(list("ABCDEF"))),
     "numbers as labels": cast("owner", "category"),
     "fewer labels": lambda frame: frame.assign(job=frame["job"].cat.remove_unused_categories()),
     "ordered labels": lambda frame: frame.assign(

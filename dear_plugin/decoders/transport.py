@@ -27,7 +27,7 @@ from dear_plugin.decoders.nodes import Nodes, nearest
 from dear_plugin.decoders.protocol import Decoder
 from dear_plugin.decoders.smooth import Smooth
 from dear_plugin.decoders.supports import MAX_VALUES, Supports
-from dear_plugin.decoders.tables import Tables, detail, most_cells
+from dear_plugin.decoders.tables import NOBODY, Tables, detail, most_cells
 from dear_plugin.decoders.ties import Ties
 from dear_plugin.encoding import Encoder
 from dear_plugin.errors import ConstraintError, DearError, NotFittedError, unknown
@@ -36,6 +36,9 @@ from dear_plugin.schema import Schema
 from dear_plugin.settings import whole
 
 FEW_ROWS = 1000
+# Where a smaller share of the rows is compared with people alike in some of the given only, it is
+# not worth a word.
+LEAST_LACKING = 0.1
 STANDINGS_A_CHUNK = 1 << 22
 EDGE = 1e-6
 
@@ -51,9 +54,10 @@ class Transport(Decoder):
     unless its probability more than halves, then exchanged for the one that gained most.
 
     Args:
-        ranks: how many standings are told apart; the tables shrink them for very wide data.
+        ranks: how many standings are told apart, finer ones towards both ends; the tables shrink
+            them for very wide data.
         given: features that people are compared at equal values of, besides x_S; "immutable"
-            names all that cannot change. They are never acted on and do not move.
+            names all that cannot change, () none. They are never acted on and do not move.
         ties: people with the same x_j stand in the "middle" of each other, which shows the
             likelier outcome, or are told apart by a "score" of their other mutable features, which
             shows as many moves as the data have.
@@ -63,7 +67,7 @@ class Transport(Decoder):
         self,
         ranks: int = 1024,
         *,
-        given: Iterable[str] | Literal["immutable"] = (),
+        given: Iterable[str] | Literal["immutable"] = "immutable",
         ties: Literal["middle", "score"] = "middle",
     ) -> None:
         if ties not in ("middle", "score"):
@@ -133,6 +137,14 @@ class Transport(Decoder):
         rows = rows.float().cpu()
         names = _given(self.given, encoder.schema, sets)
         given = Given.of(rows, encoder, names, most_cells(len(sets), encoder.p))
+        rest = given.lacking(rows)
+        if rest > LEAST_LACKING:
+            logger.warning(
+                "too few rows are alike in all of %s: %.0f %% of them are compared with people"
+                " alike in some of these only",
+                [encoder.schema.names[j] for j in names],
+                100.0 * rest,
+            )
         crowd = given.crowd(rows, encoder, sets)
         most, fine = detail(len(given) * len(sets), encoder.p)
         supports = Supports.of(rows, encoder, given.features, min(MAX_VALUES, fine))
@@ -186,12 +198,20 @@ class Transport(Decoder):
         return out.scatter_(2, positions[:, None].expand(values.shape), values)
 
     def leanings(self, x: Tensor, values: Tensor, sets: Tensor) -> dict[int, tuple[float, float]]:
-        """P(second value | x_S = a) of each binary feature at two values; see `Decoder`."""
+        """The chance that a person has the second value of each binary feature; see `Decoder`.
+
+        As with ties at random: they keep their own with the chance that the maximal coupling
+        leaves them, the share of it at the second value over that at the first.
+        """
         state = self._fitted
         node = nearest(*state.nodes.locate(values, state.slots(x, sets)))[0].long()
-        pairs = [(j, int(state.supports.starts[j]) + 1) for j in state.supports.binaries]
-        shares = state.tables.share[node]
-        return {j: (float(shares[0, at]), float(shares[1, at])) for j, at in pairs}
+        before, after = state.tables.share[node]
+        told = {}
+        for j in state.supports.binaries:
+            own, at = float(x[0, j] > 0.5), int(state.supports.starts[j]) + int(x[0, j] > 0.5)
+            left = max(0.0, 1.0 - float(after[at] / before[at].clamp_min(NOBODY)))
+            told[j] = (own, abs(own - left))
+        return told
 
     @property
     def _fitted(self) -> _State:
