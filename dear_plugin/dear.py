@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import copy
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,7 @@ from torch import Tensor
 from dear_plugin import fidelity, persistence
 from dear_plugin._version import __version__
 from dear_plugin.actions import ActionSets, ActOn
-from dear_plugin.alternatives import alternatives
+from dear_plugin.alternatives import MOST, alternatives, rows_at_once
 from dear_plugin.classifier import Classifier, Output
 from dear_plugin.decoders import Decoder, kind_of, named
 from dear_plugin.diagnostics import Report, report
@@ -31,14 +29,13 @@ from dear_plugin.schema import Schema
 from dear_plugin.search import Grids, Search
 from dear_plugin.settings import of_kind
 from dear_plugin.support import Support
+from dear_plugin.wider import Wider
 from dear_plugin.wording import level
 
-logger = logging.getLogger(__name__)
-
-ROWS_A_CHUNK = 1024
+# Rows that are searched at a time, and float32 cells of their latents: 128 MiB.
+ROWS_A_CHUNK, CELLS_A_CHUNK = 1024, 1 << 25
 # What `describe` says of categories that lean without flipping: the few that lean most.
 MOST_SHARES = 2
-RESERVE_ROWS = 10_000
 LEAST_TILT = 0.05
 
 
@@ -178,9 +175,10 @@ class DEAR(RecourseMethod):
         other.classifier = Classifier(model, self.encoder, output=output, encode=encode)
         for answers in ("_support", "_neighbours"):
             other.__dict__.pop(answers, None)
-        for name in ("_moves", "_reserve"):
-            if other.__dict__.get(name) is not None:
-                other.__dict__[name] = replace(other.__dict__[name], classifier=other.classifier)
+        if self._moves is not None:
+            other._moves = replace(self._moves, classifier=other.classifier)
+            if "_wider" in self.__dict__:
+                other.__dict__["_wider"] = self._wider.asking(other._moves)
         return other
 
     def with_search(self, search: Search) -> DEAR:
@@ -196,7 +194,7 @@ class DEAR(RecourseMethod):
         if other._moves is not None and search.coarse != self.search.coarse:
             grids = Grids.of(self._fitted_rows, self.encoder, self.sets, search.coarse)
             other._moves = replace(other._moves, grids=grids)
-            other.__dict__.pop("_reserve", None)
+            other.__dict__.pop("_wider", None)
         return other
 
     def _learn(self, rows: Tensor) -> None:
@@ -204,36 +202,42 @@ class DEAR(RecourseMethod):
         decoder, coarse = self.decoder.blank(), self.search.coarse
         self._moves = Moves.learned(rows, self.sets, decoder, self.classifier, coarse)
         self.decoder = decoder
-        for learned in ("_reserve", "_neighbours"):
+        for learned in ("_wider", "_neighbours"):
             self.__dict__.pop(learned, None)
 
     def _propose(self, case: Case) -> Plan:
-        if len(case) <= ROWS_A_CHUNK:
+        cells = len(self.sets) * self.encoder.d
+        size = max(1, min(ROWS_A_CHUNK, CELLS_A_CHUNK // cells))
+        if len(case) <= size:
             return self._plan(case)
-        chunks = torch.arange(len(case)).split(ROWS_A_CHUNK)
+        chunks = torch.arange(len(case)).split(size)
         return Plan.joined([self._plan(case.select(rows)) for rows in chunks])
 
     def _plan(self, case: Case) -> Plan:
-        """The sets first; pairs for the rows that no set solves."""
+        """The sets first; pairs and larger sets for the rows that no set solves."""
         search = self.search.aiming(case.slack)
         support = self._neighbours if search.min_support is not None else None
         plan = self._fitted_moves.plan(case, search, support)
-        failed = plan.failed.nonzero()[:, 0]
-        if not len(failed) or not search.groups or self._reserve is None:
+        if search.most == 1 or not bool(plan.failed.any()):
             return plan
-        second = self._reserve.plan(case.select(failed), search, support)
-        solved = (~second.failed).nonzero()[:, 0]
-        return plan.merged(second.select(solved), failed[solved])
+        return self._wider.plan(case, plan, search, support)
 
     def _alternatives(self, case: Case, k: int) -> Sequence[Plan]:
-        search = self.search.aiming(case.slack)
-        moves = self._fitted_moves, self._reserve if search.groups else None
+        search, k = self.search.aiming(case.slack), min(k, MOST)
+        sets = [self.sets]
+        moves: list[Callable[[], Moves | None]] = [lambda: self._fitted_moves]
+        if search.most > 1 and (pairs := self._wider.pair_sets) is not None:
+            sets.append(pairs)
+            moves.append(lambda: self._reserve)
         best = self._propose(case)
-        chunks = torch.arange(len(case)).split(ROWS_A_CHUNK)
+        size = min(ROWS_A_CHUNK, rows_at_once(sets, self.encoder.d, k))
+        chunks = torch.arange(len(case)).split(size)
         ranked = [
             alternatives(case.select(rows), best.select(rows), k, search, moves) for rows in chunks
         ]
         plans = [Plan.joined(plans) for plans in zip(*ranked, strict=True)]
+        # Ranks that nobody has are not looked at any further.
+        plans = plans[:1] + [plan for plan in plans[1:] if not bool(plan.failed.all())]
         # A row without any success keeps its best attempt in the first rank.
         failed = plans[0].failed.nonzero()[:, 0]
         plans[0] = replace(plans[0].merged(best.select(failed), failed), kinds=plans[0].kinds)
@@ -268,26 +272,14 @@ class DEAR(RecourseMethod):
     def _neighbours(self) -> Support:
         return Support(self._fitted_rows, self.classifier, self.search.k_neighbours)
 
-    @lazy
+    @property
     def _reserve(self) -> Moves | None:
-        """Pairs of features, learned when the first row needs them."""
-        single = [m[0] for m in self.sets.members if len(m) == 1]
-        known = {frozenset(m) for m in self.sets.members}
-        names = [self.schema.names[j] for j in single[: self.decoder.pair_features]]
-        pairs = [p for p in combinations(names, 2) if frozenset(self.schema.index(p)) not in known]
-        if not pairs:
-            return None
-        logger.info("learning %d pairs of features for rows that no single one solves", len(pairs))
-        chance = torch.Generator().manual_seed(0)
-        rows = self._fitted_rows
-        some = rows[torch.randperm(len(rows), generator=chance)[:RESERVE_ROWS]]
-        return Moves.learned(
-            some,
-            ActionSets.of(self.schema, pairs),
-            self.decoder.blank(),
-            self.classifier,
-            self.search.coarse,
-        )
+        """The pairs of features."""
+        return self._wider.pairs
+
+    @lazy
+    def _wider(self) -> Wider:
+        return Wider(self._fitted_rows, self._fitted_moves, self.decoder, self.search.coarse)
 
 
 def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -257,16 +257,15 @@ class _AlternativesOf:
     case: Case
     frame: pd.DataFrame
 
-    def __call__(self, k: int) -> Sequence[Recourses]:
+    def __call__(self, k: int) -> Iterator[Recourses]:
         method, case = self.method, self.case
         before = method.classifier.frame_scores(self.frame)
         accepted = case.goal.accepts(before)
-        results = []
         for plan in method._alternatives(case, k):
             kept = plan.sparing(case.x, accepted)
             written, after, scores = _written(method, case, self.frame, kept, case.rows)
-            results.append(method._result(case, self.frame, written, after, (before, scores)))
-        return results
+            # One at a time: k results of many wide rows would not fit into memory together.
+            yield method._result(case, self.frame, written, after, (before, scores))
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,11 @@ from dear_plugin.search import (
     gradient_search,
     group_search,
     line_search,
+    start_search,
     supported_search,
 )
 from dear_plugin.support import Support
+from dear_plugin.wording import unreached
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,9 @@ class Moves:
         """The gate."""
         return self.classifier.encoder
 
-    def question(self, case: Case) -> Question:
-        """A case as the searches see it."""
+    def question(self, case: Case, only: Tensor | None = None) -> Question:
+        """A case as the searches see it; only some sets, (s,) bool, may be acted on."""
+        may = case.limits.may_act(self.sets)
         return Question(
             case.x,
             self.decoder.encode(case.x),
@@ -71,12 +74,28 @@ class Moves:
             self.sets,
             self.decoder,
             self.classifier,
-            case.limits.may_act(self.sets),
+            may if only is None else may & only,
         )
 
-    def find(self, question: Question, search: Search, prune: bool = True) -> Found:
-        """The cheapest success of every row and set."""
+    def find(
+        self,
+        question: Question,
+        search: Search,
+        prune: bool = True,
+        starts: Tensor | None = None,
+    ) -> Found:
+        """The cheapest success of every row and set.
+
+        Args:
+            question: who asks what.
+            search: how to search.
+            prune: ask only about what may still become a row's cheapest.
+            starts: (n, w) values of the only set that are tried first.
+        """
         found = Found.none(question)
+        if starts is not None:
+            with torch.inference_mode():
+                start_search(question, self.grids, starts, search, found)
         if search.solver == "gradient":
             gradient_search(question, search, found)
             return found
@@ -86,25 +105,47 @@ class Moves:
             group_search(question, self.grids, search, found)
         return found
 
-    def plan(self, case: Case, search: Search, support: Support | None = None) -> Plan:
-        """The cheapest success of every row; with a support to reach, the cheapest that has it."""
-        question = self.question(case)
+    def plan(
+        self,
+        case: Case,
+        search: Search,
+        support: Support | None = None,
+        *,
+        only: Tensor | None = None,
+        starts: Tensor | None = None,
+    ) -> Plan:
+        """The cheapest success of every row; with a support to reach, the cheapest that has it.
+
+        Args:
+            case: the rows.
+            search: how to search.
+            support: the neighbourhoods, where `search` asks for support.
+            only: (s,) bool, the sets that may be acted on; None for all.
+            starts: as in `find`.
+        """
+        question = self.question(case, only)
         # No derivative is asked for on the way, and small operations are quicker for it.
         with torch.inference_mode(search.solver == "line"):
-            plan = self._plan(question, search, support)
+            plan = self._plan(question, search, support, starts)
         # Results outlive the call, and a tensor made in that mode could not be differentiated.
         own = {name: getattr(plan, name).clone() for name in ("rows", "direct", "suppressed")}
         return replace(plan, **own)
 
-    def _plan(self, question: Question, search: Search, support: Support | None) -> Plan:
-        found = self.find(question, search)
+    def _plan(
+        self,
+        question: Question,
+        search: Search,
+        support: Support | None,
+        starts: Tensor | None,
+    ) -> Plan:
+        found = self.find(question, search, starts=starts)
         if support is None:
             least, at = found.cost.min(1)
             sets = torch.where(least.isfinite(), at, -1)
             values = found.values[torch.arange(len(question)), at]
-            return self._completed(question, found, sets, values)
+            return self._completed(question, search, found, sets, values)
         choice = supported_search(question, self.grids, search, found, support)
-        plan = self._completed(question, found, choice.sets, choice.values)
+        plan = self._completed(question, search, found, choice.sets, choice.values)
         wanted = float(search.min_support or 0.0)
         short = (choice.support < wanted - 1e-6).tolist()
         notes = [
@@ -116,21 +157,26 @@ class Moves:
         return Plan(plan.rows, plan.direct, plan.suppressed, plan.reasons, notes)
 
     def decoded(
-        self, question: Question, sets: Tensor, values: Tensor, reasons: Sequence[str]
+        self,
+        question: Question,
+        rows: Tensor,
+        sets: Tensor,
+        values: Tensor,
+        reasons: Sequence[str],
     ) -> Plan:
-        """The plan of one action per row.
+        """The plan of m actions.
 
         Args:
             question: the n people.
-            sets: (n,) the set acted on, -1 where nothing is done.
-            values: (n, w) the new values of its features.
-            reasons: (n,) why there is nothing better.
+            rows: (m,) who acts.
+            sets: (m,) the set acted on, -1 where nothing is done.
+            values: (m, w) the new values of its features.
+            reasons: (m,) why there is nothing better.
         """
-        acting, x = sets >= 0, question.x
+        acting, x = sets >= 0, question.x[rows]
         which = sets.clamp_min(0)
-        everyone = torch.arange(len(sets))
-        moved, reached = question.reach(everyone, which, values[:, None])
-        wanted = question.limits.rounded(x, moved, everyone)
+        moved, reached = question.reach(rows, which, values[:, None])
+        wanted = question.limits.rounded(x, moved, rows)
         here = x[:, None]
         lost = self.encoder.distance(wanted, here) - self.encoder.distance(reached, here)
         direct = self.sets.masks[which] & acting[:, None]
@@ -142,18 +188,22 @@ class Moves:
             reasons,
         )
 
-    def _completed(self, question: Question, found: Found, sets: Tensor, values: Tensor) -> Plan:
-        """Rows without a success get their nearest miss, and say why."""
+    def _completed(
+        self, question: Question, search: Search, found: Found, sets: Tensor, values: Tensor
+    ) -> Plan:
+        """Rows without a success get their nearest miss, and say what was tried."""
         failed = sets < 0
         values = torch.where(failed[:, None], found.tried_values, values)
-        labels = self.sets.labels
+        labels, single = self.sets.labels, self.sets.single
         reasons = [""] * len(sets)
         for i in failed.nonzero()[:, 0].tolist():
-            which = int(found.tried_set[i])
+            which, may = int(found.tried_set[i]), question.may[i]
+            alone, together = int((may & single).sum()), int((may & ~single).sum())
             reasons[i] = (
                 "nothing admissible to act on"
                 if which < 0
-                else "no admissible action reaches the target; acting on"
-                f" {labels[which]} comes closest"
+                else f"{unreached(alone, together, search.most)};"
+                f" acting on {labels[which]} comes closest"
             )
-        return self.decoded(question, torch.where(failed, found.tried_set, sets), values, reasons)
+        everyone, chosen = torch.arange(len(sets)), torch.where(failed, found.tried_set, sets)
+        return self.decoded(question, everyone, chosen, values, reasons)

@@ -52,6 +52,7 @@ LADDER = (
     "diagnostics",
     "method",
     "moves",
+    "wider",
     "alternatives",
     "jacobians",
     "persistence",
