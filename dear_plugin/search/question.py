@@ -39,7 +39,8 @@ class Search:
         slack: how far past the boundary to aim, in units of the margin.
         min_support: the least share of accepted neighbours to prefer; None does not look.
         k_neighbours: how many neighbours support looks at.
-        groups: try pairs of features for rows that no set solves.
+        groups: try pairs of features for rows that no set solves, then larger sets.
+        max_features: how many features a set may have that is tried for such a row.
 
     Raises:
         SettingError: a value that a setting cannot have.
@@ -54,6 +55,7 @@ class Search:
     min_support: float | None = None
     k_neighbours: int = NEIGHBOURS
     groups: bool = True
+    max_features: int = 5
 
     def __post_init__(self) -> None:
         """Refuse what is no setting."""
@@ -68,7 +70,13 @@ class Search:
             min_support=optional(number(1.0)),
             k_neighbours=whole(1),
             groups=truth,
+            max_features=whole(1),
         )
+
+    @property
+    def most(self) -> int:
+        """How many features are acted on together for a row that no given set solves."""
+        return self.max_features if self.groups else 1
 
     def aiming(self, slack: float) -> Search:
         """The same search, aiming farther past the boundary."""
