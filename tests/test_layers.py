@@ -41,6 +41,7 @@ LADDER = (
     "limits",
     "constraints",
     "decoders",
+    "possible",
     "costs",
     "support",
     "search",

@@ -13,6 +13,7 @@ from dear_plugin.actions import ActionSets
 from dear_plugin.classifier import Classifier
 from dear_plugin.decoders import Decoder
 from dear_plugin.limits import Limits
+from dear_plugin.possible import Possible
 from dear_plugin.settings import number, one_of, optional, settle, truth, whole
 from dear_plugin.support import NEIGHBOURS
 from dear_plugin.target import Goal
@@ -88,6 +89,7 @@ class Question:
         decoder: g(v, x_S).
         classifier: the model.
         may: (n, s) bool, who may act on what.
+        possible: which pairs of values indirect changes may make; None does not look.
     """
 
     x: Tensor
@@ -98,6 +100,7 @@ class Question:
     decoder: Decoder
     classifier: Classifier
     may: Tensor
+    possible: Possible | None = None
 
     def __len__(self) -> int:
         """How many people (n)."""
@@ -126,7 +129,10 @@ class Question:
         v = self.v.flatten(0, 1).index_select(0, rows * self.v.shape[1] + sets)
         wide = values.expand(-1, -1, self.sets.positions.shape[1])
         moved = self.decoder.decode(x, v, wide, sets)
-        return moved, self.limits.project(x, moved, rows)
+        reached = self.limits.project(x, moved, rows)
+        if self.possible is not None:
+            reached = self.possible.mended(x, reached, self.sets.masks[sets])
+        return moved, reached
 
     def ask(self, rows: Tensor, sets: Tensor, values: Tensor, slack: float) -> Answer:
         """Cost, margin and success of actions, (m, c) each; arguments as in `reach`.
