@@ -25,6 +25,7 @@ from dear_plugin.errors import FileFormatError, NotFittedError
 from dear_plugin.lazy import lazy
 from dear_plugin.moves import Moves
 from dear_plugin.plan import Plan
+from dear_plugin.possible import Possible
 from dear_plugin.schema import Rule, Schema
 from dear_plugin.search import Grids, Search
 from dear_plugin.settings import of_kind
@@ -162,8 +163,9 @@ class DEAR(WhatIf):
             )
             dear.decoder.adopt(_under("decoder/", tensors), dear.encoder, dear.sets)
             grids = Grids.again(_under("grids/", tensors), dear.encoder, dear.sets)
-            dear._moves = Moves(dear.sets, dear.decoder, grids, dear.classifier)
-            dear._rows = adopted(tensors["rows"], dear.encoder)
+            rows = dear._rows = adopted(tensors["rows"], dear.encoder)
+            possible = Possible.of(rows, dear.encoder)
+            dear._moves = Moves(dear.sets, dear.decoder, grids, dear.classifier, possible)
         return dear
 
     def with_model(

@@ -14,6 +14,7 @@ from dear_plugin.classifier import Classifier
 from dear_plugin.decoders import Decoder
 from dear_plugin.encoding import Encoder
 from dear_plugin.plan import Plan
+from dear_plugin.possible import Possible
 from dear_plugin.search import (
     Found,
     Grids,
@@ -39,12 +40,14 @@ class Moves:
         decoder: fitted on them.
         grids: what to try first.
         classifier: the model.
+        possible: which pairs of values indirect changes may make; None where all were met.
     """
 
     sets: ActionSets
     decoder: Decoder
     grids: Grids
     classifier: Classifier
+    possible: Possible | None = None
 
     @classmethod
     def learned(
@@ -57,7 +60,9 @@ class Moves:
     ) -> Moves:
         """Fit a decoder for some sets on training rows, (n, p)."""
         decoder.fit(rows, classifier.encoder, sets)
-        return cls(sets, decoder, Grids.of(rows, classifier.encoder, sets, coarse), classifier)
+        encoder = classifier.encoder
+        grids, possible = Grids.of(rows, encoder, sets, coarse), Possible.of(rows, encoder)
+        return cls(sets, decoder, grids, classifier, possible)
 
     @property
     def encoder(self) -> Encoder:
@@ -82,6 +87,7 @@ class Moves:
             self.decoder,
             self.classifier,
             may if only is None else may & only,
+            self.possible,
         )
 
     def find(

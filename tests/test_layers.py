@@ -48,6 +48,7 @@ LADDER = (
     "per_row",
     "constraints",
     "decoders",
+    "possible",
     "costs",
     "support",
     "cutoffs",

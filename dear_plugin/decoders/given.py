@@ -120,7 +120,9 @@ class Given:
 
     def _digits(self, value: Tensor) -> Tensor:
         """(n, h) between which cuts each value lies."""
-        return (value[..., None] > self.cuts).sum(2)
+        columns = value.T.contiguous()
+        each = [torch.bucketize(own, at) for own, at in zip(columns, self.cuts, strict=True)]
+        return torch.stack(each, 1) if each else value.long()
 
     def _codes(self, rows: Tensor) -> Tensor:
         """(h, n) the cells of rows when only the first features are told apart, coarse to fine."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, Literal, Self
 
 import torch
@@ -20,12 +20,11 @@ from dear_plugin.actions import ActionSets
 from dear_plugin.decoders import adopted
 from dear_plugin.decoders.copies import Copies
 from dear_plugin.decoders.given import Given
-from dear_plugin.decoders.groups import Groups
 from dear_plugin.decoders.links import links
-from dear_plugin.decoders.locations import Planes
 from dear_plugin.decoders.nodes import Nodes, nearest
 from dear_plugin.decoders.protocol import Decoder
 from dear_plugin.decoders.smooth import Smooth
+from dear_plugin.decoders.state import State, put
 from dear_plugin.decoders.supports import MAX_VALUES, Supports
 from dear_plugin.decoders.tables import NOBODY, Tables, detail, most_cells
 from dear_plugin.decoders.ties import Ties
@@ -40,7 +39,6 @@ FEW_ROWS = 1000
 # not worth a word.
 LEAST_LACKING = 0.1
 STANDINGS_A_CHUNK = 1 << 22
-EDGE = 1e-6
 
 logger = logging.getLogger(__name__)
 
@@ -79,7 +77,7 @@ class Transport(Decoder):
         self.ranks: int = whole(1)("Transport: ranks", ranks)
         self.ties = ties
         self.given = given if isinstance(given, str) else tuple(given)
-        self._state: _State | None = None
+        self._state: State | None = None
 
     @property
     def given_features(self) -> Tensor:
@@ -116,7 +114,7 @@ class Transport(Decoder):
         for name, tensor in tensors.items():
             part, key = name.split(".")
             parts.setdefault(part, {})[key] = tensor
-        state = _State.again(parts, encoder)
+        state = State.again(parts, encoder)
         if not state.sound(encoder, sets):
             raise ValueError("the tables contradict each other, the features or the sets")
         self._state = state
@@ -155,7 +153,7 @@ class Transport(Decoder):
         smooth = Smooth.of(crowd, supports, parts[: len(sets)], ranks, told)
         ties = Ties.of(crowd, supports, parts) if self.ties == "score" else None
         copies = Copies.of(crowd, given.features)
-        self._state = _State(given, supports, nodes, tables, smooth, ties, copies)
+        self._state = State(given, supports, nodes, tables, smooth, ties, copies)
 
     def encode(self, rows: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """The standings of rows, (n, p) -> (n, s, p), each in (0, 1).
@@ -178,18 +176,16 @@ class Transport(Decoder):
         own = x.gather(1, positions)[None]
         places = torch.cat([own, values.transpose(0, 1)]).transpose(0, 1)
         slots = state.slots(x, sets)
-        left, weight = state.nodes.locate(places, slots)
-        node = nearest(left, weight)
+        left, weight = state.nodes.locate(places, sets)
+        node = state.cells_nodes(nearest(left, weight), places, slots)
         out = state.tables.reached(x, v, node)
         if len(state.given.features):
-            _put(out, state.given.features, x[:, None, state.given.features])
+            put(out, state.given.features, x[:, None, state.given.features])
         if state.smooth is not None:
-            if len(state.given) > 1:
-                left, weight = state.nodes.locate(places, sets)
             columns = state.smooth.features
             level = state.smooth.reached(v, left, weight)
             level = state.smooth.located(level, places, sets, state.nodes)
-            _put(out, columns, x[:, None, columns] + (level[:, 1:] - level[:, :1]))
+            put(out, columns, x[:, None, columns] + (level[:, 1:] - level[:, :1]))
         for j in state.supports.blocks:
             segment = state.supports.segment(j)
             out[..., j] = state.tables.coupled(x[:, j], v[:, j], node, segment)
@@ -214,87 +210,10 @@ class Transport(Decoder):
         return told
 
     @property
-    def _fitted(self) -> _State:
+    def _fitted(self) -> State:
         if self._state is None:
             raise NotFittedError("the decoder has not seen any rows; call fit first")
         return self._state
-
-
-@dataclass
-class _State:
-    """What `fit` counted."""
-
-    given: Given
-    supports: Supports
-    nodes: Nodes
-    tables: Tables
-    smooth: Smooth | None
-    ties: Ties | None
-    copies: Copies | None
-
-    @classmethod
-    def again(cls, parts: Mapping[str, Mapping[str, Tensor]], encoder: Encoder) -> Self:
-        """A state from the tensors of its parts."""
-        groups = Groups(**parts["groups"]) if "groups" in parts else None
-        planes = Planes(**parts["planes"]) if "planes" in parts else None
-        return cls(
-            Given(**parts["given"]),
-            Supports.again(encoder, **parts["supports"]),
-            Nodes(**parts["nodes"], groups=groups, encoder=encoder),
-            Tables(**parts["tables"]),
-            Smooth(**parts["smooth"], planes=planes) if "smooth" in parts else None,
-            Ties(**parts["ties"], encoder=encoder) if "ties" in parts else None,
-            Copies(**parts["copies"]) if "copies" in parts else None,
-        )
-
-    def sound(self, encoder: Encoder, sets: ActionSets) -> bool:
-        """Whether the parts belong to each other, to the features and to the sets."""
-        return (
-            adopted.whole(self.given, self.supports, encoder)
-            and adopted.gridded(self.nodes, self.nodes.groups, sets)
-            and adopted.lined(self.tables, self.supports)
-            and adopted.located(self.smooth, self.supports, sets)
-            and adopted.spread(self.ties, self.supports)
-        )
-
-    def parts(self) -> dict[str, Any]:
-        """What has tensors, by name."""
-        planes = self.smooth.planes if self.smooth is not None else None
-        parts = {**vars(self), "groups": self.nodes.groups, "planes": planes}
-        return {name: part for name, part in parts.items() if part is not None}
-
-    def standings(self, rows: Tensor, generator: torch.Generator | None) -> Tensor:
-        """The standings of rows, (n, p) -> (n, s, p); see `Transport.encode`."""
-        cells = self.given.cells(rows)
-        left, weight = self.nodes.of_rows(rows, cells)
-        node, codes = nearest(left, weight), self.supports.codes(rows)
-        below, own = self.tables.standing(codes, node)
-        tie: Tensor | float = 0.5
-        if generator is not None:
-            tie = torch.rand(own.shape, generator=generator)
-        elif self.ties is not None:
-            tie = self.ties.standing(rows, self.supports, codes, node)
-        v = torch.full((*node.shape, rows.shape[1]), 0.5)
-        _put(v, self.supports.counted, below.add_(own.mul_(tie)))
-        if self.smooth is not None:
-            if len(self.given) > 1:
-                left, weight = self.nodes.of_rows(rows, torch.zeros_like(cells))
-            beside = self.given.basis(rows)
-            rank = self.smooth.standing(rows, beside, self.nodes, left, weight)
-            _put(v, self.smooth.features, rank)
-        return v.clamp_(EDGE, 1.0 - EDGE)
-
-    def slots(self, x: Tensor, sets: Tensor) -> Tensor:
-        """(m,) the grids of people, (m, p), acting on sets; the sets themselves with one cell."""
-        if len(self.given) == 1:
-            return sets
-        return self.given.cells(x) * len(self.nodes.positions) + sets
-
-
-def _put(out: Tensor, columns: Tensor, values: Tensor) -> None:
-    """Write columns, (f,), of out, (m, c, p)."""
-    m, c, f = *out.shape[:2], len(columns)
-    out.scatter_(2, columns.expand(m, c, f), values.expand(m, c, f))
 
 
 def _given(given: Iterable[str], schema: Schema, sets: ActionSets) -> tuple[int, ...]:
