@@ -34,6 +34,10 @@ class SettingError(DearError, ValueError):
     """An option whose value is none that it may have."""
 
 
+class ArgumentError(DearError, TypeError):
+    """A keyword argument that a call does not take."""
+
+
 class NotFittedError(DearError, RuntimeError, AttributeError):
     """`generate` or a diagnostic was called before `fit`."""
 

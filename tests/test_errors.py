@@ -14,6 +14,7 @@ from dear_plugin import errors
         (errors.TargetError, ValueError),
         (errors.ModelError, ValueError),
         (errors.SettingError, ValueError),
+        (errors.ArgumentError, TypeError),
         (errors.NotFittedError, RuntimeError),
         (errors.NotFittedError, AttributeError),
         (errors.DataError, OSError),

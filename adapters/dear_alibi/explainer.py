@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import os
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self
@@ -17,6 +18,7 @@ from alibi.api.interfaces import Explainer, Explanation, FitMixin
 from tqdm import tqdm
 
 import dear_plugin
+from dear_alibi.arguments import check_backend, decoder_of, without_effect
 from dear_alibi.conditions import Condition, Conditions, Ranges
 from dear_alibi.explanation import data_of, joined
 from dear_alibi.predictor import Asking, Output, preprocess_of
@@ -59,6 +61,8 @@ class DEAR(Explainer, FitMixin):
         device: where to put a torch predictor; None leaves it where it is.
         seed: of a decoder that is given by name and trained; nothing global is seeded.
         verbose: show progress bars.
+        **of_others: what other explainers of Alibi take, such as `coeff_sparsity`: it has no
+            effect, and the log says so. The same holds for `fit` and `explain`.
 
     Raises:
         InputError, SchemaError, ConstraintError, ModelError: what came contradicts itself; all
@@ -82,8 +86,11 @@ class DEAR(Explainer, FitMixin):
         device: int | str | torch.device | None = None,
         seed: int = 0,
         verbose: bool = False,
+        **of_others: Any,
     ) -> None:
-        _check_backend(backend)
+        without_effect(DEAR.__init__, of_others)
+        check_backend(backend)
+        decoder = decoder_of(decoder)
         self._table = Table.of(feature_names, category_map)
         self._always = Conditions.of(self._table.declared, immutable_features, ranges)
         self._asking = Asking(preprocess_of(preprocessor), output, device)
@@ -104,16 +111,18 @@ class DEAR(Explainer, FitMixin):
         super().__init__(meta=metadata(predictor, self._table, params))
         self.reset_predictor(predictor)
 
-    def fit(self, X: Any) -> Self:
+    def fit(self, X: Any, **of_others: Any) -> Self:
         """Learn how features move together.
 
         Args:
             X: (n, p) label-encoded training rows; the predictor is not asked.
+            **of_others: see the constructor.
 
         Raises:
             InputError, SchemaError, ConstraintError: rows that do not fit the description; all
                 are `ValueError` too.
         """
+        without_effect(self.fit, of_others)
         array = self._table.array_of(X)
         frame = self._table.frame(array)
         schema = self._table.schema(frame, self._always.immutable)
@@ -136,6 +145,7 @@ class DEAR(Explainer, FitMixin):
         immutable_features: Sequence[str] | None = None,
         ranges: Ranges | None = None,
         batch_size: int = ROWS_A_BATCH,
+        **of_others: Any,
     ) -> Explanation:
         """Recourse for n rows; none of the arguments needs a new fit.
 
@@ -148,6 +158,7 @@ class DEAR(Explainer, FitMixin):
             immutable_features: features that stay as they are, besides the explainer's own.
             ranges: as the explainer's own, which hold as well.
             batch_size: how many rows at once; it bounds memory and changes no answer.
+            **of_others: see the constructor.
 
         Returns:
             An `Explanation` with the data of `DEFAULT_DATA_DEAR`; a failed row holds the last
@@ -159,6 +170,7 @@ class DEAR(Explainer, FitMixin):
             InputError, TargetError, ConstraintError, ModelError: what came does not fit; all are
                 `ValueError` too.
         """
+        without_effect(self.explain, of_others)
         engine, array = self.engine, self._table.array_of(X)
         frame, wanted, conditions = self._question(array, Y_t, C, immutable_features, ranges)
         parts = []
@@ -268,17 +280,11 @@ def _answer(
 
 
 def _batches(n: int, size: int) -> list[slice]:
-    if size < 1:
-        raise dear_plugin.errors.InputError(f"batch_size must be at least 1, {size!r} came")
-    return [slice(start, start + size) for start in range(0, n, size)]
-
-
-def _check_backend(backend: str) -> None:
-    if backend != "pytorch":
-        raise dear_plugin.errors.ModelError(
-            f"backend must be 'pytorch', {backend!r} came; any other framework's model is a"
-            " function of label-encoded rows, and needs no backend"
+    if isinstance(size, bool) or not isinstance(size, Integral) or size < 1:
+        raise dear_plugin.errors.InputError(
+            f"batch_size must be a whole number, at least 1, got {size!r}"
         )
+    return [slice(start, start + size) for start in range(0, n, size)]
 
 
 def _instruct(decoder: Any, seed: int, verbose: bool) -> None:

@@ -70,9 +70,14 @@ class Table:
         """Label-encoded rows (n, p) as a frame with words where there are categories.
 
         Raises:
-            InputError: no (n, p) array of numbers, or codes that the category map does not have.
+            InputError: no (n, p) array of finite numbers, or codes that the category map does not
+                have.
         """
         array = self.array_of(X)
+        numbers = [(f, array[:, j]) for j, f in enumerate(self.declared) if f.kind is Kind.NUMERIC]
+        complaints = [text for f, values in numbers if (text := _not_finite(f, values))]
+        if complaints:
+            raise InputError("; ".join(complaints))
         columns = {f.name: _column(f, array[:, j]) for j, f in enumerate(self.declared)}
         return pd.DataFrame(columns)
 
@@ -131,6 +136,18 @@ def _number(learned: Feature) -> Feature:
     (wider,) = Schema.infer(column.to_frame())
     bounds = (min(values), max(values))
     return dataclasses.replace(wider, bounds=bounds, immutable=learned.immutable)
+
+
+def _not_finite(feature: Feature, values: Array) -> str:
+    """What is wrong with the values, (n,), of a number; "" if nothing is."""
+    bad = ~np.isfinite(pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(dtype=float))
+    at = np.flatnonzero(bad)[:3].tolist()
+    if not at:
+        return ""
+    return (
+        f"column {feature.name!r} must hold finite numbers; got {values[at].tolist()} in rows"
+        f" {at}: drop or impute them"
+    )
 
 
 def _column(feature: Feature, values: Array) -> pd.Series:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import pandas as pd
 from dice_ml.explainer_interfaces.explainer_base import ExplainerBase
 
 from dear_dice.answers import Answers
+from dear_dice.arguments import without_effect
 from dear_dice.dialect import Dialect
 from dear_dice.examples import Examples, Explanations
 from dear_dice.interface import Interface
@@ -21,6 +22,8 @@ from dear_dice.options import Options
 from dear_dice.request import Query, Request, as_frame, check_columns
 from dear_dice.wish import Wish
 from dear_plugin import DEAR, Recourses
+
+_TAKEN = tuple(field.name for field in fields(Request))
 
 
 class DiceDEAR(ExplainerBase):
@@ -41,12 +44,12 @@ class DiceDEAR(ExplainerBase):
 
     Raises:
         UserConfigValidationException: private data, or a model whose answers are no probabilities.
-        TypeError: an unknown option.
+        ArgumentError: an unknown option; it is a `TypeError`.
     """
 
     def __init__(self, data_interface: Any, model_interface: Any, **options: Any) -> None:
         super().__init__(data_interface)
-        self.options = Options(**options)
+        self.options = Options.of(options)
         self._interface = Interface(data_interface, self.options.marks)
         self._host = Host(model_interface, data_interface)
         self.model = self._host.interface
@@ -72,6 +75,7 @@ class DiceDEAR(ExplainerBase):
         posthoc_sparsity_algorithm: str | None = "linear",
         verbose: bool = False,
         random_seed: int | None = None,
+        **of_others: Any,
     ) -> Explanations:
         """Counterfactuals for every row of a query, each acting on another set of features.
 
@@ -99,10 +103,14 @@ class DiceDEAR(ExplainerBase):
             posthoc_sparsity_algorithm: checked as DiCE does; nothing depends on it.
             verbose: log each counterfactual in plain words, at level INFO.
             random_seed: taken and not needed: the same query has the same answer.
+            **of_others: what other methods of DiCE take, such as `sample_size` or
+                `proximity_weight`: it has no effect, and the log says so.
 
         Raises:
+            ArgumentError: an argument that no method takes; it is a `TypeError`.
             UserConfigValidationException, ValueError: as DiCE's own methods, in the same words.
         """
+        without_effect(of_others, _TAKEN)
         request = Request(
             total_CFs,
             desired_class,
@@ -138,7 +146,9 @@ class DiceDEAR(ExplainerBase):
         self, query_instance: Any, total_CFs: int, **arguments: Any
     ) -> Examples:
         """One row's counterfactuals, as DiCE's own loop would ask for them."""
-        request = Request(total_CFs, **arguments)
+        own = {name: arguments.pop(name) for name in list(arguments) if name in _TAKEN}
+        without_effect(arguments, _TAKEN)
+        request = Request(total_CFs, **own)
         return self._examples(as_frame(query_instance, self.data_interface), request)[0]
 
     def _examples(self, frame: pd.DataFrame, request: Request) -> list[Examples]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
+import dear_plugin
 from dear_plugin import Search
 
 # DiCE and the engine encode alike but round floats in another order; their scores differ by less.
@@ -40,6 +41,21 @@ class Options:
     decreasing: Sequence[str] = ()
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     undo_indirect: bool = False
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Options:
+        """The options that were given by name.
+
+        Raises:
+            ArgumentError: a name that is none of them; it is a `TypeError`.
+        """
+        known = [each.name for each in fields(cls)]
+        strange = [name for name in given if name not in known]
+        if strange:
+            raise dear_plugin.errors.ArgumentError(
+                dear_plugin.errors.unknown("options", strange, known)
+            )
+        return cls(**given)
 
     @property
     def marks(self) -> dict[str, Any]:

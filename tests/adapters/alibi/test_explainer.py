@@ -1,13 +1,16 @@
 import copy
+import inspect
 import logging
 
 import numpy as np
 import pytest
 import torch
 from alibi.api.interfaces import Explainer, FitMixin
+from alibi.explainers import AnchorTabular, CounterfactualRLTabular
+from alibi.explainers.cfrl_base import DEFAULT_BASE_PARAMS
 
 import dear_plugin
-from dear_alibi import DEAR
+from dear_alibi import DEAR, arguments
 from dear_plugin import Constraints, Encoder
 
 
@@ -236,12 +239,93 @@ def test_another_fit_replaces_the_first(fit, data, refused):
         ({"C": [{"incme": [0, 1]}]}, "did you mean 'income'"),
         ({"immutable_features": ["incme"]}, "did you mean 'income'"),
         ({"ranges": {"job": [0, 1]}}, "has categories"),
-        ({"batch_size": 0}, "batch_size must be at least 1"),
+        ({"batch_size": 0}, "batch_size must be a whole number, at least 1, got 0"),
+        ({"batch_size": 2.5}, "batch_size must be a whole number, at least 1, got 2.5"),
+        ({"batch_size": "7"}, "batch_size must be a whole number, at least 1, got '7'"),
+        ({"batch_size": True}, "batch_size must be a whole number, at least 1, got True"),
     ],
 )
 def test_a_mistake_is_named(explainer, refused, arguments, words):
     with pytest.raises(ValueError, match=words):
         explainer.explain(refused[:5], **arguments)
+
+
+def test_a_missing_number_is_refused_before_anybody_is_asked(fit, data, refused):
+    """All columns that hold one are named, in `fit` and in `explain`."""
+
+    def never(rows):
+        raise RuntimeError("it was asked")
+
+    explainer = fit(never)
+    for j, k in ((1, 5), (2, 6)):
+        rows = refused.astype(float)
+        rows[3, j], rows[4, k] = np.nan, np.inf
+        words = rf"'{data.names[j]}' .*\[nan\] in rows \[3\].*'{data.names[k]}' .*\[inf\]"
+        for call in (explainer.explain, explainer.recourses, fit(never).fit):
+            with pytest.raises(dear_plugin.errors.InputError, match=words):
+                call(rows)
+
+
+MADE = [
+    "encoder",
+    "encoder_preprocessor",
+    "decoder_inv_preprocessor",
+    "coeff_sparsity",
+    "coeff_consistency",
+    "latent_dim",
+    "weight_num",
+    "weight_cat",
+    *(name for name in DEFAULT_BASE_PARAMS if name != "backend"),
+]
+
+
+class TestArgumentsOfOtherExplainers:
+    """One word changes in a workflow: what only the other one needs has no effect."""
+
+    def test_all_that_counterfactual_rl_is_made_with_are_known(self):
+        theirs = inspect.signature(CounterfactualRLTabular).parameters
+        ours = inspect.signature(DEAR).parameters
+        assert {n for n in theirs if n not in ours} - {"kwargs"} <= set(MADE)
+        assert set(MADE) <= arguments.OF_OTHERS["__init__"]
+
+    def test_and_those_of_the_others(self):
+        for kind in (CounterfactualRLTabular, AnchorTabular):
+            for name in ("fit", "explain"):
+                theirs = inspect.signature(getattr(kind, name)).parameters
+                ours = inspect.signature(getattr(DEAR, name)).parameters
+                strange = {*theirs} - {*ours} - {"kwargs", "train_data"}
+                assert strange <= arguments.OF_OTHERS[name]
+
+    def test_they_have_no_effect_and_the_log_says_so(self, explainer, fit, data, refused, caplog):
+        options = {"immutable_features": ["gender"], "ranges": {"age": [0, 1]}}
+        network = torch.nn.Linear(2, 2)
+        other = fit(
+            explainer.predictor, **options, coeff_sparsity=0.5, train_steps=10, decoder=network
+        )
+        other.fit(data.X, disc_perc=(25, 50))
+        found = other.explain(refused[:20], 1, diversity=True, num_samples=3)
+        assert (found.cf["X"] == explainer.explain(refused[:20], 1).cf["X"]).all()
+        said = [r.getMessage() for r in caplog.records if r.name == "dear_alibi"]
+        expected = [
+            "coeff_sparsity, train_steps",
+            "decoder",
+            "disc_perc",
+            "diversity, num_samples",
+        ]
+        assert said == [f"DEAR takes no account of {e}: other explainers do" for e in expected]
+
+    def test_those_of_none_are_refused_with_what_exists(self, explainer, fit, data, refused):
+        with pytest.raises(TypeError, match=r"'act_om' \(did you mean 'act_on'\?\); known are"):
+            fit(explainer.predictor, act_om=["age"])
+        with pytest.raises(TypeError, match=r"unknown arguments: 'epochs'; known are: X"):
+            explainer.fit(data.X, epochs=3)
+        with pytest.raises(TypeError, match=r"'rows'; known are: X, Y_t, C, imm.*batch_size$"):
+            explainer.explain(refused, 1, rows=3)
+
+    @pytest.mark.parametrize(("theirs", "ours"), [("target_class", "Y_t"), ("Y", "Y_t")])
+    def test_what_says_what_is_wanted_is_not_passed_over(self, explainer, refused, theirs, ours):
+        with pytest.raises(TypeError, match=f"'{theirs}' is '{ours}' here"):
+            explainer.explain(refused, **{theirs: [0]})
 
 
 def test_no_rows_are_refused(explainer, refused):

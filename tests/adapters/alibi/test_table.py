@@ -9,6 +9,13 @@ NAMES, MAPS = ["age", "job", "sex"], {1: ["clerk", "nurse", "pilot"], 2: ["f", "
 X = np.array([[30, 0, 1], [41, 1, 0], [52, 1, 0]])
 
 
+def with_cell(value):
+    """The rows with another age in the second."""
+    rows = X.astype(object)
+    rows[1, 0] = value
+    return rows
+
+
 @pytest.fixture
 def table():
     return Table.of(NAMES, MAPS)
@@ -75,6 +82,10 @@ def test_a_number_with_two_values_stays_a_number(table, values, places):
         (X + np.array([0, 0.5, 0]), "'job'"),
         (np.where(X == 1, np.nan, X), "'job'"),
         (np.where(X == 1, "clerk", X.astype(object)), "'job'"),
+        (with_cell(np.nan), r"'age' must hold finite numbers; got \[nan\] in rows \[1\]"),
+        (with_cell(np.inf), r"'age'.*\[inf\] in rows \[1\]"),
+        (with_cell(None), r"'age'.*\[None\] in rows \[1\]"),
+        (with_cell("old"), r"'age'.*\['old'\] in rows \[1\]"),
     ],
 )
 def test_what_is_no_label_encoded_array_is_refused(table, rows, words):

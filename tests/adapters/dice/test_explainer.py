@@ -1,6 +1,7 @@
 """The explainer: DiCE's arguments with DiCE's meaning, and rows that DiCE itself would accept."""
 
 import copy
+import inspect
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 
@@ -9,10 +10,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from dice_ml.explainer_interfaces.dice_genetic import DiceGenetic
+from dice_ml.explainer_interfaces.dice_KD import DiceKD
+from dice_ml.explainer_interfaces.dice_pytorch import DicePyTorch
+from dice_ml.explainer_interfaces.dice_random import DiceRandom
 from raiutils.exceptions import UserConfigValidationException
 
 import dear_dice
 from dear_dice import DiceDEAR
+from dear_dice.arguments import OF_OTHERS
 from dear_plugin import Search
 
 KINDS = pytest.mark.parametrize("kind", ["explainer", "black_box"])
@@ -481,15 +487,39 @@ class TestArguments:
         with pytest.raises(UserConfigValidationException, match=words):
             getattr(explainer, call)(refused.iloc[:1], **arguments)
 
-    @pytest.mark.parametrize("name", ["proximity_weight", "sample_size", "total_cfs"])
-    def test_an_unknown_one(self, name, explainer, refused):
-        with pytest.raises(TypeError, match=name):
-            explainer.generate_counterfactuals(refused, 1, **{name: 1})
-        with pytest.raises(TypeError, match=name):
-            explainer._generate_counterfactuals(refused.iloc[:1], 1, **{name: 1})
+    @pytest.mark.parametrize(
+        ("name", "near"), [("total_cfs", "total_CFs"), ("sample_sise", "sample_size")]
+    )
+    def test_one_of_no_method_is_refused_with_what_exists(self, name, near, explainer, refused):
+        words = rf"'{name}' \(did you mean '{near}'\?\); known are: total_CFs, desired_class"
+        for call in (explainer.generate_counterfactuals, explainer._generate_counterfactuals):
+            with pytest.raises(TypeError, match=words):
+                call(refused.iloc[:1], 1, **{name: 1})
+
+    def test_those_of_other_methods_have_no_effect_and_the_log_says_so(
+        self, explainer, refused, caplog
+    ):
+        plain = frames(explainer.generate_counterfactuals(refused, 1))
+        more = {"sample_size": 10, "proximity_weight": 2.0, "features_weights": {"age": 9}}
+        found = explainer.generate_counterfactuals(refused, 1, **more)
+        one = explainer._generate_counterfactuals(refused.iloc[:1], 1, learning_rate=0.1)
+        for ours, same in zip([*frames(found), one.final_cfs_df], [*plain, plain[0]], strict=True):
+            pd.testing.assert_frame_equal(ours, same)
+        said = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
+        assert said == [
+            f"method 'dear' takes no account of {names}: other methods do"
+            for names in ("sample_size, proximity_weight, features_weights", "learning_rate")
+        ]
+
+    def test_all_that_dices_own_methods_take_is_known(self):
+        for kind in (DiceRandom, DiceGenetic, DiceKD, DicePyTorch):
+            theirs = set(inspect.signature(kind._generate_counterfactuals).parameters)
+            ours = set(inspect.signature(DiceDEAR.generate_counterfactuals).parameters)
+            assert theirs - ours - {"query_instance"} <= OF_OTHERS
 
     def test_an_unknown_option(self, loan, torch_model):
-        with pytest.raises(TypeError, match="immutables"):
+        words = r"'immutables' \(did you mean 'immutable'\?\); known are: act_on, decoder"
+        with pytest.raises(TypeError, match=words):
             DiceDEAR(loan.data, torch_model, immutables=["age"])
 
     def test_dices_inner_call_for_one_row(self, explainer, refused):
