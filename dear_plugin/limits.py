@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin.actions import ActionSets
+from dear_plugin.lazy import lazy
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,11 @@ class Limits:
     origins: Tensor
     off: Tensor | None
     ends: tuple[Tensor, Tensor]
+
+    @lazy
+    def inside(self) -> bool:
+        """Whether anything ends before what was observed does: by a range, or by a direction."""
+        return bool((self.low > 0.0).any()) or bool((self.high < 1.0).any())
 
     def select(self, rows: Tensor) -> Limits:
         """The limits of some rows."""

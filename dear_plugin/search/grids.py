@@ -11,6 +11,7 @@ from torch import Tensor
 from dear_plugin.actions import ActionSets
 from dear_plugin.encoding import Encoder
 from dear_plugin.schema import Kind
+from dear_plugin.search.ends import corners, reach_out
 from dear_plugin.search.question import Question
 from dear_plugin.shapes import Shape, fit
 
@@ -101,7 +102,8 @@ class Grids:
         """All values of all sets as `(rows, sets, values)`, admissible ones only."""
         yield from others(question, question.may, self)
         if bool((question.may & self.numeric).any()):
-            yield numbers(question, question.may & self.numeric, self.dense)
+            yield numbers(question, question.may & self.numeric, self.dense, outer=DENSE)
+        yield from cornered(question, question.may & self.several)
         yield from together(question, question.may & self.several, self.combinations)
 
 
@@ -133,11 +135,29 @@ def others(
             yield rows[some], sets[some], kept[..., None]
 
 
-def numbers(question: Question, asked: Tensor, grid: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Grid values, (s, c), of the numeric singletons asked for, (n, s), snapped to what may be."""
+def numbers(
+    question: Question, asked: Tensor, grid: Tensor, outer: int = 0
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Grid values, (s, c), of the numeric singletons asked for, (n, s), snapped to what may be.
+
+    Args:
+        question: who asks what.
+        asked: which singletons.
+        grid: their values, ascending.
+        outer: of the first so many values the first and the last one give way to the ends of a
+            range that lies between or beyond all of them; 0 leaves them.
+    """
     rows, sets = asked.nonzero(as_tuple=True)
-    feature = question.sets.positions[sets, 0]
-    return rows, sets, question.limits.snap(grid[sets], feature, rows)[..., None]
+    feature, values = question.sets.positions[sets, 0], grid[sets]
+    if outer > 1:
+        reach_out(question, rows, feature, values[:, :outer])
+    return rows, sets, question.limits.snap(values, feature, rows)[..., None]
+
+
+def cornered(question: Question, asked: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """The corners of groups asked for, (n, s), snapped; see `corners`."""
+    for rows, sets, values in corners(question, asked):
+        yield rows, sets, snapped(question, rows, sets, values)
 
 
 def together(
