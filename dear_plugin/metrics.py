@@ -15,6 +15,7 @@ from torch import Tensor
 
 from dear_plugin.classifier import Classifier
 from dear_plugin.encoding import Encoder
+from dear_plugin.goals import likeliest
 from dear_plugin.recourses import Recourses
 
 NEIGHBOURS = 5
@@ -76,8 +77,8 @@ def neighbours(
     # The nearest is dropped where it is the row itself, else the farthest.
     itself = gap[:, :1] == 0.0
     near = np.where(itself, near[:, 1:], near[:, :-1])
-    labels = _labels(classifier.scores(everyone)).numpy()
-    own = _labels(classifier.scores(reached)).numpy()
+    labels = _labels(classifier, everyone).numpy()
+    own = _labels(classifier, reached).numpy()
     shares[done] = 1.0 - np.abs(labels[near] - own[:, None]).mean(1)
     return shares
 
@@ -94,9 +95,7 @@ def redundancy(recourses: Recourses, classifier: Classifier) -> npt.NDArray[np.f
     back = recourses.plan.rows[rows].clone()
     at = torch.arange(len(rows))
     back[at, features] = recourses.x[rows, features]
-    fine = _labels(classifier.scores(back)) == _labels(
-        classifier.scores(recourses.plan.rows[rows])
-    )
+    fine = _labels(classifier, back) == _labels(classifier, recourses.plan.rows[rows])
     counts = torch.zeros(len(done)).index_add(0, rows, fine.float())
     kept[done] = counts.double().numpy()[done]
     return kept
@@ -122,8 +121,9 @@ def costs(encoder: Encoder, x: Tensor, reached: Tensor) -> dict[str, Tensor]:
     }
 
 
-def _labels(scores: Tensor) -> Tensor:
-    """(n,) 0 or 1 by the model's own decision."""
-    if scores.shape[1] == 1:
-        return (scores[:, 0] > 0).float()
-    return scores.argmax(1).float()
+def _labels(classifier: Classifier, rows: Tensor) -> Tensor:
+    """(m,) the columns that the model itself decides for."""
+    decided = None
+    if classifier.decides:
+        decided = classifier.decided(classifier.encoder.frame(rows, own=True))
+    return (likeliest(classifier.scores(rows)) if decided is None else decided).float()

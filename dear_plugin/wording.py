@@ -17,6 +17,9 @@ ASSOCIATION = (
     " goes along with the action, not what the action brings about."
 )
 
+# Of a row in which nothing that was acted on has changed.
+NO_ACTION = "no action is left once the row is rounded"
+
 # Significant digits of numbers that have no decimals of their own, and where floats end.
 DIGITS, MOST_DIGITS, LONGEST = 6, 17, 1e15
 # A float32 says no more of a number.
@@ -37,7 +40,7 @@ def sentence(
         indirect: features that move along, likewise.
         shares: categories that do not flip, with their expected probability before and after.
     """
-    action = join([_imperative(*change) for change in direct])
+    action = join([_imperative(*change) for change in direct]) or NO_ACTION
     parts = [
         f"{feature.name} {'' if i else 'is then expected '}{_infinitive(feature, old, new)}"
         for i, (feature, old, new) in enumerate(indirect)

@@ -102,6 +102,25 @@ class TestRedundancy:
         assert np.isnan(redundancy(failed, Classifier(above(60), failed.encoder))).all()
 
 
+class Ramp:
+    """The probability is a share of a; it decides for whoever has a >= 60, as `above(60)` does."""
+
+    def predict_proba(self, frame):
+        chance = (frame["a"].to_numpy(float) / 200.0)[:, None]
+        return np.hstack([1.0 - chance, chance])
+
+    def predict(self, frame):
+        return (frame["a"] >= 60).to_numpy(int)
+
+
+def test_labels_are_the_models_own_decisions(solved, frame):
+    """No probability here is above one half."""
+    rows, one = solved.encoder.rows(frame), Classifier(above(60), solved.encoder)
+    own = Classifier(Ramp(), solved.encoder)
+    assert (neighbours(solved, rows, own) == neighbours(solved, rows, one)).all()
+    assert (redundancy(solved, own) == redundancy(solved, one)).all()
+
+
 class TestCosts:
     def test_by_hand(self, frame, schema):
         encoder = Encoder(schema)

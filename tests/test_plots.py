@@ -9,7 +9,7 @@ from matplotlib import rcParams
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from dear_plugin import DEAR, Encoder, Schema
+from dear_plugin import DEAR, Constraints, Encoder, Schema
 from dear_plugin.plots import NOTE, overview, person, splits, telling
 from dear_plugin.plots.ink import DIRECT, INDIRECT
 
@@ -35,6 +35,34 @@ def texts(axes):
 
 def labels(axes):
     return [t.get_text() for t in axes.get_yticklabels()]
+
+
+class TestNothingToShow:
+    """A picture without an action says why there is none."""
+
+    @pytest.fixture
+    def refused(self, mixed):
+        return mixed.refused(4)
+
+    def test_who_can_do_nothing(self, mixed, refused, axes):
+        frozen = Constraints(frozen=list(mixed.schema.mutable))
+        result = DEAR(mixed.net, mixed.schema).fit(mixed.frame).generate(refused, within=frozen)
+        person(result, 0, axes)
+        said = " ".join(texts(axes)[0].split())
+        assert said == "no recourse found: nothing admissible to act on"
+        figure = overview(result)
+        assert texts(figure.axes[1])[0].startswith("nobody has recourse")
+
+    def test_who_is_accepted_already(self, mixed, axes):
+        accepted = mixed.frame.drop(mixed.refused(len(mixed.frame)).index).head(2)
+        result = DEAR(mixed.net, mixed.schema).fit(mixed.frame).generate(accepted)
+        person(result, 0, axes)
+        assert "already the wanted" in " ".join(texts(axes)[0].split())
+
+    def test_an_attempt_that_fails_is_called_one(self, mixed, refused, axes):
+        never = DEAR(lambda frame: np.zeros(len(frame)), mixed.schema).fit(mixed.frame)
+        person(never.generate(refused), 0, axes)
+        assert "nearest attempt" in axes.get_title()
 
 
 class TestOverview:

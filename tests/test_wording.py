@@ -24,6 +24,12 @@ def test_a_direct_change_alone():
     assert sentence([(HOURS, 41, 35)], [], {}) == "lower hours from 41 to 35"
 
 
+def test_an_action_that_is_empty_is_called_so():
+    assert sentence([], [(GAIN, 0, 307)], {}) == (
+        "no action is left once the row is rounded; gain is then expected to move from 0 to 307"
+    )
+
+
 def test_categories_change():
     assert sentence([(JOB, "cook", "nurse")], [(MARRIED, "no", "yes")], {}) == (
         "change job from cook to nurse; married is then expected to change from no to yes"

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import torch
 
@@ -20,6 +21,8 @@ from dear_plugin.recourses import Recourses
 from dear_plugin.wording import ASSOCIATION
 
 PEOPLE_SHOWN = 5
+
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -65,8 +68,10 @@ def _people(recourses: Recourses) -> None:
     support = recourses.support
     for i in range(min(PEOPLE_SHOWN, len(recourses))):
         row = recourses.actions.iloc[i]
+        _say(f"  row {recourses.factuals.index[i]}: {recourses.describe_row(i)}.")
+        if not row["acted_on"] or not row["success"]:
+            continue
         _say(
-            f"  row {recourses.factuals.index[i]}: {recourses.describe_row(i)}.\n"
             f"      cost {row['cost']:.2f} = direct {row['direct_cost']:.2f} + expected indirect"
             f" {row['indirect_cost']:.2f}; support {support.iloc[i]:.1f}; probability"
             f" {row['score_before']:.0%} -> {row['score_after']:.0%}"
@@ -110,12 +115,19 @@ def _summary(stage: Stage, recourses: Recourses, answers: list[Answer]) -> pd.Da
                 "success": f"{accepted.mean():.3f}",
                 "held features changed": int(changed),
                 "median cost": f"{np.median(cost[accepted]) if accepted.any() else np.nan:.3f}",
-                "mean support": f"{recourses.support[accepted].mean():.2f}",
+                "mean support": _mean_support(recourses, frame, accepted),
                 "same rows as engine": f"{(frame == first).all(axis=1).mean():.3f}",
                 "seconds": f"{answer.seconds:.1f}",
             }
         )
     return pd.DataFrame(lines)
+
+
+def _mean_support(recourses: Recourses, frame: pd.DataFrame, accepted: Mask) -> str:
+    """The mean support of a route's own accepted rows."""
+    at = torch.from_numpy(np.flatnonzero(accepted))
+    reached = recourses.encoder.rows(frame)[at]
+    return f"{recourses.hooks.support(reached, at).mean():.2f}" if len(at) else "-"
 
 
 def _draw(plan: Demo, recourses: Recourses) -> None:

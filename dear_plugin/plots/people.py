@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -50,6 +51,8 @@ def person(recourses: Recourses, position: int, axes: Axes) -> None:
     direct = recourses.plan.direct[position].numpy()
     shown = np.flatnonzero(recourses.changed[position].numpy())
     shown = shown[np.lexsort((-np.abs(step[shown]), ~direct[shown]))]
+    if not len(shown):
+        _say(axes, recourses.describe_row(position))
     names = np.array(recourses.encoder.schema.names)
     before, after = recourses.factuals.iloc[position], recourses.counterfactuals.iloc[position]
     size = np.where(recourses.encoder.blocks.numpy()[shown], 1.0, step[shown])
@@ -74,8 +77,9 @@ def person(recourses: Recourses, position: int, axes: Axes) -> None:
     axes.margins(x=0.45)
     axes.set_xlabel("change, as a share of the feature's range (a changed category: 1)")
     score = recourses.actions.iloc[position]
+    outcome = "probability" if score["success"] else "nearest attempt, probability"
     axes.set_title(
-        f"One person (row {recourses.factuals.index[position]}): probability"
+        f"One person (row {recourses.factuals.index[position]}): {outcome}"
         f" {score['score_before']:.0%} → {score['score_after']:.0%}",
         fontsize=10,
         **PLAIN,
@@ -95,6 +99,8 @@ def splits(actions: pd.DataFrame, axes: Axes) -> None:
     table = (
         groups.median().assign(people=groups.size()).sort_values("people", ascending=False)[:10]
     )
+    if table.empty:
+        _say(axes, "nobody has recourse that changes something")
     y = np.arange(len(table))
     axes.barh(y, table["direct_cost"], height=0.62, label="direct action", **DIRECT)
     axes.barh(
@@ -114,6 +120,12 @@ def splits(actions: pd.DataFrame, axes: Axes) -> None:
         fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(-0.02, -0.13), ncols=2
     )
     spare(axes)
+
+
+def _say(axes: Axes, text: str) -> None:
+    """Write why there is nothing to draw where it would have been."""
+    middle: dict[str, Any] = {"ha": "center", "va": "center", "transform": axes.transAxes}
+    axes.text(0.5, 0.5, fill(text, 40), fontsize=9, **middle, **PLAIN)
 
 
 def _text(value: object) -> str:
