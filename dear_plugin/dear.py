@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from torch import Tensor
 from dear_plugin import fidelity, persistence
 from dear_plugin._version import __version__
 from dear_plugin.actions import ActionSets, ActOn
-from dear_plugin.alternatives import alternatives
+from dear_plugin.alternatives import MOST, alternatives, rows_at_once
 from dear_plugin.case import Case
 from dear_plugin.classifier import Classifier, Output
 from dear_plugin.decoders import Decoder, kind_of, named
@@ -24,21 +23,19 @@ from dear_plugin.diagnostics import Report, readable, report
 from dear_plugin.encoding import adopted
 from dear_plugin.errors import FileFormatError, NotFittedError
 from dear_plugin.lazy import lazy
-from dear_plugin.moves import Moves, some, unknown_pairs
+from dear_plugin.moves import Moves
 from dear_plugin.plan import Plan
+from dear_plugin.possible import Possible
 from dear_plugin.schema import Rule, Schema
 from dear_plugin.search import Grids, Search
 from dear_plugin.settings import of_kind
+from dear_plugin.shares import shares_of
 from dear_plugin.support import Support
 from dear_plugin.what_if import WhatIf
-from dear_plugin.wording import level
+from dear_plugin.wider import Wider
 
-logger = logging.getLogger(__name__)
-
-ROWS_A_CHUNK = 1024
-# What `describe` says of categories that lean without flipping: the few that lean most.
-MOST_SHARES = 2
-LEAST_TILT = 0.05
+# Rows that are searched at a time, and float32 cells of their latents: 128 MiB.
+ROWS_A_CHUNK, CELLS_A_CHUNK = 1024, 1 << 25
 
 
 class DEAR(WhatIf):
@@ -55,7 +52,7 @@ class DEAR(WhatIf):
         schema: the features.
         act_on: feature names, or groups of them; None means every mutable feature, one at a time.
         decoder: "transport" (people keep their rank), "autoencoder" (the paper's), or a decoder:
-            `Transport(given="immutable")` compares people at equal values of what cannot change.
+            `Transport(given=())` compares people whatever they cannot change.
         output: "logits" (default for modules), "probabilities" (default for black boxes) or
             "values" (regression).
         encode: for modules on a host's encoding, a differentiable map from ours, (m, d).
@@ -79,7 +76,6 @@ class DEAR(WhatIf):
         of_kind("search", self.search, Search)
         self.sets = ActionSets.of(schema, act_on)
         self._moves: Moves | None = None
-        self._others: dict[frozenset[str], Moves] = {}
 
     def diagnose(self, frame: pd.DataFrame, seed: int = 0) -> Report:
         """How far the indirect changes can be believed, measured on rows not fitted on.
@@ -167,8 +163,9 @@ class DEAR(WhatIf):
             )
             dear.decoder.adopt(_under("decoder/", tensors), dear.encoder, dear.sets)
             grids = Grids.again(_under("grids/", tensors), dear.encoder, dear.sets)
-            dear._moves = Moves(dear.sets, dear.decoder, grids, dear.classifier)
-            dear._rows = adopted(tensors["rows"], dear.encoder)
+            rows = dear._rows = adopted(tensors["rows"], dear.encoder)
+            possible = Possible.of(rows, dear.encoder)
+            dear._moves = Moves(dear.sets, dear.decoder, grids, dear.classifier, possible)
         return dear
 
     def with_model(
@@ -187,12 +184,12 @@ class DEAR(WhatIf):
         """
         other = copy.copy(self)
         other.classifier = Classifier(model, self.encoder, output=output, encode=encode)
-        other._others = {}
         for answers in ("_support", "_neighbours", "_cutoffs"):
             other.__dict__.pop(answers, None)
-        for name in ("_moves", "_reserve"):
-            if other.__dict__.get(name) is not None:
-                other.__dict__[name] = replace(other.__dict__[name], classifier=other.classifier)
+        if self._moves is not None:
+            other._moves = replace(self._moves, classifier=other.classifier)
+            if "_wider" in self.__dict__:
+                other.__dict__["_wider"] = self._wider.asking(other._moves)
         return other
 
     def with_search(self, search: Search) -> DEAR:
@@ -208,67 +205,57 @@ class DEAR(WhatIf):
         if other._moves is not None and search.coarse != self.search.coarse:
             grids = Grids.of(self._fitted_rows, self.encoder, self.sets, search.coarse)
             other._moves = replace(other._moves, grids=grids)
-            other.__dict__.pop("_reserve", None)
+            other.__dict__.pop("_wider", None)
         return other
 
     def _learn(self, rows: Tensor) -> None:
         # A decoder of our own: the one that came may serve others; an interrupt spoils nothing.
-        self._moves = self._learned_on(rows, self.sets)
-        self.decoder = self._moves.decoder
-        self._others = {}
-        for learned in ("_reserve", "_neighbours"):
+        decoder, coarse = self.decoder.blank(), self.search.coarse
+        self._moves = Moves.learned(rows, self.sets, decoder, self.classifier, coarse)
+        self.decoder = decoder
+        for learned in ("_wider", "_neighbours"):
             self.__dict__.pop(learned, None)
 
     def _propose(self, case: Case) -> Plan:
-        if len(case) <= ROWS_A_CHUNK:
+        cells = len(self.sets) * self.encoder.d
+        size = max(1, min(ROWS_A_CHUNK, CELLS_A_CHUNK // cells))
+        if len(case) <= size:
             return self._plan(case)
-        chunks = torch.arange(len(case)).split(ROWS_A_CHUNK)
+        chunks = torch.arange(len(case)).split(size)
         return Plan.joined([self._plan(case.select(rows)) for rows in chunks])
 
     def _plan(self, case: Case) -> Plan:
-        """The sets first; pairs for the rows that no set solves."""
+        """The sets first; pairs and larger sets for the rows that no set solves."""
         search = self.search.aiming(case.slack)
         support = self._neighbours if search.min_support is not None else None
         plan = self._fitted_moves.plan(case, search, support)
-        failed = plan.failed.nonzero()[:, 0]
-        if not len(failed) or not search.groups or self._reserve is None:
+        if search.most == 1 or not bool(plan.failed.any()):
             return plan
-        second = self._reserve.plan(case.select(failed), search, support)
-        solved = (~second.failed).nonzero()[:, 0]
-        return plan.merged(second.select(solved), failed[solved])
+        return self._wider.plan(case, plan, search, support)
 
     def _alternatives(self, case: Case, k: int) -> Sequence[Plan]:
-        search = self.search.aiming(case.slack)
-        moves = self._fitted_moves, self._reserve if search.groups else None
+        search, k = self.search.aiming(case.slack), min(k, MOST)
+        sets = [self.sets]
+        moves: list[Callable[[], Moves | None]] = [lambda: self._fitted_moves]
+        if search.most > 1 and (pairs := self._wider.pair_sets) is not None:
+            sets.append(pairs)
+            moves.append(lambda: self._reserve)
         best = self._propose(case)
-        chunks = torch.arange(len(case)).split(ROWS_A_CHUNK)
+        size = min(ROWS_A_CHUNK, rows_at_once(sets, self.encoder.d, k))
+        chunks = torch.arange(len(case)).split(size)
         ranked = [
             alternatives(case.select(rows), best.select(rows), k, search, moves) for rows in chunks
         ]
         plans = [Plan.joined(plans) for plans in zip(*ranked, strict=True)]
+        # Ranks that nobody has are not looked at any further.
+        plans = plans[:1] + [plan for plan in plans[1:] if not bool(plan.failed.all())]
         # A row without any success keeps its best attempt in the first rank.
         failed = plans[0].failed.nonzero()[:, 0]
         plans[0] = replace(plans[0].merged(best.select(failed), failed), kinds=plans[0].kinds)
         return plans
 
     def _shares(self, case: Case, plan: Plan, position: int) -> Mapping[str, tuple[float, float]]:
-        row, direct = plan.rows[position], plan.direct[position]
-        at = (self.sets.masks == direct).all(1).nonzero()[:1, 0]
-        if not len(at):
-            return {}
-        x = case.x[position]
-        where = self.sets.positions[at]
-        shares = self.decoder.leanings(x[None], torch.stack([x[where], row[where]], 1), at)
-        free = case.limits.floor[position] < case.limits.ceiling[position]
-        still = (row == x) & ~direct & free
-        leaning = sorted(
-            ((abs(b - a), j) for j, (a, b) in shares.items() if still[j]), reverse=True
-        )
-        return {
-            level(self.schema.features[j]): shares[j]
-            for tilt, j in leaning[:MOST_SHARES]
-            if tilt >= LEAST_TILT
-        }
+        return shares_of(case, plan, position, self.sets, self.decoder, self.schema)
 
     @property
     def _fitted_moves(self) -> Moves:
@@ -280,30 +267,21 @@ class DEAR(WhatIf):
     def _neighbours(self) -> Support:
         return Support(self._fitted_rows, self.classifier, self.search.k_neighbours)
 
-    @lazy
+    @property
     def _reserve(self) -> Moves | None:
-        """Pairs of features, learned when the first row needs them."""
-        pairs = unknown_pairs(self.schema, self.sets, self.decoder.pair_features)
-        if not pairs:
-            return None
-        logger.info("learning %d pairs of features for rows that no single one solves", len(pairs))
-        return self._learned_on(some(self._fitted_rows), ActionSets.of(self.schema, pairs))
+        """The pairs of features."""
+        return self._wider.pairs
 
     def _moves_of(self, members: tuple[int, ...]) -> Moves:
-        # The decoder that `generate` would ask, so that its answers come out again.
+        # The decoder that `generate` would use, so that its answers come out again.
         if self._fitted_moves.place(members) is not None:
             return self._fitted_moves
-        names = frozenset(self.schema.names[j] for j in members)
-        pairs = unknown_pairs(self.schema, self.sets, self.decoder.pair_features)
-        if names in map(frozenset, pairs) and self._reserve is not None:
-            return self._reserve
-        if names not in self._others:
-            alone = ActionSets.of(self.schema, [sorted(names)])
-            self._others[names] = self._learned_on(self._fitted_rows, alone)
-        return self._others[names]
+        pairs = self._wider.pairs if self._wider.is_pair(members) else None
+        return self._wider.larger(members) if pairs is None else pairs
 
-    def _learned_on(self, rows: Tensor, sets: ActionSets) -> Moves:
-        return Moves.learned(rows, sets, self.decoder.blank(), self.classifier, self.search.coarse)
+    @lazy
+    def _wider(self) -> Wider:
+        return Wider(self._fitted_rows, self._fitted_moves, self.decoder, self.search.coarse)
 
 
 def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

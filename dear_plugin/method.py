@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
@@ -259,15 +259,13 @@ class _AlternativesOf:
     case: Case
     frame: pd.DataFrame
 
-    def __call__(self, k: int) -> Sequence[Recourses]:
+    def __call__(self, k: int) -> Iterator[Recourses]:
         method, case = self.method, self.case
         before = method.classifier.frame_scores(self.frame)
         accepted = case.goal.met(before, lambda: method.classifier.decided(self.frame))
-        results = []
         for plan in method._alternatives(case, k):
-            kept = plan.sparing(case.x, accepted)
-            results.append(method._told(case, self.frame, kept, before))
-        return results
+            # One at a time: k results of many wide rows would not fit into memory together.
+            yield method._told(case, self.frame, plan.sparing(case.x, accepted), before)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 
 import torch
 from torch import Tensor
@@ -15,7 +14,7 @@ from dear_plugin.classifier import Classifier
 from dear_plugin.decoders import Decoder
 from dear_plugin.encoding import Encoder
 from dear_plugin.plan import Plan
-from dear_plugin.schema import Schema
+from dear_plugin.possible import Possible
 from dear_plugin.search import (
     Found,
     Grids,
@@ -24,13 +23,12 @@ from dear_plugin.search import (
     gradient_search,
     group_search,
     line_search,
+    start_search,
     supported_search,
 )
 from dear_plugin.search.grids import snapped
 from dear_plugin.support import Support
-
-# Pairs are many and needed by few: so many rows are enough to learn what follows from them.
-RESERVE_ROWS = 10_000
+from dear_plugin.wording import unreached
 
 
 @dataclass(frozen=True)
@@ -42,12 +40,14 @@ class Moves:
         decoder: fitted on them.
         grids: what to try first.
         classifier: the model.
+        possible: which pairs of values indirect changes may make; None where all were met.
     """
 
     sets: ActionSets
     decoder: Decoder
     grids: Grids
     classifier: Classifier
+    possible: Possible | None = None
 
     @classmethod
     def learned(
@@ -60,7 +60,9 @@ class Moves:
     ) -> Moves:
         """Fit a decoder for some sets on training rows, (n, p)."""
         decoder.fit(rows, classifier.encoder, sets)
-        return cls(sets, decoder, Grids.of(rows, classifier.encoder, sets, coarse), classifier)
+        encoder = classifier.encoder
+        grids, possible = Grids.of(rows, encoder, sets, coarse), Possible.of(rows, encoder)
+        return cls(sets, decoder, grids, classifier, possible)
 
     @property
     def encoder(self) -> Encoder:
@@ -73,8 +75,9 @@ class Moves:
         wanted = frozenset(members)
         return known.index(wanted) if wanted in known else None
 
-    def question(self, case: Case) -> Question:
-        """A case as the searches see it."""
+    def question(self, case: Case, only: Tensor | None = None) -> Question:
+        """A case as the searches see it; only some sets, (s,) bool, may be acted on."""
+        may = case.limits.may_act(self.sets)
         return Question(
             case.x,
             self.decoder.encode(case.x),
@@ -83,12 +86,29 @@ class Moves:
             self.sets,
             self.decoder,
             self.classifier,
-            case.limits.may_act(self.sets),
+            may if only is None else may & only,
+            self.possible,
         )
 
-    def find(self, question: Question, search: Search, prune: bool = True) -> Found:
-        """The cheapest success of every row and set."""
+    def find(
+        self,
+        question: Question,
+        search: Search,
+        prune: bool = True,
+        starts: Tensor | None = None,
+    ) -> Found:
+        """The cheapest success of every row and set.
+
+        Args:
+            question: who asks what.
+            search: how to search.
+            prune: ask only about what may still become a row's cheapest.
+            starts: (n, w) values of the only set that are tried first.
+        """
         found = Found.none(question)
+        if starts is not None:
+            with torch.inference_mode():
+                start_search(question, self.grids, starts, search, found)
         if search.solver == "gradient":
             gradient_search(question, search, found)
             return found
@@ -98,12 +118,28 @@ class Moves:
             group_search(question, self.grids, search, found)
         return found
 
-    def plan(self, case: Case, search: Search, support: Support | None = None) -> Plan:
-        """The cheapest success of every row; with a support to reach, the cheapest that has it."""
-        question = self.question(case)
+    def plan(
+        self,
+        case: Case,
+        search: Search,
+        support: Support | None = None,
+        *,
+        only: Tensor | None = None,
+        starts: Tensor | None = None,
+    ) -> Plan:
+        """The cheapest success of every row; with a support to reach, the cheapest that has it.
+
+        Args:
+            case: the rows.
+            search: how to search.
+            support: the neighbourhoods, where `search` asks for support.
+            only: (s,) bool, the sets that may be acted on; None for all.
+            starts: as in `find`.
+        """
+        question = self.question(case, only)
         # No derivative is asked for on the way, and small operations are quicker for it.
         with torch.inference_mode(search.solver == "line"):
-            plan = self._plan(question, search, support)
+            plan = self._plan(question, search, support, starts)
         return _outliving(plan)
 
     def applied(self, case: Case, at: int, values: Tensor) -> Plan:
@@ -118,7 +154,8 @@ class Moves:
         with torch.inference_mode():
             sets = torch.full((len(case),), at)
             chosen = self._as_searched(question, sets, values[:, self.sets.positions[at]])
-            plan = self.decoded(question, sets, chosen, [""] * len(case))
+            every = torch.arange(len(case))
+            plan = self.decoded(question, every, sets, chosen, [""] * len(case))
             # Decimals finer than the steps of a search are kept as they were given.
             plan = replace(plan, rows=torch.where(plan.direct, values, plan.rows))
             return _outliving(plan)
@@ -135,15 +172,21 @@ class Moves:
         kept = held & (held.all(1, keepdim=True) | ~torch.cat(inside, 1))
         return torch.where(kept, own, snapped(question, rows, sets, wanted[:, None])[:, 0])
 
-    def _plan(self, question: Question, search: Search, support: Support | None) -> Plan:
-        found = self.find(question, search)
+    def _plan(
+        self,
+        question: Question,
+        search: Search,
+        support: Support | None,
+        starts: Tensor | None,
+    ) -> Plan:
+        found = self.find(question, search, starts=starts)
         if support is None:
             least, at = found.cost.min(1)
             sets = torch.where(least.isfinite(), at, -1)
             values = found.values[torch.arange(len(question)), at]
-            return self._completed(question, found, sets, values)
+            return self._completed(question, search, found, sets, values)
         choice = supported_search(question, self.grids, search, found, support)
-        plan = self._completed(question, found, choice.sets, choice.values)
+        plan = self._completed(question, search, found, choice.sets, choice.values)
         wanted = float(search.min_support or 0.0)
         short = (choice.support < wanted - 1e-6).tolist()
         notes = [
@@ -155,21 +198,26 @@ class Moves:
         return Plan(plan.rows, plan.direct, plan.suppressed, plan.reasons, notes)
 
     def decoded(
-        self, question: Question, sets: Tensor, values: Tensor, reasons: Sequence[str]
+        self,
+        question: Question,
+        rows: Tensor,
+        sets: Tensor,
+        values: Tensor,
+        reasons: Sequence[str],
     ) -> Plan:
-        """The plan of one action per row.
+        """The plan of m actions.
 
         Args:
             question: the n people.
-            sets: (n,) the set acted on, -1 where nothing is done.
-            values: (n, w) the new values of its features.
-            reasons: (n,) why there is nothing better.
+            rows: (m,) who acts.
+            sets: (m,) the set acted on, -1 where nothing is done.
+            values: (m, w) the new values of its features.
+            reasons: (m,) why there is nothing better.
         """
-        acting, x = sets >= 0, question.x
+        acting, x = sets >= 0, question.x[rows]
         which = sets.clamp_min(0)
-        everyone = torch.arange(len(sets))
-        moved, reached = question.reach(everyone, which, values[:, None])
-        wanted = question.limits.rounded(x, moved, everyone)
+        moved, reached = question.reach(rows, which, values[:, None])
+        wanted = question.limits.rounded(x, moved, rows)
         here = x[:, None]
         lost = self.encoder.distance(wanted, here) - self.encoder.distance(reached, here)
         direct = self.sets.masks[which] & acting[:, None]
@@ -181,40 +229,25 @@ class Moves:
             reasons,
         )
 
-    def _completed(self, question: Question, found: Found, sets: Tensor, values: Tensor) -> Plan:
-        """Rows without a success get their nearest miss, and say why."""
+    def _completed(
+        self, question: Question, search: Search, found: Found, sets: Tensor, values: Tensor
+    ) -> Plan:
+        """Rows without a success get their nearest miss, and say what was tried."""
         failed = sets < 0
         values = torch.where(failed[:, None], found.tried_values, values)
-        labels = self.sets.labels
+        labels, single = self.sets.labels, self.sets.single
         reasons = [""] * len(sets)
         for i in failed.nonzero()[:, 0].tolist():
-            which = int(found.tried_set[i])
+            which, may = int(found.tried_set[i]), question.may[i]
+            alone, together = int((may & single).sum()), int((may & ~single).sum())
             reasons[i] = (
                 "nothing admissible to act on"
                 if which < 0
-                else "no admissible action reaches the target; acting on"
-                f" {labels[which]} comes closest"
+                else f"{unreached(alone, together, search.most)};"
+                f" acting on {labels[which]} comes closest"
             )
-        return self.decoded(question, torch.where(failed, found.tried_set, sets), values, reasons)
-
-
-def unknown_pairs(schema: Schema, sets: ActionSets, most: int) -> list[tuple[str, str]]:
-    """The pairs of a few features acted on alone that are not among the sets.
-
-    Args:
-        schema: the features.
-        sets: the sets.
-        most: how many features are paired.
-    """
-    known = {frozenset(m) for m in sets.members}
-    names = [schema.names[m[0]] for m in sets.members if len(m) == 1][:most]
-    return [p for p in combinations(names, 2) if frozenset(schema.index(p)) not in known]
-
-
-def some(rows: Tensor) -> Tensor:
-    """At most `RESERVE_ROWS` of the rows, (n, p), always the same ones."""
-    chance = torch.Generator().manual_seed(0)
-    return rows[torch.randperm(len(rows), generator=chance)[:RESERVE_ROWS]]
+        everyone, chosen = torch.arange(len(sets)), torch.where(failed, found.tried_set, sets)
+        return self.decoded(question, everyone, chosen, values, reasons)
 
 
 def _outliving(plan: Plan) -> Plan:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral
 
@@ -31,7 +31,7 @@ class Hooks:
     """
 
     support: Callable[[Tensor, Tensor], Tensor]
-    alternatives: Callable[[int], Sequence[Recourses]]
+    alternatives: Callable[[int], Iterable[Recourses]]
     shares: Callable[[int], Mapping[str, tuple[float, float]]]
 
 

@@ -58,6 +58,24 @@ def join(parts: Sequence[str]) -> str:
     return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
+def unreached(alone: int, together: int, most: int) -> str:
+    """What was tried without reaching the target.
+
+    Args:
+        alone: how many features may be acted on alone.
+        together: how many given sets of several features may be acted on.
+        most: how many of the features that may be acted on alone are tried together.
+    """
+    most = min(most, alone)
+    of = f"of the {alone} actionable features"
+    tried = [
+        "the only actionable feature" if alone == 1 else f"a single one {of}",
+        f"1 {'or' if most == 2 else 'to'} {most} {of}",
+    ][most > 1 :][: min(alone, 1)]
+    tried += [f"the {together} given groups" if together > 1 else "the given group"][:together]
+    return f"no change of {' or of '.join(tried)} was found that reaches the target"
+
+
 def number(value: Any, places: int | None = None, digits: int = DIGITS) -> str:
     """A number as a person writes it: whole, with its decimals, or rounded, without zeros behind.
 

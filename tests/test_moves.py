@@ -119,7 +119,8 @@ class TestFailures:
         plan = moves.plan(case_of(moves, people), Search(groups=False))
         x = moves.encoder.rows(people)
         for reason, row, mine in zip(plan.reasons, plan.rows, x, strict=True):
-            assert reason.startswith("no admissible action reaches the target; acting on a")
+            tried = "no change of a single one of the 3 actionable features or of the given group"
+            assert reason.startswith(f"{tried} was found that reaches the target; acting on a")
             assert reason.endswith("comes closest")
             assert row[0] > mine[0]
 
@@ -147,7 +148,7 @@ class TestSuppressed:
         n = len(case)
         sets = torch.full((n,), A)
         values = torch.full((n, 2), 0.8)
-        return case.x, moves.decoded(question, sets, values, [""] * n)
+        return case.x, moves.decoded(question, torch.arange(n), sets, values, [""] * n)
 
     def test_nothing_is_where_nothing_is_forbidden(self, moves, people):
         _, plan = self.acted(moves, people)
@@ -188,7 +189,7 @@ class TestSuppressed:
         case = case_of(moves, people, Constraints(frozen=["c"]))
         n = len(case)
         nothing, values = torch.full((n,), -1), torch.full((n, 2), 0.9)
-        plan = moves.decoded(moves.question(case), nothing, values, ["no"] * n)
+        plan = moves.decoded(moves.question(case), torch.arange(n), nothing, values, ["no"] * n)
         assert torch.equal(plan.rows, case.x)
         assert not plan.suppressed.any()
         assert not plan.direct.any()

@@ -1,10 +1,15 @@
 """The main job on each real data set: the paper's network, refused test rows, real recourse."""
 
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 import pytest
 import torch
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OrdinalEncoder
 
 from dear_plugin import DEAR, Schema, Transport
 from dear_plugin.benchmark import Recipe, trained
@@ -12,6 +17,7 @@ from dear_plugin.datasets import load_adult, load_compas, load_give_me_some_cred
 from dear_plugin.encoding import Encoder
 
 LOADERS = {"adult": load_adult, "compas": load_compas, "gmc": load_give_me_some_credit}
+WITH_MISSING = {"adult": partial(load_adult, "full"), "gmc": load_give_me_some_credit}
 RECIPES = {
     "adult": Recipe(512, 8, 0.005),
     "compas": Recipe(32, 15, 0.002),
@@ -97,3 +103,70 @@ def test_what_was_saved_is_read_again(case, tmp_path, given, ties, groups):
     fresh.save(tmp_path)
     again = DEAR.load(tmp_path, model)
     pd.testing.assert_frame_equal(again.generate(few).actions, fresh.generate(few).actions)
+
+
+class TestTablesAsTheyCome:
+    """Missing values and codes kept, and a model that takes them as they are."""
+
+    @pytest.fixture(scope="class", params=WITH_MISSING)
+    @staticmethod
+    def asked(request, data_home: Path):
+        data = WITH_MISSING[request.param](data_home=data_home, missing="keep")
+        train, test = data.split(seed=0)
+        train = train.sample(12_000, random_state=0)
+        codes = OrdinalEncoder(
+            handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-2
+        )
+        words = make_column_transformer((codes, list(data.categorical)), remainder="passthrough")
+        model = make_pipeline(words, HistGradientBoostingClassifier(max_iter=40, random_state=0))
+        model.fit(train[list(data.features)], train[data.target])
+        schema = Schema.infer(
+            train,
+            data.target,
+            immutable=data.immutable,
+            increasing=data.increasing,
+            special=data.special,
+        )
+        dear = DEAR(model, schema, act_on=data.act_on).fit(train)
+        refused = test[model.predict(test[list(data.features)]) == 0][list(data.features)]
+        odd = refused.isna().any(axis=1)
+        for name, levels in data.special.items():
+            odd |= refused[name].isin(levels)
+        people = pd.concat([refused[odd].head(80), refused[~odd].head(40)])
+        return data, model, dear, test, dear.generate(people)
+
+    def test_most_people_are_solved_and_the_model_agrees(self, asked):
+        _, model, _, _, recourses = asked
+        success = recourses.actions["success"].to_numpy()
+        assert success.mean() >= 0.85
+        assert (model.predict(recourses.counterfactuals) == success).all()
+
+    def test_what_is_missing_stays_missing_and_nothing_else_becomes_so(self, asked):
+        recourses = asked[-1]
+        missing = recourses.factuals.isna()
+        assert missing.any(axis=None)
+        assert recourses.counterfactuals.isna().equals(missing)
+
+    def test_codes_stay_and_no_answer_lies_beside_them(self, asked):
+        data, *_, recourses = asked
+        for name, codes in data.special.items():
+            before, after = recourses.factuals[name], recourses.counterfactuals[name]
+            coded = before.isin(codes)
+            assert after[coded].equals(before[coded])
+            ordinary = data.frame[name][~data.frame[name].isin(codes)]
+            assert after[~coded].between(ordinary.min(), ordinary.max()).all()
+
+    def test_dtypes_index_and_whole_numbers_are_kept(self, asked):
+        data, *_, recourses = asked
+        before, after = recourses.factuals, recourses.counterfactuals
+        assert after.dtypes.equals(before.dtypes)
+        assert after.index.equals(before.index)
+        if data.name == "gmc":
+            income = after["MonthlyIncome"].dropna()
+            assert (income == income.round()).all()
+
+    def test_diagnose_measures_it(self, asked):
+        _, _, dear, test, _ = asked
+        report = dear.diagnose(test.head(2000))
+        assert report.fidelity >= 0.85
+        assert report.round_trip < 1e-6

@@ -58,6 +58,8 @@ def _parser() -> argparse.ArgumentParser:
     credible.add_argument("--splits", type=int, default=5)
     told = "of these, for decoders that are trained"
     credible.add_argument("--trained-splits", type=int, default=5, help=told)
+    told = "tell what --out holds; run nothing"
+    credible.add_argument("--kept", action="store_true", help=told)
     credible.add_argument("--quick", action="store_true", help=commands.QUICK_CREDIBLE_HELP)
     _common(credible, commands.credible, "credible", 500)
     speed = add("speed", help="CPU seconds and memory of fit and generate")

@@ -22,6 +22,7 @@ from dear_plugin.benchmark.paper import runs
 from dear_plugin.benchmark.protocol import Cell, cells
 from dear_plugin.benchmark.tables import Row, write
 from dear_plugin.datasets import Dataset, load_adult, load_loan
+from dear_plugin.errors import DataError
 
 # What the hosts' tables can be made on; Alibi's own Adult has all categories and no survey weight.
 ON_DICE: Mapping[str, Callable[[], Dataset]] = {"adult": load_adult, "loan": load_loan}
@@ -77,7 +78,9 @@ def credible(options: Namespace) -> Iterator[str]:
     if options.quick:
         vars(options).update(QUICK_CREDIBLE)
     splits = options.splits, options.trained_splits
-    plan = Plan(options.cells, options.lines, *splits, options.rows, options.out)
+    plan = Plan(options.cells, options.lines, *splits, options.rows, options.out, options.kept)
+    if not plan.runs():
+        raise DataError(f"{options.out} keeps no run of that size: leave out --kept")
     found = list(tqdm(measured(plan), desc="credible", total=len(plan.runs())))
     people, real = (pd.concat(parts, ignore_index=True) for parts in zip(*found, strict=True))
     options.out.mkdir(parents=True, exist_ok=True)

@@ -32,6 +32,7 @@ class Plan:
         trained: on how many of them decoders are measured that are trained, the slow ones.
         rows: how many refused people of each, at most.
         folder: where every run is kept.
+        kept: whether only what lies there already is told, and nothing is run.
     """
 
     cells: Sequence[str]
@@ -40,6 +41,7 @@ class Plan:
     trained: int
     rows: int
     folder: Path
+    kept: bool = False
 
     def runs(self) -> list[Run]:
         """All runs, those that share a fit one after another."""
@@ -47,7 +49,7 @@ class Plan:
             Ground(name, split, self.folder / "models")
             for name, split in product(SETTINGS, range(self.splits))
         ]
-        return [
+        runs = [
             Run(ground, kind, line, self.rows, self.folder / "runs")
             for ground in grounds
             for line in self.lines
@@ -55,6 +57,7 @@ class Plan:
             for kind in ground.setting.kinds
             if f"{ground.name} {kind}" in self.cells
         ]
+        return [run for run in runs if run.is_kept] if self.kept else runs
 
 
 @dataclass(frozen=True)

@@ -86,6 +86,13 @@ class Given:
             cell = torch.where(self.known[at] == code, at, cell)
         return cell
 
+    def lacking(self, rows: Tensor) -> float:
+        """The share of rows, (n, p), that are not told apart by all that is given."""
+        codes = self._codes(rows)
+        if not len(codes):
+            return 0.0
+        return float((~torch.isin(codes[-1], self.known)).float().mean())
+
     def crowd(self, rows: Tensor, encoder: Encoder, sets: ActionSets) -> Crowd:
         """Training rows, (n, p), told apart; a coarser cell holds those of the finer ones too."""
         codes = self._codes(rows)
@@ -113,7 +120,9 @@ class Given:
 
     def _digits(self, value: Tensor) -> Tensor:
         """(n, h) between which cuts each value lies."""
-        return (value[..., None] > self.cuts).sum(2)
+        columns = value.T.contiguous()
+        each = [torch.bucketize(own, at) for own, at in zip(columns, self.cuts, strict=True)]
+        return torch.stack(each, 1) if each else value.long()
 
     def _codes(self, rows: Tensor) -> Tensor:
         """(h, n) the cells of rows when only the first features are told apart, coarse to fine."""

@@ -90,6 +90,26 @@ class Nodes:
         keys[several] = self.groups.leaves(wide, slots[several]).float()
         return keys
 
+    def shift(self, slots: Tensor) -> Tensor | None:
+        """(m,) int32, how far the nodes of slots are behind those of everyone; None if unlike.
+
+        Cells have the grids of everyone, but in saves of version 0.1.
+        """
+        return self._shifts[slots] if self._alike else None
+
+    @lazy
+    def _alike(self) -> bool:
+        s = len(self.positions)
+        once = self.sizes.view(-1, s)
+        same = bool((once == once[0]).all())
+        return same and bool((self.grid.view(len(once), -1) == self.grid[: once[0].sum()]).all())
+
+    @lazy
+    def _shifts(self) -> Tensor:
+        """(k * s,) where each slot begins less where everyone's does."""
+        s, starts = len(self.positions), self.sizes.cumsum(0) - self.sizes
+        return (starts - starts[:s].repeat(len(starts) // s)).int()
+
     @lazy
     def _ruler(self) -> Ruler:
         return Ruler.of(self.grid, self.sizes)

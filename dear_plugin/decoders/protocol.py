@@ -93,7 +93,9 @@ class Decoder(ABC):
         raise DearError(f"{type(self).__name__} has no derivatives; use decoder='autoencoder'")
 
     def leanings(self, x: Tensor, values: Tensor, sets: Tensor) -> dict[int, tuple[float, float]]:
-        """P(second value) of each binary feature at two values of x_S, by feature.
+        """The chance that this person has the second value of each binary feature, by feature.
+
+        It is told at two values of x_S: at the first, their own, it is 0 or 1.
 
         Args:
             x: (1, p) the factual row.

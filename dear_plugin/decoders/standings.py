@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 # The outer 1/64 on either side has an eighth of the standings, evenly spread over its octaves.
-TAIL, FINEST = 2.0**-6, 2.0**-20
+TAIL, FINEST = 2.0**-6, 2.0**-14
 SIDE = 8
+PLACES = 1 << 14
 
 
 def edges(count: int) -> Tensor:
@@ -23,6 +24,12 @@ def edges(count: int) -> Tensor:
     low = low * TAIL
     middle = torch.linspace(TAIL, 1.0 - TAIL, count - 2 * side + 1, dtype=torch.float64)[1:-1]
     return torch.cat([low, middle, 1.0 - low.flip(0)])
+
+
+def graded(ends: Tensor) -> Tensor:
+    """(PLACES,) int32, the standing at each of as many even places: looked up, it is quick."""
+    at = (torch.arange(PLACES) + 0.5) / PLACES
+    return torch.bucketize(at.to(ends.dtype), ends, out_int32=True)
 
 
 def middles(count: int) -> Tensor:

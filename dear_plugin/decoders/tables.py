@@ -13,7 +13,7 @@ from dear_plugin.decoders.belief import Belief, Counted
 from dear_plugin.decoders.given import Crowd
 from dear_plugin.decoders.lookup import pick
 from dear_plugin.decoders.partition import MAX_NODES, Partition
-from dear_plugin.decoders.standings import edges, middles
+from dear_plugin.decoders.standings import PLACES, edges, graded, middles
 from dear_plugin.decoders.supports import Supports
 from dear_plugin.lazy import lazy
 from dear_plugin.schema import Kind
@@ -149,8 +149,12 @@ class Tables:
 
     def _graded(self, v: Tensor) -> Tensor:
         """(m, p) int32 which of its standings each feature has; the first if it is not ranked."""
-        at = torch.bucketize(v.contiguous(), self.edges, out_int32=True)
-        return at.mul_(self._ranked)
+        return pick(self._grades, (v * PLACES).int()).mul_(self._ranked)
+
+    @lazy
+    def _grades(self) -> Tensor:
+        """(PLACES,) the standings, to be looked up."""
+        return graded(self.edges)
 
     @lazy
     def _ranked(self) -> Tensor:

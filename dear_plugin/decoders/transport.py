@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, Literal, Self
 
 import torch
@@ -20,14 +20,13 @@ from dear_plugin.actions import ActionSets
 from dear_plugin.decoders import adopted
 from dear_plugin.decoders.copies import Copies
 from dear_plugin.decoders.given import Given
-from dear_plugin.decoders.groups import Groups
 from dear_plugin.decoders.links import links
-from dear_plugin.decoders.locations import Planes
 from dear_plugin.decoders.nodes import Nodes, nearest
 from dear_plugin.decoders.protocol import Decoder
 from dear_plugin.decoders.smooth import Smooth
+from dear_plugin.decoders.state import State, put
 from dear_plugin.decoders.supports import MAX_VALUES, Supports
-from dear_plugin.decoders.tables import Tables, detail, most_cells
+from dear_plugin.decoders.tables import NOBODY, Tables, detail, most_cells
 from dear_plugin.decoders.ties import Ties
 from dear_plugin.encoding import Encoder
 from dear_plugin.errors import ConstraintError, DearError, NotFittedError, unknown
@@ -36,8 +35,10 @@ from dear_plugin.schema import Schema
 from dear_plugin.settings import whole
 
 FEW_ROWS = 1000
+# Where a smaller share of the rows is compared with people alike in some of the given only, it is
+# not worth a word.
+LEAST_LACKING = 0.1
 STANDINGS_A_CHUNK = 1 << 22
-EDGE = 1e-6
 
 logger = logging.getLogger(__name__)
 
@@ -51,9 +52,10 @@ class Transport(Decoder):
     unless its probability more than halves, then exchanged for the one that gained most.
 
     Args:
-        ranks: how many standings are told apart; the tables shrink them for very wide data.
+        ranks: how many standings are told apart, finer ones towards both ends; the tables shrink
+            them for very wide data.
         given: features that people are compared at equal values of, besides x_S; "immutable"
-            names all that cannot change. They are never acted on and do not move.
+            names all that cannot change, () none. They are never acted on and do not move.
         ties: people with the same x_j stand in the "middle" of each other, which shows the
             likelier outcome, or are told apart by a "score" of their other mutable features, which
             shows as many moves as the data have.
@@ -63,7 +65,7 @@ class Transport(Decoder):
         self,
         ranks: int = 1024,
         *,
-        given: Iterable[str] | Literal["immutable"] = (),
+        given: Iterable[str] | Literal["immutable"] = "immutable",
         ties: Literal["middle", "score"] = "middle",
     ) -> None:
         if ties not in ("middle", "score"):
@@ -75,7 +77,7 @@ class Transport(Decoder):
         self.ranks: int = whole(1)("Transport: ranks", ranks)
         self.ties = ties
         self.given = given if isinstance(given, str) else tuple(given)
-        self._state: _State | None = None
+        self._state: State | None = None
 
     @property
     def given_features(self) -> Tensor:
@@ -112,7 +114,7 @@ class Transport(Decoder):
         for name, tensor in tensors.items():
             part, key = name.split(".")
             parts.setdefault(part, {})[key] = tensor
-        state = _State.again(parts, encoder)
+        state = State.again(parts, encoder)
         if not state.sound(encoder, sets):
             raise ValueError("the tables contradict each other, the features or the sets")
         self._state = state
@@ -133,6 +135,14 @@ class Transport(Decoder):
         rows = rows.float().cpu()
         names = _given(self.given, encoder.schema, sets)
         given = Given.of(rows, encoder, names, most_cells(len(sets), encoder.p))
+        rest = given.lacking(rows)
+        if rest > LEAST_LACKING:
+            logger.warning(
+                "too few rows are alike in all of %s: %.0f %% of them are compared with people"
+                " alike in some of these only",
+                [encoder.schema.names[j] for j in names],
+                100.0 * rest,
+            )
         crowd = given.crowd(rows, encoder, sets)
         most, fine = detail(len(given) * len(sets), encoder.p)
         supports = Supports.of(rows, encoder, given.features, min(MAX_VALUES, fine))
@@ -143,7 +153,7 @@ class Transport(Decoder):
         smooth = Smooth.of(crowd, supports, parts[: len(sets)], ranks, told)
         ties = Ties.of(crowd, supports, parts) if self.ties == "score" else None
         copies = Copies.of(crowd, given.features)
-        self._state = _State(given, supports, nodes, tables, smooth, ties, copies)
+        self._state = State(given, supports, nodes, tables, smooth, ties, copies)
 
     def encode(self, rows: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """The standings of rows, (n, p) -> (n, s, p), each in (0, 1).
@@ -166,18 +176,16 @@ class Transport(Decoder):
         own = x.gather(1, positions)[None]
         places = torch.cat([own, values.transpose(0, 1)]).transpose(0, 1)
         slots = state.slots(x, sets)
-        left, weight = state.nodes.locate(places, slots)
-        node = nearest(left, weight)
+        left, weight = state.nodes.locate(places, sets)
+        node = state.cells_nodes(nearest(left, weight), places, slots)
         out = state.tables.reached(x, v, node)
         if len(state.given.features):
-            _put(out, state.given.features, x[:, None, state.given.features])
+            put(out, state.given.features, x[:, None, state.given.features])
         if state.smooth is not None:
-            if len(state.given) > 1:
-                left, weight = state.nodes.locate(places, sets)
             columns = state.smooth.features
             level = state.smooth.reached(v, left, weight)
             level = state.smooth.located(level, places, sets, state.nodes)
-            _put(out, columns, x[:, None, columns] + (level[:, 1:] - level[:, :1]))
+            put(out, columns, x[:, None, columns] + (level[:, 1:] - level[:, :1]))
         for j in state.supports.blocks:
             segment = state.supports.segment(j)
             out[..., j] = state.tables.coupled(x[:, j], v[:, j], node, segment)
@@ -186,95 +194,26 @@ class Transport(Decoder):
         return out.scatter_(2, positions[:, None].expand(values.shape), values)
 
     def leanings(self, x: Tensor, values: Tensor, sets: Tensor) -> dict[int, tuple[float, float]]:
-        """P(second value | x_S = a) of each binary feature at two values; see `Decoder`."""
+        """The chance that a person has the second value of each binary feature; see `Decoder`.
+
+        As with ties at random: they keep their own with the chance that the maximal coupling
+        leaves them, the share of it at the second value over that at the first.
+        """
         state = self._fitted
         node = nearest(*state.nodes.locate(values, state.slots(x, sets)))[0].long()
-        pairs = [(j, int(state.supports.starts[j]) + 1) for j in state.supports.binaries]
-        shares = state.tables.share[node]
-        return {j: (float(shares[0, at]), float(shares[1, at])) for j, at in pairs}
+        before, after = state.tables.share[node]
+        told = {}
+        for j in state.supports.binaries:
+            own, at = float(x[0, j] > 0.5), int(state.supports.starts[j]) + int(x[0, j] > 0.5)
+            left = max(0.0, 1.0 - float(after[at] / before[at].clamp_min(NOBODY)))
+            told[j] = (own, abs(own - left))
+        return told
 
     @property
-    def _fitted(self) -> _State:
+    def _fitted(self) -> State:
         if self._state is None:
             raise NotFittedError("the decoder has not seen any rows; call fit first")
         return self._state
-
-
-@dataclass
-class _State:
-    """What `fit` counted."""
-
-    given: Given
-    supports: Supports
-    nodes: Nodes
-    tables: Tables
-    smooth: Smooth | None
-    ties: Ties | None
-    copies: Copies | None
-
-    @classmethod
-    def again(cls, parts: Mapping[str, Mapping[str, Tensor]], encoder: Encoder) -> Self:
-        """A state from the tensors of its parts."""
-        groups = Groups(**parts["groups"]) if "groups" in parts else None
-        planes = Planes(**parts["planes"]) if "planes" in parts else None
-        return cls(
-            Given(**parts["given"]),
-            Supports.again(encoder, **parts["supports"]),
-            Nodes(**parts["nodes"], groups=groups, encoder=encoder),
-            Tables(**parts["tables"]),
-            Smooth(**parts["smooth"], planes=planes) if "smooth" in parts else None,
-            Ties(**parts["ties"], encoder=encoder) if "ties" in parts else None,
-            Copies(**parts["copies"]) if "copies" in parts else None,
-        )
-
-    def sound(self, encoder: Encoder, sets: ActionSets) -> bool:
-        """Whether the parts belong to each other, to the features and to the sets."""
-        return (
-            adopted.whole(self.given, self.supports, encoder)
-            and adopted.gridded(self.nodes, self.nodes.groups, sets)
-            and adopted.lined(self.tables, self.supports)
-            and adopted.located(self.smooth, self.supports, sets)
-            and adopted.spread(self.ties, self.supports)
-        )
-
-    def parts(self) -> dict[str, Any]:
-        """What has tensors, by name."""
-        planes = self.smooth.planes if self.smooth is not None else None
-        parts = {**vars(self), "groups": self.nodes.groups, "planes": planes}
-        return {name: part for name, part in parts.items() if part is not None}
-
-    def standings(self, rows: Tensor, generator: torch.Generator | None) -> Tensor:
-        """The standings of rows, (n, p) -> (n, s, p); see `Transport.encode`."""
-        cells = self.given.cells(rows)
-        left, weight = self.nodes.of_rows(rows, cells)
-        node, codes = nearest(left, weight), self.supports.codes(rows)
-        below, own = self.tables.standing(codes, node)
-        tie: Tensor | float = 0.5
-        if generator is not None:
-            tie = torch.rand(own.shape, generator=generator)
-        elif self.ties is not None:
-            tie = self.ties.standing(rows, self.supports, codes, node)
-        v = torch.full((*node.shape, rows.shape[1]), 0.5)
-        _put(v, self.supports.counted, below.add_(own.mul_(tie)))
-        if self.smooth is not None:
-            if len(self.given) > 1:
-                left, weight = self.nodes.of_rows(rows, torch.zeros_like(cells))
-            beside = self.given.basis(rows)
-            rank = self.smooth.standing(rows, beside, self.nodes, left, weight)
-            _put(v, self.smooth.features, rank)
-        return v.clamp_(EDGE, 1.0 - EDGE)
-
-    def slots(self, x: Tensor, sets: Tensor) -> Tensor:
-        """(m,) the grids of people, (m, p), acting on sets; the sets themselves with one cell."""
-        if len(self.given) == 1:
-            return sets
-        return self.given.cells(x) * len(self.nodes.positions) + sets
-
-
-def _put(out: Tensor, columns: Tensor, values: Tensor) -> None:
-    """Write columns, (f,), of out, (m, c, p)."""
-    m, c, f = *out.shape[:2], len(columns)
-    out.scatter_(2, columns.expand(m, c, f), values.expand(m, c, f))
 
 
 def _given(given: Iterable[str], schema: Schema, sets: ActionSets) -> tuple[int, ...]:

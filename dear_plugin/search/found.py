@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import torch
@@ -60,6 +60,10 @@ class Found:
             torch.full((n,), -1),
             torch.full((n,), -torch.inf),
         )
+
+    def select(self, rows: Tensor) -> Found:
+        """What was found for some rows, (q,)."""
+        return Found(*(getattr(self, field.name)[rows] for field in fields(self)))
 
     @property
     def solved_pairs(self) -> Tensor:

@@ -65,13 +65,16 @@ class Grids:
         features = encoder.schema.features
         number = torch.tensor([f.kind is Kind.NUMERIC for f in features])
         levels = torch.tensor([len(f.categories) for f in features])
-        spread = torch.stack([_spread(rows[:, j], 2 * count) for j in range(encoder.p)])
+        spread = torch.zeros(encoder.p, 2 * count)
+        dense = torch.zeros(encoder.p, DENSE)
+        for j in sorted({j for members in sets.members for j in members}):
+            spread[j], dense[j] = _spread(rows[:, j], 2 * count), _dense(rows[:, j])
         first = sets.positions[:, 0]
         values = spread[first].view(len(sets), count, 2).permute(2, 0, 1).contiguous()
         return cls(
             *_kinds(encoder, sets),
             values,
-            torch.stack([_dense(rows[:, j]) for j in range(encoder.p)])[first],
+            dense[first],
             ~sets.single,
             _values_at(
                 _points(sets.positions.shape[1], COMBINATIONS), spread, number, levels, sets

@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from dear_plugin.search.found import Found
+from dear_plugin.search.found import HAIR, Found
 from dear_plugin.search.grids import Grids, snapped, together
 from dear_plugin.search.question import Answer, Question, Search
 
@@ -23,16 +23,54 @@ def group_search(question: Question, grids: Grids, search: Search, found: Found)
     _scan(question, question.may & grids.several & unsolved, grids.lattice, search, found)
 
 
+def start_search(
+    question: Question, grids: Grids, starts: Tensor, search: Search, found: Found
+) -> None:
+    """Note what succeeds at or near values of the only set, (n, w), and what is less far.
+
+    Where these fail, one feature after another is set to where the margin is greatest.
+    """
+    rows, sets = question.may.nonzero(as_tuple=True)
+    if not len(rows):
+        return
+    best = snapped(question, rows, sets, starts[rows][:, None])
+    margin = _try(question, rows, sets, best, search, found).margin[:, 0]
+    for _ in range(SWEEPS):
+        for i in range(best.shape[2]):
+            lost = (~found.solved[rows]).nonzero()[:, 0]
+            if not len(lost):
+                return
+            r, s = rows[lost], sets[lost]
+            tried = best[lost].repeat(1, grids.combinations.shape[1], 1)
+            tried[..., i] = grids.combinations[s][..., i]
+            tried = snapped(question, r, s, tried)
+            told = _try(question, r, s, tried, search, found).margin
+            # What rounding alone tells apart is equal, and the first wins; see `Found`.
+            top = told.amax(1)
+            hair = HAIR * top.abs()
+            first = (told >= (top - hair)[:, None]).int().argmax(1)
+            ahead = (top > margin[lost] + hair).nonzero()[:, 0]
+            best[lost[ahead], 0] = tried[ahead, first[ahead]]
+            margin[lost[ahead]] = top[ahead]
+
+
 def _scan(question: Question, asked: Tensor, grid: Tensor, search: Search, found: Found) -> None:
-    """Ask for combinations, then draw the cheapest success of each set back."""
     for rows, sets, values in together(question, asked, grid):
-        answer = question.ask(rows, sets, values, search.slack)
-        found.note(rows, sets, values, answer)
-        least, at = torch.where(answer.good, answer.cost, torch.inf).min(1)
-        solved = least.isfinite()
-        if bool(solved.any()):
-            best = values[torch.arange(len(rows)), at][solved]
-            draw_back(question, rows[solved], sets[solved], best, search, found)
+        _try(question, rows, sets, values, search, found)
+
+
+def _try(
+    question: Question, rows: Tensor, sets: Tensor, values: Tensor, search: Search, found: Found
+) -> Answer:
+    """Ask for combinations, then draw the cheapest success of each set back."""
+    answer = question.ask(rows, sets, values, search.slack)
+    found.note(rows, sets, values, answer)
+    least, at = torch.where(answer.good, answer.cost, torch.inf).min(1)
+    solved = least.isfinite()
+    if bool(solved.any()):
+        best = values[torch.arange(len(rows)), at][solved]
+        draw_back(question, rows[solved], sets[solved], best, search, found)
+    return answer
 
 
 def draw_back(

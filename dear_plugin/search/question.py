@@ -13,6 +13,7 @@ from dear_plugin.actions import ActionSets
 from dear_plugin.classifier import Classifier
 from dear_plugin.decoders import Decoder
 from dear_plugin.limits import Limits
+from dear_plugin.possible import Possible
 from dear_plugin.settings import number, one_of, optional, settle, truth, whole
 from dear_plugin.support import NEIGHBOURS
 from dear_plugin.target import Goal
@@ -39,7 +40,8 @@ class Search:
         slack: how far past the boundary to aim, in units of the margin.
         min_support: the least share of accepted neighbours to prefer; None does not look.
         k_neighbours: how many neighbours support looks at.
-        groups: try pairs of features for rows that no set solves.
+        groups: try pairs of features for rows that no set solves, then larger sets.
+        max_features: how many features a set may have that is tried for such a row.
 
     Raises:
         SettingError: a value that a setting cannot have.
@@ -54,6 +56,7 @@ class Search:
     min_support: float | None = None
     k_neighbours: int = NEIGHBOURS
     groups: bool = True
+    max_features: int = 5
 
     def __post_init__(self) -> None:
         """Refuse what is no setting."""
@@ -68,7 +71,13 @@ class Search:
             min_support=optional(number(1.0)),
             k_neighbours=whole(1),
             groups=truth,
+            max_features=whole(1),
         )
+
+    @property
+    def most(self) -> int:
+        """How many features are acted on together for a row that no given set solves."""
+        return self.max_features if self.groups else 1
 
     def aiming(self, slack: float) -> Search:
         """The same search, aiming farther past the boundary."""
@@ -88,6 +97,7 @@ class Question:
         decoder: g(v, x_S).
         classifier: the model.
         may: (n, s) bool, who may act on what.
+        possible: which pairs of values indirect changes may make; None does not look.
     """
 
     x: Tensor
@@ -98,6 +108,7 @@ class Question:
     decoder: Decoder
     classifier: Classifier
     may: Tensor
+    possible: Possible | None = None
 
     def __len__(self) -> int:
         """How many people (n)."""
@@ -126,12 +137,13 @@ class Question:
         v = self.v.flatten(0, 1).index_select(0, rows * self.v.shape[1] + sets)
         wide = values.expand(-1, -1, self.sets.positions.shape[1])
         moved = self.decoder.decode(x, v, wide, sets)
-        if self.limits.levels is None and self.limits.rules is None:
-            return moved, self.limits.project(x, moved, rows)
-        acted = self.sets.masks[sets]
-        if self.limits.levels is not None:
-            moved = self.limits.levels.kept(x, moved, acted)
-        return moved, self.limits.mend(x, self.limits.project(x, moved, rows), acted, rows)
+        limits, acted = self.limits, self.sets.masks[sets]
+        if limits.levels is not None:
+            moved = limits.levels.kept(x, moved, acted)
+        reached = limits.project(x, moved, rows)
+        if self.possible is not None:
+            reached = self.possible.mended(x, reached, acted)
+        return moved, limits.mend(x, reached, acted, rows)
 
     def ask(self, rows: Tensor, sets: Tensor, values: Tensor, slack: float) -> Answer:
         """Cost, margin and success of actions, (m, c) each; arguments as in `reach`.

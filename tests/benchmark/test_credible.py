@@ -51,6 +51,15 @@ class TestTheCommand:
         assert main([*ARGUMENTS, "--rows", "30", "--out", str(out)]) == 0
         assert {path: path.stat().st_mtime_ns for path in kept} == kept
 
+    def test_a_part_that_is_kept_can_be_told(self, out):
+        arguments = ["credible", "--rows", "30", "--out", str(out), "--kept"]
+        assert main(arguments) == 0
+        assert len(pd.read_csv(out / "credible.csv")) == 1
+
+    def test_where_nothing_is_kept_it_says_so(self, tmp_path, capsys):
+        assert main(["credible", "--out", str(tmp_path), "--kept"]) == 2
+        assert "keeps no run of that size" in capsys.readouterr().err
+
     def test_another_number_of_rows_is_another_run(self, out):
         (one,) = (out / "runs" / "loan-lr-0").rglob("people.csv")
         before = len(pd.read_csv(one))

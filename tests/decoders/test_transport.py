@@ -114,11 +114,14 @@ class TestBinary:
         changed = (made != fitted.rows[who, 1]).float().mean()
         assert changed == pytest.approx(0.3, abs=0.02)
 
-    def test_leanings_are_the_shares(self, fitted):
+    @pytest.mark.parametrize(("label", "chance"), [("A", (0.0, 0.0)), ("B", (1.0, 0.47 / 0.9))])
+    def test_leanings_are_a_persons_own_chances(self, fitted, label, chance):
+        """From .9 to .47: nobody with A leaves it, and 47 in 90 keep B."""
         values = torch.tensor([0.0, 0.6]).view(1, 2, 1)
-        x, sets = fitted.rows[:1], torch.tensor([0])
+        own = np.flatnonzero((fitted.frame["group"] == 0) & (fitted.frame["label"] == label))
+        x, sets = fitted.rows[own[:1]], torch.tensor([0])
         (leaning,) = fitted.decoder.leanings(x, values, sets).values()
-        assert leaning == pytest.approx((0.9, 0.47), abs=5e-3)
+        assert leaning == pytest.approx(chance, abs=0.01)
 
 
 class TestCategories:
@@ -304,7 +307,7 @@ class TestTheProtocol:
 
     def test_a_blank_copy_has_the_settings_and_nothing_learned(self, mixed):
         copied = Fitted(mixed.frame, ranks=99).decoder.blank()
-        assert copied.settings() == {"ranks": 99, "given": (), "ties": "middle"}
+        assert copied.settings() == {"ranks": 99, "given": "immutable", "ties": "middle"}
         with pytest.raises(NotFittedError):
             copied.tensors()
 

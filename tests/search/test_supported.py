@@ -14,7 +14,7 @@ from dear_plugin.search import Found, line_search, supported_search
 from dear_plugin.support import Support
 
 ASKED = 0.8
-PEOPLE = 120
+PEOPLE = 400
 
 
 @pytest.fixture(scope="module", params=["loan", "mixed"])
