@@ -95,7 +95,8 @@ class DiceDEAR(ExplainerBase):
                 never acted on and stays exactly as it is; what DEAR would have moved there is in
                 `actions["suppressed_cost"]`.
             stopping_threshold: the least probability of the wanted class, as given; where class 0
-                is wanted also the greatest probability of class 1.
+                is wanted also the greatest probability of class 1. Up to one half it adds nothing
+                to the model's own decision.
             posthoc_sparsity_param: DiCE's sparsity moves single features back to the query, and
                 so breaks what DEAR expects to move together. `final_cfs_df_sparse` is therefore
                 `final_cfs_df`, unless the explainer was built with `undo_indirect=True` and this
