@@ -69,21 +69,38 @@ class Rules:
             free: (m, p) bool, features that are not acted on.
             ends: the least and greatest value that each may take, (m, p) each.
         """
-        if bool((self._ordered(reached) | ~self._ordered(x)[:, None]).all()):
+        kept = self._ordered(x)
+        if bool((self._ordered(reached) | ~kept[:, None]).all()):
             return reached
         out = reached.clone()
-        for k, (a, b) in enumerate(zip(self.lower.tolist(), self.upper.tolist(), strict=True)):
-            asked = self._ordered(x)[:, k, None]
-            for j in (a, b):
-                bad = asked & ~self._ordered(out)[..., k] & free[:, j, None]
-                own = out.index_copy(2, torch.tensor([j]), x[:, None, [j]].expand(*bad.shape, 1))
-                out = torch.where((bad & self._ordered(own)[..., k])[..., None], own, out)
-            for j, other, side in ((a, b, -1.0), (b, a, 1.0)):
-                bad = asked & ~self._ordered(out)[..., k] & free[:, j, None]
+        for k, pair in enumerate(zip(self.lower.tolist(), self.upper.tolist(), strict=True)):
+            bad = kept[:, k, None] & ~self._holds(out, k)
+            if not bool(bad.any()):
+                continue
+            for j in pair:
+                before = out[..., j].clone()
+                self._take(out, x[:, None, j].expand_as(bad), j, bad & free[:, j, None])
+                bad &= ~self._holds(out, k)
+                # Where its own value does not help, the feature stays where it was.
+                self._take(out, before, j, bad)
+            for j, other, side in ((*pair, -1.0), (*pair[::-1], 1.0)):
                 value = self._beside(out[..., other], other, j, side)
                 inside = (value >= ends[0][:, j, None]) & (value <= ends[1][:, j, None])
-                out[..., j] = torch.where(bad & inside, value, out[..., j])
+                self._take(out, value, j, bad & free[:, j, None] & inside)
+                bad &= ~self._holds(out, k)
         return out
+
+    @staticmethod
+    def _take(out: Tensor, value: Tensor, feature: int, where: Tensor) -> None:
+        """Write values, (m, c), of one feature into rows, (m, c, p), where wanted, (m, c)."""
+        out[..., feature] = torch.where(where, value, out[..., feature])
+
+    def _holds(self, rows: Tensor, k: int) -> Tensor:
+        """(...) bool: whether rows, (..., p), keep one order."""
+        low, high = rows[..., self.lower[[k]]], rows[..., self.upper[[k]]]
+        gap = self._number(high, self.upper[[k]]) - self._number(low, self.lower[[k]])
+        holds: Tensor = (gap >= -self._slack[k]) | is_special(low) | is_special(high)
+        return holds[..., 0]
 
     def _ordered(self, rows: Tensor) -> Tensor:
         """(..., q) bool: whether a <= b in rows, (..., p), or either has no value."""
