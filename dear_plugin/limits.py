@@ -57,6 +57,11 @@ class Limits:
     rules: Rules | None = None
     asked: Tensor | None = None
 
+    @lazy
+    def inside(self) -> bool:
+        """Whether anything ends before what was observed does: by a range, or by a direction."""
+        return bool((self.low > 0.0).any()) or bool((self.high < 1.0).any())
+
     def select(self, rows: Tensor) -> Limits:
         """The limits of some rows."""
         some = self.allowed, self.off, self.asked

@@ -109,7 +109,9 @@ class Wider:
             lost = second.failed.nonzero()[:, 0]
             failed, attempts = failed[lost], [each.select(lost) for each in (*attempts, second)]
         if search.most > 2:
-            for guide in (self.single, self._still):
+            # Independent changes have no derivatives, which Algorithm 1 asks for.
+            guides = (self.single,) if search.solver == "gradient" else (self.single, self._still)
+            for guide in guides:
                 if not len(failed):
                     break
                 last = self._grown(case.select(failed), attempts, guide, search, support)

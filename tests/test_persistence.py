@@ -16,6 +16,7 @@ from safetensors.torch import load, save
 from dear_plugin import DEAR, Schema, Search
 from dear_plugin.datasets import load_loan
 from dear_plugin.decoders import Autoencoder, Decoder, Design, Training, Transport, kind_of
+from dear_plugin.decoders.still import Still
 from dear_plugin.errors import (
     DearError,
     FileFormatError,
@@ -414,5 +415,5 @@ def test_no_code_from_the_folder_is_run(folder, tmp_path):
 
 def test_every_decoder_of_ours_is_registered_under_its_own_name():
     ours = {k for k in Decoder.__subclasses__() if k.__module__.startswith("dear_plugin")}
-    assert ours == {Transport, Autoencoder}
+    assert ours == {Transport, Autoencoder, Still}
     assert all(kind_of(kind.__name__) is kind for kind in ours)

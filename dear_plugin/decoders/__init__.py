@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from dear_plugin.decoders.autoencoder import PAPER_LAYERS, Autoencoder, Design
 from dear_plugin.decoders.protocol import Decoder
+from dear_plugin.decoders.still import Still
 from dear_plugin.decoders.training import History, Training
 from dear_plugin.decoders.transport import Transport
 from dear_plugin.errors import DearError, FileFormatError, unknown
@@ -28,7 +29,11 @@ _NAMED: dict[str, Callable[[], Decoder]] = {
     "autoencoder": Autoencoder,
     "paper": Autoencoder.paper,
 }
-_KINDS: dict[str, type[Decoder]] = {"Transport": Transport, "Autoencoder": Autoencoder}
+_KINDS: dict[str, type[Decoder]] = {
+    "Transport": Transport,
+    "Autoencoder": Autoencoder,
+    "Still": Still,
+}
 
 
 def named(decoder: str | Decoder) -> Decoder:

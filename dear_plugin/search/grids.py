@@ -12,6 +12,7 @@ from dear_plugin.actions import ActionSets
 from dear_plugin.encoding import Encoder
 from dear_plugin.levels import ordinary, row_value
 from dear_plugin.schema import Kind
+from dear_plugin.search.ends import corners, reach_out
 from dear_plugin.search.question import Question
 from dear_plugin.shapes import Shape, fit
 
@@ -103,7 +104,8 @@ class Grids:
         yield from others(question, question.may, self)
         yield from special_levels(question)
         if bool((question.may & self.numeric).any()):
-            yield numbers(question, question.may & self.numeric, self.dense)
+            yield numbers(question, question.may & self.numeric, self.dense, outer=DENSE)
+        yield from cornered(question, question.may & self.several)
         yield from together(question, question.may & self.several, self.combinations)
 
 
@@ -150,11 +152,29 @@ def special_levels(question: Question) -> Iterator[tuple[Tensor, Tensor, Tensor]
             yield rows, sets, values.expand(len(rows), -1)[..., None]
 
 
-def numbers(question: Question, asked: Tensor, grid: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Grid values, (s, c), of the numeric singletons asked for, (n, s), snapped to what may be."""
+def numbers(
+    question: Question, asked: Tensor, grid: Tensor, outer: int = 0
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Grid values, (s, c), of the numeric singletons asked for, (n, s), snapped to what may be.
+
+    Args:
+        question: who asks what.
+        asked: which singletons.
+        grid: their values, ascending.
+        outer: of the first so many values the first and the last one give way to the ends of a
+            range that lies between or beyond all of them; 0 leaves them.
+    """
     rows, sets = asked.nonzero(as_tuple=True)
-    feature = question.sets.positions[sets, 0]
-    return rows, sets, question.limits.snap(grid[sets], feature, rows)[..., None]
+    feature, values = question.sets.positions[sets, 0], grid[sets]
+    if outer > 1:
+        reach_out(question, rows, feature, values[:, :outer])
+    return rows, sets, question.limits.snap(values, feature, rows)[..., None]
+
+
+def cornered(question: Question, asked: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """The corners of groups asked for, (n, s), snapped; see `corners`."""
+    for rows, sets, values in corners(question, asked):
+        yield rows, sets, snapped(question, rows, sets, values)
 
 
 def together(

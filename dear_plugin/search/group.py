@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin.search.found import HAIR, Found
-from dear_plugin.search.grids import Grids, snapped, together
+from dear_plugin.search.grids import Grids, cornered, snapped, together
 from dear_plugin.search.question import Answer, Question, Search
 
 SWEEPS = 2
@@ -18,6 +18,8 @@ SWEEPS = 2
 
 def group_search(question: Question, grids: Grids, search: Search, found: Found) -> None:
     """Note the cheapest success of every row and group; arguments as in `line_search`."""
+    for rows, sets, values in cornered(question, question.may & grids.several):
+        _try(question, rows, sets, values, search, found)
     _scan(question, question.may & grids.several, grids.combinations, search, found)
     unsolved = ~found.solved[:, None]
     _scan(question, question.may & grids.several & unsolved, grids.lattice, search, found)

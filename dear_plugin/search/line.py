@@ -73,8 +73,8 @@ def _coarse_and_between(
     """
     coarse, between = grids.values
     if few(question, int(asked.sum()) * (coarse.shape[1] + between.shape[1])):
-        both = Scan.over(question, asked, [coarse, between], slack)
+        both = Scan.over(question, asked, [coarse, between], slack, coarse.shape[1])
         first, second = foretold(question, both)
         return first, second.among
-    (first,) = Scan.over(question, asked, [coarse], slack)
+    (first,) = Scan.over(question, asked, [coarse], slack, coarse.shape[1])
     return first, lambda some: Scan.over(question, some, [between], slack)[0]

@@ -48,10 +48,18 @@ class Scan:
 
     @classmethod
     def over(
-        cls, question: Question, asked: Tensor, grids: Sequence[Tensor], slack: float
+        cls,
+        question: Question,
+        asked: Tensor,
+        grids: Sequence[Tensor],
+        slack: float,
+        outer: int = 0,
     ) -> list[Scan]:
-        """Of the numeric singletons asked for, (n, s) bool, the values of each grid, (s, c)."""
-        rows, sets, values = numbers(question, asked, torch.cat(list(grids), 1))
+        """Of the numeric singletons asked for, (n, s) bool, the values of each grid, (s, c).
+
+        Of the first `outer` values the outermost may give way, see `numbers`.
+        """
+        rows, sets, values = numbers(question, asked, torch.cat(list(grids), 1), outer)
         x = question.x[rows, question.sets.positions[sets, 0], None]
         x = torch.where(is_special(x), INSIDE, x)
         parts = values[..., 0].split([grid.shape[1] for grid in grids], 1)
