@@ -184,6 +184,12 @@ def probabilities_expected() -> Iterator[None]:
     try:
         yield
     except dear_plugin.errors.ModelError as error:
+        if error.__cause__ is not None:
+            raise UserConfigValidationException(
+                "The torch model does not take the vector that func='ohe-min-max' makes of this"
+                f" data: {error.__cause__}. Train it on"
+                " data_interface.get_ohe_min_max_normalized_data(features)"
+            ) from error
         raise UserConfigValidationException(
             "DiCE expects probabilities of a classifier and one value of a regressor:"
             f" {error}. A torch model that ends in logits needs one layer more:"

@@ -78,7 +78,10 @@ class TestTorch:
 
     def test_a_model_that_fails_says_why(self, loan):
         module = torch.nn.Sequential(torch.nn.Linear(3, 1), torch.nn.Sigmoid())
-        with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+        words = (
+            "does not take the vector that func='ohe-min-max' makes.*shapes cannot be multiplied"
+        )
+        with pytest.raises(UserConfigValidationException, match=words):
             DiceDEAR(loan.data, torch_interface(module))
 
     def test_a_custom_transformer(self, loan, explainer, refused):
