@@ -23,6 +23,8 @@ from dear_plugin.schema import Kind
 
 RESIDUAL_BINS = 4
 LEAST_ROWS = 50
+# Of the weights of groups at a time: 16 MiB.
+CELLS = 1 << 22
 
 
 @dataclass
@@ -111,10 +113,13 @@ class Smooth:
         if self.planes is None or nodes.groups is None:
             return level
         tree = nodes.groups.tree[sets]
-        several = (tree >= 0).nonzero()[:, 0]
-        wide = nodes.wide(values[several], sets[several])
-        plane = torch.bmm(self.planes.basis(wide), self.weights[tree[several]])
-        return level.index_add(0, several, plane)
+        several, out = (tree >= 0).nonzero()[:, 0], level.clone()
+        # Weights side by side, one copy for each action, are by far the largest tensor of all.
+        for part in several.split(max(1, CELLS // self.weights[0].numel())):
+            wide = nodes.wide(values[part], sets[part])
+            plane = torch.bmm(self.planes.basis(wide), self.weights[tree[part]])
+            out.index_add_(0, part, plane)
+        return out
 
     @lazy
     def _inverse(self) -> Tensor:
