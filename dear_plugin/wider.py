@@ -108,16 +108,19 @@ class Wider:
             plan = _solved(plan, second, failed)
             lost = second.failed.nonzero()[:, 0]
             failed, attempts = failed[lost], [each.select(lost) for each in (*attempts, second)]
-        if search.most > 2:
-            # Independent changes have no derivatives, which Algorithm 1 asks for.
-            guides = (self.single,) if search.solver == "gradient" else (self.single, self._still)
-            for guide in guides:
-                if not len(failed):
-                    break
-                last = self._grown(case.select(failed), attempts, guide, search, support)
-                plan = _solved(plan, last, failed)
-                lost = last.failed.nonzero()[:, 0]
-                failed, attempts = failed[lost], [each.select(lost) for each in attempts]
+        if not len(failed) or search.most < 3:
+            return plan
+        here, acted = self._closest(case.select(failed), attempts)
+        # Independent changes have no derivatives, which Algorithm 1 asks for.
+        guides = (self.single,) if search.solver == "gradient" else (self.single, self._still)
+        for guide in guides:
+            if not len(failed):
+                break
+            part = case.select(failed)
+            last = self._grown(part, plan.select(failed), (here, acted), guide, search, support)
+            plan = _solved(plan, last, failed)
+            lost = last.failed.nonzero()[:, 0]
+            failed, here, acted = failed[lost], here[lost], acted[lost]
         return plan
 
     @lazy
@@ -130,49 +133,48 @@ class Wider:
     def _grown(
         self,
         case: Case,
-        attempts: Sequence[Plan],
+        plan: Plan,
+        start: tuple[Tensor, Tensor],
         guide: Moves,
         search: Search,
         support: Support | None,
     ) -> Plan:
-        """What larger sets come to, for rows that smaller ones do not solve.
+        """A plan of failures with those rows replaced that larger sets solve.
 
         Args:
             case: the rows.
-            attempts: what smaller sets come to.
+            plan: what is proposed for them.
+            start: where to go on from and what is acted on already, see `_closest`.
             guide: says which feature is added.
             search: how to search.
             support: as in `Moves.plan`.
         """
-        single, best = self.single.sets.single, attempts[0]
-        alone = self.single.sets.masks[single].any(0)
-        here, acted = self._closest(case, attempts, alone)
-        open_rows = torch.arange(len(case))
+        (here, acted), single = (each.clone() for each in start), guide.sets.single
+        # Nothing can be added to the only feature.
+        several = (case.limits.may_act(guide.sets) & single).sum(1) > 1
+        open_rows = several.nonzero()[:, 0]
         while len(open_rows := open_rows[acted[open_rows].sum(1) < search.most]):
             part, now = case.select(open_rows), (here[open_rows], acted[open_rows])
             held = replace(part, x=now[0], limits=_held(part.limits, *now))
             step = guide.plan(held, search, only=single)
             here[open_rows], acted[open_rows] = step.rows, now[1] | step.direct
-            # Nothing is left to act on where nothing was added.
             going = step.direct.any(1)
-            hopeful = open_rows[going & ~step.failed]
-            for members, rows in _by_set(acted, hopeful):
+            for members, rows in _by_set(acted, open_rows[going & ~step.failed]):
                 found = self.larger(members).plan(
                     case.select(rows), search, support, starts=here[rows][:, list(members)]
                 )
-                best = _solved(best, found, rows)
-                here[rows] = found.rows
-            open_rows = open_rows[going & best.failed[open_rows]]
-        return best
+                plan, here[rows] = _solved(plan, found, rows), found.rows
+            open_rows = open_rows[going & plan.failed[open_rows]]
+        return plan
 
-    def _closest(
-        self, case: Case, attempts: Sequence[Plan], alone: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    def _closest(self, case: Case, attempts: Sequence[Plan]) -> tuple[Tensor, Tensor]:
         """Where to go on from, (n, p), and what is acted on already, (n, p) bool.
 
         It is the attempt that comes closest to the target of those that act on nothing but
-        features, (p,) bool, that may be acted on alone; else the factual.
+        features that may be acted on alone; else the factual.
         """
+        sets = self.single.sets
+        alone = sets.masks[sets.single].any(0)
         here, acted = case.x.clone(), torch.zeros(case.x.shape, dtype=torch.bool)
         most = torch.full((len(case),), -torch.inf)
         for plan in attempts:
