@@ -203,8 +203,8 @@ class TestWhatIsLearned:
     def test_a_set_is_learned_from_the_rows_alone(self, model, schema, frame):
         """Whatever else was learned before, in whatever order."""
         one, other = (DEAR(model, schema).fit(frame)._wider for _ in range(2))
-        other._larger((0, 1, 4)), other._larger((2, 3, 5, 6))
-        mine, theirs = (w._larger((0, 2, 3)) for w in (one, other))
+        other.larger((0, 1, 4)), other.larger((2, 3, 5, 6))
+        mine, theirs = (w.larger((0, 2, 3)) for w in (one, other))
         for name, tensor in mine.decoder.tensors().items():
             assert torch.equal(tensor, theirs.decoder.tensors()[name])
 
