@@ -36,7 +36,7 @@ class Fitted:
     def __init__(self, frame, ties, **marks):
         self.encoder = Encoder(Schema.infer(frame, **marks))
         self.rows = self.encoder.rows(frame)
-        self.decoder = Transport(ties=ties)
+        self.decoder = Transport(ties=ties, given=())
         self.decoder.fit(self.rows, self.encoder, ActionSets.of(self.encoder.schema, ["school"]))
         self.v = self.decoder.encode(self.rows)[:, 0]
 
