@@ -265,11 +265,17 @@ class TestWhatIsLearned:
     "options",
     [
         {"decoder": Autoencoder(Design(layers=(6, 3)), Training(epochs=3))},
+        {
+            "decoder": Autoencoder(Design(layers=(6, 3)), Training(epochs=3)),
+            "search": Search(solver="gradient"),
+        },
         {"search": Search(min_support=0.2)},
     ],
-    ids=["autoencoder", "support"],
+    ids=["autoencoder", "gradient", "support"],
 )
-def test_every_decoder_and_support_take_the_same_way(model, schema, frame, people, options):
+def test_every_decoder_and_solver_and_support_take_the_same_way(
+    model, schema, frame, people, options
+):
     query = people[0].iloc[18:24]
     result = DEAR(model, schema, **options).fit(frame).generate(query)
     assert result.actions["success"].sum() >= 4
