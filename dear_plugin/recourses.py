@@ -137,7 +137,8 @@ class Recourses:
         When the sets run out, larger actions on a used set follow, labelled so.
 
         Args:
-            k: how many at most.
+            k: how many at most; 100 a row is the most that is ever given. Where fewer are found,
+                fewer are returned.
 
         Returns:
             A long frame, one row per (factual, rank): `index`, `rank` (0 is the answer of

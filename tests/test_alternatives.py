@@ -1,12 +1,16 @@
 """Alternatives: several recourses a person, different sets first, in a meaningful order."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 
-from dear_plugin import DEAR, Constraints, Search
-from dear_plugin.alternatives import KINDS
+from dear_plugin import DEAR, Constraints, Schema, Search
+from dear_plugin import alternatives as module
+from dear_plugin.alternatives import KINDS, MOST, rows_at_once
+from dear_plugin.benchmark.meter import Meter, in_fresh_process
 from dear_plugin.decoders import Autoencoder, Design, Training
 from dear_plugin.errors import InputError
 
@@ -260,3 +264,55 @@ class TestIndex:
         assert {"cost_", "rank_", "cost", "rank"} <= set(table.columns)
         assert table.columns.is_unique
         assert table["rank_"].isin([0, 1]).all()
+
+
+class TestMany:
+    """However many are asked for, memory and the number of alternatives are bounded."""
+
+    def test_nobody_is_given_more_than_a_hundred(self, loan):
+        result = dear(loan, act_on=["income", "savings"]).generate(loan.refused(6))
+        table = result.alternatives(MOST)
+        assert MOST == 100
+        assert table["index"].value_counts().eq(MOST).all()
+        pd.testing.assert_frame_equal(result.alternatives(10_000), table)
+
+    def test_fewer_come_where_there_are_no_more(self, mixed):
+        """A switch has one other value, and alone it has nothing larger."""
+        method = dear(mixed, act_on=["owner", "member", "job"], search=Search(groups=False))
+        table = method.generate(mixed.refused(40)).alternatives(1000)
+        # Twice two values and five jobs, in which nobody of 40 is a king: at most six others.
+        assert table["index"].value_counts().max() <= 6
+        assert not table[["index", *mixed.schema.names]].duplicated().any()
+
+    def test_rows_may_come_in_parts(self, mixed, usual, monkeypatch):
+        """As many at a time as there is room for, which changes no answer."""
+        whole = usual.generate(mixed.refused(30)).alternatives(6)
+        monkeypatch.setattr(module, "CELLS", 1)
+        assert rows_at_once([usual.sets], usual.encoder.d, 6) == 1
+        parts = usual.generate(mixed.refused(30)).alternatives(6)
+        pd.testing.assert_frame_equal(parts, whole)
+
+    @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="Linux forgets a peak")
+    def test_they_fit_into_memory(self):
+        """Before, they took more than a hundred times as much."""
+        grown, count = in_fresh_process(_grown, 40, 40, 1000)
+        assert count == 40 * MOST
+        assert grown < 128
+
+
+def _grown(features, people, k):
+    """How far memory rises, MiB, while many alternatives in many features are looked for."""
+    rows = np.random.default_rng(0).normal(size=(1500, features)).round(3)
+    frame = pd.DataFrame(rows, columns=[f"x{j}" for j in range(features)])
+    schema = Schema.infer(frame)
+    net = torch.nn.Linear(features, 1)
+    torch.nn.init.constant_(net.weight, 1.0)
+    torch.nn.init.constant_(net.bias, -0.5 * features)
+    method = DEAR(net, schema, search=Search(groups=False)).fit(frame)
+    with torch.no_grad():
+        margin = net(method.encoder.encode(frame))[:, 0]
+    near = (-margin).masked_fill(margin > 0, torch.inf).argsort()[:people]
+    result = method.generate(frame.iloc[near.numpy()])
+    with Meter() as meter:
+        table = result.alternatives(k)
+    return meter.peak_mib, len(table)

@@ -11,20 +11,27 @@ from dear_plugin import DEAR, Autoencoder, Constraints, Design, Schema, Search, 
 from dear_plugin.wider import Wider
 
 NAMES = list("abcdefgh")
+# Most people need three or four features to pass it.
+BAR = 13.5
 WEIGHTS = np.array([1.2, -0.7, 0.9, 1.1, -1.3, 0.6, 0.8, -1.0])
 
 
-class Above:
-    """A linear model on frames: the weighted sum of the features must pass a bar."""
+class Above(torch.nn.Module):
+    """A linear model: the weighted sum of the features, in user units, must pass a bar."""
 
-    def __init__(self, bar):
-        self.bar = bar
+    def __init__(self, schema, bar):
+        super().__init__()
+        self.low = torch.tensor([f.bounds[0] for f in schema])
+        self.weights = torch.tensor([f.width for f in schema]) * torch.tensor(WEIGHTS).float()
+        self.bar = bar - float(self.low @ torch.tensor(WEIGHTS).float())
 
-    def margin(self, frame):
-        return frame[NAMES].to_numpy() @ WEIGHTS - self.bar
+    def forward(self, x):
+        return (x @ self.weights - self.bar)[:, None]
 
-    def __call__(self, frame):
-        return 1.0 / (1.0 + np.exp(-np.clip(self.margin(frame), -30.0, 30.0)))
+
+def margin(frame, bar):
+    """The same of a frame."""
+    return frame[NAMES].to_numpy() @ WEIGHTS - bar
 
 
 @pytest.fixture(scope="module")
@@ -38,18 +45,17 @@ def schema(frame):
     return Schema.infer(frame)
 
 
-def least(model, frame, people):
+def least(frame, people):
     """How many independent changes each person needs, 9 where all together do not suffice."""
     x, best = people.to_numpy(), np.where(WEIGHTS > 0, frame.max(), frame.min())
     gains = np.sort((best - x) * WEIGHTS, axis=1)[:, ::-1].cumsum(1)
-    passed = model.margin(people)[:, None] + gains >= 0.05
+    passed = margin(people, BAR)[:, None] + gains >= 0.05
     return np.where(passed.any(1), passed.argmax(1) + 1, 9)
 
 
 @pytest.fixture(scope="module")
-def model():
-    """Most people need three or four features to pass it."""
-    return Above(13.5)
+def model(schema):
+    return Above(schema, BAR)
 
 
 @pytest.fixture(scope="module")
@@ -58,20 +64,20 @@ def dear(model, schema, frame):
 
 
 @pytest.fixture(scope="module")
-def people(model, frame):
+def people(frame):
     """36 people who need 2, 3, 4 or 5 independent changes, nine each; and how many they need."""
-    refused = frame[model(frame) < 0.5]
-    count = pd.Series(least(model, frame, refused), index=refused.index)
+    refused = frame[margin(frame, BAR) < 0]
+    count = pd.Series(least(frame, refused), index=refused.index)
     some = pd.concat([count[count == k].iloc[:9] for k in (2, 3, 4, 5)])
     return frame.loc[some.index], some
 
 
-def test_whoever_has_recourse_in_two_to_five_features_gets_it(dear, model, people):
+def test_whoever_has_recourse_in_two_to_five_features_gets_it(dear, people):
     query, count = people
     assert len(query) == 36
     result = dear.generate(query)
     assert result.actions["success"].all()
-    assert (model(result.counterfactuals) >= 0.5).all()
+    assert (margin(result.counterfactuals, BAR) > 0).all()
     acted = result.actions["acted_on"].str.count(r"\+") + 1
     assert acted.between(1, 5).all()
     # What goes along by chance may ask for one feature more, or spare one.
@@ -179,21 +185,26 @@ class TestReasons:
         ids=str,
     )
     def test_they_count_what_may_be_acted_on(self, schema, frame, options, tried):
-        reasons = DEAR(Above(99.0), schema, **options).fit(frame).generate(frame.iloc[:5]).actions
+        reasons = (
+            DEAR(Above(schema, 99.0), schema, **options)
+            .fit(frame)
+            .generate(frame.iloc[:5])
+            .actions
+        )
         words = f"no change of {tried} was found that reaches the target; acting on "
         assert reasons["reason"].str.startswith(words).all()
         assert reasons["reason"].str.endswith(" comes closest").all()
 
     def test_what_a_call_freezes_does_not_count(self, schema, frame):
         within = Constraints(frozen=[["a"], ["a", "b", "c", "d", "e", "f"], []])
-        dear = DEAR(Above(99.0), schema).fit(frame)
+        dear = DEAR(Above(schema, 99.0), schema).fit(frame)
         reasons = dear.generate(frame.iloc[:3], within=within).actions["reason"]
         counts = reasons.str.extract(r"no change of (.*) actionable")[0].tolist()
         assert counts == ["1 to 5 of the 7", "1 or 2 of the 2", "1 to 5 of the 8"]
 
     def test_nothing_is_learned_where_nothing_is_in_sight(self, schema, frame, caplog):
         with caplog.at_level(logging.INFO, "dear_plugin"):
-            DEAR(Above(99.0), schema).fit(frame).generate(frame.iloc[:20])
+            DEAR(Above(schema, 99.0), schema).fit(frame).generate(frame.iloc[:20])
         assert [r.message for r in caplog.records] == [
             "learning 28 pairs of features for rows that no single one solves"
         ]
@@ -220,10 +231,10 @@ class TestWhatIsLearned:
         assert len(narrow._wider.learned) == 1
         pd.testing.assert_frame_equal(result.actions, roomy.actions, check_exact=True)
 
-    def test_another_model_asks_the_same_sets(self, dear, schema, frame, people, monkeypatch):
+    def test_another_model_asks_the_same_sets(self, dear, schema, people, monkeypatch):
         dear.generate(people[0].iloc[9:15])
         known = dict(dear._wider.learned)
-        other = dear.with_model(Above(10.9))
+        other = dear.with_model(Above(schema, 13.4))
         monkeypatch.setattr(Wider, "_learn", None)
         assert other._wider.learned.keys() == known.keys()
         assert all(m.classifier is other.classifier for m in other._wider.learned.values())
@@ -254,13 +265,19 @@ class TestWhatIsLearned:
     "options",
     [
         {"decoder": Autoencoder(Design(layers=(6, 3)), Training(epochs=3))},
+        {
+            "decoder": Autoencoder(Design(layers=(6, 3)), Training(epochs=3)),
+            "search": Search(solver="gradient"),
+        },
         {"search": Search(min_support=0.2)},
     ],
-    ids=["autoencoder", "support"],
+    ids=["autoencoder", "gradient", "support"],
 )
-def test_every_decoder_and_support_take_the_same_way(model, schema, frame, people, options):
+def test_every_decoder_and_solver_and_support_take_the_same_way(
+    model, schema, frame, people, options
+):
     query = people[0].iloc[18:24]
     result = DEAR(model, schema, **options).fit(frame).generate(query)
     assert result.actions["success"].sum() >= 4
     assert result.actions["acted_on"].str.count(r"\+").max() >= 2
-    assert (model(result.counterfactuals[result.actions["success"]]) >= 0.5).all()
+    assert (margin(result.counterfactuals[result.actions["success"]], BAR) > 0).all()

@@ -18,6 +18,7 @@ class Still(Decoder):
 
     def __init__(self) -> None:
         self._positions = torch.empty(0, 0, dtype=torch.int64)
+        self._own = torch.empty(0, 1, 0, dtype=torch.bool)
 
     def settings(self) -> dict[str, Any]:
         """Nothing: there is nothing to set."""
@@ -35,10 +36,11 @@ class Still(Decoder):
     def adopt(self, tensors: Mapping[str, Tensor], encoder: Encoder, sets: ActionSets) -> None:
         """Take note of the sets."""
         self._positions = sets.positions
+        self._own = sets.masks[:, encoder.feature_of][:, None]
 
     def fit(self, rows: Tensor, encoder: Encoder, sets: ActionSets) -> None:
         """Take note of the sets."""
-        self._positions = sets.positions
+        self.adopt({}, encoder, sets)
 
     def encode(self, rows: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """No latents, (n, s, 0): everything else stays as it is."""
@@ -48,3 +50,7 @@ class Still(Decoder):
         """The rows with new values of x_S, (m, c, p); see `Decoder.decode`."""
         positions = self._positions[sets][:, None].expand(values.shape)
         return x[:, None].repeat(1, values.shape[1], 1).scatter_(2, positions, values)
+
+    def follow(self, x: Tensor, v: Tensor, a: Tensor) -> Tensor:
+        """The rows with the columns of S from a, (s, n, d); see `Decoder.follow`."""
+        return torch.where(self._own, a, x)
