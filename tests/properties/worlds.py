@@ -495,7 +495,8 @@ def worlds(draw) -> World:
     judge = draw(st.one_of(modules(frame, schema, rng), black_boxes(frame, schema, rng)))
     query = draw(queries(frame, schema, rng))
     options: dict[str, Any] = {"search": draw(searches())}
-    if draw(st.booleans()):
+    # What looks like an identifier is acted on where it is named alone.
+    if draw(st.booleans()) or not schema.actionable:
         options["act_on"] = draw(action_sets(schema))
     return World(
         frame,
