@@ -111,9 +111,7 @@ class Wider:
         if not len(failed) or search.most < 3:
             return plan
         here, acted = self._closest(case.select(failed), attempts)
-        # Independent changes have no derivatives, which Algorithm 1 asks for.
-        guides = (self.single,) if search.solver == "gradient" else (self.single, self._still)
-        for guide in guides:
+        for guide in (self.single, self._still):
             if not len(failed):
                 break
             part = case.select(failed)
