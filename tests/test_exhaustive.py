@@ -11,6 +11,7 @@ from dear_plugin.constraints import limits
 from dear_plugin.datasets import load_adult, load_loan
 from dear_plugin.method import SLACKS, Case
 from dear_plugin.search.grids import snapped
+from dear_plugin.target import goal_of
 
 SINGLE, PAIR = 300, 24
 
@@ -19,7 +20,8 @@ def exhaustive(dear: DEAR, frame: pd.DataFrame, target: Target | None) -> torch.
     """(n,) bool: whether any value of any set reaches the target."""
     x = dear.encoder.rows(frame)
     box = limits(None, x, dear.encoder, dear.encoder.units.grains(frame))
-    case = Case(x, dear._goal(target, len(x)), box, SLACKS[0], torch.arange(len(x)))
+    goal = goal_of(target, len(x), dear.classifier.classes, dear.classifier.output)
+    case = Case(x, goal, box, SLACKS[0], torch.arange(len(x)))
     hit = torch.zeros(len(x), dtype=torch.bool)
     for moves in filter(None, (dear._fitted_moves, dear._reserve)):
         question = moves.question(case)
