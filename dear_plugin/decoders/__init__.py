@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from dear_plugin.decoders.autoencoder import PAPER_LAYERS, Autoencoder, Design
 from dear_plugin.decoders.protocol import Decoder
+from dear_plugin.decoders.redraws import Redraws, Refitted
 from dear_plugin.decoders.still import Still
 from dear_plugin.decoders.training import History, Training
 from dear_plugin.decoders.transport import Transport
@@ -17,6 +18,8 @@ __all__ = [
     "Decoder",
     "Design",
     "History",
+    "Redraws",
+    "Refitted",
     "Training",
     "Transport",
     "kind_of",

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin.actions import ActionSets
+from dear_plugin.decoders.redraws import Redraws, Refitted
 from dear_plugin.encoding import Encoder
 from dear_plugin.errors import DearError
 
@@ -78,6 +79,16 @@ class Decoder(ABC):
                 order.
             sets: (m,) int64, the set acted on.
         """
+
+    def redraws(self, rows: Tensor, encoder: Encoder, sets: ActionSets) -> Redraws:
+        """This decoder as other rows of the same population might have made it.
+
+        Args:
+            rows: (n, p) the rows that it was fitted on.
+            encoder: the gate, and
+            sets: the sets that it was fitted with.
+        """
+        return Refitted(self, rows, encoder, sets=sets)
 
     def follow(self, x: Tensor, v: Tensor, a: Tensor) -> Tensor:
         """Where people end up, (s, n, d), differentiable in a; every set for itself.

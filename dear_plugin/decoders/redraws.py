@@ -1,0 +1,98 @@
+"""Redraws: a decoder as it might have been learned from other rows of the same population.
+
+What a decoder says rests on the rows that happened to be sampled. Redraws are what *confidence* is
+computed with: an action is worth what it is worth under most of them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from dear_plugin.memory import chunks
+
+if TYPE_CHECKING:
+    from dear_plugin.actions import ActionSets
+    from dear_plugin.decoders.protocol import Decoder
+    from dear_plugin.encoding import Encoder
+
+REFITS = 4
+# Of latents at a time: 16 MiB.
+LATENTS_A_CHUNK = 1 << 22
+
+
+class Redraws(ABC):
+    """R decoders as they might have been learned from other rows of the same population.
+
+    Attributes:
+        count: R.
+    """
+
+    count: int
+
+    @abstractmethod
+    def decode(self, x: Tensor, values: Tensor, sets: Tensor, which: Tensor) -> Tensor:
+        """Where rows end up, (m, r, p), when their x_S becomes new values.
+
+        Every redraw encodes the row for itself, then decodes it. At the row's own x_S each gives
+        the row back. What one row gets depends neither on the others nor on
+        what was asked before.
+
+        Args:
+            x: (m, p) the factual rows.
+            values: (m, w) the new values of the set's features, in `ActionSets.positions` order.
+            sets: (m,) int64, the set acted on.
+            which: (r,) int64, the redraws asked for, each in 0 ... R - 1.
+        """
+
+
+class Refitted(Redraws):
+    """Copies of any decoder, each fitted on a bootstrap sample of the rows when first asked for.
+
+    Args:
+        decoder: whose settings the copies have.
+        rows: (n, p) the training rows.
+        encoder: the gate.
+        sets: what may be acted on.
+        count: R.
+    """
+
+    def __init__(
+        self,
+        decoder: Decoder,
+        rows: Tensor,
+        encoder: Encoder,
+        *,
+        sets: ActionSets,
+        count: int = REFITS,
+    ) -> None:
+        self.count = count
+        self.sets = sets
+        self._decoder, self._rows, self._encoder = decoder.blank(), rows, encoder
+        self._fitted: dict[int, Decoder] = {}
+
+    def decode(self, x: Tensor, values: Tensor, sets: Tensor, which: Tensor) -> Tensor:
+        """Where rows end up, (m, r, p); see `Redraws.decode`."""
+        out = x.new_empty(len(x), len(which), x.shape[1])
+        size = max(1, LATENTS_A_CHUNK // (len(self.sets) * x.shape[1]))
+        for at, redraw in enumerate(which.tolist()):
+            decoder = self._copy(redraw)
+            parts = (chunks(each, size) for each in (x, values, sets, out))
+            for own, there, acted, into in zip(*parts, strict=True):
+                v = decoder.encode(own)[torch.arange(len(own)), acted]
+                into[:, at] = decoder.decode(own, v, there[:, None], acted)[:, 0]
+        return out
+
+    def _copy(self, redraw: int) -> Decoder:
+        if redraw not in self._fitted:
+            # A search asks in inference mode, in which nothing can be trained.
+            with torch.inference_mode(False), torch.enable_grad():
+                decoder, n = self._decoder.blank(), len(self._rows)
+                generator = torch.Generator().manual_seed(redraw)
+                drawn = torch.randint(n, (n,), generator=generator)
+                decoder.fit(self._rows.clone()[drawn], self._encoder, self.sets)
+                self._fitted.setdefault(redraw, decoder)
+        return self._fitted[redraw]
