@@ -27,7 +27,7 @@ from dear_plugin.moves import Moves
 from dear_plugin.plan import Plan
 from dear_plugin.possible import Possible
 from dear_plugin.schema import Rule, Schema
-from dear_plugin.search import Grids, Search
+from dear_plugin.search import Evidence, Grids, Search
 from dear_plugin.settings import of_kind
 from dear_plugin.shares import shares_of
 from dear_plugin.support import Support
@@ -36,6 +36,8 @@ from dear_plugin.wider import Wider
 
 # Rows that are searched at a time, and float32 cells of their latents: 128 MiB.
 ROWS_A_CHUNK, CELLS_A_CHUNK = 1024, 1 << 25
+# Training rows whose scores say what a margin is.
+SCORED_ROWS = 2_000
 
 
 class DEAR(WhatIf):
@@ -165,7 +167,7 @@ class DEAR(WhatIf):
             grids = Grids.again(_under("grids/", tensors), dear.encoder, dear.sets)
             rows = dear._rows = adopted(tensors["rows"], dear.encoder)
             possible = Possible.of(rows, dear.encoder)
-            dear._moves = Moves(dear.sets, dear.decoder, grids, dear.classifier, possible)
+            dear._moves = Moves(dear.sets, dear.decoder, grids, dear.classifier, rows, possible)
         return dear
 
     def with_model(
@@ -184,7 +186,7 @@ class DEAR(WhatIf):
         """
         other = copy.copy(self)
         other.classifier = Classifier(model, self.encoder, output=output, encode=encode)
-        for answers in ("_support", "_neighbours", "_cutoffs"):
+        for answers in ("_support", "_evidence", "_cutoffs", "_spread"):
             other.__dict__.pop(answers, None)
         if self._moves is not None:
             other._moves = replace(self._moves, classifier=other.classifier)
@@ -201,7 +203,7 @@ class DEAR(WhatIf):
         of_kind("search", search, Search)
         other = copy.copy(self)
         other.search = search
-        other.__dict__.pop("_neighbours", None)
+        other.__dict__.pop("_evidence", None)
         if other._moves is not None and search.coarse != self.search.coarse:
             grids = Grids.of(self._fitted_rows, self.encoder, self.sets, search.coarse)
             other._moves = replace(other._moves, grids=grids)
@@ -213,7 +215,7 @@ class DEAR(WhatIf):
         decoder, coarse = self.decoder.blank(), self.search.coarse
         self._moves = Moves.learned(rows, self.sets, decoder, self.classifier, coarse)
         self.decoder = decoder
-        for learned in ("_wider", "_neighbours"):
+        for learned in ("_wider", "_evidence", "_spread"):
             self.__dict__.pop(learned, None)
 
     def _propose(self, case: Case) -> Plan:
@@ -225,13 +227,26 @@ class DEAR(WhatIf):
         return Plan.joined([self._plan(case.select(rows)) for rows in chunks])
 
     def _plan(self, case: Case) -> Plan:
-        """The sets first; pairs and larger sets for the rows that no set solves."""
+        """What is proposed for some rows; with the margin where that can be reached."""
         search = self.search.aiming(case.slack)
-        support = self._neighbours if search.min_support is not None else None
-        plan = self._fitted_moves.plan(case, search, support)
-        if search.most == 1 or not bool(plan.failed.any()):
+        if not search.margin:
+            return self._searched(case, search)
+        lead = case.goal.leading(search.margin, self._spread)
+        plan = self._searched(replace(case, goal=lead), search)
+        failed = plan.failed.nonzero()[:, 0]
+        if not len(failed):
             return plan
-        return self._wider.plan(case, plan, search, support)
+        rest = self._searched(case.select(failed), search)
+        notes = [n or "accepted, but by less than the margin asked for" for n in rest.noted]
+        return plan.merged(replace(rest, notes=notes), failed)
+
+    def _searched(self, case: Case, search: Search) -> Plan:
+        """The sets first; pairs and larger sets for the rows that no set solves."""
+        evidence = self._evidence if search.vets else None
+        plan = self._fitted_moves.plan(case, search, evidence)
+        if search.most == 1 or not bool(plan.wanting.any()):
+            return plan
+        return self._wider.plan(case, plan, search, evidence)
 
     def _alternatives(self, case: Case, k: int) -> Sequence[Plan]:
         search, k = self.search.aiming(case.slack), min(k, MOST)
@@ -264,8 +279,17 @@ class DEAR(WhatIf):
         return self._moves
 
     @lazy
-    def _neighbours(self) -> Support:
-        return Support(self._fitted_rows, self.classifier, self.search.k_neighbours)
+    def _evidence(self) -> Evidence:
+        support = Support(self._neighbours, self.classifier, self.search.k_neighbours)
+        return Evidence(self._plausibility, support)
+
+    @lazy
+    def _spread(self) -> Tensor:
+        """(m, c) the scores of training rows: how they are spread says what a margin is."""
+        chance = torch.Generator().manual_seed(0)
+        rows = self._fitted_rows
+        some = rows[torch.randperm(len(rows), generator=chance)[:SCORED_ROWS]]
+        return self.classifier.scores(some)
 
     @property
     def _reserve(self) -> Moves | None:

@@ -13,6 +13,9 @@ from torch import Tensor
 from dear_plugin.errors import ModelError, TargetError
 from dear_plugin.lazy import lazy
 
+# How far the quartiles of a normal distribution lie apart, in standard deviations.
+QUARTILES_APART = 1.349
+
 
 def _none() -> None:
     return None
@@ -31,7 +34,19 @@ class Goal(ABC):
 
     @abstractmethod
     def accepts(self, scores: Tensor, rows: Tensor | None = None, slack: float = 0.0) -> Tensor:
-        """(m,) bool: the margin is at least `slack` and the model's own decision agrees."""
+        """(m,) bool: the margin is at least `slack` and the model's own decision agrees.
+
+        A search aims past the boundary, with some slack; then the lead is asked as well.
+        """
+
+    @abstractmethod
+    def leading(self, share: float, scores: Tensor) -> Goal:
+        """This goal for a search that aims farther past the boundary.
+
+        Args:
+            share: how far, as a share of the spread of the model's scores.
+            scores: (m, c) the scores of training rows.
+        """
 
     def judge(
         self, scores: Tensor, rows: Tensor | None = None, slack: float = 0.0
@@ -83,6 +98,7 @@ class ClassGoal(Goal):
     threshold: float | None = None
     count: int | None = None
     cutoffs: Tensor | None = None
+    lead: Tensor | None = None
 
     def margin(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
         """(m,) log-odds of the class over the threshold, or log p_c - max other log p."""
@@ -106,8 +122,10 @@ class ClassGoal(Goal):
 
         Where a threshold below 1/2 is set for one of two classes, nothing else is asked.
         """
+        if slack > 0.0:
+            return self.judge(scores, rows, slack)[1]
         fine = self.margin(scores, rows) >= slack
-        if slack > 0.0 or self.cutoffs is not None or _by_score(self.threshold, scores):
+        if self.cutoffs is not None or _by_score(self.threshold, scores):
             return fine
         return fine & (likeliest(scores) == self._wanted(scores, rows))
 
@@ -118,7 +136,16 @@ class ClassGoal(Goal):
         if slack <= 0.0:
             return super().judge(scores, rows, slack)
         margin = self.margin(scores, rows)
-        return margin, margin >= slack
+        if self.lead is None:
+            return margin, margin >= slack
+        return margin, margin >= slack + self.lead[self._wanted(scores, rows)]
+
+    def leading(self, share: float, scores: Tensor) -> Goal:
+        """The goal with a lead: a share of the spread of each class's margins."""
+        count = max(scores.shape[1], 2)
+        each = [torch.full((len(scores),), label) for label in range(count)]
+        margins = [ClassGoal(label, self.threshold).margin(scores) for label in each]
+        return replace(self, lead=torch.stack([share * _spread(m) for m in margins]))
 
     def met(self, scores: Tensor, decide: Callable[[], Tensor | None]) -> Tensor:
         """(n,) bool: the model decides for the class, and the threshold is reached."""
@@ -184,11 +211,13 @@ class RangeGoal(Goal):
         high: the largest.
         short: (n,) how far each row falls short of it as it is: an open interval has no width
             of its own to measure slack by.
+        lead: by how much a search stays inside of either end.
     """
 
     low: float
     high: float
     short: Tensor | None = None
+    lead: float = 0.0
 
     def margin(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
         """(m,) the distance to the nearer end, negative outside, in the model's units."""
@@ -197,7 +226,12 @@ class RangeGoal(Goal):
 
     def accepts(self, scores: Tensor, rows: Tensor | None = None, slack: float = 0.0) -> Tensor:
         """(m,) bool: the value lies inside."""
-        return self.margin(scores, rows) >= slack * self._span(rows)
+        return self.margin(scores, rows) >= slack * self._span(rows) + self.lead * (slack > 0.0)
+
+    def leading(self, share: float, scores: Tensor) -> Goal:
+        """The goal with a lead: a share of the spread of the values, of half the interval."""
+        spread = float(_spread(scores[:, 0].float()))
+        return replace(self, lead=share * min(spread, (self.high - self.low) / 2.0))
 
     def score(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
         """(m,) the predicted value."""
@@ -219,6 +253,14 @@ class RangeGoal(Goal):
         if self.short is None:
             return 1.0
         return self.short if rows is None else self.short[rows]
+
+
+def _spread(values: Tensor) -> Tensor:
+    """The standard deviation of normal values, (m,), by their quartiles; 0 of none."""
+    if not len(values):
+        return values.new_zeros(())
+    low, high = values.quantile(values.new_tensor([0.25, 0.75]))
+    return ((high - low) / QUARTILES_APART).float()
 
 
 def surer(goal: Goal) -> Goal:

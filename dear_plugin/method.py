@@ -20,7 +20,9 @@ from dear_plugin.encoding import Encoder
 from dear_plugin.errors import NotFittedError
 from dear_plugin.lazy import lazy
 from dear_plugin.memory import keep_room
+from dear_plugin.neighbours import Neighbours
 from dear_plugin.plan import Plan, Written, standstill
+from dear_plugin.plausibility import Plausibility
 from dear_plugin.recourses import Hooks, Recourses
 from dear_plugin.schema import Schema
 from dear_plugin.settings import one_of
@@ -79,7 +81,7 @@ class RecourseMethod(ABC):
         try:
             self._learn(rows)
             self._rows = rows
-            for learned in ("_support", "_cutoffs"):
+            for learned in ("_support", "_cutoffs", "_neighbours", "_plausibility"):
                 self.__dict__.pop(learned, None)
         except BaseException:
             self.__dict__ = before
@@ -178,7 +180,15 @@ class RecourseMethod(ABC):
 
     @lazy
     def _support(self) -> Support:
-        return Support(self._fitted_rows, self.classifier)
+        return Support(self._neighbours, self.classifier)
+
+    @lazy
+    def _neighbours(self) -> Neighbours:
+        return Neighbours(self._fitted_rows, self.encoder)
+
+    @lazy
+    def _plausibility(self) -> Plausibility:
+        return Plausibility(self._fitted_rows, self.encoder)
 
     @lazy
     def _cutoffs(self) -> Tensor | None:

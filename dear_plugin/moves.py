@@ -12,22 +12,29 @@ from dear_plugin.actions import ActionSets
 from dear_plugin.case import Case
 from dear_plugin.classifier import Classifier
 from dear_plugin.decoders import Decoder
+from dear_plugin.decoders.redraws import Redraws
+from dear_plugin.decoders.still import Still
 from dear_plugin.encoding import Encoder
+from dear_plugin.lazy import lazy
 from dear_plugin.plan import Plan
 from dear_plugin.possible import Possible
 from dear_plugin.search import (
+    Candidates,
+    Choice,
+    Evidence,
     Found,
     Grids,
     Question,
     Search,
+    criteria,
     gradient_search,
     group_search,
+    lacking,
     line_search,
     start_search,
-    supported_search,
+    vet,
 )
 from dear_plugin.search.grids import snapped
-from dear_plugin.support import Support
 from dear_plugin.wording import unreached
 
 
@@ -40,6 +47,7 @@ class Moves:
         decoder: fitted on them.
         grids: what to try first.
         classifier: the model.
+        rows: (n, p) the training rows.
         possible: which pairs of values indirect changes may make; None where all were met.
     """
 
@@ -47,6 +55,7 @@ class Moves:
     decoder: Decoder
     grids: Grids
     classifier: Classifier
+    rows: Tensor
     possible: Possible | None = None
 
     @classmethod
@@ -62,12 +71,24 @@ class Moves:
         decoder.fit(rows, classifier.encoder, sets)
         encoder = classifier.encoder
         grids, possible = Grids.of(rows, encoder, sets, coarse), Possible.of(rows, encoder)
-        return cls(sets, decoder, grids, classifier, possible)
+        return cls(sets, decoder, grids, classifier, rows, possible)
 
     @property
     def encoder(self) -> Encoder:
         """The gate."""
         return self.classifier.encoder
+
+    @lazy
+    def redraws(self) -> Redraws:
+        """The decoder as other rows of the same population might have made it."""
+        return self.decoder.redraws(self.rows, self.encoder, self.sets)
+
+    @lazy
+    def still(self) -> Moves:
+        """The same sets, acted on without anything moving along."""
+        decoder = Still()
+        decoder.fit(self.rows, self.encoder, self.sets)
+        return replace(self, decoder=decoder, possible=None)
 
     def place(self, members: tuple[int, ...]) -> int | None:
         """Where a set, by the positions of its features, lies among `sets`; None if nowhere."""
@@ -122,24 +143,24 @@ class Moves:
         self,
         case: Case,
         search: Search,
-        support: Support | None = None,
+        evidence: Evidence | None = None,
         *,
         only: Tensor | None = None,
         starts: Tensor | None = None,
     ) -> Plan:
-        """The cheapest success of every row; with a support to reach, the cheapest that has it.
+        """The cheapest success of every row; with evidence, the cheapest that is worth something.
 
         Args:
             case: the rows.
-            search: how to search.
-            support: the neighbourhoods, where `search` asks for support.
+            search: how to search, and what is asked of an answer.
+            evidence: what answers are judged by; None takes the cheapest.
             only: (s,) bool, the sets that may be acted on; None for all.
             starts: as in `find`.
         """
         question = self.question(case, only)
         # No derivative is asked for on the way, and small operations are quicker for it.
         with torch.inference_mode(search.solver == "line"):
-            plan = self._plan(question, search, support, starts)
+            plan = self._plan(question, search, evidence, starts)
         return _outliving(plan)
 
     def applied(self, case: Case, at: int, values: Tensor) -> Plan:
@@ -176,26 +197,38 @@ class Moves:
         self,
         question: Question,
         search: Search,
-        support: Support | None,
+        evidence: Evidence | None,
         starts: Tensor | None,
     ) -> Plan:
         found = self.find(question, search, starts=starts)
-        if support is None:
+        if evidence is None:
             least, at = found.cost.min(1)
             sets = torch.where(least.isfinite(), at, -1)
             values = found.values[torch.arange(len(question)), at]
             return self._completed(question, search, found, sets, values)
-        choice = supported_search(question, self.grids, search, found, support)
+        if search.min_confidence:
+            question = replace(question, redraws=self.redraws)
+        choice, notes = self._vetted(question, found, search, evidence)
         plan = self._completed(question, search, found, choice.sets, choice.values)
-        wanted = float(search.min_support or 0.0)
-        short = (choice.support < wanted - 1e-6).tolist()
-        notes = [
-            f"no success has support {wanted:g}; the best supported one has {float(share):g}"
-            if lacks
-            else ""
-            for lacks, share in zip(short, choice.support, strict=True)
-        ]
-        return Plan(plan.rows, plan.direct, plan.suppressed, plan.reasons, notes)
+        return replace(plan, notes=notes)
+
+    def _vetted(
+        self, question: Question, found: Found, search: Search, evidence: Evidence
+    ) -> tuple[Choice, list[str]]:
+        """What is chosen of all that succeeds, and (n,) what it lacks, in words."""
+        wanted, choice = criteria(question, search, evidence), Choice.none(question)
+        some = [found.successes]
+        if search.prefer_alone or search.max_reliance < 1.0:
+            still = replace(question, decoder=self.still.decoder, v=question.v[..., :0])
+            alone = self.still.find(replace(still, possible=None), search)
+            some.append(alone.successes)
+        vet(question, Candidates.of(question, some, search), list(wanted.values()), choice)
+        lost = ~choice.passed & found.solved
+        if bool(lost.any()):
+            rest = replace(question, may=question.may & lost[:, None])
+            every = Candidates.of(rest, self.grids.everything(rest), search)
+            vet(question, every, list(wanted.values()), choice)
+        return choice, lacking(question, choice, wanted)
 
     def decoded(
         self,

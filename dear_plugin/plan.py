@@ -48,6 +48,16 @@ class Plan:
         """(m,) bool, rows that have a reason for not having a recourse."""
         return torch.from_numpy(np.fromiter(map(bool, self.reasons), bool, len(self.reasons)))
 
+    @property
+    def noted(self) -> list[str]:
+        """(m,) a note for every row, "" for none."""
+        return _all(self.notes, self.reasons)
+
+    @lazy
+    def wanting(self) -> Tensor:
+        """(m,) bool, rows without a recourse, or with one that lacks something."""
+        return self.failed | torch.tensor([bool(note) for note in self.noted], dtype=torch.bool)
+
     @classmethod
     def joined(cls, plans: Sequence[Plan]) -> Plan:
         """The plans of consecutive chunks as one."""

@@ -22,14 +22,12 @@ from dear_plugin.actions import ActionSets
 from dear_plugin.case import Case
 from dear_plugin.classifier import Classifier
 from dear_plugin.decoders import Decoder
-from dear_plugin.decoders.still import Still
 from dear_plugin.lazy import lazy
 from dear_plugin.limits import Limits
 from dear_plugin.moves import Moves
 from dear_plugin.plan import Plan
-from dear_plugin.search import Search
+from dear_plugin.search import Evidence, Search
 from dear_plugin.search.found import HAIR
-from dear_plugin.support import Support
 
 logger = logging.getLogger(__name__)
 
@@ -92,41 +90,37 @@ class Wider:
         logger.info("learning %d pairs of features for rows that no single one solves", count)
         return self._learn(self.pair_sets)
 
-    def plan(self, case: Case, plan: Plan, search: Search, support: Support | None) -> Plan:
+    def plan(self, case: Case, plan: Plan, search: Search, evidence: Evidence | None) -> Plan:
         """A plan with those rows replaced that pairs or larger sets solve.
 
         Args:
             case: the rows.
             plan: what is proposed for them.
             search: how to search.
-            support: as in `Moves.plan`.
+            evidence: as in `Moves.plan`.
         """
+        wanting = plan.wanting.nonzero()[:, 0]
+        second = None
+        if len(wanting) and search.most > 1 and self.pairs is not None:
+            second = self.pairs.plan(case.select(wanting), search, evidence)
+            first, plan = plan, _better(plan, second, wanting)
         failed = plan.failed.nonzero()[:, 0]
         attempts = [plan.select(failed)]
-        if len(failed) and search.most > 1 and self.pairs is not None:
-            second = self.pairs.plan(case.select(failed), search, support)
-            plan = _solved(plan, second, failed)
-            lost = second.failed.nonzero()[:, 0]
-            failed, attempts = failed[lost], [each.select(lost) for each in (*attempts, second)]
+        if second is not None:
+            lost = plan.failed[wanting].nonzero()[:, 0]
+            attempts = [first.select(failed), second.select(lost)]
         if not len(failed) or search.most < 3:
             return plan
         here, acted = self._closest(case.select(failed), attempts)
-        for guide in (self.single, self._still):
+        for guide in (self.single, self.single.still):
             if not len(failed):
                 break
             part = case.select(failed)
-            last = self._grown(part, plan.select(failed), (here, acted), guide, search, support)
+            last = self._grown(part, plan.select(failed), (here, acted), guide, search, evidence)
             plan = _solved(plan, last, failed)
             lost = last.failed.nonzero()[:, 0]
             failed, here, acted = failed[lost], here[lost], acted[lost]
         return plan
-
-    @lazy
-    def _still(self) -> Moves:
-        """The sets asked for, acted on without anything moving along."""
-        decoder = Still()
-        decoder.fit(self.rows, self.single.encoder, self.single.sets)
-        return replace(self.single, decoder=decoder)
 
     def _grown(
         self,
@@ -135,7 +129,7 @@ class Wider:
         start: tuple[Tensor, Tensor],
         guide: Moves,
         search: Search,
-        support: Support | None,
+        evidence: Evidence | None,
     ) -> Plan:
         """A plan of failures with those rows replaced that larger sets solve.
 
@@ -145,7 +139,7 @@ class Wider:
             start: where to go on from and what is acted on already, see `_closest`.
             guide: says which feature is added.
             search: how to search.
-            support: as in `Moves.plan`.
+            evidence: as in `Moves.plan`.
         """
         (here, acted), single = (each.clone() for each in start), guide.sets.single
         # Nothing can be added to the only feature.
@@ -159,7 +153,7 @@ class Wider:
             going = step.direct.any(1)
             for members, rows in _by_set(acted, open_rows[going & ~step.failed]):
                 found = self.larger(members).plan(
-                    case.select(rows), search, support, starts=here[rows][:, list(members)]
+                    case.select(rows), search, evidence, starts=here[rows][:, list(members)]
                 )
                 plan, here[rows] = _solved(plan, found, rows), found.rows
             open_rows = open_rows[going & plan.failed[open_rows]]
@@ -216,6 +210,15 @@ def _asking(
     learned: dict[tuple[int, ...], Moves], model: Classifier
 ) -> dict[tuple[int, ...], Moves]:
     return {key: replace(moves, classifier=model) for key, moves in list(learned.items())}
+
+
+def _better(plan: Plan, part: Plan, rows: Tensor) -> Plan:
+    """A plan with those of some rows, (m,) ascending, replaced for which a part of them is better.
+
+    A recourse is better than none, and one that lacks nothing than one that does.
+    """
+    better = (~part.wanting | (plan.failed[rows] & ~part.failed)).nonzero()[:, 0]
+    return plan.merged(part.select(better), rows[better])
 
 
 def _solved(plan: Plan, part: Plan, rows: Tensor) -> Plan:

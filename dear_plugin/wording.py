@@ -58,6 +58,19 @@ def join(parts: Sequence[str]) -> str:
     return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
+def short_of(name: str, share: float, least: float) -> str:
+    """What an answer has of something, and what was asked for.
+
+    Args:
+        name: of the criterion.
+        share: how much of it there is, from 0 to 1; of reliance, how much is not relied on.
+        least: how much was asked for.
+    """
+    if name == "reliance":
+        return f"reliance {1.0 - share:.2g} (at most {1.0 - least:.2g} is asked for)"
+    return f"{name} {share:.2g} ({least:.2g} is asked for)"
+
+
 def unreached(alone: int, together: int, most: int) -> str:
     """What was tried without reaching the target.
 

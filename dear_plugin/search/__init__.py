@@ -8,18 +8,26 @@ from dear_plugin.search.grids import Grids
 from dear_plugin.search.group import group_search, start_search
 from dear_plugin.search.line import line_search
 from dear_plugin.search.question import Answer, Question, Search
-from dear_plugin.search.supported import Choice, supported_search
+from dear_plugin.search.vetting import Candidates, Choice, criteria, lacking, vet
+from dear_plugin.search.worth import Actions, Evidence, confidence, reliance
 
 __all__ = [
+    "Actions",
     "Answer",
+    "Candidates",
     "Choice",
+    "Evidence",
     "Found",
     "Grids",
     "Question",
     "Search",
+    "confidence",
+    "criteria",
     "gradient_search",
     "group_search",
+    "lacking",
     "line_search",
+    "reliance",
     "start_search",
-    "supported_search",
+    "vet",
 ]

@@ -75,6 +75,12 @@ class Found:
         """(n,) bool: rows with a success."""
         return self.cost.amin(1) < torch.inf
 
+    @property
+    def successes(self) -> tuple[Tensor, Tensor, Tensor]:
+        """The actions that succeed: rows (m,), sets (m,), values (m, 1, w)."""
+        rows, sets = self.solved_pairs.nonzero(as_tuple=True)
+        return rows, sets, self.values[rows, sets][:, None]
+
     def note(self, rows: Tensor, sets: Tensor, values: Tensor, answer: Answer) -> Missed | None:
         """Keep what is better than what was known; of equals, what came first.
 

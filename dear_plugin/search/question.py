@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -12,6 +12,8 @@ from torch import Tensor
 from dear_plugin.actions import ActionSets
 from dear_plugin.classifier import Classifier
 from dear_plugin.decoders import Decoder
+from dear_plugin.decoders.redraws import Redraws
+from dear_plugin.lazy import lazy
 from dear_plugin.limits import Limits
 from dear_plugin.possible import Possible
 from dear_plugin.settings import number, one_of, optional, settle, truth, whole
@@ -38,7 +40,16 @@ class Search:
         rescue: how many more values of each number are tried, of up to 96, where nothing succeeds:
             those that look most likely to, going by what the model said; before groups are.
         slack: how far past the boundary to aim, in units of the margin.
-        min_support: the least share of accepted neighbours to prefer; None does not look.
+        margin: how much farther past the boundary to aim, where that can be reached: a share of the
+            spread of the model's scores, so that an answer outlives a retraining.
+        min_confidence: the least share of redraws of the decoder under which an answer still
+            succeeds; 0 does not look.
+        min_plausibility: the least plausibility of an answer, or the factual's own where that is
+            less; 0 does not look.
+        max_reliance: the largest share of the indirect change that an answer may need; at 0 the
+            action alone suffices.
+        prefer_alone: how much more an answer may cost, as a share, that needs no indirect change.
+        min_support: the least share of accepted neighbours of an answer; None does not look.
         k_neighbours: how many neighbours support looks at.
         groups: try pairs of features for rows that no set solves, then larger sets.
         max_features: how many features a set may have that is tried for such a row.
@@ -53,6 +64,11 @@ class Search:
     refine: int = 5
     rescue: int = 6
     slack: float = 1e-4
+    margin: float = 0.1
+    min_confidence: float = 0.9
+    min_plausibility: float = 0.05
+    max_reliance: float = 1.0
+    prefer_alone: float = 0.25
     min_support: float | None = None
     k_neighbours: int = NEIGHBOURS
     groups: bool = True
@@ -68,11 +84,37 @@ class Search:
             refine=whole(0),
             rescue=whole(0),
             slack=number(),
+            margin=number(),
+            min_confidence=number(1.0),
+            min_plausibility=number(1.0),
+            max_reliance=number(1.0),
+            prefer_alone=number(),
             min_support=optional(number(1.0)),
             k_neighbours=whole(1),
             groups=truth,
             max_features=whole(1),
         )
+
+    @classmethod
+    def cheapest(cls, **options: Any) -> Search:
+        """The cheapest action that succeeds, whatever it is worth: the question of the paper.
+
+        Args:
+            options: any other settings.
+        """
+        nothing = {
+            "margin": 0.0,
+            "min_confidence": 0.0,
+            "min_plausibility": 0.0,
+            "prefer_alone": 0.0,
+        }
+        return cls(**{**nothing, **options})
+
+    @property
+    def vets(self) -> bool:
+        """Whether more is asked of an answer than that it succeeds."""
+        asked = self.min_confidence, self.min_plausibility, 1.0 - self.max_reliance
+        return any(asked) or bool(self.prefer_alone) or self.min_support is not None
 
     @property
     def most(self) -> int:
@@ -98,6 +140,7 @@ class Question:
         classifier: the model.
         may: (n, s) bool, who may act on what.
         possible: which pairs of values indirect changes may make; None does not look.
+        redraws: the decoder as other rows might have made it; None where nobody asks.
     """
 
     x: Tensor
@@ -109,10 +152,16 @@ class Question:
     classifier: Classifier
     may: Tensor
     possible: Possible | None = None
+    redraws: Redraws | None = None
 
     def __len__(self) -> int:
         """How many people (n)."""
         return len(self.x)
+
+    @lazy
+    def numbers(self) -> Tensor:
+        """(p,) bool, which features are numbers."""
+        return torch.tensor([not f.categories for f in self.classifier.encoder.schema])
 
     def select(self, rows: Tensor) -> Question:
         """The question of some of the people."""
@@ -137,6 +186,21 @@ class Question:
         v = self.v.flatten(0, 1).index_select(0, rows * self.v.shape[1] + sets)
         wide = values.expand(-1, -1, self.sets.positions.shape[1])
         moved = self.decoder.decode(x, v, wide, sets)
+        return self._admitted(x, moved, rows, sets)
+
+    def admitted(self, rows: Tensor, sets: Tensor, moved: Tensor) -> Tensor:
+        """The nearest admissible rows to those where a decoder takes actions, (m, c, p).
+
+        Args:
+            rows: (m,) who acts.
+            sets: (m,) on which set.
+            moved: (m, c, p) where the decoder would take them.
+        """
+        return self._admitted(self.x.index_select(0, rows), moved, rows, sets)[1]
+
+    def _admitted(
+        self, x: Tensor, moved: Tensor, rows: Tensor, sets: Tensor
+    ) -> tuple[Tensor, Tensor]:
         limits, acted = self.limits, self.sets.masks[sets]
         if limits.levels is not None:
             moved = limits.levels.kept(x, moved, acted)
@@ -144,6 +208,15 @@ class Question:
         if self.possible is not None:
             reached = self.possible.mended(x, reached, acted)
         return moved, limits.mend(x, reached, acted, rows)
+
+    def judged(self, reached: Tensor, rows: Tensor, slack: float = 0.0) -> tuple[Tensor, Tensor]:
+        """(m,) margins and (m,) bool, what the model says of rows, (m, p), each of a row (m,)."""
+        scores = self.classifier.scores(reached, searching=True)
+        margin, good = self.goal.judge(scores, rows, slack)
+        if self.limits.rules is not None:
+            lawful = self.limits.lawful(reached, rows)
+            margin, good = margin.masked_fill(~lawful, -torch.inf), good & lawful
+        return margin.float(), good
 
     def ask(self, rows: Tensor, sets: Tensor, values: Tensor, slack: float) -> Answer:
         """Cost, margin and success of actions, (m, c) each; arguments as in `reach`.
@@ -177,13 +250,8 @@ class Question:
         reached = reached.transpose(0, 1)
         moved = self.classifier.encoder.distance(reached, self.x.index_select(0, rows))
         cost = moved.reshape(c * m, p).sum(1)
-        scores = self.classifier.scores(reached.reshape(c * m, p), searching=True)
-        who = rows.expand(c, m).reshape(c * m)
-        margin, good = self.goal.judge(scores, who, slack)
-        if self.limits.rules is not None:
-            lawful = self.limits.lawful(reached.reshape(c * m, p), who)
-            margin, good = margin.masked_fill(~lawful, -torch.inf), good & lawful
-        return Answer(*(each.view(c, m).T for each in (cost, margin.float(), good)))
+        margin, good = self.judged(reached.reshape(c * m, p), rows.expand(c, m).reshape(-1), slack)
+        return Answer(*(each.view(c, m).T for each in (cost, margin, good)))
 
 
 @dataclass(frozen=True)

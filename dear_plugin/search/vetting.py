@@ -1,0 +1,231 @@
+"""Vetting: of the actions that succeed, the cheapest that has what is asked of an answer.
+
+Candidates are looked at cheapest first. One is accepted when all criteria hold; where none is, the
+one that comes nearest is the answer. A new criterion is one function here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dear_plugin.search.question import Question, Search
+from dear_plugin.search.worth import Actions, Evidence, confidence, reliance
+from dear_plugin.wording import join, short_of
+
+# Candidates of a row that are looked at in each round; in all later ones as many as in the last.
+AT_ONCE = (1, 1, 2, 4, 8, 16)
+TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """m successful actions, those of a row side by side and cheapest first.
+
+    Attributes:
+        rows: (m,) ascending, who acts.
+        sets: (m,) on which set.
+        values: (m, w) the new values of its features.
+        margin: (m,) the target's margin.
+    """
+
+    rows: Tensor
+    sets: Tensor
+    values: Tensor
+    margin: Tensor
+
+    @classmethod
+    def of(
+        cls,
+        question: Question,
+        actions: Iterable[tuple[Tensor, Tensor, Tensor]],
+        search: Search,
+    ) -> Candidates:
+        """Evaluate actions, rows (q,), sets (q,), values (q, c, w), and keep those that succeed.
+
+        What suffices without any indirect change counts as cheaper than it is, as `search` says.
+        """
+        w = question.sets.positions.shape[1]
+        none = torch.empty(0)
+        parts = [(none.long(), none.long(), torch.empty(0, w), none, none)]
+        for rows, sets, values in actions:
+            answer = question.ask(rows, sets, values, search.slack)
+            at, place = answer.good.nonzero(as_tuple=True)
+            wide = values[at, place].expand(-1, w)
+            cost, margin = answer.cost[at, place], answer.margin[at, place]
+            parts.append((rows[at], sets[at], wide, cost, margin))
+        rows, sets, values, cost, margin = map(torch.cat, zip(*parts, strict=True))
+        if search.prefer_alone and len(rows):
+            alone = reliance(question, Actions.of(question, rows, sets, values)) == 0.0
+            cost = torch.where(alone, cost / (1.0 + search.prefer_alone), cost)
+        order = torch.from_numpy(np.lexsort((cost.numpy(), rows.numpy())))
+        return cls(*(each[order] for each in (rows, sets, values, margin)))
+
+    def actions(self, question: Question, at: Tensor) -> Actions:
+        """Some of them, (q,), decoded."""
+        return Actions.of(question, self.rows[at], self.sets[at], self.values[at])
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How much m actions have of what a criterion asks.
+
+    Attributes:
+        share: (m,) how much, from 0 to 1.
+        least: (m,) or a number, how much is enough.
+        short: (m,) or a number, by how much larger a margin may be expected to do.
+    """
+
+    share: Tensor
+    least: Tensor | float
+    short: Tensor | float = 0.0
+
+
+Criterion = Callable[[Actions], Verdict]
+
+
+def criteria(question: Question, search: Search, evidence: Evidence) -> dict[str, Criterion]:
+    """What `search` asks of answers, by name; what costs least to find out comes first."""
+    out: dict[str, Criterion] = {}
+    if search.min_plausibility:
+        # Nobody has to be less odd than they are.
+        odd = evidence.plausibility.of(question.x).clamp_max(search.min_plausibility)
+
+        def _plausible(actions: Actions) -> Verdict:
+            least = odd[actions.rows]
+            return Verdict(evidence.plausibility.at_least(actions.reached, least), least)
+
+        out["plausibility"] = _plausible
+    if search.max_reliance < 1.0:
+        out["reliance"] = lambda actions: Verdict(
+            1.0 - reliance(question, actions), 1.0 - search.max_reliance
+        )
+    if search.min_support is not None:
+        wanted = search.min_support
+        out["support"] = lambda actions: Verdict(
+            evidence.support.of(actions.reached, question.goal.select(actions.rows)), wanted
+        )
+    if search.min_confidence:
+
+        def _sure(actions: Actions) -> Verdict:
+            share, short = confidence(question, actions, search.min_confidence)
+            return Verdict(share, search.min_confidence, short)
+
+        out["confidence"] = _sure
+    return out
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One action per row.
+
+    Attributes:
+        sets: (n,) the set, -1 where nothing succeeded.
+        values: (n, w) its features' new values.
+        score: (n,) double, how many criteria hold, in their order, and how much the answer has of
+            the next one; infinite where all hold.
+    """
+
+    sets: Tensor
+    values: Tensor
+    score: Tensor
+
+    @classmethod
+    def none(cls, question: Question) -> Choice:
+        """Nothing chosen yet."""
+        n, w = len(question), question.sets.positions.shape[1]
+        score = torch.full((n,), -1.0, dtype=torch.float64)
+        return cls(torch.full((n,), -1), torch.zeros(n, w), score)
+
+    @property
+    def passed(self) -> Tensor:
+        """(n,) bool: rows whose answer has all that is asked."""
+        return self.score == torch.inf
+
+    def update(self, actions: Actions, score: Tensor) -> None:
+        """Choose what has more than what was chosen; of equals the first of each row."""
+        top = self.score.scatter_reduce(0, actions.rows, score, "amax")
+        ahead = ((score == top[actions.rows]) & (score > self.score[actions.rows])).nonzero()[:, 0]
+        at = ahead[_leading(actions.rows[ahead], 1)]
+        rows = actions.rows[at]
+        self.score[rows] = score[at]
+        self.sets[rows], self.values[rows] = actions.sets[at], actions.values[at]
+
+
+def vet(
+    question: Question, candidates: Candidates, wanted: Sequence[Criterion], choice: Choice
+) -> None:
+    """Choose for each row the first of its candidates that meets all criteria, else the nearest.
+
+    Where a larger margin is needed, those of the same set that have less are tried last.
+
+    Args:
+        question: who asks what.
+        candidates: cheapest first.
+        wanted: the criteria.
+        choice: what is chosen so far; rows that have an answer that meets all are left alone.
+    """
+    n, s = len(question), len(question.sets)
+    pair = candidates.rows * s + candidates.sets
+    need = torch.full((n * s,), -torch.inf)
+    untested = ~choice.passed[candidates.rows]
+    turn = 0
+    while bool(untested.any()):
+        ready = untested & (candidates.margin >= need[pair])
+        waiting = torch.ones(n, dtype=torch.bool).index_fill(0, candidates.rows[ready], False)
+        at = (ready | (untested & waiting[candidates.rows])).nonzero()[:, 0]
+        at = at[_leading(candidates.rows[at], AT_ONCE[min(turn, len(AT_ONCE) - 1)])]
+        actions = candidates.actions(question, at)
+        score, short = _score(actions, wanted)
+        choice.update(actions, score)
+        need.scatter_reduce_(0, pair[at], candidates.margin[at] + short, "amax")
+        untested[at] = False
+        untested &= ~choice.passed[candidates.rows]
+        turn += 1
+
+
+def _leading(rows: Tensor, count: int) -> Tensor:
+    """(q,) the places of the first so many of each row, of rows (m,) ascending."""
+    start = torch.searchsorted(rows, rows)
+    return (torch.arange(len(rows)) - start < count).nonzero()[:, 0]
+
+
+def _score(actions: Actions, wanted: Sequence[Criterion]) -> tuple[Tensor, Tensor]:
+    """(m,) as in `Choice.score`; (m,) by how much larger a margin may be expected to do."""
+    m = len(actions)
+    score, short = torch.full((m,), torch.inf, dtype=torch.float64), torch.zeros(m)
+    at = torch.arange(m)
+    for passed, criterion in enumerate(wanted):
+        if not len(at):
+            break
+        verdict = criterion(actions.part(at))
+        fine = verdict.share >= verdict.least - TOLERANCE
+        missing = (verdict.least - verdict.share).clamp_min(0.0).double()
+        score[at] = torch.where(fine, torch.inf, passed + 1.0 - missing)
+        short[at] = torch.as_tensor(verdict.short).expand(len(at))
+        at = at[fine]
+    return score, short
+
+
+def lacking(question: Question, choice: Choice, wanted: Mapping[str, Criterion]) -> list[str]:
+    """(n,) what the answers that do not meet all criteria lack, in words; "" for the others."""
+    out = [""] * len(question)
+    rows = (~choice.passed & (choice.sets >= 0)).nonzero()[:, 0]
+    if not len(rows):
+        return out
+    actions = Actions.of(question, rows, choice.sets[rows], choice.values[rows])
+    parts: list[list[str]] = [[] for _ in out]
+    for name, criterion in wanted.items():
+        verdict = criterion(actions)
+        least = torch.as_tensor(verdict.least).expand(len(rows))
+        for row, share, enough in zip(rows.tolist(), verdict.share, least, strict=True):
+            if share < enough - TOLERANCE:
+                parts[row].append(short_of(name, float(share), float(enough)))
+    return [
+        join(each) and f"no credible action was found; the nearest has {join(each)}"
+        for each in parts
+    ]
