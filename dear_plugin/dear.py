@@ -272,6 +272,24 @@ class DEAR(WhatIf):
     def _shares(self, case: Case, plan: Plan, position: int) -> Mapping[str, tuple[float, float]]:
         return shares_of(case, plan, position, self.sets, self.decoder, self.schema)
 
+    def _certainty(self, case: Case, plan: Plan) -> tuple[Tensor, Tensor]:
+        """(m,) the confidence and (m,) the reliance of answers; where nothing is done, 1 and 0."""
+        sure, needed = super()._certainty(case, plan)
+        acts = plan.direct & (plan.rows != case.x).any(1, keepdim=True)
+        for pattern in acts.unique(dim=0):
+            if not bool(pattern.any()):
+                continue
+            rows = (acts == pattern).all(1).nonzero()[:, 0]
+            moves = self._moves_of(tuple(pattern.nonzero()[:, 0].tolist()))
+            part = plan.select(rows)
+            sure[rows], needed[rows] = moves.certainty(case.select(rows), part.rows, pattern)
+        return sure, needed
+
+    @property
+    def _asked(self) -> Search:
+        """What makes an answer credible: what the search asks, or a search by default."""
+        return self.search if self.search.vets else super()._asked
+
     @property
     def _fitted_moves(self) -> Moves:
         if self._moves is None:

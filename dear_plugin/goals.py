@@ -260,7 +260,8 @@ def _spread(values: Tensor) -> Tensor:
     if not len(values):
         return values.new_zeros(())
     low, high = values.quantile(values.new_tensor([0.25, 0.75]))
-    return ((high - low) / QUARTILES_APART).float()
+    spread: Tensor = (high - low) / QUARTILES_APART
+    return spread.float()
 
 
 def surer(goal: Goal) -> Goal:

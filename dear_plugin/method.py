@@ -23,8 +23,9 @@ from dear_plugin.memory import keep_room
 from dear_plugin.neighbours import Neighbours
 from dear_plugin.plan import Plan, Written, standstill
 from dear_plugin.plausibility import Plausibility
-from dear_plugin.recourses import Hooks, Recourses
+from dear_plugin.recourses import Hooks, Recourses, Worth
 from dear_plugin.schema import Schema
+from dear_plugin.search import Search
 from dear_plugin.settings import one_of
 from dear_plugin.support import Support
 from dear_plugin.target import Target, goal_of, surer
@@ -34,6 +35,8 @@ __all__ = ["SLACKS", "Case", "RecourseMethod"]
 
 # How far past the decision boundary a proposal aims; each retry aims farther.
 SLACKS = (1e-4, 1e-3, 1e-1)
+# What rounding may take from a share.
+TOLERANCE = 1e-6
 
 Answer = Callable[[Case, pd.DataFrame, Tensor, Tensor], Recourses]
 
@@ -171,6 +174,15 @@ class RecourseMethod(ABC):
         """Expected probabilities of binary features that do not flip; none by default."""
         return {}
 
+    def _certainty(self, case: Case, plan: Plan) -> tuple[Tensor, Tensor]:
+        """(m,) the confidence and (m,) the reliance of answers: nothing follows by default."""
+        return torch.ones(len(case)), torch.zeros(len(case))
+
+    @property
+    def _asked(self) -> Search:
+        """What makes an answer credible."""
+        return Search()
+
     @property
     def _fitted_rows(self) -> Tensor:
         """(n, p) the training rows."""
@@ -241,12 +253,15 @@ class RecourseMethod(ABC):
             self.encoder,
             case.x,
             plan,
-            self._hooks(case, frame, plan),
+            self._hooks(case, frame, plan, success),
         )
 
-    def _hooks(self, case: Case, frame: pd.DataFrame, plan: Plan) -> Hooks:
+    def _hooks(self, case: Case, frame: pd.DataFrame, plan: Plan, success: Tensor) -> Hooks:
         return Hooks(
-            _SupportOf(self, case), _AlternativesOf(self, case, frame), _SharesOf(self, case, plan)
+            _SupportOf(self, case),
+            _AlternativesOf(self, case, frame),
+            _SharesOf(self, case, plan),
+            _WorthOf(self, case, plan, success),
         )
 
 
@@ -288,6 +303,32 @@ class _SharesOf:
 
     def __call__(self, position: int) -> Mapping[str, tuple[float, float]]:
         return self.method._shares(self.case, self.plan, position)
+
+
+@dataclass(frozen=True)
+class _WorthOf:
+    """What a result's answers are worth, asked for later."""
+
+    method: RecourseMethod
+    case: Case
+    plan: Plan
+    success: Tensor
+
+    def __call__(self, rows: Tensor) -> Worth:
+        case, plan, done = self.case.select(rows), self.plan.select(rows), self.success[rows]
+        at, asked = done.nonzero()[:, 0], self.method._asked
+        some, answer = case.select(at), plan.select(at)
+        confidence, reliance = self.method._certainty(some, answer)
+        plausibility, own = (self.method._plausibility.of(each) for each in (answer.rows, some.x))
+        least = own.clamp_max(asked.min_plausibility)
+        fine = (confidence >= asked.min_confidence - TOLERANCE) & ~answer.wanting
+        fine &= (reliance <= asked.max_reliance + TOLERANCE) & (plausibility >= least - TOLERANCE)
+        credible = done.clone()
+        credible[at] = fine
+        out = torch.full((3, len(rows)), torch.nan, dtype=torch.float64)
+        out[:, at] = torch.stack([confidence.double(), reliance.double(), plausibility.double()])
+        confident, leaning, odd = out.numpy()
+        return Worth(confident, leaning, odd, credible.numpy())
 
 
 def _written(

@@ -19,6 +19,7 @@ from dear_plugin.lazy import lazy
 from dear_plugin.plan import Plan
 from dear_plugin.possible import Possible
 from dear_plugin.search import (
+    Actions,
     Candidates,
     Choice,
     Evidence,
@@ -26,11 +27,13 @@ from dear_plugin.search import (
     Grids,
     Question,
     Search,
+    confidence,
     criteria,
     gradient_search,
     group_search,
     lacking,
     line_search,
+    reliance,
     start_search,
     vet,
 )
@@ -180,6 +183,23 @@ class Moves:
             # Decimals finer than the steps of a search are kept as they were given.
             plan = replace(plan, rows=torch.where(plan.direct, values, plan.rows))
             return _outliving(plan)
+
+    def certainty(self, case: Case, reached: Tensor, acted: Tensor) -> tuple[Tensor, Tensor]:
+        """(m,) the confidence and (m,) the reliance of answers on one set.
+
+        Args:
+            case: m people.
+            reached: (m, p) their answers.
+            acted: (p,) bool, the features of the set.
+        """
+        at = self.place(tuple(acted.nonzero()[:, 0].tolist()))
+        sets = torch.full((len(case),), 0 if at is None else at)
+        with torch.inference_mode():
+            question = replace(self.question(case), redraws=self.redraws)
+            values = reached.gather(1, self.sets.positions[sets])
+            actions = Actions(torch.arange(len(case)), sets, values, reached)
+            sure, needed = confidence(question, actions)[0], reliance(question, actions)
+        return sure.clone(), needed.clone()
 
     def _as_searched(self, question: Question, sets: Tensor, wanted: Tensor) -> Tensor:
         """Wanted values, (m, w), to the bit as the search has them when it tries the same."""

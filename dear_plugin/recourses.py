@@ -18,6 +18,25 @@ from dear_plugin.lazy import lazy
 from dear_plugin.plan import ACCEPTED, Plan
 from dear_plugin.wording import Change, sentence
 
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Worth:
+    """What the answers of m rows are worth; NaN where there is none.
+
+    Attributes:
+        confidence: (m,) double, the share of redraws of the decoder under which it succeeds.
+        reliance: (m,) double, the least share of the indirect change with which it succeeds.
+        plausibility: (m,) double, the share of training rows at least as odd.
+        credible: (m,) bool, whether it meets what is asked of an answer.
+    """
+
+    confidence: Floats
+    reliance: Floats
+    plausibility: Floats
+    credible: npt.NDArray[np.bool_]
+
 
 @dataclass(frozen=True)
 class Hooks:
@@ -28,11 +47,13 @@ class Hooks:
         alternatives: k -> one result per rank, each over all rows.
         shares: position -> the expected probability, before and after, of binary features that
             do not flip but lean, by name.
+        worth: (m,) positions in the result -> what their answers are worth.
     """
 
     support: Callable[[Tensor, Tensor], Tensor]
     alternatives: Callable[[int], Iterable[Recourses]]
     shares: Callable[[int], Mapping[str, tuple[float, float]]]
+    worth: Callable[[Tensor], Worth]
 
 
 @dataclass(frozen=True)
@@ -43,10 +64,7 @@ class Recourses:
         factuals: the frame that was asked about.
         counterfactuals: the same columns, order, dtypes, index and category labels; a failed row
             is its best constraint-keeping attempt.
-        actions: same index: `success`, `reason`, `acted_on`, `direct_cost`, `indirect_cost`,
-            `cost`, `suppressed_cost`, `score_before`, `score_after`. Costs are l1 in min-max
-            scaled units, a changed category counts 1; scores are the wanted class's probability
-            (or the predicted value).
+        outcome: the columns of `actions` that are known at once.
         encoder: the gate of the method.
         x: (n, p) the factual rows.
         plan: what was proposed, (n, p) rows.
@@ -55,7 +73,7 @@ class Recourses:
 
     factuals: pd.DataFrame
     counterfactuals: pd.DataFrame
-    actions: pd.DataFrame
+    outcome: pd.DataFrame
     encoder: Encoder
     x: Tensor
     plan: Plan
@@ -67,9 +85,29 @@ class Recourses:
 
     def __repr__(self) -> str:
         """One line on how it went."""
-        done = self.actions["success"]
-        cost = self.actions.loc[done, "cost"].median()
+        done = self.outcome["success"]
+        cost = self.outcome.loc[done, "cost"].median()
         return f"Recourses({int(done.sum())} of {len(self)} rows solved, median cost {cost:.3g})"
+
+    @lazy
+    def actions(self) -> pd.DataFrame:
+        """What is done, what it costs and what it is worth, with the index of the factuals.
+
+        `success`, `reason`, `acted_on`; `direct_cost`, `indirect_cost`, `cost` and
+        `suppressed_cost`, l1 in min-max scaled units where a changed category counts 1;
+        `score_before` and `score_after`, the wanted class's probability (or the predicted value);
+        and, NaN where a row has no answer:
+
+        - `confidence`, the share of redraws of the decoder under which the answer still succeeds;
+        - `reliance`, the least share of the indirect change with which it does: 0 where the action
+          alone suffices;
+        - `plausibility`, the share of training rows at least as odd as the counterfactual;
+        - `credible`, whether these meet what the method asks of an answer (or what `Search` asks
+          by default), bool; False where there is no answer.
+
+        The last four are computed when `actions` is first looked at.
+        """
+        return self.outcome.assign(**vars(self.hooks.worth(torch.arange(len(self)))))
 
     @lazy
     def support(self) -> pd.Series:
@@ -115,7 +153,7 @@ class Recourses:
 
     def describe_row(self, position: int) -> str:
         """As `describe`, for the row at a position."""
-        row = self.actions.iloc[position]
+        row = self.outcome.iloc[position]
         if not row["success"] and self.plan.searched:
             return f"no recourse found: {row['reason']}"
         if not bool(self.changed[position].any()):
@@ -153,7 +191,7 @@ class Recourses:
         parts, places = [], []
         for rank, result in enumerate(self.hooks.alternatives(k)):
             # What failed or changes nothing is no alternative; the first rank keeps everyone.
-            fine = result.actions["success"].to_numpy() & result.changed.any(1).numpy()
+            fine = result.outcome["success"].to_numpy() & result.changed.any(1).numpy()
             kept = np.flatnonzero(fine | (rank == 0))
             if len(kept):
                 parts.append(result._table(rank).iloc[kept])

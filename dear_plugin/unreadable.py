@@ -13,7 +13,7 @@ from torch import Tensor
 
 from dear_plugin.columns import overwrite
 from dear_plugin.plan import Plan
-from dear_plugin.recourses import Hooks, Recourses
+from dear_plugin.recourses import Hooks, Recourses, Worth
 
 
 def with_unreadable(
@@ -36,23 +36,23 @@ def with_unreadable(
         name, moved = result.encoder.schema.names[j], result.changed[:, j].numpy()
         cells = result.counterfactuals[name].iloc[np.flatnonzero(moved)]
         overwrite(after, name, at[moved], cells.to_numpy())
-    actions = _actions(result.actions, frame.index, at, reasons)
+    outcome = _outcome(result.outcome, frame.index, at, reasons)
     hooks = _hooks(result.hooks, frame, reasons, readable)
     return replace(
         result,
         factuals=frame,
         counterfactuals=after,
-        actions=actions,
+        outcome=outcome,
         x=x,
         plan=plan,
         hooks=hooks,
     )
 
 
-def _actions(
+def _outcome(
     known: pd.DataFrame, index: pd.Index, at: npt.NDArray[np.int64], reasons: Mapping[int, str]
 ) -> pd.DataFrame:
-    """The actions of readable rows, at some positions, among those of all: others cost nothing."""
+    """The outcome of readable rows, at some positions, among those of all: others cost nothing."""
     blank = {"success": False, "acted_on": "", "kind": ""}
     columns = {}
     for name, column in known.items():
@@ -93,6 +93,7 @@ def _hooks(
         _SupportOf(hooks, readable),
         _AlternativesOf(hooks, frame, reasons),
         _SharesOf(hooks, readable),
+        _WorthOf(hooks, readable),
     )
 
 
@@ -135,6 +136,24 @@ class _SharesOf:
     def __call__(self, position: int) -> Mapping[str, tuple[float, float]]:
         place, known = _places(self.readable, torch.tensor([position]))
         return self.hooks.shares(int(place[0])) if bool(known[0]) else {}
+
+
+@dataclass(frozen=True)
+class _WorthOf:
+    """What answers are worth, NaN of rows that cannot be read."""
+
+    hooks: Hooks
+    readable: Tensor
+
+    def __call__(self, rows: Tensor) -> Worth:
+        place, known = _places(self.readable, rows)
+        worth, at = self.hooks.worth(place[known]), known.numpy()
+        out = {}
+        for name, column in vars(worth).items():
+            blank = False if column.dtype == bool else np.nan
+            out[name] = np.full(len(rows), blank, dtype=column.dtype)
+            out[name][at] = column
+        return Worth(**out)
 
 
 def _places(readable: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:

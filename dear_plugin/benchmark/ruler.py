@@ -13,6 +13,7 @@ from dear_plugin.benchmark.cfrl import Rows
 from dear_plugin.benchmark.hosts import Scene
 from dear_plugin.benchmark.wrappings import OnAlibi
 from dear_plugin.classifier import Classifier
+from dear_plugin.neighbours import Neighbours
 from dear_plugin.schema import Kind
 from dear_plugin.support import Support
 from dear_plugin.target import Target
@@ -109,7 +110,7 @@ class Ruler:
         encoder = self.predictor.encoder
         classifier = Classifier(self.scene.model, encoder)
         goal = Target.of_class(1).resolve(len(X_cf), classifier.classes)
-        support = Support(encoder.rows(self.scene.train), classifier)
+        support = Support(Neighbours(encoder.rows(self.scene.train), encoder), classifier)
         return float(support.of(self.predictor.rows(X_cf), goal).mean())
 
     def line(self, method: str, X_cf: Any, rules: Rules, action: Any = None) -> dict[str, Any]:

@@ -15,9 +15,9 @@ from dear_plugin.decoders import Decoder
 from dear_plugin.decoders.redraws import Redraws
 from dear_plugin.lazy import lazy
 from dear_plugin.limits import Limits
+from dear_plugin.neighbours import NEIGHBOURS
 from dear_plugin.possible import Possible
 from dear_plugin.settings import number, one_of, optional, settle, truth, whole
-from dear_plugin.support import NEIGHBOURS
 from dear_plugin.target import Goal
 
 # Tensors of 2 MiB, of which a call's own cost is little, or of 16 MiB where categories lie side by
@@ -40,8 +40,8 @@ class Search:
         rescue: how many more values of each number are tried, of up to 96, where nothing succeeds:
             those that look most likely to, going by what the model said; before groups are.
         slack: how far past the boundary to aim, in units of the margin.
-        margin: how much farther past the boundary to aim, where that can be reached: a share of the
-            spread of the model's scores, so that an answer outlives a retraining.
+        margin: how much farther past the boundary to aim, where that can be reached: a share of
+            the spread of the model's scores, so that an answer outlives a retraining.
         min_confidence: the least share of redraws of the decoder under which an answer still
             succeeds; 0 does not look.
         min_plausibility: the least plausibility of an answer, or the factual's own where that is
@@ -64,7 +64,7 @@ class Search:
     refine: int = 5
     rescue: int = 6
     slack: float = 1e-4
-    margin: float = 0.1
+    margin: float = 0.3
     min_confidence: float = 0.9
     min_plausibility: float = 0.05
     max_reliance: float = 1.0
