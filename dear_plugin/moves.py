@@ -35,6 +35,7 @@ from dear_plugin.search import (
     line_search,
     reliance,
     start_search,
+    tighten,
     vet,
 )
 from dear_plugin.search.grids import snapped
@@ -120,6 +121,7 @@ class Moves:
         search: Search,
         prune: bool = True,
         starts: Tensor | None = None,
+        limit: Tensor | None = None,
     ) -> Found:
         """The cheapest success of every row and set.
 
@@ -128,8 +130,9 @@ class Moves:
             search: how to search.
             prune: ask only about what may still become a row's cheapest.
             starts: (n, w) values of the only set that are tried first.
+            limit: (n,) the cost from which on nothing is looked for.
         """
-        found = Found.none(question)
+        found = Found.none(question, limit)
         if starts is not None:
             with torch.inference_mode():
                 start_search(question, self.grids, starts, search, found)
@@ -240,7 +243,11 @@ class Moves:
         some = [found.successes]
         if search.prefer_alone or search.max_reliance < 1.0:
             still = replace(question, decoder=self.still.decoder, v=question.v[..., :0])
-            alone = self.still.find(replace(still, possible=None), search)
+            limit = None
+            if search.max_reliance == 1.0:
+                limit = found.cost.amin(1) * (1.0 + search.prefer_alone)
+            line = replace(search, solver="line")
+            alone = self.still.find(replace(still, possible=None), line, limit=limit)
             some.append(alone.successes)
         vet(question, Candidates.of(question, some, search), list(wanted.values()), choice)
         lost = ~choice.passed & found.solved
@@ -248,6 +255,9 @@ class Moves:
             rest = replace(question, may=question.may & lost[:, None])
             every = Candidates.of(rest, self.grids.everything(rest), search)
             vet(question, every, list(wanted.values()), choice)
+            numeric = self.grids.numeric[choice.sets] & (choice.sets >= 0)
+            rows = (lost & choice.passed & numeric).nonzero()[:, 0]
+            tighten(question, rows, list(wanted.values()), choice, search)
         return choice, lacking(question, choice, wanted)
 
     def decoded(

@@ -8,7 +8,7 @@ from dear_plugin.search.grids import Grids
 from dear_plugin.search.group import group_search, start_search
 from dear_plugin.search.line import line_search
 from dear_plugin.search.question import Answer, Question, Search
-from dear_plugin.search.vetting import Candidates, Choice, criteria, lacking, vet
+from dear_plugin.search.vetting import Candidates, Choice, criteria, lacking, tighten, vet
 from dear_plugin.search.worth import Actions, Evidence, confidence, reliance
 
 __all__ = [
@@ -29,5 +29,6 @@ __all__ = [
     "line_search",
     "reliance",
     "start_search",
+    "tighten",
     "vet",
 ]

@@ -125,7 +125,7 @@ def close_in(
         prune: leave alone what cannot hold a row's cheapest.
     """
     if prune:
-        bracket = bracket.part(bracket.hopeful(found.cost.amin(1)))
+        bracket = bracket.part(bracket.hopeful(found.known))
     halvings = min(search.refine, HALVINGS)
     whole = steps = 1 << halvings
     for cuts in _calls(_cuts(halvings), _at_once(question, len(bracket) * whole)):

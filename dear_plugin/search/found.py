@@ -41,6 +41,7 @@ class Found:
         tried_values: (n, w) the action with the largest margin, for rows without a success.
         tried_set: (n,) its set, -1 where nothing was admissible.
         tried_margin: (n,) its margin.
+        limit: (n,) the cost from which on nothing is looked for.
     """
 
     values: Tensor
@@ -48,10 +49,11 @@ class Found:
     tried_values: Tensor
     tried_set: Tensor
     tried_margin: Tensor
+    limit: Tensor
 
     @classmethod
-    def none(cls, question: Question) -> Found:
-        """Nothing found yet."""
+    def none(cls, question: Question, limit: Tensor | None = None) -> Found:
+        """Nothing found yet; what costs more than a limit, (n,), is not looked for."""
         n, (s, w) = len(question), question.sets.positions.shape
         return cls(
             torch.zeros(n, s, w),
@@ -59,11 +61,17 @@ class Found:
             torch.zeros(n, w),
             torch.full((n,), -1),
             torch.full((n,), -torch.inf),
+            torch.full((n,), torch.inf) if limit is None else limit,
         )
 
     def select(self, rows: Tensor) -> Found:
         """What was found for some rows, (q,)."""
         return Found(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+    @property
+    def known(self) -> Tensor:
+        """(n,) the cost below which it is worth to look any further."""
+        return torch.minimum(self.cost.amin(1), self.limit)
 
     @property
     def solved_pairs(self) -> Tensor:

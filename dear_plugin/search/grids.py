@@ -19,6 +19,8 @@ from dear_plugin.shapes import Shape, fit
 COMBINATIONS = 64
 LATTICE = 1024
 DENSE = 96
+# So many values on either side of the factual, as far as this; no nearer than this.
+BESIDE, REACH, LEAST_STEP = 10, 1.0 / 16.0, 1e-5
 VALUES_A_TIME = 1 << 19
 SHAPES = {
     "numeric": Shape("s", torch.bool),
@@ -103,8 +105,10 @@ class Grids:
         """All values of all sets as `(rows, sets, values)`, admissible ones only."""
         yield from others(question, question.may, self)
         yield from special_levels(question)
-        if bool((question.may & self.numeric).any()):
-            yield numbers(question, question.may & self.numeric, self.dense, outer=DENSE)
+        asked = question.may & self.numeric
+        if bool(asked.any()):
+            yield numbers(question, asked, self.dense, outer=DENSE)
+            yield near(question, asked)
         yield from cornered(question, question.may & self.several)
         yield from together(question, question.may & self.several, self.combinations)
 
@@ -168,6 +172,23 @@ def numbers(
     feature, values = question.sets.positions[sets, 0], grid[sets]
     if outer > 1:
         reach_out(question, rows, feature, values[:, :outer])
+    return rows, sets, question.limits.snap(values, feature, rows)[..., None]
+
+
+def near(question: Question, asked: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Values on either side of the factual, from one step of precision on, wider and wider apart.
+
+    Args:
+        question: who asks what.
+        asked: (n, s) bool, which numeric singletons.
+    """
+    rows, sets = asked.nonzero(as_tuple=True)
+    feature = question.sets.positions[sets, 0]
+    step = question.limits.steps[feature].clamp_min(LEAST_STEP)[:, None]
+    widen = (REACH / step).clamp_min(1.0) ** (torch.arange(BESIDE) / (BESIDE - 1))
+    # Where precision is coarse, the next whole steps.
+    away = torch.maximum(step * widen, step * (1.0 + torch.arange(BESIDE)).clamp_max(4.0))
+    values = question.x[rows, feature, None] + torch.cat([-away.flip(1), away], 1)
     return rows, sets, question.limits.snap(values, feature, rows)[..., None]
 
 

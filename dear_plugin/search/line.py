@@ -39,12 +39,17 @@ def line_search(
     missed = [look(half, question, found) for half in coarse.halves()]
     deeper = between(asked & _promising(found, search.deepen))
     missed.append(look(deeper, question, found))
+    scans = [coarse, deeper]
+    if not question.classifier.is_module:
+        # Trees step where no grid looks, also right beside the factual.
+        scans.append(Scan.near(question, asked, search.slack))
+        missed.append(look(scans[-1], question, found))
     # To be of another category costs one: many rows have something cheaper by now.
-    willing = question.may & (found.cost.amin(1) > 1.0)[:, None] if prune else question.may
+    willing = question.may & (found.known > 1.0)[:, None] if prune else question.may
     discrete = chain(others(question, willing, grids), special_levels(question))
     for rows, sets, values in discrete:
         found.note(rows, sets, values, question.ask(rows, sets, values, search.slack))
-    close_in(question, Bracket.of(question, [coarse, deeper], found), search, found, prune)
+    close_in(question, Bracket.of(question, scans, found), search, found, prune)
     lost = asked & ~found.solved[:, None]
     if search.rescue and bool(lost.any()):
         # Before the row is given up, it is tried where there is most hope. What succeeds stands as

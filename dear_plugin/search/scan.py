@@ -11,7 +11,7 @@ from torch import Tensor
 
 from dear_plugin.levels import is_special
 from dear_plugin.search.found import Found, Missed
-from dear_plugin.search.grids import numbers
+from dear_plugin.search.grids import near, numbers
 from dear_plugin.search.question import Answer, Question
 
 # Where a special level is taken to lie: no value is farther away than a change of level costs.
@@ -64,6 +64,14 @@ class Scan:
         x = torch.where(is_special(x), INSIDE, x)
         parts = values[..., 0].split([grid.shape[1] for grid in grids], 1)
         return [cls(rows, sets, x, part, _before(part, x), slack) for part in parts]
+
+    @classmethod
+    def near(cls, question: Question, asked: Tensor, slack: float) -> Scan:
+        """Of the numeric singletons asked for, (n, s) bool, values near the factual; see `near`."""
+        rows, sets, values = near(question, asked)
+        x = question.x[rows, question.sets.positions[sets, 0], None]
+        x = torch.where(is_special(x), INSIDE, x)
+        return cls(rows, sets, x, values[..., 0], _before(values[..., 0], x), slack)
 
     def halves(self) -> tuple[Scan, Scan]:
         """The half of the values that lies nearest to x, and the other one."""
@@ -123,7 +131,7 @@ class Scan:
 
     def search(self, question: Question, found: Found) -> Missed | None:
         """Ask for what may be the cheapest, and keep what is better than what was known."""
-        wanted = self.cheaper(found.cost.amin(1)[self.rows, None])
+        wanted = self.cheaper(found.known[self.rows, None])
         if not bool(wanted.any()):
             return None
         # A black box is asked about nothing that is not wanted.

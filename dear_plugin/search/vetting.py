@@ -30,12 +30,14 @@ class Candidates:
         rows: (m,) ascending, who acts.
         sets: (m,) on which set.
         values: (m, w) the new values of its features.
+        price: (m,) the cost; less where nothing has to follow, as far as that is preferred.
         margin: (m,) the target's margin.
     """
 
     rows: Tensor
     sets: Tensor
     values: Tensor
+    price: Tensor
     margin: Tensor
 
     @classmethod
@@ -45,10 +47,7 @@ class Candidates:
         actions: Iterable[tuple[Tensor, Tensor, Tensor]],
         search: Search,
     ) -> Candidates:
-        """Evaluate actions, rows (q,), sets (q,), values (q, c, w), and keep those that succeed.
-
-        What suffices without any indirect change counts as cheaper than it is, as `search` says.
-        """
+        """Evaluate actions, rows (q,), sets (q,), values (q, c, w), and keep those that succeed."""
         w = question.sets.positions.shape[1]
         none = torch.empty(0)
         parts = [(none.long(), none.long(), torch.empty(0, w), none, none)]
@@ -58,12 +57,16 @@ class Candidates:
             wide = values[at, place].expand(-1, w)
             cost, margin = answer.cost[at, place], answer.margin[at, place]
             parts.append((rows[at], sets[at], wide, cost, margin))
-        rows, sets, values, cost, margin = map(torch.cat, zip(*parts, strict=True))
+        rows, sets, values, price, margin = map(torch.cat, zip(*parts, strict=True))
         if search.prefer_alone and len(rows):
             alone = reliance(question, Actions.of(question, rows, sets, values)) == 0.0
-            cost = torch.where(alone, cost / (1.0 + search.prefer_alone), cost)
-        order = torch.from_numpy(np.lexsort((cost.numpy(), rows.numpy())))
-        return cls(*(each[order] for each in (rows, sets, values, margin)))
+            price = torch.where(alone, price / (1.0 + search.prefer_alone), price)
+        order = torch.from_numpy(np.lexsort((price.numpy(), rows.numpy())))
+        return cls(*(each[order] for each in (rows, sets, values, price, margin)))
+
+    def part(self, at: Tensor) -> Candidates:
+        """Some of them, (q,) ascending."""
+        return Candidates(*(each[at] for each in vars(self).values()))
 
     def actions(self, question: Question, at: Tensor) -> Actions:
         """Some of them, (q,), decoded."""
@@ -126,34 +129,43 @@ class Choice:
     Attributes:
         sets: (n,) the set, -1 where nothing succeeded.
         values: (n, w) its features' new values.
+        price: (n,) as in `Candidates`.
         score: (n,) double, how many criteria hold, in their order, and how much the answer has of
             the next one; infinite where all hold.
     """
 
     sets: Tensor
     values: Tensor
+    price: Tensor
     score: Tensor
 
     @classmethod
     def none(cls, question: Question) -> Choice:
         """Nothing chosen yet."""
         n, w = len(question), question.sets.positions.shape[1]
-        score = torch.full((n,), -1.0, dtype=torch.float64)
-        return cls(torch.full((n,), -1), torch.zeros(n, w), score)
+        price, score = torch.full((n,), torch.inf), torch.full((n,), -1.0, dtype=torch.float64)
+        return cls(torch.full((n,), -1), torch.zeros(n, w), price, score)
 
     @property
     def passed(self) -> Tensor:
         """(n,) bool: rows whose answer has all that is asked."""
         return self.score == torch.inf
 
-    def update(self, actions: Actions, score: Tensor) -> None:
-        """Choose what has more than what was chosen; of equals the first of each row."""
-        top = self.score.scatter_reduce(0, actions.rows, score, "amax")
-        ahead = ((score == top[actions.rows]) & (score > self.score[actions.rows])).nonzero()[:, 0]
-        at = ahead[_leading(actions.rows[ahead], 1)]
-        rows = actions.rows[at]
-        self.score[rows] = score[at]
-        self.sets[rows], self.values[rows] = actions.sets[at], actions.values[at]
+    def update(self, candidates: Candidates, score: Tensor) -> None:
+        """Choose what has more than what was chosen, or has all for less; of equals the first.
+
+        Args:
+            candidates: m of them, cheapest first.
+            score: (m,) what they have.
+        """
+        rows, price = candidates.rows, candidates.price
+        top = self.score.scatter_reduce(0, rows, score, "amax")[rows]
+        cheaper = (score == torch.inf) & (price < self.price[rows])
+        ahead = ((score == top) & ((score > self.score[rows]) | cheaper)).nonzero()[:, 0]
+        at = ahead[_leading(rows[ahead], 1)]
+        chosen = rows[at]
+        self.score[chosen], self.price[chosen] = score[at], price[at]
+        self.sets[chosen], self.values[chosen] = candidates.sets[at], candidates.values[at]
 
 
 def vet(
@@ -179,13 +191,44 @@ def vet(
         waiting = torch.ones(n, dtype=torch.bool).index_fill(0, candidates.rows[ready], False)
         at = (ready | (untested & waiting[candidates.rows])).nonzero()[:, 0]
         at = at[_leading(candidates.rows[at], AT_ONCE[min(turn, len(AT_ONCE) - 1)])]
-        actions = candidates.actions(question, at)
-        score, short = _score(actions, wanted)
-        choice.update(actions, score)
+        score, short = _score(candidates.actions(question, at), wanted)
+        choice.update(candidates.part(at), score)
         need.scatter_reduce_(0, pair[at], candidates.margin[at] + short, "amax")
         untested[at] = False
         untested &= ~choice.passed[candidates.rows]
         turn += 1
+
+
+def tighten(
+    question: Question,
+    rows: Tensor,
+    wanted: Sequence[Criterion],
+    choice: Choice,
+    search: Search,
+) -> None:
+    """Draw what was chosen for some rows, (q,), back towards the factual while it meets all.
+
+    Args:
+        question: who asks what.
+        rows: ascending; their choice acts on one number.
+        wanted: the criteria.
+        choice: what was chosen.
+        search: how often.
+    """
+    feature = question.sets.positions[choice.sets[rows], 0]
+    low, high = question.x[rows, feature], choice.values[rows, 0]
+    for _ in range(search.refine):
+        middle = question.limits.snap(((low + high) / 2.0)[:, None], feature, rows)
+        trial = [(rows, choice.sets[rows], middle[..., None])]
+        candidates = Candidates.of(question, trial, search)
+        every = torch.arange(len(candidates.rows))
+        score, _ = _score(candidates.actions(question, every), wanted)
+        choice.update(candidates, score)
+        met = torch.zeros(len(question), dtype=torch.bool)
+        met[candidates.rows[score == torch.inf]] = True
+        fine = met[rows]
+        low = torch.where(fine, low, middle[:, 0])
+        high = torch.where(fine, middle[:, 0], high)
 
 
 def _leading(rows: Tensor, count: int) -> Tensor:
