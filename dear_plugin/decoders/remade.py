@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -13,9 +13,6 @@ from dear_plugin.decoders.lookup import padded, pick, places
 from dear_plugin.decoders.nodes import Nodes
 from dear_plugin.decoders.partition import Partition
 from dear_plugin.decoders.smooth import Fitter, Smooth, residual_quantiles
-
-# So many rows are drawn at most; with more of them, what their fits differ by is scaled down.
-MOST_ROWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -42,21 +39,22 @@ class Remade:
 
     @classmethod
     def of(
-        cls, smooth: Smooth, crowd: Crowd, part: Partition, told: Tensor, drawn: Iterable[Tensor]
-    ) -> Remade | None:
-        """Fit one set again; None where it moves no atom-free feature.
+        cls,
+        smooth: Smooth,
+        samples: Iterable[tuple[Crowd, Partition]],
+        told: Tensor,
+        pull: float,
+    ) -> Remade:
+        """Fit one set again.
 
         Args:
             smooth: what was fitted of this one set.
-            crowd: the training rows, who may act on this set only.
-            part: its bins and nodes.
+            samples: the rows of each redraw, who may act on this set only; their bins and nodes.
             told: (p,) bool, which features have to do with it.
-            drawn: the rows of each redraw.
+            pull: how far to go from what was fitted to what the rows of a redraw say.
         """
         own = told[smooth.features].nonzero()[:, 0]
-        if not len(own):
-            return None
-        fits = [_again(smooth, crowd, part, told, rows) for rows in drawn]
+        fits = [_again(smooth, *sample, told, pull) for sample in samples]
         centre = torch.stack([fit.centre[own] for fit in fits])
         spread = torch.stack([fit.spread[own] for fit in fits])
         level = padded(centre[:, :, None] + spread)
@@ -64,10 +62,9 @@ class Remade:
         # A singleton has none of its own.
         weights = torch.cat([fit.weights for fit in fits]).double()
         weights = weights[..., own] if len(weights) else weights
-        shape = tuple(spread.shape[1:])
-        return cls(
-            smooth.features[own], padded(centre), spread.flatten(), level, beside, weights, shape
-        )
+        _, f, q, g = spread.shape
+        features = smooth.features[own]
+        return cls(features, padded(centre), spread.flatten(), level, beside, weights, (f, q, g))
 
     @property
     def cells(self) -> int:
@@ -111,7 +108,7 @@ class Remade:
 
     def _planes(self, basis: Tensor | None, which: Tensor) -> Tensor:
         """(m, 2, r, f) the locations of a group, (1, 2, 1, 1) zeros of a singleton."""
-        if basis is None or not self.weights.numel():
+        if basis is None:
             return torch.zeros(1, 2, 1, 1)
         # One product for each entry: sums of single rows come out as those of many do.
         some = self.weights[which].permute(1, 0, 2)
@@ -132,23 +129,20 @@ def of_set(smooth: Smooth, nodes: Nodes, one: int) -> Smooth:
     return Smooth(smooth.features, *at_nodes, beside, weights, smooth.planes)
 
 
-def _again(smooth: Smooth, crowd: Crowd, part: Partition, told: Tensor, rows: Tensor) -> Smooth:
-    """What was fitted of one set, as drawn rows have it."""
-    # A fit of fewer rows is farther off than one of all would be.
-    pull = min(1.0, len(rows) / len(crowd.rows)) ** 0.5
-    some = replace(crowd, rows=crowd.rows[rows], own=crowd.own[rows], beside=crowd.beside[rows])
+def _again(smooth: Smooth, crowd: Crowd, part: Partition, told: Tensor, pull: float) -> Smooth:
+    """What was fitted of one set, as other rows have it."""
     features, (_, ranks, _) = smooth.features, smooth.spread.shape
-    fitter = Fitter.of(some, features, told[None, features], smooth.planes)
-    location, bins, mix = fitter.fit(0, part.of(rows))
+    fitter = Fitter.of(crowd, features, told[None, features], smooth.planes)
+    location, bins, mix = fitter.fit(0, part)
     spread = residual_quantiles(fitter.y - location.at_rows, bins, mix, ranks)
-    beside, weights = location.beside[None], smooth.weights
+    weights = smooth.weights
     if fitter.weights:
         weights = torch.lerp(weights, torch.stack(fitter.weights), pull)
     return Smooth(
         features,
         torch.lerp(smooth.centre, location.at_grid.expand_as(smooth.centre), pull),
         torch.lerp(smooth.spread, spread, pull),
-        torch.lerp(smooth.beside, beside, pull),
+        torch.lerp(smooth.beside, location.beside[None], pull),
         weights,
         smooth.planes,
     )

@@ -44,9 +44,7 @@ def spread(seen: Tensor, came: Tensor, mean: Tensor, chance: Tensor) -> Tensor:
     return torch.where(real, between.clamp_min(1e-12), 0.0)
 
 
-def trusted(
-    seen: Tensor, came: Tensor, mean: Tensor, chance: Tensor, between: Tensor
-) -> Tensor:
+def trusted(seen: Tensor, came: Tensor, mean: Tensor, chance: Tensor, between: Tensor) -> Tensor:
     """(b, q) means believed as far as a variance between bins, (q,), allows; see `credible`."""
     noise = chance.clamp_min(1e-12) / between.clamp_min(1e-12)
     return mean + torch.where(between > 0.0, came / (came + noise), 0.0) * (seen - mean)

@@ -74,7 +74,7 @@ class Tables:
         below, share = torch.empty(shape), torch.empty(shape)
         inverse = torch.zeros(1 + len(supports.ranked) * ranks, shape[0])
         codes, s, k = supports.codes(crowd.rows), len(crowd.sets), len(crowd.cells)
-        total = _histogram(crowd.own, codes, k, shape[1]).double()
+        total = histogram(crowd.own, codes, k, shape[1]).double()
         belief = Belief.of(total, crowd.within, supports, told)
         starts = [0, *accumulate(len(part.nodes) for part in parts)]
         for which, part in enumerate(parts[:s]):
@@ -195,7 +195,7 @@ def counted_of(part: Partition, crowd: Crowd, codes: Tensor, which: int, t: int)
     """How many rows of each cell and bin of a set hold each value."""
     members, (k, b) = crowd.sets.members[which], (len(crowd.cells), part.mix.shape[1])
     number = crowd.encoder.schema.features[members[0]].kind is Kind.NUMERIC
-    counts = _histogram(crowd.own * b + part.bins, codes, k * b, t)
+    counts = histogram(crowd.own * b + part.bins, codes, k * b, t)
     return Counted(counts.view(k, b, t), number and len(members) == 1)
 
 
@@ -206,7 +206,7 @@ def _upto(share: Tensor, supports: Supports) -> Tensor:
     return (total[:, 1:] - total[:, first]).clamp_(0.0, 1.0).float()
 
 
-def _histogram(bins: Tensor, codes: Tensor, b: int, t: int) -> Tensor:
+def histogram(bins: Tensor, codes: Tensor, b: int, t: int) -> Tensor:
     """(b, t) how many rows of each bin, (n,), hold each value, (c, n); in bounded memory."""
     start = bins.int() * t
     counts = torch.zeros(b * t, dtype=torch.int64)
