@@ -90,9 +90,9 @@ class Belief:
     def redrawn(self, which: int, counted: Counted, drawn: Tensor) -> Tensor:
         """(r, k, b, t) what `shares` would say of redraws of the counts, (r, k, b, t).
 
-        How far bins are believed stays as the data have it: redraws hold the noise of the sample
-        and their own, and would find more of it to be real. Where values are split stays, and so
-        does which features have to do with the set: the shares of the others are as they were.
+        How far bins are believed is found out anew. Where values are split, which cells go their
+        own way and which features have to do with the set stays as the data have it: the shares
+        of other features are as they were.
         """
         r, k, b, _ = drawn.shape
         left = self.whole[:, None].float().repeat(r, 1, b, 1)
@@ -122,7 +122,7 @@ class Belief:
     def _left(self, counts: _Counts, start: _Start | None) -> tuple[Tensor, _Start]:
         """(k, b, q) the share on the left of splits, and where to begin with counts like these."""
         whole, cells, again = counts.whole, len(counts.whole), start is not None
-        bins, trust = _added(counts, start)
+        bins = _added(counts, start)
         rows = torch.einsum("ck,kbq->cbq", self.within.to(whole.dtype), counts.came)
         base, added = _logit(whole) if start is None else start.base, bins
         own = _Own.none() if start is None else start.own
@@ -133,7 +133,7 @@ class Belief:
                 now = torch.sigmoid(base[:, None] + added)
                 more, own = _own(counts, now, own if again else None)
                 added = added + more
-        return torch.sigmoid(base[:, None] + added), _Start(bins, base, trust, own)
+        return torch.sigmoid(base[:, None] + added), _Start(bins, base, own)
 
 
 class _Counts(NamedTuple):
@@ -160,7 +160,8 @@ class _Own(NamedTuple):
     Attributes:
         cell: (z,) which they are.
         split: (z,) at which split.
-        trust: (z,) how far their bins are believed.
+        trust: (z,) how far their bins are believed: the variance of a step from one to the next,
+            or that between them.
     """
 
     cell: Tensor
@@ -180,29 +181,27 @@ class _Start(NamedTuple):
     Attributes:
         added: (b, q) what bins add.
         base: (k, q) log-odds of cells.
-        trust: (q,) how far bins are believed: the variance of a step, or that between them.
         own: where cells go their own way.
     """
 
     added: Tensor
     base: Tensor
-    trust: Tensor
     own: _Own
 
     def repeated(self, r: int) -> _Start:
         """The same for r redraws side by side, in single precision."""
-        q = len(self.trust)
+        q = self.base.shape[1]
         added, base = (each.float().repeat(1, r) for each in (self.added, self.base))
         split = (self.own.split + q * torch.arange(r)[:, None]).flatten()
         own = _Own(self.own.cell.repeat(r), split, self.own.trust.float().repeat(r))
-        return _Start(added, base, self.trust.float().repeat(r), own)
+        return _Start(added, base, own)
 
 
-def _added(counts: _Counts, start: _Start | None) -> tuple[Tensor, Tensor]:
-    """(b, q) what bins add to the log-odds of cells, and how far they are believed, (q,)."""
+def _added(counts: _Counts, start: _Start | None) -> Tensor:
+    """(b, q) what bins add to the log-odds of cells."""
     left, came, share, ordered = counts.left, counts.came, counts.alone, counts.ordered
     base, added = _logit(share), torch.zeros_like(left[0])
-    trust = None if start is None else start.trust
+    trust: Tensor | None = None
     if start is not None:
         base, added = _balanced(start.base, start.added, came, share), start.added
     least = LEAST_TOLD * torch.einsum("kbq,kq->bq", came, share * (1.0 - share))
@@ -211,9 +210,11 @@ def _added(counts: _Counts, start: _Start | None) -> tuple[Tensor, Tensor]:
         off = (left - came * now).sum(0)
         weight = (came * now * (1.0 - now)).sum(0).maximum(least)
         seen = added + (off / weight.clamp_min(1e-9)).clamp_(-STEP, STEP)
-        added, used = _believed(seen, weight, ordered, trust)
+        added, believed = _believed(seen, weight, ordered, trust)
+        # Begun where counts like these led to, the first round knows already.
+        trust = None if start is None else believed
         base = _balanced(base, added, came, share)
-    return added.clamp_(-MOST, MOST), used
+    return added.clamp_(-MOST, MOST)
 
 
 def _own(counts: _Counts, now: Tensor, own: _Own | None) -> tuple[Tensor, _Own]:
