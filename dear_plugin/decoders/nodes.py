@@ -41,7 +41,7 @@ class Nodes:
     def of(cls, crowd: Crowd, most: int) -> tuple[Nodes, list[Partition]]:
         """Cut every slot into bins and at most so many nodes."""
         groups = Groups.of(crowd)
-        parts = [_partition(crowd, groups, which, most) for which in range(len(crowd.sets))]
+        parts = [partition(crowd, groups, which, most) for which in range(len(crowd.sets))]
         parts = [part.of(people) for people in crowd.cells for part in parts]
         grid = torch.cat([part.nodes for part in parts])
         sizes = torch.tensor([len(part.nodes) for part in parts])
@@ -128,14 +128,16 @@ def nearest(left: Tensor, weight: Tensor) -> Tensor:
     return left + (weight > 0.5)
 
 
-def _partition(crowd: Crowd, groups: Groups | None, which: int, most: int) -> Partition:
-    """Bins and nodes of one set."""
+def partition(
+    crowd: Crowd, groups: Groups | None, which: int, most: int, grid: Tensor | None = None
+) -> Partition:
+    """Bins and nodes of one set; the nodes of a number, (g,), may be known already."""
     members = crowd.sets.members[which]
     if groups is not None and len(members) > 1:
         slot = torch.full((len(crowd.rows),), which)
         leaves = groups.leaves(crowd.encoder.expand(crowd.rows)[:, None], slot)[:, 0]
-        return levels(leaves, int(leaves.max()) + 1)
+        return levels(leaves, int(leaves.max()) + 1 if grid is None else len(grid))
     feature, column = crowd.encoder.schema.features[members[0]], crowd.rows[:, members[0]]
     if feature.kind is Kind.NUMERIC:
-        return numbers(column, most)
+        return numbers(column, most, grid)
     return levels(column, len(feature.categories))

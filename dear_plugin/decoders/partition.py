@@ -71,16 +71,17 @@ def levels(column: Tensor, count: int) -> Partition:
     return Partition(column.long(), torch.arange(count).float(), torch.eye(count))
 
 
-def numbers(column: Tensor, most: int = MAX_NODES) -> Partition:
+def numbers(column: Tensor, most: int = MAX_NODES, grid: Tensor | None = None) -> Partition:
     """Bins and nodes of a numeric feature.
 
     Args:
         column: (n,) scaled values.
         most: how many nodes there may be.
+        grid: (g,) the nodes, where they are known.
     """
     least = max(MIN_ROWS, min(OWN_ROWS, len(column) // 16))
     bins, centres = cut(column, MAX_BINS, least, tails=True)
-    nodes = _nodes(column, heavy_values(column), most)
+    nodes = _nodes(column, heavy_values(column), most) if grid is None else grid
     return Partition(bins, nodes, mixing(nodes, centres))
 
 

@@ -30,14 +30,24 @@ def credible(seen: Tensor, came: Tensor, mean: Tensor, chance: Tensor) -> Tensor
         mean: (q,) the mean over all bins.
         chance: (q,) the variance of one row.
     """
+    return trusted(seen, came, mean, chance, spread(seen, came, mean, chance))
+
+
+def spread(seen: Tensor, came: Tensor, mean: Tensor, chance: Tensor) -> Tensor:
+    """(q,) double, the variance between bins without an order; zero where they may be alike."""
     chance, total = chance.clamp_min(1e-12), came.sum(0)
-    spread = (came * (seen - mean).square()).sum(0)
+    apart = (came * (seen - mean).square()).sum(0)
     free = (came > 0).sum(0).double() - 1.0
     room = total - came.square().sum(0) / total.clamp_min(1e-12)
-    between = (spread - free * chance) / room.clamp_min(1e-12)
-    real = spread / chance > free + LEAST_SPREAD * (2.0 * free).clamp_min(0.0).sqrt()
-    trust = torch.where(real, came / (came + chance / between.clamp_min(1e-12)), 0.0)
-    return mean + trust * (seen - mean)
+    between = (apart - free * chance) / room.clamp_min(1e-12)
+    real = apart / chance > free + LEAST_SPREAD * (2.0 * free).clamp_min(0.0).sqrt()
+    return torch.where(real, between.clamp_min(1e-12), 0.0)
+
+
+def trusted(seen: Tensor, came: Tensor, mean: Tensor, chance: Tensor, between: Tensor) -> Tensor:
+    """(b, q) means believed as far as a variance between bins, (q,), allows; see `credible`."""
+    noise = chance.clamp_min(1e-12) / between.clamp_min(1e-12)
+    return mean + torch.where(between > 0.0, came / (came + noise), 0.0) * (seen - mean)
 
 
 def walked(seen: Tensor, weight: Tensor) -> Tensor:
@@ -47,10 +57,19 @@ def walked(seen: Tensor, weight: Tensor) -> Tensor:
         seen: (b, q) what each bin seems to add.
         weight: (b, q) one over the variance that chance gives it.
     """
+    return paced(seen, weight, pace(seen, weight))
+
+
+def pace(seen: Tensor, weight: Tensor) -> Tensor:
+    """(q,) the variance of a step of the shortest likely walk; arguments as in `walked`."""
     strides = torch.tensor(STRIDES, dtype=seen.dtype)
     gain, *_ = _filtered(seen, weight, strides[:, None])
     enough = 2.0 * (gain.amax(0) - gain) <= LEAST_GAIN
-    stride = strides[enough.int().argmax(0)]
+    return strides[enough.int().argmax(0)]
+
+
+def paced(seen: Tensor, weight: Tensor, stride: Tensor) -> Tensor:
+    """(b, q) the walk whose steps have a variance, (q,); zero where that is zero."""
     _, ahead, spread = _filtered(seen, weight, stride)
     out = torch.empty_like(seen)
     out[-1] = now = ahead[-1]

@@ -74,7 +74,7 @@ class Smooth:
         features = supports.smooth.nonzero()[:, 0]
         if not len(features):
             return None
-        y, fitter = crowd.rows[:, features], _Fitter.of(crowd, features, told[:, features])
+        y, fitter = crowd.rows[:, features], Fitter.of(crowd, features, told[:, features])
         g = sum(len(part.nodes) for part in parts)
         centre, spread = torch.empty(len(features), g), torch.empty(len(features), ranks, g)
         beside, end = [], 0
@@ -82,7 +82,7 @@ class Smooth:
             here = slice(end, end := end + len(part.nodes))
             location, bins, mix = fitter.fit(which, part)
             centre[:, here] = location.at_grid
-            spread[..., here] = _spread(y - location.at_rows, bins, mix, ranks)
+            spread[..., here] = residual_quantiles(y - location.at_rows, bins, mix, ranks)
             beside.append(location.beside)
         weights = torch.stack(fitter.weights) if fitter.weights else torch.empty(0, 0, 0)
         return cls(features, centre, spread, torch.stack(beside), weights, fitter.planes)
@@ -151,7 +151,7 @@ class Smooth:
 
 
 @dataclass
-class _Fitter:
+class Fitter:
     """What all sets' locations are fitted on.
 
     Attributes:
@@ -173,11 +173,14 @@ class _Fitter:
     weights: list[Tensor]
 
     @classmethod
-    def of(cls, crowd: Crowd, features: Tensor, told: Tensor) -> _Fitter:
-        """Prepare what does not depend on the set."""
+    def of(
+        cls, crowd: Crowd, features: Tensor, told: Tensor, planes: Planes | None = None
+    ) -> Fitter:
+        """Prepare what does not depend on the set; what planes are linear in may be known."""
         groups = not bool(crowd.sets.single.all())
         x, y = crowd.encoder.expand(crowd.rows), crowd.rows[:, features]
-        planes = Planes.of(x, crowd.encoder) if groups else None
+        if planes is None and groups:
+            planes = Planes.of(x, crowd.encoder)
         return cls(crowd, x, y, winsorised(y), told, planes, [])
 
     def fit(self, which: int, part: Partition) -> tuple[Location, list[Tensor], Tensor]:
@@ -204,7 +207,7 @@ def _around(table: Tensor, at: Tensor) -> tuple[Tensor, Tensor]:
     return pick(table, at), pick(table, at + 1)
 
 
-def _spread(residual: Tensor, bins: list[Tensor], mix: Tensor, ranks: int) -> Tensor:
+def residual_quantiles(residual: Tensor, bins: list[Tensor], mix: Tensor, ranks: int) -> Tensor:
     """(f, q, g) residual quantiles, mixed over bins; everyone's where bins are alike."""
     differ = _differ(bins, residual)
     quantiles = torch.stack([_quantiles(residual[b], ranks) for b in bins])

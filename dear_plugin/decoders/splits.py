@@ -60,7 +60,14 @@ class Splits:
 
     def counts(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """(..., q) who is on the left side of each split and who comes to it, from (..., t)."""
-        upto = torch.nn.functional.pad(rows[..., self.order].cumsum(-1), (1, 0))
+        return self.between(self.upto(rows))
+
+    def upto(self, rows: Tensor) -> Tensor:
+        """(..., t + 1) who is at one of the first values in order, from (..., t)."""
+        return torch.nn.functional.pad(rows[..., self.order].cumsum(-1), (1, 0))
+
+    def between(self, upto: Tensor) -> tuple[Tensor, Tensor]:
+        """(..., q) as `counts`, of what `upto` gives."""
         low, cut, high = (upto[..., at] for at in (self.low, self.cut, self.high))
         return cut - low, high - low
 

@@ -74,11 +74,11 @@ class Tables:
         below, share = torch.empty(shape), torch.empty(shape)
         inverse = torch.zeros(1 + len(supports.ranked) * ranks, shape[0])
         codes, s, k = supports.codes(crowd.rows), len(crowd.sets), len(crowd.cells)
-        total = _histogram(crowd.own, codes, k, shape[1]).double()
+        total = histogram(crowd.own, codes, k, shape[1]).double()
         belief = Belief.of(total, crowd.within, supports, told)
         starts = [0, *accumulate(len(part.nodes) for part in parts)]
         for which, part in enumerate(parts[:s]):
-            counted = _counted(part, crowd, codes, which, shape[1])
+            counted = counted_of(part, crowd, codes, which, shape[1])
             for cell, bins in enumerate(belief.shares(which, counted)):
                 here = slice(starts[cell * s + which], starts[cell * s + which + 1])
                 share[here] = part.mix @ bins
@@ -131,20 +131,13 @@ class Tables:
         before = share[node[:, 0], at] + NOBODY
         kept = (share[node[:, 1:], at[:, None]] + NOBODY) / before[:, None]
         under = self.below[:, values][node[:, 0], at]
-        tie = ((v - under) / before).clamp_(0.0, 1.0)
-        # Rounding must not decide for who stands in the middle when a probability exactly halves.
-        tie = torch.where((tie - 0.5).abs() < TIE, 0.5 - ROUNDING, tie)[:, None].expand_as(kept)
+        tie = settled(((v - under) / before).clamp_(0.0, 1.0))[:, None].expand_as(kept)
         out = own[:, None].repeat(1, kept.shape[1])
         some = max(1, ENTRIES_A_COUNT // share.shape[1])
         for at in (kept < tie).nonzero().split(some):
             who, where = at.unbind(1)
             gain = (share[node[who, where + 1]] - share[node[who, 0]]).clamp_min_(0.0)
-            drawn_at, kept_at = tie[who, where], kept[who, where]
-            drawn = (drawn_at - kept_at) / (1.0 - kept_at).clamp_min(1e-9)
-            heap = gain.cumsum(1) / gain.sum(1, keepdim=True).clamp_min(1e-9)
-            random = (heap < drawn[:, None]).sum(1).clamp_max(gain.shape[1] - 1)
-            other = torch.where((drawn_at - 0.5).abs() < TIE, gain.argmax(1), random)
-            out[who, where] = other.to(out.dtype)
+            out[who, where] = exchanged(gain, tie[who, where], kept[who, where]).to(out.dtype)
         return out
 
     def _graded(self, v: Tensor) -> Tensor:
@@ -167,6 +160,29 @@ class Tables:
         return self._ranked.float()
 
 
+def settled(tie: Tensor) -> Tensor:
+    """Places among people of the same category, any shape, of which none is exactly the middle.
+
+    Rounding must not decide for who stands there when a probability exactly halves.
+    """
+    return torch.where((tie - 0.5).abs() < TIE, 0.5 - ROUNDING, tie)
+
+
+def exchanged(gain: Tensor, tie: Tensor, kept: Tensor) -> Tensor:
+    """(m,) the categories that people get who do not keep theirs.
+
+    Args:
+        gain: (m, c) by how much the share of each category grows.
+        tie: (m,) their places among people of the same category; who is in the middle gets what
+            gains most.
+        kept: (m,) the part of the category that keeps it.
+    """
+    drawn = (tie - kept) / (1.0 - kept).clamp_min(1e-9)
+    heap = gain.cumsum(1) / gain.sum(1, keepdim=True).clamp_min(1e-9)
+    random = (heap < drawn[:, None]).sum(1).clamp_max(gain.shape[1] - 1)
+    return torch.where((tie - 0.5).abs() < TIE, gain.argmax(1), random)
+
+
 def lines(supports: Supports, ranks: int) -> Tensor:
     """(p,) int32, the first line in `inverse` of each ranked feature, 0 for the others."""
     line = torch.zeros(len(supports.sizes), dtype=torch.int32)
@@ -175,11 +191,11 @@ def lines(supports: Supports, ranks: int) -> Tensor:
     return line
 
 
-def _counted(part: Partition, crowd: Crowd, codes: Tensor, which: int, t: int) -> Counted:
+def counted_of(part: Partition, crowd: Crowd, codes: Tensor, which: int, t: int) -> Counted:
     """How many rows of each cell and bin of a set hold each value."""
     members, (k, b) = crowd.sets.members[which], (len(crowd.cells), part.mix.shape[1])
     number = crowd.encoder.schema.features[members[0]].kind is Kind.NUMERIC
-    counts = _histogram(crowd.own * b + part.bins, codes, k * b, t)
+    counts = histogram(crowd.own * b + part.bins, codes, k * b, t)
     return Counted(counts.view(k, b, t), number and len(members) == 1)
 
 
@@ -190,7 +206,7 @@ def _upto(share: Tensor, supports: Supports) -> Tensor:
     return (total[:, 1:] - total[:, first]).clamp_(0.0, 1.0).float()
 
 
-def _histogram(bins: Tensor, codes: Tensor, b: int, t: int) -> Tensor:
+def histogram(bins: Tensor, codes: Tensor, b: int, t: int) -> Tensor:
     """(b, t) how many rows of each bin, (n,), hold each value, (c, n); in bounded memory."""
     start = bins.int() * t
     counts = torch.zeros(b * t, dtype=torch.int64)

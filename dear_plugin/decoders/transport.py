@@ -22,7 +22,9 @@ from dear_plugin.decoders.copies import Copies
 from dear_plugin.decoders.given import Given
 from dear_plugin.decoders.links import links
 from dear_plugin.decoders.nodes import Nodes, nearest
+from dear_plugin.decoders.poisson import Poisson
 from dear_plugin.decoders.protocol import Decoder
+from dear_plugin.decoders.redraws import Redraws
 from dear_plugin.decoders.smooth import Smooth
 from dear_plugin.decoders.state import State, put
 from dear_plugin.decoders.supports import MAX_VALUES, Supports
@@ -192,6 +194,10 @@ class Transport(Decoder):
         if state.copies is not None:
             out = state.copies.follow(out, x, places, sets)
         return out.scatter_(2, positions[:, None].expand(values.shape), values)
+
+    def redraws(self, rows: Tensor, encoder: Encoder, sets: ActionSets) -> Redraws:
+        """The tables as other rows might have made them; see `Decoder.redraws`."""
+        return Poisson(self._fitted, rows.float().cpu(), encoder, sets=sets)
 
     def leanings(self, x: Tensor, values: Tensor, sets: Tensor) -> dict[int, tuple[float, float]]:
         """The chance that a person has the second value of each binary feature; see `Decoder`.
