@@ -18,7 +18,7 @@ from dear_plugin.shapes import Shape, fit
 
 COMBINATIONS = 64
 LATTICE = 1024
-DENSE = 96
+DENSE, COMMON = 96, 32
 # So many values on either side of the factual, as far as this; no nearer than this.
 BESIDE, REACH, LEAST_STEP = 10, 1.0 / 16.0, 1e-5
 VALUES_A_TIME = 1 << 19
@@ -28,6 +28,7 @@ SHAPES = {
     "several": Shape("s", torch.bool),
     "values": Shape("2 s c+"),
     "dense": Shape(f"s {DENSE}"),
+    "common": Shape(f"s {COMMON}"),
     "combinations": Shape(f"s {COMBINATIONS} w"),
     "lattice": Shape(f"s {LATTICE} w"),
 }
@@ -41,7 +42,8 @@ class Grids:
         numeric: (s,) bool, sets of one numeric feature.
         counts: (s,) how many categories a discrete singleton has, 0 for all other sets.
         values: (2, s, c) coarse values of numeric singletons and those between them.
-        dense: (s, 96) many values of numeric singletons, those that most people have among them.
+        dense: (s, 96) many values of numeric singletons, the common ones among them.
+        common: (s, 32) the values of numeric singletons that most training rows have.
         several: (s,) bool, sets of more than one feature.
         combinations: (s, 64, w) values of several features together, well spread.
         lattice: (s, 1024, w) many more, for rows that those do not solve.
@@ -51,6 +53,7 @@ class Grids:
     counts: Tensor
     values: Tensor
     dense: Tensor
+    common: Tensor
     several: Tensor
     combinations: Tensor
     lattice: Tensor
@@ -69,15 +72,17 @@ class Grids:
         number = torch.tensor([f.kind is Kind.NUMERIC for f in features])
         levels = torch.tensor([len(f.categories) for f in features])
         spread = torch.zeros(encoder.p, 2 * count)
-        dense = torch.zeros(encoder.p, DENSE)
+        dense, common = torch.zeros(encoder.p, DENSE), torch.zeros(encoder.p, COMMON)
         for j in sorted({j for members in sets.members for j in members}):
             spread[j], dense[j] = _spread(rows[:, j], 2 * count), _dense(rows[:, j])
+            common[j] = _filled(_common(rows[:, j]), COMMON)
         first = sets.positions[:, 0]
         values = spread[first].view(len(sets), count, 2).permute(2, 0, 1).contiguous()
         return cls(
             *_kinds(encoder, sets),
             values,
             dense[first],
+            common[first],
             ~sets.single,
             _values_at(
                 _points(sets.positions.shape[1], COMBINATIONS), spread, number, levels, sets
@@ -264,16 +269,26 @@ def _apart(places: Tensor, count: int) -> Tensor:
 
 
 def _dense(column: Tensor) -> Tensor:
-    """(96,) observed values: those that most people have, and evenly ranked and spaced ones."""
-    values, counts = ordinary(column).unique(return_counts=True)
+    """(96,) observed values: the common ones, and evenly ranked and spaced ones."""
+    values = ordinary(column).unique()
     if len(values) > DENSE:
         third = DENSE // 3
-        common = values[counts.argsort(descending=True, stable=True)[:third]]
         ranked = values[torch.linspace(0, len(values) - 1, third).long()]
         even = torch.linspace(float(values[0]), float(values[-1]), third)
-        values = torch.cat([common, ranked, even]).sort().values
-    kept: Tensor = torch.cat([values, values[-1:].expand(DENSE - len(values))])
-    return kept
+        values = torch.cat([_common(column)[:third], ranked, even]).sort().values
+    return _filled(values, DENSE)
+
+
+def _common(column: Tensor) -> Tensor:
+    """(at most 32,) the values that most rows have, ascending."""
+    values, counts = ordinary(column).unique(return_counts=True)
+    common: Tensor = values[counts.argsort(descending=True, stable=True)[:COMMON]]
+    return common.sort().values
+
+
+def _filled(values: Tensor, count: int) -> Tensor:
+    """(count,) values, the last one again and again where there are fewer."""
+    return torch.cat([values, values[-1:].expand(count - len(values))])
 
 
 def _points(width: int, count: int) -> Tensor:

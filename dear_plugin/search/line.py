@@ -41,9 +41,11 @@ def line_search(
     missed.append(look(deeper, question, found))
     scans = [coarse, deeper]
     if not question.classifier.is_module:
-        # Trees step where no grid looks, also right beside the factual.
-        scans.append(Scan.near(question, asked, search.slack))
-        missed.append(look(scans[-1], question, found))
+        # Trees have steps anywhere: right beside the factual, and around values that many have.
+        steps = [Scan.near(question, asked, search.slack)]
+        steps += Scan.over(question, asked, [grids.common], search.slack)
+        missed += [look(scan, question, found) for scan in steps]
+        scans += steps
     # To be of another category costs one: many rows have something cheaper by now.
     willing = question.may & (found.known > 1.0)[:, None] if prune else question.may
     discrete = chain(others(question, willing, grids), special_levels(question))

@@ -67,7 +67,7 @@ class Scan:
 
     @classmethod
     def near(cls, question: Question, asked: Tensor, slack: float) -> Scan:
-        """Of the numeric singletons asked for, (n, s) bool, values near the factual; see `near`."""
+        """Of the numeric singletons asked for, (n, s), values near the factual; see `near`."""
         rows, sets, values = near(question, asked)
         x = question.x[rows, question.sets.positions[sets, 0], None]
         x = torch.where(is_special(x), INSIDE, x)

@@ -47,7 +47,7 @@ class Candidates:
         actions: Iterable[tuple[Tensor, Tensor, Tensor]],
         search: Search,
     ) -> Candidates:
-        """Evaluate actions, rows (q,), sets (q,), values (q, c, w), and keep those that succeed."""
+        """Evaluate actions, rows (q,), sets (q,), values (q, c, w); keep what succeeds."""
         w = question.sets.positions.shape[1]
         none = torch.empty(0)
         parts = [(none.long(), none.long(), torch.empty(0, w), none, none)]
