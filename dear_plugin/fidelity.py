@@ -25,11 +25,11 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from dear_plugin import excess
 from dear_plugin.actions import ActionSets
 from dear_plugin.decoders import Decoder
 from dear_plugin.decoders.partition import cut
 from dear_plugin.encoding import Encoder
-from dear_plugin.excess import RELABELLINGS, ks, noise_of_means, shares_of_variance, squared_means
 from dear_plugin.judged import auc, once
 from dear_plugin.schema import Kind
 
@@ -186,13 +186,17 @@ def dependence(sample: Sample, standardised: bool = False) -> pd.DataFrame:
         deviation = sample.real.double().std(0, correction=0)
         scale, own = deviation.clamp_min(LEAST_DEVIATION), own | (deviation < LEAST_DEVIATION)
     still = (sample.still - sample.real).double() / scale
-    noise = noise_of_means(still)
+    noise = excess.noise_of_means(still)
+    # The same people are on both sides: the means of all bins together agree by themselves.
+    lost = still.var(0, correction=0) / len(still)
     tables = []
     for i, bins in enumerate(sample.bins):
         made = sample.generated[i].view(PEOPLE, *sample.real.shape).mean(0)
-        left = squared_means((made - sample.real).double() / scale, bins)
+        left = excess.squared_means((made - sample.real).double() / scale, bins)
+        kept = excess.slope(sample.generated[i], sample.real[sample.people[i]])
+        left += lost * (1.0 - (1.0 - kept).square())
         by_chance = noise[:, ~own[i]].sum(1) * int(bins.max())
-        tables.append(_tidy(i, own[i], left, squared_means(still, bins), by_chance))
+        tables.append(_tidy(i, own[i], left, excess.squared_means(still, bins) + lost, by_chance))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -202,21 +206,22 @@ def distribution(sample: Sample, seed: int = 0) -> pd.DataFrame:
     tables = []
     for i in range(len(sample.bins)):
         left, whole = torch.zeros(sample.real.shape[1]), torch.zeros(sample.real.shape[1])
-        relabelled = torch.zeros(RELABELLINGS, sample.real.shape[1])
+        relabelled = torch.zeros(excess.RELABELLINGS, sample.real.shape[1])
         for b in range(int(sample.bins[i].max()) + 1):
             here, there = sample.bins[i] == b, sample.bin_of[i] == b
             share = float(here.float().mean())
             here, there = here & sides[0], there & sides[1]
             if not (here.any() and there.any()):
                 continue
-            real = _some(sample.real[here], chance)
-            made = _some(sample.generated[i][there], chance)
-            still = _some(sample.real[sample.people[i][there]], chance)
-            left += share * ks(made, real, chance)[0]
-            beyond, by_chance = ks(still, real, chance)
+            at = _some(here.nonzero()[:, 0], chance)
+            move = _some(there.nonzero()[:, 0], chance)
+            who = sample.people[i][move]
+            real, scale = sample.real[at], excess.sharing(at, who)
+            left += share * excess.ks(sample.generated[i][move], real, chance, scale)[0]
+            beyond, by_chance = excess.ks(sample.real[who], real, chance, scale)
             whole += share * beyond
             relabelled += share * by_chance
-        noise = shares_of_variance(relabelled.double(), ~sample.own[i])
+        noise = excess.shares_of_variance(relabelled.double(), ~sample.own[i])
         tables.append(_tidy(i, sample.own[i], left, whole, noise))
     return pd.concat(tables, ignore_index=True)
 

@@ -239,6 +239,13 @@ class TestNothingToFollow:
         told = np.mean([table["noise"] for table in tables], axis=0)
         assert 0.7 < np.mean(varied / told) < 1.6
 
+    @pytest.mark.parametrize("measure", [fidelity.dependence, fidelity.distribution])
+    @pytest.mark.parametrize("column", ["left", "all"])
+    def test_nothing_exceeds_chance_on_average(self, samples, measure, column):
+        """The same people on both sides agree too well: that was 7 to 9 standard errors below."""
+        found = [measure(sample)[column].sum() for sample in samples]
+        assert abs(np.mean(found)) < 3.0 * np.std(found, ddof=1) / np.sqrt(len(found))
+
     def test_nobody_is_recognised_where_rows_are_as_good_as_real(self, samples):
         """A person or a value in two folds would be: .536 where each was moved up to 4 times."""
         for independent in (False, True):
