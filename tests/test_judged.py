@@ -52,5 +52,15 @@ class TestAuc:
         x = torch.randn(2, 400, 3, generator=torch.Generator().manual_seed(0))
         assert judged.auc(x[0], x[1] + 2.0, 0) > 0.95
 
+    def test_values_that_recur_give_nobody_away(self):
+        """Tabulated at 300 quantiles, a sample is still one of the same law."""
+        x = torch.randn(4, 2, 3000, 3, generator=torch.Generator().manual_seed(0))
+        grid = torch.special.ndtri((torch.arange(300) + 0.5) / 300)
+        near = grid[(x[:, 1, ..., None] - grid).abs().argmin(-1)]
+        found = [
+            judged.auc(a, b, seed) for seed, (a, b) in enumerate(zip(x[:, 0], near, strict=True))
+        ]
+        assert np.mean(found) == pytest.approx(0.5, abs=0.02)
+
     def test_too_few_rows_say_nothing(self):
         assert np.isnan(judged.auc(torch.zeros(9, 2), torch.zeros(400, 2), 0))
