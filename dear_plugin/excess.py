@@ -19,6 +19,12 @@ def squared_means(gap: Tensor, bins: Tensor) -> Tensor:
     return (count * (mean**2 - variance)).sum(0) / len(gap)
 
 
+def slope(after: Tensor, before: Tensor) -> Tensor:
+    """(d,) how far people who differed by 1 differ after a move, of (m, d) each; 1 if unmoved."""
+    after, before = after.double(), before.double() - before.double().mean(0)
+    return (after * before).mean(0) / before.square().mean(0).clamp_min(1e-12)
+
+
 def noise_of_means(gap: Tensor) -> Tensor:
     """(d, d) by pairs of columns, the variance that chance alone gives `squared_means` of 2 bins.
 
@@ -34,13 +40,33 @@ def noise_of_means(gap: Tensor) -> Tensor:
     return 2.0 * covariance**2 / n**2
 
 
-def ks(a: Tensor, b: Tensor, chance: np.random.Generator) -> tuple[Tensor, Tensor]:
+def sharing(rows: Tensor, people: Tensor) -> float:
+    """How far two samples of one law differ by, as a share of two that have nobody in common.
+
+    Of the deviation of a difference of means, where who is in both agrees with themselves, and who
+    is in the second several times counts once.
+
+    Args:
+        rows: (n,) who is in the first sample, each once.
+        people: (m,) who is in the second one.
+    """
+    n, m = len(rows), len(people)
+    copies = torch.bincount(people, minlength=int(rows.max()) + 1).double()
+    both = float(copies[rows].sum()) / (n * m)
+    own = 1.0 / n + float(copies.square().sum()) / m**2
+    return float(np.sqrt(max(own - 2.0 * both, 0.0) / (1.0 / n + 1.0 / m)))
+
+
+def ks(
+    a: Tensor, b: Tensor, chance: np.random.Generator, scale: float = 1.0
+) -> tuple[Tensor, Tensor]:
     """(d,) KS(a, b) less its mean over random relabellings, and (`RELABELLINGS`, d) all of these.
 
     Args:
         a: (n, d) one sample.
         b: (m, d) the other one, with which it is pooled and relabelled.
         chance: of the relabellings.
+        scale: of what chance makes; see `sharing`.
     """
     pooled, order = torch.cat([a, b]).sort(0)
     last = torch.ones(pooled.shape, dtype=torch.bool)
@@ -52,7 +78,7 @@ def ks(a: Tensor, b: Tensor, chance: np.random.Generator) -> tuple[Tensor, Tenso
             for _ in range(RELABELLINGS)
         ]
     )
-    return _gap(step, order, last) - by_chance.mean(0), by_chance
+    return _gap(step, order, last) - scale * by_chance.mean(0), scale * by_chance
 
 
 def shares_of_variance(draws: Tensor, counted: Tensor) -> Tensor:

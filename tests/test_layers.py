@@ -60,6 +60,7 @@ LADDER = (
     "unreadable",
     "metrics",
     "excess",
+    "judged",
     "fidelity",
     "diagnostics",
     "method",

@@ -166,7 +166,7 @@ class TestAtoms:
             kept = min(1.0, (1 - after) / (1 - before))
             paid = own["pays"].iloc[0] == "yes"
             expected = (1.0, min(1.0, after / before)) if paid else (0.0, 1.0 - kept)
-            assert told == pytest.approx(expected, abs=0.05)
+            assert told == pytest.approx(expected, abs=0.03)
 
 
 class TestNumbers:
