@@ -154,10 +154,12 @@ def _nodes(column: Tensor, heavy: Tensor, most: int) -> Tensor:
         levels, rest = tally(column[special])[0], ordinary(column)
         return torch.cat([levels, _nodes(rest, heavy[~is_special(heavy)], most - len(levels))])
     room = most - min(len(heavy), most // 2)
-    at = torch.linspace(0, len(column) - 1, 2 * room // 3).long()
+    # Heavy values are nodes already: the others are told apart by the rows that hold others.
+    rest = ordered(column[~torch.isin(column, heavy)])
+    at = torch.linspace(0, max(len(rest) - 1, 0), 2 * room // 3).long()[: len(rest)]
     even = torch.linspace(float(values[0]), float(values[-1]), most - 2 * room // 3)
     near = values[torch.searchsorted(values, even).clamp_max(len(values) - 1)]
-    kept = tally(torch.cat([heavy[: most // 2], ordered(column)[at], near]))[0]
+    kept = tally(torch.cat([heavy[: most // 2], rest[at], near]))[0]
     if len(kept) > most:
         kept = kept[torch.linspace(0, len(kept) - 1, most).round().long()]
     return kept
