@@ -16,7 +16,7 @@ import pandas as pd
 
 from dear_plugin.benchmark.grounds import SETTINGS, Ground, Judge
 from dear_plugin.benchmark.tables import made_with
-from dear_plugin.benchmark.worth import LINES, Crowd, Fits, people, real
+from dear_plugin.benchmark.worth import LINES, Crowd, Fits, Learner, people, real
 
 RECORD = "record.json"
 
@@ -110,7 +110,7 @@ class Run:
 class Workshop:
     """What several runs share, one ground at a time: fits, judges, crowds."""
 
-    fits: dict[tuple[Ground, str], Fits] = field(default_factory=dict)
+    fits: dict[tuple[Ground, Learner], Fits] = field(default_factory=dict)
     judges: dict[tuple[Ground, str], tuple[Judge, Crowd, pd.DataFrame]] = field(
         default_factory=dict
     )
@@ -120,17 +120,19 @@ class Workshop:
         ground = run.ground
         if any(known is not ground for known, _ in self.judges):
             self.judges.clear()
-        if (ground, run.line) not in self.fits:
-            self.fits = {(ground, run.line): Fits(ground, LINES[run.line])}
+        line = LINES[run.line]
+        if (ground, line.learner) not in self.fits:
+            self.fits = {(ground, line.learner): Fits(ground, line.learner)}
         if (ground, run.kind) not in self.judges:
             judge = ground.judge(run.kind)
             crowd = Crowd.of(ground, judge)
             table = real(ground, judge, crowd, run.rows)
             self.judges[ground, run.kind] = judge, crowd, table
-        fits = self.fits[ground, run.line]
+        fits = self.fits[ground, line.learner]
         judge, crowd, beside = self.judges[ground, run.kind]
-        noise = ground.split == 0 or not fits.line.trained
-        _write(run, people(fits, judge, crowd, run.rows, noise), beside, fits.joint)
+        noise = line.noise and (ground.split == 0 or not line.trained)
+        ours = people(fits, line.search, judge, crowd, run.rows, noise=noise)
+        _write(run, ours, beside, fits.joint)
 
 
 def measured(plan: Plan) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:

@@ -12,6 +12,7 @@ from dear_plugin.benchmark.tables import Row
 
 FIRST = "cheapest"
 SHARES = {
+    "credible": "credible",
     "replication": "replicated",
     "of those that need it": "replicated_indirect",
     "alone": "alone",
@@ -43,11 +44,15 @@ def table(people: pd.DataFrame, real: pd.DataFrame) -> Iterator[Row]:
             "success": _short(found["success"]),
             "cost": _short(found["cost"]),
             **{name: _with_ends(found[name]) for name in list(SHARES)[:3]},
+            "calibration error": _short(found["calibration error"]),
+            "alone": _with_ends(found["alone"]),
             "reliance": _short(found["reliance"]),
-            **{name: _with_ends(found[name]) for name in list(SHARES)[3:]},
+            **{name: _with_ends(found[name]) for name in list(SHARES)[4:]},
             "outliers": _three(found, "outliers"),
             "outliers among accepted": _three(found, "outliers among accepted"),
             "outliers, answers - before": _with_ends(found["outliers, answers - before"]),
+            "of credible answers": _with_ends(found["outliers, credible - before"]),
+            "retrained, of credible answers": _with_ends(found["retrained, credible"]),
             "5-neighbour distance": _three(found, "5-neighbour distance"),
             "unseen pairs": _three(found, "unseen pairs"),
             "joint AUC (independent)": f"{_short(found['joint AUC'])}"
@@ -87,7 +92,12 @@ def _estimates(own: pd.DataFrame, held: pd.DataFrame) -> dict[str, Estimate]:
         "reliance": estimate(own["reliance"], groups, median=True),
         **{name: estimate(_column(own, column), groups) for name, column in SHARES.items()},
         "outliers, answers - before": paired(own["outlier"], own["outlier_before"], groups),
+        "calibration error": Estimate(_calibration_error(own), np.nan, np.nan),
     }
+    fine = own[own["credible"] & own["success"]]
+    apart = fine["split"].to_numpy()
+    found["outliers, credible - before"] = paired(fine["outlier"], fine["outlier_before"], apart)
+    found["retrained, credible"] = estimate(fine["still_accepted"], apart)
     crowd = {
         "outliers": ("outlier", anybody),
         "outliers among accepted": ("outlier_accepted", accepted),
@@ -106,6 +116,20 @@ def _estimates(own: pd.DataFrame, held: pd.DataFrame) -> dict[str, Estimate]:
             *(float(each) for each in (splits.mean(), splits.min(), splits.max()))
         )
     return found
+
+
+def _calibration_error(own: pd.DataFrame) -> float:
+    """The mean distance of replication from confidence, by tenths of confidence.
+
+    Each tenth counts with the share of answers that lie in it.
+    """
+    both = own[["promised_confidence", "replicated"]].dropna()
+    if both.empty:
+        return np.nan
+    tenth = np.minimum((10.0 * both["promised_confidence"]).astype(int), 9)
+    groups = both.groupby(tenth)
+    off = (groups["replicated"].mean() - groups["promised_confidence"].mean()).abs()
+    return float(np.average(off, weights=groups.size()))
 
 
 def _column(own: pd.DataFrame, name: str) -> pd.Series:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,32 @@ from dear_plugin.schema import Schema
 from dear_plugin.search import Search
 
 NOISE_ROWS = (1_000, 30_000)
+KEPT = (
+    "success",
+    "acted_on",
+    "direct_cost",
+    "indirect_cost",
+    "cost",
+    "confidence",
+    "plausibility",
+    "credible",
+)
 Make = Callable[[Ground], Decoder]
+
+
+@dataclass(frozen=True)
+class Learner:
+    """What is learned of training rows; several lines may share it.
+
+    Attributes:
+        decoder: for a ground, not yet fitted.
+        pairs: whether pairs of features may be acted on from the start.
+        trained: whether the decoder is trained by descent, which takes its time.
+    """
+
+    decoder: Make
+    pairs: bool = False
+    trained: bool = False
 
 
 @dataclass(frozen=True)
@@ -41,14 +67,19 @@ class Line:
     """A way of using DEAR.
 
     Attributes:
-        decoder: for a ground, not yet fitted.
+        learner: what is learned.
         search: how to search.
-        trained: whether the decoder is trained by descent, which takes its time.
+        noise: whether it is measured what is told of noise.
     """
 
-    decoder: Make
+    learner: Learner
     search: Search
-    trained: bool
+    noise: bool = True
+
+    @property
+    def trained(self) -> bool:
+        """Whether its decoder is trained by descent."""
+        return self.learner.trained
 
 
 def _paper(ground: Ground) -> Decoder:
@@ -56,24 +87,30 @@ def _paper(ground: Ground) -> Decoder:
     return Autoencoder.paper(layers, seed=ground.split)
 
 
+_TRANSPORT = Learner(lambda _: Transport())
 LINES: Mapping[str, Line] = {
-    "cheapest": Line(lambda _: Transport(), Search(), trained=False),
-    "autoencoder": Line(lambda ground: Autoencoder(seed=ground.split), Search(), trained=True),
-    "paper": Line(_paper, Search(solver="gradient", groups=False), trained=True),
+    "default": Line(_TRANSPORT, Search()),
+    "max_reliance=0": Line(_TRANSPORT, Search(max_reliance=0.0), noise=False),
+    "cheapest": Line(_TRANSPORT, Search.cheapest()),
+    "pairs": Line(Learner(lambda _: Transport(), pairs=True), Search(), noise=False),
+    "autoencoder": Line(
+        Learner(lambda ground: Autoencoder(seed=ground.split), trained=True), Search.cheapest()
+    ),
+    "paper": Line(Learner(_paper, trained=True), Search.cheapest(solver="gradient", groups=False)),
 }
 
 
 @dataclass(frozen=True)
 class Fits:
-    """What one line learns on a ground; models of several judges are asked with it.
+    """What is learned on a ground; models of several judges are asked with it.
 
     Attributes:
         ground: the data.
-        line: how DEAR is used.
+        learner: what is learned.
     """
 
     ground: Ground
-    line: Line
+    learner: Learner
 
     @cached_property
     def whole(self) -> DEAR:
@@ -108,16 +145,18 @@ class Fits:
         return self._fitted(frame, Schema((*schema.features, *features)))
 
     def _fitted(self, frame: pd.DataFrame, schema: Schema) -> DEAR:
-        act_on = self.ground.act_on or list(self.ground.schema.mutable)
-        decoder, search = self.line.decoder(self.ground), self.line.search
-        return DEAR(_refusing, schema, act_on=act_on, decoder=decoder, search=search).fit(frame)
+        names = list(self.ground.act_on or self.ground.schema.mutable)
+        pairs = list(combinations(names, 2)) if self.learner.pairs else []
+        decoder = self.learner.decoder(self.ground)
+        return DEAR(_refusing, schema, act_on=[*names, *pairs], decoder=decoder).fit(frame)
 
-    def asking(self, dear: DEAR, judge: Judge) -> DEAR:
-        """A fit that asks a judge's model; black boxes have no gradient to search along."""
-        asked = dear.with_model(judge.model)
-        if asked.search.solver == "gradient" and not asked.classifier.is_module:
-            return asked.with_search(replace(asked.search, solver="line"))
-        return asked
+
+def asking(dear: DEAR, judge: Judge, search: Search) -> DEAR:
+    """A fit that asks a judge's model; black boxes have no gradient to search along."""
+    asked = dear.with_model(judge.model)
+    if search.solver == "gradient" and not asked.classifier.is_module:
+        search = replace(search, solver="line")
+    return asked.with_search(search)
 
 
 def _refusing(frame: pd.DataFrame) -> Floats:
@@ -159,25 +198,30 @@ class Crowd:
         }
 
 
-def people(fits: Fits, judge: Judge, crowd: Crowd, rows: int, noise: bool) -> pd.DataFrame:
+def people(
+    fits: Fits, search: Search, judge: Judge, crowd: Crowd, rows: int, *, noise: bool
+) -> pd.DataFrame:
     """One line per refused person: the answer and what it is worth; NaN where there is none.
 
     Args:
         fits: what was learned.
+        search: how to search.
         judge: who decides.
         crowd: who stands around.
         rows: how many refused people, at most.
         noise: whether noise is looked for as well.
     """
     refused = judge.refused.iloc[:rows]
-    answers = fits.asking(fits.whole, judge).generate(refused)
-    first, second = (fits.asking(half, judge) for half in fits.halves)
+    answers = asking(fits.whole, judge, search).generate(refused)
+    first, second = (asking(half, judge, search) for half in fits.halves)
     promised = first.generate(refused)
     again = replicated(promised, second)
     counts_on = alone(promised, judge.accepts) == 0.0
     measured = {
         "replicated": again,
         "replicated_indirect": np.where(counts_on, again, np.nan),
+        "promised_confidence": where(solved(promised), promised.actions["confidence"]),
+        "promised_credible": where(solved(promised), promised.actions["credible"]),
         "alone": alone(answers, judge.accepts),
         "reliance": reliance(answers, judge.accepts),
         "still_accepted": still_accepted(answers, judge.again),
@@ -186,7 +230,7 @@ def people(fits: Fits, judge: Judge, crowd: Crowd, rows: int, noise: bool) -> pd
     }
     if noise:
         measured |= {f"noise_{n}": _noise(dear, answers) for n, dear in fits.noisy.items()}
-    kept = answers.actions[["success", "acted_on", "direct_cost", "indirect_cost", "cost"]]
+    kept = answers.actions[list(KEPT)]
     return kept.assign(**measured).rename_axis(index="row").reset_index()
 
 
