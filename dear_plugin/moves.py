@@ -142,7 +142,7 @@ class Moves:
         # Also where alternatives are looked for, which is not a part of a plan.
         with torch.inference_mode():
             line_search(question, self.grids, search, found, prune)
-            group_search(question, self.grids, search, found)
+            group_search(question, self.grids, search, found, prune)
         return found
 
     def plan(

@@ -21,6 +21,8 @@ LATTICE = 1024
 DENSE, COMMON = 96, 32
 # So many values on either side of the factual, as far as this; no nearer than this.
 BESIDE, REACH, LEAST_STEP = 10, 1.0 / 16.0, 1e-5
+# So many directions of a group are tried where a cost is known, up to this share of it.
+DIRECTIONS, INWARD = 16, 0.95
 VALUES_A_TIME = 1 << 19
 SHAPES = {
     "numeric": Shape("s", torch.bool),
@@ -213,6 +215,40 @@ def together(
     for part in torch.arange(len(rows)).split(max(1, VALUES_A_TIME // values.shape[1])):
         r, s = rows[part], sets[part]
         yield r, s, snapped(question, r, s, values[s])
+
+
+def inward(
+    question: Question, asked: Tensor, values: Tensor, known: Tensor
+) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Combinations, (s, c, w), drawn in towards the factual so that they may cost less.
+
+    Args:
+        question: who asks what.
+        asked: (n, s) bool, which groups.
+        values: the first few are the directions that are tried.
+        known: (n,) the cost to stay below.
+    """
+    numeric = question.limits.steps < 1.0
+    positions = question.sets.positions
+    several = (question.sets.masks & numeric).sum(1) > 1
+    # Another category costs one.
+    rows, sets = (asked & (several | (known > 1.0)[:, None])).nonzero(as_tuple=True)
+    for part in torch.arange(len(rows)).split(max(1, VALUES_A_TIME // DIRECTIONS)):
+        r, s = rows[part], sets[part]
+        where = positions[s]
+        own, number = question.x[r[:, None], where][:, None], numeric[where][:, None]
+        wanted = values[s, :DIRECTIONS]
+        # A shorter set repeats its first feature, which costs once.
+        first = torch.ones_like(where, dtype=torch.bool)
+        first[:, 1:] = where[:, 1:] != where[:, :1]
+        off = (wanted - own) * first[:, None]
+        level = (off != 0.0) & ~number
+        room = known[r, None] * INWARD - level.sum(2)
+        fits = room > 0.0
+        way = (off.abs() * number).sum(2)
+        share = (room / way.clamp_min(1e-9)).clamp(0.0, 1.0)[..., None]
+        drawn = torch.where(number, own + share * (wanted - own), wanted)
+        yield r, s, snapped(question, r, s, torch.where(fits[..., None], drawn, own))
 
 
 def snapped(question: Question, rows: Tensor, sets: Tensor, values: Tensor) -> Tensor:

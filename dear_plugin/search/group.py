@@ -6,23 +6,51 @@ factual, all features along a ray first, then one at a time.
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from dear_plugin.search.found import HAIR, Found
-from dear_plugin.search.grids import Grids, cornered, snapped, together
+from dear_plugin.search.grids import Grids, cornered, inward, snapped, together
 from dear_plugin.search.question import Answer, Question, Search
 
 SWEEPS = 2
+# So many sets of each row are drawn back, the cheapest.
+FEW = 3
 
 
-def group_search(question: Question, grids: Grids, search: Search, found: Found) -> None:
+def group_search(
+    question: Question, grids: Grids, search: Search, found: Found, prune: bool = True
+) -> None:
     """Note the cheapest success of every row and group; arguments as in `line_search`."""
-    for rows, sets, values in cornered(question, question.may & grids.several):
+    asked = question.may & grids.several
+    for rows, sets, values in cornered(question, asked):
         _try(question, rows, sets, values, search, found)
-    _scan(question, question.may & grids.several, grids.combinations, search, found)
+    known = found.known
+    solved = known.isfinite()[:, None] & prune
+    _scan(question, asked & ~solved, grids.combinations, search, found)
+    # Where something is known, only what costs less is looked at.
+    for rows, sets, values in inward(question, asked & solved, grids.combinations, known):
+        answer = question.ask(rows, sets, values, search.slack)
+        found.note(rows, sets, values, answer)
+        at = _cheapest(rows, torch.where(answer.good, answer.cost, torch.inf).amin(1))
+        best = found.values[rows[at], sets[at]]
+        draw_back(question, rows[at], sets[at], best, search, found)
     unsolved = ~found.solved[:, None]
-    _scan(question, question.may & grids.several & unsolved, grids.lattice, search, found)
+    _scan(question, asked & unsolved, grids.lattice, search, found)
+
+
+def _cheapest(rows: Tensor, price: Tensor) -> Tensor:
+    """(q,) ascending, the cheapest few pairs of each row that succeed.
+
+    Args:
+        rows: (m,) the row of each pair, ascending.
+        price: (m,) its cost; infinite where it fails.
+    """
+    order = torch.from_numpy(np.lexsort((price.numpy(), rows.numpy())))
+    start = torch.searchsorted(rows, rows)
+    few = order[(torch.arange(len(rows)) - start < FEW) & price[order].isfinite()]
+    return few.sort().values
 
 
 def start_search(
