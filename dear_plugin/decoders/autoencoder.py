@@ -54,20 +54,21 @@ class Design:
         reconstruct: "remainder" keeps the person's own, `x + g(v, a) - g(v, x_S)`; "paper" is
             `g(v, a)`, whose reconstruction error is paid as indirect cost.
         members: how many networks each set has, trained on bootstrap samples; their mean change
-            is shrunk as far as they disagree. 1 is the paper.
+            is shrunk as far as they disagree. 1 is the paper; of several, a step's rows are
+            shared out among them, and few rows (some thousands) then show less dependence.
 
     Raises:
         SettingError: a value that a setting cannot have.
     """
 
-    layers: tuple[int, ...] = (16, 32, 4)
+    layers: tuple[int, ...] = (16, 32, 10)
     activation: str = "tanh"
     hessian: float = 1e-2
     independence: float = 20.0
     noise: float = 0.1
     standardise: bool = True
     reconstruct: Literal["remainder", "paper"] = "remainder"
-    members: int = 4
+    members: int = 1
 
     def __post_init__(self) -> None:
         """Refuse what is no setting."""
@@ -140,8 +141,7 @@ class Autoencoder(Decoder):
     @classmethod
     def with_settings(cls, settings: Mapping[str, Any]) -> Self:
         """The inverse of `settings`."""
-        design = {"members": 1, **settings["design"]}  # which version 0.1 did not know
-        design["layers"] = tuple(design["layers"])
+        design = {**settings["design"], "layers": tuple(settings["design"]["layers"])}
         return cls(Design(**design), Training(**settings["training"]), settings["seed"])
 
     def tensors(self) -> dict[str, Tensor]:
