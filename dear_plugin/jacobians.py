@@ -43,7 +43,10 @@ def parts(
     """
     if isinstance(decoder, Autoencoder):
         x, base = encoder.expand(rows), encoder.expand(train)
-        return _exact(decoder.networks, x, base)
+        every = [decoder.networks]
+        if (count := decoder.networks.members) > 1:
+            every = [member.networks for member in decoder.redraws(count)]
+        return _mean([_exact(networks, x, base) for networks in every])
     return [_differences(decoder, encoder, sets, i, rows) for i in range(len(sets))]
 
 
@@ -88,6 +91,20 @@ def _exact(networks: Networks, x: Tensor, train: Tensor) -> list[Parts]:
     return [
         Parts(own[i], both[0][i, ..., : int(own[i].sum())], both[1][i, ..., : int(own[i].sum())])
         for i in range(s)
+    ]
+
+
+def _mean(members: list[list[Parts]]) -> list[Parts]:
+    """The Jacobians of the members' mean, set by set; one member's are its own."""
+    if len(members) == 1:
+        return members[0]
+    return [
+        Parts(
+            same[0].own,
+            torch.stack([part.given for part in same]).mean(0),
+            torch.stack([part.entangled for part in same]).mean(0),
+        )
+        for same in zip(*members, strict=True)
     ]
 
 

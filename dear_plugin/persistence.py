@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -16,10 +17,13 @@ from torch import Tensor
 
 from dear_plugin.errors import DearError, FileFormatError, ModelError, SettingError
 
-FORMAT = 1
+# Version 0.1.0 wrote format 1, which still loads.
+FORMAT = 2
 SETTINGS, TENSORS = "dear.json", "dear.safetensors"
 # What Python says of values that are not those that were saved.
 _MISFITS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RuntimeError)
+
+logger = logging.getLogger(__name__)
 
 
 def write(folder: Path, settings: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
@@ -65,7 +69,7 @@ def understood(folder: str | Path) -> Iterator[None]:
 
 
 def read(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Read what `write` wrote.
+    """Read what `write` wrote; a warning of the logger says where an older version did.
 
     Raises:
         FileFormatError: a missing, damaged or newer file; the message names it.
@@ -76,9 +80,17 @@ def read(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     if digest != settings["sha256"]:
         settings = _unfinished(folder, digest)
     try:
-        return settings, load(content)
+        tensors = load(content)
     except SafetensorError as error:
         raise FileFormatError(f"{folder / TENSORS} is damaged: {error}") from error
+    if settings["format"] < FORMAT:
+        logger.warning(
+            "%s was saved by version %s: what follows an action is as that version learned it,"
+            " sampling noise included; fit again and save, so that this version learns it",
+            folder,
+            settings.get("version", "0.1.0"),
+        )
+    return settings, tensors
 
 
 def _draft(folder: Path, name: str) -> Path:

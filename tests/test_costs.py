@@ -118,7 +118,7 @@ class Smooth:
         schema = Schema.infer(frame)
         encoder, self.sets = Encoder(schema), ActionSets.of(schema, ["a", ("b", "c")])
         rows = encoder.rows(frame)
-        decoder = Autoencoder(Design(layers=(8, 4)), Training(epochs=5))
+        decoder = Autoencoder(Design(layers=(8, 4), members=1), Training(epochs=5))
         decoder.fit(rows, encoder, self.sets)
         self.networks = decoder.networks.double()
         self.rows = rows[:200].double()

@@ -91,7 +91,7 @@ def test_an_autoencoder_is_differentiated_exactly():
     schema = Schema.infer(frame)
     encoder, sets = Encoder(schema), ActionSets.of(schema, ["x0", ("x3", "x1")])
     rows = encoder.rows(frame)
-    decoder = Autoencoder(Design(layers=(6, 3)), Training(epochs=2))
+    decoder = Autoencoder(Design(layers=(6, 3), members=1), Training(epochs=2))
     decoder.fit(rows, encoder, sets)
     networks, few = decoder.networks.double(), rows[:20].double()
     wide = few.expand(2, -1, -1)
@@ -101,6 +101,19 @@ def test_an_autoencoder_is_differentiated_exactly():
             step = torch.zeros(5, dtype=torch.float64).index_fill(0, torch.tensor([column]), 1e-4)
             gap = networks.generate(v, wide + step) - networks.generate(v, wide - step)
             torch.testing.assert_close(part.given[..., q], gap[i] / 2e-4, atol=1e-7, rtol=1e-5)
+
+
+def test_of_an_ensemble_they_are_the_mean_of_its_members(mixed):
+    sets = ActionSets.of(mixed.schema, ["income", ("income", "town")])
+    rows = mixed.encoder.rows(mixed.frame)
+    ensemble = Autoencoder(Design(layers=(6, 3), members=3), Training(epochs=2))
+    ensemble.fit(rows, mixed.encoder, sets)
+    every = [parts(d, mixed.encoder, sets, rows[:20], rows) for d in ensemble.redraws(3)]
+    found = parts(ensemble, mixed.encoder, sets, rows[:20], rows)
+    for whole, *own in zip(found, *every, strict=True):
+        for name in ("given", "entangled"):
+            mean = torch.stack([getattr(part, name) for part in own]).mean(0)
+            torch.testing.assert_close(getattr(whole, name), mean)
 
 
 @pytest.fixture(scope="module")

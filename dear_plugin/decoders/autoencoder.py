@@ -4,19 +4,21 @@
 categorical block. The loss is reconstruction (MSE) + the Hessian penalty on d2 g / dv dx_S. The
 paper's theory wants x_S independent of v, which the Hessian penalty does not give: the encoder
 stays free to copy into v all it needs, and the decoder then ignores x_S. So there is an
-independence weight too; 0 is the paper.
+independence weight too; 0 is the paper. Several members, each trained on a bootstrap sample, say
+how far a change is more than sampling noise; one member is the paper.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
 import torch
 from torch import Tensor, nn
 
 from dear_plugin.actions import ActionSets
+from dear_plugin.decoders.agreement import agreed
 from dear_plugin.decoders.networks import Networks
 from dear_plugin.decoders.objective import Objective
 from dear_plugin.decoders.protocol import Decoder
@@ -24,7 +26,7 @@ from dear_plugin.decoders.remainder import MIDDLE, moved, within_bounds
 from dear_plugin.decoders.stack import Tanh, by_set
 from dear_plugin.decoders.training import History, Training, train
 from dear_plugin.encoding import Encoder
-from dear_plugin.errors import NotFittedError
+from dear_plugin.errors import NotFittedError, SettingError
 from dear_plugin.settings import number, one_of, settle, several, truth, whole
 from dear_plugin.shapes import Shape, fit
 
@@ -51,6 +53,9 @@ class Design:
             that heavy-tailed ones are not ignored.
         reconstruct: "remainder" keeps the person's own, `x + g(v, a) - g(v, x_S)`; "paper" is
             `g(v, a)`, whose reconstruction error is paid as indirect cost.
+        members: how many networks each set has, trained on bootstrap samples; their mean change
+            is shrunk as far as they disagree. 1 is the paper; of several, a step's rows are
+            shared out among them, and few rows (some thousands) then show less dependence.
 
     Raises:
         SettingError: a value that a setting cannot have.
@@ -63,6 +68,7 @@ class Design:
     noise: float = 0.1
     standardise: bool = True
     reconstruct: Literal["remainder", "paper"] = "remainder"
+    members: int = 1
 
     def __post_init__(self) -> None:
         """Refuse what is no setting."""
@@ -75,6 +81,7 @@ class Design:
             noise=number(),
             standardise=truth,
             reconstruct=one_of("remainder", "paper"),
+            members=whole(1),
         )
 
 
@@ -117,6 +124,7 @@ class Autoencoder(Decoder):
             noise=0.0,
             standardise=False,
             reconstruct="paper",
+            members=1,
         )
         return cls(design, Training(), seed)
 
@@ -166,17 +174,45 @@ class Autoencoder(Decoder):
         if design.standardise:
             networks.gauge.set_by(x, ~encoder.blocks[encoder.feature_of])
         objective = Objective(networks, design.hessian, design.independence, design.noise)
-        history = train(objective, networks.parameters(), x, self.training, generator)
+        history = train(
+            objective,
+            networks.parameters(),
+            x,
+            self.training,
+            generator,
+            members=design.members,
+        )
         self._networks, self.history = networks.requires_grad_(False), history
 
+    def redraws(self, count: int) -> tuple[Self, ...]:
+        """Decoders as other samples of the same people would have given them: some members.
+
+        Each was trained on a bootstrap sample, from other weights, and takes no account of the
+        other members. They take no time.
+
+        Args:
+            count: how many, at most as many as there are members.
+
+        Raises:
+            NotFittedError: before `fit`.
+            SettingError: more than there are members.
+        """
+        members = self.networks.members
+        if not 1 <= whole(1)("Autoencoder: count", count) <= members:
+            raise SettingError(
+                f"redraws are members of the ensemble: got count={count}, there are {members};"
+                f" fit with Design(members={count})"
+            )
+        return tuple(self._member(which) for which in range(count))
+
     def encode(self, rows: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        """The latents of rows and a tie per feature, (n, p) -> (n, s, k + p).
+        """The latents of rows and a tie per feature, (n, p) -> (n, s, e * k + p).
 
         A tie in [0, 1) decides whether a category flips and an integer is rounded up; without a
         generator it is the middle.
         """
         networks = self.networks
-        v = networks.latents(networks.encoder.expand(rows)).transpose(0, 1)
+        v = networks.known(networks.encoder.expand(rows)).transpose(0, 1)
         ties = v.new_full((*v.shape[:2], rows.shape[1]), MIDDLE)
         if generator is not None:
             ties = torch.rand(ties.shape, generator=generator).to(v)
@@ -185,13 +221,16 @@ class Autoencoder(Decoder):
     def decode(self, x: Tensor, v: Tensor, values: Tensor, sets: Tensor) -> Tensor:
         """Where people end up, (m, c, p); see `Decoder.decode`."""
         networks = self.networks
-        v, ties = v.split([networks.k, x.shape[1]], 1)
+        e, k = networks.members, networks.k
+        v, ties = v.split([e * k, x.shape[1]], 1)
         positions = networks.sets.positions[sets][:, None].expand(values.shape)
         there = x[:, None].expand(-1, values.shape[1], -1).scatter(2, positions, values)
         wide = networks.encoder.expand(torch.cat([x[:, None], there], 1))
-        made = by_set(networks.generate, v, wide, sets, len(networks.mask))
+        made = by_set(networks.made, v, wide, sets, len(networks.sets)).unflatten(2, (e, -1))
         if self.design.reconstruct == "paper":
-            return networks.encoder.collapse(made[:, 1:]).scatter(2, positions, values)
+            there = networks.encoder.collapse(made[:, 1:].mean(2))
+            return there.scatter(2, positions, values)
+        made = agreed(made, networks.encoder.feature_of)
         reached = moved(networks, x[:, None], made, ties[:, None]).scatter(2, positions, values)
         stays = (there == x[:, None]).all(2, keepdim=True)
         return torch.where(stays, x[:, None], reached)
@@ -199,11 +238,15 @@ class Autoencoder(Decoder):
     def follow(self, x: Tensor, v: Tensor, a: Tensor) -> Tensor:
         """Where people end up, (s, n, d), differentiable in a; see `Decoder.follow`."""
         networks = self.networks
-        v = v[..., : networks.k]
-        made = networks.generate(v, a)
-        if self.design.reconstruct == "remainder":
-            made = within_bounds(x + made - networks.generate(v, x), x)
-        return torch.where(networks.mask.bool(), a, made)
+        e, own = networks.members, networks.mask[: len(networks.sets)].bool()
+        v = v[..., : e * networks.k]
+        made = networks.made(v, a).unflatten(2, (e, -1))
+        if self.design.reconstruct == "paper":
+            return torch.where(own, a, made.mean(2))
+        both = torch.stack([networks.made(v, x).unflatten(2, (e, -1)), made], 2)
+        start, there = agreed(both.flatten(0, 1), networks.encoder.feature_of).unbind(1)
+        shift = (there - start).view(x.shape)
+        return torch.where(own, a, within_bounds(x + shift, x))
 
     def entanglement(self, rows: Tensor) -> Tensor:
         """(n, s) mean size of `d2 g / dv dx_S` over outputs, latents and x_S, by autograd."""
@@ -211,7 +254,8 @@ class Autoencoder(Decoder):
         x = networks.encoder.expand(rows)
         s, w = networks.columns.shape
         few = max(CELLS // (w * networks.k * s * x.shape[1]), 1)
-        return torch.cat([networks.entangled(part.expand(s, -1, -1)).T for part in x.split(few)])
+        found = [networks.entangled(part.expand(s, -1, -1)) for part in x.split(few)]
+        return torch.cat(found, 1).view(networks.members, -1, len(x)).mean(0).T
 
     @property
     def networks(self) -> Networks:
@@ -224,6 +268,13 @@ class Autoencoder(Decoder):
             raise NotFittedError("the autoencoder is not trained; call fit first")
         return self._networks
 
+    def _member(self, which: int) -> Self:
+        """One member as a decoder of its own."""
+        own, networks = replace(self.design, members=1), self.networks
+        other = type(self)(own, self.training, self.seed)
+        other.adopt(networks.alone(which), networks.encoder, networks.sets)
+        return other
+
 
 def _untrained(
     design: Design, encoder: Encoder, sets: ActionSets, generator: torch.Generator
@@ -235,4 +286,5 @@ def _untrained(
         activation=ACTIVATIONS[design.activation],
         squashing=design.standardise,
         generator=generator,
+        members=design.members,
     )

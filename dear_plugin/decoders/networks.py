@@ -15,7 +15,7 @@ from dear_plugin.encoding import Encoder
 
 
 class Networks(nn.Module):
-    """e and g of all s sets.
+    """e and g of all s sets, of each e members of an ensemble; members are e stacks of s networks.
 
     Args:
         encoder: the gate, for the categorical blocks.
@@ -24,12 +24,13 @@ class Networks(nn.Module):
         activation: between layers.
         squashing: scale and squash columns, once the gauge is set.
         generator: of the initial weights.
+        members: how many networks each set has.
 
     Attributes:
-        k: how many latents.
-        mask: (s, 1, d) which columns are in S.
-        columns: (s, w) the columns of S; a set of fewer names others in the rest.
-        valid: (s, 1, w) which of these are its own.
+        k: how many latents a member has.
+        mask: (e * s, 1, d) which columns are in S.
+        columns: (e * s, w) the columns of S; a set of fewer names others in the rest.
+        valid: (e * s, 1, w) which of these are its own.
     """
 
     mask: Tensor
@@ -45,11 +46,12 @@ class Networks(nn.Module):
         activation: type[nn.Module],
         squashing: bool,
         generator: torch.Generator,
+        members: int = 1,
     ) -> None:
         super().__init__()
-        self.encoder, self.sets, self.k = encoder, sets, layers[-1]
-        own = sets.masks[:, encoder.feature_of]
-        s, d, w = len(sets), encoder.d, int(own.sum(1).max())
+        self.encoder, self.sets, self.k, self.members = encoder, sets, layers[-1], members
+        own = sets.masks[:, encoder.feature_of].repeat(members, 1)
+        s, d, w = len(own), encoder.d, int(own.sum(1).max())
         self.e = StackedMLP(s, (d, *layers), activation, generator)
         self.g = StackedMLP(s, (self.k + w, *layers[-2::-1], d), activation, generator)
         self.gauge = Gauge(d, squashing)
@@ -58,14 +60,34 @@ class Networks(nn.Module):
         self.register_buffer("valid", own.gather(1, first)[:, None].float())
         self.register_buffer("mask", own[:, None].float())
 
+    def known(self, x: Tensor) -> Tensor:
+        """The latents of all members side by side, (n, d) -> (s, n, e * k)."""
+        return self._beside(self.latents(x))
+
+    def made(self, v: Tensor, x_s: Tensor) -> Tensor:
+        """What all members make, side by side, (s, n, e * k) and (s, n, d) -> (s, n, e * d)."""
+        e = self.members
+        own = v.reshape(*v.shape[:2], e, self.k).permute(2, 0, 1, 3).flatten(0, 1)
+        return self._beside(self.generate(own, x_s.expand(e, *x_s.shape).flatten(0, 1)))
+
+    def alone(self, which: int) -> dict[str, Tensor]:
+        """The parameters and buffers of one member."""
+        own = slice(which * len(self.sets), (which + 1) * len(self.sets))
+        state = self.state_dict().items()
+        return {name: t if name.startswith("gauge.") else t[own].clone() for name, t in state}
+
+    def _beside(self, stack: Tensor) -> Tensor:
+        s = len(self.sets)
+        return stack.view(self.members, s, *stack.shape[1:]).permute(1, 2, 0, 3).flatten(2)
+
     def latents(self, x: Tensor) -> Tensor:
-        """`v = e(x)`, (n, d) or (s, n, d) -> (s, n, k)."""
+        """`v = e(x)`, (n, d) or (e * s, n, d) -> (e * s, n, k)."""
         read = self.gauge.squash(self.gauge.scale(x))
         v: Tensor = self.e(read.expand(len(self.mask), *read.shape[-2:]))
         return v
 
     def generate(self, v: Tensor, x_s: Tensor) -> Tensor:
-        """`g(v, x_S)`, (s, n, k) and (s, n, d) -> (s, n, d); only the columns of S are read."""
+        """`g(v, x_S)` of a stack, (s, n, k) and (s, n, d) -> (s, n, d); of x_S it reads S."""
         return self.gauge.unscale(self.core(v, self.pick(self.gauge.scale(x_s))))
 
     def pick(self, z: Tensor) -> Tensor:

@@ -40,9 +40,11 @@ class Objective:
     noise: float
 
     def __call__(self, x: Tensor, generator: torch.Generator) -> dict[str, Tensor]:
-        """The terms of a batch of encoded rows, (b, d)."""
-        networks = self.networks
-        wide = networks.gauge.scale(x).expand(len(networks.mask), *x.shape)
+        """The terms of a batch of encoded rows, (b, d), or (e, b, d) of each member's own rows."""
+        networks, s = self.networks, len(self.networks.sets)
+        if x.ndim == 3:
+            x = x[:, None].expand(-1, s, -1, -1).flatten(0, 1)
+        wide = networks.gauge.scale(x).expand(len(networks.mask), *x.shape[-2:])
         clear = networks.latents(x)
         v, z_s = _blurred(clear, self.noise, generator), networks.pick(wide)
         made = networks.core(v, z_s)

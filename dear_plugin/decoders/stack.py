@@ -70,14 +70,14 @@ def by_set(generate: Generate, v: Tensor, x_s: Tensor, sets: Tensor, s: int) -> 
     """Run m people, each through the network of its own set, in one padded batch.
 
     Args:
-        generate: (s, n, k), (s, n, d) -> (s, n, d).
+        generate: (s, n, k), (s, n, d) -> (s, n, q).
         v: (m, k) latents.
         x_s: (m, c, d) the values to generate at.
         sets: (m,) whose network.
         s: how many there are.
 
     Returns:
-        (m, c, d).
+        (m, c, q).
     """
     m, c, d = x_s.shape
     counts = torch.bincount(sets, minlength=s)
@@ -90,4 +90,4 @@ def by_set(generate: Generate, v: Tensor, x_s: Tensor, sets: Tensor, s: int) -> 
     places = x_s.new_zeros(s * most, c, d).index_copy(0, slot, x_s)
     wide = latents.view(s, most, 1, -1).expand(-1, -1, c, -1)
     made = generate(wide.reshape(s, most * c, -1), places.view(s, most * c, d))
-    return made.view(s * most, c, d)[slot]
+    return made.view(s * most, c, -1)[slot]

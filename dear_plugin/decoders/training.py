@@ -21,7 +21,8 @@ class Training:
 
     Attributes:
         epochs: passes over the rows, at most.
-        batch: rows a step, about: a pass is cut into equal parts.
+        batch: rows a step, about: a pass is cut into equal parts; those of all members of an
+            ensemble together.
         rate: Adam's learning rate, annealed to zero along a cosine.
         patience: epochs without a better held-out loss before the loop stops.
         most_steps: an upper limit on all steps, so that a million rows cost no more than needed.
@@ -70,28 +71,34 @@ def train(
     rows: Tensor,
     how: Training,
     generator: torch.Generator,
+    *,
+    members: int = 1,
 ) -> History:
     """Minimise the sum of some losses.
 
     Args:
-        losses: a batch (b, p) and a generator -> named scalar terms, already weighted.
+        losses: a batch (b, p) and a generator -> named scalar terms, already weighted; with
+            members (e, b, p).
         parameters: what to train; the best held-out state is put back at the end.
         rows: (n, p) training rows; a tenth, at most `MOST_HELD`, is held out.
         how: the settings.
         generator: of the batches and of what the losses draw.
+        members: e, where there are several each has a bootstrap sample of the rows.
     """
     weights = list(parameters)
     order = torch.randperm(len(rows), generator=generator)
     held, rest = _held_out(order)
     judge = _Judge(losses, rows[held], int(torch.randint(2**31, (1,), generator=generator)))
-    a_pass = max(round(len(rest) / how.batch), 1)
+    if members > 1:
+        rest = rest[torch.randint(len(rest), (members, len(rest)), generator=generator)]
+    a_pass = max(round(rest.numel() / how.batch), 1)
     steps = min(how.most_steps, how.epochs * a_pass)
     optimiser = torch.optim.Adam(weights, lr=how.rate)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, max(steps, 1))
     history, best, left = History(stopped="all steps taken"), _Best(weights), steps
     for _ in _bar(range(-(-steps // a_pass)), how.progress):
-        shuffled = rest[torch.randperm(len(rest), generator=generator)]
-        batches = shuffled.tensor_split(a_pass)[:left]
+        shuffled = rest[..., torch.randperm(rest.shape[-1], generator=generator)]
+        batches = shuffled.tensor_split(a_pass, -1)[:left]
         left -= len(batches)
         means = _epoch(losses, rows, batches, optimiser, generator, schedule)
         means["held_out"] = judge()

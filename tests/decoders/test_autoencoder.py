@@ -13,7 +13,8 @@ from dear_plugin.decoders import PAPER_LAYERS, Autoencoder, Design, Training, na
 from dear_plugin.decoders.remainder import MIDDLE
 from dear_plugin.errors import DearError, NotFittedError
 
-SMALL = Design(layers=(8, 4))
+SMALL = Design(layers=(8, 4), members=1)
+ENSEMBLE = replace(SMALL, members=3)
 FEW_STEPS = Training(most_steps=300)
 
 
@@ -280,6 +281,87 @@ class TestFitting:
         for j in encoder.blocks.nonzero()[:, 0].tolist():
             block = made[..., encoder.starts[j] :][..., : encoder.schema.features[j].columns]
             torch.testing.assert_close(block.sum(-1), torch.ones(4, 20))
+
+
+class TestEnsemble:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def ensemble(cls, several):
+        return several.fitted(ENSEMBLE, Training(most_steps=60))
+
+    def test_there_are_so_many_networks_of_every_set(self, several, ensemble):
+        networks = ensemble.networks
+        assert networks.mask.shape[0] == 3 * len(several.sets)
+        v = ensemble.encode(several.rows[:9])
+        assert v.shape == (9, len(several.sets), 3 * networks.k + several.rows.shape[1])
+
+    @pytest.mark.parametrize("ties", [None, 4])
+    def test_at_their_own_values_people_are_themselves_bit_for_bit(self, several, ensemble, ties):
+        chance = torch.Generator().manual_seed(ties) if ties else None
+        for which in range(len(several.sets)):
+            reached, x = several.decoded(ensemble, which, chance=chance)
+            assert torch.equal(reached, x)
+
+    def test_members_that_agree_say_what_one_of_them_says(self, several, ensemble):
+        state = ensemble.tensors()
+        s = len(several.sets)
+        alike = {
+            name: t if name.startswith("gauge.") else torch.cat([t[:s]] * 3)
+            for name, t in state.items()
+        }
+        other = ensemble.blank()
+        other.adopt(alike, several.encoder, several.sets)
+        (one,) = ensemble.redraws(1)
+        for which in range(s):
+            mine, theirs = (several.decoded(d, which, 0.2)[0] for d in (other, one))
+            torch.testing.assert_close(mine, theirs, rtol=0.0, atol=1e-5)
+
+    def test_redraws_are_its_members_as_decoders_of_their_own(self, several, ensemble):
+        redraws = ensemble.redraws(3)
+        answers = [several.decoded(d, 0, 0.2)[0] for d in (ensemble, *redraws)]
+        for i, one in enumerate(answers):
+            assert one.isfinite().all()
+            assert not any(torch.equal(one, other) for other in answers[:i])
+        again = ensemble.redraws(2)[1]
+        assert torch.equal(several.decoded(again, 0, 0.2)[0], answers[2])
+
+    def test_more_redraws_than_members_are_refused(self, ensemble):
+        with pytest.raises(DearError, match="got count=4, there are 3"):
+            ensemble.redraws(4)
+
+    def test_its_derivatives_are_those_of_finite_differences(self, several, ensemble):
+        other = ensemble.blank()
+        other.adopt(ensemble.tensors(), several.encoder, several.sets)
+        other.networks.double()
+        x = several.encoder.expand(several.rows[:6]).double().expand(4, -1, -1)
+        v = other.networks.known(x[0])
+        a = (x + 0.05).requires_grad_(True)
+        (gradient,) = torch.autograd.grad(other.follow(x, v, a).sum(), a)
+        step = torch.zeros_like(x)
+        step[0, :, 0] = 1e-6
+        with torch.no_grad():
+            ends = [other.follow(x, v, a + way * step).sum((0, 2)) for way in (1.0, -1.0)]
+        slope = (ends[0] - ends[1]) / 2e-6
+        torch.testing.assert_close(slope, gradient[0, :, 0], rtol=1e-3, atol=1e-4)
+
+    def test_what_is_no_more_than_sampling_noise_does_not_move(self):
+        rng = np.random.default_rng(0)
+        frame = pd.DataFrame({"a": rng.normal(size=600), "b": rng.normal(size=600)})
+        case, unmoved = Case(frame, ["a"]), []
+        for design in (SMALL, replace(SMALL, members=4)):
+            reached, x = case.decoded(case.fitted(design), 0, 0.2, people=600)
+            unmoved.append(float((reached[:, 1] == x[:, 1]).float().mean()))
+        assert unmoved[0] < 0.05
+        assert unmoved[1] > 0.25
+
+    def test_of_a_linear_gaussian_system_its_slopes_are_right(self, gaussian):
+        decoder = gaussian.fitted(replace(SMALL, members=4), Training())
+        assert slope_error(gaussian, decoder) < 0.25
+
+    def test_version_0_1_knew_one_member(self):
+        settings = Autoencoder(SMALL).settings()
+        del settings["design"]["members"]
+        assert Autoencoder.with_settings(settings).design == SMALL
 
 
 class TestSettings:
