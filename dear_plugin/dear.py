@@ -164,8 +164,8 @@ class DEAR(WhatIf):
                 search=Search(**settings["search"]),
             )
             dear.decoder.adopt(_under("decoder/", tensors), dear.encoder, dear.sets)
-            grids = Grids.again(_under("grids/", tensors), dear.encoder, dear.sets)
             rows = dear._rows = adopted(tensors["rows"], dear.encoder)
+            grids = _grids(_under("grids/", tensors), dear)
             possible = Possible.of(rows, dear.encoder)
             dear._moves = Moves(dear.sets, dear.decoder, grids, dear.classifier, rows, possible)
         return dear
@@ -324,6 +324,13 @@ class DEAR(WhatIf):
     @lazy
     def _wider(self) -> Wider:
         return Wider(self._fitted_rows, self._fitted_moves, self.decoder, self.search.coarse)
+
+
+def _grids(tensors: Mapping[str, Tensor], dear: DEAR) -> Grids:
+    """The values that were tried first; version 0.1.0 did not save all that are tried now."""
+    if "common" in tensors:
+        return Grids.again(tensors, dear.encoder, dear.sets)
+    return Grids.of(dear._fitted_rows, dear.encoder, dear.sets, dear.search.coarse)
 
 
 def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

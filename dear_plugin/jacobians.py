@@ -44,8 +44,8 @@ def parts(
     if isinstance(decoder, Autoencoder):
         x, base = encoder.expand(rows), encoder.expand(train)
         every = [decoder.networks]
-        if (count := decoder.networks.members) > 1:
-            every = [member.networks for member in decoder.redraws(count)]
+        if decoder.networks.members > 1:
+            every = [member.networks for member in decoder.apart()]
         return _mean([_exact(networks, x, base) for networks in every])
     return [_differences(decoder, encoder, sets, i, rows) for i in range(len(sets))]
 

@@ -108,7 +108,7 @@ def test_of_an_ensemble_they_are_the_mean_of_its_members(mixed):
     rows = mixed.encoder.rows(mixed.frame)
     ensemble = Autoencoder(Design(layers=(6, 3), members=3), Training(epochs=2))
     ensemble.fit(rows, mixed.encoder, sets)
-    every = [parts(d, mixed.encoder, sets, rows[:20], rows) for d in ensemble.redraws(3)]
+    every = [parts(d, mixed.encoder, sets, rows[:20], rows) for d in ensemble.apart()]
     found = parts(ensemble, mixed.encoder, sets, rows[:20], rows)
     for whole, *own in zip(found, *every, strict=True):
         for name in ("given", "entangled"):

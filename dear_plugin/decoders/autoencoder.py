@@ -22,11 +22,12 @@ from dear_plugin.decoders.agreement import agreed
 from dear_plugin.decoders.networks import Networks
 from dear_plugin.decoders.objective import Objective
 from dear_plugin.decoders.protocol import Decoder
+from dear_plugin.decoders.redraws import Redraws, Together
 from dear_plugin.decoders.remainder import MIDDLE, moved, within_bounds
 from dear_plugin.decoders.stack import Tanh, by_set
 from dear_plugin.decoders.training import History, Training, train
 from dear_plugin.encoding import Encoder
-from dear_plugin.errors import NotFittedError, SettingError
+from dear_plugin.errors import NotFittedError
 from dear_plugin.settings import number, one_of, settle, several, truth, whole
 from dear_plugin.shapes import Shape, fit
 
@@ -37,6 +38,8 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {
 }
 PAPER_LAYERS = {"adult": (16, 32, 10), "compas": (8, 10, 5), "gmc": (8, 10, 5)}
 CELLS = 2**24
+# Networks that stand for what other rows might have given.
+REDRAWS = 4
 
 
 @dataclass(frozen=True)
@@ -184,26 +187,29 @@ class Autoencoder(Decoder):
         )
         self._networks, self.history = networks.requires_grad_(False), history
 
-    def redraws(self, count: int) -> tuple[Self, ...]:
-        """Decoders as other samples of the same people would have given them: some members.
+    def redraws(self, rows: Tensor, encoder: Encoder, sets: ActionSets) -> Redraws:
+        """Networks trained on bootstrap samples, all in one batch; those of an ensemble."""
+        own = self.networks.members
+        if own > 1:
+            return Together(self.apart, own)
+
+        def _trained() -> Sequence[Autoencoder]:
+            several = Autoencoder(replace(self.design, members=REDRAWS), self.training, self.seed)
+            several.fit(rows.clone(), encoder, sets)
+            return several.apart()
+
+        return Together(_trained, REDRAWS)
+
+    def apart(self) -> tuple[Self, ...]:
+        """The members of an ensemble as decoders of their own.
 
         Each was trained on a bootstrap sample, from other weights, and takes no account of the
-        other members. They take no time.
-
-        Args:
-            count: how many, at most as many as there are members.
+        other members.
 
         Raises:
             NotFittedError: before `fit`.
-            SettingError: more than there are members.
         """
-        members = self.networks.members
-        if not 1 <= whole(1)("Autoencoder: count", count) <= members:
-            raise SettingError(
-                f"redraws are members of the ensemble: got count={count}, there are {members};"
-                f" fit with Design(members={count})"
-            )
-        return tuple(self._member(which) for which in range(count))
+        return tuple(self._member(which) for which in range(self.networks.members))
 
     def encode(self, rows: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """The latents of rows and a tie per feature, (n, p) -> (n, s, e * k + p).

@@ -7,11 +7,13 @@ computed with: an action is worth what it is worth under most of them.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
+from dear_plugin.lazy import lazy
 from dear_plugin.memory import chunks
 
 if TYPE_CHECKING:
@@ -20,8 +22,7 @@ if TYPE_CHECKING:
     from dear_plugin.encoding import Encoder
 
 REFITS = 4
-# Of latents at a time: 16 MiB.
-LATENTS_A_CHUNK = 1 << 22
+ROWS_A_CHUNK = 1024
 
 
 class Redraws(ABC):
@@ -49,7 +50,27 @@ class Redraws(ABC):
         """
 
 
-class Refitted(Redraws):
+class Copies(Redraws):
+    """Redraws that are decoders of their own, asked one after another."""
+
+    @abstractmethod
+    def _copy(self, redraw: int) -> Decoder:
+        """One of them, fitted."""
+
+    def decode(self, x: Tensor, values: Tensor, sets: Tensor, which: Tensor) -> Tensor:
+        """Where rows end up, (m, r, p); see `Redraws.decode`."""
+        out = x.new_empty(len(x), len(which), x.shape[1])
+        for at, redraw in enumerate(which.tolist()):
+            decoder = self._copy(redraw)
+            for own, there, acted, into in zip(
+                *(chunks(each, ROWS_A_CHUNK) for each in (x, values, sets, out)), strict=True
+            ):
+                v = decoder.encode(own)[torch.arange(len(own)), acted]
+                into[:, at] = decoder.decode(own, v, there[:, None], acted)[:, 0]
+        return out
+
+
+class Refitted(Copies):
     """Copies of any decoder, each fitted on a bootstrap sample of the rows when first asked for.
 
     Args:
@@ -74,18 +95,6 @@ class Refitted(Redraws):
         self._decoder, self._rows, self._encoder = decoder.blank(), rows, encoder
         self._fitted: dict[int, Decoder] = {}
 
-    def decode(self, x: Tensor, values: Tensor, sets: Tensor, which: Tensor) -> Tensor:
-        """Where rows end up, (m, r, p); see `Redraws.decode`."""
-        out = x.new_empty(len(x), len(which), x.shape[1])
-        size = max(1, LATENTS_A_CHUNK // (len(self.sets) * x.shape[1]))
-        for at, redraw in enumerate(which.tolist()):
-            decoder = self._copy(redraw)
-            parts = (chunks(each, size) for each in (x, values, sets, out))
-            for own, there, acted, into in zip(*parts, strict=True):
-                v = decoder.encode(own)[torch.arange(len(own)), acted]
-                into[:, at] = decoder.decode(own, v, there[:, None], acted)[:, 0]
-        return out
-
     def _copy(self, redraw: int) -> Decoder:
         if redraw not in self._fitted:
             # A search asks in inference mode, in which nothing can be trained.
@@ -96,3 +105,24 @@ class Refitted(Redraws):
                 decoder.fit(self._rows.clone()[drawn], self._encoder, self.sets)
                 self._fitted.setdefault(redraw, decoder)
         return self._fitted[redraw]
+
+
+class Together(Copies):
+    """Redraws that are all made at once, when the first of them is asked for.
+
+    Args:
+        make: makes them.
+        count: R.
+    """
+
+    def __init__(self, make: Callable[[], Sequence[Decoder]], count: int) -> None:
+        self.count = count
+        self._make = make
+
+    def _copy(self, redraw: int) -> Decoder:
+        return self._made[redraw]
+
+    @lazy
+    def _made(self) -> Sequence[Decoder]:
+        with torch.enable_grad():
+            return self._make()

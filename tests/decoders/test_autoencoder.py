@@ -311,23 +311,29 @@ class TestEnsemble:
         }
         other = ensemble.blank()
         other.adopt(alike, several.encoder, several.sets)
-        (one,) = ensemble.redraws(1)
+        one, *_ = ensemble.apart()
         for which in range(s):
             mine, theirs = (several.decoded(d, which, 0.2)[0] for d in (other, one))
             torch.testing.assert_close(mine, theirs, rtol=0.0, atol=1e-5)
 
     def test_redraws_are_its_members_as_decoders_of_their_own(self, several, ensemble):
-        redraws = ensemble.redraws(3)
+        redraws = ensemble.apart()
         answers = [several.decoded(d, 0, 0.2)[0] for d in (ensemble, *redraws)]
         for i, one in enumerate(answers):
             assert one.isfinite().all()
             assert not any(torch.equal(one, other) for other in answers[:i])
-        again = ensemble.redraws(2)[1]
+        again = ensemble.apart()[1]
         assert torch.equal(several.decoded(again, 0, 0.2)[0], answers[2])
 
-    def test_more_redraws_than_members_are_refused(self, ensemble):
-        with pytest.raises(DearError, match="got count=4, there are 3"):
-            ensemble.redraws(4)
+    def test_its_redraws_are_its_members(self, several, ensemble):
+        x, which = several.rows[:8], torch.zeros(8, dtype=torch.int64)
+        values = x[:, several.sets.positions[0]] + 0.2
+        redraws = ensemble.redraws(several.rows, several.encoder, several.sets)
+        out = redraws.decode(x, values, which, torch.arange(redraws.count))
+        assert redraws.count == 3
+        for at, one in enumerate(ensemble.apart()):
+            own = one.decode(x, one.encode(x)[:, 0], values[:, None], which)[:, 0]
+            assert torch.equal(out[:, at], own)
 
     def test_its_derivatives_are_those_of_finite_differences(self, several, ensemble):
         other = ensemble.blank()
