@@ -37,7 +37,7 @@ def frame() -> pd.DataFrame:
 def method(frame, accepts, act_on=None, search=None) -> DEAR:
     """DEAR for a black box that accepts where a rule on frames holds."""
     schema = Schema.infer(frame)
-    groups_off = search or Search(groups=False)
+    groups_off = search or Search.cheapest(groups=False)
     model = Rule(accepts)
     return DEAR(model, schema, act_on=act_on, search=groups_off).fit(frame)
 
@@ -66,7 +66,7 @@ class TestOneNumber:
 
     @pytest.mark.parametrize("column", ["units", "cents", "depth"])
     def test_the_smallest_change_that_succeeds_is_found(self, frame, column):
-        _, after = asked(frame, lambda f: f[column] >= 70, column, Search(groups=False, refine=16))
+        _, after = asked(frame, lambda f: f[column] >= 70, column, Search.cheapest(groups=False, refine=16))
         unit = {"units": 0, "cents": 0.005, "depth": 0.005}[column]
         assert after.between(70, 70 + unit).all()
 
@@ -85,7 +85,7 @@ class TestOneNumber:
 
     def test_more_bisections_come_nearer(self, frame):
         def excess(refine):
-            search = Search(groups=False, coarse=4, refine=refine)
+            search = Search.cheapest(groups=False, coarse=4, refine=refine)
             return asked(frame, lambda f: f["depth"] >= 70, "depth", search)[1].max() - 70
 
         assert excess(2) > excess(6) > excess(12) >= 0
@@ -143,7 +143,7 @@ class TestAmongSets:
 
         refused = frame[(frame["units"] < 50) & (frame["cents"] < 50)].iloc[:20]
         alone = method(frame, rule, ["units", "cents"]).generate(refused)
-        together = method(frame, rule, ["units", "cents"], Search()).generate(refused)
+        together = method(frame, rule, ["units", "cents"], Search.cheapest()).generate(refused)
         assert not alone.actions["success"].any()
         assert together.actions["success"].all()
         assert (together.actions["acted_on"] == "units + cents").all()
@@ -171,7 +171,7 @@ class TestFailures:
         """Refused whatever they do: the attempt is the row with the greatest margin."""
         net = copy.deepcopy(loan.net)
         net[-1].bias.data -= 100.0
-        dear = DEAR(net, loan.schema, search=Search(groups=False)).fit(loan.frame)
+        dear = DEAR(net, loan.schema, search=Search.cheapest(groups=False)).fit(loan.frame)
         result = dear.generate(loan.frame.iloc[:30])
         assert not result.actions["success"].any()
         assert (result.actions["score_after"] >= result.actions["score_before"]).all()
@@ -194,7 +194,7 @@ class TestFailures:
 class TestSupport:
     def test_the_supported_answer_costs_more_and_is_supported(self, mixed):
         def ask(share):
-            search = Search(min_support=share, groups=False)
+            search = Search.cheapest(min_support=share, groups=False)
             return DEAR(mixed.net, mixed.schema, search=search).fit(mixed.frame).generate(refused)
 
         refused = mixed.refused(40)
@@ -205,7 +205,7 @@ class TestSupport:
         assert most.support.mean() > some.support.mean()
 
     def test_what_lacks_support_says_so(self, mixed):
-        search = Search(min_support=1.0, groups=False)
+        search = Search.cheapest(min_support=1.0, groups=False)
         dear = DEAR(mixed.net, mixed.schema, act_on=["debt"], search=search).fit(mixed.frame)
         result = dear.generate(mixed.refused(60))
         done = result.actions["success"] & (result.support < 1.0)
@@ -222,7 +222,7 @@ class TestSupport:
         moves = Moves.learned(rows, sets, Transport(), classifier, 8)
         people = encoder.rows(mixed.refused(40))
         question = question_of(people, moves)
-        search = Search(min_support=0.6)
+        search = Search.cheapest(min_support=0.6)
         found = moves.find(question, search)
         assert 0 < found.solved.sum() < len(found.solved)
         support = Support(rows, classifier)

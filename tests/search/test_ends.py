@@ -10,7 +10,7 @@ from dear_plugin.search.grids import cornered, numbers
 from tests.counted import Counted
 from tests.search.test_line import Rule, asked, crowd
 
-ALONE = Search(groups=False)
+ALONE = Search.cheapest(groups=False)
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ class TestWhereTheTrainingRowsStopShort:
         assert (result.counterfactuals["a"] == end).all()
 
     def test_with_support_to_reach(self, schema, above):
-        search = Search(groups=False, min_support=0.5)
+        search = Search.cheapest(groups=False, min_support=0.5)
         dear = DEAR(exactly("a", 200.0), schema, act_on=["a"], search=search).fit(above)
         within = Constraints(ranges={"a": (200.0, 200.5)})
         assert dear.generate(above.iloc[:20], within=within).actions["success"].all()
@@ -92,7 +92,7 @@ def test_groups_reach_all_ends_at_once(frame, schema, together):
     dear = DEAR(corner, schema, act_on=[together]).fit(frame)
     for result in (
         dear.generate(people, within=within),
-        dear.with_search(Search(min_support=0.1)).generate(people, within=within),
+        dear.with_search(Search.cheapest(min_support=0.1)).generate(people, within=within),
     ):
         assert result.actions["success"].all()
     table = dear.generate(people, within=within).alternatives(1)
