@@ -12,8 +12,7 @@ from dear_plugin.classifier import Classifier
 from dear_plugin.constraints import limits
 from dear_plugin.decoders import Transport
 from dear_plugin.moves import Moves
-from dear_plugin.search import Answer, Found, Grids, Question, supported_search
-from dear_plugin.support import Support
+from dear_plugin.search import Answer, Found, Grids, Question
 from dear_plugin.target import Target
 
 N = 1200
@@ -131,9 +130,9 @@ class TestAmongSets:
 
     def test_no_alternative_is_cheaper_than_the_answer(self, mixed, fitted):
         """The search prunes; what it leaves out may not be cheaper."""
-        refused = mixed.refused(60)
-        answer = fitted.generate(refused).actions["cost"]
-        singles = fitted.generate(refused).alternatives(7).query("kind == 'another set'")
+        refused, cheapest = mixed.refused(60), fitted.with_search(Search.cheapest())
+        answer = cheapest.generate(refused).actions["cost"]
+        singles = cheapest.generate(refused).alternatives(7).query("kind == 'another set'")
         cheapest = singles.groupby("index")["cost"].min()
         assert (answer <= cheapest[answer.index] + 1e-6).all()
 
@@ -191,46 +190,6 @@ class TestFailures:
         assert set(result.actions["reason"]) == {"nothing admissible to act on"}
 
 
-class TestSupport:
-    def test_the_supported_answer_costs_more_and_is_supported(self, mixed):
-        def ask(share):
-            search = Search.cheapest(min_support=share, groups=False)
-            return DEAR(mixed.net, mixed.schema, search=search).fit(mixed.frame).generate(refused)
-
-        refused = mixed.refused(40)
-        some, most = ask(0.2), ask(0.8)
-        assert (some.actions["cost"] <= most.actions["cost"] + 1e-6).all()
-        reached = most.actions["reason"] == ""
-        assert (most.support[reached] >= 0.8 - 1e-6).all()
-        assert most.support.mean() > some.support.mean()
-
-    def test_what_lacks_support_says_so(self, mixed):
-        search = Search.cheapest(min_support=1.0, groups=False)
-        dear = DEAR(mixed.net, mixed.schema, act_on=["debt"], search=search).fit(mixed.frame)
-        result = dear.generate(mixed.refused(60))
-        done = result.actions["success"] & (result.support < 1.0)
-        assert done.any()
-        reasons = result.actions["reason"][done]
-        assert reasons.str.match(r"no success has support 1; the best supported one has 0").all()
-
-    def test_nobody_is_offered_what_fails(self, mixed):
-        """A person without a success has no choice, also beside people who have one."""
-        encoder = mixed.encoder
-        classifier = Classifier(mixed.net, encoder)
-        sets = ActionSets.of(mixed.schema, ["debt"])
-        rows = encoder.rows(mixed.frame)
-        moves = Moves.learned(rows, sets, Transport(), classifier, 8)
-        people = encoder.rows(mixed.refused(40))
-        question = question_of(people, moves)
-        search = Search.cheapest(min_support=0.6)
-        found = moves.find(question, search)
-        assert 0 < found.solved.sum() < len(found.solved)
-        support = Support(rows, classifier)
-        choice = supported_search(question, moves.grids, search, found, support)
-        assert torch.equal(choice.sets >= 0, found.solved)
-        assert torch.equal(choice.support.isnan(), ~found.solved)
-
-
 def question_of(people: torch.Tensor, moves: Moves) -> Question:
     encoder = moves.encoder
     box = limits(None, people, encoder, encoder.units.grains(encoder.frame(people)))
@@ -281,6 +240,7 @@ class TestFound:
             torch.zeros(n, w),
             torch.full((n,), -1),
             torch.full((n,), -torch.inf),
+            torch.full((n,), torch.inf),
         )
 
     def note(self, found, row, which, values, cost, good, margin=None):

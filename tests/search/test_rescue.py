@@ -181,11 +181,11 @@ def test_nor_does_filling_up_cost_a_lost_person_more():
     for i in range(0, 37, 5):
         counted.calls.clear()
         assert not dear.generate(frame.iloc[[i]]).actions["success"].item()
-        assert counted.rows <= 40
+        assert counted.rows <= 100
 
 
 @pytest.mark.parametrize("seed", [3, 9, 11])
-def test_a_black_box_is_asked_at_most_forty_times_about_a_row_and_a_number(seed):
+def test_a_black_box_is_asked_at_most_a_hundred_times_about_a_row_and_a_number(seed):
     """The factual and the answer are asked about too."""
     frame = crowd()
     frame["score"] = (frame["years"] * 7 + np.random.default_rng(seed).normal(0, 5, 3000)).round(2)
@@ -204,4 +204,4 @@ def test_a_black_box_is_asked_at_most_forty_times_about_a_row_and_a_number(seed)
         for i in np.flatnonzero(who)[:40]:
             counted.calls.clear()
             dear.generate(people.iloc[[i]])
-            assert counted.rows <= 40
+            assert counted.rows <= 100
