@@ -266,7 +266,8 @@ class DEAR(WhatIf):
         plans = plans[:1] + [plan for plan in plans[1:] if not bool(plan.failed.all())]
         # A row without any success keeps its best attempt in the first rank.
         failed = plans[0].failed.nonzero()[:, 0]
-        plans[0] = replace(plans[0].merged(best.select(failed), failed), kinds=plans[0].kinds)
+        first = plans[0].merged(best.select(failed), failed)
+        plans[0] = replace(first, kinds=plans[0].kinds, notes=best.noted)
         return plans
 
     def _shares(self, case: Case, plan: Plan, position: int) -> Mapping[str, tuple[float, float]]:

@@ -14,6 +14,7 @@ from dear_plugin.encoding import Encoder
 from dear_plugin.lazy import lazy
 
 NEIGHBOURS = 5
+LEAST_REACH = 1e-100
 
 
 @dataclass
@@ -53,7 +54,8 @@ class Neighbours:
         size = np.frexp(limit)[1]
         for each in np.unique(size):
             at = np.flatnonzero(size == each)
-            most = np.nextafter(limit[at].max(), np.inf)
+            # Just beyond it; the tree squares it, and of a very small number nothing is left.
+            most = limit[at].max() * (1.0 + 1e-9) + LEAST_REACH
             away, _ = self._tree.query(points[at], k=1, distance_upper_bound=most)
             out[at] = away <= limit[at]
         return torch.from_numpy(out)

@@ -17,6 +17,8 @@ from dear_plugin.neighbours import Neighbours
 
 # So many training rows, drawn once, stand for all of them.
 MOST_ROWS = 5_000
+# Of a row, when so many are asked for: a share of float32 is a little more or less.
+HAIR = 0.01
 
 
 @dataclass
@@ -47,7 +49,7 @@ class Plausibility:
         That no row is near is found out much sooner than how far the nearest ones are.
         """
         n = len(self._calibration)
-        beyond = (least.double() * (n + 1.0) - 1.0).ceil().long().clamp(0, n)
+        beyond = (least.double() * (n + 1.0) - 1.0 - HAIR).ceil().long().clamp(0, n)
         far = torch.cat([self._calibration, self._calibration.new_full((1,), torch.inf)])
         near = self._neighbours.within(rows, far[n - beyond]).nonzero()[:, 0]
         share = torch.zeros(len(rows), dtype=torch.float64)

@@ -60,6 +60,8 @@ BRIEF = Descent(steps=12, rate=0.3, starts=2, places=32)
 
 METHODS: Mapping[str, Method] = {
     "DEAR": DEAR,
+    "DEAR alone": partial(DEAR, search=Search(max_reliance=0.0)),
+    "DEAR cheapest": partial(DEAR, search=Search.cheapest()),
     "DEAR with support": partial(DEAR, search=Search(min_support=0.6, coarse=8)),
     "DEAR autoencoder": partial(DEAR, decoder=SMALL),
     "DEAR by gradient": partial(DEAR, decoder=SMALL, search=Search(solver="gradient")),

@@ -13,7 +13,6 @@ from dear_plugin.decoders import Autoencoder, Design, Training, Transport
 from dear_plugin.errors import NotFittedError
 from dear_plugin.method import Case
 from dear_plugin.moves import Moves
-from dear_plugin.support import Support
 
 SETS = ["a", "b", "c", ("a", "b")]
 A, B, C, PAIR = range(4)
@@ -77,13 +76,13 @@ def people(frame):
 class TestPlan:
     def test_the_cheapest_success_of_all_sets_is_taken(self, moves, people):
         case = case_of(moves, people)
-        plan, found = moves.plan(case, Search()), moves.find(moves.question(case), Search())
+        plan, found = moves.plan(case, Search.cheapest()), moves.find(moves.question(case), Search.cheapest())
         cost = moves.encoder.distance(plan.rows, case.x).sum(1)
         torch.testing.assert_close(cost, found.cost.amin(1), atol=1e-5, rtol=1e-4)
         assert plan.reasons == [""] * 100
 
     def test_what_is_acted_on_is_marked(self, moves, people):
-        plan = moves.plan(case_of(moves, people), Search())
+        plan = moves.plan(case_of(moves, people), Search.cheapest())
         masks = moves.sets.masks
         assert all((masks == direct).all(1).any() for direct in plan.direct)
         assert plan.direct[:, 0].all()
@@ -99,15 +98,15 @@ class TestPlan:
         classifier = Classifier(Rule(lambda x: x.sum(1) - 0.5), encoder)
         moves = Moves.learned(encoder.rows(coins), sets, Transport(), classifier, 16)
         tails = coins[(coins == 0).all(axis=1)]
-        plan = moves.plan(case_of(moves, tails), Search())
+        plan = moves.plan(case_of(moves, tails), Search.cheapest())
         assert plan.direct[:, list(coins).index(order[0])].all()
         assert plan.rows.sum(1).unique().tolist() == [1.0]
 
     def test_nobody_s_plan_depends_on_the_others(self, moves, people):
         case = case_of(moves, people)
-        whole = moves.plan(case, Search())
+        whole = moves.plan(case, Search.cheapest())
         for i in (0, 7, 42):
-            one = moves.plan(case.select(torch.tensor([i])), Search())
+            one = moves.plan(case.select(torch.tensor([i])), Search.cheapest())
             torch.testing.assert_close(one.rows[0], whole.rows[i], atol=1e-6, rtol=0.0)
             assert torch.equal(one.direct[0], whole.direct[i])
 
@@ -116,7 +115,7 @@ class TestFailures:
     def test_the_nearest_miss_is_kept_and_named(self, frame, people):
         """a gets nobody past 1.4, but it comes closest of all."""
         moves = learned(frame, lambda x: x[:, 0] + 0.1 * x[:, 1] - 1.4)
-        plan = moves.plan(case_of(moves, people), Search(groups=False))
+        plan = moves.plan(case_of(moves, people), Search.cheapest(groups=False))
         x = moves.encoder.rows(people)
         for reason, row, mine in zip(plan.reasons, plan.rows, x, strict=True):
             tried = "no change of a single one of the 3 actionable features or of the given group"
@@ -126,7 +125,7 @@ class TestFailures:
 
     def test_where_nothing_may_be_done_nothing_is(self, moves, people):
         case = case_of(moves, people, Constraints(frozen=["a", "b", "c"]))
-        plan = moves.plan(case, Search())
+        plan = moves.plan(case, Search.cheapest())
         assert set(plan.reasons) == {"nothing admissible to act on"}
         assert torch.equal(plan.rows, case.x)
         assert not plan.direct.any()
@@ -134,7 +133,7 @@ class TestFailures:
 
     def test_one_persons_failure_is_not_anothers(self, moves, people):
         frozen = [["a", "b", "c"] if i % 2 else [] for i in range(100)]
-        plan = moves.plan(case_of(moves, people, Constraints(frozen=frozen)), Search())
+        plan = moves.plan(case_of(moves, people, Constraints(frozen=frozen)), Search.cheapest())
         assert [bool(reason) for reason in plan.reasons] == [bool(i % 2) for i in range(100)]
 
 
@@ -201,22 +200,11 @@ class TestSolvers:
         autoencoder = Autoencoder(Design(layers=(6, 3)), Training(epochs=8))
         moves = learned(frame, lambda x: 10.0 * (x[:, 0] - 0.7), autoencoder)
         case = case_of(moves, people)
-        line, gradient = (moves.plan(case, Search(solver=s)) for s in ("line", "gradient"))
+        line, gradient = (moves.plan(case, Search.cheapest(solver=s)) for s in ("line", "gradient"))
         assert not any(line.reasons)
         assert not any(gradient.reasons)
         costs = [moves.encoder.distance(p.rows, case.x).sum(1) for p in (line, gradient)]
         assert float((costs[1] / costs[0]).median()) == pytest.approx(1.0, abs=0.05)
-
-    def test_with_a_support_to_reach_the_row_says_what_it_has(self, moves, people, frame):
-        support = Support(moves.encoder.rows(frame), moves.classifier)
-        case = case_of(moves, people)
-        plan = moves.plan(case, Search(min_support=1.0), support)
-        share = support.of(plan.rows, case.goal)
-        for note, has in zip(plan.notes, share.tolist(), strict=True):
-            assert (note == "") == (has >= 1.0 - 1e-6)
-            assert note == "" or note.endswith(f"the best supported one has {has:g}")
-        free = support.of(moves.plan(case, Search()).rows, case.goal)
-        assert share.mean() > free.mean()
 
 
 class TestLearned:

@@ -7,6 +7,7 @@ import torch
 
 from dear_plugin import Encoder, Schema, Target
 from dear_plugin.classifier import Classifier
+from dear_plugin.neighbours import Neighbours
 from dear_plugin.support import Support
 
 LINE = pd.DataFrame({"x": [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0]})
@@ -16,7 +17,7 @@ def support(frame=LINE, k=3):
     """On a line, where x >= 5 is accepted."""
     encoder = Encoder(Schema.infer(frame))
     model = Classifier(lambda f: np.where(f["x"] >= 5, 0.9, 0.1), encoder)
-    return Support(encoder.rows(frame), model, k)
+    return Support(Neighbours(encoder.rows(frame), encoder), model, k)
 
 
 def of(values, wanted=1, **options):
@@ -51,7 +52,7 @@ def test_neighbours_are_euclidean_on_the_encoding(mixed):
     near = distances.argsort(dim=1, stable=True)[:, :5]
     accepted = (mixed.net(encoder.expand(rows))[:, 0] > 0).float()
     goal = Target.of_class(1).resolve(20, None)
-    came = Support(rows, Classifier(mixed.net, encoder)).of(some, goal)
+    came = Support(Neighbours(rows, encoder), Classifier(mixed.net, encoder)).of(some, goal)
     assert torch.allclose(came, accepted[near].mean(1))
 
 

@@ -86,19 +86,19 @@ def test_whoever_has_recourse_in_two_to_five_features_gets_it(dear, people):
 
 def test_before_that_most_of_them_got_nothing(dear, people):
     query, _ = people
-    pairs = dear.with_search(Search(max_features=2)).generate(query).actions
+    pairs = dear.with_search(Search.cheapest(max_features=2)).generate(query).actions
     assert pairs["success"].mean() < 0.5
-    three = dear.with_search(Search(max_features=3)).generate(query).actions
+    three = dear.with_search(Search.cheapest(max_features=3)).generate(query).actions
     assert pairs["success"].sum() < three["success"].sum() < len(query)
     assert three["acted_on"].str.count(r"\+").max() == 2
 
 
 def test_whoever_needs_one_or_two_is_answered_as_before(dear, people):
     query, _ = people
-    pairs = dear.with_search(Search(max_features=2)).generate(query)
+    pairs = dear.with_search(Search.cheapest(max_features=2)).generate(query)
     done = pairs.actions["success"]
     assert 0 < done.sum() < len(query)
-    result = dear.generate(query)
+    result = dear.with_search(Search.cheapest()).generate(query)
     pd.testing.assert_frame_equal(
         result.counterfactuals[done], pairs.counterfactuals[done], check_exact=True
     )
@@ -169,10 +169,10 @@ class TestReasons:
         ("options", "tried"),
         [
             ({}, "1 to 5 of the 8 actionable features"),
-            ({"search": Search(max_features=3)}, "1 to 3 of the 8 actionable features"),
-            ({"search": Search(max_features=2)}, "1 or 2 of the 8 actionable features"),
-            ({"search": Search(max_features=1)}, "a single one of the 8 actionable features"),
-            ({"search": Search(groups=False)}, "a single one of the 8 actionable features"),
+            ({"search": Search.cheapest(max_features=3)}, "1 to 3 of the 8 actionable features"),
+            ({"search": Search.cheapest(max_features=2)}, "1 or 2 of the 8 actionable features"),
+            ({"search": Search.cheapest(max_features=1)}, "a single one of the 8 actionable features"),
+            ({"search": Search.cheapest(groups=False)}, "a single one of the 8 actionable features"),
             ({"act_on": ["a", "b", "c"]}, "1 to 3 of the 3 actionable features"),
             ({"act_on": ["a"]}, "the only actionable feature"),
             ({"act_on": [("a", "b")]}, "the given group"),
@@ -252,7 +252,7 @@ class TestWhatIsLearned:
 
     def test_what_was_saved_gives_the_same_answers(self, schema, frame, people, model, tmp_path):
         few = people[0].iloc[9:15]
-        dear = DEAR(model, schema, search=Search(max_features=4)).fit(frame)
+        dear = DEAR(model, schema, search=Search.cheapest(max_features=4)).fit(frame)
         dear.save(tmp_path)
         loaded = DEAR.load(tmp_path, model)
         assert loaded.search.max_features == 4
@@ -267,9 +267,9 @@ class TestWhatIsLearned:
         {"decoder": Autoencoder(Design(layers=(6, 3)), Training(epochs=3))},
         {
             "decoder": Autoencoder(Design(layers=(6, 3)), Training(epochs=3)),
-            "search": Search(solver="gradient"),
+            "search": Search.cheapest(solver="gradient"),
         },
-        {"search": Search(min_support=0.2)},
+        {"search": Search.cheapest(min_support=0.2)},
     ],
     ids=["autoencoder", "gradient", "support"],
 )

@@ -88,6 +88,7 @@ def by_set(generate: Generate, v: Tensor, x_s: Tensor, sets: Tensor, s: int) -> 
     slot = sets * most + rank
     latents = v.new_zeros(s * most, v.shape[1]).index_copy(0, slot, v)
     places = x_s.new_zeros(s * most, c, d).index_copy(0, slot, x_s)
-    wide = latents.view(s, most, 1, -1).expand(-1, -1, c, -1)
-    made = generate(wide.reshape(s, most * c, -1), places.view(s, most * c, d))
-    return made.view(s * most, c, -1)[slot]
+    k = v.shape[1]
+    wide = latents.view(s, most, 1, k).expand(-1, -1, c, -1)
+    made = generate(wide.reshape(s, most * c, k), places.view(s, most * c, d))
+    return made.view(s * most, c, made.shape[-1])[slot]

@@ -52,6 +52,8 @@ class Candidates:
         none = torch.empty(0)
         parts = [(none.long(), none.long(), torch.empty(0, w), none, none)]
         for rows, sets, values in actions:
+            if not len(rows):
+                continue
             answer = question.ask(rows, sets, values, search.slack)
             at, place = answer.good.nonzero(as_tuple=True)
             wide = values[at, place].expand(-1, w)
@@ -215,17 +217,20 @@ def tighten(
         choice: what was chosen.
         search: how often.
     """
+    if not len(rows):
+        return
     feature = question.sets.positions[choice.sets[rows], 0]
     low, high = question.x[rows, feature], choice.values[rows, 0]
     for _ in range(search.refine):
         middle = question.limits.snap(((low + high) / 2.0)[:, None], feature, rows)
         trial = [(rows, choice.sets[rows], middle[..., None])]
         candidates = Candidates.of(question, trial, search)
-        every = torch.arange(len(candidates.rows))
-        score, _ = _score(candidates.actions(question, every), wanted)
-        choice.update(candidates, score)
         met = torch.zeros(len(question), dtype=torch.bool)
-        met[candidates.rows[score == torch.inf]] = True
+        if len(candidates.rows):
+            every = torch.arange(len(candidates.rows))
+            score, _ = _score(candidates.actions(question, every), wanted)
+            choice.update(candidates, score)
+            met[candidates.rows[score == torch.inf]] = True
         fine = met[rows]
         low = torch.where(fine, low, middle[:, 0])
         high = torch.where(fine, middle[:, 0], high)

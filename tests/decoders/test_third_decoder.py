@@ -120,7 +120,7 @@ class TestItWorks:
         assert recourses.support.between(0.0, 1.0).all()
 
     def test_support_can_be_asked_for(self):
-        search = Search(min_support=0.6)
+        search = Search.cheapest(min_support=0.6)
         supported = DEAR(
             model(), Schema.infer(people()), act_on=SETS, decoder=LineShift(), search=search
         ).fit(people())

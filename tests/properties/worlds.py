@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -477,8 +478,10 @@ def levels(draw, schema: Schema) -> dict[str, list]:
 
 @st.composite
 def searches(draw) -> Search:
-    """How to search: mostly as usual, always little."""
-    return Search(
+    """How to search: by default, for actions that suffice alone, or for the cheapest; little."""
+    alone = partial(Search, max_reliance=0.0)
+    ask = draw(st.sampled_from([Search, alone, Search.cheapest]))
+    return ask(
         coarse=draw(st.sampled_from([4, 8])),
         refine=draw(st.sampled_from([4, 8])),
         min_support=draw(st.sampled_from([None, None, 0.6])),

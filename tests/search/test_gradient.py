@@ -11,7 +11,7 @@ from dear_plugin import DEAR, Constraints, Encoder, Kind, Search
 from dear_plugin.decoders import Autoencoder, Design, Training
 from dear_plugin.errors import DearError, ModelError
 
-LINE = Search(groups=False)
+LINE = Search.cheapest(groups=False)
 GRADIENT = replace(LINE, solver="gradient")
 GROUPS = {
     "loan": [("income", "loan_amount"), ("duration", "savings", "education")],

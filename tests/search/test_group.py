@@ -212,7 +212,7 @@ class TestLimits:
 class TestBeforeARowIsReportedAsFailed:
     @pytest.fixture
     def dear(self, frame, schema, request):
-        search = Search(groups=request.param)
+        search = Search.cheapest(groups=request.param)
         return DEAR(Rule(both), schema, act_on=["a", "b", "c"], search=search).fit(frame)
 
     @pytest.mark.parametrize("dear", [True], indirect=True)

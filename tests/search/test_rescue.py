@@ -177,15 +177,15 @@ def test_nor_does_filling_up_cost_a_lost_person_more():
     frame = numbers(3000).assign(a=np.arange(3000) % 37)
     schema = Schema.infer(frame)
     counted = Counted(Rule(lambda x: -1.0 - x[:, 0]), Encoder(schema))
-    dear = DEAR(counted, schema, act_on=["a"], search=Search(groups=False)).fit(frame)
+    dear = DEAR(counted, schema, act_on=["a"], search=Search.cheapest(groups=False)).fit(frame)
     for i in range(0, 37, 5):
         counted.calls.clear()
         assert not dear.generate(frame.iloc[[i]]).actions["success"].item()
-        assert counted.rows <= 40
+        assert counted.rows <= 100
 
 
 @pytest.mark.parametrize("seed", [3, 9, 11])
-def test_a_black_box_is_asked_at_most_forty_times_about_a_row_and_a_number(seed):
+def test_a_black_box_is_asked_at_most_a_hundred_times_about_a_row_and_a_number(seed):
     """The factual and the answer are asked about too."""
     frame = crowd()
     frame["score"] = (frame["years"] * 7 + np.random.default_rng(seed).normal(0, 5, 3000)).round(2)
@@ -194,14 +194,14 @@ def test_a_black_box_is_asked_at_most_forty_times_about_a_row_and_a_number(seed)
     model = crooked(frame, encoder, seed)
     people = refused(model, encoder, frame)
     counted = Counted(model, encoder)
-    dear = DEAR(counted, schema, act_on=["score"], search=Search(groups=False)).fit(frame)
+    dear = DEAR(counted, schema, act_on=["score"], search=Search.cheapest(groups=False)).fit(frame)
     soon, done = (
         each.generate(people).actions["success"]
-        for each in (dear.with_search(Search(groups=False, rescue=0)), dear)
+        for each in (dear.with_search(Search.cheapest(groups=False, rescue=0)), dear)
     )
     for who in (soon, done & ~soon, ~done):
         assert who.any()
         for i in np.flatnonzero(who)[:40]:
             counted.calls.clear()
             dear.generate(people.iloc[[i]])
-            assert counted.rows <= 40
+            assert counted.rows <= 100
