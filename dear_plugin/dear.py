@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -26,10 +26,12 @@ from dear_plugin.lazy import lazy
 from dear_plugin.moves import Moves
 from dear_plugin.plan import Plan
 from dear_plugin.possible import Possible
+from dear_plugin.redrawn import redrawn
 from dear_plugin.schema import Rule, Schema
 from dear_plugin.search import Evidence, Grids, Search
 from dear_plugin.settings import of_kind
 from dear_plugin.shares import shares_of
+from dear_plugin.spread import Spread
 from dear_plugin.support import Support
 from dear_plugin.what_if import WhatIf
 from dear_plugin.wider import Wider
@@ -229,16 +231,21 @@ class DEAR(WhatIf):
     def _plan(self, case: Case) -> Plan:
         """What is proposed for some rows; with the margin where that can be reached."""
         search = self.search.aiming(case.slack)
+        plan = self._searched(self._ahead(case), search)
         if not search.margin:
-            return self._searched(case, search)
-        lead = case.goal.leading(search.margin, self._spread)
-        plan = self._searched(replace(case, goal=lead), search)
+            return plan
         failed = plan.failed.nonzero()[:, 0]
         if not len(failed):
             return plan
         rest = self._searched(case.select(failed), search)
         notes = [n or "accepted, but by less than the margin asked for" for n in rest.noted]
         return plan.merged(replace(rest, notes=notes), failed)
+
+    def _ahead(self, case: Case) -> Case:
+        """A case whose search aims past the boundary by the margin."""
+        if not self.search.margin:
+            return case
+        return replace(case, goal=case.goal.leading(self.search.margin, self._spread))
 
     def _searched(self, case: Case, search: Search) -> Plan:
         """The sets first; pairs and larger sets for the rows that no set solves."""
@@ -258,8 +265,10 @@ class DEAR(WhatIf):
         best = self._propose(case)
         size = min(ROWS_A_CHUNK, rows_at_once(sets, self.encoder.d, k))
         chunks = torch.arange(len(case)).split(size)
+        ahead = self._ahead(case)
         ranked = [
-            alternatives(case.select(rows), best.select(rows), k, search, moves) for rows in chunks
+            alternatives(ahead.select(rows), best.select(rows), k, search, moves)
+            for rows in chunks
         ]
         plans = [Plan.joined(plans) for plans in zip(*ranked, strict=True)]
         # Ranks that nobody has are not looked at any further.
@@ -276,15 +285,27 @@ class DEAR(WhatIf):
     def _certainty(self, case: Case, plan: Plan) -> tuple[Tensor, Tensor]:
         """(m,) the confidence and (m,) the reliance of answers; where nothing is done, 1 and 0."""
         sure, needed = super()._certainty(case, plan)
-        acts = plan.direct & (plan.rows != case.x).any(1, keepdim=True)
-        for pattern in acts.unique(dim=0):
-            if not bool(pattern.any()):
-                continue
-            rows = (acts == pattern).all(1).nonzero()[:, 0]
-            moves = self._moves_of(tuple(pattern.nonzero()[:, 0].tolist()))
+        for rows, pattern, moves in self._acting(case, plan):
             part = plan.select(rows)
             sure[rows], needed[rows] = moves.certainty(case.select(rows), part.rows, pattern)
         return sure, needed
+
+    def _redrawn(self, case: Case, plan: Plan) -> Spread:
+        """How far redraws of the decoder agree on answers."""
+        out = super()._redrawn(case, plan)
+        for rows, _, moves in self._acting(case, plan):
+            some, reached = case.select(rows), plan.rows[rows]
+            there = redrawn(moves, some, reached, plan.direct[rows[0]])
+            out = out.put(rows, Spread.of(some.x, reached, there, self._numbers))
+        return out
+
+    def _acting(self, case: Case, plan: Plan) -> Iterator[tuple[Tensor, Tensor, Moves]]:
+        """Rows, (q,), that act on the same features, (p,) bool, and the moves that know these."""
+        acts = plan.direct & (plan.rows != case.x).any(1, keepdim=True)
+        for pattern in acts.unique(dim=0):
+            if bool(pattern.any()):
+                rows = (acts == pattern).all(1).nonzero()[:, 0]
+                yield rows, pattern, self._moves_of(tuple(pattern.nonzero()[:, 0].tolist()))
 
     @property
     def _asked(self) -> Search:

@@ -24,9 +24,10 @@ from dear_plugin.neighbours import Neighbours
 from dear_plugin.plan import Plan, Written, standstill
 from dear_plugin.plausibility import Plausibility
 from dear_plugin.recourses import Hooks, Recourses, Worth
-from dear_plugin.schema import Schema
+from dear_plugin.schema import Kind, Schema
 from dear_plugin.search import Search
 from dear_plugin.settings import one_of
+from dear_plugin.spread import Spread
 from dear_plugin.support import Support
 from dear_plugin.target import Target, goal_of, surer
 from dear_plugin.unreadable import with_unreadable
@@ -35,6 +36,8 @@ __all__ = ["SLACKS", "Case", "RecourseMethod"]
 
 # How far past the decision boundary a proposal aims; each retry aims farther.
 SLACKS = (1e-4, 1e-3, 1e-1)
+# Rows whose redraws are held in memory at a time.
+ROWS_REDRAWN = 1024
 # What rounding may take from a share.
 TOLERANCE = 1e-6
 
@@ -178,6 +181,15 @@ class RecourseMethod(ABC):
         """(m,) the confidence and (m,) the reliance of answers: nothing follows by default."""
         return torch.ones(len(case)), torch.zeros(len(case))
 
+    def _redrawn(self, case: Case, plan: Plan) -> Spread:
+        """How far redraws of a decoder agree on answers: nothing is redrawn by default."""
+        return Spread.none(case.x, plan.rows, self._numbers)
+
+    @lazy
+    def _numbers(self) -> Tensor:
+        """(p,) bool, which features are numbers."""
+        return torch.tensor([f.kind is Kind.NUMERIC for f in self.schema])
+
     @property
     def _asked(self) -> Search:
         """What makes an answer credible."""
@@ -262,6 +274,7 @@ class RecourseMethod(ABC):
             _AlternativesOf(self, case, frame),
             _SharesOf(self, case, plan),
             _WorthOf(self, case, plan, success),
+            _RangesOf(self, case, plan),
         )
 
 
@@ -329,6 +342,22 @@ class _WorthOf:
         out[:, at] = torch.stack([confidence.double(), reliance.double(), plausibility.double()])
         confident, leaning, odd = out.numpy()
         return Worth(confident, leaning, odd, credible.numpy())
+
+
+@dataclass(frozen=True)
+class _RangesOf:
+    """How far redraws agree on a result's rows, asked for later."""
+
+    method: RecourseMethod
+    case: Case
+    plan: Plan
+
+    def __call__(self, rows: Tensor) -> Spread:
+        parts = [
+            self.method._redrawn(self.case.select(at), self.plan.select(at))
+            for at in rows.split(ROWS_REDRAWN)
+        ]
+        return Spread.joined(parts)
 
 
 def _written(

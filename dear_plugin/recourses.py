@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from numbers import Integral
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +18,17 @@ from dear_plugin.encoding import Encoder
 from dear_plugin.errors import InputError
 from dear_plugin.lazy import lazy
 from dear_plugin.plan import ACCEPTED, Plan
-from dear_plugin.wording import Change, sentence
+from dear_plugin.schema import Kind
+from dear_plugin.spread import Spread
+from dear_plugin.wording import NO_ACTION, Change, Expected, certainty, nearest, sentence
 
 Floats = npt.NDArray[np.float64]
+
+
+class Whom(Enum):
+    """Whom `Recourses.describe` speaks of where no index is given."""
+
+    EVERYBODY = "everybody"
 
 
 @dataclass(frozen=True)
@@ -48,12 +58,14 @@ class Hooks:
         shares: position -> the expected probability, before and after, of binary features that
             do not flip but lean, by name.
         worth: (m,) positions in the result -> what their answers are worth.
+        ranges: (m,) positions in the result -> how far redraws of the decoder agree on them.
     """
 
     support: Callable[[Tensor, Tensor], Tensor]
     alternatives: Callable[[int], Iterable[Recourses]]
     shares: Callable[[int], Mapping[str, tuple[float, float]]]
     worth: Callable[[Tensor], Worth]
+    ranges: Callable[[Tensor], Spread]
 
 
 @dataclass(frozen=True)
@@ -135,17 +147,29 @@ class Recourses:
         """(n, p) bool: which features differ from the factual."""
         return self.plan.rows != self.x
 
-    def describe(self, index: Hashable) -> str:
-        """One person's recourse in plain words.
+    @overload
+    def describe(self) -> pd.Series: ...
 
-        The indirect part is an association in the data, not a causal effect.
+    @overload
+    def describe(self, index: Hashable) -> str: ...
+
+    def describe(self, index: Hashable = Whom.EVERYBODY) -> str | pd.Series:
+        """One person's recourse in plain words, or everybody's.
+
+        What to do; what is then expected to follow, as a range over the redraws of the decoder
+        where these do not agree; whether the action alone is enough; and in how many redraws the
+        answer still succeeds. The indirect part is an association in the data, not a causal
+        effect.
 
         Args:
-            index: a label of the frame's index.
+            index: a label of the frame's index; without one, all rows are told, as a series with
+                the index of the factuals.
 
         Raises:
             InputError: a label that is not in the index, or that several rows share.
         """
+        if index is Whom.EVERYBODY:
+            return self._described
         at = _positions(self.factuals.index, index)
         if len(at) != 1:
             raise InputError(f"index {index!r} names {len(at)} rows; exactly one is needed")
@@ -153,21 +177,70 @@ class Recourses:
 
     def describe_row(self, position: int) -> str:
         """As `describe`, for the row at a position."""
+        at = range(len(self))[position]
+        if (silent := self._nothing(at)) is not None:
+            return silent
+        rows = torch.tensor([at])
+        return self._words(at, self.hooks.worth(rows), self.hooks.ranges(rows), 0)
+
+    @lazy
+    def _described(self) -> pd.Series:
+        """(n,) what `describe_row` says of each."""
+        told = {at: self._nothing(at) for at in range(len(self))}
+        rows = torch.tensor([at for at, text in told.items() if text is None], dtype=torch.int64)
+        if len(rows):
+            worth, spread = self.hooks.worth(rows), self.hooks.ranges(rows)
+            for place, at in enumerate(rows.tolist()):
+                told[at] = self._words(at, worth, spread, place)
+        return pd.Series(list(told.values()), self.factuals.index, dtype=object, name="describe")
+
+    @lazy
+    def acts(self) -> Tensor:
+        """(n,) bool: who changes something of what is acted on."""
+        return (self.changed & self.plan.direct).any(1)
+
+    def _nothing(self, position: int) -> str | None:
+        """What is said of a row for which there is nothing to do; None where there is."""
         row = self.outcome.iloc[position]
         if not row["success"] and self.plan.searched:
             return f"no recourse found: {row['reason']}"
-        if not bool(self.changed[position].any()):
-            return _unchanged(row)
-        words = self._words(position)
-        return words if row["success"] else f"{words}; {row['reason']}"
+        if bool(self.acts[position]):
+            return None
+        return _unchanged(row, bool(self.changed[position].any()))
 
-    def _words(self, position: int) -> str:
+    def _words(self, position: int, worth: Worth, spread: Spread, place: int) -> str:
+        """What is said of a row that acts, at some place of what is known of several."""
         changed, direct = self.changed[position], self.plan.direct[position]
-        return sentence(
+        follows, row = changed & ~direct, self.outcome.iloc[position]
+        could = follows | ((spread.moved[place] > 0) & ~direct)
+        words = sentence(
             self._changes(position, changed & direct),
-            self._changes(position, changed & ~direct),
+            self._changes(position, follows),
             self.hooks.shares(position),
+            self._expected(follows, spread, place),
         )
+        if not row["success"]:
+            return f"{words}; {row['reason']}"
+        more = []
+        if spread.count and bool(could.any()):
+            sure, needed = float(worth.confidence[place]), float(worth.reliance[place])
+            more = certainty(needed, round(sure * spread.count), spread.count)
+        if worth.credible[place] or not self.plan.searched:
+            return " ".join([f"{words}.", *more]) if more else words
+        noted = self.plan.noted[position]
+        return nearest(words, more, noted, float(worth.plausibility[place]))
+
+    def _expected(self, follows: Tensor, spread: Spread, place: int) -> dict[str, Expected]:
+        """What redraws say of the features that follow, (p,) bool, where they do not agree."""
+        out = {}
+        for j in follows.nonzero()[:, 0].tolist():
+            feature, moved = self.encoder.schema.features[j], int(spread.moved[place, j])
+            low, high = float(spread.low[place, j]), float(spread.high[place, j])
+            if feature.kind is Kind.NUMERIC and low < high:
+                out[feature.name] = Expected(low * feature.width, high * feature.width)
+            elif moved < spread.count and low == high == 0.0:
+                out[feature.name] = Expected(times=(moved, spread.count))
+        return out
 
     def alternatives(self, k: int = 4) -> pd.DataFrame:
         """Up to k recourses a row, each acting on a different set of features.
@@ -191,7 +264,7 @@ class Recourses:
         parts, places = [], []
         for rank, result in enumerate(self.hooks.alternatives(k)):
             # What failed or changes nothing is no alternative; the first rank keeps everyone.
-            fine = result.outcome["success"].to_numpy() & result.changed.any(1).numpy()
+            fine = result.outcome["success"].to_numpy() & result.acts.numpy()
             kept = np.flatnonzero(fine | (rank == 0))
             if len(kept):
                 parts.append(result._table(rank).iloc[kept])
@@ -216,11 +289,11 @@ class Recourses:
         return [(f, before[f.name], after[f.name]) for f in picked]
 
 
-def _unchanged(row: pd.Series) -> str:
-    """What is said of a row that nothing changes, (actions,)."""
-    if row["success"] and row["reason"] in ("", ACCEPTED):
+def _unchanged(row: pd.Series, moves: bool) -> str:
+    """What is said of a row, (actions,), in which nothing is done, though something may move."""
+    if row["success"] and row["reason"] in ("", ACCEPTED) and not moves:
         return "nothing to change: the decision is already the wanted one"
-    return f"nothing changes: {row['reason']}"
+    return f"nothing changes: {row['reason'] or NO_ACTION}"
 
 
 def _only(column: pd.Series, kept: npt.NDArray[np.bool_]) -> pd.Series:

@@ -14,6 +14,7 @@ from torch import Tensor
 from dear_plugin.columns import overwrite
 from dear_plugin.plan import Plan
 from dear_plugin.recourses import Hooks, Recourses, Worth
+from dear_plugin.spread import Spread
 
 
 def with_unreadable(
@@ -94,6 +95,7 @@ def _hooks(
         _AlternativesOf(hooks, frame, reasons),
         _SharesOf(hooks, readable),
         _WorthOf(hooks, readable),
+        _RangesOf(hooks, readable),
     )
 
 
@@ -154,6 +156,21 @@ class _WorthOf:
             out[name] = np.full(len(rows), blank, dtype=column.dtype)
             out[name][at] = column
         return Worth(**out)
+
+
+@dataclass(frozen=True)
+class _RangesOf:
+    """How far redraws agree on rows; those that cannot be read do not move."""
+
+    hooks: Hooks
+    readable: Tensor
+
+    def __call__(self, rows: Tensor) -> Spread:
+        place, known = _places(self.readable, rows)
+        spread, at = self.hooks.ranges(place[known]), known.nonzero()[:, 0]
+        shape = len(rows), spread.low.shape[1]
+        still = Spread(torch.zeros(shape), torch.zeros(shape), torch.zeros(shape).long(), 0)
+        return still.put(at, spread)
 
 
 def _places(readable: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:

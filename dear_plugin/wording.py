@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
@@ -25,13 +26,37 @@ DIGITS, MOST_DIGITS, LONGEST = 6, 17, 1e15
 # A float32 says no more of a number.
 RESOLUTION = 2.0**-22
 
+# How the search begins its note on an answer that lacks something.
+LACKING = "no credible action was found; the nearest has "
+# The share of people who look as unusual, below which that is told.
+ODD = 0.05
+# Significant digits of what is uncertain.
+UNCERTAIN_DIGITS = 3
+PARTS = {0.25: "a quarter", 0.5: "half", 0.75: "three quarters", 1.0: "all"}
+
 Change = tuple[Feature, Any, Any]
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What redraws of the decoder say of a feature that follows, where they do not agree.
+
+    Attributes:
+        low: how far a number moves at least, in user units.
+        high: how far it moves at most.
+        times: in how many redraws a category changes, and of how many; None of numbers.
+    """
+
+    low: float = 0.0
+    high: float = 0.0
+    times: tuple[int, int] | None = None
 
 
 def sentence(
     direct: Sequence[Change],
     indirect: Sequence[Change],
     shares: Mapping[str, tuple[float, float]],
+    expected: Mapping[str, Expected] | None = None,
 ) -> str:
     """What to do; what is then expected to move.
 
@@ -39,16 +64,55 @@ def sentence(
         direct: features acted on, with their old and new value.
         indirect: features that move along, likewise.
         shares: categories that do not flip, with their expected probability before and after.
+        expected: by name, what is uncertain of the features that move along.
     """
-    action = join([_imperative(*change) for change in direct]) or NO_ACTION
+    action, known = join([_imperative(*change) for change in direct]), expected or {}
     parts = [
-        f"{feature.name} {'' if i else 'is then expected '}{_infinitive(feature, old, new)}"
+        f"{feature.name} {'' if i else 'is then expected '}"
+        f"{_infinitive(feature, old, new, known.get(feature.name))}"
         for i, (feature, old, new) in enumerate(indirect)
     ]
     tilts = ", ".join(f"{k}: {a:.0%} -> {b:.0%}" for k, (a, b) in shares.items())
     follows = join(parts) or ("nothing else is expected to change" if tilts else "")
     tail = f"{follows} (expected shares: {tilts})" if tilts else follows
     return f"{action}; {tail}" if tail else action
+
+
+def certainty(reliance: float, times: int, count: int) -> list[str]:
+    """Whether the action is enough, and how sure that is, as sentences.
+
+    Args:
+        reliance: the least share of what is expected to follow with which the answer succeeds.
+        times: under how many redraws of the decoder it succeeds.
+        count: of how many.
+    """
+    enough = "This alone is enough."
+    if reliance > 0.0:
+        what = "all of it is needed" if reliance == 1.0 else f"{PARTS[reliance]} of it would do"
+        enough = f"This counts on what is expected to follow ({what})."
+    return [
+        enough,
+        f"With other people in the data it would still hold {times} times out of {count}.",
+    ]
+
+
+def nearest(words: str, more: Sequence[str], note: str, plausibility: float) -> str:
+    """An answer that is not credible, which is said first.
+
+    Args:
+        words: what to do.
+        more: how sure that is, in sentences.
+        note: what the search noted of it; "" where it was not asked for a credible one.
+        plausibility: the share of people in the data who look at least as unusual.
+    """
+    told = " ".join([f"{words}.", *more])
+    if not note and plausibility < ODD:
+        return f"Not credible: {told} {plausibility:.1%} of the people look at least as unusual."
+    if not note:
+        return f"Not credible: {told}"
+    lack = note.removeprefix(LACKING)
+    last = f"It has {lack}." if lack != note else f"It is {note}."
+    return f"No credible action was found; the nearest: {told} {last}"
 
 
 def join(parts: Sequence[str]) -> str:
@@ -130,10 +194,38 @@ def _imperative(feature: Feature, old: Any, new: Any) -> str:
     return f"{verb} {feature.name} {_way(feature, old, new)}"
 
 
-def _infinitive(feature: Feature, old: Any, new: Any) -> str:
+def _infinitive(feature: Feature, old: Any, new: Any, expected: Expected | None) -> str:
+    if expected is not None and expected.times is not None:
+        times, count = expected.times
+        return f"to change from {old} to {new} ({times} times out of {count})"
     if feature.kind is not Kind.NUMERIC:
         return f"to change from {old} to {new}"
-    return f"to move {_way(feature, old, new)}"
+    spread = _spread(feature, expected) if expected is not None else ""
+    return spread or f"to move {_way(feature, old, new)}"
+
+
+def _spread(feature: Feature, expected: Expected) -> str:
+    """How far a number moves, from one end to the other; "" where both read alike."""
+    low, high = _amount(feature, expected.low), _amount(feature, expected.high)
+    if low == high:
+        return ""
+    fall, rise = _amount(feature, -expected.low), high
+    if low == "0":
+        return f"to rise by up to {rise}"
+    if high == "0":
+        return f"to fall by up to {fall}"
+    if expected.low > 0.0:
+        return f"to rise by {low} to {rise}"
+    if expected.high < 0.0:
+        return f"to fall by {_amount(feature, -expected.high)} to {fall}"
+    return f"to fall by up to {fall} or rise by up to {rise}"
+
+
+def _amount(feature: Feature, amount: float) -> str:
+    """By how much a number moves, with its decimals, or with few digits."""
+    places = feature.precision
+    told = amount if places is None else round(amount, places)
+    return number(told + 0.0, places, UNCERTAIN_DIGITS)
 
 
 def _way(feature: Feature, old: Any, new: Any) -> str:

@@ -7,6 +7,7 @@ from dear_plugin import DEAR, Constraints
 from dear_plugin.demo import Demo
 from dear_plugin.demo.show import Answer, _people, _summary
 from dear_plugin.demo.stage import Stage, stage
+from dear_plugin.neighbours import Neighbours
 from dear_plugin.support import Support
 
 
@@ -45,7 +46,7 @@ class TestSummary:
         encoder = dear.encoder
         scores = dear.classifier.frame_scores(others)[:, 0]
         rows = encoder.rows(others)[scores > 0]
-        own = Support(encoder.rows(scene.train), dear.classifier)
+        own = Support(Neighbours(encoder.rows(scene.train), encoder), dear.classifier)
         goal = recourses.hooks.support.case.goal
         expected = own.of(rows, goal).mean()
         assert table["mean support"].tolist() == [

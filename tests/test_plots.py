@@ -7,6 +7,7 @@ import pytest
 import torch
 from matplotlib import rcParams
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 
 from dear_plugin import DEAR, Constraints, Encoder, Schema
@@ -132,6 +133,24 @@ class TestPerson:
             j = names.index(name)
             length = 1.0 if recourses.encoder.blocks[j] else float(step[j])
             assert bar.get_width() == pytest.approx(length)
+
+    def test_what_is_expected_has_its_range_over_the_redraws(self, recourses, axes):
+        position = telling(recourses)
+        person(recourses, position, axes)
+        spread = recourses.hooks.ranges(torch.tensor([position]))
+        direct, names = recourses.plan.direct[position], recourses.encoder.schema.names
+        follows = recourses.changed[position] & ~direct & (spread.low[0] < spread.high[0])
+        drawn = {}
+        for bars in axes.containers:
+            if isinstance(bars, ErrorbarContainer):
+                (line,) = bars.lines[2][0].get_segments()
+                drawn[labels(axes)[round(line[0, 1])]] = line[:, 0].tolist()
+        expected = {
+            names[j]: pytest.approx([float(spread.low[0, j]), float(spread.high[0, j])])
+            for j in follows.nonzero()[:, 0].tolist()
+        }
+        assert drawn == expected
+        assert drawn
 
     def test_the_title_names_the_person_and_the_probabilities(self, recourses, axes):
         position = telling(recourses)

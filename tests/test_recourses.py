@@ -5,9 +5,12 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from dear_plugin import DEAR, Constraints, Encoder, Schema, Search
+from dear_plugin.baselines import NearestAccepted
 from dear_plugin.errors import InputError
+from dear_plugin.wording import LACKING
 
 COLUMNS = [
     "success",
@@ -19,11 +22,8 @@ COLUMNS = [
     "suppressed_cost",
     "score_before",
     "score_after",
-    "confidence",
-    "reliance",
-    "plausibility",
-    "credible",
 ]
+WORTH = ["confidence", "reliance", "plausibility", "credible"]
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def result(fitted, people):
 
 class TestTheTables:
     def test_actions_have_the_columns_of_the_contract(self, result):
-        assert list(result.actions) == COLUMNS
+        assert list(result.actions) == COLUMNS + WORTH
 
     def test_there_is_one_row_a_person(self, result, people):
         assert len(result) == 12
@@ -139,6 +139,127 @@ class TestDescribe:
             result.describe(label)
 
 
+class TestHowSureItIs:
+    """What `describe` says beside the change: whether it is enough, and how sure that is."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def many(cls, fitted, mixed):
+        return fitted.generate(mixed.refused(60))
+
+    def test_an_answer_says_whether_the_action_is_enough(self, many):
+        follows = (many.changed & ~many.plan.direct).any(1).numpy()
+        told, reliance = many.describe()[follows], many.actions["reliance"][follows]
+        alone = told.str.contains("This alone is enough.", regex=False)
+        counts = told.str.contains("This counts on what is expected to follow (", regex=False)
+        done = many.actions["success"][follows]
+        assert (alone == (done & (reliance == 0.0))).all()
+        assert (counts == (done & (reliance > 0.0))).all()
+        assert alone.any() and counts.any()
+
+    def test_it_says_in_how_many_redraws_the_answer_holds(self, many):
+        told = many.describe().str.extract(r"still hold (\d+) times out of (\d+)").dropna()
+        shares = told[0].astype(float) / told[1].astype(float)
+        assert len(shares)
+        np.testing.assert_allclose(shares, many.actions["confidence"][shares.index])
+
+    def test_nothing_is_said_of_what_could_follow_where_nothing_can(self, fitted, people):
+        others = [name for name in people if name != "income"]
+        alone = fitted.generate(people, within=Constraints(act_on=["income"], frozen=others))
+        words = alone.describe()[alone.actions["credible"]]
+        assert len(words)
+        assert not words.str.contains("expected|hold|enough").any()
+
+    def test_everybody_is_told_as_one_by_one(self, many):
+        everybody = many.describe()
+        assert everybody.index.equals(many.factuals.index)
+        assert everybody.tolist() == [many.describe_row(i) for i in range(len(many))]
+
+    def test_an_empty_result_has_nothing_to_tell(self, fitted, mixed):
+        assert fitted.generate(mixed.frame.iloc[:0]).describe().empty
+
+    def test_rows_that_cannot_be_read_stay_in_their_place(self, fitted, people):
+        strange = people.assign(town=["Atlantis", *people["town"].iloc[1:]])
+        told = fitted.generate(strange).describe()
+        assert "Atlantis" in told.iloc[0]
+        assert told.iloc[1:].tolist() == fitted.generate(people).describe().iloc[1:].tolist()
+
+    def test_an_answer_that_is_not_credible_says_so_first(self, fitted, people):
+        strict = Search(min_confidence=1.0, min_plausibility=1.0)
+        result = fitted.with_search(strict).generate(people)
+        poor = result.actions["success"] & ~result.actions["credible"]
+        assert poor.any()
+        assert result.actions["reason"][poor].str.startswith(LACKING).all()
+        words = result.describe()[poor]
+        assert words.str.startswith("No credible action was found; the nearest: ").all()
+        assert words.str.contains("is asked for).", regex=False).all()
+
+    def test_the_cheapest_is_called_what_it_is(self, fitted, people):
+        result = fitted.with_search(Search.cheapest()).generate(people)
+        words, credible = result.describe(), result.actions["credible"]
+        assert not credible.all()
+        assert (words.str.startswith("Not credible: ") == ~credible).all()
+
+
+class TestRanges:
+    """What is uncertain is told as a range over redraws of the decoder."""
+
+    def test_it_is_the_10th_to_the_90th_percentile_and_holds_the_answer(self, fitted, mixed):
+        result = fitted.generate(mixed.refused(8), within=Constraints(act_on=["income"]))
+        spread = result.hooks.ranges(torch.arange(8))
+        moves = fitted._moves_of((1,))
+        j, income = 0, torch.full((8,), moves.place((1,)))
+        there = moves.redraws.decode(
+            result.x, result.plan.rows[:, [1]], income, torch.arange(spread.count)
+        )
+        case = result.hooks.ranges.case
+        steps = case.limits.project(result.x, there, torch.arange(8))[..., j] - result.x[:, [j]]
+        own = (result.plan.rows - result.x)[:, j]
+        ends = torch.tensor(np.quantile(steps, 0.1, axis=1, method="lower"))
+        np.testing.assert_allclose(spread.low[:, j], torch.minimum(ends, own), atol=1e-6)
+        ends = torch.tensor(np.quantile(steps, 0.9, axis=1, method="higher"))
+        np.testing.assert_allclose(spread.high[:, j], torch.maximum(ends, own), atol=1e-6)
+
+    def test_what_somebody_gets_does_not_depend_on_the_others(self, fitted, mixed):
+        result = fitted.generate(mixed.refused(20))
+        every = result.hooks.ranges(torch.arange(20))
+        for at in (3, 17):
+            one = result.hooks.ranges(torch.tensor([at]))
+            for name in ("low", "high", "moved"):
+                assert torch.equal(getattr(one, name)[0], getattr(every, name)[at])
+
+    def test_a_method_without_redraws_has_none(self, mixed):
+        rival = NearestAccepted(mixed.net, mixed.schema).fit(mixed.frame)
+        result = rival.generate(mixed.refused(5))
+        spread = result.hooks.ranges(torch.arange(5))
+        assert spread.count == 0
+        assert torch.equal(spread.low, spread.high)
+        assert not result.describe().str.contains("hold|enough|counts on").any()
+
+
+class TestAnActionOfSizeZero:
+    """It is never advice: nobody is told to do nothing, whatever else moves."""
+
+    @pytest.fixture
+    def result(self, fitted, people):
+        one = fitted.generate(people.iloc[:1])
+        plan = dataclasses.replace(
+            one.plan, direct=one.plan.direct & (one.plan.rows == one.x), reasons=[""]
+        )
+        return dataclasses.replace(one, plan=plan)
+
+    def test_it_is_told_as_nothing(self, result):
+        told = result.describe_row(0)
+        assert told == "nothing changes: no action is left once the row is rounded"
+
+    def test_it_is_no_alternative(self, fitted, people):
+        result = fitted.generate(people)
+        ranks = list(result.hooks.alternatives(3))
+        assert all(bool(rank.acts[rank.outcome["success"].to_numpy()].all()) for rank in ranks)
+        table = result.alternatives(3)
+        assert (table["acted_on"] != "").all()
+
+
 class TestAlternatives:
     @pytest.fixture(scope="class")
     @classmethod
@@ -146,8 +267,8 @@ class TestAlternatives:
         return result.alternatives(4)
 
     def test_it_is_long_by_person_and_rank(self, table, result):
-        assert list(table)[: len(COLUMNS) + 3] == ["index", "rank", *COLUMNS[:-4], "kind", *COLUMNS[-4:]]
-        assert list(table)[len(COLUMNS) + 3 :] == list(result.factuals)
+        head = ["index", "rank", *COLUMNS, "kind", *WORTH]
+        assert list(table) == [*head, *result.factuals]
         assert table["index"].drop_duplicates().tolist() == list(result.factuals.index)
         assert (table.groupby("index")["rank"].first() == 0).all()
 

@@ -6,7 +6,17 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dear_plugin import Feature, Kind
-from dear_plugin.wording import ASSOCIATION, join, level, number, sentence
+from dear_plugin.wording import (
+    ASSOCIATION,
+    LACKING,
+    Expected,
+    certainty,
+    join,
+    level,
+    nearest,
+    number,
+    sentence,
+)
 
 HOURS = Feature("hours", Kind.NUMERIC)
 GAIN = Feature("gain", Kind.NUMERIC)
@@ -24,9 +34,62 @@ def test_a_direct_change_alone():
     assert sentence([(HOURS, 41, 35)], [], {}) == "lower hours from 41 to 35"
 
 
-def test_an_action_that_is_empty_is_called_so():
-    assert sentence([], [(GAIN, 0, 307)], {}) == (
-        "no action is left once the row is rounded; gain is then expected to move from 0 to 307"
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (200.0, 400.0, "to rise by 200 to 400"),
+        (0.0, 400.0, "to rise by up to 400"),
+        (-400.0, -200.0, "to fall by 200 to 400"),
+        (-400.0, 0.0, "to fall by up to 400"),
+        (-20.0, 400.0, "to fall by up to 20 or rise by up to 400"),
+        (306.9, 307.1, "to move from 0 to 307"),
+    ],
+)
+def test_what_is_uncertain_is_a_range(low, high, words):
+    whole = Feature("gain", Kind.NUMERIC, precision=0)
+    told = sentence([(HOURS, 35, 41)], [(whole, 0, 307)], {}, {"gain": Expected(low, high)})
+    assert told == f"raise hours from 35 to 41; gain is then expected {words}"
+
+
+def test_a_range_has_the_decimals_of_its_feature_or_few_digits():
+    cents = Feature("gain", Kind.NUMERIC, precision=2)
+    for feature, words in [(cents, "by 1.23 to 2000.68"), (GAIN, "by 1.23 to 2001")]:
+        told = sentence([], [(feature, 0, 1)], {}, {"gain": Expected(1.23456, 2000.678)})
+        assert told.endswith(words)
+
+
+def test_a_category_that_does_not_always_change_is_told_with_how_often():
+    expected = {"married": Expected(times=(12, 16))}
+    assert sentence([(HOURS, 35, 41)], [(MARRIED, "no", "yes")], {}, expected).endswith(
+        "married is then expected to change from no to yes (12 times out of 16)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("reliance", "words"),
+    [
+        (0.0, "This alone is enough."),
+        (0.25, "This counts on what is expected to follow (a quarter of it would do)."),
+        (0.5, "This counts on what is expected to follow (half of it would do)."),
+        (0.75, "This counts on what is expected to follow (three quarters of it would do)."),
+        (1.0, "This counts on what is expected to follow (all of it is needed)."),
+    ],
+)
+def test_whether_the_action_is_enough(reliance, words):
+    assert certainty(reliance, 15, 16) == [
+        words,
+        "With other people in the data it would still hold 15 times out of 16.",
+    ]
+
+
+def test_an_answer_that_is_not_credible_says_it_first_and_what_it_lacks():
+    note = f"{LACKING}confidence 0.5 (0.9 is asked for)"
+    assert nearest("raise a from 1 to 2", ["This alone is enough."], note, 0.5) == (
+        "No credible action was found; the nearest: raise a from 1 to 2. This alone is enough."
+        " It has confidence 0.5 (0.9 is asked for)."
+    )
+    assert nearest("raise a from 1 to 2", [], "", 0.012) == (
+        "Not credible: raise a from 1 to 2. 1.2% of the people look at least as unusual."
     )
 
 

@@ -68,7 +68,7 @@ def _people(recourses: Recourses) -> None:
     support = recourses.support
     for i in range(min(PEOPLE_SHOWN, len(recourses))):
         row = recourses.actions.iloc[i]
-        _say(f"  row {recourses.factuals.index[i]}: {recourses.describe_row(i)}.")
+        _say(f"  row {recourses.factuals.index[i]}: {recourses.describe_row(i).rstrip('.')}.")
         if not row["acted_on"] or not row["success"]:
             continue
         _say(

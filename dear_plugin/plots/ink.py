@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 DIRECT: dict[str, Any] = {"color": "#1f4e79", "edgecolor": "black"}
 INDIRECT: dict[str, Any] = {"color": "#f2c9a0", "edgecolor": "black", "hatch": "///"}
+WHISKER: dict[str, Any] = {"color": "black", "linewidth": 0.9, "capsize": 2.5}
 LINES: tuple[dict[str, Any], ...] = (
     {"color": "#1f4e79", "marker": "o", "markeredgecolor": "black", "linestyle": "-"},
     {"color": "#b5651d", "marker": "o", "markerfacecolor": "white", "linestyle": "--"},
@@ -20,8 +21,8 @@ PLAIN: dict[str, Any] = {"parse_math": False}
 NOTE = "Expected indirect changes are associations in the data, not causal effects."
 
 
-__all__ = ["DIRECT", "INDIRECT", "LINES", "MARKERS", "NOTE", "PLAIN", "Axes", "Figure"]
-__all__ += ["sheet", "spare"]
+__all__ = ["DIRECT", "INDIRECT", "LINES", "MARKERS", "NOTE", "PLAIN", "WHISKER"]
+__all__ += ["Axes", "Figure", "sheet", "spare"]
 
 
 def sheet(

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import torch
 
-from dear_plugin.plots.ink import DIRECT, INDIRECT, NOTE, PLAIN, sheet, spare
+from dear_plugin.plots.ink import DIRECT, INDIRECT, NOTE, PLAIN, WHISKER, sheet, spare
 from dear_plugin.wording import number
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def overview(recourses: Recourses, title: str = "") -> Figure:
     """
     figure, (left, right) = sheet(2, width=5.75, height=4.8)
     person(recourses, telling(recourses), left)
-    splits(recourses.actions, right)
+    splits(recourses.outcome, right)
     figure.suptitle(title, fontsize=12)
     figure.supxlabel(NOTE, fontsize=9)
     return figure
@@ -35,12 +36,14 @@ def overview(recourses: Recourses, title: str = "") -> Figure:
 
 def telling(recourses: Recourses) -> int:
     """The position of a row worth showing: solved, with the most features moving along."""
-    moving = recourses.changed.sum(1).numpy() * recourses.actions["success"].to_numpy()
+    moving = recourses.changed.sum(1).numpy() * recourses.outcome["success"].to_numpy()
     return int(np.argmax(moving))
 
 
 def person(recourses: Recourses, position: int, axes: Axes) -> None:
     """Draw one person's change, feature by feature: direct solid, indirect hatched.
+
+    A thin line across the end of an indirect bar is the range over the redraws of the decoder.
 
     Args:
         recourses: the result.
@@ -51,19 +54,25 @@ def person(recourses: Recourses, position: int, axes: Axes) -> None:
     direct = recourses.plan.direct[position].numpy()
     shown = np.flatnonzero(recourses.changed[position].numpy())
     shown = shown[np.lexsort((-np.abs(step[shown]), ~direct[shown]))]
-    if not len(shown):
+    if not bool(recourses.acts[position]):
+        shown = shown[:0]
         _say(axes, recourses.describe_row(position))
     names = np.array(recourses.encoder.schema.names)
     before, after = recourses.factuals.iloc[position], recourses.counterfactuals.iloc[position]
     size = np.where(recourses.encoder.blocks.numpy()[shown], 1.0, step[shown])
+    spread = recourses.hooks.ranges(torch.tensor([position]))
+    ends = np.stack([spread.low[0].numpy(), spread.high[0].numpy()])
     for y, (j, width) in enumerate(zip(shown, size, strict=True)):
         style = DIRECT if direct[j] else INDIRECT
         axes.barh(y, width, height=0.62, **style)
+        low, high = (width, width) if direct[j] else ends[:, j]
+        if low < high:
+            axes.errorbar(width, y, xerr=[[width - low], [high - width]], **WHISKER)
         text = f"{_text(before[names[j]])} → {_text(after[names[j]])}"
         side = "left" if width >= 0 else "right"
         axes.annotate(
             text,
-            (width, y),
+            (max(width, high) if width >= 0 else min(width, low), y),
             xytext=(5 if width >= 0 else -5, 0),
             textcoords="offset points",
             va="center",
@@ -75,8 +84,11 @@ def person(recourses: Recourses, position: int, axes: Axes) -> None:
     axes.set_yticks(range(len(shown)), names[shown], **PLAIN)
     axes.invert_yaxis()
     axes.margins(x=0.45)
-    axes.set_xlabel("change, as a share of the feature's range (a changed category: 1)")
-    score = recourses.actions.iloc[position]
+    axes.set_xlabel(
+        "change, as a share of the feature's range (a changed category: 1);\n"
+        "thin lines: from the 10th to the 90th percentile over redraws of the data"
+    )
+    score = recourses.outcome.iloc[position]
     outcome = "probability" if score["success"] else "nearest attempt, probability"
     axes.set_title(
         f"One person (row {recourses.factuals.index[position]}): {outcome}"

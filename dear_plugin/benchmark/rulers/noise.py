@@ -41,5 +41,5 @@ def noise_told(recourses: Recourses, names: tuple[str, ...] = NOISE) -> Truths:
         recourses: answers or what-ifs about rows with such features, none of them acted on.
         names: these features.
     """
-    told = [recourses.describe_row(i) for i in range(len(recourses))]
+    told = recourses.describe()
     return np.array([any(name in words for name in names) for words in told])
