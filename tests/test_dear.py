@@ -39,6 +39,7 @@ class TestAssembly:
 
     def test_a_black_box_and_a_module_that_agree_get_nearly_the_same_answer(self, mixed, fitted):
         """Of a black box, which may have steps, a few more values are tried."""
+
         def service(frame):
             with torch.no_grad():
                 return mixed.net(mixed.encoder.encode(frame)).sigmoid()[:, 0].numpy()

@@ -76,7 +76,10 @@ def people(frame):
 class TestPlan:
     def test_the_cheapest_success_of_all_sets_is_taken(self, moves, people):
         case = case_of(moves, people)
-        plan, found = moves.plan(case, Search.cheapest()), moves.find(moves.question(case), Search.cheapest())
+        plan, found = (
+            moves.plan(case, Search.cheapest()),
+            moves.find(moves.question(case), Search.cheapest()),
+        )
         cost = moves.encoder.distance(plan.rows, case.x).sum(1)
         torch.testing.assert_close(cost, found.cost.amin(1), atol=1e-5, rtol=1e-4)
         assert plan.reasons == [""] * 100
@@ -200,7 +203,9 @@ class TestSolvers:
         autoencoder = Autoencoder(Design(layers=(6, 3)), Training(epochs=8))
         moves = learned(frame, lambda x: 10.0 * (x[:, 0] - 0.7), autoencoder)
         case = case_of(moves, people)
-        line, gradient = (moves.plan(case, Search.cheapest(solver=s)) for s in ("line", "gradient"))
+        line, gradient = (
+            moves.plan(case, Search.cheapest(solver=s)) for s in ("line", "gradient")
+        )
         assert not any(line.reasons)
         assert not any(gradient.reasons)
         costs = [moves.encoder.distance(p.rows, case.x).sum(1) for p in (line, gradient)]

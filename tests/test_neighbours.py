@@ -31,7 +31,9 @@ def gaps(crowd):
     some = between(crowd)
     expand = crowd.encoder.expand
     return torch.cdist(
-        expand(some).double(), expand(crowd.rows).double(), compute_mode="donot_use_mm_for_euclid_dist"
+        expand(some).double(),
+        expand(crowd.rows).double(),
+        compute_mode="donot_use_mm_for_euclid_dist",
     )
 
 
@@ -101,7 +103,9 @@ class TestWithin:
         neighbours, rows = line(*range(0, 11, 2))
         assert neighbours.within(rows, torch.zeros(6, dtype=torch.float64)).all()
 
-    @pytest.mark.parametrize(("reach", "expected"), [(torch.inf, True), (0.0, False), (1e-12, False)])
+    @pytest.mark.parametrize(
+        ("reach", "expected"), [(torch.inf, True), (0.0, False), (1e-12, False)]
+    )
     def test_of_any_size(self, reach, expected):
         neighbours, rows = line(2.5, 3.5)
         limit = torch.full((2,), reach, dtype=torch.float64)

@@ -146,7 +146,13 @@ class TestAlternatives:
         return result.alternatives(4)
 
     def test_it_is_long_by_person_and_rank(self, table, result):
-        assert list(table)[: len(COLUMNS) + 3] == ["index", "rank", *COLUMNS[:-4], "kind", *COLUMNS[-4:]]
+        assert list(table)[: len(COLUMNS) + 3] == [
+            "index",
+            "rank",
+            *COLUMNS[:-4],
+            "kind",
+            *COLUMNS[-4:],
+        ]
         assert list(table)[len(COLUMNS) + 3 :] == list(result.factuals)
         assert table["index"].drop_duplicates().tolist() == list(result.factuals.index)
         assert (table.groupby("index")["rank"].first() == 0).all()

@@ -65,7 +65,9 @@ class TestOneNumber:
 
     @pytest.mark.parametrize("column", ["units", "cents", "depth"])
     def test_the_smallest_change_that_succeeds_is_found(self, frame, column):
-        _, after = asked(frame, lambda f: f[column] >= 70, column, Search.cheapest(groups=False, refine=16))
+        _, after = asked(
+            frame, lambda f: f[column] >= 70, column, Search.cheapest(groups=False, refine=16)
+        )
         unit = {"units": 0, "cents": 0.005, "depth": 0.005}[column]
         assert after.between(70, 70 + unit).all()
 

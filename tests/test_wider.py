@@ -171,8 +171,14 @@ class TestReasons:
             ({}, "1 to 5 of the 8 actionable features"),
             ({"search": Search.cheapest(max_features=3)}, "1 to 3 of the 8 actionable features"),
             ({"search": Search.cheapest(max_features=2)}, "1 or 2 of the 8 actionable features"),
-            ({"search": Search.cheapest(max_features=1)}, "a single one of the 8 actionable features"),
-            ({"search": Search.cheapest(groups=False)}, "a single one of the 8 actionable features"),
+            (
+                {"search": Search.cheapest(max_features=1)},
+                "a single one of the 8 actionable features",
+            ),
+            (
+                {"search": Search.cheapest(groups=False)},
+                "a single one of the 8 actionable features",
+            ),
             ({"act_on": ["a", "b", "c"]}, "1 to 3 of the 3 actionable features"),
             ({"act_on": ["a"]}, "the only actionable feature"),
             ({"act_on": [("a", "b")]}, "the given group"),

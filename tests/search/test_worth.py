@@ -6,7 +6,7 @@ import torch
 from dear_plugin import Constraints
 from dear_plugin.search import confidence, reliance
 from dear_plugin.search.worth import FIRST_REDRAWS, plausibility, support
-from tests.search.handmade import ACT_ON, A, B, D, TOWN, crowd, decoded, person, world
+from tests.search.handmade import ACT_ON, TOWN, A, B, D, crowd, decoded, person, world
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
@@ -166,7 +166,9 @@ class TestReliance:
 
     def test_who_acts_on_what_nothing_follows_from_relies_on_nothing(self):
         told = world(lambda x: x[:, D] - 0.5, person(times=3))
-        assert reliance(told.question, told.actions([1] * 3, [0.6, 0.8, 1.0])).tolist() == [0.0] * 3
+        assert (
+            reliance(told.question, told.actions([1] * 3, [0.6, 0.8, 1.0])).tolist() == [0.0] * 3
+        )
 
     def test_nobody_s_depends_on_the_others(self):
         told = world(both, person(times=40))
@@ -181,7 +183,9 @@ def test_the_others_are_those_of_where_the_action_leads():
     told = world(both, person(times=2))
     actions = told.actions([0, 1], [0.5, 0.9])
     odd, near = told.evidence.plausibility, told.evidence.support
-    assert torch.equal(plausibility(told.question, actions, told.evidence), odd.of(actions.reached))
+    assert torch.equal(
+        plausibility(told.question, actions, told.evidence), odd.of(actions.reached)
+    )
     share = near.of(actions.reached, told.question.goal)
     assert torch.equal(support(told.question, actions, told.evidence), share)
     assert ACT_ON == ["a", "d"]
