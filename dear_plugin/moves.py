@@ -258,7 +258,7 @@ class Moves:
             numeric = self.grids.numeric[choice.sets] & (choice.sets >= 0)
             rows = (lost & choice.passed & numeric).nonzero()[:, 0]
             tighten(question, rows, list(wanted.values()), choice, search)
-        return choice, lacking(question, choice, wanted)
+        return choice, lacking(question, choice, criteria(question, search, evidence, whole=True))
 
     def decoded(
         self,

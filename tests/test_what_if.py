@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import torch
 
-from dear_plugin import DEAR, Constraints, Encoder, Schema, Target
+from dear_plugin import DEAR, Constraints, Encoder, Schema, Search, Target
 from dear_plugin.datasets import load_adult
 from dear_plugin.decoders import Autoencoder, Design, Training
 from dear_plugin.errors import ConstraintError, InputError, NotFittedError
@@ -30,13 +30,15 @@ def people(mixed):
     return mixed.refused(20)
 
 
-def same_again(dear, people, within=None, target=None):
+def same_again(dear, people, within=None, target=None, room=0.0):
     """`generate`, and `apply` of its actions alone."""
     result = dear.generate(people, target, within=within)
     again = dear.apply(people, result.direct, within, target=target)
-    pd.testing.assert_frame_equal(again.counterfactuals, result.counterfactuals, check_exact=True)
+    pd.testing.assert_frame_equal(
+        again.counterfactuals, result.counterfactuals, rtol=room, atol=room
+    )
     pd.testing.assert_frame_equal(again.actions[COLUMNS], result.actions[COLUMNS])
-    assert torch.equal(again.plan.rows, result.plan.rows)
+    torch.testing.assert_close(again.plan.rows, result.plan.rows, rtol=0.0, atol=room)
     return result, again
 
 
@@ -95,7 +97,10 @@ class TestAnswersComeOutAgain:
             refused = frame[(model(x)[:, 0] <= 0).numpy()].iloc[:200]
         act_on = [("education-num", "hours-per-week"), ("workclass", "age", "capital-gain")]
         dear = DEAR(model, schema, act_on=act_on if groups else None, decoder=DECODERS[decoder])
-        result, _ = same_again(dear.fit(frame), refused)
+        dear = dear.fit(frame)
+        # Networks round otherwise in batches of another size, and a vetted answer may come of one.
+        result, _ = same_again(dear, refused, room=1e-5 if decoder == "autoencoder" else 0.0)
+        same_again(dear.with_search(Search.cheapest()), refused)
         assert result.actions["success"].mean() > 0.5
 
 

@@ -10,15 +10,24 @@ from torch import Tensor
 
 from dear_plugin.actions import ActionSets
 from dear_plugin.encoding import Encoder
-from dear_plugin.levels import ordinary, row_value
+from dear_plugin.levels import row_value
 from dear_plugin.schema import Kind
 from dear_plugin.search.ends import corners, reach_out
 from dear_plugin.search.question import Question
+from dear_plugin.search.spreads import (
+    COMMON,
+    DENSE,
+    common_of,
+    dense_of,
+    filled,
+    points,
+    spread_of,
+    values_at,
+)
 from dear_plugin.shapes import Shape, fit
 
 COMBINATIONS = 64
 LATTICE = 1024
-DENSE, COMMON = 96, 32
 # So many values on either side of the factual, as far as this; no nearer than this.
 BESIDE, REACH, LEAST_STEP = 10, 1.0 / 16.0, 1e-5
 # So many directions of a group are tried where a cost is known, up to this share of it.
@@ -76,8 +85,8 @@ class Grids:
         spread = torch.zeros(encoder.p, 2 * count)
         dense, common = torch.zeros(encoder.p, DENSE), torch.zeros(encoder.p, COMMON)
         for j in sorted({j for members in sets.members for j in members}):
-            spread[j], dense[j] = _spread(rows[:, j], 2 * count), _dense(rows[:, j])
-            common[j] = _filled(_common(rows[:, j]), COMMON)
+            spread[j], dense[j] = spread_of(rows[:, j], 2 * count), dense_of(rows[:, j])
+            common[j] = filled(common_of(rows[:, j]), COMMON)
         first = sets.positions[:, 0]
         values = spread[first].view(len(sets), count, 2).permute(2, 0, 1).contiguous()
         return cls(
@@ -86,10 +95,8 @@ class Grids:
             dense[first],
             common[first],
             ~sets.single,
-            _values_at(
-                _points(sets.positions.shape[1], COMBINATIONS), spread, number, levels, sets
-            ),
-            _values_at(_points(sets.positions.shape[1], LATTICE), spread, number, levels, sets),
+            values_at(points(sets.positions.shape[1], COMBINATIONS), spread, number, levels, sets),
+            values_at(points(sets.positions.shape[1], LATTICE), spread, number, levels, sets),
         )
 
     @classmethod
@@ -264,84 +271,3 @@ def snapped(question: Question, rows: Tensor, sets: Tensor, values: Tensor) -> T
         again = (feature == positions[:, 0])[:, None]
         out[..., i] = torch.where(again, out[..., 0], out[..., i])
     return out
-
-
-def _spread(column: Tensor, count: int) -> Tensor:
-    """(count,) values to try, ascending: all there are, or well spread ones.
-
-    Spread means three things at once: over the range, over the values that there are, and over
-    people, of whom those who share one value count as few. Gaps that nobody fills are entered too.
-    """
-    column = ordinary(column)
-    found: tuple[Tensor, Tensor] = column.unique(return_counts=True)
-    values, people = found
-    if len(values) <= count:
-        # Few come equally often: they all are coarse ones, and combinations take each alike.
-        return values[torch.arange(count) * len(values) // count]
-    even = torch.linspace(float(values[0]), float(values[-1]), count).to(values)
-    pool, at = torch.cat([values, even]).unique(return_inverse=True)
-    few = people.clamp_max(-(-len(column) // count)).double()
-    shares = few.new_zeros(len(pool)).index_add(0, at[: len(values)], few).cumsum(0)
-    ranks = torch.arange(len(pool)).double()
-    places = [_to_unit(p.double()) for p in (pool, ranks, shares)]
-    blend = (2.0 * places[0] + places[1] + places[2]) / 4.0
-    wanted = torch.linspace(0.0, 1.0, count, dtype=torch.float64)
-    chosen = _apart(torch.searchsorted(blend, wanted).clamp_max(len(pool) - 1), len(pool))
-    spread: Tensor = pool[chosen]
-    return spread
-
-
-def _to_unit(ascending: Tensor) -> Tensor:
-    """Ascending numbers, scaled to [0, 1]."""
-    return (ascending - ascending[0]) / (ascending[-1] - ascending[0])
-
-
-def _apart(places: Tensor, count: int) -> Tensor:
-    """Ascending indices below a count, moved until no two are equal."""
-    order = torch.arange(len(places))
-    up = (places - order).cummax(0).values + order
-    room = count - len(places) + order
-    return torch.minimum(up, room)
-
-
-def _dense(column: Tensor) -> Tensor:
-    """(96,) observed values: the common ones, and evenly ranked and spaced ones."""
-    values = ordinary(column).unique()
-    if len(values) > DENSE:
-        third = DENSE // 3
-        ranked = values[torch.linspace(0, len(values) - 1, third).long()]
-        even = torch.linspace(float(values[0]), float(values[-1]), third)
-        values = torch.cat([_common(column)[:third], ranked, even]).sort().values
-    return _filled(values, DENSE)
-
-
-def _common(column: Tensor) -> Tensor:
-    """(at most 32,) the values that most rows have, ascending."""
-    values, counts = ordinary(column).unique(return_counts=True)
-    common: Tensor = values[counts.argsort(descending=True, stable=True)[:COMMON]]
-    return common.sort().values
-
-
-def _filled(values: Tensor, count: int) -> Tensor:
-    """(count,) values, the last one again and again where there are fewer."""
-    return torch.cat([values, values[-1:].expand(count - len(values))])
-
-
-def _points(width: int, count: int) -> Tensor:
-    """(count, width) well spread points of the unit cube: a full lattice where it fits."""
-    side = round(count ** (1.0 / width))
-    if side**width == count and side >= 32:
-        axis = (torch.arange(side) + 0.5) / side
-        return torch.cartesian_prod(*[axis] * width).view(count, width)
-    points: Tensor = torch.quasirandom.SobolEngine(width).draw(count)
-    return points
-
-
-def _values_at(
-    points: Tensor, spread: Tensor, number: Tensor, levels: Tensor, sets: ActionSets
-) -> Tensor:
-    """(s, count, w) observed values at points of the unit cube, (count, w)."""
-    positions = sets.positions[:, None]
-    at = (points * spread.shape[1]).long().clamp_max(spread.shape[1] - 1)
-    level = (points * levels[positions]).floor()
-    return torch.where(number[positions], spread[positions, at], level)

@@ -93,16 +93,27 @@ class Verdict:
 Criterion = Callable[[Actions], Verdict]
 
 
-def criteria(question: Question, search: Search, evidence: Evidence) -> dict[str, Criterion]:
-    """What `search` asks of answers, by name; what costs least to find out comes first."""
+def criteria(
+    question: Question, search: Search, evidence: Evidence, *, whole: bool = False
+) -> dict[str, Criterion]:
+    """What `search` asks of answers, by name; what costs least to find out comes first.
+
+    Args:
+        question: who asks what.
+        search: what is asked.
+        evidence: what answers are judged by.
+        whole: find out how much there is also of answers that have too little.
+    """
     out: dict[str, Criterion] = {}
     if search.min_plausibility:
         # Nobody has to be less odd than they are.
         odd = evidence.plausibility.of(question.x).clamp_max(search.min_plausibility)
 
         def _plausible(actions: Actions) -> Verdict:
-            least = odd[actions.rows]
-            return Verdict(evidence.plausibility.at_least(actions.reached, least), least)
+            least, near = odd[actions.rows], evidence.plausibility
+            if whole:
+                return Verdict(near.of(actions.reached), least)
+            return Verdict(near.at_least(actions.reached, least), least)
 
         out["plausibility"] = _plausible
     if search.max_reliance < 1.0:
@@ -117,7 +128,7 @@ def criteria(question: Question, search: Search, evidence: Evidence) -> dict[str
     if search.min_confidence:
 
         def _sure(actions: Actions) -> Verdict:
-            share, short = confidence(question, actions, search.min_confidence)
+            share, short = confidence(question, actions, 0.0 if whole else search.min_confidence)
             return Verdict(share, search.min_confidence, short)
 
         out["confidence"] = _sure
@@ -260,7 +271,10 @@ def _score(actions: Actions, wanted: Sequence[Criterion]) -> tuple[Tensor, Tenso
 
 
 def lacking(question: Question, choice: Choice, wanted: Mapping[str, Criterion]) -> list[str]:
-    """(n,) what the answers that do not meet all criteria lack, in words; "" for the others."""
+    """(n,) what the answers that do not meet all criteria lack, in words; "" for the others.
+
+    The criteria are whole ones, see `criteria`.
+    """
     out = [""] * len(question)
     rows = (~choice.passed & (choice.sets >= 0)).nonzero()[:, 0]
     if not len(rows):
