@@ -20,23 +20,18 @@ from dear_plugin.plan import Plan
 from dear_plugin.possible import Possible
 from dear_plugin.search import (
     Actions,
-    Candidates,
-    Choice,
     Evidence,
     Found,
     Grids,
     Question,
     Search,
+    choose,
     confidence,
-    criteria,
     gradient_search,
     group_search,
-    lacking,
     line_search,
     reliance,
     start_search,
-    tighten,
-    vet,
 )
 from dear_plugin.search.grids import snapped
 from dear_plugin.wording import unreached
@@ -231,34 +226,20 @@ class Moves:
             return self._completed(question, search, found, sets, values)
         if search.min_confidence:
             question = replace(question, redraws=self.redraws)
-        choice, notes = self._vetted(question, found, search, evidence)
+        known = [found.successes]
+        if search.prefer_alone or search.max_reliance < 1.0:
+            known.append(self._alone(question, search, found).successes)
+        choice, notes = choose(question, self.grids, known, search, evidence)
         plan = self._completed(question, search, found, choice.sets, choice.values)
         return replace(plan, notes=notes)
 
-    def _vetted(
-        self, question: Question, found: Found, search: Search, evidence: Evidence
-    ) -> tuple[Choice, list[str]]:
-        """What is chosen of all that succeeds, and (n,) what it lacks, in words."""
-        wanted, choice = criteria(question, search, evidence), Choice.none(question)
-        some = [found.successes]
-        if search.prefer_alone or search.max_reliance < 1.0:
-            still = replace(question, decoder=self.still.decoder, v=question.v[..., :0])
-            limit = None
-            if search.max_reliance == 1.0:
-                limit = found.cost.amin(1) * (1.0 + search.prefer_alone)
-            line = replace(search, solver="line")
-            alone = self.still.find(replace(still, possible=None), line, limit=limit)
-            some.append(alone.successes)
-        vet(question, Candidates.of(question, some, search), list(wanted.values()), choice)
-        lost = ~choice.passed & found.solved
-        if bool(lost.any()):
-            rest = replace(question, may=question.may & lost[:, None])
-            every = Candidates.of(rest, self.grids.everything(rest), search)
-            vet(question, every, list(wanted.values()), choice)
-            numeric = self.grids.numeric[choice.sets] & (choice.sets >= 0)
-            rows = (lost & choice.passed & numeric).nonzero()[:, 0]
-            tighten(question, rows, list(wanted.values()), choice, search)
-        return choice, lacking(question, choice, criteria(question, search, evidence, whole=True))
+    def _alone(self, question: Question, search: Search, found: Found) -> Found:
+        """What succeeds without any indirect change, and costs little more than what was found."""
+        still = replace(question, decoder=self.still.decoder, v=question.v[..., :0], possible=None)
+        limit = None
+        if search.max_reliance == 1.0:
+            limit = found.cost.amin(1) * (1.0 + search.prefer_alone)
+        return self.still.find(still, replace(search, solver="line"), limit=limit)
 
     def decoded(
         self,

@@ -1,25 +1,26 @@
 """Vetting: of the actions that succeed, the cheapest that has what is asked of an answer.
 
 Candidates are looked at cheapest first. One is accepted when all criteria hold; where none is, the
-one that comes nearest is the answer. A new criterion is one function here.
+one that comes nearest is the answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from dear_plugin.search.criteria import TOLERANCE, Criterion, criteria, scored
+from dear_plugin.search.grids import Grids
 from dear_plugin.search.question import Question, Search
-from dear_plugin.search.worth import Actions, Evidence, confidence, reliance
+from dear_plugin.search.worth import Actions, Evidence, reliance
 from dear_plugin.wording import join, short_of
 
 # Candidates of a row that are looked at in each round; in all later ones as many as in the last.
 AT_ONCE = (1, 1, 2, 4, 8, 16)
-TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -76,66 +77,6 @@ class Candidates:
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """How much m actions have of what a criterion asks.
-
-    Attributes:
-        share: (m,) how much, from 0 to 1.
-        least: (m,) or a number, how much is enough.
-        short: (m,) or a number, by how much larger a margin may be expected to do.
-    """
-
-    share: Tensor
-    least: Tensor | float
-    short: Tensor | float = 0.0
-
-
-Criterion = Callable[[Actions], Verdict]
-
-
-def criteria(
-    question: Question, search: Search, evidence: Evidence, *, whole: bool = False
-) -> dict[str, Criterion]:
-    """What `search` asks of answers, by name; what costs least to find out comes first.
-
-    Args:
-        question: who asks what.
-        search: what is asked.
-        evidence: what answers are judged by.
-        whole: find out how much there is also of answers that have too little.
-    """
-    out: dict[str, Criterion] = {}
-    if search.min_plausibility:
-        # Nobody has to be less odd than they are.
-        odd = evidence.plausibility.of(question.x).clamp_max(search.min_plausibility)
-
-        def _plausible(actions: Actions) -> Verdict:
-            least, near = odd[actions.rows], evidence.plausibility
-            if whole:
-                return Verdict(near.of(actions.reached), least)
-            return Verdict(near.at_least(actions.reached, least), least)
-
-        out["plausibility"] = _plausible
-    if search.max_reliance < 1.0:
-        out["reliance"] = lambda actions: Verdict(
-            1.0 - reliance(question, actions), 1.0 - search.max_reliance
-        )
-    if search.min_support is not None:
-        wanted = search.min_support
-        out["support"] = lambda actions: Verdict(
-            evidence.support.of(actions.reached, question.goal.select(actions.rows)), wanted
-        )
-    if search.min_confidence:
-
-        def _sure(actions: Actions) -> Verdict:
-            share, short = confidence(question, actions, 0.0 if whole else search.min_confidence)
-            return Verdict(share, search.min_confidence, short)
-
-        out["confidence"] = _sure
-    return out
-
-
-@dataclass(frozen=True)
 class Choice:
     """One action per row.
 
@@ -181,6 +122,37 @@ class Choice:
         self.sets[chosen], self.values[chosen] = candidates.sets[at], candidates.values[at]
 
 
+def choose(
+    question: Question,
+    grids: Grids,
+    known: Sequence[tuple[Tensor, Tensor, Tensor]],
+    search: Search,
+    evidence: Evidence,
+) -> tuple[Choice, list[str]]:
+    """Choose an answer for each row, and say in words, (n,), what it lacks.
+
+    Args:
+        question: who asks what.
+        grids: the values that are tried where nothing known has all that is asked.
+        known: actions that succeed, as `Candidates.of` takes them.
+        search: what is asked.
+        evidence: what answers are judged by.
+    """
+    wanted, choice = list(criteria(question, search, evidence).values()), Choice.none(question)
+    candidates = Candidates.of(question, known, search)
+    vet(question, candidates, wanted, choice)
+    lost = torch.zeros(len(question), dtype=torch.bool).index_fill(0, candidates.rows, True)
+    lost &= ~choice.passed
+    if bool(lost.any()):
+        rest = replace(question, may=question.may & lost[:, None])
+        every = Candidates.of(rest, grids.everything(rest), search)
+        vet(question, every, wanted, choice)
+        numeric = grids.numeric[choice.sets] & (choice.sets >= 0)
+        rows = (lost & choice.passed & numeric).nonzero()[:, 0]
+        tighten(question, rows, wanted, choice, search)
+    return choice, lacking(question, choice, criteria(question, search, evidence, whole=True))
+
+
 def vet(
     question: Question, candidates: Candidates, wanted: Sequence[Criterion], choice: Choice
 ) -> None:
@@ -204,7 +176,7 @@ def vet(
         waiting = torch.ones(n, dtype=torch.bool).index_fill(0, candidates.rows[ready], False)
         at = (ready | (untested & waiting[candidates.rows])).nonzero()[:, 0]
         at = at[_leading(candidates.rows[at], AT_ONCE[min(turn, len(AT_ONCE) - 1)])]
-        score, short = _score(candidates.actions(question, at), wanted)
+        score, short = scored(candidates.actions(question, at), wanted)
         choice.update(candidates.part(at), score)
         need.scatter_reduce_(0, pair[at], candidates.margin[at] + short, "amax")
         untested[at] = False
@@ -239,7 +211,7 @@ def tighten(
         met = torch.zeros(len(question), dtype=torch.bool)
         if len(candidates.rows):
             every = torch.arange(len(candidates.rows))
-            score, _ = _score(candidates.actions(question, every), wanted)
+            score, _ = scored(candidates.actions(question, every), wanted)
             choice.update(candidates, score)
             met[candidates.rows[score == torch.inf]] = True
         fine = met[rows]
@@ -251,23 +223,6 @@ def _leading(rows: Tensor, count: int) -> Tensor:
     """(q,) the places of the first so many of each row, of rows (m,) ascending."""
     start = torch.searchsorted(rows, rows)
     return (torch.arange(len(rows)) - start < count).nonzero()[:, 0]
-
-
-def _score(actions: Actions, wanted: Sequence[Criterion]) -> tuple[Tensor, Tensor]:
-    """(m,) as in `Choice.score`; (m,) by how much larger a margin may be expected to do."""
-    m = len(actions)
-    score, short = torch.full((m,), torch.inf, dtype=torch.float64), torch.zeros(m)
-    at = torch.arange(m)
-    for passed, criterion in enumerate(wanted):
-        if not len(at):
-            break
-        verdict = criterion(actions.part(at))
-        fine = verdict.share >= verdict.least - TOLERANCE
-        missing = (verdict.least - verdict.share).clamp_min(0.0).double()
-        score[at] = torch.where(fine, torch.inf, passed + 1.0 - missing)
-        short[at] = torch.as_tensor(verdict.short).expand(len(at))
-        at = at[fine]
-    return score, short
 
 
 def lacking(question: Question, choice: Choice, wanted: Mapping[str, Criterion]) -> list[str]:

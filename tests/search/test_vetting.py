@@ -18,7 +18,7 @@ from dear_plugin.search import (
     tighten,
     vet,
 )
-from dear_plugin.search.vetting import Verdict
+from dear_plugin.search.criteria import Verdict
 from tests.search.handmade import A, B, D, crowd, person, world
 
 # As many values of a and of d as there are candidates.

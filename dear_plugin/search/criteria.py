@@ -1,0 +1,92 @@
+"""Criteria: what is asked of an answer, each one function of some actions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from dear_plugin.search.question import Question, Search
+from dear_plugin.search.worth import Actions, Evidence, confidence, reliance
+
+# What rounding may take from a share.
+TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How much m actions have of what a criterion asks.
+
+    Attributes:
+        share: (m,) how much, from 0 to 1.
+        least: (m,) or a number, how much is enough.
+        short: (m,) or a number, by how much larger a margin may be expected to do.
+    """
+
+    share: Tensor
+    least: Tensor | float
+    short: Tensor | float = 0.0
+
+
+Criterion = Callable[[Actions], Verdict]
+
+
+def criteria(
+    question: Question, search: Search, evidence: Evidence, *, whole: bool = False
+) -> dict[str, Criterion]:
+    """What `search` asks of answers, by name; what costs least to find out comes first.
+
+    Args:
+        question: who asks what.
+        search: what is asked.
+        evidence: what answers are judged by.
+        whole: find out how much there is also of answers that have too little.
+    """
+    out: dict[str, Criterion] = {}
+    if search.min_plausibility:
+        # Nobody has to be less odd than they are.
+        odd = evidence.plausibility.of(question.x).clamp_max(search.min_plausibility)
+
+        def _plausible(actions: Actions) -> Verdict:
+            least, near = odd[actions.rows], evidence.plausibility
+            if whole:
+                return Verdict(near.of(actions.reached), least)
+            return Verdict(near.at_least(actions.reached, least), least)
+
+        out["plausibility"] = _plausible
+    if search.max_reliance < 1.0:
+        out["reliance"] = lambda actions: Verdict(
+            1.0 - reliance(question, actions), 1.0 - search.max_reliance
+        )
+    if search.min_support is not None:
+        wanted = search.min_support
+        out["support"] = lambda actions: Verdict(
+            evidence.support.of(actions.reached, question.goal.select(actions.rows)), wanted
+        )
+    if search.min_confidence:
+
+        def _sure(actions: Actions) -> Verdict:
+            share, short = confidence(question, actions, 0.0 if whole else search.min_confidence)
+            return Verdict(share, search.min_confidence, short)
+
+        out["confidence"] = _sure
+    return out
+
+
+def scored(actions: Actions, wanted: Sequence[Criterion]) -> tuple[Tensor, Tensor]:
+    """(m,) as in `Choice.score`; (m,) by how much larger a margin may be expected to do."""
+    m = len(actions)
+    score, short = torch.full((m,), torch.inf, dtype=torch.float64), torch.zeros(m)
+    at = torch.arange(m)
+    for passed, criterion in enumerate(wanted):
+        if not len(at):
+            break
+        verdict = criterion(actions.part(at))
+        fine = verdict.share >= verdict.least - TOLERANCE
+        missing = (verdict.least - verdict.share).clamp_min(0.0).double()
+        score[at] = torch.where(fine, torch.inf, passed + 1.0 - missing)
+        short[at] = torch.as_tensor(verdict.short).expand(len(at))
+        at = at[fine]
+    return score, short
