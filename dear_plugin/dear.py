@@ -313,6 +313,11 @@ class DEAR(WhatIf):
         return self.search if self.search.vets else super()._asked
 
     @property
+    def _support_asked(self) -> Support:
+        """What the support of a credible answer is read from."""
+        return self._evidence.support
+
+    @property
     def _fitted_moves(self) -> Moves:
         if self._moves is None:
             raise NotFittedError("DEAR is not fitted; call fit(frame) first")

@@ -202,6 +202,11 @@ class RecourseMethod(ABC):
             raise NotFittedError(f"{type(self).__name__} is not fitted; call fit(frame) first")
         return self._rows
 
+    @property
+    def _support_asked(self) -> Support:
+        """What the support of a credible answer is read from."""
+        return self._support
+
     @lazy
     def _support(self) -> Support:
         return Support(self._neighbours, self.classifier)
@@ -334,8 +339,11 @@ class _WorthOf:
         confidence, reliance = self.method._certainty(some, answer)
         plausibility, own = (self.method._plausibility.of(each) for each in (answer.rows, some.x))
         least = own.clamp_max(asked.min_plausibility)
-        fine = (confidence >= asked.min_confidence - TOLERANCE) & ~answer.wanting
+        fine = (confidence >= asked.min_confidence - TOLERANCE) & ~answer.lacking
         fine &= (reliance <= asked.max_reliance + TOLERANCE) & (plausibility >= least - TOLERANCE)
+        if asked.min_support is not None:
+            share = self.method._support_asked.of(answer.rows, some.goal)
+            fine &= share >= asked.min_support - TOLERANCE
         credible = done.clone()
         credible[at] = fine
         out = torch.full((3, len(rows)), torch.nan, dtype=torch.float64)

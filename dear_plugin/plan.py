@@ -53,6 +53,12 @@ class Plan:
         """(m,) a note for every row, "" for none."""
         return _all(self.notes, self.reasons)
 
+    @property
+    def lacking(self) -> Tensor:
+        """(m,) bool, rows whose answer lacks something, as notes and reasons say it."""
+        said = zip(self.noted, self.reasons, strict=True)
+        return torch.tensor([bool(n) or r not in ("", ACCEPTED) for n, r in said]).bool()
+
     @lazy
     def wanting(self) -> Tensor:
         """(m,) bool, rows without a recourse, or with one that lacks something."""
