@@ -53,6 +53,7 @@ LADDER = (
     "support",
     "cutoffs",
     "search",
+    "options",
     "wording",
     "plan",
     "case",
