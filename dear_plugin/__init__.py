@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dear_plugin import options as options  # the hosts read it
 from dear_plugin._version import __version__
 from dear_plugin.actions import ActionSets
 from dear_plugin.constraints import Constraints

@@ -56,6 +56,7 @@ LADDER = (
     "cutoffs",
     "wording",
     "search",
+    "options",
     "plan",
     "case",
     "spread",

@@ -56,7 +56,15 @@ class DEAR(Explainer, FitMixin):
             which the first is used: rows never travel back through an inverse.
         output: "logits" (default for modules) or "probabilities" (default for functions).
         decoder: "transport" (people keep their rank), "autoencoder" (the paper's), or a decoder.
-        search: how to search.
+        search: how to search; None asks for credible answers, `Search.cheapest()` for the
+            cheapest.
+        min_confidence: the least share of redraws of the decoder under which an answer still has
+            the target class; None is 0.9.
+        max_reliance: the largest share of what is expected to follow that an answer may need: at
+            0 the action alone is enough; None is 1.
+        min_plausibility: the least plausibility of an answer, or the row's own where that is
+            less; None is 0.05.
+        pairs: act on all pairs of features from the start, besides the single ones.
         backend: "pytorch"; a TensorFlow model is a function, `model.predict`.
         device: where to put a torch predictor; None leaves it where it is.
         seed: of a decoder that is given by name and trained; nothing global is seeded.
@@ -65,8 +73,8 @@ class DEAR(Explainer, FitMixin):
             effect, and the log says so. The same holds for `fit` and `explain`.
 
     Raises:
-        InputError, SchemaError, ConstraintError, ModelError: what came contradicts itself; all
-            are `ValueError` too.
+        InputError, SchemaError, ConstraintError, ModelError, SettingError: what came contradicts
+            itself; all are `ValueError` too.
     """
 
     def __init__(
@@ -82,6 +90,10 @@ class DEAR(Explainer, FitMixin):
         output: Output | None = None,
         decoder: Any = "transport",
         search: Search | None = None,
+        min_confidence: float | None = None,
+        max_reliance: float | None = None,
+        min_plausibility: float | None = None,
+        pairs: bool = False,
         backend: str = "pytorch",
         device: int | str | torch.device | None = None,
         seed: int = 0,
@@ -94,7 +106,14 @@ class DEAR(Explainer, FitMixin):
         self._table = Table.of(feature_names, category_map)
         self._always = Conditions.of(self._table.declared, immutable_features, ranges)
         self._asking = Asking(preprocess_of(preprocessor), output, device)
-        self._options = {"act_on": act_on, "decoder": decoder, "search": search}
+        asked = {
+            "min_confidence": min_confidence,
+            "max_reliance": max_reliance,
+            "min_plausibility": min_plausibility,
+        }
+        searching = dear_plugin.options.search_of(search, **asked)
+        self._options = {"act_on": act_on, "decoder": decoder, "search": searching}
+        self._pairs = dear_plugin.settings.truth("pairs", pairs)
         self._seed, self._verbose = seed, verbose
         self._engine: Engine | None = None
         self._dtype = np.dtype(np.float64)
@@ -103,6 +122,8 @@ class DEAR(Explainer, FitMixin):
             "preprocessor": plain(preprocessor),
             "output": output,
             **{name: plain(value) for name, value in self._options.items()},
+            **{name: getattr(searching, name) for name in asked},
+            "pairs": pairs,
             "backend": backend,
             "device": plain(device),
             "seed": seed,
@@ -127,6 +148,8 @@ class DEAR(Explainer, FitMixin):
         frame = self._table.frame(array)
         schema = self._table.schema(frame, self._always.immutable)
         options = copy.deepcopy(self._options)
+        if self._pairs:
+            options["act_on"] = dear_plugin.options.paired(schema, options["act_on"])
         engine = Engine(_no_predictor, schema, **options)
         if isinstance(self._options["decoder"], str):
             _instruct(engine.decoder, self._seed, self._verbose)

@@ -18,6 +18,10 @@ DEFAULT_DATA_DEAR: dict[str, Any] = {
     "target": None,
     "condition": None,
     "success": None,
+    "confidence": None,
+    "reliance": None,
+    "plausibility": None,
+    "credible": None,
     "action": None,
 }
 """Default data of an explanation.
@@ -28,12 +32,17 @@ DEFAULT_DATA_DEAR: dict[str, Any] = {
 - `target`: (n, 1) int64.
 - `condition`: the `C` that the user gave.
 - `success`: (n, 1) bool, whether `cf["class"]` is the target.
+- `confidence`, `reliance`, `plausibility` (n, 1) float64 and `credible` (n, 1) bool, as in
+  `Recourses.actions`: what the answers are worth; a failed row has 0, 1, 0 and False.
 - `action`: `direct_features` (the features acted on, a list per row), `direct` and `indirect`
   (n, p) (the change of `X` in what was acted on and in the rest; codes change by whole numbers),
   `cost`, `direct_cost`, `indirect_cost`, `suppressed_cost` (n, 1) in min-max scaled units, a
-  changed category counting 1, and `reason` (why a row failed, a string per row).
+  changed category counting 1, and `reason` (a string per row: why it failed, or
+  what an answer that is not credible lacks).
 """
 
+# What an answer that there is not is worth.
+WORST = {"confidence": 0.0, "reliance": 1.0, "plausibility": 0.0}
 _COSTS = ("cost", "direct_cost", "indirect_cost", "suppressed_cost")
 
 
@@ -61,6 +70,7 @@ def data_of(
         "cf": _seen(X_cf, after),
         "target": target,
         "success": after.classes == target,
+        **_worth(recourses),
         "action": _action(recourses, X_cf.astype(np.float64) - X.astype(np.float64)),
     }
 
@@ -72,6 +82,16 @@ def joined(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def _seen(X: Array, verdict: Verdict) -> dict[str, Any]:
     return {"X": X, "class": verdict.classes, "proba": verdict.proba}
+
+
+def _worth(recourses: Recourses) -> dict[str, Any]:
+    """What the answers are worth, (n, 1) each; numbers also of failures, as JSON needs them."""
+    actions = recourses.actions
+    worth = {
+        name: actions[name].fillna(worst).to_numpy(dtype=np.float64)[:, None]
+        for name, worst in WORST.items()
+    }
+    return worth | {"credible": actions[["credible"]].to_numpy(dtype=bool)}
 
 
 def _action(recourses: Recourses, moved: Array) -> dict[str, Any]:

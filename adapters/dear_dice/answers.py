@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pandas as pd
+import torch
 
 from dear_dice.examples import Origin
 from dear_dice.model import Decided, Host
@@ -28,7 +29,7 @@ class Answers:
         rows: (m,) the row of the query that each belongs to, ascending.
         frame: the features, in the query's own values and dtypes.
         actions: the engine's table of actions; `kind` says where one that is not the first came
-            from.
+            from; confidence, reliance, plausibility and credible stand at its end.
         indirect: (m, p) which features moved without being acted on.
         origins: where each came from.
         decided: (m,) the outcomes, as DiCE reads them off the model.
@@ -53,8 +54,8 @@ class Answers:
         """
         n = len(query.rows)
         rows = np.tile(np.arange(n), len(results))
-        best = results[0].actions.assign(kind=FIRST)
-        actions = pd.concat([best, *(r.actions for r in results[1:])], ignore_index=True)
+        best = results[0].outcome.assign(kind=FIRST)
+        actions = pd.concat([best, *(r.outcome for r in results[1:])], ignore_index=True)
         solved = np.flatnonzero(actions["success"])
         solved = solved[np.argsort(rows[solved], kind="stable")]
         frame = pd.concat([r.counterfactuals for r in results], ignore_index=True)
@@ -67,7 +68,7 @@ class Answers:
             [(results[i // n], int(i % n)) for i in solved],
             np.zeros(len(solved), dtype=np.int64),
         )
-        return answers._distinct()._confirmed(query, host)._first(k)
+        return answers._distinct()._confirmed(query, host)._first(k)._weighed(results)
 
     def undone(self, query: Query, host: Host) -> Answers:
         """With every indirect change undone that the outcome can do without."""
@@ -104,6 +105,16 @@ class Answers:
     def _first(self, k: int) -> Answers:
         ranks = pd.Series(self.rows).groupby(self.rows).cumcount()
         return self._where(np.asarray(ranks < k))
+
+    def _weighed(self, results: Sequence[Recourses]) -> Answers:
+        """With what each is worth, which is not asked of those that are left out."""
+        parts: list[pd.DataFrame] = []
+        for result in results:
+            at = [i for i, (own, _) in enumerate(self.origins) if own is result]
+            if at or not parts:
+                places = torch.tensor([self.origins[i][1] for i in at], dtype=torch.int64)
+                parts.append(pd.DataFrame(vars(result.hooks.worth(places)), index=at))
+        return replace(self, actions=self.actions.join(pd.concat(parts)))
 
     def _where(self, fine: Mask) -> Answers:
         if fine.all():

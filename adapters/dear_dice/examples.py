@@ -22,10 +22,12 @@ class Examples(CounterfactualExamples):
     """The counterfactuals of one row, as DiCE has them, and what DEAR knows about each.
 
     Attributes:
-        actions: one row per row of `final_cfs_df`: `acted_on`, `direct_cost`, `indirect_cost`,
-            `cost`, `suppressed_cost`, `score_before`, `score_after`, as in `Recourses.actions`,
-            and `kind`: "first", or how an alternative differs from the first. What moves
-            indirectly is an association in the data.
+        actions: one row per row of `final_cfs_df`: `reason` (where a counterfactual is not
+            credible, what it lacks), `acted_on`, `direct_cost`, `indirect_cost`, `cost`,
+            `suppressed_cost`, `score_before`, `score_after`, `confidence`, `reliance`,
+            `plausibility` and `credible`, as in `Recourses.actions`, and `kind`: "first", or how
+            an alternative differs from the first. What moves indirectly is an association in the
+            data.
         origins: per row of `final_cfs_df`, the engine's result and the position in it; empty when
             read back from JSON.
     """
@@ -47,7 +49,10 @@ class Examples(CounterfactualExamples):
         return pd.Series(values, index=self.actions.index[: len(values)], name="support")
 
     def describe(self) -> list[str]:
-        """Each counterfactual in plain words: what to do, and what is expected to follow."""
+        """Each counterfactual in plain words: what to do, what is expected to follow, how sure.
+
+        One that is not credible says so first.
+        """
         return [result.describe_row(at) for result, at in self.origins]
 
     def visualize_as_dataframe(

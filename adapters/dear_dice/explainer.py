@@ -45,6 +45,7 @@ class DiceDEAR(ExplainerBase):
     Raises:
         UserConfigValidationException: private data, or a model whose answers are no probabilities.
         ArgumentError: an unknown option; it is a `TypeError`.
+        SettingError: options that contradict each other; it is a `ValueError`.
     """
 
     def __init__(self, data_interface: Any, model_interface: Any, **options: Any) -> None:
@@ -54,7 +55,8 @@ class DiceDEAR(ExplainerBase):
         self._host = Host(model_interface, data_interface)
         self.model = self._host.interface
         asked = to_ask(self._host, self._interface)
-        dear = DEAR(schema=self._interface.schema, **asked, **self.options.engine)
+        schema = self._interface.schema
+        dear = DEAR(schema=schema, **asked, **self.options.engine(schema))
         if dear.classifier.is_module:
             with probabilities_expected():
                 dear.classifier.frame_scores(self._interface.sample)

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 import dear_plugin
-from dear_plugin import Search
+from dear_plugin import Schema, Search
 
 # DiCE and the engine encode alike but round floats in another order; their scores differ by less.
 SLACK = 1e-4
+# What is asked of a counterfactual, as `Search` has it.
+ASKED = ("min_confidence", "max_reliance", "min_plausibility")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,8 +24,15 @@ class Options:
             that may change, one at a time.
         decoder: what else moves: "transport" (people keep their rank), "autoencoder" (the
             paper's), or a decoder.
-        search: how to search; `Search(min_support=0.6)` asks for counterfactuals that look like
-            people who were accepted.
+        search: how to search; None asks for credible counterfactuals, `Search.cheapest()` for the
+            cheapest, `Search(min_support=0.6)` for those that look like people who were accepted.
+        min_confidence: the least share of redraws of the decoder under which a counterfactual
+            still has the wanted outcome; None is 0.9.
+        max_reliance: the largest share of what is expected to follow that a counterfactual may
+            need: at 0 the action alone is enough; None is 1.
+        min_plausibility: the least plausibility, or the query's own where that is less; None is
+            0.05.
+        pairs: act on all pairs of features from the start, besides the single ones.
         immutable: features that never change, in any call.
         increasing: numeric or two-valued features that may only grow.
         decreasing: numeric or two-valued features that may only fall.
@@ -35,7 +44,11 @@ class Options:
 
     act_on: Sequence[str | Sequence[str]] | None = None
     decoder: Any = "transport"
-    search: Search = field(default_factory=Search)
+    search: Search | None = None
+    min_confidence: float | None = None
+    max_reliance: float | None = None
+    min_plausibility: float | None = None
+    pairs: bool = False
     immutable: Sequence[str] = ()
     increasing: Sequence[str] = ()
     decreasing: Sequence[str] = ()
@@ -63,8 +76,26 @@ class Options:
         names = ("immutable", "increasing", "decreasing", "ranges")
         return {name: getattr(self, name) for name in names}
 
+    def engine(self, schema: Schema) -> dict[str, Any]:
+        """What goes to `DEAR`.
+
+        Args:
+            schema: the features.
+
+        Raises:
+            SettingError: `search` together with what is asked of a counterfactual, or a value
+                that an option cannot have.
+        """
+        act_on = dear_plugin.options.paired(schema, self.act_on) if self.pairs else self.act_on
+        return {"act_on": act_on, "decoder": self.decoder, "search": self.searching}
+
     @property
-    def engine(self) -> dict[str, Any]:
-        """What goes to `DEAR`."""
-        search = self.search.aiming(SLACK)
-        return {"act_on": self.act_on, "decoder": self.decoder, "search": search}
+    def searching(self) -> Search:
+        """How to search."""
+        asked = {name: getattr(self, name) for name in ASKED}
+        return dear_plugin.options.search_of(self.search, **asked).aiming(SLACK)
+
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself before anything is learned."""
+        dear_plugin.settings.truth("pairs", self.pairs)
+        _ = self.searching

@@ -8,9 +8,10 @@ import pandas as pd
 from dear_plugin.benchmark.wrappings import OnAlibi, OnDice
 from dear_plugin.demo.stage import Demo, Stage
 from dear_plugin.schema import Kind
+from dear_plugin.search import Search
 
 
-def through_dice(stage: Stage, plan: Demo) -> pd.DataFrame:
+def through_dice(stage: Stage, plan: Demo, search: Search | None = None) -> pd.DataFrame:
     """The same model as a DiCE user wraps it: probabilities of DiCE's own encoding."""
     import dice_ml
 
@@ -30,6 +31,7 @@ def through_dice(stage: Stage, plan: Demo) -> pd.DataFrame:
         immutable=stage.data.immutable,
         increasing=stage.data.increasing,
         decoder=plan.decoder,
+        search=search,
     )
     query = stage.refused[list(stage.schema.names)]
     result = explainer.generate_counterfactuals(query, total_CFs=1, desired_class="opposite")
@@ -40,7 +42,7 @@ def through_dice(stage: Stage, plan: Demo) -> pd.DataFrame:
     return pd.concat(rows)[list(query.columns)].set_axis(query.index)
 
 
-def through_alibi(stage: Stage, plan: Demo) -> pd.DataFrame:
+def through_alibi(stage: Stage, plan: Demo, search: Search | None = None) -> pd.DataFrame:
     """The same model as an Alibi user wraps it: numpy rows of category numbers."""
     import dear_alibi
 
@@ -53,6 +55,7 @@ def through_alibi(stage: Stage, plan: Demo) -> pd.DataFrame:
         immutable_features=list(stage.data.immutable),
         ranges={n: [0.0, 1.0] for n in stage.data.increasing},
         decoder=plan.decoder,
+        search=search,
     ).fit(predictor.array(stage.train))
     found = explainer.explain(predictor.array(stage.refused), Y_t=1)
     return predictor.frame(np.asarray(found.data["cf"]["X"]), stage.refused.index)

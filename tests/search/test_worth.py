@@ -48,7 +48,7 @@ class TestConfidence:
     ):
         told, actions = asked
         whole, _ = confidence(told.question, actions)
-        for least in (0.25, 0.5, 0.9, 1.0):
+        for least in (0.25, 0.5, 1.0, 0.9):
             told.question.redraws.asked.clear()
             share, _ = confidence(told.question, actions, least)
             assert torch.equal(share >= least, whole >= least)

@@ -35,6 +35,9 @@ def test_shapes_and_dtypes(explanation, refused):
         assert (part["proba"].shape, part["proba"].dtype) == ((n, 2), np.float64)
     assert (explanation.target.shape, explanation.target.dtype) == ((n, 1), np.int64)
     assert (explanation.success.shape, explanation.success.dtype) == ((n, 1), bool)
+    for name in ("confidence", "reliance", "plausibility"):
+        assert (explanation.data[name].shape, explanation.data[name].dtype) == ((n, 1), np.float64)
+    assert (explanation.credible.shape, explanation.credible.dtype) == ((n, 1), bool)
     action = explanation.action
     assert len(action["direct_features"]) == len(action["reason"]) == n
     assert action["direct"].shape == action["indirect"].shape == (n, p)
@@ -72,7 +75,10 @@ def test_json_is_strict_and_comes_back(explanation):
 def test_json_is_strict_for_objects_and_failures(fit, refused):
     rows = refused[:30].astype(object)
     found = fit(act_on=["duration"]).explain(rows, 1, [{"duration": (-1, 0)}])
-    assert not found.success.all()
+    lost = ~found.success
+    assert lost.any()
+    assert (found.confidence[lost] == 0).all() and (found.plausibility[lost] == 0).all()
+    assert (found.reliance[lost] == 1).all() and not found.credible[lost].any()
     assert strict(found.to_json())["data"]["condition"] == [{"duration": [-1, 0]}]
 
 

@@ -17,6 +17,7 @@ from dice_ml.explainer_interfaces.dice_random import DiceRandom
 from raiutils.exceptions import UserConfigValidationException
 
 import dear_dice
+import dear_plugin
 from dear_dice import DiceDEAR
 from dear_dice.arguments import OF_OTHERS
 from dear_plugin import Search
@@ -256,8 +257,10 @@ class TestDesiredClass:
 class TestThreshold:
     @pytest.mark.parametrize("threshold", [0.5, 0.8, 0.95])
     def test_the_wanted_class_has_that_probability_and_little_more(
-        self, threshold, explainer, refused, chance
+        self, threshold, loan, torch_model, refused, chance
     ):
+        # By default a margin is kept besides.
+        explainer = DiceDEAR(loan.data, torch_model, search=Search.cheapest())
         result = explainer.generate_counterfactuals(
             refused, total_CFs=1, desired_class=1, stopping_threshold=threshold
         )
@@ -578,6 +581,83 @@ class TestOptions:
             for result in (plain, asked)
         ]
         assert means[1] > max(means[0], 0.75)
+
+    def test_what_is_asked_of_a_counterfactual(self, loan, torch_model, refused):
+        explainer = DiceDEAR(loan.data, torch_model, max_reliance=0.0, min_confidence=0.5)
+        assert explainer.options.searching == Search(max_reliance=0.0, min_confidence=0.5)
+        assert explainer.dear.search == explainer.options.searching
+        result = explainer.generate_counterfactuals(refused, total_CFs=1)
+        actions = pd.concat([example.actions for example in result.cf_examples_list])
+        assert (actions["reliance"] == 0.0)[actions["credible"]].all()
+        assert actions["credible"].mean() > 0.5
+
+    def test_counterfactuals_are_credible_by_default(self, black_box, refused):
+        assert black_box.dear.search == Search()
+        result = black_box.generate_counterfactuals(refused, total_CFs=1)
+        actions = pd.concat([example.actions for example in result.cf_examples_list])
+        kept = actions[actions["credible"]]
+        assert len(kept) > 0.5 * len(actions)
+        assert (kept["confidence"] >= 0.9 - 1e-6).all()
+
+    def test_the_cheapest_is_the_engines(self, loan, torch_model, explainer, refused):
+        cheapest = DiceDEAR(loan.data, torch_model, search=Search.cheapest())
+        result = cheapest.generate_counterfactuals(refused, total_CFs=1)
+        own = explainer.dear.with_search(Search.cheapest()).generate(refused)
+        found = pd.concat(frames(result))[list(refused.columns)].set_axis(refused.index)
+        pd.testing.assert_frame_equal(found, own.counterfactuals, check_dtype=False)
+        worth = ["confidence", "reliance", "plausibility", "credible"]
+        told = pd.concat([example.actions for example in result.cf_examples_list])[worth]
+        pd.testing.assert_frame_equal(
+            told.set_axis(refused.index), own.actions[worth], check_dtype=False
+        )
+
+    def test_one_that_is_not_credible_says_so_first(self, loan, torch_model, refused, caplog):
+        explainer = DiceDEAR(loan.data, torch_model, min_plausibility=1.0, min_confidence=1.0)
+        with caplog.at_level("INFO", logger="dear_dice"):
+            result = explainer.generate_counterfactuals(refused, total_CFs=2, verbose=True)
+        poor = 0
+        for example in result.cf_examples_list:
+            pairs = zip(example.describe(), example.actions.iterrows(), strict=True)
+            for words, (_, row) in pairs:
+                if not row["credible"]:
+                    poor += 1
+                    first = "No credible action was found; the nearest: ", "Not credible: "
+                    assert words.startswith(first)
+        assert poor
+        firsts = [example.actions.iloc[0] for example in result.cf_examples_list]
+        told = [row["reason"] for row in firsts if not row["credible"]]
+        assert told
+        assert all(each.startswith("no credible action was found") for each in told)
+        assert "No credible action was found" in caplog.text
+
+    def test_pairs_from_the_start(self, loan, torch_model, refused):
+        names = ["savings", "duration", "income"]
+        explainer = DiceDEAR(loan.data, torch_model, act_on=names, pairs=True)
+        assert set(explainer.dear.sets.names) == {
+            *((name,) for name in names),
+            ("savings", "duration"),
+            ("savings", "income"),
+            ("duration", "income"),
+        }
+        assert explainer.generate_counterfactuals(refused, 1).cf_examples_list
+
+    def test_pairs_of_everything(self, loan, torch_model):
+        explainer = DiceDEAR(loan.data, torch_model, pairs=True, immutable=["gender"])
+        p = len(loan.features.columns) - 1
+        assert len(explainer.dear.sets.names) == p + p * (p - 1) // 2
+
+    def test_a_search_and_what_it_says_already(self, loan, torch_model):
+        message = r"got search= together with max_reliance: .* search=Search\(max_reliance=0.0"
+        with pytest.raises(dear_plugin.errors.SettingError, match=message):
+            DiceDEAR(loan.data, torch_model, search=Search(), max_reliance=0.0)
+
+    @pytest.mark.parametrize(
+        ("option", "value"),
+        [("min_confidence", 2.0), ("max_reliance", -1), ("pairs", "yes"), ("search", "cheapest")],
+    )
+    def test_what_an_option_cannot_be(self, loan, torch_model, option, value):
+        with pytest.raises(dear_plugin.errors.SettingError, match=option):
+            DiceDEAR(loan.data, torch_model, **{option: value})
 
 
 class TestUnsolvable:
