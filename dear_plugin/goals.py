@@ -40,6 +40,10 @@ class Goal(ABC):
         """
 
     @abstractmethod
+    def ahead(self) -> Tensor | float:
+        """(n,) or a number, by how much a search exceeds the margin."""
+
+    @abstractmethod
     def leading(self, share: float, scores: Tensor) -> Goal:
         """This goal for a search that aims farther past the boundary.
 
@@ -140,6 +144,10 @@ class ClassGoal(Goal):
             return margin, margin >= slack
         return margin, margin >= slack + self.lead[self._wanted(scores, rows)]
 
+    def ahead(self) -> Tensor | float:
+        """(n,) the lead of each row's class."""
+        return 0.0 if self.lead is None else self.lead[self.columns]
+
     def leading(self, share: float, scores: Tensor) -> Goal:
         """The goal with a lead: a share of the spread of each class's margins."""
         count = max(scores.shape[1], 2)
@@ -227,6 +235,10 @@ class RangeGoal(Goal):
     def accepts(self, scores: Tensor, rows: Tensor | None = None, slack: float = 0.0) -> Tensor:
         """(m,) bool: the value lies inside."""
         return self.margin(scores, rows) >= slack * self._span(rows) + self.lead * (slack > 0.0)
+
+    def ahead(self) -> Tensor | float:
+        """The lead, in the model's units."""
+        return self.lead
 
     def leading(self, share: float, scores: Tensor) -> Goal:
         """The goal with a lead: a share of the spread of the values, of half the interval."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 import torch
@@ -189,16 +190,14 @@ class Autoencoder(Decoder):
 
     def redraws(self, rows: Tensor, encoder: Encoder, sets: ActionSets) -> Redraws:
         """Networks trained on bootstrap samples, all in one batch; those of an ensemble."""
-        own = self.networks.members
-        if own > 1:
-            return Together(self.apart, own)
+        if self.networks.members > 1:
+            return Together(self.apart, self.networks.members)
+        return Together(partial(self._drawn_again, rows, encoder, sets), REDRAWS)
 
-        def _trained() -> Sequence[Autoencoder]:
-            several = Autoencoder(replace(self.design, members=REDRAWS), self.training, self.seed)
-            several.fit(rows.clone(), encoder, sets)
-            return several.apart()
-
-        return Together(_trained, REDRAWS)
+    def _drawn_again(self, rows: Tensor, encoder: Encoder, sets: ActionSets) -> Sequence[Decoder]:
+        several = Autoencoder(replace(self.design, members=REDRAWS), self.training, self.seed)
+        several.fit(rows.clone(), encoder, sets)
+        return several.apart()
 
     def apart(self) -> tuple[Self, ...]:
         """The members of an ensemble as decoders of their own.

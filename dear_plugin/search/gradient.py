@@ -90,7 +90,7 @@ class _Descent:
     def start(self, weight: float) -> None:
         """Proposition 2's closed form, inside the unit box."""
         margin, slope = self._margin_and_slope(torch.zeros(self.x.shape))
-        wanted = AIM - margin
+        wanted = AIM + self.question.goal.ahead() - margin
         action = direct_action(wanted, slope * self.mask, max(weight, 1e-2))
         self.action = (self.x + action).clamp(0.0, 1.0) - self.x
         self.action = self.action * self.mask
@@ -144,7 +144,7 @@ class _Descent:
         floor, ceiling = question.limits.floor[:, of], question.limits.ceiling[:, of]
         inside = torch.where(encoder.blocks[of], reached, torch.clamp(reached, floor, ceiling))
         # Rows are written inside the limits: that is where they are scored and paid for.
-        error = (self._margin(inside) - AIM).square()
+        error = (self._margin(inside) - AIM - question.goal.ahead()).square()
         cost = ((inside - self.x).abs() * encoder.weights).sum(2)
         hinge = (reached - inside).abs().sum(2)
         return error + weight * cost + hinge
