@@ -334,7 +334,15 @@ class DEAR(WhatIf):
         chance = torch.Generator().manual_seed(0)
         rows = self._fitted_rows
         some = rows[torch.randperm(len(rows), generator=chance)[:SCORED_ROWS]]
-        return self.classifier.scores(some)
+        try:
+            return self.classifier.scores(some)
+        except Exception:
+            # A model may refuse missing values: complete rows say as much.
+            levels = self.encoder.levels
+            whole = None if levels is None else (some != levels.missing).all(1)
+            if whole is None or bool(whole.all()) or not bool(whole.any()):
+                raise
+            return self.classifier.scores(some[whole])
 
     @property
     def _reserve(self) -> Moves | None:
