@@ -1,4 +1,4 @@
-"""Columns that look like what nobody can act on: the answer still comes, and the log names them."""
+"""Columns that look like what nobody can act on: the log names them, and the answer comes."""
 
 
 def told(caplog):
