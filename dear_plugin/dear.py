@@ -29,6 +29,7 @@ from dear_plugin.possible import Possible
 from dear_plugin.redrawn import redrawn
 from dear_plugin.schema import Rule, Schema
 from dear_plugin.search import Evidence, Grids, Search
+from dear_plugin.sensitive import warn_of_actions
 from dear_plugin.settings import of_kind
 from dear_plugin.shares import shares_of
 from dear_plugin.spread import Spread
@@ -79,6 +80,8 @@ class DEAR(WhatIf):
         self.search = Search() if search is None else search
         of_kind("search", self.search, Search)
         self.sets = ActionSets.of(schema, act_on)
+        if act_on is None:
+            warn_of_actions(schema)
         self._moves: Moves | None = None
 
     def diagnose(self, frame: pd.DataFrame, seed: int = 0) -> Report:

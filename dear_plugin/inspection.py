@@ -12,11 +12,15 @@ import numpy.typing as npt
 import pandas as pd
 
 from dear_plugin.feature import Feature, Kind
+from dear_plugin.sensitive import WORD
 
 # A category with so many levels, or so few rows a level, is an identifier rather than a group.
 MANY_LEVELS, SOME_LEVELS, ROWS_A_LEVEL = 100, 12, 5
-# Whole numbers that are all distinct and fill their range this densely number the rows.
-ID_ROWS, ID_DENSITY = 100, 0.5
+# Whole numbers number the rows where nearly all are distinct, and that is no chance: numbers drawn
+# from their range at random would meet so often, and meet far less often than that.
+ID_ROWS, ID_DISTINCT, ID_MEETINGS, ID_SHARE = 100, 0.95, 10.0, 0.1
+# Nearly distinct whole numbers with one of these words in their name are identifiers anyhow.
+ID_WORDS = {"id", "ids", "identifier", "uuid", "guid", "ssn"}
 # Codes are few, repeated, and lie farther from the values than these span; or they are the few
 # negative numbers of a column that has none otherwise.
 MOST_CODES, CODE_ROWS, MOSTLY = 5, 5, 0.9
@@ -63,11 +67,11 @@ def _number(column: pd.Series, feature: Feature) -> Feature:
             feature.name,
             shown,
         )
-    if not _numbers_rows(values):
+    if not _numbers_rows(values, feature.name):
         return feature
     logger.warning(
-        "column %r has another whole number in every row and looks like an identifier: it is not"
-        " acted on unless act_on names it; drop it from the frame if it is one",
+        "column %r has another whole number in nearly every row and looks like an identifier: it"
+        " is not acted on unless act_on names it; drop it from the frame if it is one",
         feature.name,
     )
     return dataclasses.replace(feature, actionable=False)
@@ -109,12 +113,17 @@ def _apart(found: Array, counts: Array, places: range) -> list[float]:
     return []
 
 
-def _numbers_rows(values: Array) -> bool:
+def _numbers_rows(values: Array, name: str) -> bool:
     """Whether values, (n,), number the rows."""
-    if len(values) < ID_ROWS or not (values % 1 == 0).all():
+    n = len(values)
+    if n < ID_ROWS or not (values % 1 == 0).all():
         return False
-    span = values.max() - values.min() + 1
-    return len(values) >= ID_DENSITY * span and len(np.unique(values)) == len(values)
+    met = n - len(np.unique(values))
+    if met > (1.0 - ID_DISTINCT) * n:
+        return False
+    expected = n * (n - 1) / 2.0 / (values.max() - values.min() + 1)
+    chance = expected < ID_MEETINGS or met > ID_SHARE * expected
+    return not chance or bool(ID_WORDS & {word.lower() for word in WORD.findall(name)})
 
 
 def _category(column: pd.Series, feature: Feature) -> Feature:

@@ -9,6 +9,7 @@ from dear_plugin.actions import ActOn
 from dear_plugin.errors import SettingError
 from dear_plugin.schema import Schema
 from dear_plugin.search import Search
+from dear_plugin.sensitive import warn_of_actions
 from dear_plugin.settings import of_kind
 
 
@@ -55,8 +56,10 @@ def paired(schema: Schema, act_on: ActOn | None) -> list[tuple[str, ...]]:
         schema: the features.
         act_on: as in `DEAR`; None is every feature that is acted on by default.
     """
-    asked = schema.actionable if act_on is None else act_on
-    sets = [(each,) if isinstance(each, str) else tuple(each) for each in asked]
+    if act_on is None:
+        warn_of_actions(schema)
+        act_on = schema.actionable
+    sets = [(each,) if isinstance(each, str) else tuple(each) for each in act_on]
     known = {frozenset(each) for each in sets}
     pairs = combinations([each[0] for each in sets if len(each) == 1], 2)
     return [*sets, *(pair for pair in pairs if frozenset(pair) not in known)]

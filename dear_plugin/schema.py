@@ -13,6 +13,7 @@ import pandas as pd
 from dear_plugin.errors import SchemaError, unknown
 from dear_plugin.feature import Feature, Kind
 from dear_plugin.inference import infer_features, infer_orders
+from dear_plugin.sensitive import warn_of_mutable
 
 __all__ = ["Feature", "Kind", "Schema"]
 
@@ -62,7 +63,8 @@ class Schema:
         values is binary; other numbers are numeric, with the precision of their decimals.
         Constant columns are immutable. A missing value is a level of its own. Pairs of numbers
         with a <= b in every row become `orders`. What looks like a code, an identifier or a number
-        kept as text is said in a warning of the logger.
+        kept as text is said in a warning of the logger, and so are names such as "age" or "sex"
+        where nothing is immutable.
 
         Args:
             frame: training rows in user units.
@@ -106,6 +108,8 @@ class Schema:
             )
             for f in features
         ]
+        if not marks["immutable"]:
+            warn_of_mutable(marked)
         return cls(tuple(marked), target, infer_orders(frame, marked), tuple(rules))
 
     def __post_init__(self) -> None:

@@ -54,7 +54,7 @@ def run(code, told, place, here):
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda p: p.name)
-def test_code_on_a_page_runs_from_the_top(page, tmp_path, monkeypatch):
+def test_code_on_a_page_runs_from_the_top(page, tmp_path, monkeypatch, caplog):
     if page.name in HOSTS:
         pytest.importorskip(HOSTS[page.name])
     monkeypatch.chdir(tmp_path)
@@ -62,6 +62,8 @@ def test_code_on_a_page_runs_from_the_top(page, tmp_path, monkeypatch):
     with warnings.catch_warnings():
         for i, (code, told) in enumerate(blocks(page)):
             run(code, told, f"{page.name}, block {i + 1}", here)
+    told = [record.message for record in caplog.records if record.name == "dear_plugin.sensitive"]
+    assert not told, f"{page.name}: {told}"
     if page.name == "dice.md":
         here["dear_dice"].unregister()
 

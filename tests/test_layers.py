@@ -27,6 +27,7 @@ LADDER = (
     "settings",
     "shapes",
     "feature",
+    "sensitive",
     "inspection",
     "inference",
     "schema",

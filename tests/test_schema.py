@@ -225,6 +225,31 @@ class TestWhatLooksOdd:
         assert Schema.infer(frame).actionable == ("z",)
         assert "'id'" in caplog.text
 
+    @pytest.mark.parametrize(
+        "numbers",
+        [
+            pytest.param(lambda rng: rng.choice(40_000, 2000, replace=False), id="a small share"),
+            pytest.param(lambda rng: np.r_[np.arange(1990), np.arange(10)], id="a few twice"),
+        ],
+    )
+    def test_numbers_that_hardly_ever_meet(self, numbers, caplog):
+        rng = np.random.default_rng(0)
+        frame = pd.DataFrame({"x": numbers(rng), "z": rng.normal(size=2000)})
+        assert Schema.infer(frame).actionable == ("z",)
+        assert "'x' has another whole number in nearly every row" in caplog.text
+
+    def test_amounts_meet_as_chance_has_it(self, caplog):
+        rng = np.random.default_rng(0)
+        amounts = rng.lognormal(8.0, 1.0, 2000).astype(int), rng.integers(0, 100_000, 2000)
+        frame = pd.DataFrame({"x": amounts[0], "y": amounts[1]})
+        assert Schema.infer(frame).actionable == ("x", "y")
+        assert not caplog.text
+
+    def test_a_name_says_what_far_numbers_are(self, caplog):
+        far = np.random.default_rng(0).choice(10**9, 500, replace=False)
+        frame = pd.DataFrame({"customerId": far, "amount": far, "z": np.linspace(0, 1, 500)})
+        assert Schema.infer(frame).actionable == ("amount", "z")
+
     def test_a_few_levels_say_nothing(self, caplog):
         inferred(["a", "b", "c"] * 5)
         assert not caplog.text

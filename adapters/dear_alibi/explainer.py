@@ -148,6 +148,11 @@ class DEAR(Explainer, FitMixin):
         frame = self._table.frame(array)
         schema = self._table.schema(frame, self._always.immutable)
         options = copy.deepcopy(self._options)
+        if options["act_on"] is None:
+            # Whoever gave a feature a range has said how far it may move.
+            told = self._always.ranges or {}
+            dear_plugin.sensitive.warn_of_actions(f for f in schema if f.name not in told)
+            options["act_on"] = schema.actionable
         if self._pairs:
             options["act_on"] = dear_plugin.options.paired(schema, options["act_on"])
         engine = Engine(_no_predictor, schema, **options)

@@ -132,10 +132,12 @@ def _number(learned: Feature) -> Feature:
     """A feature whose training rows have two values of it, as the number that it is."""
     values = [float(str(c)) for c in learned.categories]
     # Whole numbers beside the two values make it a number and add no decimals.
-    column = pd.Series([*values, 0, 1, 2], dtype=learned.dtype, name=learned.name)
+    column = pd.Series([*values, 0, 1, 2], dtype=learned.dtype, name="number")
     (wider,) = Schema.infer(column.to_frame())
     bounds = (min(values), max(values))
-    return dataclasses.replace(wider, bounds=bounds, immutable=learned.immutable)
+    return dataclasses.replace(
+        wider, name=learned.name, bounds=bounds, immutable=learned.immutable
+    )
 
 
 def _not_finite(feature: Feature, values: Array) -> str:

@@ -198,10 +198,11 @@ def test_a_trained_decoder_takes_the_seed_and_leaves_the_global_one(fit, data, r
 
 
 def test_it_is_quiet_unless_told_otherwise(fit, refused, capfd, caplog):
+    said = {"immutable_features": ["gender"], "ranges": {"age": [0, 1]}}
     with caplog.at_level(logging.WARNING):
-        fit().explain(refused[:5], 1)
+        fit(**said).explain(refused[:5], 1)
         assert capfd.readouterr() == ("", "")
-        fit(verbose=True).explain(refused[:5], 1, batch_size=1)
+        fit(verbose=True, **said).explain(refused[:5], 1, batch_size=1)
     assert "5/5" in capfd.readouterr().err
     assert not caplog.records
 
