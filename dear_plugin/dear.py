@@ -232,11 +232,12 @@ class DEAR(WhatIf):
         return Plan.joined([self._plan(case.select(rows)) for rows in chunks])
 
     def _plan(self, case: Case) -> Plan:
-        """What is proposed for some rows; with the margin where that can be reached."""
+        """What is proposed for some rows; with the margin where one or two features reach it."""
         search = self.search.aiming(case.slack)
-        plan = self._searched(self._ahead(case), search)
         if not search.margin:
-            return plan
+            return self._searched(case, search)
+        small = replace(search, max_features=min(search.max_features, 2))
+        plan = self._searched(self._ahead(case), small)
         failed = plan.failed.nonzero()[:, 0]
         if not len(failed):
             return plan

@@ -17,7 +17,7 @@ from dear_plugin.search.criteria import TOLERANCE, Criterion, criteria, scored
 from dear_plugin.search.grids import Grids
 from dear_plugin.search.question import Question, Search
 from dear_plugin.search.worth import Actions, Evidence, reliance
-from dear_plugin.wording import join, short_of
+from dear_plugin.wording import LACKING, join, short_of
 
 # Candidates of a row that are looked at in each round; in all later ones as many as in the last.
 AT_ONCE = (1, 1, 2, 4, 8, 16)
@@ -242,7 +242,4 @@ def lacking(question: Question, choice: Choice, wanted: Mapping[str, Criterion])
         for row, share, enough in zip(rows.tolist(), verdict.share, least, strict=True):
             if share < enough - TOLERANCE:
                 parts[row].append(short_of(name, float(share), float(enough)))
-    return [
-        join(each) and f"no credible action was found; the nearest has {join(each)}"
-        for each in parts
-    ]
+    return [join(each) and f"{LACKING}{join(each)}" for each in parts]
