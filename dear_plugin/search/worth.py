@@ -22,6 +22,8 @@ HALF = 0.5
 # Redraws that are asked first: an answer that fails some of these is not worth the others.
 FIRST_REDRAWS = 4
 CELLS_A_BATCH = 1 << 20
+# So many rows are sooner asked about at once than some of them later.
+FEW = 1 << 8
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,12 @@ def confidence(question: Question, actions: Actions, least: float = 0.0) -> tupl
     may_fail = int((1.0 - least) * count + 1e-6)
     held, margins = torch.zeros(m, count, dtype=torch.bool), torch.full((m, count), torch.inf)
     at, first = torch.arange(m), min(FIRST_REDRAWS, count)
+    if 0 < m * count <= FEW:
+        # One call of a model costs as much; the share is the same.
+        margins, held = _redrawn(question, redraws, actions, torch.arange(count))
+        lost = first - held[:, :first].sum(1) > may_fail
+        held[lost, first:], margins[lost, first:] = False, torch.inf
+        at = at[:0]
     for which in torch.arange(count).split([first, count - first]):
         if not len(at) or not len(which):
             break
@@ -118,23 +126,22 @@ def reliance(question: Question, actions: Actions) -> Tensor:
 
     One of 0, 1/4, 1/2, 3/4, 1. At 0 the action alone suffices; 1 says that all of it is needed.
     """
-    x, least = question.x[actions.rows], torch.ones(len(actions))
-    direct = question.sets.masks[actions.sets]
-    number = question.numbers & ~is_special(x) & ~is_special(actions.reached)
-    open_rows = torch.arange(len(actions))
-    for share in reversed(SHARES):
-        at, here = open_rows, x[open_rows]
-        whole = actions.reached[at]
-        way = torch.where(
-            number[at], here + share * (whole - here), whole if share >= HALF else here
-        )
-        way = question.limits.project(here, way[:, None], actions.rows[at])[:, 0]
-        _, good = question.judged(torch.where(direct[at], whole, way), actions.rows[at])
-        open_rows = at[good]
-        least[open_rows] = share
-        if not len(open_rows):
-            break
-    return least
+    p = actions.reached.shape[1]
+    parts = torch.arange(len(actions)).split(max(1, CELLS_A_BATCH // (len(SHARES) * p)))
+    return torch.cat([_reliance(question, actions.part(at)) for at in parts])
+
+
+def _reliance(question: Question, actions: Actions) -> Tensor:
+    x, whole = question.x[actions.rows][:, None], actions.reached[:, None]
+    (m, p), shares = actions.reached.shape, torch.tensor(SHARES)[:, None]
+    number = (question.numbers & ~is_special(x)) & ~is_special(whole)
+    way = torch.where(number, x + shares * (whole - x), torch.where(shares >= HALF, whole, x))
+    way = question.limits.project(x[:, 0], way, actions.rows)
+    way = torch.where(question.sets.masks[actions.sets][:, None], whole, way).reshape(-1, p)
+    _, good = question.judged(way, actions.rows.repeat_interleave(len(SHARES)))
+    # From the top down: how many shares in a row, besides the whole, are accepted.
+    held = good.view(m, -1).flip(1).long().cumprod(1).sum(1)
+    return torch.tensor([*SHARES, 1.0])[len(SHARES) - held]
 
 
 def plausibility(question: Question, actions: Actions, evidence: Evidence) -> Tensor:
