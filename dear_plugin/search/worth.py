@@ -140,7 +140,7 @@ def _reliance(question: Question, actions: Actions) -> Tensor:
     way = torch.where(question.sets.masks[actions.sets][:, None], whole, way).reshape(-1, p)
     _, good = question.judged(way, actions.rows.repeat_interleave(len(SHARES)))
     # From the top down: how many shares in a row, besides the whole, are accepted.
-    held = good.view(m, -1).flip(1).long().cumprod(1).sum(1)
+    held = good.view(m, len(SHARES)).flip(1).long().cumprod(1).sum(1)
     return torch.tensor([*SHARES, 1.0])[len(SHARES) - held]
 
 
