@@ -269,10 +269,8 @@ class DEAR(WhatIf):
         best = self._propose(case)
         size = min(ROWS_A_CHUNK, rows_at_once(sets, self.encoder.d, k))
         chunks = torch.arange(len(case)).split(size)
-        ahead = self._ahead(case)
         ranked = [
-            alternatives(ahead.select(rows), best.select(rows), k, search, moves)
-            for rows in chunks
+            alternatives(case.select(rows), best.select(rows), k, search, moves) for rows in chunks
         ]
         plans = [Plan.joined(plans) for plans in zip(*ranked, strict=True)]
         # Ranks that nobody has are not looked at any further.
