@@ -80,7 +80,7 @@ def test_the_workflow_on_adult(adult):
         immutable_features=immutable,
         ranges={"age": [0.0, 1.0]},
     ).fit(X)
-    rows = X[classifier.predict(X) == 0][:300]
+    rows = X[classifier.predict(X) == 0][:100]
 
     free = explainer.explain(X=rows, Y_t=np.array([1]), C=[])
     assert free.success.all()
