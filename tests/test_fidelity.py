@@ -13,36 +13,10 @@ import torch
 
 from dear_plugin import ActionSets, Encoder, Schema, fidelity
 from dear_plugin.datasets import load_loan
-from dear_plugin.decoders import Decoder, Transport
+from dear_plugin.decoders import Transport
+from tests.still import Still
 
 ROWS = 6000
-
-
-class Still(Decoder):
-    """Nothing moves along."""
-
-    def settings(self):
-        return {}
-
-    @classmethod
-    def with_settings(cls, settings):
-        return cls(**settings)
-
-    def tensors(self):
-        return {}
-
-    def adopt(self, tensors, encoder, sets):
-        self.sets = sets
-
-    def fit(self, rows, encoder, sets):
-        self.sets = sets
-
-    def encode(self, rows, generator=None):
-        return rows[:, None].expand(-1, len(self.sets), -1)
-
-    def decode(self, x, v, values, sets):
-        positions = self.sets.positions[sets][:, None].expand(values.shape)
-        return x[:, None].expand(-1, values.shape[1], -1).scatter(2, positions, values)
 
 
 class Gaussian(Still):

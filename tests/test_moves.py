@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from torch import nn
 
 from dear_plugin import ActionSets, Constraints, Encoder, Schema, Search, Target
 from dear_plugin.classifier import Classifier
@@ -13,20 +12,10 @@ from dear_plugin.decoders import Autoencoder, Design, Training, Transport
 from dear_plugin.errors import NotFittedError
 from dear_plugin.method import Case
 from dear_plugin.moves import Moves
+from tests.rule import Rule
 
 SETS = ["a", "b", "c", ("a", "b")]
 A, B, C, PAIR = range(4)
-
-
-class Rule(nn.Module):
-    """A margin written down as a function of the encoded columns."""
-
-    def __init__(self, margin):
-        super().__init__()
-        self.margin = margin
-
-    def forward(self, x):
-        return self.margin(x)[:, None]
 
 
 def crowd(n=4000, seed=0):

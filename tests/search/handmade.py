@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import torch
-from torch import nn
 
 from dear_plugin import ActionSets, Constraints, Encoder, Schema, Target
 from dear_plugin.case import Case
@@ -16,22 +15,12 @@ from dear_plugin.neighbours import Neighbours
 from dear_plugin.plausibility import Plausibility
 from dear_plugin.search import Actions, Evidence, Question
 from dear_plugin.support import Support
+from tests.rule import Rule
 
 A, B, D, TOWN = range(4)
 ACT_ON = ["a", "d"]
 # From so large an action on a on, people are expected to move to town.
 MOVES_FROM = 0.2
-
-
-class Rule(nn.Module):
-    """A margin written down as a function of the encoded columns."""
-
-    def __init__(self, margin):
-        super().__init__()
-        self.margin = margin
-
-    def forward(self, x):
-        return self.margin(x)[:, None]
 
 
 def followed(x, values, gain):

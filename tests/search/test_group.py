@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from torch import nn
 
 from dear_plugin import DEAR, ActionSets, Constraints, Encoder, Schema, Search, Target
 from dear_plugin.classifier import Classifier
@@ -13,19 +12,9 @@ from dear_plugin.decoders import Transport
 from dear_plugin.method import Case
 from dear_plugin.moves import Moves
 from dear_plugin.search import Found, group_search, line_search
+from tests.rule import Rule
 
 BAR = 0.8
-
-
-class Rule(nn.Module):
-    """A margin written down as a function of the encoded columns."""
-
-    def __init__(self, margin):
-        super().__init__()
-        self.margin = margin
-
-    def forward(self, x):
-        return self.margin(x)[:, None]
 
 
 def both(x):

@@ -13,6 +13,7 @@ from dear_plugin.decoders import Transport
 from dear_plugin.method import Case
 from dear_plugin.moves import Moves
 from dear_plugin.search import Found, Search, line_search
+from tests.rule import Rule
 
 SEEDS = range(4)
 PEOPLE = 300
@@ -166,17 +167,6 @@ def test_with_more_values_than_coarse_ones_it_is_nearly_exact():
 def numbers(n=2000, seed=0):
     rng = np.random.default_rng(seed)
     return pd.DataFrame(rng.random((n, 3)) * 100.0, columns=["a", "b", "c"])
-
-
-class Rule(nn.Module):
-    """A margin written down as a function of the encoded columns."""
-
-    def __init__(self, margin):
-        super().__init__()
-        self.margin = margin
-
-    def forward(self, x):
-        return self.margin(x)[:, None]
 
 
 class TestNumbers:

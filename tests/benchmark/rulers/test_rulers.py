@@ -24,36 +24,9 @@ from dear_plugin.benchmark.rulers import (
 )
 from dear_plugin.benchmark.rulers.noise import NOISE
 from dear_plugin.benchmark.rulers.reliance import partly
-from dear_plugin.decoders import Decoder
+from tests.still import Still
 
 ROWS = 2000
-
-
-class Still(Decoder):
-    """Nothing moves along."""
-
-    def settings(self):
-        return {}
-
-    @classmethod
-    def with_settings(cls, settings):
-        return cls()
-
-    def tensors(self):
-        return {}
-
-    def adopt(self, tensors, encoder, sets):
-        self.sets = sets
-
-    def fit(self, rows, encoder, sets):
-        self.sets = sets
-
-    def encode(self, rows, generator=None):
-        return rows[:, None].expand(-1, len(self.sets), -1)
-
-    def decode(self, x, v, values, sets):
-        positions = self.sets.positions[sets][:, None].expand(values.shape)
-        return x[:, None].expand(-1, values.shape[1], -1).scatter(2, positions, values)
 
 
 class Twins(Still):
