@@ -139,6 +139,17 @@ class Classifier:
             return torch.zeros(0, dtype=torch.int64)
         return self._asked.decisions(frame[list(self.encoder.schema.names)])
 
+    def scored(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Training rows, (n, p), and their scores; the complete ones where it takes no others."""
+        try:
+            return rows, self.scores(rows)
+        except Exception:
+            levels = self.encoder.levels
+            complete = None if levels is None else (rows != levels.missing).all(1)
+            if complete is None or bool(complete.all()) or not bool(complete.any()):
+                raise
+            return rows[complete], self.scores(rows[complete])
+
     def differentiable(self, x: Tensor) -> Tensor:
         """The scores of encoded columns, (m, d) -> (m, c), with gradients to x.
 

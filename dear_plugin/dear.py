@@ -194,7 +194,7 @@ class DEAR(WhatIf):
         for answers in ("_support", "_evidence", "_cutoffs", "_spread"):
             other.__dict__.pop(answers, None)
         if self._moves is not None:
-            other._moves = replace(self._moves, classifier=other.classifier)
+            other._moves = self._moves.asking(other.classifier)
             if "_wider" in self.__dict__:
                 other.__dict__["_wider"] = self._wider.asking(other._moves)
         return other
@@ -336,15 +336,7 @@ class DEAR(WhatIf):
         chance = torch.Generator().manual_seed(0)
         rows = self._fitted_rows
         some = rows[torch.randperm(len(rows), generator=chance)[:SCORED_ROWS]]
-        try:
-            return self.classifier.scores(some)
-        except Exception:
-            # A model may refuse missing values: complete rows say as much.
-            levels = self.encoder.levels
-            whole = None if levels is None else (some != levels.missing).all(1)
-            if whole is None or bool(whole.all()) or not bool(whole.any()):
-                raise
-            return self.classifier.scores(some[whole])
+        return self.classifier.scored(some)[1]
 
     @property
     def _reserve(self) -> Moves | None:

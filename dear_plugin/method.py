@@ -26,6 +26,7 @@ from dear_plugin.plausibility import Plausibility
 from dear_plugin.recourses import Hooks, Recourses, Worth
 from dear_plugin.schema import Kind, Schema
 from dear_plugin.search import Search
+from dear_plugin.search.criteria import TOLERANCE
 from dear_plugin.settings import one_of
 from dear_plugin.spread import Spread
 from dear_plugin.support import Support
@@ -38,8 +39,6 @@ __all__ = ["SLACKS", "Case", "RecourseMethod"]
 SLACKS = (1e-4, 1e-3, 1e-1)
 # Rows whose redraws are held in memory at a time.
 ROWS_REDRAWN = 1024
-# What rounding may take from a share.
-TOLERANCE = 1e-6
 
 Answer = Callable[[Case, pd.DataFrame, Tensor, Tensor], Recourses]
 

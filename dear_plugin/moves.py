@@ -77,6 +77,13 @@ class Moves:
         """The gate."""
         return self.classifier.encoder
 
+    def asking(self, model: Classifier) -> Moves:
+        """The same for another model: what was learned, redraws too, is about the rows alone."""
+        other = replace(self, classifier=model)
+        if (redraws := self.__dict__.get("redraws")) is not None:
+            other.__dict__["redraws"] = redraws
+        return other
+
     @lazy
     def redraws(self) -> Redraws:
         """The decoder as other rows of the same population might have made it."""
@@ -190,14 +197,17 @@ class Moves:
             reached: (m, p) their answers.
             acted: (p,) bool, the features of the set.
         """
-        at = self.place(tuple(acted.nonzero()[:, 0].tolist()))
-        sets = torch.full((len(case),), 0 if at is None else at)
         with torch.inference_mode():
-            question = replace(self.question(case), redraws=self.redraws)
-            values = reached.gather(1, self.sets.positions[sets])
-            actions = Actions(torch.arange(len(case)), sets, values, reached)
+            question, actions = self.answered(case, reached, acted)
             sure, needed = confidence(question, actions)[0], reliance(question, actions)
         return sure.clone(), needed.clone()
+
+    def answered(self, case: Case, reached: Tensor, acted: Tensor) -> tuple[Question, Actions]:
+        """Answers on one set as the criteria see them; arguments as in `certainty`."""
+        sets = (self.sets.masks == acted).all(1).nonzero()[:1, 0].expand(len(case))
+        values = reached.gather(1, self.sets.positions[sets])
+        question = replace(self.question(case), redraws=self.redraws)
+        return question, Actions(torch.arange(len(case)), sets, values, reached)
 
     def _as_searched(self, question: Question, sets: Tensor, wanted: Tensor) -> Tensor:
         """Wanted values, (m, w), to the bit as the search has them when it tries the same."""

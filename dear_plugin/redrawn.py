@@ -18,10 +18,8 @@ def redrawn(moves: Moves, case: Case, reached: Tensor, acted: Tensor) -> Tensor:
         reached: (m, p) their answers.
         acted: (p,) bool, the features of the set.
     """
-    at = moves.place(tuple(acted.nonzero()[:, 0].tolist()))
-    rows, sets = torch.arange(len(case)), torch.full((len(case),), 0 if at is None else at)
     with torch.inference_mode():
-        redraws, question = moves.redraws, moves.question(case)
-        values = reached.gather(1, moves.sets.positions[sets])
-        moved = redraws.decode(case.x, values, sets, torch.arange(redraws.count))
-        return question.admitted(rows, sets, moved)
+        redraws, (question, actions) = moves.redraws, moves.answered(case, reached, acted)
+        every = torch.arange(redraws.count)
+        moved = redraws.decode(case.x, actions.values, actions.sets, every)
+        return question.admitted(actions.rows, actions.sets, moved)

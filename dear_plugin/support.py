@@ -41,12 +41,7 @@ class Support:
     @lazy
     def _scored(self) -> tuple[Neighbours, Tensor]:
         """Training rows and their scores; complete ones where the model takes no others."""
-        rows, encoder = self.neighbours.rows, self.classifier.encoder
-        try:
-            return self.neighbours, self.classifier.scores(rows)
-        except Exception:
-            levels = encoder.levels
-            complete = None if levels is None else (rows != levels.missing).all(1)
-            if complete is None or bool(complete.all()) or not bool(complete.any()):
-                raise
-            return Neighbours(rows[complete], encoder), self.classifier.scores(rows[complete])
+        rows, scores = self.classifier.scored(self.neighbours.rows)
+        if rows is self.neighbours.rows:
+            return self.neighbours, scores
+        return Neighbours(rows, self.classifier.encoder), scores

@@ -63,7 +63,7 @@ class Wider:
         model = single.classifier
         other = replace(self, single=single, learned=_asking(self.learned, model))
         if (pairs := self.__dict__.get("pairs")) is not None:
-            other.__dict__["pairs"] = replace(pairs, classifier=model)
+            other.__dict__["pairs"] = pairs.asking(model)
         return other
 
     @lazy
@@ -209,7 +209,7 @@ class Wider:
 def _asking(
     learned: dict[tuple[int, ...], Moves], model: Classifier
 ) -> dict[tuple[int, ...], Moves]:
-    return {key: replace(moves, classifier=model) for key, moves in list(learned.items())}
+    return {key: moves.asking(model) for key, moves in list(learned.items())}
 
 
 def _better(plan: Plan, part: Plan, rows: Tensor) -> Plan:

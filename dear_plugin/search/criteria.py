@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import torch
 from torch import Tensor
 
 from dear_plugin.search.question import Question, Search
-from dear_plugin.search.worth import Actions, Evidence, confidence, reliance
+from dear_plugin.search.worth import (
+    Actions,
+    Evidence,
+    confidence,
+    plausibility,
+    reliance,
+    support,
+)
 
 # What rounding may take from a share.
 TOLERANCE = 1e-6
@@ -46,14 +54,17 @@ def criteria(
     """
     out: dict[str, Criterion] = {}
     if search.min_plausibility:
-        # Nobody has to be less odd than they are.
-        odd = evidence.plausibility.of(question.x).clamp_max(search.min_plausibility)
+
+        @cache
+        def _own() -> Tensor:
+            """(n,) what is asked of each row: nobody has to be less odd than they are."""
+            return evidence.plausibility.of(question.x).clamp_max(search.min_plausibility)
 
         def _plausible(actions: Actions) -> Verdict:
-            least, near = odd[actions.rows], evidence.plausibility
+            least = _own()[actions.rows]
             if whole:
-                return Verdict(near.of(actions.reached), least)
-            return Verdict(near.at_least(actions.reached, least), least)
+                return Verdict(plausibility(question, actions, evidence), least)
+            return Verdict(evidence.plausibility.at_least(actions.reached, least), least)
 
         out["plausibility"] = _plausible
     if search.max_reliance < 1.0:
@@ -62,9 +73,7 @@ def criteria(
         )
     if search.min_support is not None:
         wanted = search.min_support
-        out["support"] = lambda actions: Verdict(
-            evidence.support.of(actions.reached, question.goal.select(actions.rows)), wanted
-        )
+        out["support"] = lambda actions: Verdict(support(question, actions, evidence), wanted)
     if search.min_confidence:
 
         def _sure(actions: Actions) -> Verdict:

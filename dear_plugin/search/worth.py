@@ -89,19 +89,17 @@ def confidence(question: Question, actions: Actions, least: float = 0.0) -> tupl
     may_fail = int((1.0 - least) * count + 1e-6)
     held, margins = torch.zeros(m, count, dtype=torch.bool), torch.full((m, count), torch.inf)
     at, first = torch.arange(m), min(FIRST_REDRAWS, count)
-    if 0 < m * count <= FEW:
-        # One call of a model costs as much; the share is the same.
-        margins, held = _redrawn(question, redraws, actions, torch.arange(count))
-        lost = first - held[:, :first].sum(1) > may_fail
-        held[lost, first:], margins[lost, first:] = False, torch.inf
-        at = at[:0]
-    for which in torch.arange(count).split([first, count - first]):
+    # Few are asked about in one call of the model, which costs as much.
+    for which in torch.arange(count).split([first, count - first] if m * count > FEW else count):
         if not len(at) or not len(which):
             break
         cells = at[:, None], which
         margins[cells], held[cells] = _redrawn(question, redraws, actions.part(at), which)
-        seen = int(which[-1]) + 1
-        at = at[seen - held[at, :seen].sum(1) <= may_fail]
+        lost = first - held[:, :first].sum(1) > may_fail
+        at = (~lost).nonzero()[:, 0]
+    # Whoever else was asked about, what the first redraws rule out has nothing of the others.
+    if m:
+        held[lost, first:], margins[lost, first:] = False, torch.inf
     short = -margins.kthvalue(min(may_fail, count - 1) + 1, dim=1).values
     return held.float().mean(1), torch.where(short.isfinite(), short, 0.0).clamp_min(0.0)
 
