@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from dear_plugin import DEAR, Search, evaluating
-from dear_plugin.moves import Moves
+from dear_plugin.methods.optimizer import Moves
 
 THREADS = 8
 PEOPLE = 16

@@ -7,8 +7,8 @@ from dear_plugin import DEAR, Constraints
 from dear_plugin.demo import Demo
 from dear_plugin.demo.show import Answer, _people, _summary
 from dear_plugin.demo.stage import Stage, stage
-from dear_plugin.neighbours import Neighbours
-from dear_plugin.support import Support
+from dear_plugin.evaluation.neighbours import Neighbours
+from dear_plugin.evaluation.support import Support
 
 
 @pytest.fixture(scope="module")

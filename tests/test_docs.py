@@ -62,7 +62,9 @@ def test_code_on_a_page_runs_from_the_top(page, tmp_path, monkeypatch, caplog):
     with warnings.catch_warnings():
         for i, (code, told) in enumerate(blocks(page)):
             run(code, told, f"{page.name}, block {i + 1}", here)
-    told = [record.message for record in caplog.records if record.name == "dear_plugin.sensitive"]
+    told = [
+        record.message for record in caplog.records if record.name == "dear_plugin.data.sensitive"
+    ]
     assert not told, f"{page.name}: {told}"
     if page.name == "dice.md":
         here["dear_dice"].unregister()

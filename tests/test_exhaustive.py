@@ -7,11 +7,11 @@ from sklearn.ensemble import RandomForestRegressor
 
 from dear_plugin import DEAR, Encoder, Schema, Target
 from dear_plugin.benchmark import Recipe, trained
-from dear_plugin.constraints import limits
 from dear_plugin.datasets import load_adult, load_loan
-from dear_plugin.method import SLACKS, Case
-from dear_plugin.search.grids import snapped
-from dear_plugin.target import goal_of
+from dear_plugin.methods.base import SLACKS, Case
+from dear_plugin.problem.constraints import limits
+from dear_plugin.problem.target import goal_of
+from dear_plugin.search.candidates import snapped
 
 SINGLE, PAIR = 300, 24
 

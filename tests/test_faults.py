@@ -33,9 +33,9 @@ from dear_plugin import (
     persistence,
 )
 from dear_plugin.baselines import CCHVAE, FaceKNN, NearestAccepted
-from dear_plugin.classifier import Classifier
 from dear_plugin.errors import FileFormatError, InputError, ModelError, SchemaError, TargetError
-from dear_plugin.persistence import SETTINGS, TENSORS
+from dear_plugin.methods.persistence import SETTINGS, TENSORS
+from dear_plugin.models.classifier import Classifier
 
 KINDS = {
     "transport": DEAR,
@@ -146,7 +146,7 @@ class TestAModelThatFailsMidway:
             dear.generate(query)
 
     def test_nor_are_several_within_one_batch(self, mixed, monkeypatch):
-        monkeypatch.setattr("dear_plugin.classifier.ROWS_A_CALL", 64)
+        monkeypatch.setattr("dear_plugin.models.classifier.ROWS_A_CALL", 64)
         model = Moody(mixed.pipeline, lambda f, a: a[:, 1])
         model.patience = 1
         with pytest.raises(ModelError, match=r"\[1, 2\] columns for parts of the same rows"):

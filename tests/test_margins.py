@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from dear_plugin import DEAR, Search, Target
-from dear_plugin.goals import ClassGoal, RangeGoal
+from dear_plugin.problem.goals import ClassGoal, RangeGoal
 
 # The quartiles of a normal distribution lie so many standard deviations apart.
 QUARTILES = 1.349

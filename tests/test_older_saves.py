@@ -14,7 +14,7 @@ import torch
 
 from dear_plugin import DEAR, Schema
 from dear_plugin.datasets import load_loan
-from dear_plugin.persistence import FORMAT, SETTINGS
+from dear_plugin.methods.persistence import FORMAT, SETTINGS
 
 HOME = Path(__file__).parent / "saved_by_0_1_0"
 KINDS = ("transport", "autoencoder")

@@ -8,12 +8,12 @@ import pytest
 import torch
 
 from dear_plugin import DEAR, ActionSets, Constraints, Encoder, Schema, Search
-from dear_plugin.classifier import Classifier
-from dear_plugin.constraints import limits
 from dear_plugin.decoders import Transport
-from dear_plugin.moves import Moves
+from dear_plugin.methods.optimizer import Moves
+from dear_plugin.models.classifier import Classifier
+from dear_plugin.problem.constraints import limits
+from dear_plugin.problem.target import Target
 from dear_plugin.search import Answer, Found, Grids, Question
-from dear_plugin.target import Target
 
 N = 1200
 
@@ -220,7 +220,7 @@ class TestQuestions:
     ):
         question = question_of(mixed.encoder.rows(mixed.refused(30)), moves)
         whole = moves.find(question, Search())
-        monkeypatch.setattr("dear_plugin.search.question.CELLS_A_BATCH", 500)
+        monkeypatch.setattr("dear_plugin.search.problem.CELLS_A_BATCH", 500)
         parts = moves.find(question, Search())
         assert torch.allclose(whole.cost, parts.cost, atol=1e-6)
         assert torch.allclose(whole.values, parts.values, atol=1e-6)

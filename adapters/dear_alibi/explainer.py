@@ -113,7 +113,7 @@ class DEAR(Explainer, FitMixin):
         }
         searching = dear_plugin.options.search_of(search, **asked)
         self._options = {"act_on": act_on, "decoder": decoder, "search": searching}
-        self._pairs = dear_plugin.settings.truth("pairs", pairs)
+        self._pairs = dear_plugin._validation.settings.truth("pairs", pairs)
         self._seed, self._verbose = seed, verbose
         self._engine: Engine | None = None
         self._dtype = np.dtype(np.float64)
@@ -151,7 +151,7 @@ class DEAR(Explainer, FitMixin):
         if options["act_on"] is None:
             # Whoever gave a feature a range has said how far it may move.
             told = self._always.ranges or {}
-            dear_plugin.sensitive.warn_of_actions(f for f in schema if f.name not in told)
+            dear_plugin.data.sensitive.warn_of_actions(f for f in schema if f.name not in told)
             options["act_on"] = schema.actionable
         if self._pairs:
             options["act_on"] = dear_plugin.options.paired(schema, options["act_on"])

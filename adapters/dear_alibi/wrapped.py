@@ -17,8 +17,8 @@ from dear_alibi.predictor import LabelEncoded
 from dear_alibi.table import Array, Table
 from dear_plugin import Feature, Kind, RecourseMethod, Schema
 
-Case = dear_plugin.method.Case
-Plan = dear_plugin.plan.Plan
+Case = dear_plugin.methods.base.Case
+Plan = dear_plugin.results.proposal.Plan
 
 # CounterfactualRL repeats the conditions of n rows n times: its memory grows with the square.
 ROWS_A_CALL = 256

@@ -18,8 +18,8 @@ from dear_dice.interface import Interface
 from dear_dice.model import Host, to_ask
 from dear_plugin import Kind, RecourseMethod
 
-Case = dear_plugin.method.Case
-Plan = dear_plugin.plan.Plan
+Case = dear_plugin.methods.base.Case
+Plan = dear_plugin.results.proposal.Plan
 
 
 def wrap_dice(
@@ -125,9 +125,9 @@ class WrappedDice(RecourseMethod):
 def _goal(case: Case, i: int) -> dict[str, Any]:
     """The row's target in DiCE's words."""
     goal = case.goal
-    if isinstance(goal, dear_plugin.target.RangeGoal):
+    if isinstance(goal, dear_plugin.problem.target.RangeGoal):
         return {"desired_range": [goal.low, goal.high]}
-    if not isinstance(goal, dear_plugin.target.ClassGoal):
+    if not isinstance(goal, dear_plugin.problem.target.ClassGoal):
         raise NotImplementedError(f"DiCE knows no target like {goal}")
     wanted, least = int(goal.columns[i]), goal.threshold or 0.5
     return {"desired_class": wanted, "stopping_threshold": least if wanted else 1.0 - least}

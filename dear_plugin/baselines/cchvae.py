@@ -13,10 +13,10 @@ from typing import final
 import torch
 from torch import Tensor
 
+from dear_plugin.baselines.candidate_pool import Trial
 from dear_plugin.baselines.latent import LatentMethod, tried
-from dear_plugin.baselines.trial import Trial
-from dear_plugin.method import Case
-from dear_plugin.plan import Plan
+from dear_plugin.methods.base import Case
+from dear_plugin.results.proposal import Plan
 
 LATENTS_A_TIME = 1 << 16
 

@@ -13,12 +13,12 @@ from typing import final
 import torch
 from torch import Tensor
 
+from dear_plugin.baselines.base import need_gradient
+from dear_plugin.baselines.candidate_pool import Trial
 from dear_plugin.baselines.latent import Descent, LatentMethod, descend
-from dear_plugin.baselines.rival import need_gradient
-from dear_plugin.baselines.trial import Trial
 from dear_plugin.errors import ModelError
-from dear_plugin.method import Case
-from dear_plugin.plan import Plan
+from dear_plugin.methods.base import Case
+from dear_plugin.results.proposal import Plan
 
 
 @final

@@ -17,14 +17,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dear_plugin.baselines.base import Rival
+from dear_plugin.baselines.candidate_pool import Trial
 from dear_plugin.baselines.graph import Graph, Paths
 from dear_plugin.baselines.nearest import accepted
-from dear_plugin.baselines.rival import Rival
-from dear_plugin.baselines.trial import Trial
-from dear_plugin.method import Case
-from dear_plugin.plan import Plan
-from dear_plugin.schema import Kind
-from dear_plugin.target import ClassGoal, Goal
+from dear_plugin.data.schema import Kind
+from dear_plugin.methods.base import Case
+from dear_plugin.problem.target import ClassGoal, Goal
+from dear_plugin.results.proposal import Plan
 
 PEOPLE_A_TIME = 256
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from dear_plugin.baselines.trial import Trial
+from dear_plugin.baselines.candidate_pool import Trial
 
 
 def rounded(trial: Trial, soft: Tensor) -> tuple[Tensor, Tensor]:

@@ -10,14 +10,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from dear_plugin.baselines.base import How, Rival
+from dear_plugin.baselines.candidate_pool import Trial
 from dear_plugin.baselines.gradients import rounded
-from dear_plugin.baselines.rival import How, Rival
-from dear_plugin.baselines.trial import Trial
 from dear_plugin.baselines.vae import Vae, VaeDesign
-from dear_plugin.classifier import Output
+from dear_plugin.data.schema import Schema
 from dear_plugin.errors import NotFittedError, SchemaError
-from dear_plugin.method import Case
-from dear_plugin.schema import Schema
+from dear_plugin.methods.base import Case
+from dear_plugin.models.classifier import Output
 
 # Of Adam: the memory of the gradient and of its square. A gradient smaller than STILL moves
 # little, or rounding noise decides.

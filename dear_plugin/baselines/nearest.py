@@ -7,9 +7,9 @@ from typing import final
 import torch
 from torch import Tensor
 
-from dear_plugin.baselines.trial import Trial
-from dear_plugin.method import Case, RecourseMethod
-from dear_plugin.plan import Plan
+from dear_plugin.baselines.candidate_pool import Trial
+from dear_plugin.methods.base import Case, RecourseMethod
+from dear_plugin.results.proposal import Plan
 
 CELLS_A_TIME = 1 << 23
 

@@ -15,10 +15,10 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from dear_plugin.decoders.stack import StackedMLP
-from dear_plugin.decoders.training import History, Training, train
-from dear_plugin.encoding import Encoder
-from dear_plugin.schema import Kind, Schema
+from dear_plugin.data.encoder import Encoder
+from dear_plugin.data.schema import Kind, Schema
+from dear_plugin.decoders.autoencoder.stack import StackedMLP
+from dear_plugin.decoders.autoencoder.training import History, Training, train
 
 VAE_TRAINING = Training(epochs=200, batch=512, rate=2e-2, patience=30, most_steps=2000)
 

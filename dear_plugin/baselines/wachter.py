@@ -15,14 +15,14 @@ from typing import final
 import torch
 from torch import Tensor
 
+from dear_plugin.baselines.base import Rival, need_gradient
+from dear_plugin.baselines.candidate_pool import Trial
 from dear_plugin.baselines.gradients import rounded, slopes
-from dear_plugin.baselines.rival import Rival, need_gradient
-from dear_plugin.baselines.trial import Trial
 from dear_plugin.baselines.weights import Weights
-from dear_plugin.encoding import Encoder
-from dear_plugin.method import Case
-from dear_plugin.plan import Plan
-from dear_plugin.target import Goal, RangeGoal
+from dear_plugin.data.encoder import Encoder
+from dear_plugin.methods.base import Case
+from dear_plugin.problem.target import Goal, RangeGoal
+from dear_plugin.results.proposal import Plan
 
 # The square of a slope below which a step is no longer.
 LEAST_SLOPE = 1e-6

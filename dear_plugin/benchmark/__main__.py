@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from dear_plugin import sensitive
 from dear_plugin.benchmark import commands, dice
 from dear_plugin.benchmark.contenders import CONTENDERS
 from dear_plugin.benchmark.grounds import CELLS
 from dear_plugin.benchmark.protocol import LOADERS
 from dear_plugin.benchmark.worth import LINES
+from dear_plugin.data import sensitive
 from dear_plugin.errors import DearError
 
 Run = Callable[[argparse.Namespace], Iterator[str]]

@@ -21,9 +21,9 @@ from dear_plugin.baselines import (
 )
 from dear_plugin.baselines.latent import LatentMethod
 from dear_plugin.benchmark.protocol import Cell
-from dear_plugin.dear import DEAR
 from dear_plugin.decoders import PAPER_LAYERS, Autoencoder
-from dear_plugin.method import RecourseMethod
+from dear_plugin.methods.base import RecourseMethod
+from dear_plugin.methods.dear import DEAR
 from dear_plugin.search import Search
 
 # Support to reach, the neighbours that must have it, and the margin to keep from the boundary. yNN

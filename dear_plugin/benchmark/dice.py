@@ -23,10 +23,10 @@ from dear_plugin.benchmark.hosts import Mark, Scene, silent
 from dear_plugin.benchmark.tables import Row
 from dear_plugin.benchmark.watched import Watched
 from dear_plugin.benchmark.wrappings import OnDice
-from dear_plugin.constraints import Constraints
-from dear_plugin.recourses import Recourses
+from dear_plugin.problem.constraints import Constraints
+from dear_plugin.problem.target import Target
+from dear_plugin.results.recourses import Recourses
 from dear_plugin.search import Search
-from dear_plugin.target import Target
 
 if TYPE_CHECKING:
     from dear_dice import DiceDEAR

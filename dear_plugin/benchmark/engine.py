@@ -15,11 +15,11 @@ import torch
 
 from dear_plugin.benchmark.contenders import SUPPORTS
 from dear_plugin.benchmark.protocol import Cell
-from dear_plugin.dear import DEAR
+from dear_plugin.data.encoder import Encoder
 from dear_plugin.decoders import PAPER_LAYERS, Autoencoder, Decoder, Transport
-from dear_plugin.encoding import Encoder
-from dear_plugin.metrics import success_rate, violations, ynn
-from dear_plugin.recourses import Recourses
+from dear_plugin.evaluation.metrics import success_rate, violations, ynn
+from dear_plugin.methods.dear import DEAR
+from dear_plugin.results.recourses import Recourses
 from dear_plugin.search import Search
 
 PAPER_YNN = {

@@ -12,7 +12,7 @@ from dear_plugin.benchmark.contenders import CONTENDERS, Stage
 from dear_plugin.benchmark.paper import counterfactuals
 from dear_plugin.benchmark.protocol import Cell
 from dear_plugin.benchmark.summary import CELL, points
-from dear_plugin.dear import DEAR
+from dear_plugin.methods.dear import DEAR
 
 if TYPE_CHECKING:
     from dear_plugin.plots.ink import Axes, Figure

@@ -19,8 +19,8 @@ from dear_plugin.benchmark.meter import REPEATS, Meter, in_fresh_process, median
 from dear_plugin.benchmark.protocol import Cell
 from dear_plugin.benchmark.speed import PEOPLE, BlackBox, people_of
 from dear_plugin.benchmark.tables import Row
-from dear_plugin.dear import DEAR
-from dear_plugin.schema import Kind
+from dear_plugin.data.schema import Kind
+from dear_plugin.methods.dear import DEAR
 from dear_plugin.search import Search
 
 SIDE = 1024

@@ -18,10 +18,10 @@ from dear_plugin.benchmark.bootstrap import retrained
 from dear_plugin.benchmark.classifiers import recipe, trained
 from dear_plugin.benchmark.protocol import LEAST_REFUSED, LOADERS, MOST_SEEDS
 from dear_plugin.benchmark.rulers import Accepts, decision
+from dear_plugin.data.encoder import Encoder
+from dear_plugin.data.schema import Schema
 from dear_plugin.datasets import Dataset, load_adult, load_loan
-from dear_plugin.encoding import Encoder
 from dear_plugin.errors import DataError
-from dear_plugin.schema import Schema
 
 RETRAININGS = 5
 TREES = "trees"

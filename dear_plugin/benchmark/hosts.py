@@ -15,10 +15,10 @@ import torch
 from torch import nn
 
 from dear_plugin.benchmark.classifiers import accuracy, recipe, trained
+from dear_plugin.data.encoder import Encoder
+from dear_plugin.data.schema import Kind, Schema
 from dear_plugin.datasets import Dataset
-from dear_plugin.encoding import Encoder
 from dear_plugin.errors import DataError
-from dear_plugin.schema import Kind, Schema
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from dear_plugin.benchmark.protocol import Cell
-from dear_plugin.dear import DEAR
-from dear_plugin.encoding import Encoder
+from dear_plugin.data.encoder import Encoder
+from dear_plugin.methods.dear import DEAR
 
 ROWS = 5000
 FOLDS = 5

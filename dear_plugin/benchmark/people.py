@@ -12,9 +12,9 @@ import pandas as pd
 import torch
 
 from dear_plugin.benchmark.protocol import Cell
-from dear_plugin.method import RecourseMethod
-from dear_plugin.metrics import costs, neighbours, redundancy
-from dear_plugin.recourses import Recourses
+from dear_plugin.evaluation.metrics import costs, neighbours, redundancy
+from dear_plugin.methods.base import RecourseMethod
+from dear_plugin.results.recourses import Recourses
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from dear_plugin.benchmark.classifiers import Kind, Recipe, accuracy, recipe, trained
-from dear_plugin.classifier import Classifier
+from dear_plugin.data.encoder import Encoder
+from dear_plugin.data.schema import Schema
 from dear_plugin.datasets import Dataset, load_adult, load_compas, load_give_me_some_credit
-from dear_plugin.encoding import Encoder
-from dear_plugin.schema import Schema
+from dear_plugin.models.classifier import Classifier
 
 LOADERS: dict[str, Callable[[], Dataset]] = {
     "adult": load_adult,

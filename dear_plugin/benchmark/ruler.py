@@ -12,11 +12,11 @@ import numpy as np
 from dear_plugin.benchmark.cfrl import Rows
 from dear_plugin.benchmark.hosts import Scene
 from dear_plugin.benchmark.wrappings import OnAlibi
-from dear_plugin.classifier import Classifier
-from dear_plugin.neighbours import Neighbours
-from dear_plugin.schema import Kind
-from dear_plugin.support import Support
-from dear_plugin.target import Target
+from dear_plugin.data.schema import Kind
+from dear_plugin.evaluation.neighbours import Neighbours
+from dear_plugin.evaluation.support import Support
+from dear_plugin.models.classifier import Classifier
+from dear_plugin.problem.target import Target
 
 NOTHING = float("nan")
 

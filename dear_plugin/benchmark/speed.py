@@ -24,10 +24,10 @@ from dear_plugin.benchmark.hosts import Scene, scene
 from dear_plugin.benchmark.meter import REPEATS, Meter, in_fresh_process, median_s
 from dear_plugin.benchmark.protocol import Cell
 from dear_plugin.benchmark.tables import Row
+from dear_plugin.data.schema import Schema
 from dear_plugin.datasets import load_adult
-from dear_plugin.dear import DEAR
 from dear_plugin.decoders import Autoencoder
-from dear_plugin.schema import Schema
+from dear_plugin.methods.dear import DEAR
 from dear_plugin.search import Search
 
 PEOPLE = 1000

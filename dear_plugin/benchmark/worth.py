@@ -13,7 +13,6 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_plugin import fidelity
 from dear_plugin.benchmark.grounds import Ground, Judge
 from dear_plugin.benchmark.rulers import (
     Neighbourhood,
@@ -27,10 +26,11 @@ from dear_plugin.benchmark.rulers import (
     with_noise,
 )
 from dear_plugin.benchmark.rulers.decision import Floats, solved, where
-from dear_plugin.dear import DEAR
+from dear_plugin.data.schema import Schema
 from dear_plugin.decoders import PAPER_LAYERS, Autoencoder, Decoder, Transport
-from dear_plugin.recourses import Recourses
-from dear_plugin.schema import Schema
+from dear_plugin.evaluation import fidelity
+from dear_plugin.methods.dear import DEAR
+from dear_plugin.results.recourses import Recourses
 from dear_plugin.search import Search
 
 NOISE_ROWS = (1_000, 30_000)

@@ -9,8 +9,8 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from dear_plugin.encoding import Encoder
-from dear_plugin.schema import Feature, Kind, Schema
+from dear_plugin.data.encoder import Encoder
+from dear_plugin.data.schema import Feature, Kind, Schema
 
 
 class OnDice(nn.Module):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dear_plugin.decoders.autoencoder import PAPER_LAYERS, Autoencoder, Design
+from dear_plugin.decoders.autoencoder.decoder import PAPER_LAYERS, Autoencoder, Design
+from dear_plugin.decoders.autoencoder.training import History, Training
 from dear_plugin.decoders.protocol import Decoder
 from dear_plugin.decoders.redraws import Redraws, Refitted
 from dear_plugin.decoders.still import Still
-from dear_plugin.decoders.training import History, Training
-from dear_plugin.decoders.transport import Transport
+from dear_plugin.decoders.transport.decoder import Transport
 from dear_plugin.errors import DearError, FileFormatError, unknown
 
 __all__ = [

@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Self
 import torch
 from torch import Tensor
 
-from dear_plugin.actions import ActionSets
+from dear_plugin.data.encoder import Encoder
 from dear_plugin.decoders.redraws import Redraws, Refitted
-from dear_plugin.encoding import Encoder
 from dear_plugin.errors import DearError
+from dear_plugin.problem.action_sets import ActionSets
 
 
 class Decoder(ABC):

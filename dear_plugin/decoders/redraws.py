@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from dear_plugin.lazy import lazy
-from dear_plugin.memory import chunks
+from dear_plugin._batches import chunks
+from dear_plugin._lazy import lazy
 
 if TYPE_CHECKING:
-    from dear_plugin.actions import ActionSets
+    from dear_plugin.data.encoder import Encoder
     from dear_plugin.decoders.protocol import Decoder
-    from dear_plugin.encoding import Encoder
+    from dear_plugin.problem.action_sets import ActionSets
 
 REFITS = 4
 ROWS_A_CHUNK = 1024

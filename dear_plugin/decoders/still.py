@@ -8,9 +8,9 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from dear_plugin.actions import ActionSets
+from dear_plugin.data.encoder import Encoder
 from dear_plugin.decoders.protocol import Decoder
-from dear_plugin.encoding import Encoder
+from dear_plugin.problem.action_sets import ActionSets
 
 
 class Still(Decoder):

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from dear_plugin.benchmark.wrappings import OnAlibi, OnDice
+from dear_plugin.data.schema import Kind
 from dear_plugin.demo.stage import Demo, Stage
-from dear_plugin.schema import Kind
 from dear_plugin.search import Search
 
 

@@ -14,11 +14,11 @@ import numpy.typing as npt
 import pandas as pd
 import torch
 
-from dear_plugin.dear import DEAR
 from dear_plugin.demo.hosts import through_alibi, through_dice
 from dear_plugin.demo.stage import Demo, Stage, stage
-from dear_plugin.recourses import Recourses
-from dear_plugin.wording import ASSOCIATION
+from dear_plugin.methods.dear import DEAR
+from dear_plugin.results.describe import ASSOCIATION
+from dear_plugin.results.recourses import Recourses
 
 PEOPLE_SHOWN = 5
 

@@ -11,6 +11,8 @@ import torch
 from torch import nn
 
 from dear_plugin.benchmark.classifiers import accuracy, recipe, trained
+from dear_plugin.data.encoder import Encoder
+from dear_plugin.data.schema import Schema
 from dear_plugin.datasets import (
     Dataset,
     load_adult,
@@ -18,9 +20,7 @@ from dear_plugin.datasets import (
     load_give_me_some_credit,
     load_loan,
 )
-from dear_plugin.encoding import Encoder
 from dear_plugin.errors import DataError
-from dear_plugin.schema import Schema
 
 LOADERS: dict[str, Callable[[], Dataset]] = {
     "loan": load_loan,

@@ -10,13 +10,13 @@ import pandas as pd
 import torch
 
 from dear_plugin.plots.ink import DIRECT, INDIRECT, NOTE, PLAIN, WHISKER, sheet, spare
-from dear_plugin.wording import number
+from dear_plugin.results.describe import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from dear_plugin.recourses import Recourses
+    from dear_plugin.results.recourses import Recourses
 
 
 def overview(recourses: Recourses, title: str = "") -> Figure:

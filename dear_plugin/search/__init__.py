@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from dear_plugin.search.candidates import Grids
+from dear_plugin.search.credibility import Actions, Evidence, confidence, reliance
 from dear_plugin.search.criteria import criteria
-from dear_plugin.search.found import Found
 from dear_plugin.search.gradient import gradient_search
-from dear_plugin.search.grids import Grids
 from dear_plugin.search.group import group_search, start_search
+from dear_plugin.search.incumbent import Found
 from dear_plugin.search.line import line_search
-from dear_plugin.search.question import Answer, Question, Search
+from dear_plugin.search.problem import Answer, Question, Search
 from dear_plugin.search.vetting import Candidates, Choice, choose, lacking, tighten, vet
-from dear_plugin.search.worth import Actions, Evidence, confidence, reliance
 
 __all__ = [
     "Actions",

@@ -9,8 +9,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from dear_plugin.search.question import Question, Search
-from dear_plugin.search.worth import (
+from dear_plugin.search.credibility import (
     Actions,
     Evidence,
     confidence,
@@ -18,6 +17,7 @@ from dear_plugin.search.worth import (
     reliance,
     support,
 )
+from dear_plugin.search.problem import Question, Search
 
 # What rounding may take from a share.
 TOLERANCE = 1e-6

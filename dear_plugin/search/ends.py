@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from dear_plugin.search.question import Question
+from dear_plugin.search.problem import Question
 
 # Of so many features together all combinations of ends are tried.
 MOST = 5

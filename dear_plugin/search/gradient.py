@@ -14,11 +14,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from dear_plugin.costs import direct_action
-from dear_plugin.search.found import Found
-from dear_plugin.search.grids import snapped
+from dear_plugin.evaluation.costs import direct_action
+from dear_plugin.search.candidates import snapped
 from dear_plugin.search.group import draw_back
-from dear_plugin.search.question import Question, Search
+from dear_plugin.search.incumbent import Found
+from dear_plugin.search.problem import Question, Search
 
 AIM = 0.5
 LAMBDAS = (0.5, 0.1, 0.02, 0.0)

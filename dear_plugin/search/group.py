@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dear_plugin.search.found import HAIR, Found
-from dear_plugin.search.grids import Grids, cornered, inward, snapped, together
-from dear_plugin.search.question import Answer, Question, Search
+from dear_plugin.search.candidates import Grids, cornered, inward, snapped, together
+from dear_plugin.search.incumbent import HAIR, Found
+from dear_plugin.search.problem import Answer, Question, Search
 
 SWEEPS = 2
 # So many sets of each row are drawn back, the cheapest.

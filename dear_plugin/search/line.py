@@ -12,12 +12,12 @@ from itertools import chain
 
 from torch import Tensor
 
-from dear_plugin.search.bracket import Bracket, close_in
-from dear_plugin.search.found import Found
-from dear_plugin.search.grids import Grids, others, special_levels
-from dear_plugin.search.question import Question, Search
-from dear_plugin.search.rescue import likeliest
+from dear_plugin.search.bisect import Bracket, close_in
+from dear_plugin.search.candidates import Grids, others, special_levels
+from dear_plugin.search.incumbent import Found
+from dear_plugin.search.problem import Question, Search
 from dear_plugin.search.scan import Scan, few, foretold
+from dear_plugin.search.surrogate import likeliest
 
 
 def line_search(

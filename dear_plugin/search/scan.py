@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dear_plugin.levels import is_special
-from dear_plugin.search.found import Found, Missed
-from dear_plugin.search.grids import near, numbers
-from dear_plugin.search.question import Answer, Question
+from dear_plugin.data.special_values import is_special
+from dear_plugin.search.candidates import near, numbers
+from dear_plugin.search.incumbent import Found, Missed
+from dear_plugin.search.problem import Answer, Question
 
 # Where a special level is taken to lie: no value is farther away than a change of level costs.
 INSIDE = 0.5

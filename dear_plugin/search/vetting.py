@@ -13,11 +13,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dear_plugin.results.describe import LACKING, join, short_of
+from dear_plugin.search.candidates import Grids
+from dear_plugin.search.credibility import Actions, Evidence, reliance
 from dear_plugin.search.criteria import TOLERANCE, Criterion, criteria, scored
-from dear_plugin.search.grids import Grids
-from dear_plugin.search.question import Question, Search
-from dear_plugin.search.worth import Actions, Evidence, reliance
-from dear_plugin.wording import LACKING, join, short_of
+from dear_plugin.search.problem import Question, Search
 
 # Candidates of a row that are looked at in each round; in all later ones as many as in the last.
 AT_ONCE = (1, 1, 2, 4, 8, 16)

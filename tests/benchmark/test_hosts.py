@@ -16,8 +16,8 @@ from dear_plugin.benchmark.meter import Meter, in_fresh_process
 from dear_plugin.benchmark.ruler import RULES, Ruler
 from dear_plugin.benchmark.watched import at_most, differences
 from dear_plugin.benchmark.wrappings import OnAlibi, OnDice
+from dear_plugin.data.encoder import Encoder
 from dear_plugin.datasets import load_loan
-from dear_plugin.encoding import Encoder
 from dear_plugin.errors import DataError
 
 

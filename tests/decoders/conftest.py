@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from dear_plugin import ActionSets, Encoder, Schema
-from dear_plugin.decoders.given import Crowd, Given
+from dear_plugin.decoders.transport.conditioning import Crowd, Given
 
 
 @pytest.fixture(scope="session")

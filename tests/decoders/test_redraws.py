@@ -8,8 +8,8 @@ import torch
 from dear_plugin import ActionSets, Encoder, Schema
 from dear_plugin.datasets import load_loan
 from dear_plugin.decoders import Refitted, Transport, poisson
-from dear_plugin.decoders.poisson import Poisson
 from dear_plugin.decoders.still import Still
+from dear_plugin.decoders.transport.redraws import Poisson
 
 EVERY = torch.arange(16)
 ACT_ON = ["income", "education", "savings", ("income", "savings")]

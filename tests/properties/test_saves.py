@@ -13,7 +13,7 @@ from torch import nn
 
 from dear_plugin import DEAR, Autoencoder, Design, Schema, Training, Transport, persistence
 from dear_plugin.errors import DearError, FileFormatError
-from dear_plugin.persistence import SETTINGS, TENSORS
+from dear_plugin.methods.persistence import SETTINGS, TENSORS
 
 RNG = np.random.default_rng(0)
 PEOPLE = pd.DataFrame(

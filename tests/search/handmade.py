@@ -7,14 +7,14 @@ import pandas as pd
 import torch
 
 from dear_plugin import ActionSets, Constraints, Encoder, Schema, Target
-from dear_plugin.case import Case
-from dear_plugin.classifier import Classifier
-from dear_plugin.constraints import limits
 from dear_plugin.decoders.redraws import Redraws
-from dear_plugin.neighbours import Neighbours
-from dear_plugin.plausibility import Plausibility
+from dear_plugin.evaluation.neighbours import Neighbours
+from dear_plugin.evaluation.plausibility import Plausibility
+from dear_plugin.evaluation.support import Support
+from dear_plugin.models.classifier import Classifier
+from dear_plugin.problem.case import Case
+from dear_plugin.problem.constraints import limits
 from dear_plugin.search import Actions, Evidence, Question
-from dear_plugin.support import Support
 from tests.rule import Rule
 
 A, B, D, TOWN = range(4)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from dear_plugin import DEAR, Constraints, Encoder, Schema, Search
-from dear_plugin.search.grids import cornered, numbers
+from dear_plugin.search.candidates import cornered, numbers
 from tests.counted import Counted
 from tests.search.test_line import Rule, asked, crowd
 

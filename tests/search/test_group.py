@@ -6,11 +6,11 @@ import pytest
 import torch
 
 from dear_plugin import DEAR, ActionSets, Constraints, Encoder, Schema, Search, Target
-from dear_plugin.classifier import Classifier
-from dear_plugin.constraints import limits
 from dear_plugin.decoders import Transport
-from dear_plugin.method import Case
-from dear_plugin.moves import Moves
+from dear_plugin.methods.base import Case
+from dear_plugin.methods.optimizer import Moves
+from dear_plugin.models.classifier import Classifier
+from dear_plugin.problem.constraints import limits
 from dear_plugin.search import Found, group_search, line_search
 from tests.rule import Rule
 

@@ -7,11 +7,11 @@ import torch
 from torch import nn
 
 from dear_plugin import DEAR, ActionSets, Constraints, Encoder, Kind, Schema, Target
-from dear_plugin.classifier import Classifier
-from dear_plugin.constraints import limits
 from dear_plugin.decoders import Transport
-from dear_plugin.method import Case
-from dear_plugin.moves import Moves
+from dear_plugin.methods.base import Case
+from dear_plugin.methods.optimizer import Moves
+from dear_plugin.models.classifier import Classifier
+from dear_plugin.problem.constraints import limits
 from dear_plugin.search import Found, Search, line_search
 from tests.rule import Rule
 

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dear_plugin.classifier import Classifier
-from dear_plugin.encoding import Encoder
-from dear_plugin.recourses import Recourses
-from dear_plugin.schema import Schema
-from dear_plugin.target import Target
+from dear_plugin.data.encoder import Encoder
+from dear_plugin.data.schema import Schema
+from dear_plugin.models.classifier import Classifier
+from dear_plugin.problem.target import Target
+from dear_plugin.results.recourses import Recourses
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Truths: TypeAlias = npt.NDArray[np.bool_]

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin.benchmark.rulers.decision import Floats, Truths
-from dear_plugin.encoding import Encoder
+from dear_plugin.data.encoder import Encoder
 
 NEIGHBOURS = 5
 # The local outlier factor looks at so many neighbours, scikit-learn's default.

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from dear_plugin.benchmark.rulers.decision import Truths
-from dear_plugin.recourses import Recourses
+from dear_plugin.results.recourses import Recourses
 
 STREAM = 20_261_122
 NOISE = ("noise age", "noise number", "noise coin", "noise kind")

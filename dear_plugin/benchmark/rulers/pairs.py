@@ -10,8 +10,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from dear_plugin.encoding import Encoder
-from dear_plugin.schema import Kind
+from dear_plugin.data.encoder import Encoder
+from dear_plugin.data.schema import Kind
 
 TENTHS = 10
 

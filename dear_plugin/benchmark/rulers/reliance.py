@@ -7,7 +7,7 @@ import pandas as pd
 import torch
 
 from dear_plugin.benchmark.rulers.decision import Accepts, Floats, solved, where
-from dear_plugin.recourses import Recourses
+from dear_plugin.results.recourses import Recourses
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 # From here on a category has changed.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dear_plugin.benchmark.rulers.decision import Floats, solved, where
-from dear_plugin.dear import DEAR
-from dear_plugin.recourses import Recourses
+from dear_plugin.methods.dear import DEAR
+from dear_plugin.results.recourses import Recourses
 
 
 def replicated(promised: Recourses, other: DEAR) -> Floats:

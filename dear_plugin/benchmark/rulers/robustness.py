@@ -8,9 +8,9 @@ import numpy as np
 import torch
 
 from dear_plugin.benchmark.rulers.decision import Accepts, Floats, solved, where
-from dear_plugin.classifier import Classifier
-from dear_plugin.recourses import Recourses
-from dear_plugin.target import Target
+from dear_plugin.models.classifier import Classifier
+from dear_plugin.problem.target import Target
+from dear_plugin.results.recourses import Recourses
 
 SIGMA = 0.01
 DRAWS = 20

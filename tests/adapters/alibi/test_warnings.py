@@ -2,7 +2,7 @@
 
 
 def told(caplog):
-    return [r.getMessage() for r in caplog.records if r.name == "dear_plugin.sensitive"]
+    return [r.getMessage() for r in caplog.records if r.name == "dear_plugin.data.sensitive"]
 
 
 def test_who_said_nothing_is_told_which_arguments_to_give(fit, refused, caplog):

@@ -4,7 +4,7 @@ from dear_dice import DiceDEAR
 
 
 def told(caplog):
-    return [r.getMessage() for r in caplog.records if r.name == "dear_plugin.sensitive"]
+    return [r.getMessage() for r in caplog.records if r.name == "dear_plugin.data.sensitive"]
 
 
 def test_who_said_nothing_is_told_which_arguments_to_give(loan, torch_model, refused, caplog):

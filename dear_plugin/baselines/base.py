@@ -1,0 +1,66 @@
+"""Rival: a method and one frozen value that says how it goes about it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from torch import Tensor
+
+from dear_plugin.data.schema import Schema
+from dear_plugin.errors import ModelError
+from dear_plugin.methods.base import RecourseMethod
+from dear_plugin.models.classifier import Output
+
+How = TypeVar("How")
+
+
+class Rival(RecourseMethod, ABC, Generic[How]):
+    """What the rivals of DEAR have in common.
+
+    Args:
+        model: see `RecourseMethod`.
+        schema: the features.
+        how: the method's settings; None are its usual ones.
+        output: see `RecourseMethod`.
+        encode: see `RecourseMethod`.
+
+    Raises:
+        ModelError: a model that the method cannot take.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        schema: Schema,
+        *,
+        how: How | None = None,
+        output: Output | None = None,
+        encode: Callable[[Tensor], Tensor] | None = None,
+    ) -> None:
+        super().__init__(model, schema, output=output, encode=encode)
+        self._admit()
+        self.how = self._usual() if how is None else how
+
+    @abstractmethod
+    def _usual(self) -> How:
+        """The settings when none are given."""
+
+    @abstractmethod
+    def _admit(self) -> None:
+        """Refuse a model that cannot be taken."""
+
+
+def need_gradient(method: RecourseMethod) -> None:
+    """Refuse a black box.
+
+    Raises:
+        ModelError: the model is no torch module.
+    """
+    if not method.classifier.is_module:
+        kind, model = type(method).__name__, type(method.classifier.model).__name__
+        raise ModelError(
+            f"{kind} descends the model's gradient: it needs a torch module, {model} came;"
+            " CCHVAE, FaceKNN, FaceEpsilon and NearestAccepted take any model"
+        )

@@ -1,0 +1,1 @@
+"""Data: frames in, rows of numbers out, and back again, by a schema of features."""

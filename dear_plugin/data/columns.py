@@ -1,0 +1,277 @@
+"""Columns: one column of a frame as numbers, and back, with its dtype and labels kept."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from dear_plugin.data.inference import sparse, unreadable
+from dear_plugin.data.labels import Reading, cells_of, codes_of, labels
+from dear_plugin.data.schema import Feature, Kind
+from dear_plugin.data.special_values import MOST_SPECIAL, is_special, level_of, row_value
+from dear_plugin.errors import InputError
+
+RESOLUTION = 2.0**-23
+# Scaled numbers that a float32 holds with room for what a model adds up and squares.
+FARTHEST = 1e15
+
+Array = npt.NDArray[Any]
+
+
+def to_scaled(feature: Feature, values: Array) -> Array:
+    """User units as scaled numbers, any shape; infinite where a float cannot hold them."""
+    return (values - feature.bounds[0]) / feature.width
+
+
+def from_scaled(feature: Feature, values: Array, places: int | None) -> Array:
+    """Scaled numbers as user units, any shape, rounded to `places` decimals (None: not)."""
+    raw = feature.bounds[0] + np.asarray(values, dtype=np.float64) * feature.width
+    return raw if places is None else np.round(raw, places) + 0.0
+
+
+def astray(gap: Any, values: Any) -> Any:
+    """Whether scaled values lie farther from a whole step, by a gap, than rounding takes them.
+
+    Arrays or tensors, of any shape.
+    """
+    return abs(gap) > 4.0 * RESOLUTION * (1.0 + abs(values))
+
+
+class Grain(NamedTuple):
+    """What a column can hold of a number.
+
+    Attributes:
+        places: the decimals a change is rounded to, None where it is not.
+        low: the least number of its dtype.
+        high: the greatest.
+    """
+
+    places: int | None
+    low: float
+    high: float
+
+    def cuts(self, feature: Feature) -> bool:
+        """Whether numbers were observed that it cannot hold."""
+        low, high = feature.bounds
+        return feature.kind is Kind.NUMERIC and (low < self.low or self.high < high)
+
+
+def grain(feature: Feature, dtype: Any) -> Grain:
+    """What a column of a dtype can hold of a feature.
+
+    An integer column counts in whole units whatever the schema says, or the change could not be
+    written into it.
+    """
+    plain = _plain(dtype)
+    places = 0 if _is_whole(dtype) else feature.precision
+    return Grain(places, *(_ends_of(plain) if plain.kind in "iuf" else (-math.inf, math.inf)))
+
+
+def _plain(dtype: Any) -> np.dtype[Any]:
+    """The numpy dtype below a dtype of pandas or Arrow; that of objects where there is none."""
+    own = getattr(dtype, "numpy_dtype", dtype)
+    return own if isinstance(own, np.dtype) else np.dtype(object)
+
+
+@lru_cache(maxsize=32)
+def _ends_of(dtype: np.dtype[Any]) -> tuple[float, float]:
+    """The least and greatest float that a dtype of numbers can hold."""
+    info = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
+    low, high = float(info.min), float(info.max)
+    # The greatest of 64 bits is no float; the next one up would wrap around.
+    return low, high if dtype.kind == "f" or int(high) <= info.max else math.nextafter(high, 0.0)
+
+
+def step_size(feature: Feature, places: int | None) -> float:
+    """The scaled size of one unit of precision; the float's own where nothing is rounded."""
+    return RESOLUTION if places is None else max(10.0**-places / feature.width, RESOLUTION)
+
+
+def read(feature: Feature, column: pd.Series) -> Reading:
+    """The row values of one column, and what is wrong with it, if anything."""
+    if isinstance(column.dtype, pd.SparseDtype):
+        return Reading.refused(sparse(feature.name, column.dtype))
+    return _numbers(feature, column) if feature.kind is Kind.NUMERIC else labels(feature, column)
+
+
+def _numbers(feature: Feature, column: pd.Series) -> Reading:
+    name, dtype = feature.name, column.dtype
+    if not _is_number(dtype):
+        cells = f"frame[{name!r}]"
+        truths = pd.api.types.is_bool_dtype(dtype)  # which pd.to_numeric takes for numbers
+        mended = f"{cells}.astype(int)" if truths else f"pd.to_numeric({cells})"
+        advice = unreadable(dtype) or f"{cells} = {mended}"
+        return Reading.refused(f"column {name!r} must hold numbers, got dtype {dtype}: {advice}")
+    if isinstance(dtype, np.dtype):
+        values = column.to_numpy().astype(np.float64, copy=False)
+    else:
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    scaled = to_scaled(feature, values)
+    if feature.special_levels:
+        scaled, far = _with_levels(feature, values, scaled)
+    else:
+        # What is missing or infinite is not near either: one look finds all that is wrong.
+        far = ~(np.abs(scaled) <= FARTHEST)
+    return _refusing(feature, column, values, scaled, far) if far.any() else Reading(scaled)
+
+
+def _with_levels(feature: Feature, values: Array, scaled: Array) -> tuple[Array, Array]:
+    """Scaled numbers, (n,), with special levels written in, and which are not readable, (n,)."""
+    far = ~((scaled > MOST_SPECIAL) & (scaled <= FARTHEST))
+    levels = [values == code for code in feature.special]
+    levels += [np.isnan(values)] if feature.missing else []
+    out = scaled.copy()
+    for i, held in enumerate(levels):
+        out[held], far[held] = row_value(i), False
+    return out, far
+
+
+def _refusing(
+    feature: Feature, column: pd.Series, values: Array, scaled: Array, far: Array
+) -> Reading:
+    """A reading of numbers, (n,), some of which lie far away or nowhere."""
+    low, high = feature.bounds
+    bad, what = far & ~np.isfinite(values), "missing or infinite values"
+    if not bad.any():
+        bad, what = far, f"values too far from those observed ({low:g} to {high:g})"
+    where = column.index[bad][:3].tolist()
+    complaint = f"column {feature.name!r} has {what} in {bad.sum()} rows, first {where}"
+    expected = f"a number near those observed ({low:g} to {high:g})"
+    return Reading(np.where(far, 0.0, scaled), complaint, far, expected)
+
+
+def _is_whole(dtype: Any) -> bool:
+    """Whether a dtype holds whole numbers alone; pandas takes long to say so of the plain ones."""
+    if isinstance(dtype, np.dtype):
+        return dtype.kind in "iu"
+    return bool(pd.api.types.is_integer_dtype(dtype))
+
+
+def _is_number(dtype: Any) -> bool:
+    """Whether a dtype holds numbers; pandas takes long to say so of the plain ones."""
+    if isinstance(dtype, np.dtype):
+        return dtype.kind in "iuf"
+    return pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
+
+
+def user_values(feature: Feature, values: Array, places: int | None) -> Array:
+    """Row values of one feature as user values."""
+    if feature.kind is not Kind.NUMERIC:
+        return cells_of(feature)[values.astype(np.int64)]
+    cells = from_scaled(feature, values, places)
+    if not feature.special_levels:
+        return cells
+    codes = np.array([*feature.special, np.nan])
+    special = is_special(values)
+    level = np.where(special, level_of(values), 0).astype(np.int64)
+    return np.where(special, codes[level], cells)
+
+
+def inside(feature: Feature, cells: Array, ends: tuple[Array, Array], dtype: Any) -> Array:
+    """Numbers that lie a hair outside an end, (m,) each, put on it, as their column holds it.
+
+    Scaled numbers are no finer than a float32, and a column may be no finer either.
+    """
+    kind = dtype if isinstance(dtype, np.dtype) and dtype.kind == "f" else np.dtype(np.float64)
+    out = cells.astype(kind)
+    for end, side in zip((e.astype(kind) for e in ends), (1, -1), strict=True):
+        over = side * (end - out)
+        if not (over > 0).any():
+            continue
+        hair = RESOLUTION * feature.width + np.abs(np.spacing(end))
+        out = np.where((over > 0) & (over <= hair), end, out)
+    return out
+
+
+def as_column(
+    feature: Feature, values: Array, places: int | None, dtype: str, own: bool = False
+) -> pd.Series:
+    """Row values of one feature, (n,), as a column of user values.
+
+    Args:
+        feature: which one.
+        values: (n,) its row values.
+        places: the decimals that numbers are rounded to, None where they are not.
+        dtype: of the column.
+        own: numbers that lie off these decimals are people's own, and stay what they are.
+    """
+    if feature.kind is not Kind.NUMERIC and dtype == "category":
+        codes = codes_of(feature)[values.astype(np.int64)]
+        levels = list(feature.levels or feature.categories)
+        return pd.Series(pd.Categorical.from_codes(codes, levels, ordered=feature.ordered))
+    cells = user_values(feature, values, places)
+    if own and feature.kind is Kind.NUMERIC and places is not None:
+        far = astray(to_scaled(feature, cells) - values, values) & ~is_special(values)
+        if far.any():
+            return pd.Series(np.where(far, from_scaled(feature, values, None), cells))
+    return pd.Series(cells, dtype=object if dtype == "object" else None).astype(dtype)
+
+
+def ordinary(frame: pd.DataFrame) -> bool:
+    """Whether a frame does with its columns what pandas does: a kind of frame may do otherwise."""
+    return type(frame) is pd.DataFrame
+
+
+def overwrite(frame: pd.DataFrame, name: str, where: Array, cells: Array) -> None:
+    """Write cells at some positions of a column of one's own frame, its dtype kept.
+
+    Raises:
+        InputError: the column is too narrow for them.
+    """
+    column = frame[name]
+    _fit(column, cells)
+    plain = ordinary(frame) and isinstance(column.dtype, np.dtype)
+    if plain and (memory := column.to_numpy()).flags.writeable:
+        # Such frames give out their memory: to set a column takes far longer.
+        memory[where] = cells
+    else:
+        frame[name] = _overwritten(column, where, cells)
+
+
+def _overwritten(column: pd.Series, where: Array, cells: Array) -> pd.Series | Array:
+    """A copy of a column with new cells at some positions; plain numbers as they lie."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        new = [c for c in pd.unique(cells) if c not in column.cat.categories and not pd.isna(c)]
+        column = column.cat.add_categories(new) if new else column.copy()
+        codes = column.cat.codes.to_numpy().copy()
+        codes[where] = column.cat.categories.get_indexer(cells)
+        fresh = pd.Categorical.from_codes(codes, dtype=column.dtype)
+        return pd.Series(fresh, index=column.index, name=column.name)
+    values = column.to_numpy(copy=True)
+    values[where] = cells
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind != "O":
+        return values
+    return pd.Series(values, index=column.index, name=column.name, dtype=column.dtype)
+
+
+def _fit(column: pd.Series, cells: Array) -> None:
+    """Refuse what a column cannot hold: an integer too large would come out as another one.
+
+    Numbers were kept within its ends; a category may lie beyond them.
+
+    Raises:
+        InputError: the column is too narrow.
+    """
+    plain = _plain(column.dtype)
+    if plain.kind not in "iuf" or not len(cells):
+        return
+    missing = pd.isna(cells)
+    if missing.any():
+        if isinstance(column.dtype, np.dtype) and plain.kind in "iu":
+            raise InputError(
+                f"column {column.name!r} of dtype {column.dtype} cannot hold a missing value,"
+                ' which an action may reach: give it .astype("float64")'
+            )
+        cells = cells[~missing]
+    low, high = _ends_of(plain)
+    if len(cells) and (cells.min() < low or cells.max() > high):
+        raise InputError(
+            f"column {column.name!r} of dtype {column.dtype} cannot hold"
+            f" {cells.max() if cells.max() > high else cells.min()}, which it would change to:"
+            " give it a wider dtype"
+        )

@@ -1,0 +1,208 @@
+"""Feature: one column of the user's frame, what it is and what may change."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from numbers import Integral, Real
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from dear_plugin._validation.settings import Rule, one_of, optional, truth
+from dear_plugin.errors import SchemaError, SettingError
+
+# Finer or coarser than any float is exact to, and a power of ten that a float still holds.
+MOST_DECIMALS = 99
+
+
+class Kind(StrEnum):
+    """What a feature is: it decides how many encoded columns it takes."""
+
+    NUMERIC = "numeric"
+    BINARY = "binary"
+    CATEGORICAL = "categorical"
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One feature of the user's frame.
+
+    Attributes:
+        name: the column's name.
+        kind: numeric, binary (at most two values, one encoded column) or categorical.
+        bounds: smallest and largest value observed, in user units; they scale the encoding.
+        categories: the values of a binary or categorical feature, in encoding order.
+        precision: decimals a number is rounded to; None leaves it unrounded.
+        dtype: the pandas dtype it was seen with.
+        immutable: it never changes, neither directly nor indirectly.
+        direction: +1 may only increase, -1 may only decrease, 0 either.
+        limits: the `(low, high)` that restricts a number; it never scales.
+        levels: of a category column, all levels in the column's own order, those that nobody has
+            among them; models that read codes count on it.
+        ordered: of a category column, whether its levels are ranked.
+        special: of a number, the codes that are no amounts (-9 for "no such account"), in user
+            units; each is a level of its own beside the values, as a missing value is.
+        missing: how a missing value is written: "" when none were seen, "none" when an object
+            column has None, else "nan". A category's missing level is its last category, None.
+        enter_special: whether an action may end in a special or missing level.
+        leave_special: whether an action may change a value that is special or missing.
+        actionable: whether it is acted on when `act_on` names nothing; where it may not be, such
+            as an identifier, it is acted on only by name.
+
+    Raises:
+        SchemaError: a value that an attribute cannot have.
+    """
+
+    name: str
+    kind: Kind
+    bounds: tuple[float, float] = (0.0, 1.0)
+    categories: tuple[Hashable, ...] = ()
+    precision: int | None = None
+    dtype: str = "float64"
+    immutable: bool = False
+    direction: int = 0
+    limits: tuple[float, float] | None = None
+    levels: tuple[Hashable, ...] = ()
+    ordered: bool = False
+    special: tuple[float, ...] = ()
+    missing: Literal["", "nan", "none"] = ""
+    enter_special: bool = False
+    leave_special: bool = False
+    actionable: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse what is no attribute; numbers of numpy become Python's, which a save can hold."""
+        for name, rule in _RULES.items():
+            try:
+                value = rule(f"feature {self.name!r}: {name}", getattr(self, name))
+            except SettingError as error:
+                raise SchemaError(str(error)) from None
+            object.__setattr__(self, name, value)
+        if self.levels and not {c for c in self.categories if c is not None} <= set(self.levels):
+            raise SchemaError(f"feature {self.name!r}: its categories must be among its levels")
+
+    @property
+    def width(self) -> float:
+        """The span that scales it to [0, 1]: 1 for constants and categories."""
+        low, high = self.bounds
+        return high - low if self.kind is Kind.NUMERIC and high > low else 1.0
+
+    @property
+    def special_levels(self) -> int:
+        """How many special levels a number has, a missing value among them, as the last one."""
+        if self.kind is not Kind.NUMERIC:
+            return 0
+        return len(self.special) + bool(self.missing)
+
+    @property
+    def missing_category(self) -> int:
+        """The place of the missing level among the categories, -1 where there is none."""
+        return self.categories.index(None) if None in self.categories else -1
+
+    @property
+    def columns(self) -> int:
+        """How many encoded columns it takes.
+
+        One for a number and one more for each of its special levels; one for a binary feature;
+        one per category when there are more than two.
+        """
+        if self.kind is Kind.CATEGORICAL:
+            return len(self.categories)
+        return 1 + self.special_levels
+
+
+def _made(meant: str, make: Callable[[Any], Any]) -> Rule:
+    """A rule that makes a value what is meant; what cannot be made is refused."""
+
+    def _rule(name: str, value: Any) -> Any:
+        try:
+            return make(value)
+        except (TypeError, ValueError, OverflowError, ImportError) as error:
+            raise SettingError(f"{name} must be {meant}, {value!r} came") from error
+
+    return _rule
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return str(value)
+
+
+def _whole(most: int) -> Callable[[Any], int]:
+    """A whole number of at most this size."""
+
+    def _make(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, Integral) or abs(int(value)) > most:
+            raise ValueError
+        return int(value)
+
+    return _make
+
+
+def _pair(value: Any) -> tuple[float, float]:
+    """Two numbers, the lesser first."""
+    low, high = value
+    if not isinstance(low, Real) or not isinstance(high, Real) or not low <= high:
+        raise ValueError
+    return float(low), float(high)
+
+
+def _finite(value: Any) -> tuple[float, float]:
+    low, high = _pair(value)
+    if not math.isfinite(low) or not math.isfinite(high):
+        raise ValueError
+    return low, high
+
+
+def _labels(value: Any) -> tuple[Hashable, ...]:
+    """Distinct categories that JSON can hold; None is the missing one."""
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        raise TypeError
+    labels = tuple(c.item() if isinstance(c, np.generic) else c for c in value)
+    odd = any(not isinstance(c, str | int | float | None) for c in labels)
+    if odd or len(set(labels)) < len(labels):
+        raise TypeError
+    if not all(c is None or isinstance(c, str | int) or math.isfinite(c) for c in labels):
+        raise ValueError
+    return labels
+
+
+def _codes(value: Any) -> tuple[float, ...]:
+    """Distinct finite numbers."""
+    if not isinstance(value, Sequence | np.ndarray) or isinstance(value, str):
+        raise TypeError
+    codes = tuple(float(v) for v in value)
+    if len(set(codes)) < len(codes) or not all(map(math.isfinite, codes)):
+        raise ValueError
+    return codes
+
+
+def _dtype(value: Any) -> str:
+    if isinstance(pd.api.types.pandas_dtype(_text(value)), pd.SparseDtype):
+        raise TypeError
+    return str(value)
+
+
+_RULES: dict[str, Rule] = {
+    "name": _made("text", _text),
+    "kind": _made(f"one of {[str(kind) for kind in Kind]}", Kind),
+    "bounds": _made("two finite numbers, the lesser first", _finite),
+    "categories": _made("a tuple of distinct texts and finite numbers", _labels),
+    "precision": optional(_made("a number of decimals, or None", _whole(MOST_DECIMALS))),
+    "dtype": _made("the name of a pandas dtype that is not sparse", _dtype),
+    "immutable": truth,
+    "direction": _made("-1, 0 or 1", _whole(1)),
+    "limits": optional(_made("None, or two numbers, the lesser first", _pair)),
+    "levels": _made("a tuple of distinct texts and finite numbers", _labels),
+    "ordered": truth,
+    "special": _made("a tuple of distinct finite numbers", _codes),
+    "missing": one_of("", "nan", "none"),
+    "enter_special": truth,
+    "leave_special": truth,
+    "actionable": truth,
+}

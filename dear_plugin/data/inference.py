@@ -1,0 +1,238 @@
+"""Inference: what the columns of a training frame are, and which are ordered in every row."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from dear_plugin.data.feature import Feature, Kind
+from dear_plugin.data.inspection import inspected
+from dear_plugin.errors import SchemaError
+
+MAX_DECIMALS = 6
+# Rows that would break an order between two columns if the columns were independent.
+ORDER_ROWS = 10
+
+Array = npt.NDArray[Any]
+
+
+def infer_features(
+    frame: pd.DataFrame,
+    names: Sequence[str],
+    categorical: Iterable[str],
+    special: Mapping[str, Sequence[float]],
+) -> list[Feature]:
+    """The features of a frame's columns, (n, p), without what the user says may change.
+
+    Args:
+        frame: training rows.
+        names: its features.
+        categorical: numeric columns to be read as categories.
+        special: `{column: codes}` of numbers that are no amounts.
+
+    Raises:
+        SchemaError: columns that cannot be read; all complaints at once.
+    """
+    features, complaints, as_category = [], [], set(categorical)
+    for name in names:
+        codes = tuple(special[name]) if name in special else None
+        try:
+            features.append(_infer(frame[name], name, name in as_category, codes))
+        except SchemaError as error:
+            complaints.append(str(error))
+    if complaints:
+        raise SchemaError("; ".join(complaints))
+    return inspected(frame, features)
+
+
+def infer_orders(frame: pd.DataFrame, features: Sequence[Feature]) -> tuple[tuple[str, str], ...]:
+    """Pairs of numbers (a, b) with a <= b in every training row where both are values.
+
+    A pair counts where independence would break it in at least 10 rows. Columns that are equal in
+    every row are ordered both ways.
+
+    Args:
+        frame: training rows.
+        features: what its columns are.
+    """
+    numbers = [f for f in features if f.kind is Kind.NUMERIC and f.bounds[0] < f.bounds[1]]
+    values = {f.name: _values(frame[f.name], f.special) for f in numbers}
+    ordered = {name: np.sort(column[~np.isnan(column)]) for name, column in values.items()}
+    return tuple(
+        (a.name, b.name)
+        for a in numbers
+        for b in numbers
+        if a is not b
+        and _is_ordered(values[a.name], values[b.name], ordered[a.name], ordered[b.name])
+    )
+
+
+def _is_ordered(a: Array, b: Array, lower: Array, upper: Array) -> bool:
+    """Whether a <= b in every row, (n,), of columns whose sorted values are given."""
+    with np.errstate(invalid="ignore"):
+        if bool((a[:1000] > b[:1000]).any()) or bool((a > b).any()):
+            return False
+    both = int((~np.isnan(a) & ~np.isnan(b)).sum())
+    if not len(lower) or not len(upper):
+        return False
+    above = len(lower) - np.searchsorted(lower, upper, side="right")
+    return bool(above.mean() / len(lower) * both >= ORDER_ROWS)
+
+
+def _values(column: pd.Series, special: Sequence[float]) -> Array:
+    """(n,) double, NaN where a number is missing or special."""
+    values: Array = column.to_numpy(dtype=np.float64, na_value=np.nan, copy=True)
+    values[np.isin(values, special)] = np.nan
+    return values
+
+
+def _infer(
+    column: pd.Series, name: str, as_category: bool, special: tuple[float, ...] | None
+) -> Feature:
+    if isinstance(column.dtype, pd.SparseDtype):
+        raise SchemaError(sparse(name, column.dtype))
+    if is_dated(column):
+        raise SchemaError(dated(name, column.dtype))
+    if unreadable(column.dtype):
+        raise SchemaError(f"column {name!r} has dtype {column.dtype}: {unreadable(column.dtype)}")
+    number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+    if special is not None and (not number or as_category):
+        raise SchemaError(f"special[{name!r}]: the column holds categories, codes need numbers")
+    if not number or as_category or (special is None and column.nunique() == 2):
+        return _discrete(column, name)
+    return _number(column, name, special or ())
+
+
+def _number(column: pd.Series, name: str, special: tuple[float, ...]) -> Feature:
+    single = str(column.dtype).lower() == "float32"
+    every = _values(column, special)
+    values = every[~np.isnan(every)].astype(np.float32 if single else np.float64)
+    if not np.isfinite(values).all():
+        raise SchemaError(f"column {name!r} holds infinite values: clip or drop them")
+    low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
+    return Feature(
+        name,
+        Kind.NUMERIC,
+        (low, high),
+        precision=decimals(values) if len(values) else 0,
+        dtype=str(column.dtype),
+        immutable=low == high,
+        special=special,
+        missing="nan" if column.isna().any() else "",
+    )
+
+
+def is_dated(column: pd.Series) -> bool:
+    """Whether a column holds dates or durations."""
+    if column.dtype == object:
+        first = column.dropna().head(1)
+        return len(first) > 0 and isinstance(first.iloc[0], datetime.date | datetime.timedelta)
+    dtypes = pd.api.types
+    return bool(dtypes.is_datetime64_any_dtype(column) or dtypes.is_timedelta64_dtype(column))
+
+
+def dated(name: str, dtype: Any) -> str:
+    """What to do about a column of dates."""
+    cells = f"frame[{name!r}]"
+    return (
+        f"column {name!r} holds dates ({dtype}), whose unit and origin are yours to choose: e.g."
+        f" {cells} = pd.to_datetime({cells}); {cells} = ({cells} -"
+        ' pd.Timestamp("2000-01-01")).dt.days'
+    )
+
+
+def sparse(name: str, dtype: Any) -> str:
+    """What to do about a column whose cells cannot be written one by one."""
+    cells = f"frame[{name!r}]"
+    return f"column {name!r} is sparse ({dtype}): {cells} = {cells}.sparse.to_dense()"
+
+
+def unreadable(dtype: Any) -> str:
+    """What to do about a dtype that is neither numbers nor categories; "" where it can be read."""
+    if pd.api.types.is_complex_dtype(dtype):
+        return "complex numbers have no order; keep their real part or size (.abs())"
+    text = str(dtype)
+    if text.startswith("dictionary"):
+        return 'an Arrow dictionary; use .astype("category")'
+    if text.startswith("decimal"):
+        return 'Arrow decimals; use .astype("float64")'
+    nested = ("list", "struct", "map", "large_list", "fixed_size_list", "binary")
+    if isinstance(dtype, pd.ArrowDtype) and text.startswith(nested):
+        return "neither numbers nor text; make one column of each of its parts"
+    return ""
+
+
+def _discrete(column: pd.Series, name: str) -> Feature:
+    present = column.dropna()
+    try:
+        seen = present.unique()
+    except TypeError as error:  # lists and arrays have no hash
+        raise SchemaError(f"column {name!r} holds {error}: neither text nor numbers") from error
+    own = column.dtype if isinstance(column.dtype, pd.CategoricalDtype) else None
+    if own is not None:
+        among = set(seen)
+        levels = _plain(name, own.categories)
+        categories = tuple(c for c in levels if c in among)
+    else:
+        levels = ()
+        categories = _plain(name, sorted(seen, key=lambda c: (str(type(c).__name__), c)))
+    missing = _missing(column)
+    if missing:
+        categories = (*categories, None)
+    return Feature(
+        name,
+        Kind.CATEGORICAL if missing or len(categories) > 2 else Kind.BINARY,
+        categories=categories,
+        dtype=str(column.dtype),
+        immutable=len(categories) == 1,
+        levels=levels,
+        ordered=own is not None and bool(own.ordered),
+        missing=missing,
+    )
+
+
+def _missing(column: pd.Series) -> Literal["", "nan", "none"]:
+    """How the missing values of a column are written."""
+    missing = column.isna()
+    if not missing.any():
+        return ""
+    none = column.dtype == object and column[missing].iloc[0] is None
+    return "none" if none else "nan"
+
+
+def _plain(name: str, labels: Iterable[Any]) -> tuple[Hashable, ...]:
+    """Categories as Python's own values.
+
+    Raises:
+        SchemaError: one that is neither text nor a number.
+    """
+    plain = tuple(c.item() if isinstance(c, np.generic) else c for c in labels)
+    if any(isinstance(c, decimal.Decimal) for c in plain):
+        cells = f"frame[{name!r}]"
+        raise SchemaError(
+            f"column {name!r} holds decimal.Decimal objects: {cells} = {cells}.astype(float)"
+        )
+    if any(not isinstance(c, str | int | float | bool) for c in plain):
+        raise SchemaError(f"column {name!r} holds values that are neither text nor numbers")
+    return plain
+
+
+def decimals(values: npt.NDArray[Any]) -> int | None:
+    """The decimals that hold every value, or None when more than six are needed.
+
+    Args:
+        values: (n,) floats.
+    """
+    sample = np.unique(values)
+    # Relative to the values: 1e-18 is no rounding error where all are as small.
+    slack = 4.0 * np.finfo(values.dtype).eps * float(np.abs(sample).max())
+    for places in range(MAX_DECIMALS + 1):
+        if np.abs(np.round(sample, places) - sample).max() <= slack:
+            return places
+    return None

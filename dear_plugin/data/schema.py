@@ -1,0 +1,267 @@
+"""Schema: the features of a frame, what they are and what may change."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from dear_plugin.data.feature import Feature, Kind
+from dear_plugin.data.inference import infer_features, infer_orders
+from dear_plugin.data.sensitive import warn_of_mutable
+from dear_plugin.errors import SchemaError, unknown
+
+__all__ = ["Feature", "Kind", "Schema"]
+
+Rule = Callable[[pd.DataFrame], Any]
+
+# What JSON has as lists.
+_TUPLES = ("bounds", "categories", "levels", "special")
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The features in frame order, the name of the target column, and rules between columns.
+
+    Build it with `Schema.infer(frame)`; change single features with `replace`.
+
+    Attributes:
+        features: the features in frame order.
+        target: the target column, if any.
+        orders: pairs of numeric features (a, b) with a <= b wherever both have a value.
+        rules: callables that take a frame of the features, (n, p), and return (n,) bool: whether
+            each row is possible. An answer that breaks an order or a rule that the factual kept
+            is no answer.
+    """
+
+    features: tuple[Feature, ...]
+    target: str | None = None
+    orders: tuple[tuple[str, str], ...] = ()
+    rules: tuple[Rule, ...] = ()
+
+    @classmethod
+    def infer(
+        cls,
+        frame: pd.DataFrame,
+        target: str | None = None,
+        *,
+        immutable: Iterable[str] = (),
+        increasing: Iterable[str] = (),
+        decreasing: Iterable[str] = (),
+        categorical: Iterable[str] = (),
+        ranges: Mapping[str, tuple[float, float]] | None = None,
+        special: Mapping[str, Sequence[float]] | None = None,
+        rules: Iterable[Rule] = (),
+    ) -> Schema:
+        """Read a schema off a frame of (n, p) features, the target may be among them.
+
+        Object, bool, string and category columns are categorical; any column with at most two
+        values is binary; other numbers are numeric, with the precision of their decimals.
+        Constant columns are immutable. A missing value is a level of its own. Pairs of numbers
+        with a <= b in every row become `orders`. What looks like a code, an identifier or a number
+        kept as text is said in a warning of the logger, and so are names such as "age" or "sex"
+        where nothing is immutable.
+
+        Args:
+            frame: training rows in user units.
+            target: the column that is no feature.
+            immutable: features that never change.
+            increasing: numeric or binary features that may only grow.
+            decreasing: numeric or binary features that may only fall.
+            categorical: numeric columns to be read as categories.
+            ranges: `{feature: (low, high)}` in user units; a range restricts, it never scales.
+            special: `{feature: codes}` of numbers that are no amounts, such as -9 for "no such
+                account": each is a level of its own beside the values, and no answer lies between.
+            rules: callables, frame of the features -> (n,) bool, that hold in a possible row.
+
+        Raises:
+            SchemaError: unknown names, duplicate columns, an empty frame, infinite values, dtypes
+                that are neither numbers nor categories; all complaints at once.
+        """
+        names = _feature_names(frame, target)
+        marks = {
+            "immutable": _listed("immutable", immutable),
+            "increasing": _listed("increasing", increasing),
+            "decreasing": _listed("decreasing", decreasing),
+            "categorical": _listed("categorical", categorical),
+            "ranges": tuple(ranges or ()),
+            "special": tuple(special or ()),
+        }
+        wrong = {k: [n for n in v if n not in names] for k, v in marks.items()}
+        if any(wrong.values()):
+            lines = [f"{k}: {unknown('features', v, names)}" for k, v in wrong.items() if v]
+            raise SchemaError("; ".join(lines))
+        features = infer_features(frame, names, marks["categorical"], special or {})
+        rising, falling = set(marks["increasing"]), set(marks["decreasing"])
+        if rising & falling:
+            raise SchemaError(f"both increasing and decreasing: {sorted(rising & falling)}")
+        marked = [
+            dataclasses.replace(
+                f,
+                immutable=f.immutable or f.name in marks["immutable"],
+                direction=int(f.name in rising) - int(f.name in falling),
+                limits=_limits(f, (ranges or {}).get(f.name)),
+            )
+            for f in features
+        ]
+        if not marks["immutable"]:
+            warn_of_mutable(marked)
+        return cls(tuple(marked), target, infer_orders(frame, marked), tuple(rules))
+
+    def __post_init__(self) -> None:
+        """Refuse a schema that contradicts itself."""
+        numbers = {f.name for f in self.features if f.kind is Kind.NUMERIC}
+        odd = sorted({n for pair in self.orders for n in pair if n not in numbers})
+        if odd:
+            raise SchemaError(f"orders: {unknown('numeric features', odd, numbers)}")
+        if not all(callable(rule) for rule in self.rules):
+            raise SchemaError(
+                f"rules must be callables of a frame that return a mask, got {self.rules!r}"
+            )
+        twice = {n for n in self.names if self.names.count(n) > 1}
+        if twice:
+            raise SchemaError(f"features named twice: {sorted(twice)}; rename them")
+        for feature in self.features:
+            if feature.direction and feature.kind is Kind.CATEGORICAL:
+                raise SchemaError(
+                    f"{feature.name!r} has {len(feature.categories)} categories without an order:"
+                    " it cannot be increasing or decreasing"
+                )
+            if not math.isfinite(feature.width):
+                raise SchemaError(
+                    f"column {feature.name!r} spans {feature.bounds}, more than a float can hold:"
+                    " give it in larger units"
+                )
+
+    def __len__(self) -> int:
+        """How many features there are (p)."""
+        return len(self.features)
+
+    def __iter__(self) -> Iterator[Feature]:
+        """The features in frame order."""
+        return iter(self.features)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The feature names in frame order."""
+        return tuple(f.name for f in self.features)
+
+    @property
+    def mutable(self) -> tuple[str, ...]:
+        """The features that may change."""
+        return tuple(f.name for f in self.features if not f.immutable)
+
+    @property
+    def actionable(self) -> tuple[str, ...]:
+        """The features acted on when `act_on` names none: the mutable ones, but no identifiers."""
+        return tuple(f.name for f in self.features if f.actionable and not f.immutable)
+
+    def index(self, names: Iterable[str]) -> tuple[int, ...]:
+        """The positions of some features.
+
+        Raises:
+            SchemaError: a name that is no feature.
+        """
+        where = {n: i for i, n in enumerate(self.names)}
+        wanted = tuple(names)
+        if any(n not in where for n in wanted):
+            raise SchemaError(unknown("features", [n for n in wanted if n not in where], where))
+        return tuple(where[n] for n in wanted)
+
+    def replace(self, name: str, **changes: Any) -> Schema:
+        """A copy in which one feature has other attributes (see `Feature`)."""
+        (i,) = self.index([name])
+        features = list(self.features)
+        features[i] = dataclasses.replace(features[i], **changes)
+        return dataclasses.replace(self, features=tuple(features))
+
+    def complete(self) -> Schema:
+        """This schema, for a host whose rows are always complete.
+
+        Raises:
+            SchemaError: features with missing values.
+        """
+        missing = [f.name for f in self.features if f.missing]
+        if missing:
+            raise SchemaError(
+                f"columns {missing} have missing values, which this host does not read: drop those"
+                " rows or fill them in, or use dear_plugin.DEAR, which keeps them"
+            )
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON, without the rules, which are code.
+
+        JSON knows no infinity: an open end of a range is None.
+        """
+        features = [
+            {
+                **dataclasses.asdict(f),
+                "kind": f.kind.value,
+                "limits": f.limits and [e if math.isfinite(e) else None for e in f.limits],
+            }
+            for f in self.features
+        ]
+        orders = [list(pair) for pair in self.orders]
+        return {"target": self.target, "features": features, "orders": orders}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], rules: Iterable[Rule] = ()) -> Schema:
+        """The inverse of `to_dict`.
+
+        Args:
+            values: what it returned.
+            rules: those that the schema had.
+        """
+        features = []
+        for item in values["features"]:
+            tuples = {k: tuple(item[k]) for k in _TUPLES if k in item}
+            limits = None if item["limits"] is None else _opened(*item["limits"])
+            features.append(Feature(**{**item, **tuples, "limits": limits}))
+        orders = tuple((a, b) for a, b in values.get("orders", ()))
+        return cls(tuple(features), values["target"], orders, tuple(rules))
+
+
+def _opened(low: float | None, high: float | None) -> tuple[float, float]:
+    """A range whose open ends are written as None."""
+    return -math.inf if low is None else low, math.inf if high is None else high
+
+
+def _feature_names(frame: pd.DataFrame, target: str | None) -> list[str]:
+    if not isinstance(frame, pd.DataFrame):
+        raise SchemaError(f"a pandas DataFrame is needed, {type(frame).__name__} came")
+    if not len(frame) or not len(frame.columns):
+        raise SchemaError(f"a frame with rows and columns is needed, shape {frame.shape} came")
+    twice = frame.columns[frame.columns.duplicated()]
+    if len(twice):
+        raise SchemaError(f"duplicate columns: {list(map(str, twice))}; rename or drop them")
+    if target is not None and target not in frame.columns:
+        raise SchemaError(unknown("target", [target], frame.columns))
+    names = [n for n in frame.columns if n != target]
+    odd = [n for n in names if not isinstance(n, str)]
+    if odd:
+        raise SchemaError(
+            f"column names must be strings, {odd[:5]} came: frame.columns.map(str) mends it"
+        )
+    return names
+
+
+def _listed(what: str, names: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(names, str):
+        raise SchemaError(f"{what} must be a list of features, {names!r} came")
+    return tuple(names)
+
+
+def _limits(feature: Feature, pair: tuple[float, float] | None) -> tuple[float, float] | None:
+    if pair is None:
+        return None
+    if feature.kind is not Kind.NUMERIC:
+        raise SchemaError(f"ranges[{feature.name!r}]: it has categories, a range needs numbers")
+    low, high = float(pair[0]), float(pair[1])
+    if not low <= high:
+        raise SchemaError(f"ranges[{feature.name!r}] = {pair}: low must not exceed high")
+    return low, high

@@ -1,0 +1,1 @@
+"""Transport, the default decoder: training rows in, tables of conditional ranks out."""

@@ -1,0 +1,119 @@
+"""State: what `Transport` counted, part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+
+from dear_plugin.data.encoder import Encoder
+from dear_plugin.decoders.transport import saved
+from dear_plugin.decoders.transport.conditioning import Given
+from dear_plugin.decoders.transport.groups import Groups
+from dear_plugin.decoders.transport.linear_copies import Copies
+from dear_plugin.decoders.transport.locations import Planes
+from dear_plugin.decoders.transport.nodes import Nodes, nearest
+from dear_plugin.decoders.transport.smooth import Smooth
+from dear_plugin.decoders.transport.supports import Supports
+from dear_plugin.decoders.transport.tables import Tables
+from dear_plugin.decoders.transport.ties import Ties
+from dear_plugin.problem.action_sets import ActionSets
+
+EDGE = 1e-6
+
+
+@dataclass
+class State:
+    """What `fit` counted."""
+
+    given: Given
+    supports: Supports
+    nodes: Nodes
+    tables: Tables
+    smooth: Smooth | None
+    ties: Ties | None
+    copies: Copies | None
+
+    @classmethod
+    def again(cls, parts: Mapping[str, Mapping[str, Tensor]], encoder: Encoder) -> Self:
+        """A state from the tensors of its parts."""
+        groups = Groups(**parts["groups"]) if "groups" in parts else None
+        planes = Planes(**parts["planes"]) if "planes" in parts else None
+        return cls(
+            Given(**parts["given"]),
+            Supports.again(encoder, **parts["supports"]),
+            Nodes(**parts["nodes"], groups=groups, encoder=encoder),
+            Tables(**parts["tables"]),
+            Smooth(**parts["smooth"], planes=planes) if "smooth" in parts else None,
+            Ties(**parts["ties"], encoder=encoder) if "ties" in parts else None,
+            Copies(**parts["copies"]) if "copies" in parts else None,
+        )
+
+    def sound(self, encoder: Encoder, sets: ActionSets) -> bool:
+        """Whether the parts belong to each other, to the features and to the sets."""
+        return (
+            saved.whole(self.given, self.supports, encoder)
+            and saved.gridded(self.nodes, self.nodes.groups, sets)
+            and saved.lined(self.tables, self.supports)
+            and saved.located(self.smooth, self.supports, sets)
+            and saved.spread(self.ties, self.supports)
+        )
+
+    def parts(self) -> dict[str, Any]:
+        """What has tensors, by name."""
+        planes = self.smooth.planes if self.smooth is not None else None
+        parts = {**vars(self), "groups": self.nodes.groups, "planes": planes}
+        return {name: part for name, part in parts.items() if part is not None}
+
+    def standings(self, rows: Tensor, generator: torch.Generator | None) -> Tensor:
+        """The standings of rows, (n, p) -> (n, s, p); see `Transport.encode`."""
+        cells = self.given.cells(rows)
+        n, s = len(rows), len(self.nodes.positions)
+        left, weight = self.nodes.of_rows(rows, torch.zeros_like(cells))
+        own = rows[:, self.nodes.positions].reshape(n * s, 1, -1)
+        slots = (cells[:, None] * s + torch.arange(s)).flatten()
+        node = self.cells_nodes(nearest(left, weight).view(n * s, 1), own, slots).view(n, s)
+        codes = self.supports.codes(rows)
+        below, own = self.tables.standing(codes, node)
+        tie: Tensor | float = 0.5
+        if generator is not None:
+            tie = torch.rand(own.shape, generator=generator)
+        elif self.ties is not None:
+            tie = self.ties.standing(rows, self.supports, codes, node)
+        v = torch.full((*node.shape, rows.shape[1]), 0.5)
+        put(v, self.supports.counted, below.add_(own.mul_(tie)))
+        if self.smooth is not None:
+            beside = self.given.basis(rows)
+            rank = self.smooth.standing(rows, beside, self.nodes, left, weight)
+            put(v, self.smooth.features, rank)
+        return v.clamp_(EDGE, 1.0 - EDGE)
+
+    def cells_nodes(self, node: Tensor, values: Tensor, slots: Tensor) -> Tensor:
+        """(m, c) the nearest nodes of people's cells, where everyone's are known.
+
+        Args:
+            node: (m, c) everyone's nearest nodes.
+            values: (m, c, w) the values there.
+            slots: (m,) on which grids.
+        """
+        if len(self.given) == 1:
+            return node
+        shift = self.nodes.shift(slots)
+        if shift is None:
+            return nearest(*self.nodes.locate(values, slots))
+        return node + shift[:, None]
+
+    def slots(self, x: Tensor, sets: Tensor) -> Tensor:
+        """(m,) the grids of people, (m, p), acting on sets; the sets themselves with one cell."""
+        if len(self.given) == 1:
+            return sets
+        return self.given.cells(x) * len(self.nodes.positions) + sets
+
+
+def put(out: Tensor, columns: Tensor, values: Tensor) -> None:
+    """Write columns, (f,), of out, (m, c, p)."""
+    m, c, f = *out.shape[:2], len(columns)
+    out.scatter_(2, columns.expand(m, c, f), values.expand(m, c, f))

@@ -1,0 +1,1 @@
+"""Evaluation: rows and decoders in, measures of answers and of decoders out."""

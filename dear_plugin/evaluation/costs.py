@@ -1,0 +1,118 @@
+"""Costs: the split of Proposition 1, the closed forms of Proposition 2, and the alignment.
+
+All in scaled units. Indirect costs are associations in the data, not causal effects.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from dear_plugin.data.encoder import Encoder
+
+
+def split(encoder: Encoder, x: Tensor, reached: Tensor, direct: Tensor) -> tuple[Tensor, Tensor]:
+    """Direct cost `||d_S||_1` and indirect cost of rows, (n,) each.
+
+    Args:
+        encoder: the gate; a changed category counts 1.
+        x: (n, p) factual rows.
+        reached: (n, p) counterfactual rows.
+        direct: (n, p) bool, the features acted on.
+    """
+    moved = encoder.distance(reached, x)
+    own = (moved * direct).sum(1)
+    return own, (moved.sum(1) - own).clamp_min(0.0)
+
+
+def direct_action(m: Tensor, w: Tensor, weight: float) -> Tensor:
+    """Proposition 2: `d_S = m / (lambda + ||w||^2) w`.
+
+    Args:
+        m: (...) how far the score is from its target, `s - f(x)`.
+        w: (..., d) `Y^T grad f(x)`, the score's derivative along x_S.
+        weight: lambda, the trade-off between score and cost.
+
+    Returns:
+        (..., d).
+    """
+    return (m / (weight + w.square().sum(-1)))[..., None] * w
+
+
+def recourse_action(m: Tensor, w: Tensor, jacobian: Tensor, weight: float) -> Tensor:
+    """The corollary: `delta = Y d_S`, the change of all features to first order.
+
+    Args:
+        m: (n,) how far the score is from its target.
+        w: (n, q) `Y^T grad f(x)` on the q columns of S.
+        jacobian: (n, d, q) `Y = dg / dx_S`.
+        weight: lambda.
+
+    Returns:
+        (n, d).
+    """
+    change: Tensor = torch.einsum("ndq,nq->nd", jacobian, direct_action(m, w, weight))
+    return change
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The four parts of Proposition 1's Jacobians, for n rows and q columns of S.
+
+    Attributes:
+        own: (d,) bool, the columns of S.
+        given: (n, d, q) `dg / dx_S` with v held: the identity mapping on S, the elasticity off it.
+        entangled: (n, d, q) `dg / dv dv / dx_S`: what moves because v depends on x_S. There
+            `dv / dx_S` is the slope of E[v | x_S] over the training rows.
+    """
+
+    own: Tensor
+    given: Tensor
+    entangled: Tensor
+
+    @property
+    def identity(self) -> Tensor:
+        """(n, q, q) `dg_S / dx_S`."""
+        return self.given[:, self.own]
+
+    @property
+    def elasticity(self) -> Tensor:
+        """(n, d - q, q) `dg_Sc / dx_S`."""
+        return self.given[:, ~self.own]
+
+    @property
+    def direct_entanglement(self) -> Tensor:
+        """(n, q, q) the entangled part on S itself."""
+        return self.entangled[:, self.own]
+
+    @property
+    def indirect_entanglement(self) -> Tensor:
+        """(n, d - q, q) the entangled part on the rest."""
+        return self.entangled[:, ~self.own]
+
+    def costs(self, action: Tensor) -> tuple[Tensor, Tensor]:
+        """Direct and indirect squared l2 cost to first order, (n,) each.
+
+        Args:
+            action: (n, q) d_S.
+        """
+        moved: Tensor = torch.einsum("ndq,nq->nd", self.given + self.entangled, action)
+        moved = moved.square()
+        return moved[:, self.own].sum(1), moved[:, ~self.own].sum(1)
+
+
+def alignment(slope: Tensor, jacobian: Tensor, gradient: Tensor) -> Tensor:
+    """Cosine of the decoder's Jacobian and the model's gradient, (n,): the paper's guide to S.
+
+    Args:
+        slope: (n, q) `Y^T grad f(x)`.
+        jacobian: (n, d, q) `Y`.
+        gradient: (n, d) `grad f(x)`.
+    """
+    size = jacobian.flatten(1).norm(dim=1) * gradient.norm(dim=1)
+    cosine: Tensor = slope.norm(dim=1) / size.clamp_min(1e-12)
+    return cosine

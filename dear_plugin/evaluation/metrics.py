@@ -1,0 +1,129 @@
+"""Metrics of recourses: plain functions; each says which rows it averages over.
+
+Sources: Pawelczyk et al. 2021, "CARLA" (success rate, constraint violation, yNN, redundancy,
+distances); the paper's section on evaluation measures (direct and indirect cost).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from dear_plugin.data.encoder import Encoder
+from dear_plugin.models.classifier import Classifier
+from dear_plugin.problem.goals import likeliest
+from dear_plugin.results.recourses import Recourses
+
+NEIGHBOURS = 5
+CHANGED = 1e-5
+
+
+def success_rate(recourses: Recourses) -> float:
+    """The share of all rows whose counterfactual the user's model accepts."""
+    return float(recourses.actions["success"].mean())
+
+
+def violations(recourses: Recourses, held: Iterable[str]) -> tuple[float, float]:
+    """How often held features changed: the share of rows, and the mean count per row.
+
+    Both are over successful rows.
+    """
+    names = list(held)
+    done = recourses.actions["success"].to_numpy()
+    if not names or not done.any():
+        return 0.0, 0.0
+    before, after = recourses.factuals[names], recourses.counterfactuals[names]
+    changed = (before.astype(object) != after.astype(object)).to_numpy()[done]
+    return float(changed.any(1).mean()), float(changed.sum(1).mean())
+
+
+def ynn(
+    recourses: Recourses, everyone: Tensor, classifier: Classifier, k: int = NEIGHBOURS
+) -> float:
+    """`1 - mean |label(x_cf) - label(neighbour)|` over successful rows; see `neighbours`."""
+    shares = neighbours(recourses, everyone, classifier, k)
+    return float(np.nanmean(shares)) if np.isfinite(shares).any() else float("nan")
+
+
+def neighbours(
+    recourses: Recourses, everyone: Tensor, classifier: Classifier, k: int = NEIGHBOURS
+) -> npt.NDArray[np.float64]:
+    """(n,) the share of each counterfactual's neighbours with its label, NaN where there is none.
+
+    Neighbours are the k nearest of all data, Euclidean on the encoding, labelled by the model; an
+    identical row does not count as its own neighbour.
+
+    Args:
+        recourses: the result, with two classes.
+        everyone: (m, p) all rows, training and test.
+        classifier: the model.
+        k: how many neighbours.
+    """
+    from scipy.spatial import cKDTree
+
+    encoder = classifier.encoder
+    done = recourses.actions["success"].to_numpy(dtype=bool)
+    shares = np.full(len(done), np.nan)
+    if not done.any():
+        return shares
+    reached = recourses.plan.rows[torch.tensor(done)]
+    points = encoder.expand(everyone).double().numpy()
+    tree = cKDTree(points, leafsize=32, balanced_tree=False)
+    gap, near = tree.query(encoder.expand(reached).double().numpy(), k=k + 1)
+    # The nearest is dropped where it is the row itself, else the farthest.
+    itself = gap[:, :1] == 0.0
+    near = np.where(itself, near[:, 1:], near[:, :-1])
+    labels = _labels(classifier, everyone).numpy()
+    own = _labels(classifier, reached).numpy()
+    shares[done] = 1.0 - np.abs(labels[near] - own[:, None]).mean(1)
+    return shares
+
+
+def redundancy(recourses: Recourses, classifier: Classifier) -> npt.NDArray[np.float64]:
+    """(n,) how many changed features could be put back, one at a time, and the success kept.
+
+    NaN where there is no success. An expected indirect change counts as well, though nobody can
+    choose to put it back.
+    """
+    done = recourses.actions["success"].to_numpy(dtype=bool)
+    kept = np.full(len(done), np.nan)
+    rows, features = (recourses.changed & torch.tensor(done)[:, None]).nonzero(as_tuple=True)
+    back = recourses.plan.rows[rows].clone()
+    at = torch.arange(len(rows))
+    back[at, features] = recourses.x[rows, features]
+    fine = _labels(classifier, back) == _labels(classifier, recourses.plan.rows[rows])
+    counts = torch.zeros(len(done)).index_add(0, rows, fine.float())
+    kept[done] = counts.double().numpy()[done]
+    return kept
+
+
+def costs(encoder: Encoder, x: Tensor, reached: Tensor) -> dict[str, Tensor]:
+    """l0, l1, l2 and l-infinity cost of rows, (n,) each.
+
+    l1 and l0 count a changed category 1; l2 and l-infinity are on the encoding.
+
+    Args:
+        encoder: the gate.
+        x: (n, p) factual rows.
+        reached: (n, p) counterfactual rows.
+    """
+    moved = encoder.distance(reached, x)
+    wide = encoder.expand(reached) - encoder.expand(x)
+    return {
+        "l0": (moved > CHANGED).sum(1).double(),
+        "l1": moved.sum(1).double(),
+        "l2": wide.norm(dim=1).double(),
+        "linf": wide.abs().amax(1).double(),
+    }
+
+
+def _labels(classifier: Classifier, rows: Tensor) -> Tensor:
+    """(m,) the columns that the model itself decides for."""
+    decided = None
+    if classifier.decides:
+        decided = classifier.decided(classifier.encoder.frame(rows, own=True))
+    return (likeliest(classifier.scores(rows)) if decided is None else decided).float()

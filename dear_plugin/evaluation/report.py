@@ -1,0 +1,157 @@
+"""Diagnostics: a readable report on how far a fitted DEAR's indirect changes can be believed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from torch import Tensor
+
+from dear_plugin.data.encoder import Encoder
+from dear_plugin.evaluation import fidelity
+from dear_plugin.evaluation.fidelity import Sample
+
+logger = logging.getLogger(__name__)
+
+# Fewer rows cannot tell a weak dependence from none.
+FEW_ROWS = 1000
+
+
+@dataclass(frozen=True)
+class Report:
+    """How well indirect changes follow the data.
+
+    Attributes:
+        fidelity: dependence fidelity, ties at random: 0 features move independently, 1 perfect.
+        distribution_fidelity: the same for whole distributions.
+        shown: dependence fidelity of the rows as people see them (middle ties).
+        standardised: dependence fidelity with every column scaled to variance 1, which shows
+            heavy-tailed features.
+        round_trip: mean absolute `g(e(x), x_S) - x`; 0 means x itself comes back.
+        identity: mean correlation of g_j with x_j; 0 means a stranger was drawn.
+        joint: AUC of a classifier between generated and real rows; 0.5 is perfect.
+        joint_independent: the same for the same people moved independently: only x_S changes.
+        entanglement: mean absolute `d2 g / dv dx_S` over the rows, a Series by set; NaN where a
+            decoder has no derivatives.
+        per_set: a tidy frame with `set, dependence_fidelity, distribution_fidelity, identity`.
+        rows: how many rows were measured.
+
+    A fidelity is a share of what follows x_S in the data. Where that is not clearly more than
+    chance alone would show, there is nothing to take a share of: it is NaN, and the text says so.
+    """
+
+    fidelity: float
+    distribution_fidelity: float
+    shown: float
+    standardised: float
+    round_trip: float
+    identity: float
+    joint: float
+    joint_independent: float
+    entanglement: pd.Series
+    per_set: pd.DataFrame
+    rows: int
+
+    def __str__(self) -> str:
+        """The report in a few lines."""
+        return "\n".join(
+            [
+                *self._fidelities(),
+                f"round trip {self.round_trip:.2g}, identity {_told(self.identity)},"
+                f" joint AUC {_told(self.joint, 3)} (0.5 is perfect, independent moves"
+                f" {_told(self.joint_independent, 3)})",
+                "0: features move independently; 1: they move as in the data."
+                " Associations, not causal effects.",
+            ]
+        )
+
+    @property
+    def independent(self) -> tuple[str, ...]:
+        """The sets that no other feature follows by clearly more than chance."""
+        columns = ["dependence_fidelity", "distribution_fidelity"]
+        return tuple(self.per_set.loc[self.per_set[columns].isna().all(axis=1), "set"])
+
+    def _fidelities(self) -> Iterator[str]:
+        """What there is to say of the fidelities, in lines."""
+        totals = self.fidelity, self.shown, self.standardised, self.distribution_fidelity
+        if np.isnan(totals).all() and len(self.independent) == len(self.per_set):
+            more = "; more rows may show some" if self.rows < FEW_ROWS else ""
+            yield "dependence fidelity: none to measure, the features do not depend on each other"
+            yield f"by clearly more than chance (in {self.rows:,} rows{more}):"
+            yield "expect nothing to follow an action, small indirect changes are noise"
+            return
+        first, shown, scaled, last = map(_told, totals)
+        yield (
+            f"dependence fidelity {first} (as shown {shown}, standardised {scaled}),"
+            f" distribution fidelity {last}"
+        )
+        if np.isnan(totals).any():
+            yield f"-: too little dependence in these {self.rows:,} rows to measure it"
+        if self.independent:
+            yield f"no feature clearly follows {_few(self.independent)}: expect nothing to"
+
+
+def report(
+    labels: tuple[str, ...], random: Sample, shown: Sample, entanglement: pd.Series, seed: int
+) -> Report:
+    """Measure two samples of one decoder.
+
+    Args:
+        labels: the names of the s sets.
+        random: a sample with ties at random.
+        shown: a sample with middle ties.
+        entanglement: mean mixed derivatives by set.
+        seed: of the relabellings.
+    """
+    means, laws = fidelity.dependence(random), fidelity.distribution(random, seed)
+    same = fidelity.identity(random)
+    per_set = pd.DataFrame(
+        {
+            "set": labels,
+            "dependence_fidelity": [
+                fidelity.ratio(means[means["set"] == i]) for i in range(len(labels))
+            ],
+            "distribution_fidelity": [
+                fidelity.ratio(laws[laws["set"] == i]) for i in range(len(labels))
+            ],
+            "identity": same,
+        }
+    )
+    return Report(
+        fidelity.ratio(means),
+        fidelity.ratio(laws),
+        fidelity.ratio(fidelity.dependence(shown)),
+        fidelity.ratio(fidelity.dependence(random, standardised=True)),
+        random.round_trip,
+        float(pd.Series(same).mean()),
+        fidelity.joint(random, seed),
+        fidelity.joint(random, seed, independent=True),
+        entanglement,
+        per_set,
+        len(random.real),
+    )
+
+
+def readable(frame: pd.DataFrame, encoder: Encoder) -> Tensor:
+    """The rows of a held-out frame, (n, p), that can be read; a warning says how many cannot.
+
+    Raises:
+        InputError: columns that cannot be read at all, or no row is left.
+    """
+    rows, reasons = encoder.readable_rows(frame)
+    if len(reasons) == len(rows):
+        return encoder.rows(frame)
+    if reasons:
+        logger.warning("%d of %d rows cannot be read and are left out", len(reasons), len(rows))
+    return rows[[i for i in range(len(rows)) if i not in reasons]]
+
+
+def _told(number: float, places: int = 2) -> str:
+    return "-" if np.isnan(number) else f"{number:.{places}f}"
+
+
+def _few(names: tuple[str, ...], most: int = 3) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" * (len(names) > most))

@@ -1,0 +1,47 @@
+"""Support: do a counterfactual's nearest neighbours get the wanted decision?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from dear_plugin._lazy import lazy
+from dear_plugin.evaluation.neighbours import NEIGHBOURS, Neighbours
+from dear_plugin.models.classifier import Classifier
+from dear_plugin.problem.target import Goal
+
+
+@dataclass
+class Support:
+    """Neighbourhoods of the fit frame, Euclidean on the encoding.
+
+    The support of a row is the share of its k = 5 nearest training rows that the model gives the
+    wanted decision (yNN of Pawelczyk et al. 2021, one row at a time).
+
+    Attributes:
+        neighbours: the training rows.
+        classifier: the model whose decisions count.
+        k: how many neighbours.
+    """
+
+    neighbours: Neighbours
+    classifier: Classifier
+    k: int = NEIGHBOURS
+
+    def of(self, reached: Tensor, goal: Goal) -> Tensor:
+        """(m,) the support of rows (m, p), each with its own goal."""
+        neighbours, scores = self._scored
+        near = torch.from_numpy(neighbours.nearest(reached, self.k))
+        rows = torch.arange(len(reached)).repeat_interleave(near.shape[1])
+        accepted = goal.accepts(scores[near.flatten()], rows)
+        return accepted.view(near.shape).float().mean(1)
+
+    @lazy
+    def _scored(self) -> tuple[Neighbours, Tensor]:
+        """Training rows and their scores; complete ones where the model takes no others."""
+        rows, scores = self.classifier.scored(self.neighbours.rows)
+        if rows is self.neighbours.rows:
+            return self.neighbours, scores
+        return Neighbours(rows, self.classifier.encoder), scores

@@ -1,0 +1,1 @@
+"""Methods: a model and a frame in, recourses out."""

@@ -1,0 +1,240 @@
+"""Alternatives: several recourses a row, from different sets first, in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from dear_plugin.methods.optimizer import Moves
+from dear_plugin.problem.action_sets import ActionSets
+from dear_plugin.problem.case import Case
+from dear_plugin.results.proposal import Plan
+from dear_plugin.search import Found, Question, Search
+from dear_plugin.search.candidates import snapped
+
+KINDS = ("another set", "pair of features", "larger action")
+LARGER = 2
+# More alternatives than these are given to nobody, however many are asked for.
+MOST = 100
+# Float32 cells that the actions of a chunk of rows may take: 32 MiB.
+CELLS = 1 << 23
+# Actions of each row that are decoded and compared at a time.
+AT_ONCE = 8
+
+
+@dataclass(frozen=True)
+class Offers:
+    """c actions for each of n rows.
+
+    Attributes:
+        moves: what decodes them.
+        question: the n rows.
+        sets: (n, c) the set acted on.
+        values: (n, c, w) the new values.
+        rank: (n, c) kind + cost / (1 + cost), so kinds in order and cheapest first; infinite for
+            failures.
+    """
+
+    moves: Moves
+    question: Question
+    sets: Tensor
+    values: Tensor
+    rank: Tensor
+
+    @classmethod
+    def of(
+        cls,
+        moves: Moves,
+        question: Question,
+        actions: tuple[Tensor, Tensor],
+        cost: Tensor,
+        kind: int,
+    ) -> Offers:
+        """Actions, sets (n, c) and values (n, c, w), of one kind; failures cost infinity."""
+        rank = torch.where(cost.isfinite(), kind + cost / (1.0 + cost), torch.inf)
+        return cls(moves, question, *actions, rank)
+
+    def cheapest_first(self, rows: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+        """The offers of some rows, (q,), a few of each at a time: places (q, b), ranks (q, b)."""
+        rank, order = self.rank[rows].sort(dim=1, stable=True)
+        for start in range(0, rank.shape[1], AT_ONCE):
+            if not bool(rank[:, start].isfinite().any()):
+                return
+            yield order[:, start : start + AT_ONCE], rank[:, start : start + AT_ONCE]
+
+    def plan(self, rows: Tensor, places: Tensor) -> Plan:
+        """The offers of some rows, (m,), at places, (m,)."""
+        sets, values = self.sets[rows, places], self.values[rows, places]
+        return self.moves.decoded(self.question, rows, sets, values, [""] * len(rows))
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Up to k offers of n rows, no two of a row alike, in the order in which they were kept.
+
+    Attributes:
+        x: (n, p) the factual rows.
+        rows: (n, k, p) where the offers lead.
+        direct: (n, k, p) bool, the features acted on.
+        suppressed: (n, k) what the constraints forbade.
+        rank: (n, k) as in `Offers`; infinite where there is none.
+        count: (n,) how many there are.
+    """
+
+    x: Tensor
+    rows: Tensor
+    direct: Tensor
+    suppressed: Tensor
+    rank: Tensor
+    count: Tensor
+
+    @classmethod
+    def of(cls, x: Tensor, best: Plan, k: int) -> Kept:
+        """What `generate` proposes, before everything else."""
+        n, p = x.shape
+        kept = cls(
+            x,
+            torch.zeros(n, k, p),
+            torch.zeros(n, k, p, dtype=torch.bool),
+            torch.zeros(n, k),
+            torch.full((n, k), torch.inf),
+            torch.zeros(n, dtype=torch.int64),
+        )
+        solved = (~best.failed).nonzero()[:, 0]
+        kept._keep(solved, best.select(solved), torch.zeros(len(solved)))
+        return kept
+
+    @property
+    def short(self) -> Tensor:
+        """(q,) the rows that could do with more."""
+        return (self.count < self.rank.shape[1]).nonzero()[:, 0]
+
+    def add(self, offers: Offers, rows: Tensor) -> None:
+        """Keep the cheapest offers that are not like others, until a row has enough.
+
+        Args:
+            offers: to m rows.
+            rows: (m,) which rows these are here.
+        """
+        for places, rank in offers.cheapest_first(torch.arange(len(rows))):
+            wanted = rank.isfinite() & (self.count[rows] < self.rank.shape[1])[:, None]
+            who, column = wanted.nonzero(as_tuple=True)
+            if not len(who):
+                return
+            plan = offers.plan(who, places[who, column])
+            for i in range(places.shape[1]):
+                at = (column == i).nonzero()[:, 0]
+                self._add(rows[who[at]], plan.select(at), rank[who[at], i])
+
+    def _add(self, rows: Tensor, plan: Plan, rank: Tensor) -> None:
+        """Keep one offer of each of some rows, (q,), unless one like it is kept already."""
+        same = (self.rows[rows] == plan.rows[:, None]).all(2)
+        acted = self.direct[rows] & (self.rows[rows] != self.x[rows, None])
+        again = (acted == (plan.direct & (plan.rows != self.x[rows]))[:, None]).all(2)
+        alike = same | again & (rank < LARGER)[:, None]
+        taken = torch.arange(self.rank.shape[1]) < self.count[rows, None]
+        fresh = ~(alike & taken).any(1) & (self.count[rows] < self.rank.shape[1])
+        at = fresh.nonzero()[:, 0]
+        self._keep(rows[at], plan.select(at), rank[at])
+
+    def _keep(self, rows: Tensor, plan: Plan, rank: Tensor) -> None:
+        place = self.count[rows]
+        self.rows[rows, place], self.direct[rows, place] = plan.rows, plan.direct
+        self.suppressed[rows, place], self.rank[rows, place] = plan.suppressed, rank
+        self.count[rows] += 1
+
+    def plans(self) -> list[Plan]:
+        """The offers of all rows, one plan per rank; rows that have fewer fail in the later."""
+        return [self._plan(i) for i in range(self.rank.shape[1])]
+
+    def _plan(self, i: int) -> Plan:
+        some = i < self.count
+        return Plan(
+            torch.where(some[:, None], self.rows[:, i], self.x),
+            self.direct[:, i],
+            self.suppressed[:, i],
+            ["" if ok else "no further recourse was found" for ok in some.tolist()],
+            kinds=[KINDS[int(b)] if b < len(KINDS) else "" for b in self.rank[:, i].tolist()],
+        )
+
+
+def rows_at_once(sets: Sequence[ActionSets], d: int, k: int) -> int:
+    """Of how many rows the actions on some sets are kept in memory at a time."""
+    cells = max(len(each) * max(d, 2 * k * each.positions.shape[1]) for each in sets)
+    return max(1, CELLS // cells)
+
+
+def alternatives(
+    case: Case, best: Plan, k: int, search: Search, moves: Sequence[Callable[[], Moves | None]]
+) -> list[Plan]:
+    """Give k plans over all rows, one per rank; rows that have fewer fail in the later ones.
+
+    Args:
+        case: the rows, no more than `rows_at_once`.
+        best: what `generate` proposes, which comes first.
+        k: how many.
+        search: how finely.
+        moves: the sets asked for, and pairs for rows whose sets run out, if there are any; each is
+            only looked at where it is needed.
+    """
+    kept = Kept.of(case.x, best, k)
+    tried: list[tuple[Tensor, Moves, Question, Found]] = []
+    for kind, learned in enumerate(moves):
+        # Decided row by row, so that nobody's answer depends on who else asks.
+        rows = kept.short if kind else torch.arange(len(case))
+        if not len(rows):
+            break
+        if (each := learned()) is None:
+            break
+        question = each.question(case.select(rows))
+        found = each.find(question, search, prune=False)
+        tried.append((rows, each, question, found))
+        kept.add(_sets(each, question, found, kind), rows)
+    for rows, each, question, found in tried:
+        some = torch.isin(rows, kept.short).nonzero()[:, 0]
+        if len(some):
+            offers = _larger(each, question.select(some), found.select(some), search, k)
+            kept.add(offers, rows[some])
+    return kept.plans()
+
+
+def _sets(moves: Moves, question: Question, found: Found, kind: int) -> Offers:
+    """The cheapest success of every set."""
+    n, s = found.cost.shape
+    sets = torch.arange(s).expand(n, s)
+    return Offers.of(moves, question, (sets, found.values), found.cost, kind)
+
+
+def _larger(moves: Moves, question: Question, found: Found, search: Search, k: int) -> Offers:
+    """Actions on the same sets that go further than they must, in k steps to the far end."""
+    n, s, w = found.values.shape
+    cost, wide = torch.full((n, s, k), torch.inf), torch.zeros(n, s, k, w)
+    rows, sets = found.solved_pairs.nonzero(as_tuple=True)
+    values = _further(moves, question, rows, sets, found.values[rows, sets], k)
+    answer = question.ask(rows, sets, values, search.slack)
+    # Where steps are smaller than the feature's own, some lead to the same value.
+    again = torch.zeros_like(answer.good)
+    again[:, 1:] = (values[:, 1:] == values[:, :-1]).all(2)
+    wide[rows, sets] = values
+    cost[rows, sets] = torch.where(answer.good & ~again, answer.cost, torch.inf)
+    which = torch.arange(s).repeat_interleave(k).expand(n, s * k)
+    actions = which, wide.view(n, s * k, w)
+    return Offers.of(moves, question, actions, cost.view(n, s * k), LARGER)
+
+
+def _further(
+    moves: Moves, question: Question, rows: Tensor, sets: Tensor, start: Tensor, k: int
+) -> Tensor:
+    """(m, k, w) from values, (m, w), to the far end of each feature, or every category."""
+    own = question.x[rows[:, None], moves.sets.positions[sets]]
+    far = torch.where(start > own, 1.0, torch.where(start < own, 0.0, own))
+    steps = torch.arange(1, k + 1).view(1, k, 1) / k
+    way = start[:, None] + (far - start)[:, None] * steps
+    numbers = snapped(question, rows, sets, way)
+    counts = moves.grids.counts[sets].view(-1, 1, 1)
+    levels = torch.arange(k).view(1, k, 1).expand(numbers.shape).float()
+    level = snapped(question, rows, sets, torch.minimum(levels, counts - 1.0))
+    return torch.where(counts > 0, level, numbers)

@@ -1,0 +1,383 @@
+"""RecourseMethod: the contract of every method, DEAR and its rivals alike."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from dear_plugin._batches import keep_room
+from dear_plugin._lazy import lazy
+from dear_plugin._validation.settings import one_of
+from dear_plugin.data.encoder import Encoder
+from dear_plugin.data.schema import Kind, Schema
+from dear_plugin.errors import NotFittedError
+from dear_plugin.evaluation.costs import split
+from dear_plugin.evaluation.neighbours import Neighbours
+from dear_plugin.evaluation.plausibility import Plausibility
+from dear_plugin.evaluation.support import Support
+from dear_plugin.models.classifier import Classifier, Output
+from dear_plugin.models.cutoffs import cutoffs
+from dear_plugin.problem.case import Case
+from dear_plugin.problem.constraints import Constraints, limits
+from dear_plugin.problem.target import Target, goal_of, surer
+from dear_plugin.results.proposal import Plan, Written, standstill
+from dear_plugin.results.recourses import Hooks, Recourses, Worth
+from dear_plugin.results.spread import Spread
+from dear_plugin.results.unreadable import with_unreadable
+from dear_plugin.search import Search
+from dear_plugin.search.criteria import TOLERANCE
+
+__all__ = ["SLACKS", "Case", "RecourseMethod"]
+
+# How far past the decision boundary a proposal aims; each retry aims farther.
+SLACKS = (1e-4, 1e-3, 1e-1)
+# Rows whose redraws are held in memory at a time.
+ROWS_REDRAWN = 1024
+
+Answer = Callable[[Case, pd.DataFrame, Tensor, Tensor], Recourses]
+
+
+class RecourseMethod(ABC):
+    """Frame in, `Recourses` out.
+
+    A method owes two hooks: `_learn(rows)` and `_propose(case)`. Everything that must hold for
+    all methods is done here, once: checking, constraints, rounding, scoring the rows that the
+    user sees through the user's own model, and keeping every row.
+
+    Args:
+        model: a torch module on the encoded tensor, an object with `predict_proba` on frames, or
+            a callable from a frame to probabilities.
+        schema: the features.
+        output: "logits" (default for modules), "probabilities" (default for black boxes) or
+            "values" (regression).
+        encode: for modules on a host's encoding, a differentiable map from ours.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        schema: Schema,
+        *,
+        output: Output | None = None,
+        encode: Callable[[Tensor], Tensor] | None = None,
+    ) -> None:
+        self.schema = schema
+        self.encoder = Encoder(schema)
+        self.classifier = Classifier(model, self.encoder, output=output, encode=encode)
+        self._rows: Tensor | None = None
+
+    def fit(self, frame: pd.DataFrame) -> Self:
+        """Learn from training rows; a fit that fails or is interrupted changes nothing.
+
+        Args:
+            frame: n rows with the schema's features, in user units.
+
+        Raises:
+            InputError: rows that do not fit the schema.
+        """
+        rows, before = self.encoder.rows(frame), dict(self.__dict__)
+        keep_room()
+        try:
+            self._learn(rows)
+            self._rows = rows
+            for learned in ("_support", "_cutoffs", "_neighbours", "_plausibility"):
+                self.__dict__.pop(learned, None)
+        except BaseException:
+            self.__dict__ = before
+            raise
+        return self
+
+    def generate(
+        self,
+        frame: pd.DataFrame,
+        target: Target | None = None,
+        *,
+        within: Constraints | None = None,
+        on_error: Literal["report", "raise"] = "report",
+    ) -> Recourses:
+        """Recourse for n rows; an already accepted row comes back as itself.
+
+        Args:
+            frame: any frame with the schema's features; no rows give an empty result.
+            target: what the model should say; None is class 1, which a model that names its
+                classes must have beside 0 (or True beside False).
+            within: what holds for this call only.
+            on_error: what becomes of rows that cannot be read, such as those with a category never
+                seen: "report" returns each as it is with success False and the reason, "raise"
+                refuses the whole frame.
+
+        Raises:
+            NotFittedError: `fit` was not called.
+            InputError, TargetError, ConstraintError: what came does not fit the schema.
+            ModelError: the model's answer is no score.
+        """
+        return self._over_readable(self._recourses, frame, target, within, on_error)
+
+    def _over_readable(
+        self,
+        answer: Answer,
+        frame: pd.DataFrame,
+        target: Target | None,
+        within: Constraints | None,
+        on_error: str,
+    ) -> Recourses:
+        """What a call gives for n rows; those that cannot be read come back as they are.
+
+        `answer` makes the result of m readable rows from their case, their frame, its scores and
+        (m,) their positions among all rows.
+        """
+        fitted = self._fitted_rows
+        keep_room()
+        one_of("report", "raise")("on_error", on_error)
+        x, reasons = self.encoder.readable_rows(frame)
+        if reasons and on_error == "raise":
+            self.encoder.rows(frame)
+        x, at = x.to(fitted.dtype), torch.arange(len(x))
+        box = limits(within, x, self.encoder, self.encoder.units.grains(frame))
+        goal = goal_of(target, len(x), self.classifier.classes, self.classifier.output)
+        # The result is of the rows as they are now, whatever becomes of the caller's frame.
+        part = frame = frame.copy()
+        if reasons:
+            at = torch.tensor([i for i in at.tolist() if i not in reasons], dtype=torch.int64)
+            x, goal, box, part = x[at], goal.select(at), box.select(at), frame.iloc[at.numpy()]
+        before = self.classifier.frame_scores(part, x)
+        goal = goal.from_here(before, lambda: self._cutoffs)
+        case = Case(x, goal, box, SLACKS[0], torch.arange(len(x)))
+        result = answer(case, part, before, at)
+        return with_unreadable(result, frame, reasons) if reasons else result
+
+    def _recourses(self, case: Case, frame: pd.DataFrame, before: Tensor, at: Tensor) -> Recourses:
+        accepted = case.goal.met(before, lambda: self.classifier.decided(frame))
+        return self._result(case, frame, before, self._settle(case, frame, before, accepted))
+
+    def _told(self, case: Case, frame: pd.DataFrame, plan: Plan, before: Tensor) -> Recourses:
+        """The result of a plan for all rows, every one of them scored again."""
+        return self._result(case, frame, before, _written(self, case, frame, plan, case.rows))
+
+    @abstractmethod
+    def _learn(self, rows: Tensor) -> None:
+        """Learn from training rows, (n, p)."""
+
+    @abstractmethod
+    def _propose(self, case: Case) -> Plan:
+        """Propose for m refused rows; proposals must lie within `case.limits`."""
+
+    def _alternatives(self, case: Case, k: int) -> Sequence[Plan]:
+        """Up to k plans over all m rows, cheapest first; without an override, the one there is."""
+        return [self._propose(case)]
+
+    def _shares(self, case: Case, plan: Plan, position: int) -> Mapping[str, tuple[float, float]]:
+        """Expected probabilities of binary features that do not flip; none by default."""
+        return {}
+
+    def _certainty(self, case: Case, plan: Plan) -> tuple[Tensor, Tensor]:
+        """(m,) the confidence and (m,) the reliance of answers: nothing follows by default."""
+        return torch.ones(len(case)), torch.zeros(len(case))
+
+    def _redrawn(self, case: Case, plan: Plan) -> Spread:
+        """How far redraws of a decoder agree on answers: nothing is redrawn by default."""
+        return Spread.none(case.x, plan.rows, self._numbers)
+
+    @lazy
+    def _numbers(self) -> Tensor:
+        """(p,) bool, which features are numbers."""
+        return torch.tensor([f.kind is Kind.NUMERIC for f in self.schema])
+
+    @property
+    def _asked(self) -> Search:
+        """What makes an answer credible."""
+        return Search()
+
+    @property
+    def _fitted_rows(self) -> Tensor:
+        """(n, p) the training rows."""
+        if self._rows is None:
+            raise NotFittedError(f"{type(self).__name__} is not fitted; call fit(frame) first")
+        return self._rows
+
+    @property
+    def _support_asked(self) -> Support:
+        """What the support of a credible answer is read from."""
+        return self._support
+
+    @lazy
+    def _support(self) -> Support:
+        return Support(self._neighbours, self.classifier)
+
+    @lazy
+    def _neighbours(self) -> Neighbours:
+        return Neighbours(self._fitted_rows, self.encoder)
+
+    @lazy
+    def _plausibility(self) -> Plausibility:
+        return Plausibility(self._fitted_rows, self.encoder)
+
+    @lazy
+    def _cutoffs(self) -> Tensor | None:
+        return cutoffs(self.classifier, self._fitted_rows)
+
+    def _settle(self, case: Case, frame: pd.DataFrame, before: Tensor, done: Tensor) -> Written:
+        """Propose, write, and score what the user will see; aim farther where that fails."""
+        plan, scores, success = standstill(case.x, done), before, done
+        if bool(done.all()):
+            return Written(plan, frame.copy(), before, done)
+        for slack in SLACKS:
+            todo = (~done).nonzero()[:, 0]
+            # Rows of its own: what a method does with them is its own affair.
+            part = replace(case, x=case.x.clone()) if len(todo) == len(case) else case.select(todo)
+            if slack == SLACKS[-1]:
+                part = replace(part, goal=surer(part.goal))
+            plan = plan.merged(self._propose(replace(part, slack=slack)), todo)
+            written = _written(self, case, frame, plan, todo)
+            # Only what the search believed in is worth another try.
+            done = done.index_copy(0, todo, written.success | plan.failed[todo])
+            scores = scores.index_copy(0, todo, written.scores)
+            success = success.index_copy(0, todo, written.success)
+            if bool(done.all()):
+                break
+        return Written(written.plan, written.frame, scores, success)
+
+    def _result(
+        self, case: Case, frame: pd.DataFrame, before: Tensor, written: Written
+    ) -> Recourses:
+        plan, success = written.plan, written.success
+        direct, indirect = split(self.encoder, case.x, plan.rows, plan.direct)
+        columns: dict[str, Any] = {
+            "success": success.numpy(),
+            "reason": plan.said(success),
+            "acted_on": plan.acted_on(case.x, self.schema.names),
+            "direct_cost": direct.double().numpy(),
+            "indirect_cost": indirect.double().numpy(),
+            "cost": (direct + indirect).double().numpy(),
+            "suppressed_cost": plan.suppressed.double().numpy(),
+            "score_before": case.goal.score(before).double().numpy(),
+            "score_after": case.goal.score(written.scores).double().numpy(),
+        }
+        if plan.kinds:
+            columns["kind"] = list(plan.kinds)
+        actions = pd.DataFrame(columns, index=frame.index)
+        return Recourses(
+            frame,
+            written.frame,
+            actions,
+            self.encoder,
+            case.x,
+            plan,
+            self._hooks(case, frame, plan, success),
+        )
+
+    def _hooks(self, case: Case, frame: pd.DataFrame, plan: Plan, success: Tensor) -> Hooks:
+        return Hooks(
+            _SupportOf(self, case),
+            _AlternativesOf(self, case, frame),
+            _SharesOf(self, case, plan),
+            _WorthOf(self, case, plan, success),
+            _RangesOf(self, case, plan),
+        )
+
+
+@dataclass(frozen=True)
+class _SupportOf:
+    """The support of a result's rows, asked for later; picklable, as a closure is not."""
+
+    method: RecourseMethod
+    case: Case
+
+    def __call__(self, reached: Tensor, rows: Tensor) -> Tensor:
+        return self.method._support.of(reached, self.case.goal.select(rows))
+
+
+@dataclass(frozen=True)
+class _AlternativesOf:
+    """The alternatives to a result's rows, asked for later."""
+
+    method: RecourseMethod
+    case: Case
+    frame: pd.DataFrame
+
+    def __call__(self, k: int) -> Iterator[Recourses]:
+        method, case = self.method, self.case
+        before = method.classifier.frame_scores(self.frame)
+        accepted = case.goal.met(before, lambda: method.classifier.decided(self.frame))
+        for plan in method._alternatives(case, k):
+            # One at a time: k results of many wide rows would not fit into memory together.
+            yield method._told(case, self.frame, plan.sparing(case.x, accepted), before)
+
+
+@dataclass(frozen=True)
+class _SharesOf:
+    """The expected probabilities beside a result's rows, asked for later."""
+
+    method: RecourseMethod
+    case: Case
+    plan: Plan
+
+    def __call__(self, position: int) -> Mapping[str, tuple[float, float]]:
+        return self.method._shares(self.case, self.plan, position)
+
+
+@dataclass(frozen=True)
+class _WorthOf:
+    """What a result's answers are worth, asked for later."""
+
+    method: RecourseMethod
+    case: Case
+    plan: Plan
+    success: Tensor
+
+    def __call__(self, rows: Tensor) -> Worth:
+        case, plan, done = self.case.select(rows), self.plan.select(rows), self.success[rows]
+        at, asked = done.nonzero()[:, 0], self.method._asked
+        some, answer = case.select(at), plan.select(at)
+        confidence, reliance = self.method._certainty(some, answer)
+        plausibility, own = (self.method._plausibility.of(each) for each in (answer.rows, some.x))
+        least = own.clamp_max(asked.min_plausibility)
+        fine = (confidence >= asked.min_confidence - TOLERANCE) & ~answer.lacking
+        fine &= (reliance <= asked.max_reliance + TOLERANCE) & (plausibility >= least - TOLERANCE)
+        if asked.min_support is not None:
+            share = self.method._support_asked.of(answer.rows, some.goal)
+            fine &= share >= asked.min_support - TOLERANCE
+        credible = done.clone()
+        credible[at] = fine
+        out = torch.full((3, len(rows)), torch.nan, dtype=torch.float64)
+        out[:, at] = torch.stack([confidence.double(), reliance.double(), plausibility.double()])
+        confident, leaning, odd = out.numpy()
+        return Worth(confident, leaning, odd, credible.numpy())
+
+
+@dataclass(frozen=True)
+class _RangesOf:
+    """How far redraws agree on a result's rows, asked for later."""
+
+    method: RecourseMethod
+    case: Case
+    plan: Plan
+
+    def __call__(self, rows: Tensor) -> Spread:
+        parts = [
+            self.method._redrawn(self.case.select(at), self.plan.select(at))
+            for at in rows.split(ROWS_REDRAWN)
+        ]
+        return Spread.joined(parts)
+
+
+def _written(
+    method: RecourseMethod, case: Case, frame: pd.DataFrame, plan: Plan, rows: Tensor
+) -> Written:
+    """The plan written into the user's frame, and what the model says of some rows, (m,)."""
+    after, seen = method.encoder.patch(frame, case.x, plan.rows, case.limits.ends)
+    # The model is asked again about nobody who stays as they were.
+    asked = (after, seen) if len(rows) == len(case) else (after.iloc[rows.numpy()], seen[rows])
+    scores = method.classifier.frame_scores(*asked)
+    success = case.goal.select(rows).met(scores, lambda: method.classifier.decided(asked[0]))
+    lawful = case.limits.lawful(seen[rows], rows)
+    plan = replace(plan, rows=seen)
+    if not bool(lawful.all()):
+        plan = plan.refused(rows[~lawful], case.limits.broken_text(seen, rows[~lawful]))
+    return Written(plan, after, scores, success & lawful)

@@ -1,0 +1,65 @@
+"""Options: what hosts let their users say of a search and of what is acted on, in single words."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+from dear_plugin._validation.settings import of_kind
+from dear_plugin.data.schema import Schema
+from dear_plugin.data.sensitive import warn_of_actions
+from dear_plugin.errors import SettingError
+from dear_plugin.problem.action_sets import ActOn
+from dear_plugin.search import Search
+
+
+def search_of(
+    search: Search | None,
+    *,
+    min_confidence: float | None = None,
+    max_reliance: float | None = None,
+    min_plausibility: float | None = None,
+) -> Search:
+    """How to search, as a host's user says it: by a `Search`, or by what is asked of an answer.
+
+    Args:
+        search: how to search; None is `Search()`, whose answers are credible.
+        min_confidence: as in `Search`; None leaves it as it is there.
+        max_reliance: likewise.
+        min_plausibility: likewise.
+
+    Raises:
+        SettingError: a search together with any of the others, or a value that none can have.
+    """
+    options: dict[str, Any] = {
+        "min_confidence": min_confidence,
+        "max_reliance": max_reliance,
+        "min_plausibility": min_plausibility,
+    }
+    given = {name: value for name, value in options.items() if value is not None}
+    if search is None:
+        return Search(**given)
+    of_kind("search", search, Search)
+    if given:
+        told = ", ".join(f"{name}={value!r}" for name, value in given.items())
+        raise SettingError(
+            f"got search= together with {', '.join(given)}: say it in one place, as"
+            f" search=Search({told}, ...) or without search="
+        )
+    return search
+
+
+def paired(schema: Schema, act_on: ActOn | None) -> list[tuple[str, ...]]:
+    """The sets of `act_on`, and all pairs of the features that it names alone.
+
+    Args:
+        schema: the features.
+        act_on: as in `DEAR`; None is every feature that is acted on by default.
+    """
+    if act_on is None:
+        warn_of_actions(schema)
+        act_on = schema.actionable
+    sets = [(each,) if isinstance(each, str) else tuple(each) for each in act_on]
+    known = {frozenset(each) for each in sets}
+    pairs = combinations([each[0] for each in sets if len(each) == 1], 2)
+    return [*sets, *(pair for pair in pairs if frozenset(pair) not in known)]

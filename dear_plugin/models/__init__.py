@@ -1,0 +1,1 @@
+"""Models: a torch module or a black box in, scores of rows out."""

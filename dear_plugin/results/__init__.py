@@ -1,0 +1,1 @@
+"""Results: proposals in, counterfactuals and actions as frames and in words out."""

@@ -1,0 +1,303 @@
+"""Encoder: the gate. Frames come in, are checked once, and leave as they came."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from dear_plugin import DEAR, Encoder, Schema
+from dear_plugin.data.columns import from_scaled, to_scaled
+from dear_plugin.data.units import step_sizes
+from dear_plugin.errors import InputError, SchemaError
+
+
+@pytest.fixture
+def encoder(mixed) -> Encoder:
+    return mixed.encoder
+
+
+def where(encoder: Encoder, name: str) -> int:
+    return encoder.schema.index([name])[0]
+
+
+class TestEncode:
+    def test_a_number_or_binary_takes_one_column_and_categories_one_each(self, mixed, encoder):
+        assert encoder.p == 8
+        assert encoder.d == 6 + 4 + 6
+        assert encoder.encode(mixed.frame).shape == (len(mixed.frame), encoder.d)
+        assert encoder.encode(mixed.frame).dtype == torch.float32
+
+    def test_numbers_are_scaled_to_the_observed_bounds(self, mixed, encoder):
+        column = encoder.encode(mixed.frame)[:, 0]
+        age = mixed.frame["age"]
+        expected = (age - age.min()) / (age.max() - age.min())
+        assert np.allclose(column, expected, atol=1e-6)
+
+    def test_a_number_outside_the_bounds_is_taken_as_it_is(self, mixed, encoder):
+        rows = encoder.rows(mixed.frame.iloc[:1].assign(age=18 + 2 * 62))
+        assert rows[0, 0] == pytest.approx(2.0)
+
+    def test_a_binary_is_zero_for_its_first_value(self, mixed, encoder):
+        column = encoder.rows(mixed.frame)[:, where(encoder, "gender")]
+        assert (column.numpy() == (mixed.frame["gender"] == "male")).all()
+
+    def test_a_category_is_one_hot(self, mixed, encoder):
+        start = encoder.starts[where(encoder, "job")]
+        block = encoder.encode(mixed.frame)[:, start : start + 4]
+        assert (block.sum(1) == 1).all()
+        jobs = ["porter", "cook", "nurse", "judge"]
+        assert [jobs[i] for i in block.argmax(1)] == mixed.frame["job"].tolist()
+
+    def test_the_schema_decides_the_order_not_the_frame(self, mixed, encoder):
+        backwards = mixed.frame[mixed.frame.columns[::-1]]
+        assert torch.equal(encoder.encode(backwards), encoder.encode(mixed.frame))
+
+    def test_the_frame_is_untouched(self, mixed, encoder):
+        before = mixed.frame.copy(deep=True)
+        encoder.encode(mixed.frame).zero_()
+        pd.testing.assert_frame_equal(before, mixed.frame, check_exact=True)
+
+
+class TestRowsAndColumns:
+    def test_collapse_undoes_expand(self, mixed, encoder):
+        rows = encoder.rows(mixed.frame)
+        assert torch.equal(encoder.collapse(encoder.expand(rows)), rows)
+
+    def test_they_take_any_leading_shape(self, mixed, encoder):
+        rows = encoder.rows(mixed.frame)[:12].view(3, 4, encoder.p)
+        wide = encoder.expand(rows)
+        assert wide.shape == (3, 4, encoder.d)
+        assert torch.equal(encoder.collapse(wide), rows)
+
+    def test_collapse_takes_the_likeliest_category(self, encoder):
+        x = torch.zeros(1, encoder.d)
+        start = encoder.starts[where(encoder, "job")]
+        x[0, start : start + 4] = torch.tensor([0.1, 0.2, 0.4, 0.3])
+        assert encoder.collapse(x)[0, where(encoder, "job")] == 2
+
+    def test_every_column_knows_its_feature(self, encoder):
+        assert torch.bincount(encoder.feature_of).tolist() == [f.columns for f in encoder.schema]
+
+    def test_without_blocks_rows_are_columns(self):
+        encoder = Encoder(Schema.infer(pd.DataFrame({"a": [1, 2, 3], "b": [0, 1, 0]})))
+        rows = torch.rand(2, 2)
+        assert torch.equal(encoder.expand(rows), rows)
+        assert encoder.expand(rows) is not rows
+        assert encoder.collapse(rows) is rows
+
+
+class TestDistance:
+    def test_a_changed_category_counts_one_whatever_its_levels(self, encoder):
+        a, b = torch.zeros(encoder.p), torch.zeros(encoder.p)
+        for name, level in (("job", 3), ("town", 5), ("owner", 1)):
+            b[where(encoder, name)] = level
+        assert encoder.distance(a, b).tolist() == [0, 0, 0, 0, 1, 0, 1, 1]
+
+    def test_it_is_the_weighted_l1_of_the_encoding(self, mixed, encoder):
+        rows = encoder.rows(mixed.frame)
+        a, b = rows[:50], rows[50:100]
+        wide = (encoder.expand(a) - encoder.expand(b)).abs() * encoder.weights
+        assert torch.allclose(encoder.distance(a, b).sum(1), wide.sum(1), atol=1e-6)
+
+
+class TestUnits:
+    @pytest.mark.parametrize("value", [18.0, 33.0, 80.0, 150.0])
+    def test_scaling_back_gives_the_value(self, encoder, value):
+        age = encoder.schema.features[0]
+        assert from_scaled(age, to_scaled(age, np.array([value])), 0) == value
+
+    def test_no_value_becomes_a_negative_zero(self):
+        (feature,) = Schema.infer(pd.DataFrame({"x": [-1.0, 0.0, 1.0]}))
+        zero = from_scaled(feature, np.array([0.4999999]), 0)
+        assert not np.signbit(zero).any()
+
+    def test_a_step_is_one_unit_of_precision(self, mixed, encoder):
+        steps = step_sizes(mixed.schema, [g.places for g in encoder.units.grains(mixed.frame)])
+        assert steps[0] == pytest.approx(1 / 62)
+        assert steps[1] == pytest.approx(0.01 / encoder.schema.features[1].width)
+        assert steps[where(encoder, "job")] == 1.0
+
+    def test_an_integer_column_counts_in_whole_units_whatever_the_schema_says(
+        self, mixed, encoder
+    ):
+        frame = mixed.frame.astype({"income": "int64"})
+        assert encoder.units.grains(mixed.frame)[1].places == 2
+        assert encoder.units.grains(frame)[1].places == 0
+
+
+class TestWriting:
+    def test_frame_is_the_inverse_of_rows(self, mixed, encoder):
+        frame = encoder.frame(encoder.rows(mixed.frame))
+        pd.testing.assert_frame_equal(frame, mixed.frame, rtol=1e-6)
+        for name in ("age", "income"):
+            assert frame[name].tolist() == mixed.frame[name].tolist()
+
+    def test_patch_writes_the_changed_cells_and_copies_all_others(self, mixed, encoder):
+        few = mixed.frame.iloc[:4]
+        x = encoder.rows(few)
+        rows = x.clone()
+        rows[1] = encoder.rows(mixed.frame.iloc[5:6])[0]
+        after, seen = encoder.patch(few, x, rows)
+        torch.testing.assert_close(seen, encoder.rows(after), rtol=0, atol=0)
+        pd.testing.assert_frame_equal(after.iloc[[0, 2, 3]], few.iloc[[0, 2, 3]])
+        there = mixed.frame.iloc[5]
+        assert after.iloc[1].drop("debt").tolist() == there.drop("debt").tolist()
+        assert after.iloc[1]["debt"] == pytest.approx(there["debt"], rel=1e-5)
+
+    def test_a_label_that_the_column_does_not_know_is_added_to_it(self, mixed, encoder):
+        cooks = mixed.frame[mixed.frame["job"] == "cook"].iloc[:2].copy()
+        cooks["job"] = cooks["job"].cat.remove_unused_categories()
+        x = encoder.rows(cooks)
+        rows = x.clone()
+        rows[0, where(encoder, "job")] = 3
+        after, _ = encoder.patch(cooks, x, rows)
+        assert after["job"].tolist() == ["judge", "cook"]
+        assert list(after["job"].cat.categories) == ["cook", "judge"]
+
+
+@pytest.fixture(params=["frames give out their memory", "copy on write"])
+def writing(request):
+    """How pandas keeps what one frame has of another's apart; from 3 on there is one way."""
+    if pd.__version__.startswith("2."):
+        with pd.option_context("mode.copy_on_write", request.param == "copy on write"):
+            yield
+    else:
+        yield
+
+
+KINDS = {
+    "number": ["int64", "int8", "uint16", "float32", "float64", "Int64", "Float32"],
+    "word": ["object", "category", "string"],
+    "truth": ["bool", "object", "boolean"],
+}
+
+
+@pytest.mark.usefixtures("writing")
+@pytest.mark.parametrize(("name", "dtype"), [(n, d) for n, kinds in KINDS.items() for d in kinds])
+def test_cells_of_every_dtype_are_written_into_a_copy(name, dtype):
+    frame = pd.DataFrame(
+        {"number": [1, 2, 3, 4], "word": list("abca"), "truth": [True, False, True, False]},
+        index=list("wxyz"),
+    ).astype({name: dtype})
+    encoder = Encoder(Schema.infer(frame))
+    before, shown = frame.copy(deep=True), frame[name]
+    x = encoder.rows(frame)
+    after, seen = encoder.patch(frame, x, x[[0, 0, 2, 1]])
+    pd.testing.assert_frame_equal(frame, before)
+    pd.testing.assert_series_equal(shown, before[name])
+    expected = before.iloc[[0, 0, 2, 1]].set_axis(before.index)
+    pd.testing.assert_frame_equal(after, expected)
+    assert torch.equal(seen, x[[0, 0, 2, 1]])
+
+
+class Shallow(pd.DataFrame):
+    """A kind of frame whose copies share their memory."""
+
+    @property
+    def _constructor(self):
+        return Shallow
+
+    def copy(self, deep=True):
+        return super().copy(deep=False)
+
+
+class Aloof(pd.DataFrame):
+    """A kind of frame that gives out copies of its columns."""
+
+    @property
+    def _constructor(self):
+        return Aloof
+
+    def __getitem__(self, key):
+        return super().__getitem__(key).copy()
+
+
+@pytest.mark.parametrize("kind", [Shallow, Aloof])
+def test_kinds_of_frames_keep_their_own_ways(kind):
+    plain = pd.DataFrame({"number": [1, 2, 3, 4], "word": list("abca")})
+    frame, encoder = kind(plain), Encoder(Schema.infer(plain))
+    x = encoder.rows(frame)
+    after, seen = encoder.patch(frame, x, x[[0, 0, 2, 1]])
+    pd.testing.assert_frame_equal(pd.DataFrame(frame), plain)
+    assert isinstance(after, kind)
+    assert after["word"].tolist() == ["a", "a", "c", "b"]
+    assert torch.equal(seen, encoder.rows(after))
+
+
+class TestLevels:
+    """A model that reads codes, or an order, sees the dtype that it was trained on."""
+
+    frame = pd.DataFrame(
+        {
+            "job": pd.Categorical(["a", "b", "c"] * 300, categories=["z", "a", "b", "c"]),
+            "size": pd.Categorical(["S", "M", "L"] * 300, ["S", "M", "L", "XL"], ordered=True),
+            "x": np.arange(900),
+        }
+    )
+
+    def test_levels_that_nobody_has_and_their_order_are_kept(self):
+        encoder = Encoder(Schema.infer(self.frame))
+        again = encoder.frame(encoder.rows(self.frame))
+        pd.testing.assert_frame_equal(again, self.frame)
+        assert Schema.from_dict(encoder.schema.to_dict()) == encoder.schema
+
+    @pytest.mark.parametrize(
+        ("act_on", "accepts"),
+        [("job", lambda f: f["job"].cat.codes == 3), ("size", lambda f: f["size"] >= "L")],
+    )
+    def test_a_black_box_reads_codes_or_the_order(self, act_on, accepts):
+        model = lambda f: np.where(accepts(f), 0.9, 0.1)  # noqa: E731
+        dear = DEAR(model, Schema.infer(self.frame), act_on=[act_on]).fit(self.frame)
+        result = dear.generate(self.frame.head(6))
+        assert result.actions["success"].all()
+        assert accepts(result.counterfactuals).all()
+
+    def test_a_schema_saved_without_them_is_read(self):
+        schema = Schema.infer(self.frame)
+        saved = schema.to_dict()
+        for feature in saved["features"]:
+            del feature["levels"], feature["ordered"]
+        assert Schema.from_dict(saved).names == schema.names
+
+    def test_categories_are_among_them(self):
+        with pytest.raises(SchemaError, match="'job': its categories must be among its levels"):
+            Schema.infer(self.frame).replace("job", levels=("a", "b"))
+
+
+class TestTheGate:
+    def refuses(self, encoder, frame, match):
+        with pytest.raises(InputError, match=match):
+            encoder.rows(frame)
+
+    def test_all_complaints_come_at_once(self, mixed, encoder):
+        frame = mixed.frame.iloc[:3].assign(age=np.nan, town="Z")
+        self.refuses(encoder, frame, r"'age' has missing.*'town' has values never seen: \['Z'\]")
+
+    def test_the_first_bad_rows_are_named_by_their_labels(self, mixed, encoder):
+        frame = mixed.frame.iloc[:3].set_axis(["ann", "bob", "cid"])
+        frame["debt"] = [1.0, np.inf, 2.0]
+        self.refuses(encoder, frame, r"'debt' has missing or infinite values in 1 rows.*'bob'")
+
+    def test_text_is_not_read_as_a_number(self, mixed, encoder):
+        frame = mixed.frame.iloc[:3].assign(age="40")
+        self.refuses(encoder, frame, r"'age' must hold numbers.*to_numeric")
+
+    def test_true_and_false_are_not_read_as_a_number(self, mixed, encoder):
+        self.refuses(encoder, mixed.frame.iloc[:3].assign(age=True), r"got dtype bool")
+
+    def test_a_category_is_named_with_those_expected(self, mixed, encoder):
+        frame = mixed.frame.iloc[:3].assign(gender="femal")
+        self.refuses(encoder, frame, r"'gender'.*\['femal'\].*\['female', 'male'\]")
+
+    def test_a_label_that_exists_but_was_never_seen_is_unseen(self, mixed, encoder):
+        frame = mixed.frame.iloc[:3].copy()
+        frame["job"] = pd.Categorical(["king"] * 3, categories=frame["job"].cat.categories)
+        self.refuses(encoder, frame, r"'job' has values never seen: \['king'\]")
+
+    def test_numbers_are_not_text(self, mixed, encoder):
+        self.refuses(encoder, mixed.frame.iloc[:3].assign(gender=1), r"'gender'.*\[1\]")
+
+    def test_missing_labels_are_refused(self, mixed, encoder):
+        frame = mixed.frame.iloc[:3].copy()
+        frame.loc[frame.index[0], "job"] = None
+        self.refuses(encoder, frame, r"'job' has values never seen: \[nan\]")

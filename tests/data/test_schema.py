@@ -1,0 +1,453 @@
+"""Schema: the features of a frame, what they are and what may change."""
+
+import datetime
+import decimal
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dear_plugin import Feature, Kind, Schema
+from dear_plugin.data.inference import decimals
+from dear_plugin.errors import SchemaError
+
+
+def inferred(values, dtype=None, **marks) -> Feature:
+    """The one feature of a column called x."""
+    frame = pd.DataFrame({"x": pd.Series(values, dtype=dtype)})
+    return Schema.infer(frame, **marks).features[0]
+
+
+class TestKinds:
+    @pytest.mark.parametrize(
+        ("values", "dtype", "kind"),
+        [
+            ([1, 2, 3], "int64", Kind.NUMERIC),
+            ([1, 2, 3], "uint8", Kind.NUMERIC),
+            ([1, 2, 3], "Int64", Kind.NUMERIC),
+            ([1.5, 2.0, 3.0], "float32", Kind.NUMERIC),
+            ([1.5, 2.0, 3.0], "Float64", Kind.NUMERIC),
+            ([0, 1, 0], "int64", Kind.BINARY),
+            ([3.5, 7.0, 3.5], "float64", Kind.BINARY),
+            ([True, False, True], "bool", Kind.BINARY),
+            ([True, False, True], "boolean", Kind.BINARY),
+            (["a", "b", "a"], "object", Kind.BINARY),
+            (["a", "b", "c"], "object", Kind.CATEGORICAL),
+            (["a", "b", "c"], "string", Kind.CATEGORICAL),
+            (["a", "b", "c"], "category", Kind.CATEGORICAL),
+            ([1, 2, 3], "category", Kind.CATEGORICAL),
+        ],
+    )
+    def test_the_kind_follows_from_values_and_dtype(self, values, dtype, kind):
+        assert inferred(values, dtype).kind is kind
+
+    def test_numbers_can_be_declared_categories(self):
+        feature = inferred([3, 1, 2], categorical=["x"])
+        assert feature.kind is Kind.CATEGORICAL
+        assert feature.categories == (1, 2, 3)
+
+    def test_only_more_than_two_categories_take_a_column_each(self):
+        assert [inferred(list(v)).columns for v in ("ab", "abc")] == [1, 3]
+
+    def test_the_features_keep_the_order_of_the_frame_and_the_target_is_none(self):
+        frame = pd.DataFrame({"b": [1, 2, 3], "y": [0, 1, 0], "a": [1, 2, 3]})
+        schema = Schema.infer(frame, target="y")
+        assert schema.names == ("b", "a")
+        assert schema.target == "y"
+
+    def test_the_target_may_have_missing_values(self):
+        frame = pd.DataFrame({"x": [1, 2, 3], "y": [0, None, 1]})
+        assert Schema.infer(frame, target="y").names == ("x",)
+
+
+class TestWhatIsReadOff:
+    def test_bounds_are_the_least_and_greatest_value(self):
+        assert inferred([3, -1, 2]).bounds == (-1.0, 3.0)
+
+    def test_categories_are_sorted_plain_values(self):
+        feature = inferred([np.int64(7), np.int64(3)], "int64")
+        assert feature.categories == (3, 7)
+        assert [type(c) for c in feature.categories] == [int, int]
+
+    def test_categories_of_a_categorical_keep_their_order_without_the_unused(self):
+        column = pd.Categorical(["low", "high"], categories=["low", "middle", "high"])
+        assert inferred(column).categories == ("low", "high")
+
+    def test_categories_of_mixed_types_are_allowed(self):
+        assert set(inferred([1, "one", 2], "object").categories) == {1, "one", 2}
+
+    def test_the_dtype_is_remembered(self):
+        assert inferred([1, 2, 3], "Int64").dtype == "Int64"
+
+    @pytest.mark.parametrize("values", [[5, 5, 5], [0.5, 0.5], ["a", "a"], [True, True]])
+    def test_a_constant_column_is_immutable(self, values):
+        feature = inferred(values)
+        assert feature.immutable
+        assert feature.width == 1.0
+
+
+class TestDecimals:
+    @pytest.mark.parametrize(
+        ("values", "places"),
+        [
+            ([1.0, 2.0], 0),
+            ([0.5, 0.25], 2),
+            ([1234.56, 0.07], 2),
+            ([1e9 + 0.25, 0.5], 2),
+            ([0.000001], 6),
+            ([1 / 3], None),
+            ([1e-7], None),
+            ([-1.5], 1),
+        ],
+    )
+    def test_they_hold_every_value(self, values, places):
+        assert decimals(np.array(values)) == places
+
+    def test_single_precision_is_judged_by_its_own_resolution(self):
+        assert decimals(np.array([0.1, 1234.56], dtype=np.float32)) == 2
+        assert inferred([0.1, 0.2, 0.3], "float32").precision == 1
+
+    def test_a_number_keeps_its_precision(self):
+        assert inferred([1, 2, 3]).precision == 0
+        assert inferred([0.25, 0.5, 1.0]).precision == 2
+
+
+class TestMissing:
+    def test_a_missing_number_is_a_level_beside_its_values(self):
+        feature = inferred([1.0, None, 2.0, 3.0])
+        assert (feature.kind, feature.missing, feature.bounds) == (Kind.NUMERIC, "nan", (1.0, 3.0))
+        assert (feature.special_levels, feature.columns) == (1, 2)
+
+    @pytest.mark.parametrize(
+        ("values", "dtype", "written"),
+        [
+            (["a", "b", np.nan], "object", "nan"),
+            (["a", "b", None], "object", "none"),
+            (["a", "b", None], "category", "nan"),
+            (["a", "b", None], "string", "nan"),
+            ([True, False, None], "boolean", "nan"),
+        ],
+    )
+    def test_a_missing_category_is_its_last_one(self, values, dtype, written):
+        feature = inferred(values, dtype)
+        assert feature.categories[-1] is None
+        assert (feature.kind, feature.missing) == (Kind.CATEGORICAL, written)
+        assert feature.missing_category == len(feature.categories) - 1
+
+    def test_how_many_there_are_is_said(self, caplog):
+        inferred([1.0, None, 2.0, 3.0])
+        assert "x 1 of 4 rows" in caplog.text
+
+    def test_a_schema_with_missing_levels_survives_json(self):
+        frame = pd.DataFrame({"x": [1.0, None, 2.0, 3.0], "y": ["a", None, "b", "c"]})
+        schema = Schema.infer(frame, special={"x": [3]})
+        assert Schema.from_dict(json.loads(json.dumps(schema.to_dict()))) == schema
+
+
+class TestSpecial:
+    def test_codes_are_levels_and_no_bounds(self):
+        feature = inferred([-9, -7, 3, 4, 8], special={"x": [-9, -7]})
+        assert feature.special == (-9.0, -7.0)
+        assert (feature.bounds, feature.columns) == ((3.0, 8.0), 3)
+
+    def test_two_values_and_a_code_are_a_number(self):
+        assert inferred([0, 1, -9, 1], special={"x": [-9]}).kind is Kind.NUMERIC
+
+    def test_codes_need_numbers(self):
+        with pytest.raises(SchemaError, match=r"special\['x'\].*holds categories"):
+            inferred(list("abc"), special={"x": [1]})
+        with pytest.raises(SchemaError, match="special: unknown features: 'z'"):
+            inferred([1, 2, 3], special={"z": [1]})
+
+    @pytest.mark.parametrize(
+        ("codes", "values"),
+        [([-9.0, -7.0], (0, 800)), ([999.0], (0, 30)), ([96.0, 98.0], (0, 13))],
+    )
+    def test_isolated_values_are_suggested(self, codes, values, caplog):
+        rng = np.random.default_rng(0)
+        column = np.append(rng.integers(*values, 900), np.repeat(codes, 20))
+        inferred(column.astype(float))
+        assert f"special={{'x': {[int(c) for c in codes]}}}" in caplog.text
+
+    @pytest.mark.parametrize("draw", ["normal", "exponential", "lognormal", "uniform"])
+    def test_tails_are_not(self, draw, caplog):
+        inferred(getattr(np.random.default_rng(0), draw)(size=5000).round(1))
+        assert "codes" not in caplog.text
+
+
+class TestOrders:
+    @pytest.fixture
+    def bills(self) -> pd.DataFrame:
+        rng = np.random.default_rng(0)
+        total = rng.gamma(3, 10, 500).round(2)
+        return pd.DataFrame({"total": total, "paid": (total * rng.random(500)).round(2)})
+
+    def test_a_number_that_never_exceeds_another(self, bills):
+        assert Schema.infer(bills).orders == (("paid", "total"),)
+
+    def test_one_exception_is_enough(self, bills):
+        bills.loc[7, "paid"] = bills.loc[7, "total"] + 0.01
+        assert Schema.infer(bills).orders == ()
+
+    def test_equal_columns_are_ordered_both_ways(self, bills):
+        orders = Schema.infer(bills.assign(twin=bills["total"])).orders
+        assert {("total", "twin"), ("twin", "total")} <= set(orders)
+
+    def test_ranges_that_do_not_meet_say_nothing(self, bills):
+        assert Schema.infer(bills.assign(high=bills["total"] + 1000.0)).orders == (
+            ("paid", "total"),
+        )
+
+    def test_missing_and_special_values_do_not_count(self, bills):
+        bills.loc[3, "total"], bills.loc[4, "total"] = np.nan, -9
+        assert Schema.infer(bills, special={"total": [-9]}).orders == (("paid", "total"),)
+
+    def test_rules_must_be_callable(self, bills):
+        with pytest.raises(SchemaError, match="rules must be callables"):
+            Schema.infer(bills, rules=["paid <= total"])
+
+
+class TestWhatLooksOdd:
+    def test_numbers_kept_as_text(self, caplog):
+        assert inferred(["1", "2", "3.5"], "object").kind is Kind.CATEGORICAL
+        assert "pd.to_numeric(frame['x'])" in caplog.text
+
+    def test_many_levels_are_not_acted_on_unless_named(self, caplog):
+        names = [f"n{i}" for i in range(150)] * 10
+        schema = Schema.infer(pd.DataFrame({"x": names, "y": range(1500)}), categorical=["x"])
+        assert "150 levels" in caplog.text
+        assert "x" not in schema.actionable
+        assert "x" in schema.mutable
+
+    def test_a_number_for_each_row(self, caplog):
+        frame = pd.DataFrame({"id": range(1000, 1500), "z": np.linspace(0, 1, 500)})
+        assert Schema.infer(frame).actionable == ("z",)
+        assert "'id'" in caplog.text
+
+    @pytest.mark.parametrize(
+        "numbers",
+        [
+            pytest.param(lambda rng: rng.choice(40_000, 2000, replace=False), id="a small share"),
+            pytest.param(lambda rng: np.r_[np.arange(1990), np.arange(10)], id="a few twice"),
+        ],
+    )
+    def test_numbers_that_hardly_ever_meet(self, numbers, caplog):
+        rng = np.random.default_rng(0)
+        frame = pd.DataFrame({"x": numbers(rng), "z": rng.normal(size=2000)})
+        assert Schema.infer(frame).actionable == ("z",)
+        assert "'x' has another whole number in nearly every row" in caplog.text
+
+    def test_amounts_meet_as_chance_has_it(self, caplog):
+        rng = np.random.default_rng(0)
+        amounts = rng.lognormal(8.0, 1.0, 2000).astype(int), rng.integers(0, 100_000, 2000)
+        frame = pd.DataFrame({"x": amounts[0], "y": amounts[1]})
+        assert Schema.infer(frame).actionable == ("x", "y")
+        assert not caplog.text
+
+    def test_a_name_says_what_far_numbers_are(self, caplog):
+        far = np.random.default_rng(0).choice(10**9, 500, replace=False)
+        frame = pd.DataFrame({"customerId": far, "amount": far, "z": np.linspace(0, 1, 500)})
+        assert Schema.infer(frame).actionable == ("amount", "z")
+
+    def test_a_few_levels_say_nothing(self, caplog):
+        inferred(["a", "b", "c"] * 5)
+        assert not caplog.text
+
+
+class TestMarks:
+    def test_immutable_features_are_not_mutable(self, mixed):
+        assert "gender" not in mixed.schema.mutable
+        assert set(mixed.schema.mutable) | {"gender"} == set(mixed.schema.names)
+
+    def test_directions(self, mixed):
+        directions = {f.name: f.direction for f in mixed.schema if f.direction}
+        assert directions == {"age": 1, "owner": 1, "debt": -1}
+
+    def test_a_range_restricts_and_does_not_scale(self):
+        feature = inferred([0, 5, 10], ranges={"x": (2, 100)})
+        assert feature.limits == (2.0, 100.0)
+        assert feature.bounds == (0.0, 10.0)
+
+    @pytest.mark.parametrize("mark", ["immutable", "increasing", "decreasing", "categorical"])
+    def test_unknown_names_are_refused_with_the_nearest(self, mark):
+        with pytest.raises(SchemaError, match=rf"{mark}.*'agee' \(did you mean 'age'"):
+            Schema.infer(pd.DataFrame({"age": [1, 2, 3]}), **{mark: ["agee"]})
+
+    def test_all_unknown_names_are_told_at_once(self):
+        with pytest.raises(SchemaError, match=r"immutable.*'a'.*ranges.*'b'"):
+            inferred([1, 2, 3], immutable=["a"], ranges={"b": (0, 1)})
+
+    def test_increasing_and_decreasing_contradict(self):
+        with pytest.raises(SchemaError, match=r"both increasing and decreasing.*'x'"):
+            inferred([1, 2, 3], increasing=["x"], decreasing=["x"])
+
+    def test_categories_without_an_order_have_no_direction(self):
+        with pytest.raises(SchemaError, match=r"'x' has 3 categories without an order"):
+            inferred(list("abc"), increasing=["x"])
+
+    def test_a_range_needs_numbers_and_an_order(self):
+        with pytest.raises(SchemaError, match=r"ranges\['x'\].*categories"):
+            inferred(list("abc"), ranges={"x": (0, 1)})
+        with pytest.raises(SchemaError, match=r"ranges\['x'\] = \(2, 1\).*exceed"):
+            inferred([1, 2, 3], ranges={"x": (2, 1)})
+        with pytest.raises(SchemaError, match="exceed"):
+            inferred([1, 2, 3], ranges={"x": (float("nan"), 1)})
+
+
+class TestWhatIsRefused:
+    def test_infinite_values(self):
+        with pytest.raises(SchemaError, match=r"'x' holds infinite"):
+            inferred([1.0, np.inf, 2.0])
+
+    def test_dates(self):
+        with pytest.raises(SchemaError, match=r"'x' holds dates.*pd\.Timestamp.*\.dt\.days"):
+            inferred(pd.date_range("2024", periods=3))
+        with pytest.raises(SchemaError, match=r"'x' holds dates"):
+            inferred([datetime.date(2024, 1, 1), datetime.date(2024, 1, 2)], "object")
+
+    def test_durations(self):
+        with pytest.raises(SchemaError, match=r"'x' holds dates"):
+            inferred(pd.to_timedelta([1, 2, 3], unit="D"))
+
+    def test_values_that_are_neither_text_nor_numbers(self):
+        with pytest.raises(SchemaError, match=r"'x' holds values that are neither"):
+            inferred([(1,), (2,)], "object")
+
+    @pytest.mark.parametrize(
+        "values", [[[1], [2]], [np.zeros(2), np.ones(2)]], ids=["list", "array"]
+    )
+    def test_values_without_a_hash(self, values):
+        with pytest.raises(SchemaError, match=r"'x' holds unhashable.*neither text nor numbers"):
+            inferred(values, "object")
+
+    @pytest.mark.parametrize("values", [[0.0, 1.0, 2.0], [0.0, 1.0, 0.0]])
+    def test_sparse_columns(self, values):
+        with pytest.raises(SchemaError, match=r"'x' is sparse.*\.sparse\.to_dense\(\)"):
+            inferred(values, pd.SparseDtype("float64", 0.0))
+
+    @pytest.mark.parametrize(
+        ("values", "dtype", "advice"),
+        [
+            ([1j, 2j, 3j], None, "complex numbers have no order"),
+            (
+                [decimal.Decimal("1.5"), decimal.Decimal("2"), decimal.Decimal("3")],
+                "object",
+                "float",
+            ),
+        ],
+    )
+    def test_numbers_of_other_kinds_are_refused_with_advice(self, values, dtype, advice):
+        with pytest.raises(SchemaError, match=rf"'x'.*{advice}"):
+            inferred(values, dtype)
+
+    @pytest.mark.parametrize(
+        ("arrow", "advice"), [("dictionary", r'astype\("category"\)'), ("decimal", "float64")]
+    )
+    def test_arrow_types_without_numbers_or_text(self, arrow, advice):
+        pa = pytest.importorskip("pyarrow")
+        typed = {
+            "dictionary": pa.array(["a", "b", "a"]).dictionary_encode(),
+            "decimal": pa.array([decimal.Decimal("1.5"), decimal.Decimal("2.5"), None]),
+        }
+        with pytest.raises(SchemaError, match=rf"'x'.*{advice}"):
+            Schema.infer(
+                pd.DataFrame({"x": pd.Series(pd.arrays.ArrowExtensionArray(typed[arrow]))})
+            )
+
+    def test_all_bad_columns_are_named_at_once(self):
+        frame = pd.DataFrame({"a": pd.date_range("2024", periods=3), "b": [1.0, 2.0, np.inf]})
+        with pytest.raises(SchemaError, match=r"'a' holds dates.*'b' holds infinite"):
+            Schema.infer(frame)
+
+    def test_an_infinite_category(self):
+        """It could not be saved."""
+        with pytest.raises(SchemaError, match=r"'x': categories must be .*finite.*inf\) came"):
+            inferred([0.0, np.inf, 0.0])
+
+    @pytest.mark.parametrize(
+        ("name", "bad"),
+        [
+            ("name", 3),
+            ("kind", "zz"),
+            ("bounds", (0.0, "a")),
+            ("bounds", (1.0, 0.0)),
+            ("bounds", (0.0, np.inf)),
+            ("bounds", 3),
+            ("categories", "ab"),
+            ("categories", ((1,), "b")),
+            ("categories", ("a", "a")),
+            ("precision", "zz"),
+            ("precision", 1.5),
+            ("precision", 10**9),
+            ("dtype", "zz"),
+            ("dtype", None),
+            ("dtype", "Sparse[float64, 0.0]"),
+            ("immutable", None),
+            ("direction", "zz"),
+            ("direction", 2),
+            ("limits", ()),
+            ("limits", (2, 1)),
+            ("limits", (np.nan, 1)),
+        ],
+    )
+    def test_attributes_that_a_feature_cannot_have(self, name, bad):
+        own = {"name": "x", "kind": Kind.NUMERIC}
+        with pytest.raises(SchemaError, match=rf"feature .*: {name} must be .* came"):
+            Feature(**{**own, name: bad})
+
+    def test_an_array_instead_of_a_frame(self):
+        with pytest.raises(SchemaError, match="DataFrame is needed, ndarray came"):
+            Schema.infer(np.zeros((2, 2)))
+
+    @pytest.mark.parametrize("frame", [pd.DataFrame(), pd.DataFrame({"x": []})])
+    def test_an_empty_frame(self, frame):
+        with pytest.raises(SchemaError, match=r"shape \(0, \d\) came"):
+            Schema.infer(frame)
+
+    def test_an_unknown_target(self):
+        with pytest.raises(SchemaError, match="unknown target: 'z'"):
+            inferred([1, 2, 3], target="z")
+
+    def test_features_named_twice(self):
+        with pytest.raises(SchemaError, match=r"named twice: \['x'\]"):
+            Schema((Feature("x", Kind.NUMERIC), Feature("x", Kind.NUMERIC)))
+
+
+class TestAsAValue:
+    def test_replace_gives_a_copy(self, mixed):
+        changed = mixed.schema.replace("age", immutable=True)
+        assert "age" in mixed.schema.mutable
+        assert "age" not in changed.mutable
+
+    def test_replace_refuses_unknown_names(self, mixed):
+        with pytest.raises(SchemaError, match="'agee'"):
+            mixed.schema.replace("agee", immutable=True)
+
+    def test_positions_of_names(self, mixed):
+        assert mixed.schema.index(["income", "age"]) == (1, 0)
+        with pytest.raises(SchemaError, match="unknown features: 'wealth'"):
+            mixed.schema.index(["wealth"])
+
+    def test_numbers_of_numpy_become_plain_ones_which_json_can_hold(self, mixed):
+        bounds, places = (np.int64(0), np.float32(9.0)), np.int64(1)
+        changed = mixed.schema.replace("debt", bounds=bounds, precision=places)
+        assert Schema.from_dict(json.loads(json.dumps(changed.to_dict()))) == changed
+
+    def test_it_survives_json(self, mixed):
+        text = json.dumps(mixed.schema.to_dict())
+        assert Schema.from_dict(json.loads(text)) == mixed.schema
+
+    def test_it_is_a_sequence_of_features(self, mixed):
+        assert len(mixed.schema) == 8
+        assert [f.name for f in mixed.schema] == list(mixed.schema.names)
+
+    def test_two_readings_of_a_frame_are_equal(self, mixed):
+        assert Schema.infer(mixed.frame) == Schema.infer(mixed.frame)
+
+
+def test_a_host_of_complete_rows_refuses_missing_values(mixed):
+    assert mixed.schema.complete() is mixed.schema
+    frame = pd.DataFrame({"x": [1.0, None, 2.0, 3.0], "y": [1.0, 2.0, 3.0, 4.0]})
+    with pytest.raises(SchemaError, match=r"\['x'\] have missing values, which this host"):
+        Schema.infer(frame).complete()

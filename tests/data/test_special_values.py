@@ -1,0 +1,162 @@
+"""Missing values and special codes are levels of their own, which no action enters or leaves."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OrdinalEncoder
+
+from dear_plugin import DEAR, Encoder, Schema
+from dear_plugin.baselines import NearestAccepted, Wachter
+from dear_plugin.data.special_values import SPECIAL, is_special
+
+
+@pytest.fixture(scope="module")
+def table() -> tuple[pd.DataFrame, pd.Series]:
+    """Numbers and a category with missing values, and a number with two codes."""
+    rng, n = np.random.default_rng(0), 2000
+    savings = rng.normal(50, 10, n).round(1)
+    income = (savings / 2 + rng.normal(0, 5, n)).round(1)
+    months = rng.integers(0, 30, n).astype(float)
+    accepted = savings + income + 2 * months + rng.normal(0, 5, n) > 105
+    job = rng.choice(["cook", "judge", "nurse"], n).astype(object)
+    income[rng.random(n) < 0.1] = np.nan
+    months[rng.random(n) < 0.05], months[rng.random(n) < 0.05] = -9, -7
+    job[rng.random(n) < 0.05] = np.nan
+    frame = pd.DataFrame({"savings": savings, "income": income, "months": months, "job": job})
+    return frame, pd.Series(accepted.astype(int))
+
+
+@pytest.fixture(scope="module")
+def schema(table) -> Schema:
+    return Schema.infer(table[0], special={"months": [-9, -7]})
+
+
+@pytest.fixture(scope="module")
+def model(table):
+    columns = make_column_transformer(
+        (OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1), ["job"]),
+        remainder="passthrough",
+    )
+    return make_pipeline(columns, HistGradientBoostingClassifier(max_iter=40)).fit(*table)
+
+
+@pytest.fixture(scope="module")
+def refused(table, model) -> pd.DataFrame:
+    return table[0][model.predict(table[0]) == 0].head(150)
+
+
+class TestRows:
+    def test_a_frame_survives_the_encoding(self, table, schema):
+        encoder = Encoder(schema)
+        pd.testing.assert_frame_equal(encoder.frame(encoder.rows(table[0])), table[0])
+
+    def test_each_level_has_a_row_value_of_its_own(self, table, schema):
+        rows = Encoder(schema).rows(table[0])
+        months, income = rows[:, 2], rows[:, 1]
+        assert set(months[is_special(months)].tolist()) == {SPECIAL, SPECIAL - 1}
+        assert torch.equal(
+            is_special(income), torch.from_numpy(table[0]["income"].isna().to_numpy())
+        )
+
+    def test_models_see_an_indicator_beside_a_zero(self, table, schema):
+        encoder = Encoder(schema)
+        x = encoder.encode(table[0])
+        assert x.shape[1] == encoder.d == 1 + 2 + 3 + 4
+        missing = torch.from_numpy(table[0]["income"].isna().to_numpy())
+        assert torch.equal(x[:, 2] == 1.0, missing)
+        assert (x[missing, 1] == 0.0).all()
+        assert torch.equal(encoder.collapse(x), encoder.rows(table[0]))
+
+    def test_a_change_of_level_costs_one(self, schema, table):
+        encoder = Encoder(schema)
+        known, unknown = table[0].iloc[[0]].copy(), table[0].iloc[[0]].copy()
+        known["income"], unknown["income"] = 20.0, np.nan
+        gap = encoder.distance(encoder.rows(known), encoder.rows(unknown))
+        assert gap.tolist() == [[0.0, 1.0, 0.0, 0.0]]
+
+    @pytest.mark.parametrize("dtype", ["Int64", "Float64"])
+    def test_nullable_columns(self, dtype):
+        frame = pd.DataFrame({"x": pd.array([1, None, 3, 7, -9], dtype=dtype)})
+        encoder = Encoder(Schema.infer(frame, special={"x": [-9]}))
+        pd.testing.assert_frame_equal(encoder.frame(encoder.rows(frame)), frame)
+
+
+@pytest.fixture(scope="module", params=[DEAR, NearestAccepted, Wachter])
+def result(request, table, schema, model, refused):
+    if request.param is Wachter:
+        torch.manual_seed(0)
+        encoder = Encoder(schema)
+        net = torch.nn.Linear(encoder.d, 1)
+        frame = table[0][(net(encoder.encode(table[0]))[:, 0] <= 0).numpy()].head(50)
+        return Wachter(net, schema).fit(table[0]).generate(frame)
+    return request.param(model, schema).fit(table[0]).generate(refused)
+
+
+class TestAnswers:
+    def test_what_is_missing_stays_missing_and_nothing_else_becomes_it(self, result):
+        before, after = result.factuals, result.counterfactuals
+        assert result.actions["success"].mean() > 0.5
+        pd.testing.assert_frame_equal(before.isna(), after.isna())
+
+    def test_codes_are_neither_entered_nor_left(self, result):
+        before, after = result.factuals["months"], result.counterfactuals["months"]
+        assert ((before < 0) == (after < 0)).all()
+        assert (before[before < 0] == after[before < 0]).all()
+        assert after[after >= 0].between(0, 29).all()
+
+    def test_a_batch_is_its_rows(self, table, schema, model, refused):
+        dear = DEAR(model, schema).fit(table[0])
+        batch = dear.generate(refused.head(12)).counterfactuals
+        alone = [dear.generate(refused.iloc[[i]]).counterfactuals for i in range(12)]
+        pd.testing.assert_frame_equal(batch, pd.concat(alone))
+
+
+class TestWhereTheSchemaLetsThem:
+    def test_an_action_leaves_a_code(self, table, schema, model, refused):
+        free = schema.replace("months", leave_special=True)
+        result = DEAR(model, free, act_on=["months"]).fit(table[0]).generate(refused)
+        coded = refused["months"] < 0
+        left = coded & (result.counterfactuals["months"] >= 0)
+        assert left.any()
+        assert (result.actions.loc[left, "direct_cost"] == 1.0).all()
+        assert ((result.counterfactuals["months"] < 0) <= coded).all()
+
+    def test_an_action_ends_in_a_code_where_that_pays(self, table, model, schema):
+        frame = table[0][["savings", "months"]]
+        free = Schema.infer(frame, special={"months": [-9, -7]})
+        free = free.replace("months", enter_special=True)
+        wanted = DEAR(lambda f: (f["months"] == -7).astype(float), free, act_on=["months"])
+        asked = frame[frame["months"] >= 0].head(20)
+        result = wanted.fit(frame).generate(asked)
+        assert result.actions["success"].all()
+        assert (result.counterfactuals["months"] == -7).all()
+
+    def test_a_missing_category_is_entered_only_then(self, table, schema):
+        def is_missing(frame):
+            return frame["job"].isna().astype(float)
+
+        asked = table[0][table[0]["job"].notna()].head(10)
+        shut = DEAR(is_missing, schema).fit(table[0]).generate(asked)
+        assert not shut.actions["success"].any()
+        free = schema.replace("job", enter_special=True)
+        assert DEAR(is_missing, free).fit(table[0]).generate(asked).actions["success"].all()
+
+
+def test_support_of_a_model_that_refuses_missing_values_looks_at_complete_rows(table, schema):
+    from sklearn.linear_model import LogisticRegression
+
+    complete = table[0].dropna()
+    numbers = ["savings", "income", "months"]
+    net = LogisticRegression(max_iter=2000).fit(complete[numbers], table[1][complete.index])
+
+    def model(frame):
+        return net.predict_proba(frame[numbers])[:, 1]
+
+    asked = complete[net.predict(complete[numbers]) == 0].head(20)
+    result = DEAR(model, schema).fit(table[0]).generate(asked)
+    assert result.actions["success"].any()
+    assert result.support.between(0.0, 1.0).all()

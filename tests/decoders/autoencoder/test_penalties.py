@@ -1,0 +1,132 @@
+"""Penalties: zero where v and x_S keep apart, and large where they do not."""
+
+import pytest
+import torch
+
+from dear_plugin.decoders.autoencoder.penalties import (
+    hessian_penalty,
+    independence_penalty,
+    probes,
+    signs,
+    standard,
+    witness_penalty,
+)
+
+N, K, W, D = 4000, 3, 2, 4
+BOTH = torch.ones(1, 1, W)
+
+
+def chance(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def normal(*shape, seed=0):
+    return torch.randn(*shape, generator=chance(seed))
+
+
+@pytest.fixture
+def v():
+    return normal(1, N, K, seed=1)
+
+
+@pytest.fixture
+def x_s():
+    return normal(1, N, W, seed=2)
+
+
+class TestHessian:
+    def test_a_sum_of_a_part_in_v_and_a_part_in_x_has_none(self, v, x_s):
+        into, across = normal(K, D), normal(W, D)
+        found = hessian_penalty(
+            lambda a, b: torch.tanh(a @ into) + torch.sin(b @ across), v, x_s, BOTH, chance()
+        )
+        assert float(found) < 1e-6
+
+    def test_of_a_bilinear_g_it_is_the_squared_norm_per_output(self, v, x_s):
+        table = normal(D, K, W)
+        found = hessian_penalty(
+            lambda a, b: torch.einsum("snk,snw,dkw->snd", a, b, table), v, x_s, BOTH, chance()
+        )
+        assert float(found) == pytest.approx(float(table.square().sum() / D), rel=0.1)
+
+    def test_only_the_columns_of_s_count(self, v, x_s):
+        """A bilinear term in a column that the set has not."""
+        first = torch.tensor([[[1.0, 0.0]]])
+        found = hessian_penalty(
+            lambda a, b: a[..., :1] * b[..., 1:].expand(1, -1, D), v, x_s, first, chance()
+        )
+        assert float(found) < 1e-9
+
+    def test_signs_are_fair(self):
+        drawn = signs(torch.empty(10_000), chance())
+        assert set(drawn.tolist()) == {-1.0, 1.0}
+        assert float(drawn.mean()) == pytest.approx(0.0, abs=0.05)
+
+
+class TestProbes:
+    def test_they_have_mean_0_and_variance_1(self, x_s):
+        found = probes(x_s, BOTH, chance())
+        torch.testing.assert_close(
+            found.mean(1), torch.zeros(1, found.shape[2]), atol=1e-5, rtol=0
+        )
+        torch.testing.assert_close(found.var(1), torch.ones(1, found.shape[2]), atol=0.1, rtol=0.0)
+
+    def test_a_set_of_fewer_columns_asks_only_about_its_own(self):
+        one = normal(1, N, 1)
+        padded = torch.cat([one, torch.zeros_like(one)], 2)
+        found = probes(padded, torch.tensor([[[1.0, 0.0]]]), chance())
+        of_own = torch.cat([one[0, 1:], one[0, :1]])[None]
+        other = probes(
+            torch.cat([of_own, torch.zeros_like(one)], 2), torch.tensor([[[1.0, 0.0]]]), chance()
+        )
+        torch.testing.assert_close(found[:, 1:], other[:, :-1], atol=1e-5, rtol=0.0)
+
+    def test_columns_are_standardised_and_constant_ones_are_zero(self):
+        x = torch.cat([3.0 + 2.0 * normal(1, N, 1), torch.full((1, N, 1), 7.0)], 2)
+        found = standard(x)
+        assert float(found[..., 0].std()) == pytest.approx(1.0, abs=1e-3)
+        assert not found[..., 1].any()
+
+
+class TestIndependence:
+    @staticmethod
+    def of(v, x_s):
+        return float(independence_penalty(v, probes(x_s, BOTH, chance()), chance(1)))
+
+    def test_of_independent_v_and_x_it_is_what_chance_leaves(self, v, x_s):
+        assert self.of(v, x_s) <= 2.0 / N
+
+    @pytest.mark.parametrize(
+        "leak",
+        [
+            lambda x: x[..., :1],
+            lambda x: x[..., :1].square(),
+            lambda x: torch.sin(2.0 * x[..., :1]),
+        ],
+        ids=["linear", "even", "wiggling"],
+    )
+    def test_what_v_knows_of_x_is_found_however_it_knows_it(self, v, x_s, leak):
+        told = torch.cat([v[..., :-1], leak(x_s)], 2)
+        assert self.of(told, x_s) >= 10.0 / N
+
+    def test_it_has_a_gradient(self, v, x_s):
+        v.requires_grad_(True)
+        told = torch.cat([v[..., :-1], v[..., -1:] + x_s[..., :1]], 2)
+        found = independence_penalty(told, probes(x_s, BOTH, chance()), chance(1)).sum()
+        (gradient,) = torch.autograd.grad(found, v)
+        assert gradient.isfinite().all()
+        assert gradient.any()
+
+
+class TestWitness:
+    @staticmethod
+    def of(v, x_s):
+        """For the decoder `g(v, x_S) = v + x_S`."""
+        gap = v.roll(1, 1) - v
+        return float(witness_penalty(gap, probes(x_s, BOTH, chance())))
+
+    def test_strangers_who_are_independent_of_x_change_nothing_on_average(self, v, x_s):
+        assert self.of(v, x_s) <= 4.0 / N
+
+    def test_strangers_who_are_not_do(self, v, x_s):
+        assert self.of(v + x_s[..., :1], x_s) >= 40.0 / N

@@ -1,0 +1,139 @@
+"""Remainder: people move by what g changes, categories by the coupling of its probabilities."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from dear_plugin import ActionSets, Encoder, Schema
+from dear_plugin.decoders import Autoencoder, Design, Training
+from dear_plugin.decoders.autoencoder.remainder import MIDDLE, coupled, moved
+
+
+def choose(own, old, new, tie=MIDDLE):
+    """One person's category under old and new probabilities."""
+    person = torch.tensor([[float(own)]]), torch.tensor([[old, new]]), torch.tensor([[float(tie)]])
+    return int(coupled(*person))
+
+
+class TestCoupledAsShown:
+    def test_a_category_is_kept_unless_its_probability_more_than_halves(self):
+        old = [0.6, 0.3, 0.1]
+        assert choose(0, old, [0.31, 0.5, 0.19]) == 0
+        assert choose(0, old, [0.30, 0.6, 0.10]) == 0
+        assert choose(0, old, [0.29, 0.5, 0.21]) == 1
+
+    def test_it_goes_to_the_one_that_gained_most_and_not_to_the_likeliest(self):
+        assert choose(0, [0.4, 0.5, 0.1], [0.1, 0.55, 0.35]) == 2
+
+    def test_what_gains_is_kept(self):
+        assert choose(2, [0.6, 0.3, 0.1], [0.1, 0.1, 0.8]) == 2
+
+    def test_nothing_changes_where_nothing_changes(self):
+        for own in range(3):
+            assert choose(own, [0.6, 0.3, 0.1], [0.6, 0.3, 0.1]) == own
+
+
+class TestCoupledAtRandom:
+    def test_the_new_distribution_comes_out_and_as_many_as_can_be_are_kept(self):
+        old, new, n = torch.tensor([0.5, 0.3, 0.2]), torch.tensor([0.2, 0.35, 0.45]), 40_000
+        chance = torch.Generator().manual_seed(0)
+        own = torch.multinomial(old, n, True, generator=chance).float()[:, None]
+        tie = torch.rand(n, 1, generator=chance)
+        shares = torch.stack([old, new]).expand(n, 2, 3)
+        reached = coupled(own, shares, tie)
+        share = torch.bincount(reached.long().flatten(), minlength=3) / n
+        torch.testing.assert_close(share, new, atol=0.01, rtol=0.0)
+        kept = float((reached == own).float().mean())
+        assert kept == pytest.approx(float(torch.minimum(old, new).sum()), abs=0.01)
+
+    def test_probabilities_beyond_0_and_1_do_no_harm(self):
+        """A linear output has no bounds."""
+        reached = [
+            choose(own, [1.2, -0.2], [-0.3, 1.3], tie) for own in (0, 1) for tie in (0, 0.9)
+        ]
+        assert set(reached) <= {0, 1}
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """A number, one with an atom at its least value, an integer, a binary and three levels."""
+    rng, n = np.random.default_rng(0), 400
+    frame = pd.DataFrame(
+        {
+            "free": rng.normal(size=n),
+            "gain": np.where(rng.random(n) < 0.8, 0.0, rng.uniform(900, 1100, n)),
+            "whole": rng.integers(0, 11, n),
+            "flag": rng.integers(0, 2, n),
+            "town": rng.choice(list("ABC"), n),
+        }
+    )
+    encoder = Encoder(Schema.infer(frame))
+    decoder = Autoencoder(Design(layers=(4, 2)), Training(epochs=1))
+    decoder.fit(encoder.rows(frame), encoder, ActionSets.of(encoder.schema))
+    return decoder.networks, encoder.rows(frame)
+
+
+FREE, GAIN, WHOLE, FLAG, TOWN = range(5)
+
+
+def shifted(fitted, column, by, tie=MIDDLE, row=0, people=None):
+    """Where someone ends up in one feature when g says so much more of its column."""
+    networks, rows = fitted
+    x = (rows if people is None else people)[row : row + 1, None]
+    made = torch.full((1, 2, networks.encoder.d), 0.25)
+    made[:, 1, networks.encoder.starts[column]] += by
+    out = moved(networks, x, made, torch.full(x.shape, tie))
+    return float(out[0, 0, column] - x[0, 0, column]), out[0, 0], x[0, 0]
+
+
+def middling(fitted):
+    """Those whose integer can go up and down."""
+    return fitted[1][fitted[1][:, WHOLE] == 0.5]
+
+
+class TestMoved:
+    def test_a_number_moves_by_the_difference_and_nothing_else_does(self, fitted):
+        by, after, before = shifted(fitted, FREE, 0.01)
+        assert by == pytest.approx(0.01, abs=1e-6)
+        assert torch.equal(after[1:], before[1:])
+
+    def test_as_shown_an_integer_is_not_rounded_yet(self, fitted):
+        assert shifted(fitted, WHOLE, 0.04, people=middling(fitted))[0] == pytest.approx(0.04)
+
+    def test_at_random_it_goes_by_whole_steps_and_right_on_average(self, fitted):
+        ties, people = (torch.arange(100) + 0.25) / 100, middling(fitted)
+        steps = [shifted(fitted, WHOLE, 0.04, float(t), people=people)[0] for t in ties]
+        assert {round(s, 4) for s in steps} == {0.0, 0.1}
+        assert np.mean(steps) == pytest.approx(0.04, abs=0.002)
+
+    def test_who_is_at_an_atom_leaps_or_stays(self, fitted):
+        networks, rows = fitted
+        still, away = rows[rows[:, GAIN] == 0], rows[rows[:, GAIN] > 0]
+        leap = float(networks.gauge.leap[GAIN])
+        assert shifted(fitted, GAIN, 0.4 * leap, people=still)[0] == 0.0
+        assert shifted(fitted, GAIN, 0.6 * leap, people=still)[0] == pytest.approx(leap)
+        assert shifted(fitted, GAIN, -0.1, people=away)[0] == pytest.approx(-0.1, abs=1e-6)
+
+    def test_nobody_leaves_the_bounds_but_who_is_outside_may_stay_there(self, fitted):
+        _, rows = fitted
+        after = shifted(fitted, FREE, 9.0)[1]
+        assert float(after[FREE]) == 1.0
+        outside = rows[:1].clone()
+        outside[0, FREE] = 1.4
+        assert shifted(fitted, FREE, 9.0, people=outside)[0] == 0.0
+
+    def test_a_binary_follows_its_probability(self, fitted):
+        _, rows = fitted
+        no, yes = rows[rows[:, FLAG] == 0], rows[rows[:, FLAG] == 1]
+        assert shifted(fitted, FLAG, 0.3, people=no)[0] == 0.0
+        assert shifted(fitted, FLAG, 0.5, people=no)[0] == 1.0
+        assert shifted(fitted, FLAG, 0.5, people=yes)[0] == 0.0
+
+    def test_so_does_a_category(self, fitted):
+        networks, rows = fitted
+        x = rows[rows[:, TOWN] == 0][:1, None]
+        made = torch.full((1, 3, networks.encoder.d), 0.25)
+        made[..., -3:] = torch.tensor([[0.8, 0.1, 0.1], [0.5, 0.4, 0.1], [0.3, 0.1, 0.6]])
+        out = moved(networks, x, made, torch.full(x.shape, MIDDLE))
+        assert out[0, :, TOWN].tolist() == [0.0, 2.0]

@@ -1,0 +1,129 @@
+"""Training: it finds the minimum, knows when to stop, and says what it saw."""
+
+import pytest
+import torch
+from torch import nn
+
+from dear_plugin.decoders.autoencoder.training import MOST_HELD, History, Training, train
+
+CENTRE = 3.0
+
+
+class Target:
+    """`(w - x)^2` for one weight, on rows around a centre; it notes what it was asked."""
+
+    def __init__(self):
+        self.weight = nn.Parameter(torch.zeros(1))
+        self.batches, self.held, self.states = [], [], []
+
+    def __call__(self, x, generator):
+        if torch.is_grad_enabled():
+            self.batches.append(len(x))
+        else:
+            self.held.append(len(x))
+            self.states.append(float(self.weight))
+        noise = 0.01 * torch.randn(len(x), 1, generator=generator)
+        error = (self.weight - x + noise).square().mean()
+        return {"near": error, "small": 0.1 * self.weight.square().sum()}
+
+
+def rows(n=1000):
+    return CENTRE + torch.randn(n, 1, generator=torch.Generator().manual_seed(0))
+
+
+def run(target, how, n=1000, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return train(target, [target.weight], rows(n), how, generator)
+
+
+class TestLearning:
+    def test_the_minimum_is_found(self):
+        target = Target()
+        run(target, Training(epochs=60, batch=100, rate=0.05))
+        assert float(target.weight.detach()) == pytest.approx(CENTRE / 1.1, abs=0.1)
+
+    def test_the_best_held_out_state_is_put_back(self):
+        """A rate that overshoots: the last state is not the best one."""
+        target = Target()
+        history = run(target, Training(epochs=6, batch=1000, rate=5.0))
+        held = [epoch["held_out"] for epoch in history.epochs]
+        assert held[-1] > min(held)
+        assert float(target.weight.detach()) == target.states[held.index(min(held))]
+
+    def test_the_same_seed_gives_the_same_weights_and_the_random_state_is_left_alone(self):
+        state = torch.random.get_rng_state()
+        weights = []
+        for seed in (0, 0, 1):
+            target = Target()
+            run(target, Training(epochs=3, batch=64), seed=seed)
+            weights.append(float(target.weight.detach()))
+        assert weights[0] == weights[1] != weights[2]
+        assert torch.equal(state, torch.random.get_rng_state())
+
+    @pytest.mark.parametrize("n", [1, 2, 5])
+    def test_few_rows_will_do(self, n):
+        target = Target()
+        history = run(target, Training(epochs=3), n)
+        assert history.epochs
+        assert target.weight.isfinite().all()
+
+
+class TestBatches:
+    def test_a_tenth_is_held_out_and_the_rest_cut_into_equal_parts(self):
+        target = Target()
+        run(target, Training(epochs=2, batch=128), 1000)
+        assert set(target.held) == {100}
+        assert sum(target.batches) == 2 * 900
+        assert max(target.batches) - min(target.batches) <= 1
+
+    def test_no_more_than_so_many_are_held_out(self):
+        target = Target()
+        run(target, Training(epochs=1, batch=50_000), 50_000)
+        assert set(target.held) == {MOST_HELD}
+
+
+class TestStopping:
+    def test_after_the_epochs(self):
+        history = run(Target(), Training(epochs=4, batch=300))
+        assert len(history.epochs) == 4
+        assert history.stopped == "all steps taken"
+
+    def test_after_the_steps_even_within_an_epoch(self):
+        target = Target()
+        history = run(target, Training(epochs=100, batch=300, most_steps=7))
+        assert len(target.batches) == 7
+        assert len(history.epochs) == 3
+        assert history.stopped == "all steps taken"
+
+    def test_when_nothing_gets_better(self):
+        history = run(Target(), Training(epochs=50, rate=0.0, patience=3))
+        assert len(history.epochs) == 4
+        assert history.stopped == "no better for 3 epochs"
+
+
+class TestHistory:
+    def test_it_names_every_term_and_the_held_out_loss(self):
+        history = run(Target(), Training(epochs=3))
+        assert [set(epoch) for epoch in history.epochs] == [{"near", "small", "held_out"}] * 3
+        assert all(type(value) is float for epoch in history.epochs for value in epoch.values())
+
+    def test_the_held_out_loss_falls(self):
+        history = run(Target(), Training(epochs=20, batch=100, rate=0.05))
+        assert history.epochs[-1]["held_out"] < 0.5 * history.epochs[0]["held_out"]
+
+    def test_epochs_are_compared_under_the_same_draws(self):
+        """Without learning the held-out loss does not move, though the losses draw."""
+        history = run(Target(), Training(epochs=4, rate=0.0, patience=9))
+        assert len({epoch["held_out"] for epoch in history.epochs}) == 1
+
+    def test_before_training(self):
+        assert History().epochs == []
+        assert History().stopped == "not trained"
+
+
+class TestProgress:
+    def test_it_is_silent_unless_asked(self, capsys):
+        run(Target(), Training(epochs=2))
+        assert capsys.readouterr() == ("", "")
+        run(Target(), Training(epochs=2, progress=True))
+        assert "training" in capsys.readouterr().err

@@ -1,0 +1,63 @@
+"""Splits: distributions as shares at splits, and back."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from dear_plugin import Encoder, Schema
+from dear_plugin.decoders.transport.supports import Supports
+from dear_plugin.decoders.transport.value_tree import Splits
+
+
+@pytest.fixture(scope="module")
+def supports():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "count": rng.poisson(2, 3000),
+            "town": rng.choice(list("ABCDE"), 3000, p=[0.05, 0.1, 0.5, 0.3, 0.05]),
+            "sex": rng.choice(["f", "m"], 3000),
+        }
+    )
+    encoder = Encoder(Schema.infer(frame))
+    return Supports.of(encoder.rows(frame), encoder, torch.empty(0).long()), encoder.rows(frame)
+
+
+@pytest.fixture(scope="module")
+def counts(supports):
+    codes = supports[0].codes(supports[1]).flatten()
+    return torch.bincount(codes, minlength=len(supports[0].values)).double()
+
+
+def test_shares_at_the_splits_make_the_distribution_again(supports, counts):
+    splits = Splits.of(counts, supports[0])
+    left, came = splits.counts(counts)
+    torch.testing.assert_close(splits.shares(left / came), counts / 3000)
+
+
+def test_whatever_the_shares_become_they_make_a_distribution(supports, counts):
+    splits = Splits.of(counts, supports[0])
+    left = torch.rand(7, len(splits.cut), generator=torch.Generator().manual_seed(0)).double()
+    left[0], left[1] = 0.0, 1.0
+    made = splits.shares(left)
+    assert (made >= 0.0).all()
+    for j in range(3):
+        total = made[:, supports[0].segment(j)].sum(1)
+        torch.testing.assert_close(total, torch.ones(7).double())
+
+
+def test_there_is_one_split_less_than_values(supports, counts):
+    splits = Splits.of(counts, supports[0])
+    sizes = torch.bincount(splits.feature, minlength=3)
+    assert torch.equal(sizes, supports[0].sizes - 1)
+
+
+def test_what_is_common_is_told_apart_first(supports, counts):
+    """Town C has half of the people: it stands alone on one side of the first split."""
+    splits = Splits.of(counts, supports[0])
+    first = (splits.feature == 1).nonzero()[0, 0]
+    left, came = splits.counts(counts)
+    assert came[first] == 3000
+    assert splits.cut[first] - splits.low[first] == 1
+    assert left[first].item() == pytest.approx(1500, abs=100)

@@ -1,0 +1,273 @@
+"""Costs: the split, Propositions 1 and 2 and the corollary, and the alignment.
+
+Known answers come first: closed forms against plain linear algebra, Jacobian forms against maps
+whose derivatives are known, and against the real cost of short steps.
+"""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from dear_plugin import ActionSets, Encoder, Schema
+from dear_plugin.decoders import Autoencoder, Design, Training
+from dear_plugin.evaluation.costs import Parts, alignment, direct_action, recourse_action, split
+from dear_plugin.evaluation.jacobians import parts
+
+HALVINGS = (0.1, 0.05, 0.025, 0.0125)
+
+
+def normal(*shape, seed=0):
+    chance = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, generator=chance, dtype=torch.float64)
+
+
+class TestSplit:
+    def test_a_known_split(self):
+        frame = pd.DataFrame(
+            {"money": [0.0, 5.0, 10.0], "town": ["A", "B", "C"], "owner": [0, 1, 1]}
+        )
+        encoder = Encoder(Schema.infer(frame))
+        x = encoder.rows(frame.iloc[[0, 0]])
+        reached = encoder.rows(frame.iloc[[1, 2]])
+        direct = torch.tensor([[True, False, False], [False, True, True]])
+        own, rest = split(encoder, x, reached, direct)
+        # Half of the range; another town (1) and an owner now (1), whatever their columns.
+        assert own.tolist() == [0.5, 2.0]
+        assert rest.tolist() == [2.0, 1.0]
+
+    def test_it_adds_up_to_the_whole_distance(self, mixed):
+        encoder = mixed.encoder
+        rows = encoder.rows(mixed.frame)
+        x, reached = rows[:500], rows[500:1000]
+        direct = torch.rand(x.shape, generator=torch.Generator().manual_seed(0)) < 0.3
+        own, rest = split(encoder, x, reached, direct)
+        torch.testing.assert_close(own + rest, encoder.distance(reached, x).sum(1))
+        assert (own >= 0).all()
+        assert (rest >= 0).all()
+
+    def test_what_stays_costs_nothing(self, mixed):
+        x = mixed.encoder.rows(mixed.frame)[:50]
+        own, rest = split(mixed.encoder, x, x, torch.ones(x.shape, dtype=torch.bool))
+        assert own.tolist() == rest.tolist() == [0.0] * 50
+
+
+@pytest.mark.parametrize("weight", [0.01, 0.3, 5.0])
+class TestPropositionTwo:
+    """`d = m / (lambda + ||w||^2) w` minimises `(m - w'd)^2 + lambda ||d||^2`."""
+
+    def test_it_solves_the_normal_equations(self, weight):
+        m, w = normal(40), normal(40, 3, seed=1)
+        system = w[:, :, None] * w[:, None, :] + weight * torch.eye(3, dtype=torch.float64)
+        solved = torch.linalg.solve(system, m[:, None] * w)
+        torch.testing.assert_close(direct_action(m, w, weight), solved)
+
+    def test_no_other_action_has_a_smaller_loss(self, weight):
+        m, w = normal(40), normal(40, 3, seed=1)
+        best = direct_action(m, w, weight)
+
+        def loss(d):
+            return (m - (w * d).sum(-1)) ** 2 + weight * d.square().sum(-1)
+
+        for seed in range(20):
+            nearby = best + 0.3 * normal(40, 3, seed=seed)
+            assert (loss(nearby) > loss(best)).all()
+
+    def test_the_gradient_of_the_loss_vanishes_there(self, weight):
+        m, w = normal(40), normal(40, 3, seed=1)
+        d = direct_action(m, w, weight).requires_grad_(True)
+        ((m - (w * d).sum(-1)).square() + weight * d.square().sum(-1)).sum().backward()
+        torch.testing.assert_close(d.grad, torch.zeros_like(d), atol=1e-12, rtol=0.0)
+
+    def test_the_corollary_is_the_jacobian_times_it(self, weight):
+        m, w, jacobian = normal(40), normal(40, 3, seed=1), normal(40, 6, 3, seed=2)
+        delta = recourse_action(m, w, jacobian, weight)
+        expected = (jacobian @ direct_action(m, w, weight)[..., None])[..., 0]
+        torch.testing.assert_close(delta, expected)
+
+    def test_sets_and_people_are_dimensions(self, weight):
+        m, w = normal(4, 40), normal(4, 40, 3, seed=1)
+        each = torch.stack([direct_action(m[i], w[i], weight) for i in range(4)])
+        torch.testing.assert_close(direct_action(m, w, weight), each)
+
+
+def test_without_a_price_the_action_goes_all_the_way():
+    m, w = normal(40), normal(40, 3, seed=1)
+    torch.testing.assert_close((w * direct_action(m, w, 0.0)).sum(-1), m)
+
+
+def test_the_higher_the_price_the_smaller_the_action():
+    m, w = normal(40), normal(40, 3, seed=1)
+    sizes = [direct_action(m, w, weight).norm(dim=1) for weight in (0.0, 0.1, 1.0, 10.0)]
+    assert all((a > b).all() for a, b in pairwise(sizes))
+
+
+class Smooth:
+    """A trained autoencoder with smooth activations and a smooth model, both in double precision.
+
+    One set of one feature, one of two; the model is a small tanh network.
+    """
+
+    def __init__(self):
+        rng = np.random.default_rng(0)
+        root = rng.normal(size=(6, 6))
+        frame = pd.DataFrame(rng.normal(size=(2000, 6)) @ root, columns=list("abcdef"))
+        schema = Schema.infer(frame)
+        encoder, self.sets = Encoder(schema), ActionSets.of(schema, ["a", ("b", "c")])
+        rows = encoder.rows(frame)
+        decoder = Autoencoder(Design(layers=(8, 4), members=1), Training(epochs=5))
+        decoder.fit(rows, encoder, self.sets)
+        self.networks = decoder.networks.double()
+        self.rows = rows[:200].double()
+        self.wide = encoder.expand(self.rows).expand(2, -1, -1)
+        self.v = self.networks.latents(self.wide)
+        self.parts = parts(decoder, encoder, self.sets, self.rows, self.rows)
+        self.first, self.second = 2.0 * normal(6, 8), normal(8, 1)
+
+    def model(self, x):
+        return (torch.tanh((x - 0.5) @ self.first) @ self.second)[..., 0]
+
+    def gradient(self, x):
+        x = x.detach().requires_grad_(True)
+        return torch.autograd.grad(self.model(x).sum(), x)[0]
+
+    def reached(self, which, action=None):
+        """(n, d) g(v, x_S + d_S) for an action (n, q); the reconstruction without one."""
+        there = self.wide.clone()
+        if action is not None:
+            there[which][:, self.parts[which].own] += action
+        return self.networks.generate(self.v, there)[which]
+
+
+@pytest.fixture(scope="module")
+def smooth():
+    return Smooth()
+
+
+def shrinks(errors, factor):
+    """Every halving of the step divides the median error by about `factor`."""
+    sizes = [float(e.median()) for e in errors]
+    ratios = [a / b for a, b in pairwise(sizes)]
+    return all(0.8 * factor <= r <= 1.25 * factor for r in ratios)
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["one feature", "two features"])
+class TestFirstOrder:
+    """For smooth f and g the closed forms are right to first order."""
+
+    def closed_form(self, smooth, which, share):
+        """The action for a target step of `share` times the slope's size, and what it promises."""
+        jacobian = smooth.parts[which].given
+        gradient = smooth.gradient(smooth.reached(which))
+        w = torch.einsum("ndq,nd->nq", jacobian, gradient)
+        m = share * w.norm(dim=1)
+        return m, w, direct_action(m, w, 0.0)
+
+    def test_half_the_target_step_has_a_quarter_of_the_error(self, smooth, which):
+        start, errors = smooth.model(smooth.reached(which)), []
+        for share in HALVINGS:
+            m, _, action = self.closed_form(smooth, which, share)
+            errors.append((smooth.model(smooth.reached(which, action)) - start - m).abs())
+        assert shrinks(errors, 4.0)
+
+    def test_so_has_the_corollarys_change_of_all_features(self, smooth, which):
+        start, errors = smooth.reached(which), []
+        for share in HALVINGS:
+            m, w, action = self.closed_form(smooth, which, share)
+            delta = recourse_action(m, w, smooth.parts[which].given, 0.0)
+            errors.append((smooth.reached(which, action) - start - delta).norm(dim=1))
+        assert shrinks(errors, 4.0)
+
+    def test_the_cost_of_proposition_one_is_the_real_squared_cost_of_short_steps(
+        self, smooth, which
+    ):
+        part, start, errors = smooth.parts[which], smooth.reached(which), []
+        held = replace(part, entangled=torch.zeros_like(part.entangled))
+        for share in HALVINGS:
+            action = share * normal(*held.given.shape[::2], seed=3)
+            real = (smooth.reached(which, action) - start).square()
+            real = torch.stack([real[:, part.own].sum(1), real[:, ~part.own].sum(1)])
+            claimed = torch.stack(held.costs(action))
+            errors.append(((claimed - real).abs().sum(0)) / real.sum(0))
+        assert float(errors[-1].median()) <= 0.02
+        assert shrinks(errors, 2.0)
+
+    def test_the_entangled_part_is_the_cost_of_latents_that_follow(self, smooth, which):
+        part, size = smooth.parts[which], 1e-5
+        action = size * normal(*part.given.shape[::2], seed=3)
+        mask = smooth.networks.mask
+        train, v = smooth.wide - smooth.wide.mean(1, keepdim=True), smooth.v
+        slope = torch.linalg.lstsq((train * mask)[which][:, part.own], v[which]).solution
+        moved = v.clone()
+        moved[which] += action @ slope
+        there = smooth.wide.clone()
+        there[which][:, part.own] += action
+        change = smooth.networks.generate(moved, there)[which] - smooth.reached(which)
+        real = change[:, part.own].square().sum(1), change[:, ~part.own].square().sum(1)
+        for claimed, true in zip(part.costs(action), real, strict=True):
+            torch.testing.assert_close(claimed, true, rtol=1e-3, atol=1e-3 * size**2)
+
+
+class TestParts:
+    def test_the_four_parts_are_where_proposition_one_has_them(self):
+        own = torch.tensor([False, True, False, True])
+        given, entangled = normal(5, 4, 2), normal(5, 4, 2, seed=1)
+        part = Parts(own, given, entangled)
+        torch.testing.assert_close(part.identity, given[:, [1, 3]])
+        torch.testing.assert_close(part.elasticity, given[:, [0, 2]])
+        torch.testing.assert_close(part.direct_entanglement, entangled[:, [1, 3]])
+        torch.testing.assert_close(part.indirect_entanglement, entangled[:, [0, 2]])
+
+    def test_costs_are_the_quadratic_forms_of_both_jacobians(self):
+        own = torch.tensor([False, True, False, True])
+        part = Parts(own, normal(5, 4, 2), normal(5, 4, 2, seed=1))
+        d = normal(5, 2, seed=2)
+        on_s = part.identity + part.direct_entanglement
+        off_s = part.elasticity + part.indirect_entanglement
+        direct, indirect = part.costs(d)
+        for cost, jacobian in ((direct, on_s), (indirect, off_s)):
+            form = torch.einsum("nq,nqr,nr->n", d, jacobian.mT @ jacobian, d)
+            torch.testing.assert_close(cost, form)
+
+    def test_a_perfect_identity_and_no_dependence_costs_the_squared_action(self):
+        own = torch.tensor([True, True, False])
+        given = torch.eye(3, dtype=torch.float64)[:, :2].expand(5, 3, 2)
+        direct, indirect = Parts(own, given, torch.zeros(5, 3, 2).double()).costs(normal(5, 2))
+        torch.testing.assert_close(direct, normal(5, 2).square().sum(1))
+        assert indirect.tolist() == [0.0] * 5
+
+
+class TestAlignment:
+    @staticmethod
+    def of(jacobian, gradient):
+        return alignment(torch.einsum("ndq,nd->nq", jacobian, gradient), jacobian, gradient)
+
+    @pytest.mark.parametrize("q", [1, 3])
+    def test_it_lies_between_0_and_1(self, q):
+        found = self.of(normal(500, 7, q), normal(500, 7, seed=1))
+        assert (found >= 0).all()
+        assert (found <= 1).all()
+
+    def test_it_is_1_where_jacobian_and_gradient_are_parallel(self):
+        gradient = normal(50, 7)
+        for size in (-3.0, 1e-3, 1.0, 40.0):
+            found = self.of((size * gradient)[:, :, None], gradient)
+            torch.testing.assert_close(found, torch.ones(50, dtype=torch.float64))
+
+    def test_it_is_0_where_they_are_perpendicular(self):
+        gradient, jacobian = normal(50, 7), normal(50, 7, 1, seed=1)
+        along = (jacobian[..., 0] * gradient).sum(1) / gradient.square().sum(1)
+        found = self.of(jacobian - (along[:, None] * gradient)[:, :, None], gradient)
+        torch.testing.assert_close(found, torch.zeros(50, dtype=torch.float64))
+
+    def test_it_is_0_and_not_nan_on_a_plateau(self):
+        assert self.of(normal(5, 7, 2), torch.zeros(5, 7).double()).tolist() == [0.0] * 5
+
+    def test_it_does_not_depend_on_sizes(self):
+        jacobian, gradient = normal(50, 7, 2), normal(50, 7, seed=1)
+        torch.testing.assert_close(
+            self.of(jacobian, gradient), self.of(9.0 * jacobian, 0.01 * gradient)
+        )

@@ -1,0 +1,192 @@
+"""Jacobians: Proposition 1's parts and the alignment, for both kinds of decoder."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch import nn
+
+from dear_plugin import ActionSets, Encoder, Schema, Target
+from dear_plugin.decoders import Autoencoder, Design, Training, Transport
+from dear_plugin.errors import ModelError
+from dear_plugin.evaluation.costs import Parts
+from dear_plugin.evaluation.jacobians import STEP, alignments, parts
+from dear_plugin.models.classifier import Classifier
+
+DECODERS = {
+    "transport": Transport,
+    "autoencoder": lambda: Autoencoder(Design(layers=(16, 8)), Training(epochs=30)),
+}
+SETS = ["x0", "x3", ("x2", "x1")]
+
+
+class Fitted:
+    """A decoder fitted on 20,000 rows of a linear-Gaussian system, and 500 people."""
+
+    def __init__(self, decoder):
+        rng = np.random.default_rng(1)
+        root = rng.normal(size=(6, 6))
+        covariance = root @ root.T / 6 + 0.3 * np.eye(6)
+        frame = pd.DataFrame(
+            rng.multivariate_normal(np.zeros(6), covariance, size=20_000),
+            columns=[f"x{j}" for j in range(6)],
+        )
+        schema = Schema.infer(frame)
+        self.encoder, self.sets = Encoder(schema), ActionSets.of(schema, SETS)
+        train = self.encoder.rows(frame)
+        self.decoder, self.rows = decoder, train[:500]
+        self.decoder.fit(train, self.encoder, self.sets)
+        self.parts = parts(self.decoder, self.encoder, self.sets, self.rows, train)
+        self.covariance = np.cov(train.double().numpy().T)
+
+    def regression(self, part):
+        """(d - q, q) the multiple regression of the rest on a set, its columns in frame order."""
+        own, rest = np.flatnonzero(part.own), np.flatnonzero(~part.own)
+        within, across = (self.covariance[np.ix_(own, k)] for k in (own, rest))
+        return np.linalg.solve(within, across).T
+
+
+@pytest.fixture(scope="module", params=DECODERS)
+def fitted(request):
+    return Fitted(DECODERS[request.param]())
+
+
+class TestLinearGaussian:
+    def test_given_and_entangled_add_up_to_the_regression_slopes(self, fitted):
+        wrong, true = [], []
+        for part in fitted.parts:
+            slope = fitted.regression(part)
+            total = (part.elasticity + part.indirect_entanglement).mean(0).numpy()
+            wrong.append(abs(total - slope).ravel())
+            true.append(abs(slope).ravel())
+        assert np.concatenate(wrong).mean() <= 0.1 * np.concatenate(true).mean()
+
+    def test_on_s_itself_the_mapping_is_the_identity(self, fitted):
+        for part in fitted.parts:
+            on_s = (part.identity + part.direct_entanglement).mean(0)
+            torch.testing.assert_close(on_s, torch.eye(len(on_s)), atol=0.01, rtol=0.0)
+
+    def test_little_is_entangled(self, fitted):
+        for part in fitted.parts:
+            assert part.entangled.abs().mean() <= 0.1 * part.given.abs().mean()
+
+    def test_there_is_one_part_per_set_with_a_column_for_each_of_its_features(self, fitted):
+        assert [part.own.nonzero()[:, 0].tolist() for part in fitted.parts] == [[0], [3], [1, 2]]
+        assert [tuple(part.given.shape) for part in fitted.parts] == [
+            (500, 6, 1),
+            (500, 6, 1),
+            (500, 6, 2),
+        ]
+
+
+def test_where_ranks_hold_nothing_is_entangled():
+    for part in Fitted(Transport()).parts:
+        assert not part.entangled.any()
+
+
+def test_an_autoencoder_is_differentiated_exactly():
+    """Against central differences of the networks themselves."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(400, 5)), columns=[f"x{j}" for j in range(5)])
+    schema = Schema.infer(frame)
+    encoder, sets = Encoder(schema), ActionSets.of(schema, ["x0", ("x3", "x1")])
+    rows = encoder.rows(frame)
+    decoder = Autoencoder(Design(layers=(6, 3), members=1), Training(epochs=2))
+    decoder.fit(rows, encoder, sets)
+    networks, few = decoder.networks.double(), rows[:20].double()
+    wide = few.expand(2, -1, -1)
+    v = networks.latents(wide)
+    for i, part in enumerate(parts(decoder, encoder, sets, few, rows.double())):
+        for q, column in enumerate(part.own.nonzero()[:, 0].tolist()):
+            step = torch.zeros(5, dtype=torch.float64).index_fill(0, torch.tensor([column]), 1e-4)
+            gap = networks.generate(v, wide + step) - networks.generate(v, wide - step)
+            torch.testing.assert_close(part.given[..., q], gap[i] / 2e-4, atol=1e-7, rtol=1e-5)
+
+
+def test_of_an_ensemble_they_are_the_mean_of_its_members(mixed):
+    sets = ActionSets.of(mixed.schema, ["income", ("income", "town")])
+    rows = mixed.encoder.rows(mixed.frame)
+    ensemble = Autoencoder(Design(layers=(6, 3), members=3), Training(epochs=2))
+    ensemble.fit(rows, mixed.encoder, sets)
+    every = [parts(d, mixed.encoder, sets, rows[:20], rows) for d in ensemble.apart()]
+    found = parts(ensemble, mixed.encoder, sets, rows[:20], rows)
+    for whole, *own in zip(found, *every, strict=True):
+        for name in ("given", "entangled"):
+            mean = torch.stack([getattr(part, name) for part in own]).mean(0)
+            torch.testing.assert_close(getattr(whole, name), mean)
+
+
+@pytest.fixture(scope="module")
+def mixed_parts(mixed):
+    sets = ActionSets.of(mixed.schema, ["town", "member", "income", ("income", "town")])
+    decoder, rows = Transport(), mixed.encoder.rows(mixed.frame)
+    decoder.fit(rows, mixed.encoder, sets)
+    return rows[:40], parts(decoder, mixed.encoder, sets, rows[:40], rows), mixed.encoder
+
+
+class TestCategories:
+    """Ranks on features of every kind: differences over one step of what can be acted on."""
+
+    def test_a_category_has_a_column_for_every_level(self, mixed_parts):
+        _, found, encoder = mixed_parts
+        levels = len(encoder.schema.features[encoder.schema.index(["town"])[0]].categories)
+        assert [part.given.shape[2] for part in found] == [levels, 1, 1, 1 + levels]
+
+    def test_going_to_a_level_turns_it_on_and_the_own_one_off(self, mixed_parts):
+        rows, (town, *_), encoder = mixed_parts
+        own = rows[:, encoder.schema.index(["town"])[0]].long()
+        levels = town.identity.shape[2]
+        expected = torch.eye(levels) - nn.functional.one_hot(own, levels)[:, :, None]
+        torch.testing.assert_close(town.identity, expected.float())
+
+    def test_a_binary_feature_and_a_number_move_by_themselves(self, mixed_parts):
+        _, (_, member, income, _), _ = mixed_parts
+        for part in (member, income):
+            torch.testing.assert_close(part.identity, torch.ones_like(part.identity))
+
+    def test_what_does_not_depend_on_s_does_not_move(self, mixed_parts):
+        _, (_, member, *_), encoder = mixed_parts
+        town = encoder.feature_of == encoder.schema.index(["town"])[0]
+        assert member.given[:, town].abs().mean() < 0.05
+
+
+class TestAlignments:
+    @staticmethod
+    def of(found, encoder, weight, rows):
+        model = nn.Linear(len(weight), 1)
+        with torch.no_grad():
+            model.weight.copy_(weight)
+        classifier = Classifier(model, encoder)
+        goal = Target.of_class(1).resolve(len(rows), None)
+        return alignments(found, classifier, goal, rows)
+
+    def test_every_person_and_set_has_one_between_0_and_1(self, fitted):
+        found = self.of(fitted.parts, fitted.encoder, torch.linspace(-1, 1, 6), fitted.rows)
+        assert found.shape == (500, 3)
+        assert (found >= 0).all()
+        assert (found <= 1 + 1e-6).all()
+
+    def test_it_is_1_where_the_models_gradient_is_the_decoders_jacobian(self, fitted):
+        for i in (0, 1):
+            weight = 3.0 * fitted.parts[i].given[7, :, 0]
+            found = self.of(fitted.parts, fitted.encoder, weight, fitted.rows)
+            assert float(found[7, i]) == pytest.approx(1.0, abs=1e-5)
+
+    def test_it_is_highest_where_acting_makes_most_progress(self, fitted):
+        """For one model and steps that change a row equally much, at first order."""
+        weight = torch.tensor([1.0, -0.5, 0.2, 0.8, 0.0, -1.0])
+        found = self.of(fitted.parts[:2], fitted.encoder, weight, fitted.rows)
+        slopes = [part.given[..., 0] for part in fitted.parts[:2]]
+        progress = torch.stack([(y @ weight).abs() / y.norm(dim=1) for y in slopes], 1)
+        assert (found.argmax(1) == progress.argmax(1)).all()
+
+    def test_a_black_box_has_no_gradient(self, mixed):
+        classifier = Classifier(mixed.pipeline, mixed.encoder)
+        rows = mixed.encoder.rows(mixed.frame)[:5]
+        part = Parts(torch.ones(1).bool(), torch.zeros(5, 1, 1), torch.zeros(5, 1, 1))
+        with pytest.raises(ModelError, match="black box"):
+            alignments([part], classifier, Target.of_class(1).resolve(5, None), rows)
+
+
+def test_one_step_is_small_beside_the_range():
+    assert STEP <= 1 / 32

@@ -1,0 +1,65 @@
+"""Support: do a counterfactual's nearest neighbours get the wanted decision?"""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from dear_plugin import Encoder, Schema, Target
+from dear_plugin.evaluation.neighbours import Neighbours
+from dear_plugin.evaluation.support import Support
+from dear_plugin.models.classifier import Classifier
+
+LINE = pd.DataFrame({"x": [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0]})
+
+
+def support(frame=LINE, k=3):
+    """On a line, where x >= 5 is accepted."""
+    encoder = Encoder(Schema.infer(frame))
+    model = Classifier(lambda f: np.where(f["x"] >= 5, 0.9, 0.1), encoder)
+    return Support(Neighbours(encoder.rows(frame), encoder), model, k)
+
+
+def of(values, wanted=1, **options):
+    supported = support(**options)
+    rows = supported.classifier.encoder.rows(pd.DataFrame({"x": values}))
+    goal = Target.of_class(wanted).resolve(len(values), None)
+    return supported.of(rows, goal).tolist()
+
+
+def test_it_is_the_share_of_the_k_nearest_that_are_accepted():
+    assert of([0.0, 4.0, 4.9, 9.0]) == pytest.approx([0.0, 1 / 3, 2 / 3, 1.0])
+
+
+def test_every_row_has_its_own_goal():
+    assert of([9.0, 9.0], wanted=[1, 0]) == [1.0, 0.0]
+
+
+def test_the_number_of_neighbours_can_be_chosen():
+    assert of([4.9], k=1) == [1.0]
+    assert of([4.9], k=5) == pytest.approx([3 / 5])
+
+
+def test_with_fewer_rows_than_k_all_of_them_count():
+    assert of([5.0], frame=LINE.iloc[:7], k=50) == pytest.approx([2 / 7])
+
+
+def test_neighbours_are_euclidean_on_the_encoding(mixed):
+    encoder = mixed.encoder
+    rows = encoder.rows(mixed.frame)
+    some = rows[:20]
+    distances = torch.cdist(encoder.expand(some).double(), encoder.expand(rows).double())
+    near = distances.argsort(dim=1, stable=True)[:, :5]
+    accepted = (mixed.net(encoder.expand(rows))[:, 0] > 0).float()
+    goal = Target.of_class(1).resolve(20, None)
+    came = Support(Neighbours(rows, encoder), Classifier(mixed.net, encoder)).of(some, goal)
+    assert torch.allclose(came, accepted[near].mean(1))
+
+
+def test_the_result_computes_it_on_first_use_with_the_index_of_the_people(fitted, mixed):
+    result = fitted.generate(mixed.refused(10))
+    assert "support" not in vars(result)
+    assert result.support.index.equals(result.factuals.index)
+    assert result.support.name == "support"
+    assert result.support.between(0, 1).all()
+    assert result.support is result.support

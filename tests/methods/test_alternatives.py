@@ -1,0 +1,323 @@
+"""Alternatives: several recourses a person, different sets first, in a meaningful order."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from dear_plugin import DEAR, Constraints, Schema, Search
+from dear_plugin.benchmark.meter import Meter, in_fresh_process
+from dear_plugin.decoders import Autoencoder, Design, Training
+from dear_plugin.errors import InputError
+from dear_plugin.methods import alternatives as module
+from dear_plugin.methods.alternatives import KINDS, MOST, rows_at_once
+
+K = 10
+OTHER, PAIR, LARGER = KINDS
+
+WAYS = {
+    "default": {},
+    "alone": {"search": Search(max_reliance=0.0)},
+    "cheapest": {"search": Search.cheapest()},
+    "with support": {"search": Search(min_support=0.8)},
+    "autoencoder": {"decoder": Autoencoder(Design(layers=(6, 3)), Training(epochs=5))},
+    "gradient": {
+        "decoder": Autoencoder(Design(layers=(6, 3)), Training(epochs=5)),
+        "search": Search(solver="gradient", groups=False),
+    },
+    "groups": {"act_on": ["income", "debt", ("income", "debt"), ("town", "income")]},
+}
+
+
+def dear(study, **options):
+    return DEAR(study.net, study.schema, **options).fit(study.frame)
+
+
+@pytest.fixture(scope="module", params=WAYS)
+def asked(request, mixed):
+    """A result and its alternatives, found in several ways."""
+    result = dear(mixed, **WAYS[request.param]).generate(mixed.refused(12))
+    return result, result.alternatives(K)
+
+
+@pytest.fixture(scope="module")
+def usual(mixed):
+    return dear(mixed)
+
+
+@pytest.fixture(scope="module")
+def table(usual, mixed):
+    return usual.generate(mixed.refused(30)).alternatives(K)
+
+
+def people(table):
+    return [group for _, group in table.groupby("index", sort=False)]
+
+
+class TestTheFirst:
+    def test_it_is_the_answer_of_generate(self, asked, mixed):
+        result, table = asked
+        first = table[table["rank"] == 0].set_index("index")
+        names = list(mixed.schema.names)
+        pd.testing.assert_frame_equal(
+            first[names], result.counterfactuals[names], check_names=False
+        )
+        same = ["success", "acted_on", "direct_cost", "indirect_cost", "cost", "score_after"]
+        pd.testing.assert_frame_equal(first[same], result.actions[same], check_names=False)
+
+    def test_asking_for_one_asks_for_it_alone(self, asked):
+        result, table = asked
+        pd.testing.assert_frame_equal(
+            result.alternatives(1), table[table["rank"] == 0].reset_index(drop=True)
+        )
+
+    def test_asking_for_fewer_gives_the_first_of_them(self, usual, mixed, table):
+        few = usual.generate(mixed.refused(30)).alternatives(3)
+        expected = table[table["rank"] < 3].reset_index(drop=True)
+        assert few["acted_on"].tolist() == expected["acted_on"].tolist()
+        # How far apart larger actions lie depends on how many are wanted.
+        fixed = few["kind"] != LARGER
+        assert fixed.mean() > 0.9
+        pd.testing.assert_frame_equal(few[fixed], expected[fixed])
+
+
+class TestAllOfThem:
+    def test_everyone_has_several_and_at_most_k(self, asked):
+        _, table = asked
+        counts = table["index"].value_counts()
+        assert counts.max() <= K
+        assert counts.median() >= 5
+
+    def test_all_are_successes_for_the_model_itself(self, asked, mixed):
+        _, table = asked
+        with torch.no_grad():
+            logits = mixed.net(mixed.encoder.encode(table))[:, 0]
+        assert table["success"].all()
+        assert (logits > 0).all()
+
+    def test_no_two_of_a_person_lead_to_the_same_row(self, asked, mixed):
+        _, table = asked
+        assert not table[["index", *mixed.schema.names]].duplicated().any()
+
+    def test_ranks_count_from_zero(self, asked):
+        _, table = asked
+        for mine in people(table):
+            assert mine["rank"].tolist() == list(range(len(mine)))
+
+    def test_different_sets_come_first_then_pairs_then_larger_actions(self, asked):
+        _, table = asked
+        for mine in people(table):
+            kinds = mine["kind"].map(KINDS.index).tolist()
+            assert kinds == sorted(kinds)
+
+    def test_within_a_kind_the_cheaper_comes_first(self, asked):
+        _, table = asked
+        for mine in people(table):
+            for _, alike in mine[mine["rank"] > 0].groupby("kind"):
+                assert (alike["cost"].diff().dropna() >= -1e-5).all()
+
+    def test_another_set_acts_on_other_features_than_those_before(self, asked):
+        _, table = asked
+        for mine in people(table):
+            alike = mine[mine["kind"] == OTHER]
+            assert alike["acted_on"].is_unique
+
+    def test_a_pair_acts_on_two_features(self, table):
+        pairs = table[table["kind"] == PAIR]
+        assert len(pairs)
+        assert pairs["acted_on"].str.count(r" \+ ").isin([0, 1]).all()
+
+    def test_the_reason_is_empty_or_a_note(self, asked):
+        _, table = asked
+        notes = "^$|by less than the margin|no credible action was found"
+        assert table["reason"].str.contains(notes).all()
+
+
+class TestOneFeatureToVary:
+    @pytest.fixture
+    def larger(self, loan, request):
+        """Ten recourses of each of some people who may act on income alone."""
+        query = loan.refused(20)
+        if request.param == "of the method":
+            only = dear(loan, act_on=["income"], search=Search.cheapest())
+            result = only.generate(query)
+        else:
+            within, every = Constraints(act_on=["income"]), dear(loan, search=Search.cheapest())
+            result = every.generate(query, within=within)
+        return query, result, result.alternatives(10)
+
+    BOTH = pytest.mark.parametrize("larger", ["of the method", "of the call"], indirect=True)
+
+    @BOTH
+    def test_there_are_ten_and_all_act_on_it(self, larger):
+        _, result, table = larger
+        solved = result.actions["success"]
+        assert solved.all()
+        counts = table["index"].value_counts()
+        # A step further on may be refused, where the model is not monotone.
+        assert counts.min() >= 9
+        assert (counts == 10).mean() >= 0.9
+        assert set(table["acted_on"]) == {"income"}
+
+    @BOTH
+    def test_all_but_the_first_are_labelled_as_larger_actions(self, larger):
+        _, _, table = larger
+        assert (table["kind"][table["rank"] > 0] == LARGER).all()
+
+    @BOTH
+    def test_they_go_further_step_by_step(self, larger):
+        query, _, table = larger
+        for label, mine in zip(query.index, people(table), strict=True):
+            step = (mine["income"] - query.loc[label, "income"]).to_numpy()
+            assert (np.sort(step) > 0).all()
+            assert step[0] == step.min()
+            assert len(set(step)) == len(step)
+
+    @BOTH
+    def test_a_range_of_the_call_is_not_left(self, larger, loan):
+        query, _, _ = larger
+        top = float(loan.frame["income"].quantile(0.95))
+        within = Constraints(act_on=["income"], ranges={"income": (0.0, top)})
+        table = dear(loan).generate(query, within=within).alternatives(10)
+        assert (table["income"] <= max(top, query["income"].max())).all()
+
+
+class TestWhenThereAreFew:
+    def test_a_person_without_recourse_is_there_once_with_a_reason(self, usual, mixed):
+        query = mixed.refused(5)
+        table = usual.generate(query, within=Constraints(act_on=["member"])).alternatives(4)
+        lost = table[~table["success"]]
+        assert len(lost)
+        assert (lost["rank"] == 0).all()
+        assert lost["reason"].str.len().gt(0).all()
+        assert lost["index"].is_unique
+
+    def test_an_accepted_person_is_there_once_as_themselves(self, usual, mixed):
+        with torch.no_grad():
+            fine = mixed.net(mixed.encoder.encode(mixed.frame))[:, 0] > 0
+        query = mixed.frame[fine.numpy()].iloc[:3]
+        table = usual.generate(query).alternatives(4)
+        assert table["index"].tolist() == query.index.tolist()
+        names = list(mixed.schema.names)
+        pd.testing.assert_frame_equal(table[names], query[names].reset_index(drop=True))
+
+    def test_pairs_are_left_out_where_groups_are_not_wanted(self, mixed):
+        found = dear(mixed, search=Search(groups=False)).generate(mixed.refused(10))
+        table = found.alternatives(K)
+        assert PAIR not in set(table["kind"])
+        assert not table["acted_on"].str.contains(r"\+").any()
+
+    def test_somebody_whom_only_a_pair_helps_gets_it_first(self, mixed):
+        """Whoever passes neither bar needs both features."""
+        encoder = mixed.encoder
+        a, b = (encoder.starts[j] for j in mixed.schema.index(["income", "debt"]))
+
+        class Both(torch.nn.Module):
+            def forward(self, x):
+                return torch.minimum(x[:, a] - 0.7, 0.05 - x[:, b])[:, None]
+
+        query = mixed.frame[(mixed.frame["income"] < 40) & (mixed.frame["debt"] > 4)].iloc[:5]
+        method = DEAR(Both(), mixed.schema, act_on=["income", "debt", "age"]).fit(mixed.frame)
+        table = method.generate(query).alternatives(3)
+        assert table["success"].all()
+        assert set(table["acted_on"]) == {"income + debt"}
+
+    @pytest.mark.parametrize("k", [0, -1])
+    def test_at_least_one_must_be_asked_for(self, usual, mixed, k):
+        with pytest.raises(InputError, match="k must be a whole number, at least 1"):
+            usual.generate(mixed.refused(1)).alternatives(k)
+
+
+class TestIndex:
+    def answers(self, method, query):
+        return method.generate(query).alternatives(3)
+
+    def test_labels_may_come_twice(self, usual, mixed):
+        query = mixed.refused(4)
+        twice = query.set_axis([7, 7, 8, 7])
+        plain, table = self.answers(usual, query), self.answers(usual, twice)
+        names = list(dict(zip(query.index, twice.index, strict=True)).values())
+        count = plain.groupby("index", sort=False).size().tolist()
+        assert table["index"].tolist() == np.repeat(names, count).tolist()
+        pd.testing.assert_frame_equal(
+            plain.drop(columns="index"), table.drop(columns="index"), check_exact=True
+        )
+
+    @pytest.mark.parametrize(
+        "labels",
+        [
+            list("abcd"),
+            [3.5, 1.5, 2.5, 0.5],
+            pd.date_range("2024-01-01", periods=4),
+            pd.MultiIndex.from_tuples([(0, "a"), (0, "b"), (1, "a"), (1, "b")]),
+        ],
+        ids=["text", "floats", "dates", "two levels"],
+    )
+    def test_labels_of_any_kind_name_the_people(self, usual, mixed, labels):
+        query = mixed.refused(4).set_axis(labels)
+        table = self.answers(usual, query)
+        assert list(dict.fromkeys(table["index"])) == list(query.index)
+        for label in query.index:
+            assert (table["rank"][[i == label for i in table["index"]]] == [0, 1, 2]).all()
+
+    def test_a_feature_with_one_of_our_names_keeps_its_own(self, loan):
+        frame = loan.frame.rename(columns={"income": "cost", "savings": "rank"})
+        schema = loan.schema.__class__.infer(frame, immutable=["gender"])
+        table = DEAR(loan.net, schema).fit(frame).generate(frame.iloc[:5]).alternatives(2)
+        assert {"cost_", "rank_", "cost", "rank"} <= set(table.columns)
+        assert table.columns.is_unique
+        assert table["rank_"].isin([0, 1]).all()
+
+
+class TestMany:
+    """However many are asked for, memory and the number of alternatives are bounded."""
+
+    def test_nobody_is_given_more_than_a_hundred(self, loan):
+        result = dear(loan, act_on=["income", "savings"]).generate(loan.refused(6))
+        table = result.alternatives(MOST)
+        assert MOST == 100
+        assert table["index"].value_counts().eq(MOST).all()
+        pd.testing.assert_frame_equal(result.alternatives(10_000), table)
+
+    def test_fewer_come_where_there_are_no_more(self, mixed):
+        """A switch has one other value, and alone it has nothing larger."""
+        method = dear(mixed, act_on=["owner", "member", "job"], search=Search(groups=False))
+        table = method.generate(mixed.refused(40)).alternatives(1000)
+        # Twice two values and five jobs, in which nobody of 40 is a king: at most six others.
+        assert table["index"].value_counts().max() <= 6
+        assert not table[["index", *mixed.schema.names]].duplicated().any()
+
+    def test_rows_may_come_in_parts(self, mixed, usual, monkeypatch):
+        """As many at a time as there is room for, which changes no answer."""
+        whole = usual.generate(mixed.refused(30)).alternatives(6)
+        monkeypatch.setattr(module, "CELLS", 1)
+        assert rows_at_once([usual.sets], usual.encoder.d, 6) == 1
+        parts = usual.generate(mixed.refused(30)).alternatives(6)
+        pd.testing.assert_frame_equal(parts, whole)
+
+    @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="Linux forgets a peak")
+    def test_they_fit_into_memory(self):
+        """Before, they took more than a hundred times as much."""
+        grown, count = in_fresh_process(_grown, 40, 40, 1000)
+        assert count == 40 * MOST
+        assert grown < 128
+
+
+def _grown(features, people, k):
+    """How far memory rises, MiB, while many alternatives in many features are looked for."""
+    rows = np.random.default_rng(0).normal(size=(1500, features)).round(3)
+    frame = pd.DataFrame(rows, columns=[f"x{j}" for j in range(features)])
+    schema = Schema.infer(frame)
+    net = torch.nn.Linear(features, 1)
+    torch.nn.init.constant_(net.weight, 1.0)
+    torch.nn.init.constant_(net.bias, -0.5 * features)
+    method = DEAR(net, schema, search=Search(groups=False)).fit(frame)
+    with torch.no_grad():
+        margin = net(method.encoder.encode(frame))[:, 0]
+    near = (-margin).masked_fill(margin > 0, torch.inf).argsort()[:people]
+    result = method.generate(frame.iloc[near.numpy()])
+    with Meter() as meter:
+        table = result.alternatives(k)
+    return meter.peak_mib, len(table)

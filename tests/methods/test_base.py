@@ -1,0 +1,313 @@
+"""RecourseMethod: what a method owes, and what it is given for it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from dear_plugin import DEAR, Constraints, Encoder, RecourseMethod, Schema, Search, Target
+from dear_plugin.errors import NotFittedError, TargetError
+from dear_plugin.results.proposal import Plan
+from tests.counted import Counted
+
+
+class Nearest(RecourseMethod):
+    """The whole of a method: the nearest training row that is accepted, if it is admissible."""
+
+    def _learn(self, rows):
+        self.known = rows
+
+    def _propose(self, case):
+        scores = self.classifier.scores(self.known)
+        gap = self.encoder.distance(self.known, case.x[:, None]).sum(2)
+        goal = case.goal.select(torch.arange(len(case)).repeat_interleave(len(self.known)))
+        fine = goal.accepts(scores.repeat(len(case), 1)).view(gap.shape)
+        at = torch.where(fine, gap, torch.inf).argmin(1)
+        every = torch.arange(len(case))
+        rows = case.limits.project(case.x, self.known[at][:, None], every)[:, 0]
+        return Plan(rows, rows != case.x, torch.zeros(len(case)), [""] * len(case))
+
+
+class Stubborn(Nearest):
+    """Believes that staying put is a success."""
+
+    asked = 0
+
+    def _propose(self, case):
+        self.asked += 1
+        stay = torch.zeros(case.x.shape, dtype=torch.bool)
+        return Plan(case.x, stay, torch.zeros(len(case)), [""] * len(case))
+
+
+class Writer(Nearest):
+    """Writes on the rows that it is given."""
+
+    def _propose(self, case):
+        plan = super()._propose(case)
+        case.x.copy_(plan.rows)
+        return Plan(case.x, plan.direct, plan.suppressed, plan.reasons)
+
+
+@pytest.fixture(scope="module")
+def nearest(mixed) -> Nearest:
+    return Nearest(mixed.net, mixed.schema).fit(mixed.frame)
+
+
+class TestPeopleBetweenTheSteps:
+    """Someone with a half in a column of whole numbers: what is paid is what is seen."""
+
+    @pytest.mark.parametrize("own", [22.05, 22.04, -3.05, 3.14159])
+    @pytest.mark.parametrize("cut", [0.35, 4.0, 9.95])
+    def test_the_cost_is_that_of_the_row_that_comes_back(self, own, cut):
+        people = pd.DataFrame({"a": [0.0, 1.0, 16.9, 14.7, 4.7]})
+        accepts = (lambda f: f["a"] < cut) if own > cut else (lambda f: f["a"] > cut)
+        dear = DEAR(lambda f: accepts(f).to_numpy(float), Schema.infer(people)).fit(people)
+        asked = pd.DataFrame({"a": [own]})
+        result = dear.generate(asked)
+        (moved,) = (result.counterfactuals["a"] - asked["a"]).abs() / 16.9
+        assert result.actions["success"].all()
+        assert result.actions["cost"].tolist() == pytest.approx([moved], abs=1e-6)
+        for at, found in result.alternatives(2).groupby("rank"):
+            gap = (found["a"] - own).abs() / 16.9
+            assert found["cost"].tolist() == pytest.approx(gap.tolist(), abs=1e-6), at
+
+
+@pytest.fixture(scope="module")
+def counts():
+    """Training rows in whole years and tenths."""
+    rng, n = np.random.default_rng(0), 2000
+    z = rng.normal(size=n)
+    return pd.DataFrame(
+        {
+            "age": np.clip(np.round(40 + 10 * z + rng.normal(0, 5, n)), 18, 90),
+            "rate": (0.5 + 0.1 * z + 0.1 * rng.normal(size=n)).round(1),
+            "income": np.round(100 * np.exp(3 + 0.5 * z)),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def finer(counts):
+    """People with parts of years and of tenths."""
+    rng, people = np.random.default_rng(1), counts.iloc[:60].copy()
+    people["age"] += rng.uniform(-0.5, 0.5, 60)
+    people["rate"] += rng.uniform(-0.05, 0.05, 60)
+    return people
+
+
+def linear(frame):
+    """A module on the encoded tensor that accepts three of ten, and its black box."""
+    encoder = Encoder(Schema.infer(frame))
+    module, weights = torch.nn.Sequential(torch.nn.Linear(3, 1)), torch.tensor([[1.0, 3.0, 6.0]])
+    with torch.no_grad():
+        module[0].weight.copy_(weights)
+        module[0].bias.copy_(-(encoder.encode(frame) @ weights[0]).quantile(0.7))
+    return module, Counted(module, encoder)
+
+
+@pytest.mark.parametrize("name", ["age", "rate", "income"])
+class TestPeopleFinerThanTheTrainingRows:
+    """The search asks about the very rows that the user will see."""
+
+    @pytest.fixture
+    def asked(self, name, counts, finer):
+        module, model = linear(counts)
+        schema, search = model.encoder.schema, Search.cheapest(groups=False)
+        box = DEAR(model, schema, act_on=[name], search=search).fit(counts)
+        return model, box, box.with_model(module), finer[model(finer) <= 0.5]
+
+    def test_all_are_solved_alike_by_a_module_and_a_black_box(self, asked):
+        _, box, module, people = asked
+        told, same = (each.generate(people) for each in (box, module))
+        assert told.actions["success"].all()
+        # Of a black box, which may have steps, a few more values are tried.
+        assert told.actions["cost"].tolist() == pytest.approx(same.actions["cost"], abs=5e-3)
+
+    def test_what_moves_comes_to_lie_on_a_step_and_the_rest_stays(self, asked):
+        _, _, module, people = asked
+        after = module.generate(people).counterfactuals
+        for feature in module.schema:
+            now, before = after[feature.name], people[feature.name]
+            on = (now - now.round(feature.precision)).abs() < 1e-9
+            assert (on | (now == before)).all()
+        assert (after["age"] != people["age"]).any()
+
+    def test_nobody_is_searched_for_again(self, asked):
+        model, box, _, people = asked
+        for i in range(len(people)):
+            model.calls.clear()
+            alone = box.generate(people.iloc[[i]])
+            assert model.rows <= 100
+            assert alone.actions["success"].all()
+
+    def test_they_change_nothing_for_others(self, asked, counts):
+        model, box, _, people = asked
+        others = counts.iloc[60:260]
+        others = others[model(others) <= 0.5]
+        alone, together = box.generate(others), box.generate(pd.concat([people, others]))
+        own = together.counterfactuals.iloc[len(people) :]
+        pd.testing.assert_frame_equal(alone.counterfactuals, own)
+
+
+def test_parts_of_what_was_counted_whole_are_no_integers(counts, finer):
+    """An integer column of the training rows rounds nobody who comes as a float."""
+    whole = counts.astype({"age": int, "income": int})
+    module, model = linear(whole)
+    people = finer[model(finer) <= 0.5]
+    dear = DEAR(model, model.encoder.schema, act_on=["rate"]).fit(whole)
+    same = dear.with_model(module).generate(people)
+    told = dear.generate(people)
+    assert told.actions["success"].all()
+    pd.testing.assert_frame_equal(told.counterfactuals, same.counterfactuals)
+
+
+class TestTwoHooksAreEnough:
+    def test_success_is_what_the_model_says_of_the_returned_rows(self, nearest, mixed):
+        result = nearest.generate(mixed.refused(30))
+        own = mixed.net(mixed.encoder.encode(result.counterfactuals))[:, 0] > 0
+        assert result.actions["success"].tolist() == own.tolist()
+        assert result.actions["success"].any()
+
+    def test_what_is_immutable_or_frozen_stays(self, nearest, mixed):
+        refused = mixed.refused(30)
+        after = nearest.generate(refused, within=Constraints(frozen=["age"])).counterfactuals
+        pd.testing.assert_frame_equal(refused[["age", "gender"]], after[["age", "gender"]])
+
+    def test_every_later_question_is_answered(self, nearest, mixed):
+        result = nearest.generate(mixed.refused(5))
+        assert len(result.support) == 5
+        assert all(result.describe_row(i) for i in range(5))
+        assert len(result.alternatives(3)) == 5
+
+    def test_accepted_people_are_not_asked_about(self, mixed):
+        method = Stubborn(mixed.net, mixed.schema).fit(mixed.frame)
+        accepted = mixed.frame.drop(mixed.refused(len(mixed.frame)).index)
+        actions = method.generate(accepted).actions
+        assert method.asked == 0
+        assert set(actions["reason"]) == {"already accepted"}
+
+    @pytest.mark.parametrize("accepted", [0, 1], ids=["all refused", "one accepted"])
+    def test_a_method_may_write_on_the_rows_it_is_given(self, nearest, mixed, accepted):
+        writer = Writer(mixed.net, mixed.schema).fit(mixed.frame)
+        others = mixed.frame.drop(mixed.refused(len(mixed.frame)).index)
+        people = pd.concat([mixed.refused(6), others.iloc[:accepted]])
+        wanted, got = (each.generate(people) for each in (nearest, writer))
+        pd.testing.assert_frame_equal(wanted.counterfactuals, got.counterfactuals)
+        pd.testing.assert_frame_equal(wanted.actions, got.actions)
+
+
+class TestBelief:
+    def test_what_the_model_refuses_is_no_success_whatever_the_method_believes(self, mixed):
+        method = Stubborn(mixed.net, mixed.schema).fit(mixed.frame)
+        refused = mixed.refused(3)
+        result = method.generate(refused)
+        assert set(result.actions["reason"]) == {"the model refused the rounded row"}
+        assert not result.actions["success"].any()
+        pd.testing.assert_frame_equal(result.counterfactuals, refused)
+
+    def test_the_model_is_asked_again_about_those_alone_who_have_another_row(self, mixed):
+        box = Counted(mixed.net, mixed.encoder)
+        others = mixed.frame.drop(mixed.refused(len(mixed.frame)).index).iloc[:5]
+        people = pd.concat([others, mixed.refused(3)])
+        actions = Stubborn(box, mixed.schema).fit(mixed.frame).generate(people).actions
+        assert actions["success"].tolist() == [True] * 5 + [False] * 3
+        assert box.calls == [8, 3, 3, 3]
+
+    def test_it_is_asked_again_to_aim_farther(self, mixed):
+        method = Stubborn(mixed.net, mixed.schema).fit(mixed.frame)
+        method.generate(mixed.refused(3))
+        assert method.asked == 3
+
+
+class TestFit:
+    def test_it_returns_the_method(self, mixed):
+        method = Nearest(mixed.net, mixed.schema)
+        assert method.fit(mixed.frame) is method
+
+    def test_generate_before_fit(self, mixed):
+        with pytest.raises(NotFittedError, match=r"Nearest is not fitted; call fit\(frame\)"):
+            Nearest(mixed.net, mixed.schema).generate(mixed.frame)
+
+    def test_a_second_fit_forgets_the_first(self, mixed):
+        half = mixed.frame.iloc[:700]
+        method = Nearest(mixed.net, mixed.schema).fit(mixed.frame)
+        people = mixed.refused(20)
+        assert len(method.generate(people).support) == 20
+        again = method.fit(half).generate(people)
+        anew = Nearest(mixed.net, mixed.schema).fit(half).generate(people)
+        pd.testing.assert_frame_equal(again.counterfactuals, anew.counterfactuals)
+        pd.testing.assert_series_equal(again.support, anew.support)
+
+    def test_the_training_frame_is_untouched(self, mixed):
+        before = mixed.frame.copy(deep=True)
+        Nearest(mixed.net, mixed.schema).fit(mixed.frame)
+        pd.testing.assert_frame_equal(before, mixed.frame)
+
+
+class Named:
+    """A black box with named classes."""
+
+    def __init__(self, pipeline, classes):
+        self.pipeline, self.classes_ = pipeline, np.array(classes)
+
+    def predict_proba(self, frame):
+        two = self.pipeline.predict_proba(frame)
+        return np.pad(two, ((0, 0), (0, len(self.classes_) - 2)))
+
+
+class TestTarget:
+    def asked(self, mixed, classes, target=None):
+        model = Named(mixed.pipeline, classes)
+        method = Nearest(model, mixed.schema).fit(mixed.frame)
+        return method.generate(mixed.frame.iloc[:20], target)
+
+    def accepted_before(self, mixed):
+        return (mixed.pipeline.predict(mixed.frame.iloc[:20]) == 1).tolist()
+
+    def already(self, result):
+        return (result.actions["reason"] == "already accepted").tolist()
+
+    @pytest.mark.parametrize("classes", [[0, 1], [False, True]])
+    def test_by_default_it_is_class_one(self, mixed, classes):
+        result = self.asked(mixed, classes)
+        assert self.already(result) == self.accepted_before(mixed)
+
+    @pytest.mark.parametrize("classes", [["approved", "rejected"], ["no", "yes"], [-1, 1], [1, 2]])
+    def test_of_two_other_classes_none_is_taken_for_the_wanted_one(self, mixed, classes):
+        first, second = (rf"target=Target\.of_class\({c!r}\)" for c in classes)
+        with pytest.raises(TargetError, match=f"{first} or {second}"):
+            self.asked(mixed, classes)
+
+    def test_the_other_class_can_be_asked_for(self, mixed):
+        result = self.asked(mixed, ["no", "yes"], Target.of_class("no"))
+        assert self.already(result) == [not a for a in self.accepted_before(mixed)]
+
+    def test_one_class_a_row(self, mixed):
+        accepted = self.accepted_before(mixed)
+        wanted = Target.of_class(["no" if a else "yes" for a in accepted])
+        assert not any(self.already(self.asked(mixed, ["no", "yes"], wanted)))
+
+    def test_among_three_named_classes_none_is_wanted_by_default(self, mixed):
+        with pytest.raises(TargetError, match=r"'no', 'yes', 'later'.* is wanted\?.* say target="):
+            self.asked(mixed, ["no", "yes", "later"])
+
+    def test_a_class_the_model_does_not_name(self, mixed):
+        with pytest.raises(TargetError, match="unknown class: 'maybe'; known are: no, yes"):
+            self.asked(mixed, ["no", "yes"], Target.of_class("maybe"))
+
+    def test_a_value_has_no_class(self, mixed):
+        method = Nearest(mixed.net, mixed.schema, output="values").fit(mixed.frame)
+        with pytest.raises(TargetError, match="of_range is for models with output='values'"):
+            method.generate(mixed.frame.iloc[:3])
+
+    def test_a_class_has_no_range(self, nearest, mixed):
+        with pytest.raises(TargetError, match=r"low=0.5.* came with output='logits'"):
+            nearest.generate(mixed.frame.iloc[:3], Target.of_range(0.5))
+
+    def test_a_threshold_asks_for_more(self, nearest, mixed):
+        sure = nearest.generate(mixed.frame.iloc[:100], Target.of_class(1, threshold=0.9))
+        done = sure.actions["success"]
+        assert (sure.actions["score_after"][done] >= 0.9 - 1e-6).all()
+        assert sum(self.already(sure)) < sum(
+            self.already(nearest.generate(mixed.frame.iloc[:100]))
+        )

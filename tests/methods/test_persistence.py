@@ -1,0 +1,419 @@
+"""Persistence: a folder that gives the same answers anywhere, and says so when it is broken."""
+
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+from contextlib import suppress
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from safetensors.torch import load, save
+
+from dear_plugin import DEAR, Schema, Search
+from dear_plugin.datasets import load_loan
+from dear_plugin.decoders import Autoencoder, Decoder, Design, Training, Transport, kind_of
+from dear_plugin.decoders.still import Still
+from dear_plugin.errors import (
+    DearError,
+    FileFormatError,
+    ModelError,
+    NotFittedError,
+    SettingError,
+)
+from dear_plugin.methods.persistence import FORMAT, SETTINGS, TENSORS
+
+SETS = ["income", "education", ("income", "savings"), ("duration", "loan_amount", "savings")]
+KINDS = {
+    "transport": lambda: Transport(64),
+    "autoencoder": lambda: Autoencoder(Design(layers=(6, 3)), Training(epochs=3), seed=5),
+}
+
+# What both processes do: the same people, the same model, and an answer written down in full.
+SETTING = """
+import torch
+from dear_plugin.datasets import load_loan
+
+def people():
+    return load_loan(1200, seed=0).features
+
+def model():
+    net = torch.nn.Linear(7, 1)
+    with torch.no_grad():
+        net.weight.copy_(torch.tensor([[0.1, 0.4, 0.9, -1.5, -1.0, 3.0, 2.0]]))
+        net.bias.fill_(-2.6)
+    return net
+
+def answer(dear):
+    recourses = dear.generate(people().iloc[:25])
+    tables = recourses.counterfactuals, recourses.actions, recourses.alternatives(2)
+    parts = [t.to_json(orient="split", double_precision=15) for t in tables]
+    return "\\n".join([*parts, recourses.support.to_json(), recourses.describe_row(0)])
+"""
+FRESH = f"""{SETTING}
+import sys
+from dear_plugin import DEAR
+for folder in sys.argv[1:]:
+    print(answer(DEAR.load(folder, model())))
+"""
+setting: dict = {}
+exec(SETTING, setting)
+people, model, answer = (setting[name] for name in ("people", "model", "answer"))
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A fitted DEAR of each kind and the folder it was saved to."""
+    data, home = load_loan(10), tmp_path_factory.mktemp("saved")
+    schema = Schema.infer(
+        people(),
+        immutable=data.immutable,
+        increasing=data.increasing,
+        ranges={"duration": (24, np.inf)},
+    )
+    out = {}
+    for name, make in KINDS.items():
+        search = Search(coarse=12, min_support=0.4 if name == "transport" else None)
+        dear = DEAR(model(), schema, act_on=SETS, decoder=make(), search=search).fit(people())
+        dear.save(home / name)
+        out[name] = dear, home / name
+    return out
+
+
+@pytest.fixture
+def folder(saved, tmp_path):
+    """A copy to be damaged."""
+    return shutil.copytree(saved["transport"][1], tmp_path / "copy")
+
+
+class TestSameAnswers:
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_here(self, saved, kind):
+        dear, home = saved[kind]
+        assert answer(DEAR.load(home, model())) == answer(dear)
+
+    def test_in_a_fresh_process(self, saved):
+        folders = [str(home) for _, home in saved.values()]
+        done = subprocess.run(
+            [sys.executable, "-c", FRESH, *folders], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == "".join(f"{answer(dear)}\n" for dear, _ in saved.values())
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_diagnosed_alike(self, saved, kind):
+        dear, home = saved[kind]
+        one, other = (d.diagnose(people().iloc[:400]) for d in (dear, DEAR.load(home, model())))
+        assert str(one) == str(other)
+        pd.testing.assert_frame_equal(one.per_set, other.per_set)
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_everything_that_was_chosen_comes_back(self, saved, kind):
+        dear, home = saved[kind]
+        loaded = DEAR.load(home, model())
+        assert loaded.schema == dear.schema
+        assert loaded.sets == dear.sets
+        assert loaded.search == dear.search
+        assert loaded.classifier.output == dear.classifier.output
+        assert loaded.decoder.settings() == dear.decoder.settings()
+        mine, theirs = loaded.decoder.tensors(), dear.decoder.tensors()
+        assert mine.keys() == theirs.keys()
+        assert all(torch.equal(mine[k], theirs[k]) for k in mine)
+
+    def test_an_open_end_of_a_range_stays_open(self, saved):
+        _, home = saved["transport"]
+        (duration,) = (f for f in DEAR.load(home, model()).schema if f.name == "duration")
+        assert duration.limits == (24.0, np.inf)
+
+    def test_the_loaded_one_can_be_saved_again(self, saved, tmp_path):
+        for kind, (dear, home) in saved.items():
+            DEAR.load(home, model()).save(tmp_path / kind)
+            for name in (SETTINGS, TENSORS):
+                assert (tmp_path / kind / name).read_bytes() == (home / name).read_bytes()
+            assert answer(DEAR.load(tmp_path / kind, model())) == answer(dear)
+
+    def test_another_model_may_be_given(self, saved):
+        dear, home = saved["transport"]
+        other = model()
+        with torch.no_grad():
+            other.bias += 0.5
+        assert answer(DEAR.load(home, other)) == answer(dear.with_model(other))
+
+    def test_every_kind_of_feature_comes_back(self, mixed, tmp_path):
+        dear = DEAR(mixed.pipeline, mixed.schema).fit(mixed.frame)
+        dear.save(tmp_path / "dear")
+        loaded = DEAR.load(tmp_path / "dear", mixed.pipeline)
+        query = mixed.frame.iloc[:25]
+        one, other = (d.generate(query).counterfactuals for d in (dear, loaded))
+        pd.testing.assert_frame_equal(one, other, check_exact=True)
+
+
+class TestTheFolder:
+    def test_there_is_one_json_and_one_safetensors_and_no_pickle(self, saved):
+        for _, home in saved.values():
+            assert sorted(p.name for p in home.iterdir()) == ["dear.json", "dear.safetensors"]
+            content = b"".join(p.read_bytes() for p in home.iterdir())
+            assert b"pickle" not in content
+            assert b"torch._utils" not in content
+
+    def test_the_json_is_strict_and_names_its_format(self, saved):
+        def refuse(constant):
+            raise ValueError(constant)
+
+        for _, home in saved.values():
+            text = (home / SETTINGS).read_text(encoding="utf8")
+            assert json.loads(text, parse_constant=refuse)["format"] == FORMAT
+
+    def test_parents_are_made(self, saved, tmp_path):
+        saved["transport"][0].save(tmp_path / "a" / "b")
+        assert DEAR.load(tmp_path / "a" / "b", model()).schema.names == tuple(people().columns)
+
+    def test_a_path_may_be_text(self, saved, tmp_path):
+        saved["transport"][0].save(str(tmp_path / "text"))
+        DEAR.load(str(tmp_path / "text"), model())
+
+    def test_a_second_save_replaces_the_first(self, saved, tmp_path):
+        for kind in KINDS:
+            saved[kind][0].save(tmp_path)
+        assert sorted(p.name for p in tmp_path.iterdir()) == ["dear.json", "dear.safetensors"]
+        assert isinstance(DEAR.load(tmp_path, model()).decoder, Autoencoder)
+
+    def test_a_save_that_fails_leaves_the_old_one_whole(self, saved, tmp_path):
+        dear, _ = saved["transport"]
+        dear.save(tmp_path)
+        before = answer(DEAR.load(tmp_path, model()))
+        broken = dear.with_model(model())
+        broken.search = Search()
+        object.__setattr__(broken.search, "slack", float("nan"))
+        with pytest.raises(ValueError, match="JSON"):
+            broken.save(tmp_path)
+        assert answer(DEAR.load(tmp_path, model())) == before
+
+    def test_settings_that_json_cannot_hold_are_refused_before_anything_is_written(
+        self, saved, tmp_path
+    ):
+        dear = saved["transport"][0].with_model(model())
+        dear.decoder = Transport(64)
+        dear.decoder.settings = lambda: {"ranks": {64}}
+        dear.decoder.tensors = dict
+        with pytest.raises(SettingError, match="plain values that JSON can hold"):
+            dear.save(tmp_path / "none")
+        assert not (tmp_path / "none").exists()
+
+    def test_what_was_not_fitted_cannot_be_saved(self, saved, tmp_path):
+        with pytest.raises(NotFittedError):
+            DEAR(model(), saved["transport"][0].schema).save(tmp_path / "none")
+        assert not (tmp_path / "none").exists()
+
+
+def refused(folder, name):
+    """Loading fails with one clear error, which names the file (or folder)."""
+    with pytest.raises(FileFormatError) as caught:
+        DEAR.load(folder, model())
+    assert str(folder / name if name else folder) in str(caught.value)
+    assert isinstance(caught.value, ValueError)
+    return str(caught.value)
+
+
+def rewrite(folder, change):
+    """Change the settings and seal them again, as somebody with a grudge would."""
+    from dear_plugin.methods import persistence
+
+    path = folder / SETTINGS
+    settings = json.loads(path.read_text(encoding="utf8"))
+    del settings["seal"]
+    change(settings)
+    settings["seal"] = persistence._seal(settings)
+    path.write_text(json.dumps(settings), encoding="utf8")
+
+
+def reseal(folder, change):
+    """Change the tensors and seal the folder again."""
+    path = folder / TENSORS
+    tensors = load(path.read_bytes())
+    change(tensors)
+    content = save(tensors)
+    path.write_bytes(content)
+    digest = hashlib.sha256(content).hexdigest()
+    rewrite(folder, lambda settings: settings.update(sha256=digest))
+
+
+def feature(**changes):
+    """A change of a number's settings."""
+    return lambda settings: settings["schema"]["features"][1].update(changes)
+
+
+# What is done to one tensor of a save.
+HARM = {
+    "cut short": lambda t: t[:-1] if t.ndim else t[None],
+    "another dtype": lambda t: t.to(torch.int16),
+    "one dimension more": lambda t: t[None],
+    "no number": lambda t: torch.full_like(t, torch.nan) if t.is_floating_point() else t[None],
+    "out of the way": lambda t: t[None] if t.dtype.is_floating_point else t + 10**6,
+}
+
+# Fewer people, other people alike, and values that may lie nowhere.
+MAY_BE = {
+    "cut short": {"rows"},
+    "another dtype": set(),
+    "one dimension more": set(),
+    "no number": {"decoder/given.rank"},
+    "out of the way": {"decoder/given.known"},
+}
+
+# There the constructor has defaults.
+AS_GOOD_AS_NOT_SAID = [
+    ["output", None],
+    ["output", []],
+    ["output", {}],
+    ["search", {}],
+    ["decoder_settings", {}],
+]
+
+
+class TestDamage:
+    def test_nothing_there(self, tmp_path):
+        assert "is not there" in refused(tmp_path, SETTINGS)
+        assert "is not there" in refused(tmp_path / "nowhere", SETTINGS)
+
+    def test_the_tensors_are_missing(self, folder):
+        (folder / TENSORS).unlink()
+        assert "incomplete" in refused(folder, TENSORS)
+
+    @pytest.mark.parametrize("name", [SETTINGS, TENSORS])
+    @pytest.mark.parametrize("share", [0.0, 0.3, 0.999])
+    def test_cut_short(self, folder, name, share):
+        content = (folder / name).read_bytes()
+        (folder / name).write_bytes(content[: int(share * len(content))])
+        assert "damaged" in refused(folder, name)
+
+    @pytest.mark.parametrize("where", [0.0, 0.1, 0.5, 0.9])
+    def test_one_bit_of_the_tensors_flipped(self, folder, where):
+        content = bytearray((folder / TENSORS).read_bytes())
+        content[int(where * len(content))] ^= 1
+        (folder / TENSORS).write_bytes(bytes(content))
+        assert "damaged" in refused(folder, TENSORS)
+
+    def test_other_bytes_altogether(self, folder):
+        (folder / TENSORS).write_bytes(b"\x80\x04K*.")
+        refused(folder, TENSORS)
+        (folder / SETTINGS).write_bytes(b"\xff\xfe\x00")
+        refused(folder, SETTINGS)
+
+    def test_the_tensors_of_another(self, folder, saved):
+        shutil.copy(saved["autoencoder"][1] / TENSORS, folder / TENSORS)
+        assert "not the file that was saved" in refused(folder, TENSORS)
+
+    @pytest.mark.parametrize(
+        ("old", "new"),
+        [('"coarse": 12', '"coarse": 13'), ('"immutable": true', '"immutable": false')],
+        ids=["a digit", "a word"],
+    )
+    def test_a_letter_of_the_settings_changed(self, folder, old, new):
+        path = folder / SETTINGS
+        text = path.read_text(encoding="utf8")
+        assert old in text
+        path.write_text(text.replace(old, new, 1), encoding="utf8")
+        assert "not the file that was saved" in refused(folder, SETTINGS)
+
+    @pytest.mark.parametrize("root", ["[]", "3", '"dear"', "null", "{}", '{"format": "1"}'])
+    def test_json_of_another_type(self, folder, root):
+        (folder / SETTINGS).write_text(root, encoding="utf8")
+        refused(folder, SETTINGS)
+
+    def test_a_newer_format_says_what_to_do(self, folder):
+        rewrite(folder, lambda settings: settings.update(format=FORMAT + 1))
+        assert "install a newer one" in refused(folder, SETTINGS)
+
+    @pytest.mark.parametrize(
+        "key", ["schema", "sets", "decoder", "decoder_settings", "search", "output"]
+    )
+    @pytest.mark.parametrize("bad", ["missing", None, 7, [], {}], ids=str)
+    def test_settings_that_make_no_sense(self, folder, key, bad):
+        """Even sealed: no such error may come from somewhere inside."""
+
+        def change(settings):
+            settings.pop(key) if bad == "missing" else settings.update({key: bad})
+
+        rewrite(folder, change)
+        if [key, bad] in AS_GOOD_AS_NOT_SAID:
+            assert DEAR.load(folder, model()).schema.names
+            return
+        with pytest.raises(DearError):
+            DEAR.load(folder, model())
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"name": 3},
+            {"kind": "zz"},
+            {"bounds": [0.0]},
+            {"bounds": ["a", "b"]},
+            {"categories": [[1]]},
+            {"precision": "zz"},
+            {"dtype": "zz"},
+            {"dtype": "object"},
+            {"dtype": None},
+            {"immutable": None},
+            {"direction": "zz"},
+            {"limits": []},
+            {"limits": ["a", "b"]},
+        ],
+        ids=str,
+    )
+    def test_a_feature_that_makes_no_sense(self, folder, change):
+        rewrite(folder, feature(**change))
+        refused(folder, None)
+
+    @pytest.mark.parametrize("change", [{"ranks": "zz"}, {"ranks": 0}, {"ties": "zz"}], ids=str)
+    def test_a_decoder_that_makes_no_sense(self, folder, change):
+        rewrite(folder, lambda settings: settings["decoder_settings"].update(change))
+        refused(folder, None)
+
+    @pytest.mark.parametrize("harm", HARM)
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_a_tensor_that_is_none_of_this_save(self, saved, tmp_path, kind, harm):
+        """Whichever it is: what is let in must not end a later call in somebody else's words."""
+        tensors = load((saved[kind][1] / TENSORS).read_bytes())
+        let_in = set()
+        for name, own in tensors.items():
+            folder = shutil.copytree(saved[kind][1], tmp_path / name.replace("/", "-"))
+            harmed = {name: HARM[harm](own).contiguous()}
+            reseal(folder, lambda tensors, harmed=harmed: tensors.update(harmed))
+            with suppress(FileFormatError):
+                answer(DEAR.load(folder, model()))
+                let_in |= {name} if own.numel() else set()
+        assert let_in <= MAY_BE[harm]
+
+    def test_sets_that_are_not_those_of_the_tensors(self, folder):
+        rewrite(folder, lambda settings: settings["schema"]["features"].pop())
+        refused(folder, None)
+
+    def test_a_decoder_that_nobody_registered(self, folder):
+        rewrite(folder, lambda settings: settings.update(decoder="Oracle"))
+        with pytest.raises(FileFormatError, match=r"unknown decoder class.*register it first"):
+            DEAR.load(folder, model())
+
+    def test_a_model_that_is_none_is_not_the_files_fault(self, folder):
+        with pytest.raises(ModelError, match="a model must be"):
+            DEAR.load(folder, 3)
+
+
+def test_no_code_from_the_folder_is_run(folder, tmp_path):
+    """A file that would run code when unpickled is refused, and what it names is not imported."""
+    proof = tmp_path / "proof"
+    evil = b"cos\nsystem\n(S'touch " + str(proof).encode() + b"'\ntR."
+    for name in (SETTINGS, TENSORS):
+        (folder / name).write_bytes(evil)
+        with pytest.raises(FileFormatError):
+            DEAR.load(folder, model())
+    assert not proof.exists()
+
+
+def test_every_decoder_of_ours_is_registered_under_its_own_name():
+    ours = {k for k in Decoder.__subclasses__() if k.__module__.startswith("dear_plugin")}
+    assert ours == {Transport, Autoencoder, Still}
+    assert all(kind_of(kind.__name__) is kind for kind in ours)

@@ -1,0 +1,353 @@
+"""Classifier: the user's model, a torch module or a black box, as scores of rows."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch import nn
+
+from dear_plugin import DEAR, Encoder, Schema
+from dear_plugin.errors import ModelError
+from dear_plugin.models.classifier import Classifier
+
+
+class Returns(nn.Module):
+    """A module that gives what a function of its input gives."""
+
+    def __init__(self, answer):
+        super().__init__()
+        self.answer = answer
+
+    def forward(self, x):
+        return self.answer(x)
+
+
+@pytest.fixture
+def rows(mixed):
+    return mixed.encoder.rows(mixed.frame.iloc[:20])
+
+
+def classifier(mixed, answer, **options) -> Classifier:
+    model = answer if isinstance(answer, nn.Module) else Returns(answer)
+    return Classifier(model, mixed.encoder, **options)
+
+
+class TestScores:
+    def test_a_modules_logits_are_its_scores(self, mixed, rows):
+        with torch.no_grad():
+            expected = mixed.net(mixed.encoder.expand(rows))
+        assert torch.equal(Classifier(mixed.net, mixed.encoder).scores(rows), expected)
+
+    @pytest.mark.parametrize("shape", [(20,), (20, 1), (20, 2), (20, 5)])
+    def test_every_shape_that_is_one_answer_a_row_is_read(self, mixed, rows, shape):
+        scores = classifier(mixed, lambda x: torch.zeros(shape)).scores(rows)
+        assert scores.shape == (20, shape[1] if len(shape) > 1 else 1)
+
+    def test_one_row_may_be_answered_by_one_number(self, mixed, rows):
+        """As a module does that squeezes its output."""
+        model = classifier(mixed, lambda x: x[:, :1].squeeze())
+        assert model.scores(rows).shape == (20, 1)
+        assert torch.equal(model.scores(rows[:1]), rows[:1, :1])
+
+    def test_probabilities_become_log_odds(self, mixed, rows):
+        half = classifier(mixed, lambda x: torch.full((len(x),), 0.8), output="probabilities")
+        assert torch.allclose(half.scores(rows), torch.tensor(0.8).logit())
+
+    def test_probabilities_of_zero_and_one_stay_finite(self, mixed, rows):
+        sure = classifier(
+            mixed, lambda x: torch.tensor([[0.0, 1.0]]).repeat(len(x), 1), output="probabilities"
+        )
+        assert sure.scores(rows).isfinite().all()
+
+    def test_values_are_left_alone(self, mixed, rows):
+        model = classifier(mixed, lambda x: x[:, :1] * 1000, output="values")
+        assert torch.equal(model.scores(rows), rows[:, :1] * 1000)
+
+    def test_a_black_box_sees_frames_with_the_dtypes_of_the_schema(self, mixed, rows):
+        seen = []
+        Classifier(lambda f: seen.append(f) or np.full(len(f), 0.5), mixed.encoder).scores(rows)
+        (frame,) = seen
+        assert list(frame.columns) == list(mixed.schema.names)
+        for name in mixed.schema.names:
+            assert str(frame[name].dtype) == str(mixed.frame[name].dtype)
+
+    def test_a_black_box_answers_as_predict_proba(self, mixed):
+        scores = Classifier(mixed.pipeline, mixed.encoder).frame_scores(mixed.frame)
+        expected = mixed.pipeline.predict_proba(mixed.frame)
+        assert np.allclose(scores.softmax(1), expected, atol=1e-9)
+
+    def test_columns_that_are_no_features_are_not_shown_to_the_model(self, mixed):
+        frame = mixed.frame.assign(secret=1)
+        seen = []
+        Classifier(
+            lambda f: seen.append(set(f)) or np.full(len(f), 0.5), mixed.encoder
+        ).frame_scores(frame)
+        assert seen == [set(mixed.schema.names)]
+
+    def test_an_estimator_without_column_names_gets_an_array(self, loan):
+        from sklearn.linear_model import LogisticRegression
+
+        frame = loan.frame.drop(columns="gender")
+        model = LogisticRegression(max_iter=2000).fit(frame.to_numpy(), loan.labels)
+        scores = Classifier(model, Encoder(Schema.infer(frame))).frame_scores(frame)
+        assert np.allclose(scores.softmax(1)[:, 1], model.predict_proba(frame.to_numpy())[:, 1])
+
+    def test_many_rows_are_asked_about_in_bounded_batches(self, mixed, monkeypatch):
+        monkeypatch.setattr("dear_plugin.models.classifier.ROWS_A_CALL", 8)
+        sizes = []
+        model = classifier(mixed, lambda x: sizes.append(len(x)) or x[:, 0])
+        rows = mixed.encoder.rows(mixed.frame.iloc[:20])
+        assert torch.equal(model.scores(rows)[:, 0], rows[:, 0])
+        assert sizes == [8, 8, 4]
+
+    def test_a_double_module_is_asked_in_double(self, mixed, rows):
+        net = nn.Linear(mixed.encoder.d, 1).double()
+        assert Classifier(net, mixed.encoder).scores(rows).dtype == torch.float64
+
+    def test_a_hosts_own_encoding_may_lie_in_front(self, mixed, rows):
+        net = nn.Linear(2, 1)
+        scores = Classifier(net, mixed.encoder, encode=lambda x: x[:, :2] * 3).scores(rows)
+        assert torch.allclose(scores, net(rows[:, :2] * 3))
+
+    def test_the_classes_are_those_that_the_model_names(self, mixed):
+        assert Classifier(mixed.pipeline, mixed.encoder).classes == [0, 1]
+        assert Classifier(mixed.net, mixed.encoder).classes is None
+
+
+class TestLeavingTheModelAlone:
+    def test_a_module_in_training_is_asked_in_evaluation_mode(self, mixed, rows):
+        net = nn.Sequential(nn.Dropout(0.5), nn.Linear(mixed.encoder.d, 1)).train()
+        model = Classifier(net, mixed.encoder)
+        assert torch.equal(model.scores(rows), model.scores(rows))
+        assert all(m.training for m in net.modules())
+
+    def test_mixed_flags_are_put_back_one_by_one(self, mixed, rows):
+        net = nn.Sequential(nn.BatchNorm1d(mixed.encoder.d), nn.Linear(mixed.encoder.d, 1))
+        net[0].eval()
+        Classifier(net, mixed.encoder).scores(rows)
+        assert [m.training for m in net.modules()] == [True, False, True]
+
+    def test_flags_are_put_back_after_an_error(self, mixed, rows):
+        net = nn.Sequential(nn.Linear(3, 1)).train()
+        with pytest.raises(ModelError, match="shapes cannot be multiplied"):
+            Classifier(net, mixed.encoder).scores(rows)
+        assert net.training
+
+    def test_scores_carry_no_gradient_and_the_differentiable_ones_do(self, mixed, rows):
+        model = Classifier(mixed.net, mixed.encoder)
+        assert not model.scores(rows).requires_grad
+        x = mixed.encoder.expand(rows).requires_grad_()
+        model.differentiable(x).sum().backward()
+        assert x.grad.abs().sum() > 0
+
+
+class Keeping(nn.Module):
+    """A model that keeps what it was asked and what it said, as hooks and caches do."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.linear = nn.Linear(width, 1)
+        self.kept = []
+
+    def forward(self, x):
+        said = self.linear(x)
+        self.kept += [x, said]
+        return said
+
+
+class TestAfterASearch:
+    def test_what_the_model_kept_can_be_differentiated(self, loan):
+        model = Keeping(Encoder(Schema.infer(loan.frame)).d)
+        DEAR(model, Schema.infer(loan.frame)).fit(loan.frame).generate(loan.frame.iloc[:20])
+        assert not any(kept.is_inference() for kept in model.kept)
+        sum(
+            (model.linear(x) * said).sum()
+            for x, said in zip(model.kept[::2], model.kept[1::2], strict=True)
+        ).backward()
+        assert model.linear.weight.grad is not None
+
+    def test_a_black_box_may_differentiate(self, loan):
+        def answer(frame):
+            assert not torch.is_inference_mode_enabled()
+            x = torch.tensor(frame["income"].to_numpy(float), requires_grad=True)
+            (slope,) = torch.autograd.grad((x * x).sum(), x)
+            return (slope.numpy() > 2.0 * frame["income"].median()).astype(float)
+
+        schema = Schema.infer(loan.frame)
+        found = DEAR(answer, schema).fit(loan.frame).generate(loan.frame.iloc[:5])
+        assert len(found.actions) == 5
+
+
+class TestWhatIsRefused:
+    @pytest.mark.parametrize("shape", [(), (19,), (21, 1), (20, 1, 1), (1, 20), (20, 0)])
+    def test_a_wrong_shape_is_named_with_the_expected(self, mixed, rows, shape):
+        with pytest.raises(ModelError, match=r"m = 20 rows.*shape .*\(m,\), \(m, 1\) or \(m, c\)"):
+            classifier(mixed, lambda x: torch.zeros(shape)).scores(rows)
+
+    def test_a_regression_has_one_value(self, mixed, rows):
+        with pytest.raises(ModelError, match=r"shape \(20, 2\); \(m,\) or \(m, 1\) is expected"):
+            classifier(mixed, lambda x: torch.zeros(len(x), 2), output="values").scores(rows)
+
+    @pytest.mark.parametrize("bad", [float("nan"), float("inf"), float("-inf")])
+    def test_nan_and_infinity_are_named_with_their_row(self, mixed, rows, bad):
+        def answer(x):
+            out = torch.zeros(len(x), 1)
+            out[7] = bad
+            return out
+
+        with pytest.raises(ModelError, match=r"NaN or infinity \(first in row 7 of 20\)"):
+            classifier(mixed, answer).scores(rows)
+
+    def test_logits_declared_as_probabilities(self, mixed, rows):
+        with pytest.raises(ModelError, match=r"values from -3 to -3.*say output='logits'"):
+            classifier(
+                mixed, lambda x: torch.full((len(x),), -3.0), output="probabilities"
+            ).scores(rows)
+
+    def test_a_module_that_returns_no_tensor(self, mixed, rows):
+        with pytest.raises(ModelError, match="must return a tensor, tuple came"):
+            classifier(mixed, lambda x: (x, x)).scores(rows)
+
+    @pytest.mark.parametrize(
+        "module",
+        [
+            nn.Sequential(nn.Linear(99, 4), nn.ReLU(), nn.Linear(4, 1)),
+            nn.Sequential(nn.BatchNorm1d(99), nn.Linear(99, 1)),
+            Returns(lambda x: x @ torch.ones(99)),
+            Returns(lambda x: (x * torch.ones(99)).sum(1)),
+            Returns(lambda x: x[:, 98]),
+            Returns(lambda x: x.view(-1, 99)[:, 0]),
+        ],
+        ids=["linear", "batch norm", "product", "sum", "column", "view"],
+    )
+    @pytest.mark.parametrize("searching", [False, True])
+    @pytest.mark.parametrize("output", [None, "logits"])
+    def test_a_module_of_another_width(self, mixed, rows, module, searching, output):
+        d = mixed.encoder.d
+        message = (
+            rf"rows of shape \(20, {d}\), which are the {d} encoded columns of the schema's 8"
+        )
+        with pytest.raises(ModelError, match=message):
+            classifier(mixed, module, output=output).scores(rows, searching)
+
+    def test_an_encoding_of_another_width(self, mixed, rows):
+        model = classifier(mixed, nn.Linear(3, 1), encode=lambda x: x[:, :2])
+        with pytest.raises(ModelError, match=r"shape \(20, 2\), which encode= made of"):
+            model.scores(rows)
+
+    def test_an_error_of_the_modules_own_stays_what_it_is(self, mixed, rows):
+        def broken(x):
+            raise RuntimeError("the service is down")
+
+        with pytest.raises(RuntimeError, match="the service is down"):
+            classifier(mixed, broken).scores(rows)
+
+    def test_a_black_box_that_returns_text(self, mixed):
+        model = Classifier(lambda f: np.array(["yes"] * len(f)), mixed.encoder)
+        with pytest.raises(ModelError, match="must return numbers, dtype <U3 came"):
+            model.frame_scores(mixed.frame)
+
+    def test_something_that_is_no_model(self, mixed):
+        with pytest.raises(ModelError, match=r"predict_proba.*int came"):
+            Classifier(3, mixed.encoder)
+
+    def test_an_unknown_output(self, mixed):
+        with pytest.raises(ModelError, match=r"logits.*probabilities.*values.*'log' came"):
+            Classifier(mixed.net, mixed.encoder, output="log")
+
+    def test_an_encoding_in_front_of_a_black_box(self, mixed):
+        with pytest.raises(ModelError, match="black box receives frames"):
+            Classifier(mixed.pipeline, mixed.encoder, encode=lambda x: x)
+
+    def test_the_gradient_of_a_black_box(self, mixed, rows):
+        with pytest.raises(ModelError, match="no gradient"):
+            Classifier(mixed.pipeline, mixed.encoder).differentiable(rows)
+
+
+class Squashed(nn.Module):
+    """Logits, and what somebody makes of them with or without a layer."""
+
+    def __init__(self, study, how):
+        super().__init__()
+        self.net, self.how = study.net, how
+
+    def forward(self, x):
+        return self.how(self.net(x))
+
+
+ENDINGS = {
+    "a layer": nn.Sigmoid(),
+    "layers in layers": nn.Sequential(nn.Identity(), nn.Sequential(nn.Sigmoid(), nn.Flatten(0))),
+    "torch.sigmoid": torch.sigmoid,
+    "a method": lambda z: z.sigmoid(),
+    "in place": lambda z: z.sigmoid_(),
+    "special": torch.special.expit,
+    "squeezed": lambda z: torch.sigmoid(z).squeeze(1),
+    "a column of a softmax": lambda z: torch.cat([-z, z], 1).softmax(1)[:, 1],
+    "a softmax": lambda z: nn.functional.softmax(torch.cat([-z, z], 1), dim=1),
+}
+
+
+class TestAModuleThatEndsInProbabilities:
+    """Read as logits, all of them would be acceptances: nobody would need recourse."""
+
+    @pytest.mark.parametrize("ending", ENDINGS)
+    def test_has_to_say_so(self, mixed, rows, ending):
+        model = Squashed(mixed, ENDINGS[ending])
+        with pytest.raises(ModelError, match=r"ends in a (sig|soft|exp).*say output='probab"):
+            Classifier(model, mixed.encoder).scores(rows)
+
+    @pytest.mark.parametrize("ending", ENDINGS)
+    def test_is_taken_at_its_word(self, mixed, rows, ending):
+        model = Squashed(mixed, ENDINGS[ending])
+        expected = mixed.net(mixed.encoder.expand(rows))[:, 0] > 0
+        scores = Classifier(model, mixed.encoder, output="probabilities").scores(rows)
+        accepted = scores[:, 0] > 0 if scores.shape[1] == 1 else scores.argmax(1) == 1
+        assert torch.equal(accepted, expected)
+        Classifier(model, mixed.encoder, output="logits").scores(rows)
+
+    def test_is_told_so_before_anybody_is_told_anything(self, mixed):
+        model = nn.Sequential(mixed.net, nn.Sigmoid())
+        for dear in (DEAR(model, mixed.schema), DEAR(mixed.net, mixed.schema).with_model(model)):
+            with pytest.raises(ModelError, match="ends in a sigmoid"):
+                dear.fit(mixed.frame[:300]).generate(mixed.frame[:5])
+
+    def test_its_gradient_too(self, mixed, rows):
+        model = Classifier(nn.Sequential(mixed.net, nn.Sigmoid()), mixed.encoder)
+        with pytest.raises(ModelError, match="ends in a sigmoid"):
+            model.differentiable(mixed.encoder.expand(rows))
+
+    def test_a_sigmoid_on_the_way_is_none_at_the_end(self, mixed, rows):
+        model = nn.Sequential(nn.Linear(mixed.encoder.d, 4), nn.Sigmoid(), nn.Linear(4, 1))
+        assert Classifier(model, mixed.encoder).scores(rows).shape == (20, 1)
+
+    def test_log_probabilities_are_logits(self, mixed, rows):
+        model = Squashed(mixed, lambda z: torch.cat([-z, z], 1).log_softmax(1))
+        assert Classifier(model, mixed.encoder).scores(rows).shape == (20, 2)
+
+
+class TestBlackBoxes:
+    @pytest.mark.parametrize("kind", [np.array, list, pd.Series, torch.tensor])
+    def test_any_array_of_probabilities_is_read(self, mixed, kind):
+        model = Classifier(lambda f: kind([0.25] * len(f)), mixed.encoder)
+        assert model.frame_scores(mixed.frame).shape == (len(mixed.frame), 1)
+
+    def test_an_array_that_may_not_be_written_is_read(self, mixed):
+        """As pandas gives them out from 3.0 on."""
+        chance = np.full(len(mixed.frame), 0.25)
+        chance.flags.writeable = False
+        scores = Classifier(lambda f: chance, mixed.encoder).frame_scores(mixed.frame)
+        assert torch.allclose(scores.sigmoid(), torch.tensor(0.25, dtype=torch.float64))
+
+    def test_a_regressor_answers_with_predict(self, loan):
+        from sklearn.linear_model import LinearRegression
+
+        frame = loan.frame.drop(columns="gender")
+        model = LinearRegression().fit(frame, loan.labels)
+        values = Classifier(model, Encoder(Schema.infer(frame)), output="values").frame_scores(
+            frame
+        )
+        assert np.allclose(values[:, 0], model.predict(frame))
+
+    def test_it_is_asked_nothing_about_nobody(self, mixed, rows):
+        assert len(Classifier(mixed.pipeline, mixed.encoder).scores(rows[:0])) == 0

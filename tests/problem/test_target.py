@@ -1,0 +1,250 @@
+"""Target: a wanted class or range as a signed margin, >= 0 when the decision is the wanted one."""
+
+import math
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch import tensor
+
+from dear_plugin import Target
+from dear_plugin.errors import TargetError
+from dear_plugin.problem.target import goal_of, surer
+
+
+def logit(p: float) -> float:
+    return math.log(p / (1 - p))
+
+
+class TestTwoClasses:
+    @pytest.mark.parametrize("p", [0.1, 0.4, 0.6, 0.9])
+    def test_the_margin_is_the_logit_of_the_wanted_class(self, p):
+        one, pair = tensor([[logit(p)]]), tensor([[math.log(1 - p), math.log(p)]])
+        for scores in (one, pair):
+            for wanted, sign in ((1, 1), (0, -1)):
+                goal = Target.of_class(wanted).resolve(1, None)
+                assert goal.margin(scores)[0] == pytest.approx(sign * logit(p), abs=1e-5)
+                assert goal.score(scores)[0] == pytest.approx(p if wanted else 1 - p, abs=1e-6)
+
+    @pytest.mark.parametrize(("p", "accepted"), [(0.69, False), (0.71, True)])
+    def test_a_threshold_moves_the_boundary(self, p, accepted):
+        goal = Target.of_class(1, threshold=0.7).resolve(1, None)
+        scores = tensor([[logit(p)]])
+        assert goal.margin(scores)[0] == pytest.approx(logit(p) - logit(0.7), abs=1e-5)
+        assert bool(goal.accepts(scores)) is accepted
+
+    @pytest.mark.parametrize(("p", "accepted"), [(0.29, False), (0.31, True), (0.49, True)])
+    def test_below_one_half_the_threshold_alone_decides(self, p, accepted):
+        goal = Target.of_class(1, threshold=0.3).resolve(1, None)
+        for scores in (tensor([[logit(p)]]), tensor([[math.log(1 - p), math.log(p)]])):
+            assert goal.margin(scores)[0] == pytest.approx(logit(p) - logit(0.3), abs=1e-5)
+            assert bool(goal.accepts(scores)) is accepted
+            assert bool(goal.met(scores, lambda: tensor([0]))) is accepted
+
+    @pytest.mark.parametrize("scores", [tensor([[0.0]]), tensor([[1.0, 1.0]])])
+    def test_an_exact_tie_is_the_first_class(self, scores):
+        assert not Target.of_class(1).resolve(1, None).accepts(scores)
+        assert Target.of_class(0).resolve(1, None).accepts(scores)
+
+
+class TestManyClasses:
+    scores = tensor([[0.0, 1.0, 3.0], [2.0, 1.9, 0.0]])
+
+    def test_the_margin_is_to_the_strongest_other(self):
+        margin = Target.of_class(1).resolve(2, None).margin(self.scores)
+        assert margin.tolist() == pytest.approx([-2.0, -0.1])
+
+    def test_only_the_leader_is_accepted(self):
+        goal = Target.of_class([2, 1]).resolve(2, None)
+        assert goal.accepts(self.scores).tolist() == [True, False]
+
+    def test_of_nobody_every_class_may_be_wanted(self):
+        """A model that is asked about no rows does not say how many classes it has."""
+        goal, nobody = Target.of_class(2).resolve(3, None), torch.zeros(0, 1)
+        assert goal.margin(nobody, torch.arange(0)).shape == (0,)
+        assert goal.accepts(nobody, torch.arange(0)).shape == (0,)
+
+    def test_a_threshold_asks_for_a_probability_besides(self):
+        p = self.scores.softmax(1)[0, 2]
+        for threshold, accepted in ((float(p) - 0.01, True), (float(p) + 0.01, False)):
+            goal = Target.of_class(2, threshold).resolve(2, None)
+            assert bool(goal.accepts(self.scores)[0]) is accepted
+
+    def test_a_threshold_below_one_half_asks_for_the_decision_as_well(self):
+        goal = Target.of_class(1, threshold=0.2).resolve(2, None)
+        assert goal.score(self.scores)[1] > 0.2
+        assert not goal.accepts(self.scores)[1]
+
+    def test_the_score_is_the_probability(self):
+        goal = Target.of_class(0).resolve(2, None)
+        assert torch.allclose(goal.score(self.scores), self.scores.softmax(1)[:, 0])
+
+    def test_a_class_the_model_does_not_have_is_refused(self):
+        with pytest.raises(TargetError, match="class 3 wanted, the model has 3 classes"):
+            Target.of_class(3).resolve(2, None).margin(self.scores)
+        with pytest.raises(TargetError, match="wanted"):
+            Target.of_class(-1).resolve(2, None).margin(self.scores)
+
+
+class TestTheModelsOwnDecision:
+    """What `predict` says beside the probabilities, as the column of a class."""
+
+    scores = tensor([[logit(0.6)], [logit(0.8)], [logit(0.2)]])
+
+    def test_it_replaces_the_likeliest_class(self):
+        goal = Target.of_class(1).resolve(3, None)
+        assert goal.met(self.scores, lambda: tensor([0, 1, 1])).tolist() == [False, True, True]
+        assert goal.met(self.scores, lambda: None).tolist() == [True, True, False]
+
+    def test_a_threshold_asks_for_the_probability_besides(self):
+        goal = Target.of_class(1, threshold=0.7).resolve(3, None)
+        assert goal.met(self.scores, lambda: tensor([1, 1, 1])).tolist() == [False, True, False]
+        assert goal.met(self.scores, lambda: tensor([0, 0, 0])).tolist() == [False] * 3
+
+    def test_of_many_classes_a_threshold_asks_for_the_probability_besides(self):
+        goal = Target.of_class(2, threshold=0.8).resolve(2, None)
+        scores = tensor([[0.0, 1.0, 3.0], [0.0, 0.0, 1.0]])
+        assert goal.met(scores, lambda: tensor([2, 2])).tolist() == [True, False]
+        assert goal.met(scores, lambda: tensor([1, 2])).tolist() == [False, False]
+
+    def test_cut_offs_move_the_boundary_of_each_class(self):
+        cutoffs = tensor([[-1.0, 1.0], [-2.0, 2.0]], dtype=torch.float64)
+        goal = Target.of_class([1, 0, 1]).resolve(3, None).from_here(self.scores, lambda: cutoffs)
+        expected = [logit(0.6) - 1.0, -logit(0.8) + 1.0, logit(0.2) - 1.0]
+        assert goal.margin(self.scores).tolist() == pytest.approx(expected, abs=1e-5)
+        assert goal.accepts(self.scores).tolist() == [False, False, False]
+        farther = [logit(0.6) - 2.0, -logit(0.8) + 2.0, logit(0.2) - 2.0]
+        assert surer(goal).margin(self.scores).tolist() == pytest.approx(farther, abs=1e-5)
+
+    def test_the_stricter_of_cut_off_and_threshold_counts(self):
+        cutoffs = tensor([[-1.0, 1.0]] * 2, dtype=torch.float64)
+        for threshold, bar in ((0.6, 1.0), (0.9, logit(0.9))):
+            goal = Target.of_class(1, threshold).resolve(3, None)
+            bound = goal.from_here(self.scores, lambda: cutoffs)
+            assert bound.margin(self.scores)[0] == pytest.approx(logit(0.6) - bar, abs=1e-5)
+
+    def test_where_the_score_decides_no_cut_off_is_asked_for(self):
+        goal = Target.of_class(1, threshold=0.1).resolve(3, None)
+        bound = goal.from_here(self.scores, lambda: pytest.fail("it was asked for"))
+        assert bound.accepts(self.scores).all()
+
+
+class TestTheDefault:
+    @pytest.mark.parametrize("classes", [None, [0, 1], [False, True], [1, 0], [0.0, 1.0]], ids=str)
+    def test_class_one(self, classes):
+        column = goal_of(None, 1, classes, "probabilities").columns
+        assert column.tolist() == [1 if classes is None else classes.index(1)]
+
+    @pytest.mark.parametrize(
+        "classes", [["approved", "rejected"], ["no", "yes"], [1, 2], [-1, 1], ["0", "1"], [1]]
+    )
+    def test_no_other_classes_have_one(self, classes):
+        meant = " or ".join(rf"target=Target\.of_class\({c!r}\)" for c in classes)
+        with pytest.raises(TargetError, match=f"{re.escape(str(classes))} is wanted.*say {meant}"):
+            goal_of(None, 1, classes, "probabilities")
+
+    def test_of_many_classes_a_few_are_suggested(self):
+        with pytest.raises(TargetError, match=r"say .*'a'.* or .*'b'.* or .*'c'\)$"):
+            goal_of(None, 1, ["a", "b", "c", "d"], "probabilities")
+
+
+class TestLabels:
+    def test_labels_are_looked_up_among_the_models_classes(self):
+        goal = Target.of_class("yes").resolve(1, ["no", "yes"])
+        assert goal.accepts(tensor([[0.0, 1.0]]))
+
+    def test_an_unknown_label_is_named_with_the_known(self):
+        with pytest.raises(
+            TargetError, match=r"'yess' \(did you mean 'yes'\?\); known are: no, yes"
+        ):
+            Target.of_class("yess").resolve(1, ["no", "yes"])
+
+    def test_without_named_classes_a_class_is_a_number(self):
+        with pytest.raises(TargetError, match="a number from 0, 'yes' came"):
+            Target.of_class("yes").resolve(1, None)
+        with pytest.raises(TargetError, match=r"a number from 0, 0\.5 came"):
+            Target.of_class(0.5).resolve(1, None)
+
+    @pytest.mark.parametrize("kind", [list, tuple, np.array, pd.Series])
+    def test_one_class_per_row(self, kind):
+        goal = Target.of_class(kind([1, 0, 1])).resolve(3, None)
+        assert goal.accepts(tensor([[2.0], [2.0], [2.0]])).tolist() == [True, False, True]
+
+    def test_another_number_of_classes_than_rows_is_refused(self):
+        with pytest.raises(TargetError, match="2 classes came for 3 rows"):
+            Target.of_class([1, 0]).resolve(3, None)
+
+    @pytest.mark.parametrize("label", [10**30, 10**400, float("inf"), float("nan")], ids=str)
+    def test_a_number_that_no_model_has_as_a_class_is_refused(self, label):
+        with pytest.raises(TargetError, match=r"a number from 0, .* came"):
+            Target.of_class(label).resolve(1, None)
+
+    @pytest.mark.parametrize("threshold", [0.0, 1.0, -1.0, 2.0, float("nan"), "a", "0.5", [0.5]])
+    def test_a_threshold_is_a_probability(self, threshold):
+        with pytest.raises(TargetError, match="between 0 and 1"):
+            Target.of_class(1, threshold)
+
+
+class TestRange:
+    @pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
+    def test_slack_does_not_depend_on_the_unit(self, unit):
+        """An open range has no width: slack is a share of the way that each row has to go."""
+        goal = Target.of_range(low=30.0 * unit).resolve(2, None)
+        bound = goal.from_here(tensor([[20.0], [29.0]], dtype=torch.float64) * unit)
+        scores = tensor([[30.5], [30.5], [30.05]], dtype=torch.float64) * unit
+        rows = tensor([0, 1, 1])
+        assert bound.accepts(scores, rows, slack=0.1).tolist() == [False, True, False]
+        assert bound.select(tensor([1])).accepts(scores[1:2], slack=0.1).tolist() == [True]
+
+    def test_the_margin_is_the_distance_to_the_nearer_end(self):
+        goal = Target.of_range(1.0, 4.0).resolve(4, None)
+        scores = tensor([[0.0], [1.5], [3.5], [6.0]])
+        assert goal.margin(scores).tolist() == pytest.approx([-1.0, 0.5, 0.5, -2.0])
+        assert goal.accepts(scores).tolist() == [False, True, True, False]
+        assert goal.score(scores).tolist() == scores[:, 0].tolist()
+
+    def test_one_bound_is_enough(self):
+        goal = Target.of_range(low=2.0).resolve(2, None)
+        assert goal.accepts(tensor([[1.9], [1e9]])).tolist() == [False, True]
+
+    def test_the_ends_belong_to_it(self):
+        goal = Target.of_range(1.0, 2.0).resolve(2, None)
+        assert goal.accepts(tensor([[1.0], [2.0]])).all()
+
+    def test_a_narrow_range_leaves_room_to_aim_past_its_ends(self):
+        goal = Target.of_range(1.0, 1.001).resolve(1, None)
+        assert goal.accepts(tensor([[1.0005]]), slack=0.1)
+
+    @pytest.mark.parametrize(
+        "ends",
+        [
+            (2.0, 1.0),
+            (float("nan"), 1.0),
+            (-math.inf, math.inf),
+            ("a", 1.0),
+            ("1", 2.0),
+            (0.0, None),
+        ],
+    )
+    def test_it_needs_an_order_and_a_bound(self, ends):
+        with pytest.raises(TargetError, match="a range needs"):
+            Target.of_range(*ends)
+
+
+class TestRows:
+    def test_scores_name_the_row_they_belong_to(self):
+        goal = Target.of_class([1, 0]).resolve(2, None)
+        scores, rows = tensor([[1.0], [1.0], [1.0]]), tensor([0, 1, 0])
+        assert goal.accepts(scores, rows).tolist() == [True, False, True]
+
+    def test_some_rows_can_be_selected(self):
+        goal = Target.of_class([1, 0, 1]).resolve(3, None).select(tensor([1]))
+        assert goal.accepts(tensor([[-1.0]])).tolist() == [True]
+
+    @pytest.mark.parametrize("target", [Target.of_class(1), Target.of_range(0.0)])
+    def test_slack_asks_for_more(self, target):
+        goal = target.resolve(1, None)
+        assert goal.accepts(tensor([[0.5]]), slack=0.4)
+        assert not goal.accepts(tensor([[0.5]]), slack=0.6)

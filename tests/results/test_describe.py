@@ -1,0 +1,191 @@
+"""Wording: a change of features in plain words."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from dear_plugin import Feature, Kind
+from dear_plugin.results.describe import (
+    ASSOCIATION,
+    LACKING,
+    Expected,
+    certainty,
+    join,
+    level,
+    nearest,
+    number,
+    sentence,
+)
+
+HOURS = Feature("hours", Kind.NUMERIC)
+GAIN = Feature("gain", Kind.NUMERIC)
+JOB = Feature("job", Kind.CATEGORICAL, categories=("cook", "judge", "nurse"))
+MARRIED = Feature("married", Kind.BINARY, categories=("no", "yes"))
+
+
+def test_a_direct_and_an_indirect_change():
+    assert sentence([(HOURS, 35, 41)], [(GAIN, 0, 307)], {}) == (
+        "raise hours from 35 to 41; gain is then expected to move from 0 to 307"
+    )
+
+
+def test_a_direct_change_alone():
+    assert sentence([(HOURS, 41, 35)], [], {}) == "lower hours from 41 to 35"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (200.0, 400.0, "to rise by 200 to 400"),
+        (0.0, 400.0, "to rise by up to 400"),
+        (-400.0, -200.0, "to fall by 200 to 400"),
+        (-400.0, 0.0, "to fall by up to 400"),
+        (-20.0, 400.0, "to fall by up to 20 or rise by up to 400"),
+        (306.9, 307.1, "to move from 0 to 307"),
+    ],
+)
+def test_what_is_uncertain_is_a_range(low, high, words):
+    whole = Feature("gain", Kind.NUMERIC, precision=0)
+    told = sentence([(HOURS, 35, 41)], [(whole, 0, 307)], {}, {"gain": Expected(low, high)})
+    assert told == f"raise hours from 35 to 41; gain is then expected {words}"
+
+
+def test_a_range_has_the_decimals_of_its_feature_or_few_digits():
+    cents = Feature("gain", Kind.NUMERIC, precision=2)
+    for feature, words in [(cents, "by 1.23 to 2000.68"), (GAIN, "by 1.23 to 2001")]:
+        told = sentence([], [(feature, 0, 1)], {}, {"gain": Expected(1.23456, 2000.678)})
+        assert told.endswith(words)
+
+
+def test_a_category_that_does_not_always_change_is_told_with_how_often():
+    expected = {"married": Expected(times=(12, 16))}
+    assert sentence([(HOURS, 35, 41)], [(MARRIED, "no", "yes")], {}, expected).endswith(
+        "married is then expected to change from no to yes (12 times out of 16)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("reliance", "words"),
+    [
+        (0.0, "This alone is enough."),
+        (0.25, "This counts on what is expected to follow (a quarter of it would do)."),
+        (0.5, "This counts on what is expected to follow (half of it would do)."),
+        (0.75, "This counts on what is expected to follow (three quarters of it would do)."),
+        (1.0, "This counts on what is expected to follow (all of it is needed)."),
+    ],
+)
+def test_whether_the_action_is_enough(reliance, words):
+    assert certainty(reliance, 15, 16) == [
+        words,
+        "With other people in the data it would still hold 15 times out of 16.",
+    ]
+
+
+def test_an_answer_that_is_not_credible_says_it_first_and_what_it_lacks():
+    note = f"{LACKING}confidence 0.5 (0.9 is asked for)"
+    assert nearest("raise a from 1 to 2", ["This alone is enough."], note, 0.5) == (
+        "No credible action was found; the nearest: raise a from 1 to 2. This alone is enough."
+        " It has confidence 0.5 (0.9 is asked for)."
+    )
+    assert nearest("raise a from 1 to 2", [], "", 0.012) == (
+        "Not credible: raise a from 1 to 2. 1.2% of the people look at least as unusual."
+    )
+
+
+def test_categories_change():
+    assert sentence([(JOB, "cook", "nurse")], [(MARRIED, "no", "yes")], {}) == (
+        "change job from cook to nurse; married is then expected to change from no to yes"
+    )
+
+
+def test_several_of_each():
+    assert sentence(
+        [(HOURS, 35, 41), (JOB, "cook", "nurse")],
+        [(GAIN, 0, 307), (MARRIED, "no", "yes"), (HOURS, 1, 2)],
+        {},
+    ) == (
+        "raise hours from 35 to 41 and change job from cook to nurse; gain is then expected to"
+        " move from 0 to 307, married to change from no to yes and hours to move from 1 to 2"
+    )
+
+
+def test_categories_that_lean_without_flipping_are_told_with_their_shares():
+    shares = {level(MARRIED): (0.46, 0.52)}
+    assert sentence([(HOURS, 35, 41)], [], shares).endswith(
+        "nothing else is expected to change (expected shares: married = yes: 46% -> 52%)"
+    )
+    assert sentence([(HOURS, 35, 41)], [(GAIN, 0, 307)], shares).endswith(
+        "from 0 to 307 (expected shares: married = yes: 46% -> 52%)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (41.0, "41"),
+        (-3, "-3"),
+        (0.5, "0.5"),
+        (1234.50, "1234.5"),
+        (4.668031234, "4.66803"),
+        (1e-9, "1e-09"),
+        (123456789.0, "123456789"),
+        (1e300, "1e+300"),
+    ],
+)
+def test_numbers_are_written_as_people_do(value, words):
+    assert number(value) == words
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"), [([], ""), (["a"], "a"), (["a", "b"], "a and b"), ("abc", "a, b and c")]
+)
+def test_parts_are_joined(parts, words):
+    assert join(list(parts)) == words
+
+
+def test_it_says_that_associations_are_no_causes():
+    assert "not causal" in ASSOCIATION
+
+
+def test_a_result_speaks_of_expectation_never_of_effect(fitted, mixed):
+    result = fitted.generate(mixed.refused(30))
+    spoken = [result.describe_row(i) for i in range(len(result))]
+    moved = result.actions["indirect_cost"] > 0
+    assert all("expected" in words for words, along in zip(spoken, moved, strict=True) if along)
+    assert not any("will" in words or "cause" in words for words in spoken)
+
+
+def raised(old, new, precision=None):
+    feature = Feature("debt", Kind.NUMERIC, precision=precision)
+    return sentence([(feature, old, new)], [], {}).removeprefix("raise debt from ").split(" to ")
+
+
+class TestWhatIsReadIsEnough:
+    """Somebody may do what they read, and no more."""
+
+    @pytest.mark.parametrize(
+        ("old", "new", "precision", "told"),
+        [
+            (1e6, 1000010.25, 2, ["1000000", "1000010.25"]),
+            (1250000.5, 1250001.5, 1, ["1250000.5", "1250001.5"]),
+            (26.864, 33.2913449, None, ["26.864", "33.2914"]),
+            (1250000.51234, 1250000.71239, None, ["1250000.51", "1250000.72"]),
+            (np.float32(33.29), np.float32(35.11), 2, ["33.29", "35.11"]),
+            (1.0, 1.0000001, None, ["1", "1.0000001"]),
+            (2**60, 2**60 + 5, 0, [str(2**60), str(2**60 + 5)]),
+            (1e-9, 3.12345678e-9, None, ["1e-09", "3.12346e-09"]),
+        ],
+    )
+    def test_all_that_counts_is_said(self, old, new, precision, told):
+        assert raised(old, new, precision) == told
+
+    @given(st.floats(-1e9, 1e9), st.floats(1e-3, 1e6), st.sampled_from([None, 0, 1, 2, 4]))
+    def test_the_number_that_is_read_is_not_nearer_than_the_one_that_was_meant(
+        self, old, gap, precision
+    ):
+        new = old + gap if precision is None else round(old + gap, precision)
+        assume(new - old >= max(1e-3, 2.0**-18 * max(abs(new), abs(old))))  # a float32 can tell
+        before, after = map(float, raised(old, new, precision))
+        assert before < after
+        assert after >= new - gap / 50.0

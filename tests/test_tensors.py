@@ -1,0 +1,52 @@
+"""Shapes: what the tensors of a save must look like before anything is computed with them."""
+
+import pytest
+import torch
+
+from dear_plugin._validation.tensors import Shape, fit
+
+SHAPES = {
+    "at": Shape("n", torch.int64, 0, "m"),
+    "table": Shape("m+ 2"),
+    "ends": Shape("n", below=None),
+}
+GOOD = {
+    "at": torch.tensor([0, 2, 1]),
+    "table": torch.zeros(3, 2),
+    "ends": torch.tensor([0.0, 1.0, torch.inf]),
+}
+
+
+def test_what_fits_is_let_in():
+    fit(GOOD, SHAPES, {"m": 3})
+
+
+@pytest.mark.parametrize(
+    ("name", "bad"),
+    [
+        ("at", torch.zeros(3)),
+        ("at", torch.tensor([0, 3, 1])),
+        ("at", torch.tensor([0, -1, 1])),
+        ("table", torch.zeros(3, 3)),
+        ("table", torch.zeros(2, 2)),
+        ("table", torch.zeros(3)),
+        ("table", torch.full((3, 2), torch.inf)),
+        ("ends", torch.zeros(2)),
+        ("ends", torch.full((3,), torch.nan)),
+        ("ends", torch.full((3,), -torch.inf)),
+    ],
+)
+def test_another_size_dtype_or_span_is_refused_by_name(name, bad):
+    with pytest.raises(ValueError, match=f"{name} must"):
+        fit({**GOOD, name: bad}, SHAPES, {"m": 3})
+
+
+def test_what_must_not_be_empty_is_refused():
+    with pytest.raises(ValueError, match="table must"):
+        fit({"table": torch.zeros(0, 2)}, SHAPES, {})
+
+
+def test_a_tensor_serves_as_the_shape_of_another():
+    fit({"x": torch.ones(2, 3)}, {"x": Shape.of(torch.zeros(2, 3))}, {})
+    with pytest.raises(ValueError, match="x must"):
+        fit({"x": torch.ones(3, 2)}, {"x": Shape.of(torch.zeros(2, 3))}, {})
