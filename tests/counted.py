@@ -3,7 +3,7 @@
 import torch
 
 
-class Counted:
+class Counts:
     """A module as a black box on frames, which counts the rows that it is asked about.
 
     Attributes:

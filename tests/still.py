@@ -16,7 +16,7 @@ class Still(Decoder):
     def tensors(self):
         return {}
 
-    def adopt(self, tensors, encoder, sets):
+    def load_state(self, tensors, encoder, sets):
         self.sets = sets
 
     def fit(self, rows, encoder, sets):

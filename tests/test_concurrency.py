@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from dear_plugin import DEAR, Search, evaluating
-from dear_plugin.methods.optimizer import Moves
+from dear_plugin.methods.optimizer import Optimizer
 
 THREADS = 8
 PEOPLE = 16
@@ -163,7 +163,7 @@ class TestProcesses:
     ):
         """A lock of that thread would stay closed in the child for ever."""
         hopeless = DEAR(lambda f: np.full(len(f), 0.1), mixed.schema).fit(mixed.frame[:300])
-        inside, go, learn = threading.Event(), threading.Event(), Moves.learned
+        inside, go, learn = threading.Event(), threading.Event(), Optimizer.learned
 
         def held_up(*args):
             inside.set()
@@ -171,7 +171,7 @@ class TestProcesses:
             return learn(*args)
 
         with monkeypatch.context() as patch:
-            patch.setattr(Moves, "learned", held_up)
+            patch.setattr(Optimizer, "learned", held_up)
             asker = threading.Thread(target=hopeless.generate, args=[query])
             asker.start()
             inside.wait()

@@ -70,7 +70,7 @@ class TestTheColumns:
             assert set(shares) <= {0.0, 0.25, 0.5, 0.75, 1.0}
 
     def test_plausibility_is_the_conformal_p_value_of_the_answer(self, result, mixed):
-        expected = plausible(mixed, result.plan.rows)
+        expected = plausible(mixed, result.proposal.rows)
         done = result.actions["success"].to_numpy()
         gap = np.abs(result.actions["plausibility"].to_numpy() - expected.numpy())[done]
         assert gap.max() <= 2.0 / len(mixed.frame)
@@ -149,7 +149,7 @@ class TestElsewhere:
         assert done.any()
         assert (result.actions["confidence"][done] == 1.0).all()
         assert (result.actions["reliance"][done] == 0.0).all()
-        expected = plausible(mixed, result.plan.rows)[torch.tensor(done.to_numpy())]
+        expected = plausible(mixed, result.proposal.rows)[torch.tensor(done.to_numpy())]
         gap = np.abs(result.actions["plausibility"][done] - expected.numpy())
         assert gap.max() <= 2.0 / len(mixed.frame)
         own = plausible(mixed, result.x).clamp_max(0.05).numpy()

@@ -9,7 +9,7 @@ from dear_plugin import DEAR, Encoder, Schema, Target
 from dear_plugin.benchmark import Recipe, trained
 from dear_plugin.datasets import load_adult, load_loan
 from dear_plugin.methods.base import SLACKS, Case
-from dear_plugin.problem.constraints import limits
+from dear_plugin.problem.constraints import feasible_set
 from dear_plugin.problem.target import goal_of
 from dear_plugin.search.candidates import snapped
 
@@ -19,7 +19,7 @@ SINGLE, PAIR = 300, 24
 def exhaustive(dear: DEAR, frame: pd.DataFrame, target: Target | None) -> torch.Tensor:
     """(n,) bool: whether any value of any set reaches the target."""
     x = dear.encoder.rows(frame)
-    box = limits(None, x, dear.encoder, dear.encoder.units.grains(frame))
+    box = feasible_set(None, x, dear.encoder, dear.encoder.units.grains(frame))
     goal = goal_of(target, len(x), dear.classifier.classes, dear.classifier.output)
     case = Case(x, goal, box, SLACKS[0], torch.arange(len(x)))
     hit = torch.zeros(len(x), dtype=torch.bool)

@@ -122,9 +122,9 @@ class TestAModelThatFailsMidway:
 
     def test_one_nan_among_many_names_its_row(self, mixed, query):
         def third(frame):
-            chance = mixed.pipeline.predict_proba(frame)
-            chance[3] = np.nan
-            return chance
+            rng = mixed.pipeline.predict_proba(frame)
+            rng[3] = np.nan
+            return rng
 
         with pytest.raises(ModelError, match=f"first in row 3 of {len(query)}"):
             DEAR(third, mixed.schema).fit(mixed.frame).generate(query)
@@ -177,9 +177,9 @@ class TestAModelThatFailsMidway:
 
     def test_one_that_writes_into_the_frame_it_is_shown_changes_nothing(self, mixed, query):
         def scribbling(frame):
-            chance = mixed.pipeline.predict_proba(frame)
+            rng = mixed.pipeline.predict_proba(frame)
             frame[frame.columns[0]] = 0
-            return chance
+            return rng
 
         expected = answers(DEAR(mixed.pipeline, mixed.schema).fit(mixed.frame), query)
         asked = query.copy(deep=True)

@@ -33,17 +33,17 @@ from dear_plugin import (
 )
 from dear_plugin.baselines import (
     CCHVAE,
+    CCHVAEConfig,
     Clue,
-    Descent,
+    FaceConfig,
     FaceEpsilon,
     FaceKNN,
+    LatentConfig,
     NearestAccepted,
-    Paths,
     Revise,
-    Shells,
-    Shrinkage,
     VaeDesign,
     Wachter,
+    WachterConfig,
 )
 from dear_plugin.decoders import Autoencoder, Design, Training
 from tests.thresholded import Thresholded
@@ -56,7 +56,7 @@ Method = Callable[..., RecourseMethod]
 SMALL = Autoencoder(Design(layers=(6, 3)), Training(epochs=3))
 
 LITTLE = VaeDesign(layers=(8, 4), training=Training(epochs=20))
-BRIEF = Descent(steps=12, rate=0.3, starts=2, places=32)
+BRIEF = LatentConfig(steps=12, rate=0.3, starts=2, places=32)
 
 METHODS: Mapping[str, Method] = {
     "DEAR": DEAR,
@@ -65,12 +65,12 @@ METHODS: Mapping[str, Method] = {
     "DEAR with support": partial(DEAR, search=Search.cheapest(min_support=0.6, coarse=8)),
     "DEAR autoencoder": partial(DEAR, decoder=SMALL, search=Search.cheapest()),
     "DEAR by gradient": partial(DEAR, decoder=SMALL, search=Search.cheapest(solver="gradient")),
-    "Wachter": partial(Wachter, how=Shrinkage(rounds=2, steps=10, starts=2)),
-    "REVISE": partial(Revise, vae=LITTLE, how=BRIEF),
-    "C-CHVAE": partial(CCHVAE, vae=LITTLE, how=Shells(width=0.5, count=20, draws=32)),
-    "CLUE": partial(Clue, vae=LITTLE, how=BRIEF),
+    "Wachter": partial(Wachter, config=WachterConfig(rounds=2, steps=10, starts=2)),
+    "REVISE": partial(Revise, vae=LITTLE, config=BRIEF),
+    "C-CHVAE": partial(CCHVAE, vae=LITTLE, config=CCHVAEConfig(width=0.5, count=20, draws=32)),
+    "CLUE": partial(Clue, vae=LITTLE, config=BRIEF),
     "FACE-K": FaceKNN,
-    "FACE-E": partial(FaceEpsilon, how=Paths(radius=1.5)),
+    "FACE-E": partial(FaceEpsilon, config=FaceConfig(radius=1.5)),
     "nearest accepted": NearestAccepted,
 }
 
@@ -483,7 +483,7 @@ class TestCosts:
         assert (np.isfinite(costs) & (costs >= 0)).all(axis=None)
 
     def test_what_changed_was_acted_on_or_moved_along(self, subject):
-        direct, changed = subject.result.plan.direct, subject.result.changed
+        direct, changed = subject.result.proposal.direct, subject.result.changed
         costs = subject.result.actions["indirect_cost"].to_numpy()
         assert ((changed & ~direct).any(1).numpy() == (costs > 1e-9)).all()
 

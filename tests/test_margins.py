@@ -93,8 +93,8 @@ class TestTwoClasses:
 
 class TestMoreClasses:
     def test_each_class_has_the_spread_of_its_own_margins(self):
-        chance = torch.Generator().manual_seed(0)
-        scores = torch.randn(4000, 3, generator=chance) * torch.tensor([0.2, 1.0, 5.0])
+        rng = torch.Generator().manual_seed(0)
+        scores = torch.randn(4000, 3, generator=rng) * torch.tensor([0.2, 1.0, 5.0])
         goal = ClassGoal(torch.tensor([0, 1, 2])).leading(0.3, scores)
         for label in range(3):
             rest = [i for i in range(3) if i != label]
@@ -102,8 +102,8 @@ class TestMoreClasses:
             assert float(goal.lead[label]) == pytest.approx(0.3 * float(spread(margins)), rel=1e-4)
 
     def test_the_lead_is_over_the_next_class(self):
-        chance = torch.Generator().manual_seed(0)
-        goal = wanted(2).leading(0.3, torch.randn(4000, 3, generator=chance))
+        rng = torch.Generator().manual_seed(0)
+        goal = wanted(2).leading(0.3, torch.randn(4000, 3, generator=rng))
         ahead = torch.linspace(-1.0, 2.0, 30_001)
         tried = torch.stack([torch.zeros_like(ahead), ahead * 0.0 - 1.0, ahead], 1)
         expected = float(goal.lead[2]) + SLACK

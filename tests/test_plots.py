@@ -127,7 +127,7 @@ class TestPerson:
     def test_bars_are_as_long_as_the_change(self, recourses, axes):
         position = telling(recourses)
         person(recourses, position, axes)
-        step = (recourses.plan.rows - recourses.x)[position]
+        step = (recourses.proposal.rows - recourses.x)[position]
         names = list(recourses.encoder.schema.names)
         for bar, name in zip(axes.patches, labels(axes), strict=True):
             j = names.index(name)
@@ -138,7 +138,7 @@ class TestPerson:
         position = telling(recourses)
         person(recourses, position, axes)
         spread = recourses.hooks.ranges(torch.tensor([position]))
-        direct, names = recourses.plan.direct[position], recourses.encoder.schema.names
+        direct, names = recourses.proposal.direct[position], recourses.encoder.schema.names
         follows = recourses.changed[position] & ~direct & (spread.low[0] < spread.high[0])
         drawn = {}
         for bars in axes.containers:

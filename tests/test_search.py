@@ -9,11 +9,11 @@ import torch
 
 from dear_plugin import DEAR, ActionSets, Constraints, Encoder, Schema, Search
 from dear_plugin.decoders import Transport
-from dear_plugin.methods.optimizer import Moves
+from dear_plugin.methods.optimizer import Optimizer
 from dear_plugin.models.classifier import Classifier
-from dear_plugin.problem.constraints import limits
+from dear_plugin.problem.constraints import feasible_set
 from dear_plugin.problem.target import Target
-from dear_plugin.search import Answer, Found, Grids, Question
+from dear_plugin.search import Answer, CandidateGrids, Incumbents, SearchProblem
 
 N = 1200
 
@@ -192,10 +192,10 @@ class TestFailures:
         assert set(result.actions["reason"]) == {"nothing admissible to act on"}
 
 
-def question_of(people: torch.Tensor, moves: Moves) -> Question:
+def question_of(people: torch.Tensor, moves: Optimizer) -> SearchProblem:
     encoder = moves.encoder
-    box = limits(None, people, encoder, encoder.units.grains(encoder.frame(people)))
-    return Question(
+    box = feasible_set(None, people, encoder, encoder.units.grains(encoder.frame(people)))
+    return SearchProblem(
         people,
         moves.decoder.encode(people),
         Target.of_class(1).resolve(len(people), None),
@@ -209,11 +209,11 @@ def question_of(people: torch.Tensor, moves: Moves) -> Question:
 
 class TestQuestions:
     @pytest.fixture
-    def moves(self, mixed) -> Moves:
+    def moves(self, mixed) -> Optimizer:
         encoder = mixed.encoder
         sets = ActionSets.of(mixed.schema)
         classifier = Classifier(mixed.net, encoder)
-        return Moves.learned(encoder.rows(mixed.frame), sets, Transport(), classifier, 8)
+        return Optimizer.learned(encoder.rows(mixed.frame), sets, Transport(), classifier, 8)
 
     def test_memory_is_bounded_by_chunks_that_do_not_change_the_answer(
         self, mixed, moves, monkeypatch
@@ -234,9 +234,9 @@ class TestQuestions:
 
 class TestFound:
     @pytest.fixture
-    def found(self, mixed) -> Found:
+    def found(self, mixed) -> Incumbents:
         n, s, w = 2, 3, 1
-        return Found(
+        return Incumbents(
             torch.zeros(n, s, w),
             torch.full((n, s), torch.inf),
             torch.zeros(n, w),
@@ -293,13 +293,13 @@ class TestGrids:
         frame = pd.DataFrame({"few": np.arange(1200) % 5, "other": np.arange(1200)})
         encoder = Encoder(Schema.infer(frame))
         sets = ActionSets.of(encoder.schema)
-        grids = Grids.of(encoder.rows(frame), encoder, sets, 16)
+        grids = CandidateGrids.of(encoder.rows(frame), encoder, sets, 16)
         assert set(grids.values[:, 0].flatten().tolist()) == {0.0, 0.25, 0.5, 0.75, 1.0}
 
     def test_the_ends_are_tried(self, mixed):
         encoder = mixed.encoder
         sets = ActionSets.of(mixed.schema, ["age", "income", "debt"])
-        grids = Grids.of(encoder.rows(mixed.frame), encoder, sets, 16)
+        grids = CandidateGrids.of(encoder.rows(mixed.frame), encoder, sets, 16)
         tried = grids.values.permute(1, 0, 2).flatten(1)
         assert tried.amin(1).tolist() == [0.0] * 3
         assert tried.amax(1).tolist() == [1.0] * 3

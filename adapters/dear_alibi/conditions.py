@@ -23,7 +23,7 @@ ANYTHING = (-math.inf, math.inf)
 
 
 @dataclass(frozen=True)
-class Conditions:
+class AlibiConstraints:
     """What may change in one call, in Alibi's words.
 
     Attributes:
@@ -44,7 +44,7 @@ class Conditions:
         immutable: Iterable[str] | None,
         ranges: Ranges | None,
         C: Sequence[Condition] | None = None,
-    ) -> Conditions:
+    ) -> AlibiConstraints:
         """Read what a user gave.
 
         Args:
@@ -66,14 +66,14 @@ class Conditions:
         rows = [{f.name: _condition(f, c[f.name]) for f in _of(declared, c)} for c in C or ()]
         return cls(names, fractions, rows)
 
-    def within(self, other: Conditions) -> Conditions:
+    def within(self, other: AlibiConstraints) -> AlibiConstraints:
         """Both at once."""
         ranges = dict(self.ranges or {})
         for name, (low, high) in (other.ranges or {}).items():
             here = ranges.get(name, ANYTHING)
             ranges[name] = (max(low, here[0]), min(high, here[1]))
         immutable = tuple(dict.fromkeys([*self.immutable, *other.immutable]))
-        return Conditions(immutable, ranges, other.rows or self.rows)
+        return AlibiConstraints(immutable, ranges, other.rows or self.rows)
 
     def of_rows(self, n: int) -> Self:
         """The conditions, if they are as many as n rows need.
@@ -87,10 +87,10 @@ class Conditions:
             )
         return self
 
-    def select(self, rows: slice) -> Conditions:
+    def select(self, rows: slice) -> AlibiConstraints:
         """The conditions of some rows."""
         some = self.rows if len(self.rows) <= 1 else self.rows[rows]
-        return Conditions(self.immutable, self.ranges, some)
+        return AlibiConstraints(self.immutable, self.ranges, some)
 
     def constraints(self, schema: Schema, frame: pd.DataFrame) -> Constraints:
         """The engine's constraints on a frame.

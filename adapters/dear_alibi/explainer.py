@@ -19,9 +19,9 @@ from tqdm import tqdm
 
 import dear_plugin
 from dear_alibi.arguments import check_backend, decoder_of, without_effect
-from dear_alibi.conditions import Condition, Conditions, Ranges
+from dear_alibi.conditions import AlibiConstraints, Condition, Ranges
 from dear_alibi.explanation import data_of, joined
-from dear_alibi.predictor import Asking, Output, preprocess_of
+from dear_alibi.predictor import Output, PredictorAdapter, preprocess_of
 from dear_alibi.settings import conditions_params, kind, metadata, plain
 from dear_alibi.table import Array, Table
 from dear_alibi.targets import resolve, targets
@@ -104,8 +104,8 @@ class DEAR(Explainer, FitMixin):
         check_backend(backend)
         decoder = decoder_of(decoder)
         self._table = Table.of(feature_names, category_map)
-        self._always = Conditions.of(self._table.declared, immutable_features, ranges)
-        self._asking = Asking(preprocess_of(preprocessor), output, device)
+        self._always = AlibiConstraints.of(self._table.declared, immutable_features, ranges)
+        self._asking = PredictorAdapter(preprocess_of(preprocessor), output, device)
         asked = {
             "min_confidence": min_confidence,
             "max_reliance": max_reliance,
@@ -113,7 +113,7 @@ class DEAR(Explainer, FitMixin):
         }
         searching = dear_plugin.options.search_of(search, **asked)
         self._options = {"act_on": act_on, "decoder": decoder, "search": searching}
-        self._pairs = dear_plugin._validation.settings.truth("pairs", pairs)
+        self._pairs = dear_plugin.options.boolean("pairs", pairs)
         self._seed, self._verbose = seed, verbose
         self._engine: Engine | None = None
         self._dtype = np.dtype(np.float64)
@@ -151,7 +151,7 @@ class DEAR(Explainer, FitMixin):
         if options["act_on"] is None:
             # Whoever gave a feature a range has said how far it may move.
             told = self._always.ranges or {}
-            dear_plugin.data.sensitive.warn_of_actions(f for f in schema if f.name not in told)
+            dear_plugin.options.warn_of_actions(f for f in schema if f.name not in told)
             options["act_on"] = schema.actionable
         if self._pairs:
             options["act_on"] = dear_plugin.options.paired(schema, options["act_on"])
@@ -287,15 +287,15 @@ class DEAR(Explainer, FitMixin):
         C: Sequence[Condition] | None,
         immutable: Sequence[str] | None,
         ranges: Ranges | None,
-    ) -> tuple[pd.DataFrame, Array | None, Conditions]:
+    ) -> tuple[pd.DataFrame, Array | None, AlibiConstraints]:
         """The rows of a call, their wanted classes and their conditions, checked."""
         frame = self._table.frame(X)
-        asked = Conditions.of(self._table.declared, immutable, ranges, C).of_rows(len(frame))
+        asked = AlibiConstraints.of(self._table.declared, immutable, ranges, C).of_rows(len(frame))
         return frame, targets(Y_t, len(frame)), self._always.within(asked)
 
 
 def _answer(
-    engine: Engine, frame: pd.DataFrame, wanted: Array | None, conditions: Conditions
+    engine: Engine, frame: pd.DataFrame, wanted: Array | None, conditions: AlibiConstraints
 ) -> tuple[Recourses, tuple[Verdict, Verdict], Array]:
     """The engine's result on some rows, the predictor's answers around it, the targets."""
     before = Verdict.of(engine, frame)

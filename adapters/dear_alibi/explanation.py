@@ -95,7 +95,7 @@ def _worth(recourses: Recourses) -> dict[str, Any]:
 
 
 def _action(recourses: Recourses, moved: Array) -> dict[str, Any]:
-    direct = (recourses.plan.direct & recourses.changed).numpy()
+    direct = (recourses.proposal.direct & recourses.changed).numpy()
     names = np.array(recourses.encoder.schema.names, dtype=object)
     costs = recourses.actions[list(_COSTS)].to_numpy(dtype=np.float64)
     return {

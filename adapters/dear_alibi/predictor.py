@@ -105,7 +105,7 @@ class Preprocessed:
 
 
 @dataclass(frozen=True)
-class Asking:
+class PredictorAdapter:
     """How predictors are to be asked, whichever it is.
 
     Attributes:

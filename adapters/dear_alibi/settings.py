@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 import dear_plugin
-from dear_alibi.conditions import Conditions
+from dear_alibi.conditions import AlibiConstraints
 from dear_alibi.table import Table
 
 DEFAULT_META_DEAR: dict[str, Any] = {
@@ -47,7 +47,7 @@ def metadata(predictor: Any, table: Table, params: Mapping[str, Any]) -> dict[st
     return meta
 
 
-def conditions_params(conditions: Conditions) -> dict[str, Any]:
+def conditions_params(conditions: AlibiConstraints) -> dict[str, Any]:
     """What may change, in plain values."""
     ranges = {name: list(pair) for name, pair in (conditions.ranges or {}).items()}
     return {"immutable_features": list(conditions.immutable), "ranges": ranges}

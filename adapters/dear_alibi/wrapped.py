@@ -15,10 +15,7 @@ from torch import Tensor
 import dear_plugin
 from dear_alibi.predictor import LabelEncoded
 from dear_alibi.table import Array, Table
-from dear_plugin import Feature, Kind, RecourseMethod, Schema
-
-Case = dear_plugin.methods.base.Case
-Plan = dear_plugin.results.proposal.Plan
+from dear_plugin import Case, Feature, Kind, Proposal, RecourseMethod, Schema
 
 # CounterfactualRL repeats the conditions of n rows n times: its memory grows with the square.
 ROWS_A_CALL = 256
@@ -63,17 +60,17 @@ class WrappedAlibi(RecourseMethod):
     def _learn(self, rows: Tensor) -> None:
         """The explainer has learned before it came here."""
 
-    def _propose(self, case: Case) -> Plan:
+    def _propose(self, case: Case) -> Proposal:
         parts = [
             self._ask(case.select(rows)) for rows in torch.arange(len(case)).split(ROWS_A_CALL)
         ]
-        rows = case.limits.project(case.x, torch.cat(parts)[:, None], torch.arange(len(case)))[
+        rows = case.feasible.project(case.x, torch.cat(parts)[:, None], torch.arange(len(case)))[
             :, 0
         ]
         accepted = case.goal.accepts(self.classifier.scores(rows))
         late = "the model refuses what CounterfactualRL found, held to the constraints"
         reasons = ["" if a else late for a in accepted.tolist()]
-        return Plan(rows, rows != case.x, torch.zeros(len(case)), reasons)
+        return Proposal(rows, rows != case.x, torch.zeros(len(case)), reasons)
 
     def _ask(self, case: Case) -> Tensor:
         """Where CounterfactualRL takes some rows, (m, p)."""
@@ -89,9 +86,9 @@ class WrappedAlibi(RecourseMethod):
         """The limits of a call in Alibi's words: [] where there are none."""
         if self.explainer.params["conditional_func"](X[:1]) is None:
             return None
-        limits = case.limits
+        limits = case.feasible
         whole = (limits.low <= 0).all() & (limits.high >= 1).logical_or(self.encoder.blocks).all()
-        if bool(whole) and limits.allowed is None and not bool(limits.barred.any()):
+        if bool(whole) and limits.allowed is None and not bool(limits.not_actionable.any()):
             return []
         ends = self._array(limits.floor) - X, self._array(limits.ceiling) - X
         return [self._condition(case, i, ends[0][i], ends[1][i]) for i in range(len(X))]
@@ -107,9 +104,9 @@ class WrappedAlibi(RecourseMethod):
 
     def _levels(self, case: Case, i: int, j: int) -> list[str]:
         words = self.schema.features[j].categories
-        own, fixed = int(case.x[i, j]), case.limits.floor[i, j] == case.limits.ceiling[i, j]
+        own, fixed = int(case.x[i, j]), case.feasible.floor[i, j] == case.feasible.ceiling[i, j]
         codes = torch.arange(len(words), dtype=case.x.dtype)[None]
-        fine = case.limits.admits(codes, torch.tensor([j]), torch.tensor([i]))[0] & ~fixed
+        fine = case.feasible.admits(codes, torch.tensor([j]), torch.tensor([i]))[0] & ~fixed
         return [str(w) for c, w in enumerate(words) if c == own or bool(fine[c])]
 
     def _array(self, rows: Tensor) -> Array:

@@ -22,7 +22,7 @@ FIRST, OTHER = "first", "another set"
 
 
 @dataclass(frozen=True)
-class Answers:
+class Results:
     """m counterfactuals of n rows, those of one row together, in the order of their ranks.
 
     Attributes:
@@ -43,7 +43,7 @@ class Answers:
     decided: Decided
 
     @classmethod
-    def of(cls, results: Sequence[Recourses], query: Query, host: Host, k: int) -> Answers:
+    def of(cls, results: Sequence[Recourses], query: Query, host: Host, k: int) -> Results:
         """Up to k counterfactuals a row, every one confirmed by the model through DiCE.
 
         Args:
@@ -59,7 +59,7 @@ class Answers:
         solved = np.flatnonzero(actions["success"])
         solved = solved[np.argsort(rows[solved], kind="stable")]
         frame = pd.concat([r.counterfactuals for r in results], ignore_index=True)
-        indirect = np.concatenate([(r.changed & ~r.plan.direct).numpy() for r in results])
+        indirect = np.concatenate([(r.changed & ~r.proposal.direct).numpy() for r in results])
         answers = cls(
             rows[solved],
             query.dialect.write(frame.iloc[solved].reset_index(drop=True)),
@@ -70,7 +70,7 @@ class Answers:
         )
         return answers._distinct()._confirmed(query, host)._first(k)._weighed(results)
 
-    def undone(self, query: Query, host: Host) -> Answers:
+    def undone(self, query: Query, host: Host) -> Results:
         """With every indirect change undone that the outcome can do without."""
         frame, before = self.frame.copy(), query.rows.iloc[self.rows].reset_index(drop=True)
         for j, name in enumerate(frame.columns):
@@ -88,25 +88,25 @@ class Answers:
         ends = np.searchsorted(self.rows, np.arange(n + 1))
         return [slice(int(a), int(b)) for a, b in pairwise(ends)]
 
-    def _distinct(self) -> Answers:
+    def _distinct(self) -> Results:
         """Each once, and each set of features that is not to be acted on again once."""
         again = self.frame.assign(**{"": self.rows}).duplicated()
         acted = self.actions[["acted_on"]].assign(row=self.rows).duplicated()
         again |= acted & (self.actions["kind"] == OTHER)
         return self._where(~again.to_numpy(dtype=bool))
 
-    def _confirmed(self, query: Query, host: Host) -> Answers:
+    def _confirmed(self, query: Query, host: Host) -> Results:
         if not len(self.rows):
             return self
         scores = host.scores(self.frame)
         decided = host.decided(self.frame, scores)
         return replace(self, decided=decided)._where(query.wish.met(scores, decided, self.rows))
 
-    def _first(self, k: int) -> Answers:
+    def _first(self, k: int) -> Results:
         ranks = pd.Series(self.rows).groupby(self.rows).cumcount()
         return self._where(np.asarray(ranks < k))
 
-    def _weighed(self, results: Sequence[Recourses]) -> Answers:
+    def _weighed(self, results: Sequence[Recourses]) -> Results:
         """With what each is worth, which is not asked of those that are left out."""
         parts: list[pd.DataFrame] = []
         for result in results:
@@ -116,11 +116,11 @@ class Answers:
                 parts.append(pd.DataFrame(vars(result.hooks.worth(places)), index=at))
         return replace(self, actions=self.actions.join(pd.concat(parts)))
 
-    def _where(self, fine: Mask) -> Answers:
+    def _where(self, fine: Mask) -> Results:
         if fine.all():
             return self
         at = np.flatnonzero(fine)
-        return Answers(
+        return Results(
             self.rows[at],
             self.frame.iloc[at].reset_index(drop=True),
             self.actions.iloc[at].reset_index(drop=True),

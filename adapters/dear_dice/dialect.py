@@ -13,7 +13,7 @@ from dear_plugin import Kind, Schema
 
 
 @dataclass(frozen=True)
-class Dialect:
+class QueryFormat:
     """The dtypes of one query.
 
     DiCE turns every category into text, but a query may hold 0 and 1, booleans or a pandas
@@ -30,7 +30,7 @@ class Dialect:
     numbers: Sequence[str]
 
     @classmethod
-    def of(cls, query: pd.DataFrame, schema: Schema) -> Dialect:
+    def of(cls, query: pd.DataFrame, schema: Schema) -> QueryFormat:
         """The dialect of a query that has the schema's features."""
         words = {f.name: f.categories for f in schema if f.kind is not Kind.NUMERIC}
         own = {name: _own(query[name], levels) for name, levels in words.items()}

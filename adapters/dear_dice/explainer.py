@@ -11,16 +11,16 @@ import numpy as np
 import pandas as pd
 from dice_ml.explainer_interfaces.explainer_base import ExplainerBase
 
-from dear_dice.answers import Answers
+from dear_dice.answers import Results
 from dear_dice.arguments import without_effect
-from dear_dice.dialect import Dialect
+from dear_dice.dialect import QueryFormat
 from dear_dice.examples import Examples, Explanations
 from dear_dice.interface import Interface
 from dear_dice.model import BlackBox, Decided, Host, probabilities_expected, to_ask
 from dear_dice.native import native
 from dear_dice.options import Options
 from dear_dice.request import Query, Request, as_frame, check_columns
-from dear_dice.wish import Wish
+from dear_dice.wish import DesiredOutcome
 from dear_plugin import DEAR, Recourses
 
 _TAKEN = tuple(field.name for field in fields(Request))
@@ -61,7 +61,7 @@ class DiceDEAR(ExplainerBase):
             with probabilities_expected():
                 dear.classifier.frame_scores(self._interface.sample)
         self.dear: DEAR = dear.fit(self._interface.frame)
-        self._spoken: tuple[Dialect | None, DEAR] = (None, self.dear)
+        self._spoken: tuple[QueryFormat | None, DEAR] = (None, self.dear)
         self.cfs_preds: Any = None
 
     def generate_counterfactuals(
@@ -163,7 +163,7 @@ class DiceDEAR(ExplainerBase):
         vary = self._interface.names if vary == "all" else vary
         query = self._query(frame, vary, request)
         k = int(request.total_CFs)
-        answers = Answers.of(self._results(query, vary, request, k), query, self._host, k)
+        answers = Results.of(self._results(query, vary, request, k), query, self._host, k)
         undo = self.options.undo_indirect and bool(request.posthoc_sparsity_param)
         sparse = answers.undone(query, self._host) if undo and len(answers.rows) else answers
         self.cfs_preds = answers.decided[answers.rows == len(frame) - 1]
@@ -172,7 +172,7 @@ class DiceDEAR(ExplainerBase):
     def _query(self, frame: pd.DataFrame, vary: Sequence[str], request: Request) -> Query:
         check_columns(frame, self._interface)
         rows = frame[self._interface.names]
-        dialect = Dialect.of(rows, self.dear.schema)
+        dialect = QueryFormat.of(rows, self.dear.schema)
         read = dialect.read(rows)
         self._check_values(read, vary, request.permitted_range)
         scores = self._host.scores(rows)
@@ -191,15 +191,15 @@ class DiceDEAR(ExplainerBase):
             row = distinct.iloc[at : at + 1]
             checker.check_query_instance_validity(vary, permitted, row, levels)
 
-    def _wish(self, decided: Decided, nodes: int, request: Request) -> Wish:
+    def _wish(self, decided: Decided, nodes: int, request: Request) -> DesiredOutcome:
         if self._host.regression:
-            return Wish.of_range(self.infer_target_cfs_range(request.desired_range))
+            return DesiredOutcome.of_range(self.infer_target_cfs_range(request.desired_range))
         asked = request.desired_class
         wanted = int(asked) if isinstance(asked, np.integer) else asked
         # DiCE reads the present outcome off scores: these have no other than the decision.
         rows: Any = np.eye(nodes)[decided] if nodes > 1 else decided.astype(float).tolist()
         classes = [int(self.infer_target_cfs_class(wanted, row, nodes)) for row in rows]
-        return Wish.of_classes(classes, request.stopping_threshold, nodes)
+        return DesiredOutcome.of_classes(classes, request.stopping_threshold, nodes)
 
     def _results(
         self, query: Query, vary: Sequence[str], request: Request, k: int
@@ -212,7 +212,7 @@ class DiceDEAR(ExplainerBase):
             # One more than is needed, for the first of them may act on the best one's set.
             return [best, *best.hooks.alternatives(k + 1)] if k > 1 else [best]
 
-    def _speaking(self, dialect: Dialect) -> DEAR:
+    def _speaking(self, dialect: QueryFormat) -> DEAR:
         """The engine, handing a black box rows as the query writes them."""
         if not isinstance(self.dear.classifier.model, BlackBox):
             return self.dear

@@ -19,7 +19,7 @@ from raiutils.exceptions import UserConfigValidationException
 from torch import nn
 
 import dear_plugin
-from dear_dice.dialect import Dialect
+from dear_dice.dialect import QueryFormat
 from dear_dice.interface import Interface
 from dear_dice.ohe import OheMinMax
 from dear_plugin import Encoder, evaluating
@@ -139,7 +139,7 @@ class BlackBox:
     """
 
     host: Host
-    dialect: Dialect | None = None
+    dialect: QueryFormat | None = None
 
     def __call__(self, frame: pd.DataFrame) -> Scores:
         """Probabilities or values, (m, c), of the engine's frame."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dear_dice.answers import Answers
+from dear_dice.answers import Results
 from dear_dice.examples import Examples
 from dear_dice.model import Decided, Host
 from dear_dice.request import Query, Request
@@ -17,7 +17,7 @@ logger = logging.getLogger("dear_dice")
 
 
 def native(
-    query: Query, answers: Answers, sparse: Answers, request: Request, host: Host, data: Any
+    query: Query, answers: Results, sparse: Results, request: Request, host: Host, data: Any
 ) -> list[Examples]:
     """One object per row of a query, with an empty frame where there is no counterfactual.
 

@@ -97,5 +97,5 @@ class Options:
 
     def __post_init__(self) -> None:
         """Refuse what contradicts itself before anything is learned."""
-        dear_plugin._validation.settings.truth("pairs", self.pairs)
+        dear_plugin.options.boolean("pairs", self.pairs)
         _ = self.searching

@@ -8,10 +8,10 @@ from typing import Any
 import pandas as pd
 from raiutils.exceptions import UserConfigValidationException
 
-from dear_dice.dialect import Dialect
+from dear_dice.dialect import QueryFormat
 from dear_dice.interface import Interface
 from dear_dice.model import Decided
-from dear_dice.wish import Wish
+from dear_dice.wish import DesiredOutcome
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class Query:
 
     rows: pd.DataFrame
     read: pd.DataFrame
-    dialect: Dialect
+    dialect: QueryFormat
     decided: Decided
-    wish: Wish
+    wish: DesiredOutcome
 
 
 def as_frame(query: Any, data: Any) -> pd.DataFrame:

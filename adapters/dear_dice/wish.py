@@ -22,7 +22,7 @@ PAD = 1e-4
 
 
 @dataclass(frozen=True)
-class Wish:
+class DesiredOutcome:
     """The wanted class of every row, or the wanted range.
 
     Attributes:
@@ -36,7 +36,7 @@ class Wish:
     span: tuple[float, float] | None = None
 
     @classmethod
-    def of_classes(cls, classes: list[int], threshold: float, nodes: int) -> Wish:
+    def of_classes(cls, classes: list[int], threshold: float, nodes: int) -> DesiredOutcome:
         """Read DiCE's `stopping_threshold` for wanted classes.
 
         It is the least probability of the wanted class, as DiCE documents it; where class 0 of
@@ -53,7 +53,7 @@ class Wish:
         return cls(np.array(classes, dtype=np.int64), least if least > 0.5 else None)
 
     @classmethod
-    def of_range(cls, span: Any) -> Wish:
+    def of_range(cls, span: Any) -> DesiredOutcome:
         """A regressor's `desired_range`."""
         return cls(np.empty(0, dtype=np.int64), span=(float(span[0]), float(span[1])))
 

@@ -16,10 +16,7 @@ from torch import Tensor
 import dear_plugin
 from dear_dice.interface import Interface
 from dear_dice.model import Host, to_ask
-from dear_plugin import Kind, RecourseMethod
-
-Case = dear_plugin.methods.base.Case
-Plan = dear_plugin.results.proposal.Plan
+from dear_plugin import Case, Kind, Proposal, RecourseMethod
 
 
 def wrap_dice(
@@ -76,8 +73,8 @@ class WrappedDice(RecourseMethod):
     def _learn(self, rows: Tensor) -> None:
         """An explainer has learned before it came here."""
 
-    def _propose(self, case: Case) -> Plan:
-        frames = [self.encoder.frame(t) for t in (case.x, case.limits.low, case.limits.high)]
+    def _propose(self, case: Case) -> Proposal:
+        frames = [self.encoder.frame(t) for t in (case.x, case.feasible.low, case.feasible.high)]
         moved, reasons = case.x.clone(), [""] * len(case)
         for i in range(len(case)):
             try:
@@ -85,16 +82,16 @@ class WrappedDice(RecourseMethod):
             except Exception as error:  # one row's failure must not take the others with it
                 reasons[i] = f"{type(error).__name__}: {error}"
         everyone = torch.arange(len(case))
-        rows = case.limits.project(case.x, moved[:, None], everyone)[:, 0]
+        rows = case.feasible.project(case.x, moved[:, None], everyone)[:, 0]
         refused = ~case.goal.accepts(self.classifier.scores(rows))
         for i in refused.nonzero()[:, 0].tolist():
             reasons[i] = reasons[i] or "the model refuses what DiCE found, held to the constraints"
-        return Plan(rows, rows != case.x, torch.zeros(len(case)), reasons)
+        return Proposal(rows, rows != case.x, torch.zeros(len(case)), reasons)
 
     def _ask(self, case: Case, i: int, frames: Sequence[pd.DataFrame]) -> Tensor:
         """One row's counterfactual, (p,)."""
         query, low, high = frames
-        fixed = case.limits.floor[i] == case.limits.ceiling[i]
+        fixed = case.feasible.floor[i] == case.feasible.ceiling[i]
         vary = [n for n, f in zip(self.schema.names, fixed.tolist(), strict=True) if not f]
         permitted = self._permitted(case, i, low, high)
         arguments = {**_goal(case, i), **self.arguments, "permitted_range": permitted}
@@ -109,7 +106,7 @@ class WrappedDice(RecourseMethod):
         self, case: Case, i: int, low: pd.DataFrame, high: pd.DataFrame
     ) -> dict[str, list[Any]]:
         """The range of every number, and the levels of every category that may change."""
-        limits, permitted = case.limits, {}
+        limits, permitted = case.feasible, {}
         for j, feature in enumerate(self.schema):
             name, levels = feature.name, feature.categories
             if feature.kind is Kind.NUMERIC:
@@ -125,9 +122,9 @@ class WrappedDice(RecourseMethod):
 def _goal(case: Case, i: int) -> dict[str, Any]:
     """The row's target in DiCE's words."""
     goal = case.goal
-    if isinstance(goal, dear_plugin.problem.target.RangeGoal):
+    if isinstance(goal, dear_plugin.RangeGoal):
         return {"desired_range": [goal.low, goal.high]}
-    if not isinstance(goal, dear_plugin.problem.target.ClassGoal):
+    if not isinstance(goal, dear_plugin.ClassGoal):
         raise NotImplementedError(f"DiCE knows no target like {goal}")
     wanted, least = int(goal.columns[i]), goal.threshold or 0.5
     return {"desired_class": wanted, "stopping_threshold": least if wanted else 1.0 - least}

@@ -12,7 +12,7 @@ from dear_plugin.errors import SettingError, unknown
 Rule = Callable[[str, Any], Any]
 
 
-def settle(settings: object, **rules: Rule) -> None:
+def validate(settings: object, **rules: Rule) -> None:
     """Refuse what is no setting; numbers of numpy become Python's, which a save can hold.
 
     Args:
@@ -62,7 +62,7 @@ def one_of(*words: str) -> Rule:
     return _rule
 
 
-def truth(name: str, value: Any) -> bool:
+def boolean(name: str, value: Any) -> bool:
     """True or False."""
     if not isinstance(value, bool):
         raise SettingError(f"{name} must be True or False, {value!r} came")

@@ -13,16 +13,16 @@ from dear_plugin.errors import ModelError
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.models.classifier import Output
 
-How = TypeVar("How")
+Config = TypeVar("Config")
 
 
-class Rival(RecourseMethod, ABC, Generic[How]):
+class Baseline(RecourseMethod, ABC, Generic[Config]):
     """What the rivals of DEAR have in common.
 
     Args:
         model: see `RecourseMethod`.
         schema: the features.
-        how: the method's settings; None are its usual ones.
+        config: the method's settings; None are its usual ones.
         output: see `RecourseMethod`.
         encode: see `RecourseMethod`.
 
@@ -35,20 +35,20 @@ class Rival(RecourseMethod, ABC, Generic[How]):
         model: Any,
         schema: Schema,
         *,
-        how: How | None = None,
+        config: Config | None = None,
         output: Output | None = None,
         encode: Callable[[Tensor], Tensor] | None = None,
     ) -> None:
         super().__init__(model, schema, output=output, encode=encode)
-        self._admit()
-        self.how = self._usual() if how is None else how
+        self._validate_model()
+        self.config = self._default_config() if config is None else config
 
     @abstractmethod
-    def _usual(self) -> How:
+    def _default_config(self) -> Config:
         """The settings when none are given."""
 
     @abstractmethod
-    def _admit(self) -> None:
+    def _validate_model(self) -> None:
         """Refuse a model that cannot be taken."""
 
 

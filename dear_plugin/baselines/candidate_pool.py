@@ -11,14 +11,14 @@ from torch import Tensor
 from dear_plugin._lazy import lazy
 from dear_plugin.methods.base import Case
 from dear_plugin.models.classifier import Classifier
-from dear_plugin.results.proposal import Plan
+from dear_plugin.results.proposal import Proposal
 
 # A float32 end of a range is a hair off what the user wrote.
-HAIR = 1e-7
+TOLERANCE = 1e-7
 
 
 @dataclass(frozen=True)
-class Trial:
+class CandidatePool:
     """m people who try rows, and the best success of each.
 
     The rivals of DEAR treat features as independent: whatever changes was acted on, so a barred
@@ -41,13 +41,13 @@ class Trial:
     margin: Tensor
 
     @classmethod
-    def of(cls, case: Case, classifier: Classifier) -> Trial:
+    def of(cls, case: Case, classifier: Classifier) -> CandidatePool:
         """Nothing tried yet."""
-        limits, m = case.limits, len(case)
+        feasible, m = case.feasible, len(case)
         nothing, refused = torch.full((m,), torch.inf), torch.full((m,), -torch.inf)
-        fixed = limits.barred | (limits.low > limits.high)
-        if limits.levels is not None:
-            fixed = fixed | limits.levels.among(case.x)
+        fixed = feasible.not_actionable | (feasible.low > feasible.high)
+        if feasible.levels is not None:
+            fixed = fixed | feasible.levels.among(case.x)
         return cls(case, classifier, fixed, case.x.clone(), nothing, refused)
 
     @property
@@ -58,15 +58,17 @@ class Trial:
     @lazy
     def ends(self) -> tuple[Tensor, Tensor]:
         """(m, d) the least and greatest value of every encoded column, x among them."""
-        limits, encoder = self.case.limits, self.classifier.encoder
+        feasible, encoder = self.case.feasible, self.classifier.encoder
         of, here = encoder.feature_of, encoder.expand(self.case.x)
         number, fixed = ~encoder.blocks[of], self.fixed[:, of] | encoder.is_level
-        most = torch.ones_like(here) if limits.allowed is None else limits.allowed.to(here.dtype)
-        low = torch.where(number, limits.floor[:, of], 0.0)
-        high = torch.where(number, limits.ceiling[:, of], torch.maximum(most, here))
+        most = (
+            torch.ones_like(here) if feasible.allowed is None else feasible.allowed.to(here.dtype)
+        )
+        low = torch.where(number, feasible.floor[:, of], 0.0)
+        high = torch.where(number, feasible.ceiling[:, of], torch.maximum(most, here))
         return torch.where(fixed, here, low), torch.where(fixed, here, high)
 
-    def held(self, moved: Tensor, who: Tensor | None = None) -> Tensor:
+    def project(self, moved: Tensor, who: Tensor | None = None) -> Tensor:
         """The admissible rows nearest to where a method would go, (m, c, p).
 
         Numbers end inside their ranges, in whole steps; what moves by less than half a step stays
@@ -77,36 +79,36 @@ class Trial:
             who: (m,) which person each belongs to; None when all are there, in order.
         """
         at = slice(None) if who is None else who
-        limits, x = self.case.limits, self.case.x[at][:, None]
-        low, high = limits.low[at][:, None], limits.high[at][:, None]
+        feasible, x = self.case.feasible, self.case.x[at][:, None]
+        low, high = feasible.low[at][:, None], feasible.high[at][:, None]
         inside = torch.minimum(torch.maximum(moved, low), high).double()
-        steps, origins = limits.steps.double(), limits.origins
+        steps, origins = feasible.steps.double(), feasible.origins
         whole = (((inside + origins) / steps).round() * steps - origins).float()
         whole = torch.minimum(torch.maximum(whole, low), high)
-        half = limits.steps / 2.0
+        half = feasible.steps / 2.0
         still = ((moved - x).abs() < half) | ((whole - x).abs() < half) | self.fixed[at][:, None]
-        if limits.levels is not None:
-            still |= limits.levels.among(moved)
-        if limits.allowed is not None:
-            column = limits.starts + torch.where(limits.blocks, whole, 0.0).long()
-            fine = limits.allowed[at].gather(1, column.flatten(1)).view(whole.shape)
+        if feasible.levels is not None:
+            still |= feasible.levels.among(moved)
+        if feasible.allowed is not None:
+            column = feasible.starts + torch.where(feasible.blocks, whole, 0.0).long()
+            fine = feasible.allowed[at].gather(1, column.flatten(1)).view(whole.shape)
             still |= ~fine
         return torch.where(still, x, whole)
 
-    def fits(self, rows: Tensor) -> Tensor:
+    def feasible_mask(self, rows: Tensor) -> Tensor:
         """Who may become which of some rows, (r, p) -> (m, r) bool."""
-        limits, x = self.case.limits, self.case.x
+        feasible, x = self.case.feasible, self.case.x
         fine = torch.ones(len(x), len(rows), dtype=torch.bool)
         for j in range(rows.shape[1]):
-            low, high = limits.low[:, j] - HAIR, limits.high[:, j] + HAIR
+            low, high = feasible.low[:, j] - TOLERANCE, feasible.high[:, j] + TOLERANCE
             values = rows[:, j]
             inside = (values >= low[:, None]) & (values <= high[:, None]) & ~self.fixed[:, j, None]
-            if limits.allowed is not None and bool(limits.blocks[j]):
-                inside &= limits.allowed[:, limits.starts[j] + values.long()]
-            fine &= inside | ((values - x[:, j, None]).abs() < limits.steps[j] / 2.0)
+            if feasible.allowed is not None and bool(feasible.blocks[j]):
+                inside &= feasible.allowed[:, feasible.starts[j] + values.long()]
+            fine &= inside | ((values - x[:, j, None]).abs() < feasible.steps[j] / 2.0)
         return fine
 
-    def note(
+    def update(
         self,
         rows: Tensor,
         who: Tensor | None = None,
@@ -131,8 +133,8 @@ class Trial:
         told = self.classifier.scores(rows.flatten(0, 1)) if scores is None else scores
         margin = self.case.goal.margin(told, whose).view(m, c).float()
         good = self.case.goal.accepts(told, whose, self.case.slack)
-        if self.case.limits.rules is not None:
-            lawful = self.case.limits.lawful(rows.flatten(0, 1), whose)
+        if self.case.feasible.rules is not None:
+            lawful = self.case.feasible.lawful(rows.flatten(0, 1), whose)
             good, margin = good & lawful, margin.masked_fill(~lawful.view(m, c), -torch.inf)
         good = good.view(m, c)
         if loss is None:
@@ -140,7 +142,7 @@ class Trial:
         self._keep(rows, at, torch.where(good, loss, torch.inf), margin)
         return good.any(1)
 
-    def attempts(self, count: int) -> Iterator[tuple[float, Trial]]:
+    def attempts(self, count: int) -> Iterator[tuple[float, CandidatePool]]:
         """Shares from 0 to 1, each with a trial of those who have no success by then.
 
         What they find by the next turn is kept.
@@ -149,15 +151,15 @@ class Trial:
             stuck = (~self.solved).nonzero()[:, 0]
             if not len(stuck):
                 return
-            part = Trial.of(self.case.select(stuck), self.classifier)
+            part = CandidatePool.of(self.case.select(stuck), self.classifier)
             yield share, part
-            self.note(part.rows[:, None], stuck, loss=part.loss[:, None])
+            self.update(part.rows[:, None], stuck, loss=part.loss[:, None])
 
-    def plan(self, reason: str) -> Plan:
+    def proposal(self, reason: str) -> Proposal:
         """What was found; failures are the nearest misses, for one reason."""
         direct = self.rows != self.case.x
         reasons = ["" if done else reason for done in self.solved.tolist()]
-        return Plan(self.rows, direct, torch.zeros(len(self.case)), reasons)
+        return Proposal(self.rows, direct, torch.zeros(len(self.case)), reasons)
 
     def _keep(self, rows: Tensor, at: Tensor, loss: Tensor, margin: Tensor) -> None:
         """Lower loss wins among successes, larger margin among misses; the first of equals."""

@@ -13,16 +13,16 @@ from typing import final
 import torch
 from torch import Tensor
 
-from dear_plugin.baselines.candidate_pool import Trial
+from dear_plugin.baselines.candidate_pool import CandidatePool
 from dear_plugin.baselines.latent import LatentMethod, tried
 from dear_plugin.methods.base import Case
-from dear_plugin.results.proposal import Plan
+from dear_plugin.results.proposal import Proposal
 
 LATENTS_A_TIME = 1 << 16
 
 
 @dataclass(frozen=True)
-class Shells:
+class CCHVAEConfig:
     """How to search around a person.
 
     Attributes:
@@ -39,7 +39,7 @@ class Shells:
 
 
 @final
-class CCHVAE(LatentMethod[Shells]):
+class CCHVAE(LatentMethod[CCHVAEConfig]):
     """C-CHVAE; it takes any model.
 
     Everybody tries the same directions, so that nobody's answer depends on who else asks.
@@ -48,7 +48,7 @@ class CCHVAE(LatentMethod[Shells]):
         model: see `RecourseMethod`.
         schema: the features.
         vae: a trained one, or how `fit` should train one.
-        how: how to search.
+        config: how to search.
         output: see `RecourseMethod`.
         encode: see `RecourseMethod`.
 
@@ -56,33 +56,33 @@ class CCHVAE(LatentMethod[Shells]):
         SchemaError: a VAE trained for another schema.
     """
 
-    def _usual(self) -> Shells:
-        return Shells()
+    def _default_config(self) -> CCHVAEConfig:
+        return CCHVAEConfig()
 
-    def _admit(self) -> None:
+    def _validate_model(self) -> None:
         """Any model will do."""
 
-    def _propose(self, case: Case) -> Plan:
-        trial = Trial.of(case, self.classifier)
-        chance = torch.Generator().manual_seed(self.how.seed)
-        for shell in range(self.how.count):
-            steps = self._draw(shell, chance)
-            looking = (~trial.solved).nonzero()[:, 0]
+    def _propose(self, case: Case) -> Proposal:
+        pool = CandidatePool.of(case, self.classifier)
+        rng = torch.Generator().manual_seed(self.config.seed)
+        for shell in range(self.config.count):
+            steps = self._draw(shell, rng)
+            looking = (~pool.solved).nonzero()[:, 0]
             if not len(looking):
                 break
-            for who in looking.split(max(1, LATENTS_A_TIME // self.how.draws)):
-                self._try(trial, who, steps)
-        return trial.plan("no person within reach of the latents is accepted")
+            for who in looking.split(max(1, LATENTS_A_TIME // self.config.draws)):
+                self._try(pool, who, steps)
+        return pool.proposal("no person within reach of the latents is accepted")
 
-    def _draw(self, shell: int, chance: torch.Generator) -> Tensor:
+    def _draw(self, shell: int, rng: torch.Generator) -> Tensor:
         """Steps into a shell, (c, k)."""
-        size = (self.how.draws, self.vae.k)
-        direction = torch.randn(size, generator=chance)
-        length = (shell + torch.rand(size[0], 1, generator=chance)) * self.how.width
+        size = (self.config.draws, self.vae.k)
+        direction = torch.randn(size, generator=rng)
+        length = (shell + torch.rand(size[0], 1, generator=rng)) * self.config.width
         return length * direction / direction.abs().sum(1, keepdim=True)
 
-    def _try(self, trial: Trial, who: Tensor, steps: Tensor) -> None:
+    def _try(self, pool: CandidatePool, who: Tensor, steps: Tensor) -> None:
         """Note where some people, (q,), get by some steps, (c, k)."""
-        part = Trial.of(trial.case.select(who), self.classifier)
+        part = CandidatePool.of(pool.case.select(who), self.classifier)
         z = self.vae.encode(part.case.x)[:, None] + steps
-        trial.note(tried(part, self.vae, z), who)
+        pool.update(tried(part, self.vae, z), who)

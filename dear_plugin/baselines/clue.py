@@ -14,22 +14,22 @@ import torch
 from torch import Tensor
 
 from dear_plugin.baselines.base import need_gradient
-from dear_plugin.baselines.candidate_pool import Trial
-from dear_plugin.baselines.latent import Descent, LatentMethod, descend
+from dear_plugin.baselines.candidate_pool import CandidatePool
+from dear_plugin.baselines.latent import LatentConfig, LatentMethod, descend
 from dear_plugin.errors import ModelError
 from dear_plugin.methods.base import Case
-from dear_plugin.results.proposal import Plan
+from dear_plugin.results.proposal import Proposal
 
 
 @final
-class Clue(LatentMethod[Descent]):
+class Clue(LatentMethod[LatentConfig]):
     """CLUE for one model rather than an ensemble: the entropy is that of its probabilities.
 
     Args:
         model: a torch module that classifies.
         schema: the features.
         vae: a trained one, or how `fit` should train one.
-        how: how to descend; the weight is 4 / d unless given, as by the method's authors.
+        config: how to descend; the weight is 4 / d unless given, as by the method's authors.
         output: see `RecourseMethod`.
         encode: see `RecourseMethod`.
 
@@ -38,18 +38,18 @@ class Clue(LatentMethod[Descent]):
         SchemaError: a VAE trained for another schema.
     """
 
-    def _usual(self) -> Descent:
-        return Descent(weight=4.0 / self.encoder.d)
+    def _default_config(self) -> LatentConfig:
+        return LatentConfig(weight=4.0 / self.encoder.d)
 
-    def _admit(self) -> None:
+    def _validate_model(self) -> None:
         need_gradient(self)
         if self.classifier.output == "values":
             raise ModelError("Clue lowers the entropy of a classifier; output='values' has none")
 
-    def _propose(self, case: Case) -> Plan:
-        trial = Trial.of(case, self.classifier)
-        descend(trial, self.vae, entropy, self.how)
-        return trial.plan("on the way to certainty the model never agrees")
+    def _propose(self, case: Case) -> Proposal:
+        pool = CandidatePool.of(case, self.classifier)
+        descend(pool, self.vae, entropy, self.config)
+        return pool.proposal("on the way to certainty the model never agrees")
 
 
 def entropy(case: Case, scores: Tensor) -> Tensor:

@@ -17,19 +17,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dear_plugin.baselines.base import Rival
-from dear_plugin.baselines.candidate_pool import Trial
-from dear_plugin.baselines.graph import Graph, Paths
+from dear_plugin.baselines.base import Baseline
+from dear_plugin.baselines.candidate_pool import CandidatePool
+from dear_plugin.baselines.graph import FaceConfig, Graph
 from dear_plugin.baselines.nearest import accepted
 from dear_plugin.data.schema import Kind
 from dear_plugin.methods.base import Case
 from dear_plugin.problem.target import ClassGoal, Goal
-from dear_plugin.results.proposal import Plan
+from dear_plugin.results.proposal import Proposal
 
 PEOPLE_A_TIME = 256
 
 
-class Face(Rival[Paths], ABC):
+class Face(Baseline[FaceConfig], ABC):
     """What both graphs have in common.
 
     There is one graph for each combination of the schema's immutable features, so that no path
@@ -43,7 +43,7 @@ class Face(Rival[Paths], ABC):
         """How many numbers vary within a graph."""
         return sum(f.kind is Kind.NUMERIC and not f.immutable for f in self.schema)
 
-    def _admit(self) -> None:
+    def _validate_model(self) -> None:
         """Any model will do."""
 
     def _learn(self, rows: Tensor) -> None:
@@ -52,25 +52,31 @@ class Face(Rival[Paths], ABC):
         self._graphs: dict[bytes, tuple[Tensor, Graph]] = {}
         for key, at in self._groups(self._people):
             points = self.encoder.expand(self._people[at]).double().numpy()
-            self._graphs[key] = at, Graph.of(points, self.how, self._volume)
+            self._graphs[key] = at, Graph.of(points, self.config, self._volume)
 
-    def _propose(self, case: Case) -> Plan:
-        trial, everyone = Trial.of(case, self.classifier), torch.arange(len(case))
-        self._search(trial, everyone, replace(case, goal=sure(case.goal, self.how.confidence)))
-        self._search(trial, everyone[~trial.solved], case)
-        return trial.plan("no path of neighbours leads to a row that is accepted and admissible")
+    def _propose(self, case: Case) -> Proposal:
+        pool, everyone = CandidatePool.of(case, self.classifier), torch.arange(len(case))
+        self._search(
+            pool, everyone, replace(case, goal=with_threshold(case.goal, self.config.confidence))
+        )
+        self._search(pool, everyone[~pool.solved], case)
+        return pool.proposal(
+            "no path of neighbours leads to a row that is accepted and admissible"
+        )
 
-    def _search(self, trial: Trial, asking: Tensor, case: Case) -> None:
+    def _search(self, pool: CandidatePool, asking: Tensor, case: Case) -> None:
         """Note where the paths of some people, (q,), of a case end."""
         for key, group in self._groups(case.x[asking]):
             if key in self._graphs:
                 for who in asking[group].split(PEOPLE_A_TIME):
-                    self._walk(trial, who, case.select(who), *self._graphs[key])
+                    self._walk(pool, who, case.select(who), *self._graphs[key])
 
-    def _walk(self, trial: Trial, who: Tensor, case: Case, at: Tensor, graph: Graph) -> None:
+    def _walk(
+        self, pool: CandidatePool, who: Tensor, case: Case, at: Tensor, graph: Graph
+    ) -> None:
         """Note where the paths of some people, (q,), end in the graph of some rows, (r,)."""
-        fits = Trial.of(case, self.classifier).fits(self._people[at])
-        wanted = fits & accepted(case, self._scores[at])
+        feasible_mask = CandidatePool.of(case, self.classifier).feasible_mask(self._people[at])
+        wanted = feasible_mask & accepted(case, self._scores[at])
         points = self.encoder.expand(case.x).double().numpy()
         packed = np.packbits(wanted.numpy(), axis=1)
         _, first, same = np.unique(packed, axis=0, return_index=True, return_inverse=True)
@@ -80,12 +86,12 @@ class Face(Rival[Paths], ABC):
             ends[asking] = graph.ends(points[asking], wanted[row].numpy())
         found = torch.from_numpy(ends >= 0)
         reached = self._people[at[torch.from_numpy(ends)[found]]]
-        trial.note(trial.held(reached[:, None], who[found]), who[found])
+        pool.update(pool.project(reached[:, None], who[found]), who[found])
 
     def _groups(self, rows: Tensor) -> Iterator[tuple[bytes, Tensor]]:
         """The rows, (m,), of every combination of the immutable features in rows, (n, p)."""
-        held = torch.tensor([f.immutable for f in self.schema])
-        kinds, which = torch.where(held, rows, 0.0).unique(dim=0, return_inverse=True)
+        project = torch.tensor([f.immutable for f in self.schema])
+        kinds, which = torch.where(project, rows, 0.0).unique(dim=0, return_inverse=True)
         order = which.argsort(stable=True)
         counts = which.bincount(minlength=len(kinds)).tolist()
         for kind, at in zip(kinds, order.split(counts), strict=True):
@@ -97,11 +103,11 @@ class Face(Rival[Paths], ABC):
 class FaceKNN(Face):
     """FACE on the graph of the k nearest neighbours, 50 as in the DEAR paper.
 
-    Arguments are those of `RecourseMethod`, and `how` the links and ends of paths: see `Paths`.
+    Arguments are those of `RecourseMethod`; `config` is a `FaceConfig`.
     """
 
-    def _usual(self) -> Paths:
-        return Paths()
+    def _default_config(self) -> FaceConfig:
+        return FaceConfig()
 
 
 @final
@@ -113,11 +119,11 @@ class FaceEpsilon(Face):
     Arguments are those of `FaceKNN`.
     """
 
-    def _usual(self) -> Paths:
-        return Paths(radius=0.25)
+    def _default_config(self) -> FaceConfig:
+        return FaceConfig(radius=0.25)
 
 
-def sure(goal: Goal, confidence: float) -> Goal:
+def with_threshold(goal: Goal, confidence: float) -> Goal:
     """A goal that asks for at least so much probability; a range of values has none."""
     if not isinstance(goal, ClassGoal):
         return goal

@@ -17,7 +17,7 @@ SHORTEST, LONGEST = 1e-9, 1e9
 
 
 @dataclass(frozen=True)
-class Paths:
+class FaceConfig:
     """Which rows are linked and where paths may end.
 
     Attributes:
@@ -50,13 +50,13 @@ class Graph:
     """
 
     tree: Any
-    paths: Paths
+    paths: FaceConfig
     volume: int
     typical: float
     matrix: Any
 
     @classmethod
-    def of(cls, points: Floats, paths: Paths, volume: int) -> Graph:
+    def of(cls, points: Floats, paths: FaceConfig, volume: int) -> Graph:
         """Link rows, (r, d)."""
         from scipy.sparse import csr_matrix
         from scipy.spatial import cKDTree
@@ -105,7 +105,7 @@ def weights(length: Floats, typical: float, volume: int) -> Floats:
     return cost
 
 
-def _nearest(tree: Any, points: Floats, paths: Paths, skip: int) -> tuple[Floats, Ints]:
+def _nearest(tree: Any, points: Floats, paths: FaceConfig, skip: int) -> tuple[Floats, Ints]:
     """Lengths and rows of the links of points, (m, k) each; infinite and r where there is none."""
     k = min(paths.k + skip, max(tree.n, 2))
     length, near = tree.query(points, k=k, distance_upper_bound=paths.radius)

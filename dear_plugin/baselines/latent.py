@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dear_plugin.baselines.base import How, Rival
-from dear_plugin.baselines.candidate_pool import Trial
+from dear_plugin.baselines.base import Baseline, Config
+from dear_plugin.baselines.candidate_pool import CandidatePool
 from dear_plugin.baselines.gradients import rounded
 from dear_plugin.baselines.vae import Vae, VaeDesign
 from dear_plugin.data.schema import Schema
@@ -26,14 +26,14 @@ MEMORY, SQUARES, STILL = 0.9, 0.99, 1e-3
 Loss = Callable[[Case, Tensor], Tensor]
 
 
-class LatentMethod(Rival[How], ABC):
+class LatentMethod(Baseline[Config], ABC):
     """A method that needs a VAE, its own or one that several methods share.
 
     Args:
         model: see `RecourseMethod`.
         schema: the features.
         vae: a trained one, or how `fit` should train one.
-        how: the method's settings; None are its usual ones.
+        config: the method's settings; None are its usual ones.
         output: see `RecourseMethod`.
         encode: see `RecourseMethod`.
 
@@ -48,11 +48,11 @@ class LatentMethod(Rival[How], ABC):
         schema: Schema,
         *,
         vae: Vae | VaeDesign | None = None,
-        how: How | None = None,
+        config: Config | None = None,
         output: Output | None = None,
         encode: Callable[[Tensor], Tensor] | None = None,
     ) -> None:
-        super().__init__(model, schema, how=how, output=output, encode=encode)
+        super().__init__(model, schema, config=config, output=output, encode=encode)
         if isinstance(vae, Vae) and vae.encoder.schema != schema:
             raise SchemaError("the VAE was trained for another schema; train it with Vae.fit")
         self.design = vae or VaeDesign()
@@ -75,7 +75,7 @@ class LatentMethod(Rival[How], ABC):
 
 
 @dataclass(frozen=True)
-class Descent:
+class LatentConfig:
     """How to descend among latents.
 
     Attributes:
@@ -96,32 +96,32 @@ class Descent:
     seed: int = 0
 
 
-def descend(trial: Trial, vae: Vae, loss: Loss, how: Descent) -> None:
+def descend(pool: CandidatePool, vae: Vae, loss: Loss, config: LatentConfig) -> None:
     """Minimise `loss(scores) + lambda ||x - x_cf||_1` over latents.
 
     Everybody starts from their own latents and takes all steps by themselves. Of the rows on the
     way, the success at which least was left to minimise is kept.
 
     Args:
-        trial: who tries; it keeps the successes.
+        pool: who tries; it keeps the successes.
         vae: decodes the latents.
         loss: a case and scores, (m, classes), -> (m,).
-        how: the weight, the steps, the starts.
+        config: the weight, the steps, the starts.
     """
-    for share, part in trial.attempts(how.starts):
+    for share, part in pool.attempts(config.starts):
         own = vae.encode(part.case.x)
-        start = own if share == 0.0 else own + share * (_agreed(part, vae, own, how) - own)
-        _Way(part, vae, loss, how.weight).walk(start, how)
+        start = own if share == 0.0 else own + share * (_agreed(part, vae, own, config) - own)
+        _Way(part, vae, loss, config.weight).walk(start, config)
 
 
-def _agreed(trial: Trial, vae: Vae, own: Tensor, how: Descent) -> Tensor:
+def _agreed(pool: CandidatePool, vae: Vae, own: Tensor, config: LatentConfig) -> Tensor:
     """The nearest drawn latents, (m, k), at which the model agrees; where it never does, any."""
-    chance = torch.Generator().manual_seed(how.seed)
-    places = torch.randn(how.places, vae.k, generator=chance)
-    rows = tried(trial, vae, places.expand(len(own), -1, -1))
-    scores = trial.classifier.scores(rows.flatten(0, 1))
-    whose = torch.arange(len(own)).repeat_interleave(how.places)
-    agreed = trial.case.goal.accepts(scores, whose, trial.case.slack).view(rows.shape[:2])
+    rng = torch.Generator().manual_seed(config.seed)
+    places = torch.randn(config.places, vae.k, generator=rng)
+    rows = tried(pool, vae, places.expand(len(own), -1, -1))
+    scores = pool.classifier.scores(rows.flatten(0, 1))
+    whose = torch.arange(len(own)).repeat_interleave(config.places)
+    agreed = pool.case.goal.accepts(scores, whose, pool.case.slack).view(rows.shape[:2])
     gap = torch.cdist(own, places)
     return places[torch.where(agreed, gap, torch.inf).argmin(1)]
 
@@ -130,15 +130,15 @@ def _agreed(trial: Trial, vae: Vae, own: Tensor, how: Descent) -> Tensor:
 class _Way:
     """A descent: of whom, among what, on what."""
 
-    trial: Trial
+    pool: CandidatePool
     vae: Vae
     loss: Loss
     weight: float
 
-    def walk(self, z: Tensor, how: Descent) -> None:
+    def walk(self, z: Tensor, config: LatentConfig) -> None:
         """Adam, from latents, (m, k), each person's by themselves."""
         mean, square = torch.zeros_like(z), torch.zeros_like(z)
-        for step in range(1, how.steps + 1):
+        for step in range(1, config.steps + 1):
             place = z.clone().requires_grad_(True)
             with torch.enable_grad():
                 total = self._look(place)
@@ -146,30 +146,30 @@ class _Way:
             mean = MEMORY * mean + (1.0 - MEMORY) * gradient
             square = SQUARES * square + (1.0 - SQUARES) * gradient.square()
             size = (square / (1.0 - SQUARES**step)).sqrt() + STILL
-            z = z - how.rate * mean / (1.0 - MEMORY**step) / size
+            z = z - config.rate * mean / (1.0 - MEMORY**step) / size
 
     def _look(self, z: Tensor) -> Tensor:
         """Note who is at some latents; what is minimised there, (m,)."""
-        trial, encoder = self.trial, self.vae.encoder
-        soft = decoded(trial, self.vae, z)
-        rows, shown = rounded(trial, soft)
-        scores = trial.classifier.differentiable(shown)
-        cost = ((soft - encoder.expand(trial.case.x)).abs() * encoder.weights).sum(1)
-        total = self.loss(trial.case, scores) + self.weight * cost
+        pool, encoder = self.pool, self.vae.encoder
+        soft = decoded(pool, self.vae, z)
+        rows, shown = rounded(pool, soft)
+        scores = pool.classifier.differentiable(shown)
+        cost = ((soft - encoder.expand(pool.case.x)).abs() * encoder.weights).sum(1)
+        total = self.loss(pool.case, scores) + self.weight * cost
         left = total.detach().float()[:, None]
-        trial.note(rows[:, None], scores=scores.detach(), loss=left)
+        pool.update(rows[:, None], scores=scores.detach(), loss=left)
         return total
 
 
-def decoded(trial: Trial, vae: Vae, z: Tensor) -> Tensor:
+def decoded(pool: CandidatePool, vae: Vae, z: Tensor) -> Tensor:
     """The people at latents, (m, k) -> (m, d) encoded; what cannot change is as it was."""
-    (low, high), x = trial.ends, vae.encoder.expand(trial.case.x)
+    (low, high), x = pool.ends, vae.encoder.expand(pool.case.x)
     return torch.where(low < high, vae.decode(z, x), x)
 
 
-def tried(trial: Trial, vae: Vae, z: Tensor) -> Tensor:
+def tried(pool: CandidatePool, vae: Vae, z: Tensor) -> Tensor:
     """The admissible rows at latents, (m, c, k) -> (m, c, p)."""
     everyone = torch.arange(len(z)).repeat_interleave(z.shape[1])
-    crowd = Trial.of(trial.case.select(everyone), trial.classifier)
+    crowd = CandidatePool.of(pool.case.select(everyone), pool.classifier)
     rows, _ = rounded(crowd, decoded(crowd, vae, z.flatten(0, 1)))
     return rows.view(*z.shape[:2], rows.shape[1])

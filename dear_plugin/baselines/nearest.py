@@ -7,9 +7,9 @@ from typing import final
 import torch
 from torch import Tensor
 
-from dear_plugin.baselines.candidate_pool import Trial
+from dear_plugin.baselines.candidate_pool import CandidatePool
 from dear_plugin.methods.base import Case, RecourseMethod
-from dear_plugin.results.proposal import Plan
+from dear_plugin.results.proposal import Proposal
 
 CELLS_A_TIME = 1 << 23
 
@@ -33,21 +33,21 @@ class NearestAccepted(RecourseMethod):
         self._people = rows.unique(dim=0)
         self._scores = self.classifier.scores(self._people)
 
-    def _propose(self, case: Case) -> Plan:
-        trial = Trial.of(case, self.classifier)
+    def _propose(self, case: Case) -> Proposal:
+        pool = CandidatePool.of(case, self.classifier)
         for who in torch.arange(len(case)).split(max(1, CELLS_A_TIME // len(self._people))):
-            self._try(trial, who)
-        return trial.plan("no training row that the model accepts keeps the constraints")
+            self._try(pool, who)
+        return pool.proposal("no training row that the model accepts keeps the constraints")
 
-    def _try(self, trial: Trial, who: Tensor) -> None:
+    def _try(self, pool: CandidatePool, who: Tensor) -> None:
         """Note the nearest accepted row of some people, (q,)."""
-        part = Trial.of(trial.case.select(who), self.classifier)
-        may = part.fits(self._people) & accepted(part.case, self._scores)
+        part = CandidatePool.of(pool.case.select(who), self.classifier)
+        may = part.feasible_mask(self._people) & accepted(part.case, self._scores)
         gap = distances(self, part.case.x, self._people)
         least, at = torch.where(may, gap, torch.inf).min(1)
         found = least.isfinite()
-        rows = trial.held(self._people[at[found]][:, None], who[found])
-        trial.note(rows, who[found])
+        rows = pool.project(self._people[at[found]][:, None], who[found])
+        pool.update(rows, who[found])
 
 
 def accepted(case: Case, scores: Tensor) -> Tensor:

@@ -13,21 +13,21 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from dear_plugin.baselines.base import need_gradient
-from dear_plugin.baselines.candidate_pool import Trial
-from dear_plugin.baselines.latent import Descent, LatentMethod, descend
+from dear_plugin.baselines.candidate_pool import CandidatePool
+from dear_plugin.baselines.latent import LatentConfig, LatentMethod, descend
 from dear_plugin.methods.base import Case
-from dear_plugin.results.proposal import Plan
+from dear_plugin.results.proposal import Proposal
 
 
 @final
-class Revise(LatentMethod[Descent]):
+class Revise(LatentMethod[LatentConfig]):
     """REVISE; the immutable features are given to the decoder and stay.
 
     Args:
         model: a torch module.
         schema: the features.
         vae: a trained one, or how `fit` should train one.
-        how: how to descend.
+        config: how to descend.
         output: see `RecourseMethod`.
         encode: see `RecourseMethod`.
 
@@ -36,16 +36,16 @@ class Revise(LatentMethod[Descent]):
         SchemaError: a VAE trained for another schema.
     """
 
-    def _usual(self) -> Descent:
-        return Descent()
+    def _default_config(self) -> LatentConfig:
+        return LatentConfig()
 
-    def _admit(self) -> None:
+    def _validate_model(self) -> None:
         need_gradient(self)
 
-    def _propose(self, case: Case) -> Plan:
-        trial = Trial.of(case, self.classifier)
-        descend(trial, self.vae, disagreement, self.how)
-        return trial.plan("no descent among the latents reaches the target")
+    def _propose(self, case: Case) -> Proposal:
+        pool = CandidatePool.of(case, self.classifier)
+        descend(pool, self.vae, disagreement, self.config)
+        return pool.proposal("no descent among the latents reaches the target")
 
 
 def disagreement(case: Case, scores: Tensor) -> Tensor:

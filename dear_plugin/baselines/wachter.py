@@ -15,21 +15,21 @@ from typing import final
 import torch
 from torch import Tensor
 
-from dear_plugin.baselines.base import Rival, need_gradient
-from dear_plugin.baselines.candidate_pool import Trial
+from dear_plugin.baselines.base import Baseline, need_gradient
+from dear_plugin.baselines.candidate_pool import CandidatePool
 from dear_plugin.baselines.gradients import rounded, slopes
 from dear_plugin.baselines.weights import Weights
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.methods.base import Case
 from dear_plugin.problem.target import Goal, RangeGoal
-from dear_plugin.results.proposal import Plan
+from dear_plugin.results.proposal import Proposal
 
 # The square of a slope below which a step is no longer.
 LEAST_SLOPE = 1e-6
 
 
 @dataclass(frozen=True)
-class Shrinkage:
+class WachterConfig:
     """How Wachter descends.
 
     Attributes:
@@ -50,7 +50,7 @@ class Shrinkage:
 
 
 @final
-class Wachter(Rival[Shrinkage]):
+class Wachter(Baseline[WachterConfig]):
     """SCFE: `(margin(x') - aim)^2 + lambda ||x' - x||_1`, by proximal gradient steps.
 
     The proximal step solves the l1 term exactly, so what need not move does not. A step is as long
@@ -60,7 +60,7 @@ class Wachter(Rival[Shrinkage]):
     Args:
         model: a torch module.
         schema: the features.
-        how: how to descend.
+        config: how to descend.
         output: see `RecourseMethod`.
         encode: see `RecourseMethod`.
 
@@ -68,40 +68,40 @@ class Wachter(Rival[Shrinkage]):
         ModelError: a black box has no gradient.
     """
 
-    def _usual(self) -> Shrinkage:
-        return Shrinkage()
+    def _default_config(self) -> WachterConfig:
+        return WachterConfig()
 
-    def _admit(self) -> None:
+    def _validate_model(self) -> None:
         need_gradient(self)
 
     def _learn(self, rows: Tensor) -> None:
         """There is nothing to learn."""
 
-    def _propose(self, case: Case) -> Plan:
-        trial = Trial.of(case, self.classifier)
-        chance = torch.Generator().manual_seed(self.how.seed)
-        for share, part in trial.attempts(self.how.starts):
-            self._search(part, torch.rand(self.encoder.d, generator=chance), share)
-        return trial.plan("no descent from here reaches the target")
+    def _propose(self, case: Case) -> Proposal:
+        pool = CandidatePool.of(case, self.classifier)
+        rng = torch.Generator().manual_seed(self.config.seed)
+        for share, part in pool.attempts(self.config.starts):
+            self._search(part, torch.rand(self.encoder.d, generator=rng), share)
+        return pool.proposal("no descent from here reaches the target")
 
-    def _search(self, trial: Trial, place: Tensor, share: float) -> None:
+    def _search(self, pool: CandidatePool, place: Tensor, share: float) -> None:
         """Try lambda after lambda, from a share of the way to a place, (d,), in the unit box."""
-        x, (low, high) = self.encoder.expand(trial.case.x), trial.ends
+        x, (low, high) = self.encoder.expand(pool.case.x), pool.ends
         start = x + share * (low + (high - low) * place - x)
-        weights = Weights.starting(self.how.weight, len(trial.case))
-        for _ in range(self.how.rounds):
-            weights = weights.after(self._descend(trial, start, weights.now))
+        weights = Weights.starting(self.config.weight, len(pool.case))
+        for _ in range(self.config.rounds):
+            weights = weights.after(self._descend(pool, start, weights.now))
 
-    def _descend(self, trial: Trial, here: Tensor, weight: Tensor) -> Tensor:
+    def _descend(self, pool: CandidatePool, here: Tensor, weight: Tensor) -> Tensor:
         """Descend from rows, (m, d), with one lambda each, (m,); who succeeds, (m,) bool."""
-        x, (low, high) = self.encoder.expand(trial.case.x), trial.ends
+        x, (low, high) = self.encoder.expand(pool.case.x), pool.ends
         won = torch.zeros(len(x), dtype=torch.bool)
-        aim, tangent = self._aim(trial.case.goal), along_blocks(self.encoder)
+        aim, tangent = self._aim(pool.case.goal), along_blocks(self.encoder)
         shrink = weight[:, None] * self.encoder.weights / 2.0
-        for _ in range(self.how.steps):
-            rows, shown = rounded(trial, here)
-            scores, margin, slope = slopes(trial, shown)
-            won |= trial.note(rows[:, None], scores=scores)
+        for _ in range(self.config.steps):
+            rows, shown = rounded(pool, here)
+            scores, margin, slope = slopes(pool, shown)
+            won |= pool.update(rows[:, None], scores=scores)
             slope = torch.where(low < high, slope @ tangent, 0.0)
             scale = slope.square().sum(1, keepdim=True).clamp_min(LEAST_SLOPE)
             delta = here - x - (margin - aim)[:, None] * slope / scale
@@ -112,7 +112,7 @@ class Wachter(Rival[Shrinkage]):
     def _aim(self, goal: Goal) -> float:
         """The margin aimed for: no farther into a range than half-way to its middle."""
         width = goal.high - goal.low if isinstance(goal, RangeGoal) else torch.inf
-        return min(self.how.aim, width / 4.0)
+        return min(self.config.aim, width / 4.0)
 
 
 def along_blocks(encoder: Encoder) -> Tensor:

@@ -27,14 +27,14 @@ def retrained(
         count: r, how many.
         seed: of samples, weights and batches; nothing global is seeded.
     """
-    chance = torch.Generator().manual_seed(seed)
-    stack = _Stack((x.shape[1], *HIDDEN[kind], 1), count, chance)
+    rng = torch.Generator().manual_seed(seed)
+    stack = _Stack((x.shape[1], *HIDDEN[kind], 1), count, rng)
     optimiser = torch.optim.Adam(stack.parameters(), lr=how.rate)
     n = len(x)
-    rows = torch.randint(n, (count, n), generator=chance)
+    rows = torch.randint(n, (count, n), generator=rng)
     wanted, loss_of = labels.float(), nn.BCEWithLogitsLoss(reduction="none")
     for _ in range(how.epochs):
-        order = torch.rand(count, n, generator=chance).argsort(1)
+        order = torch.rand(count, n, generator=rng).argsort(1)
         for batch in rows.gather(1, order).split(how.batch, 1):
             optimiser.zero_grad(set_to_none=True)
             # A sum over networks of their own means: each learns as if it were alone.
@@ -49,16 +49,16 @@ class _Stack(nn.Module):
     Args:
         widths: of the layers.
         count: r, how many networks.
-        chance: draws the initial weights, PyTorch's own for linear layers.
+        rng: draws the initial weights, PyTorch's own for linear layers.
     """
 
-    def __init__(self, widths: tuple[int, ...], count: int, chance: torch.Generator) -> None:
+    def __init__(self, widths: tuple[int, ...], count: int, rng: torch.Generator) -> None:
         super().__init__()
         self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
         for a, b in pairwise(widths):
             bound = 1.0 / math.sqrt(a)
             for kept, shape in ((self.weights, (count, a, b)), (self.biases, (count, 1, b))):
-                drawn = torch.rand(shape, generator=chance)
+                drawn = torch.rand(shape, generator=rng)
                 kept.append(nn.Parameter((2.0 * drawn - 1.0) * bound))
 
     def forward(self, x: Tensor) -> Tensor:

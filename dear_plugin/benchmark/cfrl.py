@@ -100,13 +100,13 @@ def train(nets: tuple[nn.Module, nn.Module], rows: Rows, example: Example) -> No
         example: how.
     """
     encoder, decoder = nets
-    chance = torch.Generator().manual_seed(example.seed)
+    rng = torch.Generator().manual_seed(example.seed)
     x = torch.from_numpy(rows.preprocessor()[0](rows.X)).float()
     codes = torch.from_numpy(np.asarray(rows.X)[:, list(rows.maps)]).long()
     weights = [*encoder.parameters(), *decoder.parameters()]
     optimiser = torch.optim.Adam(weights, lr=example.rate)
     for _ in range(example.epochs):
-        for at in torch.randperm(len(x), generator=chance).split(example.batch):
+        for at in torch.randperm(len(x), generator=rng).split(example.batch):
             optimiser.zero_grad(set_to_none=True)
             heads = decoder(encoder(x[at]))
             _loss(heads, x[at, : rows.numbers], codes[at]).backward()

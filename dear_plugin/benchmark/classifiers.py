@@ -51,12 +51,12 @@ def trained(kind: Kind, x: Tensor, labels: Tensor, how: Recipe, seed: int = 0) -
         how: the recipe.
         seed: of weights and batches; nothing global is seeded.
     """
-    chance = torch.Generator().manual_seed(seed)
-    net = _network((x.shape[1], *HIDDEN[kind], 1), chance)
+    rng = torch.Generator().manual_seed(seed)
+    net = _network((x.shape[1], *HIDDEN[kind], 1), rng)
     optimiser = torch.optim.Adam(net.parameters(), lr=how.rate)
     wanted, loss_of = labels.float()[:, None], nn.BCEWithLogitsLoss()
     for _ in range(how.epochs):
-        for batch in torch.randperm(len(x), generator=chance).split(how.batch):
+        for batch in torch.randperm(len(x), generator=rng).split(how.batch):
             optimiser.zero_grad(set_to_none=True)
             loss_of(net(x[batch]), wanted[batch]).backward()
             optimiser.step()
@@ -70,18 +70,18 @@ def accuracy(net: nn.Module, x: Tensor, labels: Tensor) -> float:
     return float((decided == (labels == 1)).float().mean())
 
 
-def _network(widths: tuple[int, ...], chance: torch.Generator) -> nn.Sequential:
+def _network(widths: tuple[int, ...], rng: torch.Generator) -> nn.Sequential:
     layers: list[nn.Module] = []
     for a, b in pairwise(widths):
-        layers += [_linear(a, b, chance), nn.ReLU()]
+        layers += [_linear(a, b, rng), nn.ReLU()]
     return nn.Sequential(*layers[:-1])
 
 
-def _linear(a: int, b: int, chance: torch.Generator) -> nn.Linear:
+def _linear(a: int, b: int, rng: torch.Generator) -> nn.Linear:
     """PyTorch's own initial weights, from a generator of ours."""
     layer: nn.Linear = nn.utils.skip_init(nn.Linear, a, b)
     bound = 1.0 / math.sqrt(a)
     with torch.no_grad():
-        layer.weight.uniform_(-bound, bound, generator=chance)
-        layer.bias.uniform_(-bound, bound, generator=chance)
+        layer.weight.uniform_(-bound, bound, generator=rng)
+        layer.bias.uniform_(-bound, bound, generator=rng)
     return layer

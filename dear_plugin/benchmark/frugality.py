@@ -29,7 +29,7 @@ SINGLES = 100
 ROUNDS = 3
 
 
-class Counted(nn.Module):
+class Counts(nn.Module):
     """A model that counts the rows it is asked about, and in how many calls.
 
     Args:
@@ -61,7 +61,7 @@ def frugality(cell: Cell) -> Iterator[Row]:
 
 def _frugality(cell: Cell) -> list[Row]:
     people = people_of(cell, PEOPLE)
-    counted = Counted(cell.model)
+    counted = Counts(cell.model)
     dear = DEAR(counted, cell.schema).fit(cell.train)
     timed = dear.with_model(cell.model)
     singles = _singles_s(timed, people)
@@ -93,7 +93,7 @@ def _singles_s(dear: DEAR, people: pd.DataFrame) -> list[float]:
     return [median_s(call, 1) for call in calls for _ in range(ROUNDS)]
 
 
-def _evaluations(cell: Cell, counted: Counted, people: pd.DataFrame) -> Iterator[Row]:
+def _evaluations(cell: Cell, counted: Counts, people: pd.DataFrame) -> Iterator[Row]:
     """About how many rows a black box is asked, and in how many calls."""
     dear = DEAR(BlackBox(counted, cell), cell.schema).fit(cell.train)
     asked, calls = counted.asked(lambda: dear.generate(people))
@@ -113,7 +113,7 @@ def _evaluations(cell: Cell, counted: Counted, people: pd.DataFrame) -> Iterator
         yield {"what": "the same, all take at most", "measured": counts.max()}
 
 
-def _asked_alone(cell: Cell, counted: Counted, people: pd.DataFrame) -> pd.DataFrame:
+def _asked_alone(cell: Cell, counted: Counts, people: pd.DataFrame) -> pd.DataFrame:
     """Evaluations of each person who may act on one number, and whether it solves them."""
     told = []
     for feature in cell.schema:

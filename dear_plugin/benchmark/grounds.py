@@ -131,13 +131,15 @@ class Ground:
     def _networks(self, kind: Any, x: Tensor, labels: pd.Series, seed: int) -> _Made:
         y, how = torch.tensor(labels.to_numpy()), recipe(self.setting.weights)
         path = self.cache / f"{self.setting.weights}-{kind}-{self.split}-{seed}.safetensors"
-        blank = trained(kind, x[:1], y[:1], replace(how, epochs=0), seed)
-        (model,) = _kept(path, blank, lambda: [trained(kind, x, y, how, seed)])
+        clone_unfitted = trained(kind, x[:1], y[:1], replace(how, epochs=0), seed)
+        (model,) = _kept(path, clone_unfitted, lambda: [trained(kind, x, y, how, seed)])
 
         def _others(schema: Schema) -> tuple[Accepts, ...]:
             again = path.with_name(path.stem + "-again.safetensors")
             nets = _kept(
-                again, blank, lambda: retrained(kind, x, y, how, count=RETRAININGS, seed=seed)
+                again,
+                clone_unfitted,
+                lambda: retrained(kind, x, y, how, count=RETRAININGS, seed=seed),
             )
             return tuple(decision(net, schema) for net in nets)
 
@@ -167,7 +169,7 @@ class Judge:
 
 
 def _kept(
-    path: Path, blank: nn.Sequential, make: Callable[[], list[nn.Sequential]]
+    path: Path, clone_unfitted: nn.Sequential, make: Callable[[], list[nn.Sequential]]
 ) -> list[nn.Sequential]:
     """Networks read from a file, or made and written there."""
     if not path.exists():
@@ -180,7 +182,7 @@ def _kept(
     tensors = load_file(path)
     read = []
     for i in range(1 + max(int(name.partition(".")[0]) for name in tensors)):
-        net = copy.deepcopy(blank)
+        net = copy.deepcopy(clone_unfitted)
         own = {k.partition(".")[2]: v for k, v in tensors.items() if k.startswith(f"{i}.")}
         net.load_state_dict(own)
         read.append(net.eval())

@@ -29,11 +29,11 @@ def independence_rows(cell: Cell, seed: int = 0) -> Iterator[Row]:
     random within their atom; `noise` is the value for independent uniforms.
     """
     encoder = Encoder(cell.schema)
-    chance = torch.Generator().manual_seed(seed)
+    rng = torch.Generator().manual_seed(seed)
     everyone = torch.cat([encoder.rows(cell.train), encoder.rows(cell.test)])
     dear = DEAR(cell.model, cell.schema)
-    rows, v = _held_out(dear, everyone, chance)
-    noise = _centred(torch.rand(len(rows), generator=chance))
+    rows, v = _held_out(dear, everyone, rng)
+    noise = _centred(torch.rand(len(rows), generator=rng))
     for i, (j,) in enumerate(dear.sets.members):
         own = _centred(rows[:, j])
         others = [k for k in range(encoder.p) if k != j]
@@ -48,16 +48,16 @@ def independence_rows(cell: Cell, seed: int = 0) -> Iterator[Row]:
         }
 
 
-def _held_out(dear: DEAR, rows: Tensor, chance: torch.Generator) -> tuple[Tensor, Tensor]:
+def _held_out(dear: DEAR, rows: Tensor, rng: torch.Generator) -> tuple[Tensor, Tensor]:
     """(m, p) rows and (m, s, k) their latents by decoders that have not seen them, m >= `ROWS`."""
-    folds = torch.randperm(len(rows), generator=chance).tensor_split(FOLDS)
+    folds = torch.randperm(len(rows), generator=rng).tensor_split(FOLDS)
     parts = []
     for i, fold in enumerate(folds):
         rest = torch.cat([other for j, other in enumerate(folds) if j != i])
-        decoder = dear.decoder.blank()
+        decoder = dear.decoder.clone_unfitted()
         decoder.fit(rows[rest], dear.encoder, dear.sets)
         held = rows[fold[: -(-ROWS // FOLDS)]]
-        parts.append((held, decoder.encode(held, chance)))
+        parts.append((held, decoder.encode(held, rng)))
     return torch.cat([held for held, _ in parts]), torch.cat([v for _, v in parts])
 
 

@@ -45,7 +45,7 @@ class Answers:
         """
         recourses, classifier = self.recourses, cell.classifier
         solved = recourses.actions["success"].to_numpy(dtype=bool)
-        distances = costs(cell.encoder, recourses.x, recourses.plan.rows)
+        distances = costs(cell.encoder, recourses.x, recourses.proposal.rows)
         measured: dict[str, Any] = {
             name: values.numpy() for name, values in distances.items() if name != "l1"
         }
@@ -71,7 +71,7 @@ def _violations(recourses: Recourses, protected: tuple[str, ...]) -> npt.NDArray
 
 def _moves_along(recourses: Recourses) -> list[str]:
     """(n,) the feature not acted on that moves most, "" where none does."""
-    moved = recourses.encoder.distance(recourses.plan.rows, recourses.x)
-    most, at = torch.where(recourses.plan.direct, 0.0, moved).max(1)
+    moved = recourses.encoder.distance(recourses.proposal.rows, recourses.x)
+    most, at = torch.where(recourses.proposal.direct, 0.0, moved).max(1)
     names = recourses.encoder.schema.names
     return [names[j] if m > 0.0 else "" for m, j in zip(most.tolist(), at.tolist(), strict=True)]

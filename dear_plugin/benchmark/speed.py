@@ -181,15 +181,15 @@ def _size(cell: Cell, name: str, count: int) -> Row:
     }
 
 
-def _many_features(chance: np.random.Generator) -> pd.DataFrame:
-    base = chance.normal(size=(5000, 200)) + chance.normal(size=(5000, 1))
+def _many_features(rng: np.random.Generator) -> pd.DataFrame:
+    base = rng.normal(size=(5000, 200)) + rng.normal(size=(5000, 1))
     return pd.DataFrame(base.round(3), columns=[f"x{i}" for i in range(200)])
 
 
-def _many_levels(chance: np.random.Generator) -> pd.DataFrame:
+def _many_levels(rng: np.random.Generator) -> pd.DataFrame:
     n, towns = 20_000, np.array([f"town {i}" for i in range(1000)])
-    levels, effect = chance.integers(0, 1000, n), chance.normal(size=1000)
-    x0, x1 = effect[levels] + chance.normal(size=n), chance.normal(size=n)
+    levels, effect = rng.integers(0, 1000, n), rng.normal(size=1000)
+    x0, x1 = effect[levels] + rng.normal(size=n), rng.normal(size=n)
     return pd.DataFrame({"x0": x0.round(2), "x1": x1.round(2), "town": towns[levels]})
 
 

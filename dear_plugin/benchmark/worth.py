@@ -247,7 +247,7 @@ def real(ground: Ground, judge: Judge, crowd: Crowd, rows: int) -> pd.DataFrame:
 def _around(answers: Recourses, crowd: Crowd) -> dict[str, Floats]:
     """The crowd around answers and around the same people before."""
     fine = solved(answers)
-    after, before = crowd.around(answers.plan.rows), crowd.around(answers.x)
+    after, before = crowd.around(answers.proposal.rows), crowd.around(answers.x)
     measured: dict[str, Any] = {name: where(fine, column) for name, column in after.items()}
     measured |= {f"{name}_before": where(fine, column) for name, column in before.items()}
     return measured

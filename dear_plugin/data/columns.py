@@ -34,7 +34,7 @@ def from_scaled(feature: Feature, values: Array, places: int | None) -> Array:
     return raw if places is None else np.round(raw, places) + 0.0
 
 
-def astray(gap: Any, values: Any) -> Any:
+def off_grid(gap: Any, values: Any) -> Any:
     """Whether scaled values lie farther from a whole step, by a gap, than rounding takes them.
 
     Arrays or tensors, of any shape.
@@ -42,7 +42,7 @@ def astray(gap: Any, values: Any) -> Any:
     return abs(gap) > 4.0 * RESOLUTION * (1.0 + abs(values))
 
 
-class Grain(NamedTuple):
+class Resolution(NamedTuple):
     """What a column can hold of a number.
 
     Attributes:
@@ -61,7 +61,7 @@ class Grain(NamedTuple):
         return feature.kind is Kind.NUMERIC and (low < self.low or self.high < high)
 
 
-def grain(feature: Feature, dtype: Any) -> Grain:
+def grain(feature: Feature, dtype: Any) -> Resolution:
     """What a column of a dtype can hold of a feature.
 
     An integer column counts in whole units whatever the schema says, or the change could not be
@@ -69,7 +69,7 @@ def grain(feature: Feature, dtype: Any) -> Grain:
     """
     plain = _plain(dtype)
     places = 0 if _is_whole(dtype) else feature.precision
-    return Grain(places, *(_ends_of(plain) if plain.kind in "iuf" else (-math.inf, math.inf)))
+    return Resolution(places, *(_ends_of(plain) if plain.kind in "iuf" else (-math.inf, math.inf)))
 
 
 def _plain(dtype: Any) -> np.dtype[Any]:
@@ -206,7 +206,7 @@ def as_column(
         return pd.Series(pd.Categorical.from_codes(codes, levels, ordered=feature.ordered))
     cells = user_values(feature, values, places)
     if own and feature.kind is Kind.NUMERIC and places is not None:
-        far = astray(to_scaled(feature, cells) - values, values) & ~is_special(values)
+        far = off_grid(to_scaled(feature, cells) - values, values) & ~is_special(values)
         if far.any():
             return pd.Series(np.where(far, from_scaled(feature, values, None), cells))
     return pd.Series(cells, dtype=object if dtype == "object" else None).astype(dtype)

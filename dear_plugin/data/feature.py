@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from dear_plugin._validation.settings import Rule, one_of, optional, truth
+from dear_plugin._validation.settings import Rule, boolean, one_of, optional
 from dear_plugin.errors import SchemaError, SettingError
 
 # Finer or coarser than any float is exact to, and a power of ten that a float still holds.
@@ -195,14 +195,14 @@ _RULES: dict[str, Rule] = {
     "categories": _made("a tuple of distinct texts and finite numbers", _labels),
     "precision": optional(_made("a number of decimals, or None", _whole(MOST_DECIMALS))),
     "dtype": _made("the name of a pandas dtype that is not sparse", _dtype),
-    "immutable": truth,
+    "immutable": boolean,
     "direction": _made("-1, 0 or 1", _whole(1)),
     "limits": optional(_made("None, or two numbers, the lesser first", _pair)),
     "levels": _made("a tuple of distinct texts and finite numbers", _labels),
-    "ordered": truth,
+    "ordered": boolean,
     "special": _made("a tuple of distinct finite numbers", _codes),
     "missing": one_of("", "nan", "none"),
-    "enter_special": truth,
-    "leave_special": truth,
-    "actionable": truth,
+    "enter_special": boolean,
+    "leave_special": boolean,
+    "actionable": boolean,
 }

@@ -122,8 +122,8 @@ def _numbers_rows(values: Array, name: str) -> bool:
     if met > (1.0 - ID_DISTINCT) * n:
         return False
     expected = n * (n - 1) / 2.0 / (values.max() - values.min() + 1)
-    chance = expected < ID_MEETINGS or met > ID_SHARE * expected
-    return not chance or bool(ID_WORDS & {word.lower() for word in WORD.findall(name)})
+    rng = expected < ID_MEETINGS or met > ID_SHARE * expected
+    return not rng or bool(ID_WORDS & {word.lower() for word in WORD.findall(name)})
 
 
 def _category(column: pd.Series, feature: Feature) -> Feature:

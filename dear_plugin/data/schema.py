@@ -96,14 +96,16 @@ class Schema:
             lines = [f"{k}: {unknown('features', v, names)}" for k, v in wrong.items() if v]
             raise SchemaError("; ".join(lines))
         features = infer_features(frame, names, marks["categorical"], special or {})
-        rising, falling = set(marks["increasing"]), set(marks["decreasing"])
-        if rising & falling:
-            raise SchemaError(f"both increasing and decreasing: {sorted(rising & falling)}")
+        increasing_names, decreasing_names = set(marks["increasing"]), set(marks["decreasing"])
+        if increasing_names & decreasing_names:
+            raise SchemaError(
+                f"both increasing and decreasing: {sorted(increasing_names & decreasing_names)}"
+            )
         marked = [
             dataclasses.replace(
                 f,
                 immutable=f.immutable or f.name in marks["immutable"],
-                direction=int(f.name in rising) - int(f.name in falling),
+                direction=int(f.name in increasing_names) - int(f.name in decreasing_names),
                 limits=_limits(f, (ranges or {}).get(f.name)),
             )
             for f in features

@@ -1,7 +1,7 @@
 """Sensitive: features whose names say that nobody can act on them, as logger warnings.
 
-Names are hints, no more: nothing is decided by them. `logging.getLogger("dear_plugin.data.sensitive")`
-is the logger, should somebody act on all features on purpose.
+Names are hints: nothing is decided by them. To switch the warnings off, set the level of
+`logging.getLogger("dear_plugin.data.sensitive")`.
 """
 
 from __future__ import annotations

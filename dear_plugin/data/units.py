@@ -11,7 +11,7 @@ from torch import Tensor
 
 from dear_plugin._batches import chunks
 from dear_plugin._lazy import lazy
-from dear_plugin.data.columns import Grain, astray, from_scaled, grain, step_size, to_scaled
+from dear_plugin.data.columns import Resolution, from_scaled, grain, off_grid, step_size, to_scaled
 from dear_plugin.data.schema import Feature, Kind, Schema
 from dear_plugin.data.special_values import is_special
 
@@ -33,7 +33,7 @@ class Units:
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
 
-    def grains(self, frame: pd.DataFrame) -> list[Grain]:
+    def grains(self, frame: pd.DataFrame) -> list[Resolution]:
         """(p,) what the columns of a frame can hold."""
         grains = [grain(f, frame[f.name].dtype) for f in self.schema]
         narrow = [f.name for f, g in zip(self.schema, grains, strict=True) if g.cuts(f)]
@@ -60,7 +60,7 @@ class Units:
         number = rows.double().mul_(width).add_(low)
         off = number.sub_(number.div(units).round_().mul_(units)).div_(width).float()
         # What is not rounded at all has no steps, and lies a NaN past them: not astray.
-        return torch.where(astray(off, rows) & ~is_special(rows), off, 0.0)
+        return torch.where(off_grid(off, rows) & ~is_special(rows), off, 0.0)
 
     def written(self, rows: Tensor) -> Tensor:
         """Rows, (n, p), as they are read from a frame of the schema's precision.

@@ -22,7 +22,7 @@ __all__ = [
     "Refitted",
     "Training",
     "Transport",
-    "kind_of",
+    "decoder_class",
     "named",
     "register",
 ]
@@ -58,7 +58,7 @@ def register(kind: type[Decoder]) -> type[Decoder]:
     return kind
 
 
-def kind_of(name: str) -> type[Decoder]:
+def decoder_class(name: str) -> type[Decoder]:
     """The decoder class that a saved file names.
 
     Raises:

@@ -31,7 +31,7 @@ class Decoder(ABC):
         """(h,) int64, the features that are conditioned on besides x_S, and do not move."""
         return torch.empty(0, dtype=torch.int64)
 
-    def blank(self) -> Self:
+    def clone_unfitted(self) -> Self:
         """An unfitted copy with the same settings."""
         return type(self).with_settings(self.settings())
 
@@ -49,7 +49,9 @@ class Decoder(ABC):
         """What `fit` learned, by name."""
 
     @abstractmethod
-    def adopt(self, tensors: Mapping[str, Tensor], encoder: Encoder, sets: ActionSets) -> None:
+    def load_state(
+        self, tensors: Mapping[str, Tensor], encoder: Encoder, sets: ActionSets
+    ) -> None:
         """Take over what another learned; the inverse of `tensors`."""
 
     @abstractmethod
@@ -103,7 +105,9 @@ class Decoder(ABC):
         """
         raise DearError(f"{type(self).__name__} has no derivatives; use decoder='autoencoder'")
 
-    def leanings(self, x: Tensor, values: Tensor, sets: Tensor) -> dict[int, tuple[float, float]]:
+    def flip_probabilities(
+        self, x: Tensor, values: Tensor, sets: Tensor
+    ) -> dict[int, tuple[float, float]]:
         """The chance that this person has the second value of each binary feature, by feature.
 
         It is told at two values of x_S: at the first, their own, it is 0 or 1.

@@ -92,14 +92,14 @@ class Refitted(Copies):
     ) -> None:
         self.count = count
         self.sets = sets
-        self._decoder, self._rows, self._encoder = decoder.blank(), rows, encoder
+        self._decoder, self._rows, self._encoder = decoder.clone_unfitted(), rows, encoder
         self._fitted: dict[int, Decoder] = {}
 
     def _copy(self, redraw: int) -> Decoder:
         if redraw not in self._fitted:
             # A search asks in inference mode, in which nothing can be trained.
             with torch.inference_mode(False), torch.enable_grad():
-                decoder, n = self._decoder.blank(), len(self._rows)
+                decoder, n = self._decoder.clone_unfitted(), len(self._rows)
                 generator = torch.Generator().manual_seed(redraw)
                 drawn = torch.randint(n, (n,), generator=generator)
                 decoder.fit(self._rows.clone()[drawn], self._encoder, self.sets)
@@ -107,7 +107,7 @@ class Refitted(Copies):
         return self._fitted[redraw]
 
 
-class Together(Copies):
+class JointRedraws(Copies):
     """Redraws that are all made at once, when the first of them is asked for.
 
     Args:

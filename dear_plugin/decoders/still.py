@@ -33,14 +33,16 @@ class Still(Decoder):
         """Nothing: nothing is learned."""
         return {}
 
-    def adopt(self, tensors: Mapping[str, Tensor], encoder: Encoder, sets: ActionSets) -> None:
+    def load_state(
+        self, tensors: Mapping[str, Tensor], encoder: Encoder, sets: ActionSets
+    ) -> None:
         """Take note of the sets."""
         self._positions = sets.positions
         self._own = sets.masks[:, encoder.feature_of][:, None]
 
     def fit(self, rows: Tensor, encoder: Encoder, sets: ActionSets) -> None:
         """Take note of the sets."""
-        self.adopt({}, encoder, sets)
+        self.load_state({}, encoder, sets)
 
     def encode(self, rows: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """No latents, (n, s, 0): everything else stays as it is."""

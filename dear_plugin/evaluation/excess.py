@@ -58,14 +58,14 @@ def sharing(rows: Tensor, people: Tensor) -> float:
 
 
 def ks(
-    a: Tensor, b: Tensor, chance: np.random.Generator, scale: float = 1.0
+    a: Tensor, b: Tensor, rng: np.random.Generator, scale: float = 1.0
 ) -> tuple[Tensor, Tensor]:
     """(d,) KS(a, b) less its mean over random relabellings, and (`RELABELLINGS`, d) all of these.
 
     Args:
         a: (n, d) one sample.
         b: (m, d) the other one, with which it is pooled and relabelled.
-        chance: of the relabellings.
+        rng: of the relabellings.
         scale: of what chance makes; see `sharing`.
     """
     pooled, order = torch.cat([a, b]).sort(0)
@@ -74,7 +74,7 @@ def ks(
     step = torch.cat([torch.full((len(a),), 1.0 / len(a)), torch.full((len(b),), -1.0 / len(b))])
     by_chance = torch.stack(
         [
-            _gap(step[torch.from_numpy(chance.permutation(len(step)))], order, last)
+            _gap(step[torch.from_numpy(rng.permutation(len(step)))], order, last)
             for _ in range(RELABELLINGS)
         ]
     )

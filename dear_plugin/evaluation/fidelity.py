@@ -102,14 +102,14 @@ def draw(
         seed: of the draw.
         shown: middle ties, as people see them, instead of random ones.
     """
-    chance = torch.Generator().manual_seed(seed)
-    rows = rows[torch.randperm(len(rows), generator=chance)[:MOST_ROWS]]
+    rng = torch.Generator().manual_seed(seed)
+    rows = rows[torch.randperm(len(rows), generator=rng)[:MOST_ROWS]]
     n, s = len(rows), len(sets)
-    v = decoder.encode(rows, None if shown else chance)
+    v = decoder.encode(rows, None if shown else rng)
     real, donors = encoder.expand(encoder.units.written(rows)), torch.arange(n).repeat(PEOPLE)
     given = (encoder.feature_of == decoder.given_features[:, None]).any(0)
-    alike = _alike(real[:, given], chance)
-    drawn = torch.randint(alike.shape[1], (s, len(donors)), generator=chance)
+    alike = _alike(real[:, given], rng)
+    drawn = torch.randint(alike.shape[1], (s, len(donors)), generator=rng)
     people = alike[donors % len(alike), drawn]
     generated = []
     for i in range(s):
@@ -132,19 +132,19 @@ def draw(
     )
 
 
-def _alike(given: Tensor, chance: torch.Generator) -> Tensor:
+def _alike(given: Tensor, rng: torch.Generator) -> Tensor:
     """(n, k) who may be moved to each row, the most alike; (1, n) anyone, if nothing is given.
 
     Args:
         given: (n, h) encoded columns in which people are to be alike.
-        chance: picks among those who are exactly alike.
+        rng: picks among those who are exactly alike.
     """
     n, h = given.shape
     if not h:
         return torch.arange(n)[None]
     from scipy.spatial import KDTree
 
-    x = given + JITTER * torch.rand(n, h, generator=chance, dtype=torch.float64)
+    x = given + JITTER * torch.rand(n, h, generator=rng, dtype=torch.float64)
     return torch.from_numpy(KDTree(x.numpy()).query(x.numpy(), range(1, min(ALIKE, n) + 1))[1])
 
 
@@ -202,7 +202,7 @@ def dependence(sample: Sample, standardised: bool = False) -> pd.DataFrame:
 
 def distribution(sample: Sample, seed: int = 0) -> pd.DataFrame:
     """What Kolmogorov-Smirnov distances exceed chance by; columns as in `dependence`."""
-    chance, sides = np.random.default_rng(seed), sample.sides
+    rng, sides = np.random.default_rng(seed), sample.sides
     tables = []
     for i in range(len(sample.bins)):
         left, whole = torch.zeros(sample.real.shape[1]), torch.zeros(sample.real.shape[1])
@@ -213,12 +213,12 @@ def distribution(sample: Sample, seed: int = 0) -> pd.DataFrame:
             here, there = here & sides[0], there & sides[1]
             if not (here.any() and there.any()):
                 continue
-            at = _some(here.nonzero()[:, 0], chance)
-            move = _some(there.nonzero()[:, 0], chance)
+            at = _some(here.nonzero()[:, 0], rng)
+            move = _some(there.nonzero()[:, 0], rng)
             who = sample.people[i][move]
             real, scale = sample.real[at], excess.sharing(at, who)
-            left += share * excess.ks(sample.generated[i][move], real, chance, scale)[0]
-            beyond, by_chance = excess.ks(sample.real[who], real, chance, scale)
+            left += share * excess.ks(sample.generated[i][move], real, rng, scale)[0]
+            beyond, by_chance = excess.ks(sample.real[who], real, rng, scale)
             whole += share * beyond
             relabelled += share * by_chance
         noise = excess.shares_of_variance(relabelled.double(), ~sample.own[i])
@@ -269,13 +269,13 @@ def joint(sample: Sample, seed: int = 0, independent: bool = False) -> float:
     """
     n, found = len(sample.real), []
     for again in range(DRAWS):
-        chance = np.random.default_rng([seed, again])
-        shown = torch.from_numpy(chance.permutation(n) < n * SHOWN)
-        at, move = once(sample.people, ~shown, chance, 2 * KS_ROWS)
+        rng = np.random.default_rng([seed, again])
+        shown = torch.from_numpy(rng.permutation(n) < n * SHOWN)
+        at, move = once(sample.people, ~shown, rng, 2 * KS_ROWS)
         made = sample.generated[at, move]
         if independent:
             made = torch.where(sample.own[at], made, sample.real[sample.people[at, move]])
-        found.append(auc(_some(sample.real[shown], chance, 2 * KS_ROWS), made, seed))
+        found.append(auc(_some(sample.real[shown], rng, 2 * KS_ROWS), made, seed))
     return float(np.mean(found))
 
 
@@ -288,7 +288,7 @@ def _tidy(i: int, own: Tensor, left: Tensor, whole: Tensor, noise: Tensor) -> pd
     return table
 
 
-def _some(x: Tensor, chance: np.random.Generator, most: int = KS_ROWS) -> Tensor:
+def _some(x: Tensor, rng: np.random.Generator, most: int = KS_ROWS) -> Tensor:
     if len(x) <= most:
         return x
-    return x[torch.from_numpy(chance.choice(len(x), most, replace=False))]
+    return x[torch.from_numpy(rng.choice(len(x), most, replace=False))]

@@ -14,7 +14,7 @@ FEWEST = 10
 
 
 def once(
-    people: Tensor, kept: Tensor, chance: np.random.Generator, most: int
+    people: Tensor, kept: Tensor, rng: np.random.Generator, most: int
 ) -> tuple[Tensor, Tensor]:
     """(k,) sets and (k,) moves in random order: no row is in two, as a person or as their x_S.
 
@@ -24,12 +24,12 @@ def once(
     Args:
         people: (s, m) who was moved; move i goes to the x_S of row `i % n`.
         kept: (n,) bool, the rows that may be used.
-        chance: of the order.
+        rng: of the order.
         most: how many moves, at most.
     """
     to = torch.arange(people.shape[1]) % len(kept)
     pairs = (kept[people] & kept[to] & (people != to)).nonzero()
-    pairs = pairs[torch.from_numpy(chance.permutation(len(pairs)))]
+    pairs = pairs[torch.from_numpy(rng.permutation(len(pairs)))]
     who, where = people[pairs[:, 0], pairs[:, 1]].tolist(), to[pairs[:, 1]].tolist()
     used: set[int] = set()
     found: list[int] = []

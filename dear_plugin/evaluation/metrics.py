@@ -15,7 +15,7 @@ from torch import Tensor
 
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.models.classifier import Classifier
-from dear_plugin.problem.goals import likeliest
+from dear_plugin.problem.goals import most_likely
 from dear_plugin.results.recourses import Recourses
 
 NEIGHBOURS = 5
@@ -70,7 +70,7 @@ def neighbours(
     shares = np.full(len(done), np.nan)
     if not done.any():
         return shares
-    reached = recourses.plan.rows[torch.tensor(done)]
+    reached = recourses.proposal.rows[torch.tensor(done)]
     points = encoder.expand(everyone).double().numpy()
     tree = cKDTree(points, leafsize=32, balanced_tree=False)
     gap, near = tree.query(encoder.expand(reached).double().numpy(), k=k + 1)
@@ -92,10 +92,10 @@ def redundancy(recourses: Recourses, classifier: Classifier) -> npt.NDArray[np.f
     done = recourses.actions["success"].to_numpy(dtype=bool)
     kept = np.full(len(done), np.nan)
     rows, features = (recourses.changed & torch.tensor(done)[:, None]).nonzero(as_tuple=True)
-    back = recourses.plan.rows[rows].clone()
+    back = recourses.proposal.rows[rows].clone()
     at = torch.arange(len(rows))
     back[at, features] = recourses.x[rows, features]
-    fine = _labels(classifier, back) == _labels(classifier, recourses.plan.rows[rows])
+    fine = _labels(classifier, back) == _labels(classifier, recourses.proposal.rows[rows])
     counts = torch.zeros(len(done)).index_add(0, rows, fine.float())
     kept[done] = counts.double().numpy()[done]
     return kept
@@ -126,4 +126,4 @@ def _labels(classifier: Classifier, rows: Tensor) -> Tensor:
     decided = None
     if classifier.decides:
         decided = classifier.decided(classifier.encoder.frame(rows, own=True))
-    return (likeliest(classifier.scores(rows)) if decided is None else decided).float()
+    return (most_likely(classifier.scores(rows)) if decided is None else decided).float()

@@ -18,7 +18,7 @@ from dear_plugin.evaluation.neighbours import Neighbours
 # So many training rows, drawn once, stand for all of them.
 MOST_ROWS = 5_000
 # Of a row, when so many are asked for: a share of float32 is a little more or less.
-HAIR = 0.01
+TOLERANCE = 0.01
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Plausibility:
         That no row is near is found out much sooner than how far the nearest ones are.
         """
         n = len(self._calibration)
-        beyond = (least.double() * (n + 1.0) - 1.0 - HAIR).ceil().long().clamp(0, n)
+        beyond = (least.double() * (n + 1.0) - 1.0 - TOLERANCE).ceil().long().clamp(0, n)
         far = torch.cat([self._calibration, self._calibration.new_full((1,), torch.inf)])
         near = self._neighbours.within(rows, far[n - beyond]).nonzero()[:, 0]
         share = torch.zeros(len(rows), dtype=torch.float64)
@@ -58,8 +58,8 @@ class Plausibility:
 
     @lazy
     def _neighbours(self) -> Neighbours:
-        chance = torch.Generator().manual_seed(0)
-        order = torch.randperm(len(self.rows), generator=chance)
+        rng = torch.Generator().manual_seed(0)
+        order = torch.randperm(len(self.rows), generator=rng)
         return Neighbours(self.rows[order[:MOST_ROWS]], self.encoder)
 
     @lazy

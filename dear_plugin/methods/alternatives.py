@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from dear_plugin.methods.optimizer import Moves
+from dear_plugin.methods.optimizer import Optimizer
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.case import Case
-from dear_plugin.results.proposal import Plan
-from dear_plugin.search import Found, Question, Search
+from dear_plugin.results.proposal import Proposal
+from dear_plugin.search import Incumbents, Search, SearchProblem
 from dear_plugin.search.candidates import snapped
 
 KINDS = ("another set", "pair of features", "larger action")
@@ -26,20 +26,20 @@ AT_ONCE = 8
 
 
 @dataclass(frozen=True)
-class Offers:
+class Alternatives:
     """c actions for each of n rows.
 
     Attributes:
-        moves: what decodes them.
-        question: the n rows.
+        optimizer: what decodes them.
+        problem: the n rows.
         sets: (n, c) the set acted on.
         values: (n, c, w) the new values.
         rank: (n, c) kind + cost / (1 + cost), so kinds in order and cheapest first; infinite for
             failures.
     """
 
-    moves: Moves
-    question: Question
+    optimizer: Optimizer
+    problem: SearchProblem
     sets: Tensor
     values: Tensor
     rank: Tensor
@@ -47,15 +47,15 @@ class Offers:
     @classmethod
     def of(
         cls,
-        moves: Moves,
-        question: Question,
+        optimizer: Optimizer,
+        problem: SearchProblem,
         actions: tuple[Tensor, Tensor],
         cost: Tensor,
         kind: int,
-    ) -> Offers:
+    ) -> Alternatives:
         """Actions, sets (n, c) and values (n, c, w), of one kind; failures cost infinity."""
         rank = torch.where(cost.isfinite(), kind + cost / (1.0 + cost), torch.inf)
-        return cls(moves, question, *actions, rank)
+        return cls(optimizer, problem, *actions, rank)
 
     def cheapest_first(self, rows: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
         """The offers of some rows, (q,), a few of each at a time: places (q, b), ranks (q, b)."""
@@ -65,14 +65,14 @@ class Offers:
                 return
             yield order[:, start : start + AT_ONCE], rank[:, start : start + AT_ONCE]
 
-    def plan(self, rows: Tensor, places: Tensor) -> Plan:
+    def proposal(self, rows: Tensor, places: Tensor) -> Proposal:
         """The offers of some rows, (m,), at places, (m,)."""
         sets, values = self.sets[rows, places], self.values[rows, places]
-        return self.moves.decoded(self.question, rows, sets, values, [""] * len(rows))
+        return self.optimizer.decoded(self.problem, rows, sets, values, [""] * len(rows))
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptAlternatives:
     """Up to k offers of n rows, no two of a row alike, in the order in which they were kept.
 
     Attributes:
@@ -80,7 +80,7 @@ class Kept:
         rows: (n, k, p) where the offers lead.
         direct: (n, k, p) bool, the features acted on.
         suppressed: (n, k) what the constraints forbade.
-        rank: (n, k) as in `Offers`; infinite where there is none.
+        rank: (n, k) as in `Alternatives`; infinite where there is none.
         count: (n,) how many there are.
     """
 
@@ -92,7 +92,7 @@ class Kept:
     count: Tensor
 
     @classmethod
-    def of(cls, x: Tensor, best: Plan, k: int) -> Kept:
+    def of(cls, x: Tensor, best: Proposal, k: int) -> KeptAlternatives:
         """What `generate` proposes, before everything else."""
         n, p = x.shape
         kept = cls(
@@ -112,7 +112,7 @@ class Kept:
         """(q,) the rows that could do with more."""
         return (self.count < self.rank.shape[1]).nonzero()[:, 0]
 
-    def add(self, offers: Offers, rows: Tensor) -> None:
+    def add(self, offers: Alternatives, rows: Tensor) -> None:
         """Keep the cheapest offers that are not like others, until a row has enough.
 
         Args:
@@ -124,35 +124,35 @@ class Kept:
             who, column = wanted.nonzero(as_tuple=True)
             if not len(who):
                 return
-            plan = offers.plan(who, places[who, column])
+            proposal = offers.proposal(who, places[who, column])
             for i in range(places.shape[1]):
                 at = (column == i).nonzero()[:, 0]
-                self._add(rows[who[at]], plan.select(at), rank[who[at], i])
+                self._add(rows[who[at]], proposal.select(at), rank[who[at], i])
 
-    def _add(self, rows: Tensor, plan: Plan, rank: Tensor) -> None:
+    def _add(self, rows: Tensor, proposal: Proposal, rank: Tensor) -> None:
         """Keep one offer of each of some rows, (q,), unless one like it is kept already."""
-        same = (self.rows[rows] == plan.rows[:, None]).all(2)
+        same = (self.rows[rows] == proposal.rows[:, None]).all(2)
         acted = self.direct[rows] & (self.rows[rows] != self.x[rows, None])
-        again = (acted == (plan.direct & (plan.rows != self.x[rows]))[:, None]).all(2)
+        again = (acted == (proposal.direct & (proposal.rows != self.x[rows]))[:, None]).all(2)
         alike = same | again & (rank < LARGER)[:, None]
         taken = torch.arange(self.rank.shape[1]) < self.count[rows, None]
         fresh = ~(alike & taken).any(1) & (self.count[rows] < self.rank.shape[1])
         at = fresh.nonzero()[:, 0]
-        self._keep(rows[at], plan.select(at), rank[at])
+        self._keep(rows[at], proposal.select(at), rank[at])
 
-    def _keep(self, rows: Tensor, plan: Plan, rank: Tensor) -> None:
+    def _keep(self, rows: Tensor, proposal: Proposal, rank: Tensor) -> None:
         place = self.count[rows]
-        self.rows[rows, place], self.direct[rows, place] = plan.rows, plan.direct
-        self.suppressed[rows, place], self.rank[rows, place] = plan.suppressed, rank
+        self.rows[rows, place], self.direct[rows, place] = proposal.rows, proposal.direct
+        self.suppressed[rows, place], self.rank[rows, place] = proposal.suppressed, rank
         self.count[rows] += 1
 
-    def plans(self) -> list[Plan]:
+    def proposals(self) -> list[Proposal]:
         """The offers of all rows, one plan per rank; rows that have fewer fail in the later."""
         return [self._plan(i) for i in range(self.rank.shape[1])]
 
-    def _plan(self, i: int) -> Plan:
+    def _plan(self, i: int) -> Proposal:
         some = i < self.count
-        return Plan(
+        return Proposal(
             torch.where(some[:, None], self.rows[:, i], self.x),
             self.direct[:, i],
             self.suppressed[:, i],
@@ -168,8 +168,12 @@ def rows_at_once(sets: Sequence[ActionSets], d: int, k: int) -> int:
 
 
 def alternatives(
-    case: Case, best: Plan, k: int, search: Search, moves: Sequence[Callable[[], Moves | None]]
-) -> list[Plan]:
+    case: Case,
+    best: Proposal,
+    k: int,
+    search: Search,
+    optimizer: Sequence[Callable[[], Optimizer | None]],
+) -> list[Proposal]:
     """Give k plans over all rows, one per rank; rows that have fewer fail in the later ones.
 
     Args:
@@ -177,64 +181,68 @@ def alternatives(
         best: what `generate` proposes, which comes first.
         k: how many.
         search: how finely.
-        moves: the sets asked for, and pairs for rows whose sets run out, if there are any; each is
-            only looked at where it is needed.
+        optimizer: the sets asked for, then pairs for rows whose sets are exhausted, if any; each
+            is only computed where it is needed.
     """
-    kept = Kept.of(case.x, best, k)
-    tried: list[tuple[Tensor, Moves, Question, Found]] = []
-    for kind, learned in enumerate(moves):
+    kept = KeptAlternatives.of(case.x, best, k)
+    tried: list[tuple[Tensor, Optimizer, SearchProblem, Incumbents]] = []
+    for kind, learned in enumerate(optimizer):
         # Decided row by row, so that nobody's answer depends on who else asks.
         rows = kept.short if kind else torch.arange(len(case))
         if not len(rows):
             break
         if (each := learned()) is None:
             break
-        question = each.question(case.select(rows))
-        found = each.find(question, search, prune=False)
-        tried.append((rows, each, question, found))
-        kept.add(_sets(each, question, found, kind), rows)
-    for rows, each, question, found in tried:
+        problem = each.problem(case.select(rows))
+        found = each.find(problem, search, prune=False)
+        tried.append((rows, each, problem, found))
+        kept.add(_sets(each, problem, found, kind), rows)
+    for rows, each, problem, found in tried:
         some = torch.isin(rows, kept.short).nonzero()[:, 0]
         if len(some):
-            offers = _larger(each, question.select(some), found.select(some), search, k)
+            offers = _larger(each, problem.select(some), found.select(some), search, k)
             kept.add(offers, rows[some])
-    return kept.plans()
+    return kept.proposals()
 
 
-def _sets(moves: Moves, question: Question, found: Found, kind: int) -> Offers:
+def _sets(
+    optimizer: Optimizer, problem: SearchProblem, found: Incumbents, kind: int
+) -> Alternatives:
     """The cheapest success of every set."""
     n, s = found.cost.shape
     sets = torch.arange(s).expand(n, s)
-    return Offers.of(moves, question, (sets, found.values), found.cost, kind)
+    return Alternatives.of(optimizer, problem, (sets, found.values), found.cost, kind)
 
 
-def _larger(moves: Moves, question: Question, found: Found, search: Search, k: int) -> Offers:
+def _larger(
+    optimizer: Optimizer, problem: SearchProblem, found: Incumbents, search: Search, k: int
+) -> Alternatives:
     """Actions on the same sets that go further than they must, in k steps to the far end."""
     n, s, w = found.values.shape
     cost, wide = torch.full((n, s, k), torch.inf), torch.zeros(n, s, k, w)
     rows, sets = found.solved_pairs.nonzero(as_tuple=True)
-    values = _further(moves, question, rows, sets, found.values[rows, sets], k)
-    answer = question.ask(rows, sets, values, search.slack)
+    values = _further(optimizer, problem, rows, sets, found.values[rows, sets], k)
+    answer = problem.evaluate(rows, sets, values, search.slack)
     # Where steps are smaller than the feature's own, some lead to the same value.
-    again = torch.zeros_like(answer.good)
+    again = torch.zeros_like(answer.valid)
     again[:, 1:] = (values[:, 1:] == values[:, :-1]).all(2)
     wide[rows, sets] = values
-    cost[rows, sets] = torch.where(answer.good & ~again, answer.cost, torch.inf)
+    cost[rows, sets] = torch.where(answer.valid & ~again, answer.cost, torch.inf)
     which = torch.arange(s).repeat_interleave(k).expand(n, s * k)
     actions = which, wide.view(n, s * k, w)
-    return Offers.of(moves, question, actions, cost.view(n, s * k), LARGER)
+    return Alternatives.of(optimizer, problem, actions, cost.view(n, s * k), LARGER)
 
 
 def _further(
-    moves: Moves, question: Question, rows: Tensor, sets: Tensor, start: Tensor, k: int
+    optimizer: Optimizer, problem: SearchProblem, rows: Tensor, sets: Tensor, start: Tensor, k: int
 ) -> Tensor:
     """(m, k, w) from values, (m, w), to the far end of each feature, or every category."""
-    own = question.x[rows[:, None], moves.sets.positions[sets]]
+    own = problem.x[rows[:, None], optimizer.sets.positions[sets]]
     far = torch.where(start > own, 1.0, torch.where(start < own, 0.0, own))
     steps = torch.arange(1, k + 1).view(1, k, 1) / k
     way = start[:, None] + (far - start)[:, None] * steps
-    numbers = snapped(question, rows, sets, way)
-    counts = moves.grids.counts[sets].view(-1, 1, 1)
+    numbers = snapped(problem, rows, sets, way)
+    counts = optimizer.grids.counts[sets].view(-1, 1, 1)
     levels = torch.arange(k).view(1, k, 1).expand(numbers.shape).float()
-    level = snapped(question, rows, sets, torch.minimum(levels, counts - 1.0))
+    level = snapped(problem, rows, sets, torch.minimum(levels, counts - 1.0))
     return torch.where(counts > 0, level, numbers)

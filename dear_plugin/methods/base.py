@@ -11,7 +11,6 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_plugin._batches import keep_room
 from dear_plugin._lazy import lazy
 from dear_plugin._validation.settings import one_of
 from dear_plugin.data.encoder import Encoder
@@ -24,9 +23,9 @@ from dear_plugin.evaluation.support import Support
 from dear_plugin.models.classifier import Classifier, Output
 from dear_plugin.models.cutoffs import cutoffs
 from dear_plugin.problem.case import Case
-from dear_plugin.problem.constraints import Constraints, limits
+from dear_plugin.problem.constraints import Constraints, feasible_set
 from dear_plugin.problem.target import Target, goal_of, surer
-from dear_plugin.results.proposal import Plan, Written, standstill
+from dear_plugin.results.proposal import Proposal, WrittenProposal, identity_proposal
 from dear_plugin.results.recourses import Hooks, Recourses, Worth
 from dear_plugin.results.spread import Spread
 from dear_plugin.results.unreadable import with_unreadable
@@ -40,7 +39,7 @@ SLACKS = (1e-4, 1e-3, 1e-1)
 # Rows whose redraws are held in memory at a time.
 ROWS_REDRAWN = 1024
 
-Answer = Callable[[Case, pd.DataFrame, Tensor, Tensor], Recourses]
+Evaluation = Callable[[Case, pd.DataFrame, Tensor, Tensor], Recourses]
 
 
 class RecourseMethod(ABC):
@@ -82,7 +81,6 @@ class RecourseMethod(ABC):
             InputError: rows that do not fit the schema.
         """
         rows, before = self.encoder.rows(frame), dict(self.__dict__)
-        keep_room()
         try:
             self._learn(rows)
             self._rows = rows
@@ -121,7 +119,7 @@ class RecourseMethod(ABC):
 
     def _over_readable(
         self,
-        answer: Answer,
+        answer: Evaluation,
         frame: pd.DataFrame,
         target: Target | None,
         within: Constraints | None,
@@ -133,13 +131,12 @@ class RecourseMethod(ABC):
         (m,) their positions among all rows.
         """
         fitted = self._fitted_rows
-        keep_room()
         one_of("report", "raise")("on_error", on_error)
         x, reasons = self.encoder.readable_rows(frame)
         if reasons and on_error == "raise":
             self.encoder.rows(frame)
         x, at = x.to(fitted.dtype), torch.arange(len(x))
-        box = limits(within, x, self.encoder, self.encoder.units.grains(frame))
+        box = feasible_set(within, x, self.encoder, self.encoder.units.grains(frame))
         goal = goal_of(target, len(x), self.classifier.classes, self.classifier.output)
         # The result is of the rows as they are now, whatever becomes of the caller's frame.
         part = frame = frame.copy()
@@ -156,33 +153,37 @@ class RecourseMethod(ABC):
         accepted = case.goal.met(before, lambda: self.classifier.decided(frame))
         return self._result(case, frame, before, self._settle(case, frame, before, accepted))
 
-    def _told(self, case: Case, frame: pd.DataFrame, plan: Plan, before: Tensor) -> Recourses:
+    def _told(
+        self, case: Case, frame: pd.DataFrame, proposal: Proposal, before: Tensor
+    ) -> Recourses:
         """The result of a plan for all rows, every one of them scored again."""
-        return self._result(case, frame, before, _written(self, case, frame, plan, case.rows))
+        return self._result(case, frame, before, _written(self, case, frame, proposal, case.rows))
 
     @abstractmethod
     def _learn(self, rows: Tensor) -> None:
         """Learn from training rows, (n, p)."""
 
     @abstractmethod
-    def _propose(self, case: Case) -> Plan:
-        """Propose for m refused rows; proposals must lie within `case.limits`."""
+    def _propose(self, case: Case) -> Proposal:
+        """Propose for m refused rows; proposals must lie within `case.feasible`."""
 
-    def _alternatives(self, case: Case, k: int) -> Sequence[Plan]:
+    def _alternatives(self, case: Case, k: int) -> Sequence[Proposal]:
         """Up to k plans over all m rows, cheapest first; without an override, the one there is."""
         return [self._propose(case)]
 
-    def _shares(self, case: Case, plan: Plan, position: int) -> Mapping[str, tuple[float, float]]:
+    def _shares(
+        self, case: Case, proposal: Proposal, position: int
+    ) -> Mapping[str, tuple[float, float]]:
         """Expected probabilities of binary features that do not flip; none by default."""
         return {}
 
-    def _certainty(self, case: Case, plan: Plan) -> tuple[Tensor, Tensor]:
+    def _certainty(self, case: Case, proposal: Proposal) -> tuple[Tensor, Tensor]:
         """(m,) the confidence and (m,) the reliance of answers: nothing follows by default."""
         return torch.ones(len(case)), torch.zeros(len(case))
 
-    def _redrawn(self, case: Case, plan: Plan) -> Spread:
+    def _redrawn(self, case: Case, proposal: Proposal) -> Spread:
         """How far redraws of a decoder agree on answers: nothing is redrawn by default."""
-        return Spread.none(case.x, plan.rows, self._numbers)
+        return Spread.none(case.x, proposal.rows, self._numbers)
 
     @lazy
     def _numbers(self) -> Tensor:
@@ -222,45 +223,47 @@ class RecourseMethod(ABC):
     def _cutoffs(self) -> Tensor | None:
         return cutoffs(self.classifier, self._fitted_rows)
 
-    def _settle(self, case: Case, frame: pd.DataFrame, before: Tensor, done: Tensor) -> Written:
+    def _settle(
+        self, case: Case, frame: pd.DataFrame, before: Tensor, done: Tensor
+    ) -> WrittenProposal:
         """Propose, write, and score what the user will see; aim farther where that fails."""
-        plan, scores, success = standstill(case.x, done), before, done
+        proposal, scores, success = identity_proposal(case.x, done), before, done
         if bool(done.all()):
-            return Written(plan, frame.copy(), before, done)
+            return WrittenProposal(proposal, frame.copy(), before, done)
         for slack in SLACKS:
             todo = (~done).nonzero()[:, 0]
             # Rows of its own: what a method does with them is its own affair.
             part = replace(case, x=case.x.clone()) if len(todo) == len(case) else case.select(todo)
             if slack == SLACKS[-1]:
                 part = replace(part, goal=surer(part.goal))
-            plan = plan.merged(self._propose(replace(part, slack=slack)), todo)
-            written = _written(self, case, frame, plan, todo)
+            proposal = proposal.merged(self._propose(replace(part, slack=slack)), todo)
+            written = _written(self, case, frame, proposal, todo)
             # Only what the search believed in is worth another try.
-            done = done.index_copy(0, todo, written.success | plan.failed[todo])
+            done = done.index_copy(0, todo, written.success | proposal.failed[todo])
             scores = scores.index_copy(0, todo, written.scores)
             success = success.index_copy(0, todo, written.success)
             if bool(done.all()):
                 break
-        return Written(written.plan, written.frame, scores, success)
+        return WrittenProposal(written.proposal, written.frame, scores, success)
 
     def _result(
-        self, case: Case, frame: pd.DataFrame, before: Tensor, written: Written
+        self, case: Case, frame: pd.DataFrame, before: Tensor, written: WrittenProposal
     ) -> Recourses:
-        plan, success = written.plan, written.success
-        direct, indirect = split(self.encoder, case.x, plan.rows, plan.direct)
+        proposal, success = written.proposal, written.success
+        direct, indirect = split(self.encoder, case.x, proposal.rows, proposal.direct)
         columns: dict[str, Any] = {
             "success": success.numpy(),
-            "reason": plan.said(success),
-            "acted_on": plan.acted_on(case.x, self.schema.names),
+            "reason": proposal.said(success),
+            "acted_on": proposal.acted_on(case.x, self.schema.names),
             "direct_cost": direct.double().numpy(),
             "indirect_cost": indirect.double().numpy(),
             "cost": (direct + indirect).double().numpy(),
-            "suppressed_cost": plan.suppressed.double().numpy(),
+            "suppressed_cost": proposal.suppressed.double().numpy(),
             "score_before": case.goal.score(before).double().numpy(),
             "score_after": case.goal.score(written.scores).double().numpy(),
         }
-        if plan.kinds:
-            columns["kind"] = list(plan.kinds)
+        if proposal.kinds:
+            columns["kind"] = list(proposal.kinds)
         actions = pd.DataFrame(columns, index=frame.index)
         return Recourses(
             frame,
@@ -268,17 +271,19 @@ class RecourseMethod(ABC):
             actions,
             self.encoder,
             case.x,
-            plan,
-            self._hooks(case, frame, plan, success),
+            proposal,
+            self._hooks(case, frame, proposal, success),
         )
 
-    def _hooks(self, case: Case, frame: pd.DataFrame, plan: Plan, success: Tensor) -> Hooks:
+    def _hooks(
+        self, case: Case, frame: pd.DataFrame, proposal: Proposal, success: Tensor
+    ) -> Hooks:
         return Hooks(
             _SupportOf(self, case),
             _AlternativesOf(self, case, frame),
-            _SharesOf(self, case, plan),
-            _WorthOf(self, case, plan, success),
-            _RangesOf(self, case, plan),
+            _SharesOf(self, case, proposal),
+            _WorthOf(self, case, proposal, success),
+            _RangesOf(self, case, proposal),
         )
 
 
@@ -305,9 +310,9 @@ class _AlternativesOf:
         method, case = self.method, self.case
         before = method.classifier.frame_scores(self.frame)
         accepted = case.goal.met(before, lambda: method.classifier.decided(self.frame))
-        for plan in method._alternatives(case, k):
+        for proposal in method._alternatives(case, k):
             # One at a time: k results of many wide rows would not fit into memory together.
-            yield method._told(case, self.frame, plan.sparing(case.x, accepted), before)
+            yield method._told(case, self.frame, proposal.keep_accepted(case.x, accepted), before)
 
 
 @dataclass(frozen=True)
@@ -316,10 +321,10 @@ class _SharesOf:
 
     method: RecourseMethod
     case: Case
-    plan: Plan
+    proposal: Proposal
 
     def __call__(self, position: int) -> Mapping[str, tuple[float, float]]:
-        return self.method._shares(self.case, self.plan, position)
+        return self.method._shares(self.case, self.proposal, position)
 
 
 @dataclass(frozen=True)
@@ -328,13 +333,17 @@ class _WorthOf:
 
     method: RecourseMethod
     case: Case
-    plan: Plan
+    proposal: Proposal
     success: Tensor
 
     def __call__(self, rows: Tensor) -> Worth:
-        case, plan, done = self.case.select(rows), self.plan.select(rows), self.success[rows]
+        case, proposal, done = (
+            self.case.select(rows),
+            self.proposal.select(rows),
+            self.success[rows],
+        )
         at, asked = done.nonzero()[:, 0], self.method._asked
-        some, answer = case.select(at), plan.select(at)
+        some, answer = case.select(at), proposal.select(at)
         confidence, reliance = self.method._certainty(some, answer)
         plausibility, own = (self.method._plausibility.of(each) for each in (answer.rows, some.x))
         least = own.clamp_max(asked.min_plausibility)
@@ -357,27 +366,27 @@ class _RangesOf:
 
     method: RecourseMethod
     case: Case
-    plan: Plan
+    proposal: Proposal
 
     def __call__(self, rows: Tensor) -> Spread:
         parts = [
-            self.method._redrawn(self.case.select(at), self.plan.select(at))
+            self.method._redrawn(self.case.select(at), self.proposal.select(at))
             for at in rows.split(ROWS_REDRAWN)
         ]
         return Spread.joined(parts)
 
 
 def _written(
-    method: RecourseMethod, case: Case, frame: pd.DataFrame, plan: Plan, rows: Tensor
-) -> Written:
+    method: RecourseMethod, case: Case, frame: pd.DataFrame, proposal: Proposal, rows: Tensor
+) -> WrittenProposal:
     """The plan written into the user's frame, and what the model says of some rows, (m,)."""
-    after, seen = method.encoder.patch(frame, case.x, plan.rows, case.limits.ends)
+    after, seen = method.encoder.patch(frame, case.x, proposal.rows, case.feasible.ends)
     # The model is asked again about nobody who stays as they were.
     asked = (after, seen) if len(rows) == len(case) else (after.iloc[rows.numpy()], seen[rows])
     scores = method.classifier.frame_scores(*asked)
     success = case.goal.select(rows).met(scores, lambda: method.classifier.decided(asked[0]))
-    lawful = case.limits.lawful(seen[rows], rows)
-    plan = replace(plan, rows=seen)
+    lawful = case.feasible.lawful(seen[rows], rows)
+    proposal = replace(proposal, rows=seen)
     if not bool(lawful.all()):
-        plan = plan.refused(rows[~lawful], case.limits.broken_text(seen, rows[~lawful]))
-    return Written(plan, after, scores, success & lawful)
+        proposal = proposal.refused(rows[~lawful], case.feasible.broken_text(seen, rows[~lawful]))
+    return WrittenProposal(proposal, after, scores, success & lawful)

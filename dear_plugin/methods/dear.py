@@ -18,7 +18,7 @@ from dear_plugin._version import __version__
 from dear_plugin.data.encoder import adopted
 from dear_plugin.data.schema import Rule, Schema
 from dear_plugin.data.sensitive import warn_of_actions
-from dear_plugin.decoders import Decoder, kind_of, named
+from dear_plugin.decoders import Decoder, decoder_class, named
 from dear_plugin.errors import FileFormatError, NotFittedError
 from dear_plugin.evaluation import fidelity
 from dear_plugin.evaluation.report import Report, readable, report
@@ -26,17 +26,17 @@ from dear_plugin.evaluation.support import Support
 from dear_plugin.methods import persistence
 from dear_plugin.methods.alternatives import MOST, alternatives, rows_at_once
 from dear_plugin.methods.flip_probabilities import shares_of
-from dear_plugin.methods.larger_sets import Wider
-from dear_plugin.methods.optimizer import Moves
+from dear_plugin.methods.larger_sets import LargerSets
+from dear_plugin.methods.optimizer import Optimizer
 from dear_plugin.methods.redrawn import redrawn
 from dear_plugin.methods.what_if import WhatIf
 from dear_plugin.models.classifier import Classifier, Output
 from dear_plugin.problem.action_sets import ActionSets, ActOn
 from dear_plugin.problem.case import Case
-from dear_plugin.problem.seen_pairs import Possible
-from dear_plugin.results.proposal import Plan
+from dear_plugin.problem.seen_pairs import SeenPairs
+from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.spread import Spread
-from dear_plugin.search import Evidence, Grids, Search
+from dear_plugin.search import CandidateGrids, Evidence, Search
 
 # Rows that are searched at a time, and float32 cells of their latents: 128 MiB.
 ROWS_A_CHUNK, CELLS_A_CHUNK = 1024, 1 << 25
@@ -83,7 +83,7 @@ class DEAR(WhatIf):
         self.sets = ActionSets.of(schema, act_on)
         if act_on is None:
             warn_of_actions(schema)
-        self._moves: Moves | None = None
+        self._moves: Optimizer | None = None
 
     def diagnose(self, frame: pd.DataFrame, seed: int = 0) -> Report:
         """How far the indirect changes can be believed, measured on rows not fitted on.
@@ -97,7 +97,7 @@ class DEAR(WhatIf):
             NotFittedError: `fit` was not called.
             InputError: rows that do not fit the schema.
         """
-        decoder, rows = self._fitted_moves.decoder, readable(frame, self.encoder)
+        decoder, rows = self._fitted_optimizer.decoder, readable(frame, self.encoder)
         samples = [
             fidelity.draw(decoder, self.encoder, self.sets, rows, seed=seed, shown=shown)
             for shown in (False, True)
@@ -115,7 +115,7 @@ class DEAR(WhatIf):
         Raises:
             NotFittedError: `fit` was not called.
         """
-        moves = self._fitted_moves
+        optimizer = self._fitted_optimizer
         settings = {
             "version": __version__,
             "schema": self.schema.to_dict(),
@@ -127,7 +127,7 @@ class DEAR(WhatIf):
             "output": self.classifier.output,
         }
         tensors = {f"decoder/{k}": v for k, v in self.decoder.tensors().items()}
-        tensors |= {f"grids/{k}": v for k, v in vars(moves.grids).items()}
+        tensors |= {f"grids/{k}": v for k, v in vars(optimizer.grids).items()}
         persistence.write(Path(folder), settings, {**tensors, "rows": self._fitted_rows})
 
     @classmethod
@@ -159,7 +159,7 @@ class DEAR(WhatIf):
             )
         with persistence.understood(folder):
             schema = Schema.from_dict(settings["schema"], rules)
-            kind = kind_of(settings["decoder"])
+            kind = decoder_class(settings["decoder"])
             dear = cls(
                 model,
                 schema,
@@ -169,11 +169,13 @@ class DEAR(WhatIf):
                 encode=encode,
                 search=Search(**settings["search"]),
             )
-            dear.decoder.adopt(_under("decoder/", tensors), dear.encoder, dear.sets)
+            dear.decoder.load_state(_under("decoder/", tensors), dear.encoder, dear.sets)
             rows = dear._rows = adopted(tensors["rows"], dear.encoder)
             grids = _grids(_under("grids/", tensors), dear)
-            possible = Possible.of(rows, dear.encoder)
-            dear._moves = Moves(dear.sets, dear.decoder, grids, dear.classifier, rows, possible)
+            possible = SeenPairs.of(rows, dear.encoder)
+            dear._moves = Optimizer(
+                dear.sets, dear.decoder, grids, dear.classifier, rows, possible
+            )
         return dear
 
     def with_model(
@@ -211,40 +213,40 @@ class DEAR(WhatIf):
         other.search = search
         other.__dict__.pop("_evidence", None)
         if other._moves is not None and search.coarse != self.search.coarse:
-            grids = Grids.of(self._fitted_rows, self.encoder, self.sets, search.coarse)
+            grids = CandidateGrids.of(self._fitted_rows, self.encoder, self.sets, search.coarse)
             other._moves = replace(other._moves, grids=grids)
             other.__dict__.pop("_wider", None)
         return other
 
     def _learn(self, rows: Tensor) -> None:
         # A decoder of our own: the one that came may serve others; an interrupt spoils nothing.
-        decoder, coarse = self.decoder.blank(), self.search.coarse
-        self._moves = Moves.learned(rows, self.sets, decoder, self.classifier, coarse)
+        decoder, coarse = self.decoder.clone_unfitted(), self.search.coarse
+        self._moves = Optimizer.learned(rows, self.sets, decoder, self.classifier, coarse)
         self.decoder = decoder
         for learned in ("_wider", "_evidence", "_spread"):
             self.__dict__.pop(learned, None)
 
-    def _propose(self, case: Case) -> Plan:
+    def _propose(self, case: Case) -> Proposal:
         cells = len(self.sets) * self.encoder.d
         size = max(1, min(ROWS_A_CHUNK, CELLS_A_CHUNK // cells))
         if len(case) <= size:
             return self._plan(case)
         chunks = torch.arange(len(case)).split(size)
-        return Plan.joined([self._plan(case.select(rows)) for rows in chunks])
+        return Proposal.joined([self._plan(case.select(rows)) for rows in chunks])
 
-    def _plan(self, case: Case) -> Plan:
+    def _plan(self, case: Case) -> Proposal:
         """What is proposed for some rows; with the margin where one or two features reach it."""
         search = self.search.aiming(case.slack)
         if not search.margin:
             return self._searched(case, search)
         small = replace(search, max_features=min(search.max_features, 2))
-        plan = self._searched(self._ahead(case), small)
-        failed = plan.failed.nonzero()[:, 0]
+        proposal = self._searched(self._ahead(case), small)
+        failed = proposal.failed.nonzero()[:, 0]
         if not len(failed):
-            return plan
+            return proposal
         rest = self._searched(case.select(failed), search)
         notes = [n or "accepted, but by less than the margin asked for" for n in rest.noted]
-        return plan.merged(replace(rest, notes=notes), failed)
+        return proposal.merged(replace(rest, notes=notes), failed)
 
     def _ahead(self, case: Case) -> Case:
         """A case whose search aims past the boundary by the margin."""
@@ -252,63 +254,70 @@ class DEAR(WhatIf):
             return case
         return replace(case, goal=case.goal.leading(self.search.margin, self._spread))
 
-    def _searched(self, case: Case, search: Search) -> Plan:
+    def _searched(self, case: Case, search: Search) -> Proposal:
         """The sets first; pairs and larger sets for the rows that no set solves."""
         evidence = self._evidence if search.vets else None
-        plan = self._fitted_moves.plan(case, search, evidence)
-        if search.most == 1 or not bool(plan.wanting.any()):
-            return plan
-        return self._wider.plan(case, plan, search, evidence)
+        proposal = self._fitted_optimizer.proposal(case, search, evidence)
+        if search.most == 1 or not bool(proposal.wanting.any()):
+            return proposal
+        return self._wider.proposal(case, proposal, search, evidence)
 
-    def _alternatives(self, case: Case, k: int) -> Sequence[Plan]:
+    def _alternatives(self, case: Case, k: int) -> Sequence[Proposal]:
         search, k = self.search.aiming(case.slack), min(k, MOST)
         sets = [self.sets]
-        moves: list[Callable[[], Moves | None]] = [lambda: self._fitted_moves]
+        optimizer: list[Callable[[], Optimizer | None]] = [lambda: self._fitted_optimizer]
         if search.most > 1 and (pairs := self._wider.pair_sets) is not None:
             sets.append(pairs)
-            moves.append(lambda: self._reserve)
+            optimizer.append(lambda: self._reserve)
         best = self._propose(case)
         size = min(ROWS_A_CHUNK, rows_at_once(sets, self.encoder.d, k))
         chunks = torch.arange(len(case)).split(size)
         ranked = [
-            alternatives(case.select(rows), best.select(rows), k, search, moves) for rows in chunks
+            alternatives(case.select(rows), best.select(rows), k, search, optimizer)
+            for rows in chunks
         ]
-        plans = [Plan.joined(plans) for plans in zip(*ranked, strict=True)]
+        proposals = [Proposal.joined(proposals) for proposals in zip(*ranked, strict=True)]
         # Ranks that nobody has are not looked at any further.
-        plans = plans[:1] + [plan for plan in plans[1:] if not bool(plan.failed.all())]
+        proposals = proposals[:1] + [
+            proposal for proposal in proposals[1:] if not bool(proposal.failed.all())
+        ]
         # A row without any success keeps its best attempt in the first rank.
-        failed = plans[0].failed.nonzero()[:, 0]
-        first = plans[0].merged(best.select(failed), failed)
-        plans[0] = replace(first, kinds=plans[0].kinds, notes=best.noted)
-        return plans
+        failed = proposals[0].failed.nonzero()[:, 0]
+        first = proposals[0].merged(best.select(failed), failed)
+        proposals[0] = replace(first, kinds=proposals[0].kinds, notes=best.noted)
+        return proposals
 
-    def _shares(self, case: Case, plan: Plan, position: int) -> Mapping[str, tuple[float, float]]:
-        return shares_of(case, plan, position, self.sets, self.decoder, self.schema)
+    def _shares(
+        self, case: Case, proposal: Proposal, position: int
+    ) -> Mapping[str, tuple[float, float]]:
+        return shares_of(case, proposal, position, self.sets, self.decoder, self.schema)
 
-    def _certainty(self, case: Case, plan: Plan) -> tuple[Tensor, Tensor]:
+    def _certainty(self, case: Case, proposal: Proposal) -> tuple[Tensor, Tensor]:
         """(m,) the confidence and (m,) the reliance of answers; where nothing is done, 1 and 0."""
-        sure, needed = super()._certainty(case, plan)
-        for rows, pattern, moves in self._acting(case, plan):
-            part = plan.select(rows)
-            sure[rows], needed[rows] = moves.certainty(case.select(rows), part.rows, pattern)
+        sure, needed = super()._certainty(case, proposal)
+        for rows, pattern, optimizer in self._acting(case, proposal):
+            part = proposal.select(rows)
+            sure[rows], needed[rows] = optimizer.certainty(case.select(rows), part.rows, pattern)
         return sure, needed
 
-    def _redrawn(self, case: Case, plan: Plan) -> Spread:
+    def _redrawn(self, case: Case, proposal: Proposal) -> Spread:
         """How far redraws of the decoder agree on answers."""
-        out = super()._redrawn(case, plan)
-        for rows, _, moves in self._acting(case, plan):
-            some, reached = case.select(rows), plan.rows[rows]
-            there = redrawn(moves, some, reached, plan.direct[rows[0]])
+        out = super()._redrawn(case, proposal)
+        for rows, _, optimizer in self._acting(case, proposal):
+            some, reached = case.select(rows), proposal.rows[rows]
+            there = redrawn(optimizer, some, reached, proposal.direct[rows[0]])
             out = out.put(rows, Spread.of(some.x, reached, there, self._numbers))
         return out
 
-    def _acting(self, case: Case, plan: Plan) -> Iterator[tuple[Tensor, Tensor, Moves]]:
+    def _acting(
+        self, case: Case, proposal: Proposal
+    ) -> Iterator[tuple[Tensor, Tensor, Optimizer]]:
         """Rows, (q,), that act on the same features, (p,) bool, and the moves that know these."""
-        acts = plan.direct & (plan.rows != case.x).any(1, keepdim=True)
+        acts = proposal.direct & (proposal.rows != case.x).any(1, keepdim=True)
         for pattern in acts.unique(dim=0):
             if bool(pattern.any()):
                 rows = (acts == pattern).all(1).nonzero()[:, 0]
-                yield rows, pattern, self._moves_of(tuple(pattern.nonzero()[:, 0].tolist()))
+                yield rows, pattern, self._optimizer_of(tuple(pattern.nonzero()[:, 0].tolist()))
 
     @property
     def _asked(self) -> Search:
@@ -321,7 +330,7 @@ class DEAR(WhatIf):
         return self._evidence.support
 
     @property
-    def _fitted_moves(self) -> Moves:
+    def _fitted_optimizer(self) -> Optimizer:
         if self._moves is None:
             raise NotFittedError("DEAR is not fitted; call fit(frame) first")
         return self._moves
@@ -334,33 +343,35 @@ class DEAR(WhatIf):
     @lazy
     def _spread(self) -> Tensor:
         """(m, c) the scores of training rows: how they are spread says what a margin is."""
-        chance = torch.Generator().manual_seed(0)
+        rng = torch.Generator().manual_seed(0)
         rows = self._fitted_rows
-        some = rows[torch.randperm(len(rows), generator=chance)[:SCORED_ROWS]]
+        some = rows[torch.randperm(len(rows), generator=rng)[:SCORED_ROWS]]
         return self.classifier.scored(some)[1]
 
     @property
-    def _reserve(self) -> Moves | None:
+    def _reserve(self) -> Optimizer | None:
         """The pairs of features."""
         return self._wider.pairs
 
-    def _moves_of(self, members: tuple[int, ...]) -> Moves:
+    def _optimizer_of(self, members: tuple[int, ...]) -> Optimizer:
         # The decoder that `generate` would use, so that its answers come out again.
-        if self._fitted_moves.place(members) is not None:
-            return self._fitted_moves
+        if self._fitted_optimizer.place(members) is not None:
+            return self._fitted_optimizer
         pairs = self._wider.pairs if self._wider.is_pair(members) else None
         return self._wider.larger(members) if pairs is None else pairs
 
     @lazy
-    def _wider(self) -> Wider:
-        return Wider(self._fitted_rows, self._fitted_moves, self.decoder, self.search.coarse)
+    def _wider(self) -> LargerSets:
+        return LargerSets(
+            self._fitted_rows, self._fitted_optimizer, self.decoder, self.search.coarse
+        )
 
 
-def _grids(tensors: Mapping[str, Tensor], dear: DEAR) -> Grids:
+def _grids(tensors: Mapping[str, Tensor], dear: DEAR) -> CandidateGrids:
     """The values that were tried first; version 0.1.0 did not save all that are tried now."""
     if "common" in tensors:
-        return Grids.again(tensors, dear.encoder, dear.sets)
-    return Grids.of(dear._fitted_rows, dear.encoder, dear.sets, dear.search.coarse)
+        return CandidateGrids.again(tensors, dear.encoder, dear.sets)
+    return CandidateGrids.of(dear._fitted_rows, dear.encoder, dear.sets, dear.search.coarse)
 
 
 def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

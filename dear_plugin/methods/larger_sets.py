@@ -20,14 +20,14 @@ from torch import Tensor
 
 from dear_plugin._lazy import lazy
 from dear_plugin.decoders import Decoder
-from dear_plugin.methods.optimizer import Moves
+from dear_plugin.methods.optimizer import Optimizer
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.case import Case
-from dear_plugin.problem.feasible import Limits
-from dear_plugin.results.proposal import Plan
+from dear_plugin.problem.feasible import FeasibleSet
+from dear_plugin.results.proposal import Proposal
 from dear_plugin.search import Evidence, Search
-from dear_plugin.search.incumbent import HAIR
+from dear_plugin.search.incumbent import TOLERANCE
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ CELLS = 1 << 24
 
 
 @dataclass(frozen=True)
-class Wider:
+class LargerSets:
     """Pairs and larger sets of the features that may be acted on alone.
 
     What is learned depends on the training rows and the set alone, never on who asks or on which
@@ -47,18 +47,18 @@ class Wider:
     Attributes:
         rows: (n, p) the training rows.
         single: the sets asked for, with a decoder for each.
-        blank: an unfitted decoder.
+        clone_unfitted: an unfitted decoder.
         coarse: values of a numeric feature tried first.
         learned: the larger sets learned so far, by their features; the latest last.
     """
 
     rows: Tensor
-    single: Moves
-    blank: Decoder
+    single: Optimizer
+    clone_unfitted: Decoder
     coarse: int
-    learned: dict[tuple[int, ...], Moves] = field(default_factory=dict)
+    learned: dict[tuple[int, ...], Optimizer] = field(default_factory=dict)
 
-    def asking(self, single: Moves) -> Wider:
+    def asking(self, single: Optimizer) -> LargerSets:
         """The same for another model: what was learned is about the rows alone."""
         model = single.classifier
         other = replace(self, single=single, learned=_asking(self.learned, model))
@@ -72,7 +72,7 @@ class Wider:
         sets, schema = self.single.sets, self.single.encoder.schema
         known = {frozenset(m) for m in sets.members}
         names = [schema.names[m[0]] for m in sets.members if len(m) == 1]
-        paired = combinations(names[: self.blank.pair_features], 2)
+        paired = combinations(names[: self.clone_unfitted.pair_features], 2)
         pairs = [p for p in paired if frozenset(schema.index(p)) not in known]
         return ActionSets.of(schema, pairs) if pairs else None
 
@@ -82,7 +82,7 @@ class Wider:
         return frozenset(members) in map(frozenset, known)
 
     @lazy
-    def pairs(self) -> Moves | None:
+    def pairs(self) -> Optimizer | None:
         """The pairs, learned when they are first looked at."""
         if self.pair_sets is None:
             return None
@@ -90,52 +90,56 @@ class Wider:
         logger.info("learning %d pairs of features for rows that no single one solves", count)
         return self._learn(self.pair_sets)
 
-    def plan(self, case: Case, plan: Plan, search: Search, evidence: Evidence | None) -> Plan:
+    def proposal(
+        self, case: Case, proposal: Proposal, search: Search, evidence: Evidence | None
+    ) -> Proposal:
         """A plan with those rows replaced that pairs or larger sets solve.
 
         Args:
             case: the rows.
-            plan: what is proposed for them.
+            proposal: what is proposed for them.
             search: how to search.
             evidence: as in `Moves.plan`.
         """
-        wanting = plan.wanting.nonzero()[:, 0]
+        wanting = proposal.wanting.nonzero()[:, 0]
         second = None
         if len(wanting) and search.most > 1 and self.pairs is not None:
-            second = self.pairs.plan(case.select(wanting), search, evidence)
-            first, plan = plan, _better(plan, second, wanting)
-        failed = plan.failed.nonzero()[:, 0]
-        attempts = [plan.select(failed)]
+            second = self.pairs.proposal(case.select(wanting), search, evidence)
+            first, proposal = proposal, _better(proposal, second, wanting)
+        failed = proposal.failed.nonzero()[:, 0]
+        attempts = [proposal.select(failed)]
         if second is not None:
-            lost = plan.failed[wanting].nonzero()[:, 0]
+            lost = proposal.failed[wanting].nonzero()[:, 0]
             attempts = [first.select(failed), second.select(lost)]
         if not len(failed) or search.most < 3:
-            return plan
+            return proposal
         here, acted = self._closest(case.select(failed), attempts)
         for guide in (self.single, self.single.still):
             if not len(failed):
                 break
             part = case.select(failed)
-            last = self._grown(part, plan.select(failed), (here, acted), guide, search, evidence)
-            plan = _solved(plan, last, failed)
+            last = self._grown(
+                part, proposal.select(failed), (here, acted), guide, search, evidence
+            )
+            proposal = _solved(proposal, last, failed)
             lost = last.failed.nonzero()[:, 0]
             failed, here, acted = failed[lost], here[lost], acted[lost]
-        return plan
+        return proposal
 
     def _grown(
         self,
         case: Case,
-        plan: Plan,
+        proposal: Proposal,
         start: tuple[Tensor, Tensor],
-        guide: Moves,
+        guide: Optimizer,
         search: Search,
         evidence: Evidence | None,
-    ) -> Plan:
+    ) -> Proposal:
         """A plan of failures with those rows replaced that larger sets solve.
 
         Args:
             case: the rows.
-            plan: what is proposed for them.
+            proposal: what is proposed for them.
             start: where to go on from and what is acted on already, see `_closest`.
             guide: says which feature is added.
             search: how to search.
@@ -143,23 +147,23 @@ class Wider:
         """
         (here, acted), single = (each.clone() for each in start), guide.sets.single
         # Nothing can be added to the only feature.
-        several = (case.limits.may_act(guide.sets) & single).sum(1) > 1
+        several = (case.feasible.may_act(guide.sets) & single).sum(1) > 1
         open_rows = several.nonzero()[:, 0]
         while len(open_rows := open_rows[acted[open_rows].sum(1) < search.most]):
             part, now = case.select(open_rows), (here[open_rows], acted[open_rows])
-            held = replace(part, x=now[0], limits=_held(part.limits, *now))
-            step = guide.plan(held, search, only=single)
+            held = replace(part, x=now[0], feasible=_held(part.feasible, *now))
+            step = guide.proposal(held, search, only=single)
             here[open_rows], acted[open_rows] = step.rows, now[1] | step.direct
             going = step.direct.any(1)
             for members, rows in _by_set(acted, open_rows[going & ~step.failed]):
-                found = self.larger(members).plan(
+                found = self.larger(members).proposal(
                     case.select(rows), search, evidence, starts=here[rows][:, list(members)]
                 )
-                plan, here[rows] = _solved(plan, found, rows), found.rows
-            open_rows = open_rows[going & plan.failed[open_rows]]
-        return plan
+                proposal, here[rows] = _solved(proposal, found, rows), found.rows
+            open_rows = open_rows[going & proposal.failed[open_rows]]
+        return proposal
 
-    def _closest(self, case: Case, attempts: Sequence[Plan]) -> tuple[Tensor, Tensor]:
+    def _closest(self, case: Case, attempts: Sequence[Proposal]) -> tuple[Tensor, Tensor]:
         """Where to go on from, (n, p), and what is acted on already, (n, p) bool.
 
         It is the attempt that comes closest to the target of those that act on nothing but
@@ -169,71 +173,75 @@ class Wider:
         alone = sets.masks[sets.single].any(0)
         here, acted = case.x.clone(), torch.zeros(case.x.shape, dtype=torch.bool)
         most = torch.full((len(case),), -torch.inf)
-        for plan in attempts:
-            margin = self._margin(case, plan.rows)
-            hair = torch.where(most.isfinite(), HAIR * most.abs(), 0.0)
-            better = (margin > most + hair) & ~(plan.direct & ~alone).any(1)
+        for proposal in attempts:
+            margin = self._margin(case, proposal.rows)
+            hair = torch.where(most.isfinite(), TOLERANCE * most.abs(), 0.0)
+            better = (margin > most + hair) & ~(proposal.direct & ~alone).any(1)
             most = torch.where(better, margin, most)
-            here = torch.where(better[:, None], plan.rows, here)
-            changed = plan.direct & (plan.rows != case.x)
+            here = torch.where(better[:, None], proposal.rows, here)
+            changed = proposal.direct & (proposal.rows != case.x)
             acted = torch.where(better[:, None], changed, acted)
         return here, acted
 
     def _margin(self, case: Case, rows: Tensor) -> Tensor:
         return case.goal.margin(self.single.classifier.scores(rows, searching=True)).float()
 
-    def larger(self, members: tuple[int, ...]) -> Moves:
+    def larger(self, members: tuple[int, ...]) -> Optimizer:
         """One larger set, learned where it is not kept."""
-        moves = self.learned.pop(members, None)
-        if moves is None:
+        optimizer = self.learned.pop(members, None)
+        if optimizer is None:
             schema = self.single.encoder.schema
             names = tuple(schema.names[j] for j in members)
             logger.info("learning %s together for rows that no pair solves", " + ".join(names))
-            moves = self._learn(ActionSets.of(schema, [names]))
-        self.learned[members] = moves
-        size = sum(tensor.numel() for tensor in moves.decoder.tensors().values())
+            optimizer = self._learn(ActionSets.of(schema, [names]))
+        self.learned[members] = optimizer
+        size = sum(tensor.numel() for tensor in optimizer.decoder.tensors().values())
         for old in list(self.learned)[: -max(1, CELLS // max(size, 1))]:
             self.learned.pop(old, None)
-        return moves
+        return optimizer
 
-    def _learn(self, sets: ActionSets) -> Moves:
-        chance = torch.Generator().manual_seed(0)
-        some = self.rows[torch.randperm(len(self.rows), generator=chance)[:ROWS]]
+    def _learn(self, sets: ActionSets) -> Optimizer:
+        rng = torch.Generator().manual_seed(0)
+        some = self.rows[torch.randperm(len(self.rows), generator=rng)[:ROWS]]
         # What is learned outlives the call, and a tensor made in that mode is of little use.
         with torch.inference_mode(False):
-            return Moves.learned(
-                some, sets, self.blank.blank(), self.single.classifier, self.coarse
+            return Optimizer.learned(
+                some,
+                sets,
+                self.clone_unfitted.clone_unfitted(),
+                self.single.classifier,
+                self.coarse,
             )
 
 
 def _asking(
-    learned: dict[tuple[int, ...], Moves], model: Classifier
-) -> dict[tuple[int, ...], Moves]:
-    return {key: moves.asking(model) for key, moves in list(learned.items())}
+    learned: dict[tuple[int, ...], Optimizer], model: Classifier
+) -> dict[tuple[int, ...], Optimizer]:
+    return {key: optimizer.asking(model) for key, optimizer in list(learned.items())}
 
 
-def _better(plan: Plan, part: Plan, rows: Tensor) -> Plan:
+def _better(proposal: Proposal, part: Proposal, rows: Tensor) -> Proposal:
     """A plan with those of some rows, (m,) ascending, replaced for which a part of them is better.
 
     A recourse is better than none, and one that lacks nothing than one that does.
     """
-    better = (~part.wanting | (plan.failed[rows] & ~part.failed)).nonzero()[:, 0]
-    return plan.merged(part.select(better), rows[better])
+    better = (~part.wanting | (proposal.failed[rows] & ~part.failed)).nonzero()[:, 0]
+    return proposal.merged(part.select(better), rows[better])
 
 
-def _solved(plan: Plan, part: Plan, rows: Tensor) -> Plan:
+def _solved(proposal: Proposal, part: Proposal, rows: Tensor) -> Proposal:
     """A plan with those of some rows, (m,) ascending, replaced that a part of them solves."""
     solved = (~part.failed).nonzero()[:, 0]
-    return plan.merged(part.select(solved), rows[solved])
+    return proposal.merged(part.select(solved), rows[solved])
 
 
-def _held(limits: Limits, here: Tensor, acted: Tensor) -> Limits:
+def _held(feasible: FeasibleSet, here: Tensor, acted: Tensor) -> FeasibleSet:
     """Limits within which what is acted on already, (n, p) bool, stays where it is, (n, p)."""
     return replace(
-        limits,
-        floor=torch.where(acted, here, limits.floor),
-        ceiling=torch.where(acted, here, limits.ceiling),
-        barred=limits.barred | acted,
+        feasible,
+        floor=torch.where(acted, here, feasible.floor),
+        ceiling=torch.where(acted, here, feasible.ceiling),
+        not_actionable=feasible.not_actionable | acted,
     )
 
 

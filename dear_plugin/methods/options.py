@@ -1,16 +1,18 @@
-"""Options: what hosts let their users say of a search and of what is acted on, in single words."""
+"""Options: single keyword arguments of a host, turned into a search and into action sets."""
 
 from __future__ import annotations
 
 from itertools import combinations
 from typing import Any
 
-from dear_plugin._validation.settings import of_kind
+from dear_plugin._validation.settings import boolean, of_kind
 from dear_plugin.data.schema import Schema
 from dear_plugin.data.sensitive import warn_of_actions
 from dear_plugin.errors import SettingError
 from dear_plugin.problem.action_sets import ActOn
 from dear_plugin.search import Search
+
+__all__ = ["boolean", "paired", "search_of", "warn_of_actions"]
 
 
 def search_of(

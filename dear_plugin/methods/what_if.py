@@ -17,12 +17,12 @@ from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Feature, Kind
 from dear_plugin.errors import ConstraintError, InputError, unknown
 from dear_plugin.methods.base import RecourseMethod
-from dear_plugin.methods.optimizer import Moves
+from dear_plugin.methods.optimizer import Optimizer
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.constraints import Constraints
 from dear_plugin.problem.target import Target
 from dear_plugin.results.describe import number
-from dear_plugin.results.proposal import ACCEPTED, Plan, standstill
+from dear_plugin.results.proposal import ACCEPTED, Proposal, identity_proposal
 from dear_plugin.results.recourses import Recourses
 
 ROWS_AT_ONCE = 1024
@@ -68,15 +68,15 @@ class WhatIf(RecourseMethod):
 
         def _outcome(case: Case, part: pd.DataFrame, before: Tensor, at: Tensor) -> Recourses:
             values = named[at]
-            plan = outcome(case, values, self.encoder, self._moves_of)
+            proposal = outcome(case, values, self.encoder, self._optimizer_of)
             accepted = case.goal.met(before, lambda: self.classifier.decided(part))
-            plan = judged(plan, ~values.isnan().all(1), accepted)
-            return self._told(case, part, plan, before)
+            proposal = decide(proposal, ~values.isnan().all(1), accepted)
+            return self._told(case, part, proposal, before)
 
         return self._over_readable(_outcome, frame, target, within, "report")
 
     @abstractmethod
-    def _moves_of(self, members: tuple[int, ...]) -> Moves:
+    def _optimizer_of(self, members: tuple[int, ...]) -> Optimizer:
         """The moves that know a set, by the ascending positions of its features."""
 
 
@@ -124,8 +124,8 @@ def outcome(
     case: Case,
     values: Tensor,
     encoder: Encoder,
-    moves_of: Callable[[tuple[int, ...]], Moves],
-) -> Plan:
+    moves_of: Callable[[tuple[int, ...]], Optimizer],
+) -> Proposal:
     """What follows from given actions; who may not act so stays, with the reason.
 
     Args:
@@ -136,32 +136,34 @@ def outcome(
     """
     acted = ~values.isnan()
     nobody = torch.zeros(len(case), dtype=torch.bool)
-    plan = replace(standstill(case.x, nobody), reasons=_refusals(case, values, encoder))
-    acts = acted & ~plan.failed[:, None]
+    proposal = replace(identity_proposal(case.x, nobody), reasons=_refusals(case, values, encoder))
+    acts = acted & ~proposal.failed[:, None]
     for pattern in acts.unique(dim=0):
         if not bool(pattern.any()):
             continue
         members = tuple(pattern.nonzero()[:, 0].tolist())
-        moves = moves_of(members)
-        at = moves.place(members)
+        optimizer = moves_of(members)
+        at = optimizer.place(members)
         if at is None:
             raise ConstraintError(f"nothing is known of an action on {members}")
         for rows in (acts == pattern).all(1).nonzero()[:, 0].split(ROWS_AT_ONCE):
-            plan = plan.merged(moves.applied(case.select(rows), at, values[rows]), rows)
-    return plan
+            proposal = proposal.merged(
+                optimizer.applied(case.select(rows), at, values[rows]), rows
+            )
+    return proposal
 
 
-def judged(plan: Plan, acted: Tensor, accepted: Tensor) -> Plan:
+def decide(proposal: Proposal, acted: Tensor, accepted: Tensor) -> Proposal:
     """A plan that says of those who do nothing whether they were accepted as they are.
 
     Args:
-        plan: what follows, for n people.
+        proposal: what follows, for n people.
         acted: (n,) bool, who does something.
         accepted: (n,) bool, whom the model accepts as they are.
     """
-    told = zip(plan.reasons, acted.tolist(), accepted.tolist(), strict=True)
+    told = zip(proposal.reasons, acted.tolist(), accepted.tolist(), strict=True)
     reasons = [r if a else ACCEPTED if done else NO_ACTION for r, a, done in told]
-    return replace(plan, reasons=reasons, searched=False)
+    return replace(proposal, reasons=reasons, searched=False)
 
 
 def _table(actions: Actions, frame: pd.DataFrame) -> pd.DataFrame:
@@ -201,17 +203,17 @@ def _inferred(cells: pd.Series) -> pd.Series:
 def _refusals(case: Case, values: Tensor, encoder: Encoder) -> list[str]:
     """(n,) why a row may not act as it is told to; "" where it may."""
     reasons: list[list[str]] = [[] for _ in range(len(case))]
-    limits = case.limits
+    feasible = case.feasible
     for j in (~values.isnan()).any(0).nonzero()[:, 0].tolist():
         rows = (~values[:, j].isnan()).nonzero()[:, 0]
         feature, column = encoder.schema.features[j], torch.full((len(rows),), j)
-        wanted, barred = values[rows, j], limits.barred[rows, j]
-        far = ~limits.admits(wanted[:, None], column, rows)[:, 0] & (wanted != case.x[rows, j])
-        for i in (barred | far).nonzero()[:, 0].tolist():
+        wanted, not_actionable = values[rows, j], feasible.not_actionable[rows, j]
+        far = ~feasible.admits(wanted[:, None], column, rows)[:, 0] & (wanted != case.x[rows, j])
+        for i in (not_actionable | far).nonzero()[:, 0].tolist():
             at = int(rows[i])
             reasons[at].append(
                 f"{feature.name} may not be acted on"
-                if bool(barred[i])
+                if bool(not_actionable[i])
                 else _out_of_reach(case, feature, at, j, float(wanted[i]))
             )
     return [", ".join(parts) for parts in reasons]
@@ -223,9 +225,11 @@ def _out_of_reach(case: Case, feature: Feature, row: int, j: int, wanted: float)
         return f"{feature.name} may not become {feature.categories[int(wanted)]}"
     places = feature.precision
     low, width = feature.bounds[0], feature.width
-    limits = case.limits
-    ends = [number(low + float(end[row, j]) * width, places) for end in (limits.low, limits.high)]
+    feasible = case.feasible
+    ends = [
+        number(low + float(end[row, j]) * width, places) for end in (feasible.low, feasible.high)
+    ]
     told = number(low + wanted * width, places)
-    if limits.low[row, j] > limits.high[row, j]:
+    if feasible.low[row, j] > feasible.high[row, j]:
         return f"{feature.name} may not become {told}: no value may be reached"
     return f"{feature.name} may not become {told}, only {ends[0]} to {ends[1]}"

@@ -18,7 +18,6 @@ from dear_plugin.data.encoder import Encoder
 from dear_plugin.errors import ModelError
 from dear_plugin.models.eval_mode import evaluating
 from dear_plugin.models.output_kind import logits_of
-from dear_plugin.models.stacked_linear import chained, links
 
 # Words in what torch says of a tensor of a wrong shape.
 SHAPES = ("shape", "size", "elements", "dimension", "channels")
@@ -73,17 +72,10 @@ class TorchModel:
 
         Args:
             rows: m rows.
-            searching: a chain of small layers may be multiplied out as is quickest.
+            searching: makes no difference to a module.
         """
-        layers = links(self.model) if searching and self.stated and self.encode is None else ()
-        if not layers:
-            with torch.no_grad(), evaluating(self.model):
-                return self._said(self._seen(self.encoder.expand(rows)))
-        # A chain reads what it is given: only others need memory of their own.
-        x = rows if self.encoder.d == self.encoder.p else self.encoder.expand(rows)
-        seen = self._seen(x)
-        with torch.no_grad(), self._width_named(seen):
-            return chained(layers, seen)
+        with torch.no_grad(), evaluating(self.model):
+            return self._said(self._seen(self.encoder.expand(rows)))
 
     def differentiable(self, x: Tensor) -> Tensor:
         """What it says of encoded columns, (m, d), with gradients to them."""

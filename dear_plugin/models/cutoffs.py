@@ -16,7 +16,7 @@ from torch import Tensor
 
 from dear_plugin._lazy import lazy
 from dear_plugin.models.classifier import Classifier
-from dear_plugin.problem.goals import ClassGoal, likeliest
+from dear_plugin.problem.goals import ClassGoal, most_likely
 
 # As many rows show whether `predict` is the likeliest class; where it is not, more are looked at.
 SOME_ROWS, MOST_ROWS = 2_000, 20_000
@@ -44,15 +44,15 @@ def cutoffs(classifier: Classifier, rows: Tensor) -> Tensor | None:
     """
     if not classifier.decides:
         return None
-    chance = torch.Generator().manual_seed(0)
-    order = torch.randperm(len(rows), generator=chance)
+    rng = torch.Generator().manual_seed(0)
+    order = torch.randperm(len(rows), generator=rng)
     asked = _Asked.of(classifier, rows[order[:SOME_ROWS]])
-    if bool((likeliest(asked.scores) == asked.decided).all()):
+    if bool((most_likely(asked.scores) == asked.decided).all()):
         return None
     if len(rows) > SOME_ROWS:
         asked = _Asked.of(classifier, rows[order[:MOST_ROWS]])
     count = max(asked.scores.shape[1], 2)
-    found = [_cutoff(classifier, asked, label, chance) for label in range(count)]
+    found = [_cutoff(classifier, asked, label, rng) for label in range(count)]
     return torch.tensor(found, dtype=torch.float64).T
 
 
@@ -75,7 +75,7 @@ class _Asked:
         """Ask about rows."""
         frame = classifier.encoder.frame(rows)
         scores, decided = classifier.frame_scores(frame), classifier.decided(frame)
-        return cls(rows, scores, likeliest(scores) if decided is None else decided)
+        return cls(rows, scores, most_likely(scores) if decided is None else decided)
 
     def joined(self, other: _Asked) -> _Asked:
         """What it says of both."""
@@ -142,7 +142,7 @@ class _Ranked:
 
 
 def _cutoff(
-    classifier: Classifier, asked: _Asked, label: int, chance: torch.Generator
+    classifier: Classifier, asked: _Asked, label: int, rng: torch.Generator
 ) -> tuple[float, float]:
     """The margins that separate best, and surely, what the model decides is of a class.
 
@@ -155,7 +155,7 @@ def _cutoff(
         if before[1] - before[0] <= BEFORE:
             break
         near = asked.rows[ranked.order[max(0, at - PARENTS) : at + PARENTS]]
-        picks = torch.randint(len(near), (CHILDREN, near.shape[1]), generator=chance)
+        picks = torch.randint(len(near), (CHILDREN, near.shape[1]), generator=rng)
         asked = asked.joined(_Asked.of(classifier, near.gather(0, picks)))
         ranked = _Ranked.of(asked, label)
         if ranked.ends == before:

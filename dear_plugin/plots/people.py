@@ -50,8 +50,8 @@ def person(recourses: Recourses, position: int, axes: Axes) -> None:
         position: the row, counted from 0.
         axes: where to draw.
     """
-    step = (recourses.plan.rows - recourses.x)[position].numpy()
-    direct = recourses.plan.direct[position].numpy()
+    step = (recourses.proposal.rows - recourses.x)[position].numpy()
+    direct = recourses.proposal.direct[position].numpy()
     shown = np.flatnonzero(recourses.changed[position].numpy())
     shown = shown[np.lexsort((-np.abs(step[shown]), ~direct[shown]))]
     if not bool(recourses.acts[position]):

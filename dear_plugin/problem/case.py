@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from torch import Tensor
 
-from dear_plugin.problem.feasible import Limits
+from dear_plugin.problem.feasible import FeasibleSet
 from dear_plugin.problem.target import Goal
 
 
@@ -17,14 +17,14 @@ class Case:
     Attributes:
         x: (m, p) the factual rows.
         goal: their targets.
-        limits: their admissible changes.
+        feasible: their admissible changes.
         slack: how far past the boundary to aim.
         rows: (m,) their positions in the frame that was asked about.
     """
 
     x: Tensor
     goal: Goal
-    limits: Limits
+    feasible: FeasibleSet
     slack: float
     rows: Tensor
 
@@ -38,6 +38,6 @@ class Case:
             self,
             x=self.x[rows],
             goal=self.goal.select(rows),
-            limits=self.limits.select(rows),
+            feasible=self.feasible.select(rows),
             rows=self.rows[rows],
         )

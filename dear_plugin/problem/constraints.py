@@ -12,17 +12,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dear_plugin.data.columns import Grain
+from dear_plugin.data.columns import Resolution
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Feature, Kind
 from dear_plugin.data.units import step_sizes
 from dear_plugin.errors import ConstraintError, unknown
-from dear_plugin.problem.feasible import Limits
+from dear_plugin.problem.feasible import FeasibleSet
 from dear_plugin.problem.per_row import each, is_plural
 from dear_plugin.problem.rules import Rules
 
 # Of one unit of precision: a float32 0.1 is a hair above 0.1, and still 0.1.
-HAIR = 1e-6
+TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,12 @@ class Constraints:
     categories: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None
 
 
-def limits(
+def feasible_set(
     within: Constraints | None,
     x: Tensor,
     encoder: Encoder,
-    grains: Sequence[Grain],
-) -> Limits:
+    grains: Sequence[Resolution],
+) -> FeasibleSet:
     """Resolve the schema's marks and one call's constraints for n rows.
 
     Args:
@@ -62,7 +62,7 @@ def limits(
             values than rows.
     """
     within = within or Constraints()
-    box = _Box(encoder, x, grains)
+    box = _Builder(encoder, x, grains)
     for rows, names in each(within.frozen, len(x), "frozen", str):
         box.freeze(rows, names)
     for rows, ranges in each(within.ranges, len(x), "ranges", Mapping):
@@ -71,19 +71,19 @@ def limits(
         box.keep(rows, levels)
     for rows, names in each(within.act_on, len(x), "act_on", str):
         box.bar_others(rows, names)
-    return box.limits()
+    return box.build()
 
 
 @dataclass(frozen=True)
-class _Marks:
+class StaticBounds:
     """What holds for everybody: what the schema says of features and what their columns can hold.
 
     Attributes:
         low: (p,) double, the least value in user units.
         high: (p,) double, the greatest.
         immutable: (p,) bool.
-        rising: (p,) bool, features that may only increase.
-        falling: (p,) bool, features that may only decrease.
+        increasing_mask: (p,) bool, features that may only increase.
+        decreasing_mask: (p,) bool, features that may only decrease.
         units: (p,) double, the units of precision; NaN where nothing is rounded.
         steps: (p,) the scaled size of one of these.
     """
@@ -91,8 +91,8 @@ class _Marks:
     low: Tensor
     high: Tensor
     immutable: Tensor
-    rising: Tensor
-    falling: Tensor
+    increasing_mask: Tensor
+    decreasing_mask: Tensor
     units: Tensor
     steps: Tensor
 
@@ -101,7 +101,7 @@ class _Marks:
 # it first, and so whatever mode and default device that one was made in.
 @lru_cache(maxsize=32)
 @torch.inference_mode(False)
-def _marks(features: tuple[Feature, ...], grains: tuple[Grain, ...]) -> _Marks:
+def static_bounds(features: tuple[Feature, ...], grains: tuple[Resolution, ...]) -> StaticBounds:
     """The marks of features in columns of some dtypes."""
     places = np.array([np.nan if g.places is None else g.places for g in grains])
     low, high = np.array([_ends(*pair) for pair in zip(features, grains, strict=True)]).T
@@ -110,20 +110,20 @@ def _marks(features: tuple[Feature, ...], grains: tuple[Grain, ...]) -> _Marks:
     immutable = torch.tensor([f.immutable for f in features], device="cpu")
     ends, units = (torch.from_numpy(low), torch.from_numpy(high)), torch.from_numpy(10.0**-places)
     sizes = step_sizes(features, [g.places for g in grains])
-    return _Marks(*ends, immutable, direction > 0, direction < 0, units, sizes)
+    return StaticBounds(*ends, immutable, direction > 0, direction < 0, units, sizes)
 
 
-class _Box:
+class _Builder:
     """Limits while they are being drawn up: ends in user units, a category counts as its place."""
 
-    def __init__(self, encoder: Encoder, x: Tensor, grains: Sequence[Grain]) -> None:
+    def __init__(self, encoder: Encoder, x: Tensor, grains: Sequence[Resolution]) -> None:
         self.encoder, self.x, self.places = encoder, x, [g.places for g in grains]
-        self.marks, shape = _marks(encoder.schema.features, tuple(grains)), x.shape
+        self.marks, shape = static_bounds(encoder.schema.features, tuple(grains)), x.shape
         # Copies: whoever writes on what one call hands out must not write on the marks of all.
         ends = self.marks.low.clone(), self.marks.high.clone()
         self.low, self.high = (end.expand(shape) for end in ends)
         self.frozen = self.marks.immutable.expand(shape).clone()
-        self.barred = torch.zeros(shape, dtype=torch.bool)
+        self.not_actionable = torch.zeros(shape, dtype=torch.bool)
         self.allowed: Tensor | None = None
         self.rules = Rules.of(encoder)
         self._keep_out_of_missing()
@@ -184,9 +184,9 @@ class _Box:
     def bar_others(self, rows: slice | list[int], names: Iterable[str]) -> None:
         outside = torch.ones(self.encoder.p, dtype=torch.bool)
         outside[list(self.index(names, "act_on"))] = False
-        self.barred[rows, :] |= outside
+        self.not_actionable[rows, :] |= outside
 
-    def limits(self) -> Limits:
+    def build(self) -> FeasibleSet:
         x, encoder, marks = self.x, self.encoder, self.marks
         ends = _distinct(self.low), _distinct(self.high)
         # Ends that cross by a unit may meet once scaled, and nothing lies between them.
@@ -195,15 +195,15 @@ class _Box:
         high = encoder.units.scaled(ends[1].masked_fill(empty, -math.inf))
         levels = encoder.levels
         special = torch.zeros_like(self.frozen) if levels is None else levels.among(x)
-        low = torch.where(marks.rising & ~special, torch.maximum(low, x), low)
-        high = torch.where(marks.falling & ~special, torch.minimum(high, x), high)
+        low = torch.where(marks.increasing_mask & ~special, torch.maximum(low, x), low)
+        high = torch.where(marks.decreasing_mask & ~special, torch.minimum(high, x), high)
         stays = special if levels is None else special & ~levels.leave
-        return Limits(
+        return FeasibleSet(
             low,
             high,
             torch.where(self.frozen, x, torch.where(special, low, torch.minimum(low, x))),
             torch.where(self.frozen, x, torch.where(special, high, torch.maximum(high, x))),
-            self.barred | self.frozen | stays,
+            self.not_actionable | self.frozen | stays,
             self.allowed,
             torch.tensor(encoder.starts),
             encoder.blocks,
@@ -222,7 +222,7 @@ def _distinct(ends: Tensor) -> Tensor:
     return ends if ends.is_contiguous() else ends[:1]
 
 
-def _ends(feature: Feature, grain: Grain) -> tuple[float, float]:
+def _ends(feature: Feature, grain: Resolution) -> tuple[float, float]:
     """The least and greatest value of a feature by its schema and its column."""
     if feature.kind is not Kind.NUMERIC:
         return 0.0, float(max(len(feature.categories) - 1, 0))
@@ -235,7 +235,7 @@ def _ends(feature: Feature, grain: Grain) -> tuple[float, float]:
 def _inward(low: Any, high: Any, places: Any) -> tuple[Any, Any]:
     """Ends, any shape, moved inwards to values with so many decimals; NaN does not move them."""
     unit, free = np.power(10.0, places), np.isnan(places)
-    inner = np.ceil(low * unit - HAIR) / unit, np.floor(high * unit + HAIR) / unit
+    inner = np.ceil(low * unit - TOLERANCE) / unit, np.floor(high * unit + TOLERANCE) / unit
     return np.where(free, low, inner[0]), np.where(free, high, inner[1])
 
 

@@ -13,11 +13,11 @@ from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.rules import Rules
 
 # What rounding may add to a scaled float32.
-HAIR = 1e-6
+TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
-class Limits:
+class FeasibleSet:
     """The admissible changes of n rows.
 
     Attributes:
@@ -25,7 +25,7 @@ class Limits:
         high: (n, p) greatest value an action may reach.
         floor: (n, p) least value a row may take: `low`, or the factual where that is lower.
         ceiling: (n, p) greatest value a row may take; `floor = ceiling = x` where frozen.
-        barred: (n, p) bool, features that may not be acted on.
+        not_actionable: (n, p) bool, features that may not be acted on.
         allowed: (n, d) bool, which categories may be taken; None when all may.
         starts: (p,) int64, the first encoded column of each feature.
         blocks: (p,) bool, features of m > 2 categories.
@@ -45,7 +45,7 @@ class Limits:
     high: Tensor
     floor: Tensor
     ceiling: Tensor
-    barred: Tensor
+    not_actionable: Tensor
     allowed: Tensor | None
     starts: Tensor
     blocks: Tensor
@@ -62,7 +62,7 @@ class Limits:
         """Whether anything ends before what was observed does: by a range, or by a direction."""
         return bool((self.low > 0.0).any()) or bool((self.high < 1.0).any())
 
-    def select(self, rows: Tensor) -> Limits:
+    def select(self, rows: Tensor) -> FeasibleSet:
         """The limits of some rows."""
         some = self.allowed, self.off, self.asked
         allowed, off, asked = (None if each is None else each[rows] for each in some)
@@ -72,7 +72,7 @@ class Limits:
             high=self.high[rows],
             floor=self.floor[rows],
             ceiling=self.ceiling[rows],
-            barred=self.barred[rows],
+            not_actionable=self.not_actionable[rows],
             allowed=allowed,
             off=off,
             asked=asked,
@@ -81,8 +81,11 @@ class Limits:
 
     def may_act(self, sets: ActionSets) -> Tensor:
         """(n, s) bool: which sets have no barred feature, and one with a value it may take."""
-        room, barred = (self.low <= self.high)[:, sets.positions], self.barred[:, sets.positions]
-        return room.any(2) & ~barred.any(2)
+        room, not_actionable = (
+            (self.low <= self.high)[:, sets.positions],
+            self.not_actionable[:, sets.positions],
+        )
+        return room.any(2) & ~not_actionable.any(2)
 
     def admits(self, values: Tensor, feature: Tensor, rows: Tensor) -> Tensor:
         """Whether an action may set a feature to a value.
@@ -204,7 +207,7 @@ class Limits:
     def _landed(self, x: Tensor, moved: Tensor, rows: Tensor) -> Tensor:
         """Changes, (m, c, p), of which those that lie outside what may be reached are undone."""
         low, high = self.low[rows][:, None], self.high[rows][:, None]
-        inside = (moved >= low - HAIR) & (moved <= high + HAIR) & (moved != x[:, None])
+        inside = (moved >= low - TOLERANCE) & (moved <= high + TOLERANCE) & (moved != x[:, None])
         return torch.where(inside, moved.clamp(low, high), x[:, None])
 
 

@@ -131,7 +131,7 @@ class ClassGoal(Goal):
         fine = self.margin(scores, rows) >= slack
         if self.cutoffs is not None or _by_score(self.threshold, scores):
             return fine
-        return fine & (likeliest(scores) == self._wanted(scores, rows))
+        return fine & (most_likely(scores) == self._wanted(scores, rows))
 
     def judge(
         self, scores: Tensor, rows: Tensor | None = None, slack: float = 0.0
@@ -283,7 +283,7 @@ def surer(goal: Goal) -> Goal:
     return replace(goal, cutoffs=goal.cutoffs[1:].expand(2, -1))
 
 
-def likeliest(scores: Tensor) -> Tensor:
+def most_likely(scores: Tensor) -> Tensor:
     """(m,) int64, the column that scores, (m, c), decide for; of equals the first."""
     if scores.shape[1] > 2:
         return scores.argmax(1)

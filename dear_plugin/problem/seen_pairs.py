@@ -22,7 +22,7 @@ MOST_CODES = 4096
 
 
 @dataclass(frozen=True)
-class Possible:
+class SeenPairs:
     """Which pairs of values training rows have.
 
     Every feature has codes: a category each, or a tenth of the rows each.
@@ -42,7 +42,7 @@ class Possible:
     unseen: Tensor
 
     @classmethod
-    def of(cls, rows: Tensor, encoder: Encoder) -> Possible | None:
+    def of(cls, rows: Tensor, encoder: Encoder) -> SeenPairs | None:
         """Note the pairs of training rows, (n, p); None where every pair was met."""
         number = torch.tensor([f.kind is Kind.NUMERIC for f in encoder.schema])
         levels = torch.tensor([len(f.categories) for f in encoder.schema])
@@ -60,7 +60,7 @@ class Possible:
         return replace(some, unseen=unseen[kept][:, kept])
 
     @classmethod
-    def _empty(cls, features: Tensor, sizes: Tensor, cuts: Tensor, number: Tensor) -> Possible:
+    def _empty(cls, features: Tensor, sizes: Tensor, cuts: Tensor, number: Tensor) -> SeenPairs:
         numbers = tuple(number.nonzero()[:, 0].tolist())
         starts = sizes.cumsum(0) - sizes
         return cls(features, starts, cuts, numbers, torch.empty(0))

@@ -22,7 +22,7 @@ Texts = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Plan:
+class Proposal:
     """What a method proposes for m rows, in row units.
 
     Attributes:
@@ -65,7 +65,7 @@ class Plan:
         return self.failed | torch.tensor([bool(note) for note in self.noted], dtype=torch.bool)
 
     @classmethod
-    def joined(cls, plans: Sequence[Plan]) -> Plan:
+    def joined(cls, plans: Sequence[Proposal]) -> Proposal:
         """The plans of consecutive chunks as one."""
         return cls(
             torch.cat([p.rows for p in plans]),
@@ -76,13 +76,13 @@ class Plan:
             [k for p in plans for k in p.kinds],
         )
 
-    def select(self, rows: Tensor) -> Plan:
+    def select(self, rows: Tensor) -> Proposal:
         """Some of the rows."""
         at = rows.tolist()
         reasons, notes = [self.reasons[i] for i in at], [self.notes[i] for i in at if self.notes]
-        return Plan(self.rows[rows], self.direct[rows], self.suppressed[rows], reasons, notes)
+        return Proposal(self.rows[rows], self.direct[rows], self.suppressed[rows], reasons, notes)
 
-    def merged(self, part: Plan, rows: Tensor) -> Plan:
+    def merged(self, part: Proposal, rows: Tensor) -> Proposal:
         """This plan with some rows, (m,) ascending, replaced by those of another."""
         if len(rows) == len(self.rows):
             return part
@@ -90,7 +90,7 @@ class Plan:
         renewed = zip(rows.tolist(), part.reasons, _all(part.notes, part.reasons), strict=True)
         for i, reason, note in renewed:
             reasons[i], notes[i] = reason, note
-        return Plan(
+        return Proposal(
             self.rows.index_copy(0, rows, part.rows),
             self.direct.index_copy(0, rows, part.direct),
             self.suppressed.index_copy(0, rows, part.suppressed),
@@ -98,17 +98,17 @@ class Plan:
             notes,
         )
 
-    def refused(self, rows: Tensor, broken: Sequence[str]) -> Plan:
+    def refused(self, rows: Tensor, broken: Sequence[str]) -> Proposal:
         """This plan where some rows, (m,), break rules of the schema, which are named."""
         reasons = list(self.reasons)
         for i, names in zip(rows.tolist(), broken, strict=True):
             reasons[i] = f"the row would break what holds between columns: {names}"
         return replace(self, reasons=reasons)
 
-    def sparing(self, x: Tensor, accepted: Tensor) -> Plan:
+    def keep_accepted(self, x: Tensor, accepted: Tensor) -> Proposal:
         """This plan with accepted rows, (m,) bool, of x, (m, p), left alone."""
         done, spared = accepted.tolist(), accepted[:, None]
-        return Plan(
+        return Proposal(
             torch.where(spared, x, self.rows),
             self.direct & ~spared,
             torch.where(accepted, 0.0, self.suppressed),
@@ -142,27 +142,27 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenProposal:
     """A plan in the user's own frame, and what the user's own model says of it.
 
     Attributes:
-        plan: (n, p) the rows as the frame can hold them.
+        proposal: (n, p) the rows as the frame can hold them.
         frame: the n rows that the user sees.
         scores: (m, c) the model's scores of the m rows that were asked about, or of all n.
         success: (m,) bool, what the model decides of the same rows is what was wanted.
     """
 
-    plan: Plan
+    proposal: Proposal
     frame: pd.DataFrame
     scores: Tensor
     success: Tensor
 
 
-def standstill(x: Tensor, accepted: Tensor) -> Plan:
+def identity_proposal(x: Tensor, accepted: Tensor) -> Proposal:
     """The plan that changes nothing of x, (m, p), accepted or not, (m,) bool."""
     none = torch.zeros(x.shape, dtype=torch.bool)
     reasons = [ACCEPTED if done else "" for done in accepted.tolist()]
-    return Plan(x.clone(), none, torch.zeros(len(x)), reasons)
+    return Proposal(x.clone(), none, torch.zeros(len(x)), reasons)
 
 
 def _texts(texts: Iterable[str]) -> Texts:

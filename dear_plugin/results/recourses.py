@@ -19,13 +19,13 @@ from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Kind
 from dear_plugin.errors import InputError
 from dear_plugin.results.describe import NO_ACTION, Change, Expected, certainty, nearest, sentence
-from dear_plugin.results.proposal import ACCEPTED, Plan
+from dear_plugin.results.proposal import ACCEPTED, Proposal
 from dear_plugin.results.spread import Spread
 
 Floats = npt.NDArray[np.float64]
 
 
-class Whom(Enum):
+class RowKey(Enum):
     """Whom `Recourses.describe` speaks of where no index is given."""
 
     EVERYBODY = "everybody"
@@ -79,7 +79,7 @@ class Recourses:
         outcome: the columns of `actions` that are known at once.
         encoder: the gate of the method.
         x: (n, p) the factual rows.
-        plan: what was proposed, (n, p) rows.
+        proposal: what was proposed, (n, p) rows.
         hooks: the method's answers to later questions.
     """
 
@@ -88,7 +88,7 @@ class Recourses:
     outcome: pd.DataFrame
     encoder: Encoder
     x: Tensor
-    plan: Plan
+    proposal: Proposal
     hooks: Hooks
 
     def __len__(self) -> int:
@@ -124,7 +124,7 @@ class Recourses:
     @lazy
     def support(self) -> pd.Series:
         """Share of each counterfactual's 5 nearest training rows that get the wanted decision."""
-        values = self.hooks.support(self.plan.rows, torch.arange(len(self)))
+        values = self.hooks.support(self.proposal.rows, torch.arange(len(self)))
         return pd.Series(values.numpy(), index=self.factuals.index, name="support", dtype=float)
 
     @lazy
@@ -137,7 +137,7 @@ class Recourses:
         `dear.apply(factuals, direct)` gives are the counterfactuals again.
         """
         after, features = self.counterfactuals, self.encoder.schema.names
-        where = dict(zip(features, self.plan.direct.numpy().T, strict=True))
+        where = dict(zip(features, self.proposal.direct.numpy().T, strict=True))
         none = np.zeros(len(self), dtype=bool)
         columns = [_only(after[name], where.get(name, none)) for name in after]
         return pd.concat(columns, axis=1).set_axis(after.columns, axis=1)
@@ -145,7 +145,7 @@ class Recourses:
     @property
     def changed(self) -> Tensor:
         """(n, p) bool: which features differ from the factual."""
-        return self.plan.rows != self.x
+        return self.proposal.rows != self.x
 
     @overload
     def describe(self) -> pd.Series: ...
@@ -153,7 +153,7 @@ class Recourses:
     @overload
     def describe(self, index: Hashable) -> str: ...
 
-    def describe(self, index: Hashable = Whom.EVERYBODY) -> str | pd.Series:
+    def describe(self, index: Hashable = RowKey.EVERYBODY) -> str | pd.Series:
         """One person's recourse in plain words, or everybody's.
 
         What to do; what is then expected to follow, as a range over the redraws of the decoder
@@ -168,7 +168,7 @@ class Recourses:
         Raises:
             InputError: a label that is not in the index, or that several rows share.
         """
-        if index is Whom.EVERYBODY:
+        if index is RowKey.EVERYBODY:
             return self._described
         at = _positions(self.factuals.index, index)
         if len(at) != 1:
@@ -197,12 +197,12 @@ class Recourses:
     @lazy
     def acts(self) -> Tensor:
         """(n,) bool: who changes something of what is acted on."""
-        return (self.changed & self.plan.direct).any(1)
+        return (self.changed & self.proposal.direct).any(1)
 
     def _nothing(self, position: int) -> str | None:
         """What is said of a row for which there is nothing to do; None where there is."""
         row = self.outcome.iloc[position]
-        if not row["success"] and self.plan.searched:
+        if not row["success"] and self.proposal.searched:
             return f"no recourse found: {row['reason']}"
         if bool(self.acts[position]):
             return None
@@ -210,7 +210,7 @@ class Recourses:
 
     def _words(self, position: int, worth: Worth, spread: Spread, place: int) -> str:
         """What is said of a row that acts, at some place of what is known of several."""
-        changed, direct = self.changed[position], self.plan.direct[position]
+        changed, direct = self.changed[position], self.proposal.direct[position]
         follows, row = changed & ~direct, self.outcome.iloc[position]
         could = follows | ((spread.moved[place] > 0) & ~direct)
         words = sentence(
@@ -225,9 +225,9 @@ class Recourses:
         if spread.count and bool(could.any()):
             sure, needed = float(worth.confidence[place]), float(worth.reliance[place])
             more = certainty(needed, round(sure * spread.count), spread.count)
-        if worth.credible[place] or not self.plan.searched:
+        if worth.credible[place] or not self.proposal.searched:
             return " ".join([f"{words}.", *more]) if more else words
-        noted = self.plan.noted[position]
+        noted = self.proposal.noted[position]
         return nearest(words, more, noted, float(worth.plausibility[place]))
 
     def _expected(self, follows: Tensor, spread: Spread, place: int) -> dict[str, Expected]:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin.data.columns import overwrite
-from dear_plugin.results.proposal import Plan
+from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.recourses import Hooks, Recourses, Worth
 from dear_plugin.results.spread import Spread
 
@@ -29,7 +29,7 @@ def with_unreadable(
     """
     readable = torch.tensor([i for i in range(len(frame)) if i not in reasons], dtype=torch.int64)
     at = readable.numpy()
-    plan = _plan(result.plan, readable, [reasons.get(i, "") for i in range(len(frame))])
+    proposal = _plan(result.proposal, readable, [reasons.get(i, "") for i in range(len(frame))])
     # What a row holds that cannot be read is nowhere looked at.
     x = result.x.new_zeros(len(frame), result.x.shape[1]).index_copy(0, readable, result.x)
     after = frame.copy()
@@ -45,7 +45,7 @@ def with_unreadable(
         counterfactuals=after,
         outcome=outcome,
         x=x,
-        plan=plan,
+        proposal=proposal,
         hooks=hooks,
     )
 
@@ -54,33 +54,33 @@ def _outcome(
     known: pd.DataFrame, index: pd.Index, at: npt.NDArray[np.int64], reasons: Mapping[int, str]
 ) -> pd.DataFrame:
     """The outcome of readable rows, at some positions, among those of all: others cost nothing."""
-    blank = {"success": False, "acted_on": "", "kind": ""}
+    clone_unfitted = {"success": False, "acted_on": "", "kind": ""}
     columns = {}
     for name, column in known.items():
         zero = 0.0 if str(name).endswith("cost") else np.nan
-        cells = np.full(len(index), blank.get(str(name), zero), dtype=column.dtype)
+        cells = np.full(len(index), clone_unfitted.get(str(name), zero), dtype=column.dtype)
         cells[at] = column.to_numpy()
         columns[name] = cells
     columns["reason"][list(reasons)] = list(reasons.values())
     return pd.DataFrame(columns, index=index)
 
 
-def _plan(plan: Plan, readable: Tensor, reasons: Sequence[str]) -> Plan:
+def _plan(proposal: Proposal, readable: Tensor, reasons: Sequence[str]) -> Proposal:
     """The plan of m readable rows among n."""
     n, at = len(reasons), readable.tolist()
     every = list(reasons)
-    notes, kinds = [""] * n if plan.notes else [], [""] * n if plan.kinds else []
+    notes, kinds = [""] * n if proposal.notes else [], [""] * n if proposal.kinds else []
     for i, place in enumerate(at):
-        every[place] = plan.reasons[i]
+        every[place] = proposal.reasons[i]
         if notes:
-            notes[place] = plan.notes[i]
+            notes[place] = proposal.notes[i]
         if kinds:
-            kinds[place] = plan.kinds[i]
-    p = plan.rows.shape[1]
-    return Plan(
-        plan.rows.new_zeros(n, p).index_copy(0, readable, plan.rows),
-        plan.direct.new_zeros(n, p).index_copy(0, readable, plan.direct),
-        plan.suppressed.new_zeros(n).index_copy(0, readable, plan.suppressed),
+            kinds[place] = proposal.kinds[i]
+    p = proposal.rows.shape[1]
+    return Proposal(
+        proposal.rows.new_zeros(n, p).index_copy(0, readable, proposal.rows),
+        proposal.direct.new_zeros(n, p).index_copy(0, readable, proposal.direct),
+        proposal.suppressed.new_zeros(n).index_copy(0, readable, proposal.suppressed),
         every,
         notes,
         kinds,
@@ -152,8 +152,8 @@ class _WorthOf:
         worth, at = self.hooks.worth(place[known]), known.numpy()
         out = {}
         for name, column in vars(worth).items():
-            blank = False if column.dtype == bool else np.nan
-            out[name] = np.full(len(rows), blank, dtype=column.dtype)
+            clone_unfitted = False if column.dtype == bool else np.nan
+            out[name] = np.full(len(rows), clone_unfitted, dtype=column.dtype)
             out[name][at] = column
         return Worth(**out)
 

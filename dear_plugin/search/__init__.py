@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from dear_plugin.search.candidates import Grids
+from dear_plugin.search.candidates import CandidateGrids
 from dear_plugin.search.credibility import Actions, Evidence, confidence, reliance
 from dear_plugin.search.criteria import criteria
 from dear_plugin.search.gradient import gradient_search
 from dear_plugin.search.group import group_search, start_search
-from dear_plugin.search.incumbent import Found
+from dear_plugin.search.incumbent import Incumbents
 from dear_plugin.search.line import line_search
-from dear_plugin.search.problem import Answer, Question, Search
-from dear_plugin.search.vetting import Candidates, Choice, choose, lacking, tighten, vet
+from dear_plugin.search.problem import Evaluation, Search, SearchProblem
+from dear_plugin.search.vetting import Choice, RankedCandidates, choose, lacking, tighten, vet
 
 __all__ = [
     "Actions",
-    "Answer",
-    "Candidates",
+    "CandidateGrids",
     "Choice",
+    "Evaluation",
     "Evidence",
-    "Found",
-    "Grids",
-    "Question",
+    "Incumbents",
+    "RankedCandidates",
     "Search",
+    "SearchProblem",
     "choose",
     "confidence",
     "criteria",

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from math import prod
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from dear_plugin.search.incumbent import Found
-from dear_plugin.search.problem import Question, Search
-from dear_plugin.search.scan import Scan, few
+from dear_plugin.search.incumbent import Incumbents
+from dear_plugin.search.problem import Search, SearchProblem
+from dear_plugin.search.scan import CandidateScan
 
-# Of a module's many brackets, so many parts of each are told apart in one call.
-PARTS = 8
 # As often as a float32 can be halved before its neighbours are the same.
 HALVINGS = 24
 
@@ -44,19 +40,21 @@ class Bracket:
     high: Tensor
 
     @classmethod
-    def of(cls, question: Question, scans: Iterable[Scan], found: Found) -> Bracket:
+    def of(
+        cls, problem: SearchProblem, scans: Iterable[CandidateScan], incumbents: Incumbents
+    ) -> Bracket:
         """The brackets around the cheapest success of each pair that was scanned and has one.
 
         Args:
-            question: who asks what.
+            problem: who asks what.
             scans: what was scanned; the later ones are of pairs of the first.
-            found: what came of it.
+            incumbents: what came of it.
         """
-        x, ends = question.x[:, question.sets.positions[:, 0]], found.values[..., 0]
+        x, ends = problem.x[:, problem.sets.positions[:, 0]], incumbents.values[..., 0]
         # Turned round where they end below the factual, all brackets lie above it.
         turn = torch.where(ends > x, 1.0, -1.0)
         low, high = x * turn, ends * turn
-        whole, *_ = parts = [scan.among(found.solved_pairs) for scan in scans]
+        whole, *_ = parts = [scan.among(incumbents.solved_pairs) for scan in scans]
         for done in parts:
             pair = done.rows, done.sets
             tried = done.values * turn[pair][:, None]
@@ -71,23 +69,23 @@ class Bracket:
         """How many pairs (m)."""
         return len(self.rows)
 
-    def points(self, question: Question, shares: Tensor) -> Tensor:
+    def interpolate(self, problem: SearchProblem, shares: Tensor) -> Tensor:
         """(m, c) the values at shares, (m, c), of the way, as an action may set them."""
         low, high = self.first.split(1, 1)
-        return question.limits.snap(
-            torch.lerp(low, high, shares), self._feature(question), self.rows
+        return problem.feasible.snap(
+            torch.lerp(low, high, shares), self._feature(problem), self.rows
         )
 
-    def hopeful(self, known: Tensor) -> Tensor:
+    def can_improve(self, known: Tensor) -> Tensor:
         """(q,) where direct cost alone does not rule out something cheaper than known, (n,).
 
         The whole cost at `low` would rule out more, but indirect changes are not monotone.
         """
         return ((self.low - self.x).abs() < known[self.rows]).nonzero()[:, 0]
 
-    def inside(self, question: Question, points: Tensor) -> Tensor:
+    def inside(self, problem: SearchProblem, points: Tensor) -> Tensor:
         """(m, c) bool: which points are neither end, one of which may be the factual."""
-        room = question.limits.steps[self._feature(question), None] / 4.0
+        room = problem.feasible.steps[self._feature(problem), None] / 4.0
         low, high = ((points - end[:, None]).abs() for end in (self.low, self.high))
         return torch.minimum(low, high) > room
 
@@ -98,108 +96,50 @@ class Bracket:
         own = self.rows, self.sets, self.x, self.first, self.start, self.low, self.high
         return Bracket(*(each[at] for each in own))
 
-    def narrowed(self, points: Tensor, good: Tensor, step: int) -> Bracket:
+    def narrowed(self, points: Tensor, valid: Tensor, step: int) -> Bracket:
         """What is left: up to the first of the points, (m, c) ascending, that is good."""
-        at = torch.cat([good, good.new_ones(len(good), 1)], 1).int().argmax(1, keepdim=True)
+        at = torch.cat([valid, valid.new_ones(len(valid), 1)], 1).int().argmax(1, keepdim=True)
         ends = torch.cat([self.low[:, None], points, self.high[:, None]], 1)
         low, high = (ends.gather(1, end)[:, 0] for end in (at, at + 1))
         return replace(self, start=self.start + step * at[:, 0], low=low, high=high)
 
-    def _feature(self, question: Question) -> Tensor:
-        return question.sets.positions[self.sets, 0]
+    def _feature(self, problem: SearchProblem) -> Tensor:
+        return problem.sets.positions[self.sets, 0]
 
 
-def close_in(
-    question: Question, bracket: Bracket, search: Search, found: Found, prune: bool
+def bisect(
+    problem: SearchProblem, bracket: Bracket, search: Search, incumbents: Incumbents, prune: bool
 ) -> None:
-    """Cut brackets until they are narrow.
+    """Halve brackets until they are narrow.
 
-    However many cuts one call makes, the answer is the same: what cut after cut would not have
-    asked about does not count, and of equal costs what it would have asked about first wins.
+    The first cut makes four parts, for successes need not be monotone; all later ones two.
 
     Args:
-        question: who asks what.
+        problem: what is asked.
         bracket: what is cut.
-        search: how often.
-        found: where to note what comes of it.
+        search: `refine` is how often.
+        incumbents: the best of each pair so far.
         prune: leave alone what cannot hold a row's cheapest.
     """
     if prune:
-        bracket = bracket.part(bracket.hopeful(found.known))
+        bracket = bracket.part(bracket.can_improve(incumbents.known))
     halvings = min(search.refine, HALVINGS)
     whole = steps = 1 << halvings
-    for cuts in _calls(_cuts(halvings), _at_once(question, len(bracket) * whole)):
-        steps //= prod(cuts)
-        order = torch.tensor(_order(cuts))
-        points = bracket.points(question, (bracket.start[:, None] + steps * order) / whole)
-        inside = bracket.inside(question, points)
+    for parts in _cuts(halvings):
+        steps //= parts
+        shares = (bracket.start[:, None] + steps * torch.arange(1, parts)) / whole
+        points = bracket.interpolate(problem, shares)
+        inside = bracket.inside(problem, points)
         going = inside.any(1).nonzero()[:, 0]
         bracket, points, inside = bracket.part(going), points[going], inside[going]
         if not len(bracket):
             return
-        answer = question.ask(bracket.rows, bracket.sets, points[..., None], search.slack)
-        up = order.argsort()
-        answer = answer.only(inside & _come_by(answer.good & inside, cuts, up))
-        found.note(bracket.rows, bracket.sets, points[..., None], answer)
-        if steps > 1:
-            bracket = bracket.narrowed(points[:, up], answer.good[:, up], steps)
+        evaluation = problem.evaluate(bracket.rows, bracket.sets, points[..., None], search.slack)
+        evaluation = evaluation.only(inside)
+        incumbents.update(bracket.rows, bracket.sets, points[..., None], evaluation)
+        bracket = bracket.narrowed(points, evaluation.valid, steps)
 
 
 def _cuts(halvings: int) -> list[int]:
-    """Into how many parts each cut divides what is left.
-
-    The first looks round, for successes need not be monotone; the others ask about one value each.
-    """
+    """Into how many parts each cut divides what is left."""
     return [4, *[2] * (halvings - 2)] if halvings > 1 else [2] * halvings
-
-
-def _at_once(question: Question, values: int) -> int:
-    """How many parts are told apart in one call: a module is sooner asked about more values."""
-    if few(question, values):
-        return values
-    return PARTS if question.classifier.is_module else 1
-
-
-def _calls(cuts: Sequence[int], most: int) -> Iterator[list[int]]:
-    """The cuts that one call each makes, of which the parts multiplied out are at most so many."""
-    together: list[int] = []
-    for parts in cuts:
-        if together and prod(together) * parts > most:
-            yield together
-            together = []
-        together.append(parts)
-    if together:
-        yield together
-
-
-def _order(cuts: Sequence[int]) -> list[int]:
-    """The points that cuts may ask about, in steps of the last one, in the order of the cuts."""
-    order: list[int] = []
-    whole = step = prod(cuts)
-    for parts in cuts:
-        before, step = step, step // parts
-        order += [place for place in range(step, whole, step) if place % before]
-    return order
-
-
-def _come_by(good: Tensor, cuts: Sequence[int], up: Tensor) -> Tensor:
-    """(m, c) bool: of the points, in the order of the cuts, those that would be asked about.
-
-    Args:
-        good: (m, c) what is known of them.
-        cuts: into how many parts each cut divides what is left.
-        up: (c,) where the points stand in that order, ascending.
-    """
-    c = good.shape[1]
-    # Beside the points stands the end of it all, which is good; so is each later end, or it would
-    # not have been chosen.
-    fine, column = np.ones((len(good), c + 1), dtype=bool), np.append(up.numpy(), c)
-    fine[:, :c] = good.numpy()
-    seen, pairs = np.zeros_like(fine), np.arange(len(fine))[:, None]
-    start, steps = np.zeros_like(pairs), prod(cuts)
-    for parts in cuts:
-        steps //= parts
-        at = pairs, column[start + steps * np.arange(1, parts + 1) - 1]
-        seen[at] = True
-        start += steps * fine[at].argmax(1, keepdims=True)
-    return torch.from_numpy(seen[:, :c])

@@ -14,7 +14,7 @@ from dear_plugin.data.schema import Kind
 from dear_plugin.data.special_values import row_value
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.search.ends import corners, reach_out
-from dear_plugin.search.problem import Question
+from dear_plugin.search.problem import SearchProblem
 from dear_plugin.search.representatives import (
     COMMON,
     DENSE,
@@ -46,7 +46,7 @@ SHAPES = {
 
 
 @dataclass(frozen=True)
-class Grids:
+class CandidateGrids:
     """Values to try, for every set.
 
     Attributes:
@@ -70,7 +70,7 @@ class Grids:
     lattice: Tensor
 
     @classmethod
-    def of(cls, rows: Tensor, encoder: Encoder, sets: ActionSets, count: int) -> Grids:
+    def of(cls, rows: Tensor, encoder: Encoder, sets: ActionSets, count: int) -> CandidateGrids:
         """Read the values off training rows, (n, p).
 
         Args:
@@ -100,7 +100,9 @@ class Grids:
         )
 
     @classmethod
-    def again(cls, tensors: Mapping[str, Tensor], encoder: Encoder, sets: ActionSets) -> Grids:
+    def again(
+        cls, tensors: Mapping[str, Tensor], encoder: Encoder, sets: ActionSets
+    ) -> CandidateGrids:
         """Grids from their tensors.
 
         Raises:
@@ -115,16 +117,16 @@ class Grids:
             raise ValueError("the grids are those of other features or sets")
         return grids
 
-    def everything(self, question: Question) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    def everything(self, problem: SearchProblem) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """All values of all sets as `(rows, sets, values)`, admissible ones only."""
-        yield from others(question, question.may, self)
-        yield from special_levels(question)
-        asked = question.may & self.numeric
+        yield from others(problem, problem.may, self)
+        yield from special_levels(problem)
+        asked = problem.may & self.numeric
         if bool(asked.any()):
-            yield numbers(question, asked, self.dense, outer=DENSE)
-            yield near(question, asked)
-        yield from cornered(question, question.may & self.several)
-        yield from together(question, question.may & self.several, self.combinations)
+            yield numbers(problem, asked, self.dense, outer=DENSE)
+            yield near(problem, asked)
+        yield from cornered(problem, problem.may & self.several)
+        yield from together(problem, problem.may & self.several, self.combinations)
 
 
 def _kinds(encoder: Encoder, sets: ActionSets) -> tuple[Tensor, Tensor]:
@@ -137,33 +139,33 @@ def _kinds(encoder: Encoder, sets: ActionSets) -> tuple[Tensor, Tensor]:
 
 
 def others(
-    question: Question, asked: Tensor, grids: Grids
+    problem: SearchProblem, asked: Tensor, grids: CandidateGrids
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """Every other category of discrete singletons, (n, s) bool, equally many at a time."""
     asked = asked & (grids.counts > 1)
     for count in sorted(set(grids.counts[asked.any(0)].tolist())):
         rows, sets = (asked & (grids.counts == count)).nonzero(as_tuple=True)
-        feature = question.sets.positions[sets, 0]
-        own = question.x[rows, feature][:, None]
+        feature = problem.sets.positions[sets, 0]
+        own = problem.x[rows, feature][:, None]
         # The own category is left out: 0 ... count - 2, and those from the own one on moved up.
         rank = torch.arange(count - 1).expand(len(rows), -1)
         values = (rank + (rank >= own)).float()
-        admitted = question.limits.admits(values, feature, rows)
+        admitted = problem.feasible.admits(values, feature, rows)
         some = admitted.any(1)
         kept = torch.where(admitted, values, own)[some]
         if len(kept):
             yield rows[some], sets[some], kept[..., None]
 
 
-def special_levels(question: Question) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+def special_levels(problem: SearchProblem) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """The special levels of numeric singletons that an action may end in, a feature at a time."""
-    levels = question.limits.levels
+    levels = problem.feasible.levels
     if levels is None or not bool(levels.enter.any()):
         return
-    first, single = question.sets.positions[:, 0], question.sets.single
+    first, single = problem.sets.positions[:, 0], problem.sets.single
     count = torch.where(single & levels.enter[first], levels.counts[first], 0)
     for which in (count > 0).nonzero()[:, 0].tolist():
-        rows = question.may[:, which].nonzero()[:, 0]
+        rows = problem.may[:, which].nonzero()[:, 0]
         values = torch.tensor([row_value(i) for i in range(int(count[which]))])
         if len(rows):
             sets = torch.full_like(rows, which)
@@ -171,49 +173,49 @@ def special_levels(question: Question) -> Iterator[tuple[Tensor, Tensor, Tensor]
 
 
 def numbers(
-    question: Question, asked: Tensor, grid: Tensor, outer: int = 0
+    problem: SearchProblem, asked: Tensor, grid: Tensor, outer: int = 0
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Grid values, (s, c), of the numeric singletons asked for, (n, s), snapped to what may be.
 
     Args:
-        question: who asks what.
+        problem: who asks what.
         asked: which singletons.
         grid: their values, ascending.
         outer: of the first so many values the first and the last one give way to the ends of a
             range that lies between or beyond all of them; 0 leaves them.
     """
     rows, sets = asked.nonzero(as_tuple=True)
-    feature, values = question.sets.positions[sets, 0], grid[sets]
+    feature, values = problem.sets.positions[sets, 0], grid[sets]
     if outer > 1:
-        reach_out(question, rows, feature, values[:, :outer])
-    return rows, sets, question.limits.snap(values, feature, rows)[..., None]
+        reach_out(problem, rows, feature, values[:, :outer])
+    return rows, sets, problem.feasible.snap(values, feature, rows)[..., None]
 
 
-def near(question: Question, asked: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def near(problem: SearchProblem, asked: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Values on either side of the factual, from one step of precision on, wider and wider apart.
 
     Args:
-        question: who asks what.
+        problem: who asks what.
         asked: (n, s) bool, which numeric singletons.
     """
     rows, sets = asked.nonzero(as_tuple=True)
-    feature = question.sets.positions[sets, 0]
-    step = question.limits.steps[feature].clamp_min(LEAST_STEP)[:, None]
+    feature = problem.sets.positions[sets, 0]
+    step = problem.feasible.steps[feature].clamp_min(LEAST_STEP)[:, None]
     widen = (REACH / step).clamp_min(1.0) ** (torch.arange(BESIDE) / (BESIDE - 1))
     # Where precision is coarse, the next whole steps.
     away = torch.maximum(step * widen, step * (1.0 + torch.arange(BESIDE)).clamp_max(4.0))
-    values = question.x[rows, feature, None] + torch.cat([-away.flip(1), away], 1)
-    return rows, sets, question.limits.snap(values, feature, rows)[..., None]
+    values = problem.x[rows, feature, None] + torch.cat([-away.flip(1), away], 1)
+    return rows, sets, problem.feasible.snap(values, feature, rows)[..., None]
 
 
-def cornered(question: Question, asked: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+def cornered(problem: SearchProblem, asked: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """The corners of groups asked for, (n, s), snapped; see `corners`."""
-    for rows, sets, values in corners(question, asked):
-        yield rows, sets, snapped(question, rows, sets, values)
+    for rows, sets, values in corners(problem, asked):
+        yield rows, sets, snapped(problem, rows, sets, values)
 
 
 def together(
-    question: Question, asked: Tensor, values: Tensor
+    problem: SearchProblem, asked: Tensor, values: Tensor
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """Combinations, (s, c, w), of values of the groups asked for, (n, s), snapped."""
     rows, sets = asked.nonzero(as_tuple=True)
@@ -221,29 +223,29 @@ def together(
         return
     for part in torch.arange(len(rows)).split(max(1, VALUES_A_TIME // values.shape[1])):
         r, s = rows[part], sets[part]
-        yield r, s, snapped(question, r, s, values[s])
+        yield r, s, snapped(problem, r, s, values[s])
 
 
 def inward(
-    question: Question, asked: Tensor, values: Tensor, known: Tensor
+    problem: SearchProblem, asked: Tensor, values: Tensor, known: Tensor
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """Combinations, (s, c, w), drawn in towards the factual so that they may cost less.
 
     Args:
-        question: who asks what.
+        problem: who asks what.
         asked: (n, s) bool, which groups.
         values: the first few are the directions that are tried.
         known: (n,) the cost to stay below.
     """
-    numeric = question.limits.steps < 1.0
-    positions = question.sets.positions
-    several = (question.sets.masks & numeric).sum(1) > 1
+    numeric = problem.feasible.steps < 1.0
+    positions = problem.sets.positions
+    several = (problem.sets.masks & numeric).sum(1) > 1
     # Another category costs one.
     rows, sets = (asked & (several | (known > 1.0)[:, None])).nonzero(as_tuple=True)
     for part in torch.arange(len(rows)).split(max(1, VALUES_A_TIME // DIRECTIONS)):
         r, s = rows[part], sets[part]
         where = positions[s]
-        own, number = question.x[r[:, None], where][:, None], numeric[where][:, None]
+        own, number = problem.x[r[:, None], where][:, None], numeric[where][:, None]
         wanted = values[s, :DIRECTIONS]
         # A shorter set repeats its first feature, which costs once.
         first = torch.ones_like(where, dtype=torch.bool)
@@ -255,17 +257,17 @@ def inward(
         way = (off.abs() * number).sum(2)
         share = (room / way.clamp_min(1e-9)).clamp(0.0, 1.0)[..., None]
         drawn = torch.where(number, own + share * (wanted - own), wanted)
-        yield r, s, snapped(question, r, s, torch.where(fits[..., None], drawn, own))
+        yield r, s, snapped(problem, r, s, torch.where(fits[..., None], drawn, own))
 
 
-def snapped(question: Question, rows: Tensor, sets: Tensor, values: Tensor) -> Tensor:
+def snapped(problem: SearchProblem, rows: Tensor, sets: Tensor, values: Tensor) -> Tensor:
     """Values of several features, (m, c, w), each snapped to what may be or left as it is."""
-    positions, out = question.sets.positions[sets], values.clone()
+    positions, out = problem.sets.positions[sets], values.clone()
     for i in range(values.shape[2]):
         feature = positions[:, i]
-        own = question.x[rows, feature][:, None]
-        near = question.limits.snap(values[..., i].contiguous(), feature, rows)
-        possible = question.limits.admits(near, feature, rows)
+        own = problem.x[rows, feature][:, None]
+        near = problem.feasible.snap(values[..., i].contiguous(), feature, rows)
+        possible = problem.feasible.admits(near, feature, rows)
         out[..., i] = torch.where(possible, near, own)
         # A shorter set repeats its first feature, which can only have one value.
         again = (feature == positions[:, 0])[:, None]

@@ -14,7 +14,7 @@ from dear_plugin.data.special_values import is_special
 from dear_plugin.decoders.redraws import Redraws
 from dear_plugin.evaluation.plausibility import Plausibility
 from dear_plugin.evaluation.support import Support
-from dear_plugin.search.problem import Question
+from dear_plugin.search.problem import SearchProblem
 
 # Of the indirect change; from the half on, a category has changed.
 SHARES = (0.0, 0.25, 0.5, 0.75)
@@ -56,9 +56,11 @@ class Actions:
     reached: Tensor
 
     @classmethod
-    def of(cls, question: Question, rows: Tensor, sets: Tensor, values: Tensor) -> Actions:
+    def of(cls, problem: SearchProblem, rows: Tensor, sets: Tensor, values: Tensor) -> Actions:
         """Decode actions: rows (m,), sets (m,), values (m, w)."""
-        return cls(rows, sets, values, question.reach(rows, sets, values[:, None])[1][:, 0])
+        return cls(
+            rows, sets, values, problem.decode_actions(rows, sets, values[:, None])[1][:, 0]
+        )
 
     def __len__(self) -> int:
         """How many actions (m)."""
@@ -69,11 +71,13 @@ class Actions:
         return Actions(self.rows[at], self.sets[at], self.values[at], self.reached[at])
 
 
-def confidence(question: Question, actions: Actions, least: float = 0.0) -> tuple[Tensor, Tensor]:
+def confidence(
+    problem: SearchProblem, actions: Actions, least: float = 0.0
+) -> tuple[Tensor, Tensor]:
     """The share of redraws of the decoder under which actions are still accepted.
 
     Args:
-        question: who asks what; its `redraws` are used.
+        problem: who asks what; its `redraws` are used.
         actions: m actions.
         least: the share to reach: what cannot reach it any more is told by the redraws so far,
             the others counted as failures.
@@ -82,7 +86,7 @@ def confidence(question: Question, actions: Actions, least: float = 0.0) -> tupl
         (m,) the share, and (m,) by how much the margin falls short of that in the redraw that
         decides whether `least` is reached; 0 where none does.
     """
-    redraws, m = question.redraws, len(actions)
+    redraws, m = problem.redraws, len(actions)
     if redraws is None:
         return torch.ones(m), torch.zeros(m)
     count = redraws.count
@@ -94,7 +98,7 @@ def confidence(question: Question, actions: Actions, least: float = 0.0) -> tupl
         if not len(at) or not len(which):
             break
         cells = at[:, None], which
-        margins[cells], held[cells] = _redrawn(question, redraws, actions.part(at), which)
+        margins[cells], held[cells] = _redrawn(problem, redraws, actions.part(at), which)
         lost = first - held[:, :first].sum(1) > may_fail
         at = (~lost).nonzero()[:, 0]
     # Whoever else was asked about, what the first redraws rule out has nothing of the others.
@@ -105,48 +109,48 @@ def confidence(question: Question, actions: Actions, least: float = 0.0) -> tupl
 
 
 def _redrawn(
-    question: Question, redraws: Redraws, actions: Actions, which: Tensor
+    problem: SearchProblem, redraws: Redraws, actions: Actions, which: Tensor
 ) -> tuple[Tensor, Tensor]:
     """(m, r) margins and (m, r) bool, what becomes of actions under some redraws, (r,)."""
-    m, r, p = len(actions), len(which), question.x.shape[1]
+    m, r, p = len(actions), len(which), problem.x.shape[1]
     margins, held = torch.empty(m, r), torch.empty(m, r, dtype=torch.bool)
     for at in torch.arange(m).split(max(1, CELLS_A_BATCH // (r * p))):
         part = actions.part(at)
-        moved = redraws.decode(question.x[part.rows], part.values, part.sets, which)
-        reached = question.admitted(part.rows, part.sets, moved).reshape(-1, p)
-        margin, good = question.judged(reached, part.rows.repeat_interleave(r))
-        margins[at], held[at] = margin.view(-1, r), good.view(-1, r)
+        moved = redraws.decode(problem.x[part.rows], part.values, part.sets, which)
+        reached = problem.admitted(part.rows, part.sets, moved).reshape(-1, p)
+        margin, valid = problem.decide(reached, part.rows.repeat_interleave(r))
+        margins[at], held[at] = margin.view(-1, r), valid.view(-1, r)
     return margins, held
 
 
-def reliance(question: Question, actions: Actions) -> Tensor:
+def reliance(problem: SearchProblem, actions: Actions) -> Tensor:
     """(m,) the least share of the indirect change with which the decision holds, and all above it.
 
     One of 0, 1/4, 1/2, 3/4, 1. At 0 the action alone suffices; 1 says that all of it is needed.
     """
     p = actions.reached.shape[1]
     parts = torch.arange(len(actions)).split(max(1, CELLS_A_BATCH // (len(SHARES) * p)))
-    return torch.cat([_reliance(question, actions.part(at)) for at in parts])
+    return torch.cat([_reliance(problem, actions.part(at)) for at in parts])
 
 
-def _reliance(question: Question, actions: Actions) -> Tensor:
-    x, whole = question.x[actions.rows][:, None], actions.reached[:, None]
+def _reliance(problem: SearchProblem, actions: Actions) -> Tensor:
+    x, whole = problem.x[actions.rows][:, None], actions.reached[:, None]
     (m, p), shares = actions.reached.shape, torch.tensor(SHARES)[:, None]
-    number = (question.numbers & ~is_special(x)) & ~is_special(whole)
+    number = (problem.numbers & ~is_special(x)) & ~is_special(whole)
     way = torch.where(number, x + shares * (whole - x), torch.where(shares >= HALF, whole, x))
-    way = question.limits.project(x[:, 0], way, actions.rows)
-    way = torch.where(question.sets.masks[actions.sets][:, None], whole, way).reshape(-1, p)
-    _, good = question.judged(way, actions.rows.repeat_interleave(len(SHARES)))
+    way = problem.feasible.project(x[:, 0], way, actions.rows)
+    way = torch.where(problem.sets.masks[actions.sets][:, None], whole, way).reshape(-1, p)
+    _, valid = problem.decide(way, actions.rows.repeat_interleave(len(SHARES)))
     # From the top down: how many shares in a row, besides the whole, are accepted.
-    held = good.view(m, len(SHARES)).flip(1).long().cumprod(1).sum(1)
+    held = valid.view(m, len(SHARES)).flip(1).long().cumprod(1).sum(1)
     return torch.tensor([*SHARES, 1.0])[len(SHARES) - held]
 
 
-def plausibility(question: Question, actions: Actions, evidence: Evidence) -> Tensor:
+def plausibility(problem: SearchProblem, actions: Actions, evidence: Evidence) -> Tensor:
     """(m,) the conformal p-values of where actions lead; see `Plausibility`."""
     return evidence.plausibility.of(actions.reached)
 
 
-def support(question: Question, actions: Actions, evidence: Evidence) -> Tensor:
+def support(problem: SearchProblem, actions: Actions, evidence: Evidence) -> Tensor:
     """(m,) the share of accepted neighbours of where actions lead; see `Support`."""
-    return evidence.support.of(actions.reached, question.goal.select(actions.rows))
+    return evidence.support.of(actions.reached, problem.goal.select(actions.rows))

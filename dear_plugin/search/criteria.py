@@ -17,14 +17,14 @@ from dear_plugin.search.credibility import (
     reliance,
     support,
 )
-from dear_plugin.search.problem import Question, Search
+from dear_plugin.search.problem import Search, SearchProblem
 
 # What rounding may take from a share.
 TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
-class Verdict:
+class CriterionResult:
     """How much m actions have of what a criterion asks.
 
     Attributes:
@@ -38,16 +38,16 @@ class Verdict:
     short: Tensor | float = 0.0
 
 
-Criterion = Callable[[Actions], Verdict]
+Criterion = Callable[[Actions], CriterionResult]
 
 
 def criteria(
-    question: Question, search: Search, evidence: Evidence, *, whole: bool = False
+    problem: SearchProblem, search: Search, evidence: Evidence, *, whole: bool = False
 ) -> dict[str, Criterion]:
     """What `search` asks of answers, by name; what costs least to find out comes first.
 
     Args:
-        question: who asks what.
+        problem: who asks what.
         search: what is asked.
         evidence: what answers are judged by.
         whole: find out how much there is also of answers that have too little.
@@ -58,27 +58,29 @@ def criteria(
         @cache
         def _own() -> Tensor:
             """(n,) what is asked of each row: nobody has to be less odd than they are."""
-            return evidence.plausibility.of(question.x).clamp_max(search.min_plausibility)
+            return evidence.plausibility.of(problem.x).clamp_max(search.min_plausibility)
 
-        def _plausible(actions: Actions) -> Verdict:
+        def _plausible(actions: Actions) -> CriterionResult:
             least = _own()[actions.rows]
             if whole:
-                return Verdict(plausibility(question, actions, evidence), least)
-            return Verdict(evidence.plausibility.at_least(actions.reached, least), least)
+                return CriterionResult(plausibility(problem, actions, evidence), least)
+            return CriterionResult(evidence.plausibility.at_least(actions.reached, least), least)
 
         out["plausibility"] = _plausible
     if search.max_reliance < 1.0:
-        out["reliance"] = lambda actions: Verdict(
-            1.0 - reliance(question, actions), 1.0 - search.max_reliance
+        out["reliance"] = lambda actions: CriterionResult(
+            1.0 - reliance(problem, actions), 1.0 - search.max_reliance
         )
     if search.min_support is not None:
         wanted = search.min_support
-        out["support"] = lambda actions: Verdict(support(question, actions, evidence), wanted)
+        out["support"] = lambda actions: CriterionResult(
+            support(problem, actions, evidence), wanted
+        )
     if search.min_confidence:
 
-        def _sure(actions: Actions) -> Verdict:
-            share, short = confidence(question, actions, 0.0 if whole else search.min_confidence)
-            return Verdict(share, search.min_confidence, short)
+        def _sure(actions: Actions) -> CriterionResult:
+            share, short = confidence(problem, actions, 0.0 if whole else search.min_confidence)
+            return CriterionResult(share, search.min_confidence, short)
 
         out["confidence"] = _sure
     return out

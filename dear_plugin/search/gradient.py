@@ -17,8 +17,8 @@ from torch import Tensor
 from dear_plugin.evaluation.costs import direct_action
 from dear_plugin.search.candidates import snapped
 from dear_plugin.search.group import draw_back
-from dear_plugin.search.incumbent import Found
-from dear_plugin.search.problem import Question, Search
+from dear_plugin.search.incumbent import Incumbents
+from dear_plugin.search.problem import Search, SearchProblem
 
 AIM = 0.5
 LAMBDAS = (0.5, 0.1, 0.02, 0.0)
@@ -29,40 +29,40 @@ RATE = 0.03
 STILL = 1e-2
 
 
-def gradient_search(question: Question, search: Search, found: Found) -> None:
+def gradient_search(problem: SearchProblem, search: Search, incumbents: Incumbents) -> None:
     """Note the cheapest success of Algorithm 1 for every row and set.
 
     Args:
-        question: who asks what; its decoder must be differentiable.
+        problem: who asks what; its decoder must be differentiable.
         search: how far past the boundary to aim, and how finely to draw back.
-        found: where to note it.
+        incumbents: where to note it.
 
     Raises:
         DearError: a decoder or model without derivatives.
     """
-    descent = _Descent.of(question)
+    descent = _GradientDescent.of(problem)
     for weight in LAMBDAS:
         # Each pair stops by itself, so that nobody's answer depends on who else asks.
-        open_pairs = question.may & ~found.solved_pairs
+        open_pairs = problem.may & ~incumbents.solved_pairs
         if not bool(open_pairs.any()):
             break
         descent.start(weight)
         for step in range(STEPS):
             if step % CHECK_EVERY == 0:
-                _check(question, search, found, descent, open_pairs)
+                _check(problem, search, incumbents, descent, open_pairs)
             descent.step(weight)
-        _check(question, search, found, descent, open_pairs)
-    rows, sets = (question.may & found.solved_pairs).nonzero(as_tuple=True)
+        _check(problem, search, incumbents, descent, open_pairs)
+    rows, sets = (problem.may & incumbents.solved_pairs).nonzero(as_tuple=True)
     if len(rows):
-        draw_back(question, rows, sets, found.values[rows, sets], search, found)
+        draw_back(problem, rows, sets, incumbents.values[rows, sets], search, incumbents)
 
 
 @dataclass
-class _Descent:
+class _GradientDescent:
     """The state of the descent, for all sets at once.
 
     Attributes:
-        question: who asks what.
+        problem: who asks what.
         x: (s, n, d) encoded factual rows.
         v: (s, n, k) their latents.
         mask: (s, 1, d) the columns of each set.
@@ -70,7 +70,7 @@ class _Descent:
         speed: (s, n, d) the second moment of its gradient.
     """
 
-    question: Question
+    problem: SearchProblem
     x: Tensor
     v: Tensor
     mask: Tensor
@@ -78,19 +78,19 @@ class _Descent:
     speed: Tensor
 
     @classmethod
-    def of(cls, question: Question) -> _Descent:
+    def of(cls, problem: SearchProblem) -> _GradientDescent:
         """At the factual."""
-        encoder = question.classifier.encoder
-        s = len(question.sets)
-        x = encoder.expand(question.x).expand(s, -1, -1)
-        mask = question.sets.masks[:, encoder.feature_of][:, None].float()
+        encoder = problem.classifier.encoder
+        s = len(problem.sets)
+        x = encoder.expand(problem.x).expand(s, -1, -1)
+        mask = problem.sets.masks[:, encoder.feature_of][:, None].float()
         zero = torch.zeros(x.shape)
-        return cls(question, x, question.v.transpose(0, 1), mask, zero, zero.clone())
+        return cls(problem, x, problem.v.transpose(0, 1), mask, zero, zero.clone())
 
     def start(self, weight: float) -> None:
         """Proposition 2's closed form, inside the unit box."""
         margin, slope = self._margin_and_slope(torch.zeros(self.x.shape))
-        wanted = AIM + self.question.goal.ahead() - margin
+        wanted = AIM + self.problem.goal.ahead() - margin
         action = direct_action(wanted, slope * self.mask, max(weight, 1e-2))
         self.action = (self.x + action).clamp(0.0, 1.0) - self.x
         self.action = self.action * self.mask
@@ -112,12 +112,12 @@ class _Descent:
         Half a category more is no other category yet: besides the largest level of every block,
         c = 2 offers the one that gained most.
         """
-        encoder = self.question.classifier.encoder
+        encoder = self.problem.classifier.encoder
         rows = encoder.collapse((self.x + self.action).detach())[:, :, None]
         if bool(encoder.blocks.any()):
             gained = encoder.collapse((1e-6 * self.x + self.action).detach())[:, :, None]
             rows = torch.cat([rows, torch.where(encoder.blocks, gained, rows)], 2)
-        positions = self.question.sets.positions[:, None, None].expand(-1, *rows.shape[1:3], -1)
+        positions = self.problem.sets.positions[:, None, None].expand(-1, *rows.shape[1:3], -1)
         return rows.gather(3, positions)
 
     def _margin_and_slope(self, action: Tensor) -> tuple[Tensor, Tensor]:
@@ -128,35 +128,39 @@ class _Descent:
         return margin.detach(), slope
 
     def _reached(self, action: Tensor) -> Tensor:
-        return self.question.decoder.follow(self.x, self.v, self.x + action * self.mask)
+        return self.problem.decoder.follow(self.x, self.v, self.x + action * self.mask)
 
     def _margin(self, reached: Tensor) -> Tensor:
         s, n, d = reached.shape
-        scores = self.question.classifier.differentiable(reached.reshape(s * n, d))
-        return self.question.goal.margin(scores, torch.arange(n).repeat(s)).view(s, n)
+        scores = self.problem.classifier.differentiable(reached.reshape(s * n, d))
+        return self.problem.goal.margin(scores, torch.arange(n).repeat(s)).view(s, n)
 
     def _loss(self, action: Tensor, weight: float) -> Tensor:
         """(s, n) Algorithm 1's loss with the hinge of directions and ranges."""
-        question = self.question
-        encoder = question.classifier.encoder
+        problem = self.problem
+        encoder = problem.classifier.encoder
         reached = self._reached(action)
         of = encoder.feature_of
-        floor, ceiling = question.limits.floor[:, of], question.limits.ceiling[:, of]
+        floor, ceiling = problem.feasible.floor[:, of], problem.feasible.ceiling[:, of]
         inside = torch.where(encoder.blocks[of], reached, torch.clamp(reached, floor, ceiling))
         # Rows are written inside the limits: that is where they are scored and paid for.
-        error = (self._margin(inside) - AIM - question.goal.ahead()).square()
+        error = (self._margin(inside) - AIM - problem.goal.ahead()).square()
         cost = ((inside - self.x).abs() * encoder.weights).sum(2)
         hinge = (reached - inside).abs().sum(2)
         return error + weight * cost + hinge
 
 
 def _check(
-    question: Question, search: Search, found: Found, descent: _Descent, pairs: Tensor
+    problem: SearchProblem,
+    search: Search,
+    incumbents: Incumbents,
+    descent: _GradientDescent,
+    pairs: Tensor,
 ) -> None:
     """Ask what the current actions of some pairs, (n, s), come to once rounded and admissible.
 
     Pairs that an earlier lambda solved are left alone, or the answer would depend on the company.
     """
     rows, sets = pairs.nonzero(as_tuple=True)
-    values = snapped(question, rows, sets, descent.values[sets, rows])
-    found.note(rows, sets, values, question.ask(rows, sets, values, search.slack))
+    values = snapped(problem, rows, sets, descent.values[sets, rows])
+    incumbents.update(rows, sets, values, problem.evaluate(rows, sets, values, search.slack))

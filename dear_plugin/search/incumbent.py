@@ -8,31 +8,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dear_plugin.search.problem import Answer, Question
+from dear_plugin.search.problem import Evaluation, SearchProblem
 
 # Of a margin, whatever its unit: more than a float32 loses on its way through a model.
-HAIR = 1e-5
+TOLERANCE = 1e-5
 
 
 @dataclass(frozen=True)
-class Missed:
-    """Actions of rows that had no success when they were noted.
-
-    Attributes:
-        rows: (q,) who acts.
-        sets: (q,) on which set.
-        values: (q, c, w) the new values.
-        margin: (q, c) the target's margin; -infinity where it was not asked about.
-    """
-
-    rows: Tensor
-    sets: Tensor
-    values: Tensor
-    margin: Tensor
-
-
-@dataclass(frozen=True)
-class Found:
+class Incumbents:
     """The cheapest success of every row and set, and each row's nearest miss.
 
     Attributes:
@@ -52,9 +35,9 @@ class Found:
     limit: Tensor
 
     @classmethod
-    def none(cls, question: Question, limit: Tensor | None = None) -> Found:
+    def none(cls, problem: SearchProblem, limit: Tensor | None = None) -> Incumbents:
         """Nothing found yet; what costs more than a limit, (n,), is not looked for."""
-        n, (s, w) = len(question), question.sets.positions.shape
+        n, (s, w) = len(problem), problem.sets.positions.shape
         return cls(
             torch.zeros(n, s, w),
             torch.full((n, s), torch.inf),
@@ -64,9 +47,9 @@ class Found:
             torch.full((n,), torch.inf) if limit is None else limit,
         )
 
-    def select(self, rows: Tensor) -> Found:
+    def select(self, rows: Tensor) -> Incumbents:
         """What was found for some rows, (q,)."""
-        return Found(*(getattr(self, field.name)[rows] for field in fields(self)))
+        return Incumbents(*(getattr(self, field.name)[rows] for field in fields(self)))
 
     @property
     def known(self) -> Tensor:
@@ -89,15 +72,16 @@ class Found:
         rows, sets = self.solved_pairs.nonzero(as_tuple=True)
         return rows, sets, self.values[rows, sets][:, None]
 
-    def note(self, rows: Tensor, sets: Tensor, values: Tensor, answer: Answer) -> Missed | None:
-        """Keep what is better than what was known; of equals, what came first.
+    def update(self, rows: Tensor, sets: Tensor, values: Tensor, evaluation: Evaluation) -> None:
+        """Keep what is better than the incumbents; of equals, the first.
 
-        Arguments as in `Question.ask`; what is noted of one pair (row, set) stands together.
-
-        Returns:
-            What was said of rows that have no success yet; None where all have one.
+        Args:
+            rows: (m,) which rows act; the actions of one pair (row, set) stand together.
+            sets: (m,) on which set.
+            values: (m, c, w) the new values.
+            evaluation: (m, c) what came of them.
         """
-        price = answer.cost.masked_fill(~answer.good, torch.inf)
+        price = evaluation.cost.masked_fill(~evaluation.valid, torch.inf)
         least, pairs, cost = price.amin(1), rows * self.cost.shape[1] + sets, self.cost.view(-1)
         before = cost.index_select(0, pairs)
         cost.scatter_reduce_(0, pairs, least, "amin")
@@ -110,30 +94,24 @@ class Found:
             first, into = torch.from_numpy(won[lead]), torch.from_numpy(pair[lead])
             best = values[first, price[first].argmin(1)]
             self.values.flatten(0, 1).index_copy_(0, into, best.expand(-1, self.values.shape[2]))
-        # Only who has no success at all will be told of a miss.
-        solved = self.solved
-        if bool(solved.all()):
-            return None
-        at = (~solved).index_select(0, rows).nonzero()[:, 0]
-        missed = Missed(rows[at], sets[at], values[at], answer.margin[at])
+        # The nearest miss matters to rows without any success only.
+        at = (~self.solved).index_select(0, rows).nonzero()[:, 0]
         if len(at):
-            self._note_miss(missed)
-        return missed
+            self._update_misses(rows[at], sets[at], values[at], evaluation.margin[at])
 
-    def _note_miss(self, missed: Missed) -> None:
-        # What rounding alone tells apart is equal, and the first wins: models round otherwise in
-        # batches of another size, and a person's answer is the same in every company.
-        rows, margin = missed.rows, missed.margin
+    def _update_misses(self, rows: Tensor, sets: Tensor, values: Tensor, margin: Tensor) -> None:
+        # Margins that differ by rounding alone are equal, and the first wins: models round
+        # differently in batches of another size, and a row's answer must not depend on the batch.
         most = margin.amax(1)
         top = self.tried_margin.scatter_reduce(0, rows, most, "amax")
-        hair = HAIR * top.abs()
-        least, farther = top - hair, top > self.tried_margin + hair
+        tolerance = TOLERANCE * top.abs()
+        least, farther = top - tolerance, top > self.tried_margin + tolerance
         ahead = farther[rows] & (most >= least[rows])
         leads = ahead.nonzero()[:, 0]
         first = torch.full((len(top),), len(rows)).scatter_reduce(0, rows[leads], leads, "amin")
         chosen = first[first < len(rows)]
-        who = rows[chosen]
-        at = (margin[chosen] >= least[who, None]).int().argmax(1)
-        self.tried_margin[who] = top[who]
-        self.tried_set[who] = missed.sets[chosen]
-        self.tried_values[who] = missed.values[chosen, at]
+        missed = rows[chosen]
+        at = (margin[chosen] >= least[missed, None]).int().argmax(1)
+        self.tried_margin[missed] = top[missed]
+        self.tried_set[missed] = sets[chosen]
+        self.tried_values[missed] = values[chosen, at]

@@ -7,81 +7,77 @@ stall on a plateau.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import chain
 
+import torch
 from torch import Tensor
 
-from dear_plugin.search.bisect import Bracket, close_in
-from dear_plugin.search.candidates import Grids, others, special_levels
-from dear_plugin.search.incumbent import Found
-from dear_plugin.search.problem import Question, Search
-from dear_plugin.search.scan import Scan, few, foretold
-from dear_plugin.search.surrogate import likeliest
+from dear_plugin.search.bisect import Bracket, bisect
+from dear_plugin.search.candidates import CandidateGrids, others, special_levels
+from dear_plugin.search.incumbent import Incumbents
+from dear_plugin.search.problem import Search, SearchProblem
+from dear_plugin.search.representatives import DENSE
+from dear_plugin.search.scan import CandidateScan
 
 
 def line_search(
-    question: Question, grids: Grids, search: Search, found: Found, prune: bool = True
+    problem: SearchProblem,
+    grids: CandidateGrids,
+    search: Search,
+    incumbents: Incumbents,
+    prune: bool = True,
 ) -> None:
     """Note the cheapest success of every row and singleton.
 
     Args:
-        question: who asks what.
+        problem: who asks what.
         grids: the values to try first.
         search: how finely.
-        found: where to note it.
+        incumbents: where to note it.
         prune: ask only about what may still become a row's cheapest.
     """
-    asked = question.may & grids.numeric
-    coarse, between = _coarse_and_between(question, asked, grids, search.slack)
-    look = Scan.search if prune else Scan.note
+    asked = problem.may & grids.numeric
+    coarse, between = grids.values
+    (first,) = CandidateScan.over(problem, asked, [coarse], search.slack, coarse.shape[1])
+    look = CandidateScan.search if prune else CandidateScan.update
     # What the nearer half finds leaves little to ask of the other.
-    missed = [look(half, question, found) for half in coarse.halves()]
-    deeper = between(asked & _promising(found, search.deepen))
-    missed.append(look(deeper, question, found))
-    scans = [coarse, deeper]
-    if not question.classifier.is_module:
+    for half in first.halves():
+        look(half, problem, incumbents)
+    promising = asked & _promising(incumbents, search.deepen)
+    (second,) = CandidateScan.over(problem, promising, [between], search.slack)
+    look(second, problem, incumbents)
+    scans = [first, second]
+    if not problem.classifier.is_module:
         # Trees have steps anywhere: right beside the factual, and around values that many have.
-        steps = [Scan.near(question, asked, search.slack)]
-        steps += Scan.over(question, asked, [grids.common], search.slack)
-        missed += [look(scan, question, found) for scan in steps]
+        steps = [CandidateScan.near(problem, asked, search.slack)]
+        steps += CandidateScan.over(problem, asked, [grids.common], search.slack)
+        for scan in steps:
+            look(scan, problem, incumbents)
         scans += steps
     # To be of another category costs one: many rows have something cheaper by now.
-    willing = question.may & (found.known > 1.0)[:, None] if prune else question.may
-    discrete = chain(others(question, willing, grids), special_levels(question))
+    willing = problem.may & (incumbents.known > 1.0)[:, None] if prune else problem.may
+    discrete = chain(others(problem, willing, grids), special_levels(problem))
     for rows, sets, values in discrete:
-        found.note(rows, sets, values, question.ask(rows, sets, values, search.slack))
-    close_in(question, Bracket.of(question, scans, found), search, found, prune)
-    lost = asked & ~found.solved[:, None]
-    if search.rescue and bool(lost.any()):
-        # Before the row is given up, it is tried where there is most hope. What succeeds stands as
-        # it is: closing in on it would take more evaluations than anybody else gets.
-        (dense,) = Scan.over(question, lost, [grids.dense], search.slack)
-        look(likeliest(question, dense, [m for m in missed if m], search.rescue), question, found)
+        incumbents.update(rows, sets, values, problem.evaluate(rows, sets, values, search.slack))
+    bisect(problem, Bracket.of(problem, scans, incumbents), search, incumbents, prune)
+    unsolved = asked & ~incumbents.solved[:, None]
+    if search.rescue and bool(unsolved.any()):
+        # Narrow intervals of success may lie between the values tried so far. What succeeds here
+        # stands as it is: a bracket around it would take more evaluations than other rows get.
+        every = torch.linspace(0, grids.dense.shape[1] - 1, min(search.rescue, DENSE))
+        dense = grids.dense[:, every.round().long()]
+        (third,) = CandidateScan.over(problem, unsolved, [dense], search.slack)
+        look(third, problem, incumbents)
 
 
-def _promising(found: Found, count: int) -> Tensor:
+def _promising(incumbents: Incumbents, count: int) -> Tensor:
     """(n, s) bool: every set of unsolved rows, the cheapest few of solved ones.
 
     Successes need not be monotone: a window nearer to the factual may lie between coarse values.
     """
     if not count:
-        return ~found.solved[:, None].expand(found.cost.shape)
-    last = found.cost.kthvalue(min(count, found.cost.shape[1]), dim=1, keepdim=True).values
-    return (found.cost <= last) & (found.cost.isfinite() | ~found.solved[:, None])
-
-
-def _coarse_and_between(
-    question: Question, asked: Tensor, grids: Grids, slack: float
-) -> tuple[Scan, Callable[[Tensor], Scan]]:
-    """The scan of the coarse values, and what gives that of those between for pairs, (n, s).
-
-    A module is asked about few values all at once and in advance: a call costs as much as they do.
-    """
-    coarse, between = grids.values
-    if few(question, int(asked.sum()) * (coarse.shape[1] + between.shape[1])):
-        both = Scan.over(question, asked, [coarse, between], slack, coarse.shape[1])
-        first, second = foretold(question, both)
-        return first, second.among
-    (first,) = Scan.over(question, asked, [coarse], slack, coarse.shape[1])
-    return first, lambda some: Scan.over(question, some, [between], slack)[0]
+        return ~incumbents.solved[:, None].expand(incumbents.cost.shape)
+    last = incumbents.cost.kthvalue(
+        min(count, incumbents.cost.shape[1]), dim=1, keepdim=True
+    ).values
+    return (incumbents.cost <= last) & (incumbents.cost.isfinite() | ~incumbents.solved[:, None])

@@ -10,14 +10,14 @@ import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
-from dear_plugin._validation.settings import number, one_of, optional, settle, truth, whole
+from dear_plugin._validation.settings import boolean, number, one_of, optional, validate, whole
 from dear_plugin.decoders import Decoder
 from dear_plugin.decoders.redraws import Redraws
 from dear_plugin.evaluation.neighbours import NEIGHBOURS
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.action_sets import ActionSets
-from dear_plugin.problem.feasible import Limits
-from dear_plugin.problem.seen_pairs import Possible
+from dear_plugin.problem.feasible import FeasibleSet
+from dear_plugin.problem.seen_pairs import SeenPairs
 from dear_plugin.problem.target import Goal
 
 # Tensors of 2 MiB, of which a call's own cost is little, or of 16 MiB where categories lie side by
@@ -76,7 +76,7 @@ class Search:
 
     def __post_init__(self) -> None:
         """Refuse what is no setting."""
-        settle(
+        validate(
             self,
             solver=one_of("line", "gradient"),
             coarse=whole(1),
@@ -91,7 +91,7 @@ class Search:
             prefer_alone=number(),
             min_support=optional(number(1.0)),
             k_neighbours=whole(1),
-            groups=truth,
+            groups=boolean,
             max_features=whole(1),
         )
 
@@ -127,14 +127,14 @@ class Search:
 
 
 @dataclass(frozen=True)
-class Question:
+class SearchProblem:
     """What the search asks: n people, their sets, the decoder and the model.
 
     Attributes:
         x: (n, p) factual rows.
         v: (n, s, k) their latents.
         goal: the target of each.
-        limits: their admissible changes.
+        feasible: their admissible changes.
         sets: the s action sets.
         decoder: g(v, x_S).
         classifier: the model.
@@ -146,12 +146,12 @@ class Question:
     x: Tensor
     v: Tensor
     goal: Goal
-    limits: Limits
+    feasible: FeasibleSet
     sets: ActionSets
     decoder: Decoder
     classifier: Classifier
     may: Tensor
-    possible: Possible | None = None
+    possible: SeenPairs | None = None
     redraws: Redraws | None = None
 
     def __len__(self) -> int:
@@ -163,18 +163,18 @@ class Question:
         """(p,) bool, which features are numbers."""
         return torch.tensor([not f.categories for f in self.classifier.encoder.schema])
 
-    def select(self, rows: Tensor) -> Question:
+    def select(self, rows: Tensor) -> SearchProblem:
         """The question of some of the people."""
         return replace(
             self,
             x=self.x[rows],
             v=self.v[rows],
             goal=self.goal.select(rows),
-            limits=self.limits.select(rows),
+            feasible=self.feasible.select(rows),
             may=self.may[rows],
         )
 
-    def reach(self, rows: Tensor, sets: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+    def decode_actions(self, rows: Tensor, sets: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Where actions lead, before and after A_d, (m, c, p) each.
 
         Args:
@@ -201,25 +201,25 @@ class Question:
     def _admitted(
         self, x: Tensor, moved: Tensor, rows: Tensor, sets: Tensor
     ) -> tuple[Tensor, Tensor]:
-        limits, acted = self.limits, self.sets.masks[sets]
-        if limits.levels is not None:
-            moved = limits.levels.kept(x, moved, acted)
-        reached = limits.project(x, moved, rows)
+        feasible, acted = self.feasible, self.sets.masks[sets]
+        if feasible.levels is not None:
+            moved = feasible.levels.kept(x, moved, acted)
+        reached = feasible.project(x, moved, rows)
         if self.possible is not None:
             reached = self.possible.mended(x, reached, acted)
-        return moved, limits.mend(x, reached, acted, rows)
+        return moved, feasible.mend(x, reached, acted, rows)
 
-    def judged(self, reached: Tensor, rows: Tensor, slack: float = 0.0) -> tuple[Tensor, Tensor]:
+    def decide(self, reached: Tensor, rows: Tensor, slack: float = 0.0) -> tuple[Tensor, Tensor]:
         """(m,) margins and (m,) bool, what the model says of rows, (m, p), each of a row (m,)."""
         scores = self.classifier.scores(reached, searching=True)
-        margin, good = self.goal.judge(scores, rows, slack)
-        if self.limits.rules is not None:
-            lawful = self.limits.lawful(reached, rows)
-            margin, good = margin.masked_fill(~lawful, -torch.inf), good & lawful
-        return margin.float(), good
+        margin, valid = self.goal.judge(scores, rows, slack)
+        if self.feasible.rules is not None:
+            lawful = self.feasible.lawful(reached, rows)
+            margin, valid = margin.masked_fill(~lawful, -torch.inf), valid & lawful
+        return margin.float(), valid
 
-    def ask(self, rows: Tensor, sets: Tensor, values: Tensor, slack: float) -> Answer:
-        """Cost, margin and success of actions, (m, c) each; arguments as in `reach`.
+    def evaluate(self, rows: Tensor, sets: Tensor, values: Tensor, slack: float) -> Evaluation:
+        """Cost, margin and success of actions, (m, c) each; arguments as in `decode_actions`.
 
         Args:
             rows: (m,) who acts.
@@ -231,66 +231,62 @@ class Question:
         share = max(self.x.shape[1] / most, self.classifier.encoder.d / CELLS_EXPANDED)
         parts = round(len(rows) * values.shape[1] * share)
         if parts <= 1:
-            return self._ask(rows, sets, values, slack)
+            return self._evaluate(rows, sets, values, slack)
         # Small answers kept between large chunks would break memory into pieces: one is filled.
-        answer = Answer.none(values.shape[:2])
+        evaluation = Evaluation.none(values.shape[:2])
         asked = (each.tensor_split(parts) for each in (rows, sets, values))
-        told = (each.tensor_split(parts) for each in (answer.cost, answer.margin, answer.good))
-        for (r, s, a), (cost, margin, good) in zip(
+        told = (
+            each.tensor_split(parts)
+            for each in (evaluation.cost, evaluation.margin, evaluation.valid)
+        )
+        for (r, s, a), (cost, margin, valid) in zip(
             zip(*asked, strict=True), zip(*told, strict=True), strict=True
         ):
-            part = self._ask(r, s, a, slack)
-            cost.copy_(part.cost), margin.copy_(part.margin), good.copy_(part.good)
-        return answer
+            part = self._evaluate(r, s, a, slack)
+            cost.copy_(part.cost), margin.copy_(part.margin), valid.copy_(part.valid)
+        return evaluation
 
-    def _ask(self, rows: Tensor, sets: Tensor, values: Tensor, slack: float) -> Answer:
-        _, reached = self.reach(rows, sets, values)
+    def _evaluate(self, rows: Tensor, sets: Tensor, values: Tensor, slack: float) -> Evaluation:
+        _, reached = self.decode_actions(rows, sets, values)
         m, c, p = reached.shape
         # Values first, people second, as decoders lay them out: flat without a copy.
         reached = reached.transpose(0, 1)
         moved = self.classifier.encoder.distance(reached, self.x.index_select(0, rows))
         cost = moved.reshape(c * m, p).sum(1)
-        margin, good = self.judged(reached.reshape(c * m, p), rows.expand(c, m).reshape(-1), slack)
-        return Answer(*(each.view(c, m).T for each in (cost, margin, good)))
+        margin, valid = self.decide(
+            reached.reshape(c * m, p), rows.expand(c, m).reshape(-1), slack
+        )
+        return Evaluation(*(each.view(c, m).T for each in (cost, margin, valid)))
 
 
 @dataclass(frozen=True)
-class Answer:
+class Evaluation:
     """What came of actions, (m, c) each.
 
     Attributes:
         cost: l1 in scaled units, direct and indirect; of failures it may be anything.
         margin: the target's margin.
-        good: whether the decision is the wanted one.
+        valid: whether the decision is the wanted one.
     """
 
     cost: Tensor
     margin: Tensor
-    good: Tensor
+    valid: Tensor
 
     @classmethod
-    def none(cls, shape: Sequence[int]) -> Answer:
+    def none(cls, shape: Sequence[int]) -> Evaluation:
         """Of nothing asked: failures that cost infinity."""
         nothing = torch.full(shape, torch.inf)
         return cls(nothing, -nothing, torch.zeros(shape, dtype=torch.bool))
 
-    def part(self, rows: Tensor) -> Answer:
+    def part(self, rows: Tensor) -> Evaluation:
         """What came of the actions of some rows, (q,)."""
-        return Answer(*(each[rows] for each in self._parts()))
+        return Evaluation(*(each[rows] for each in self._parts()))
 
-    def split(self, widths: Sequence[int]) -> list[Answer]:
-        """What came of the first so many actions, of the next, and so on."""
-        parts = zip(*(each.split(list(widths), 1) for each in self._parts()), strict=True)
-        return [Answer(*part) for part in parts]
-
-    def at(self, places: Tensor) -> Answer:
-        """What came of the actions at places, (m, h)."""
-        return Answer(*(each.gather(1, places) for each in self._parts()))
-
-    def only(self, wanted: Tensor) -> Answer:
+    def only(self, wanted: Tensor) -> Evaluation:
         """This answer where it is wanted, (m, c) bool, elsewhere failures without a margin."""
         margin = self.margin.masked_fill(~wanted, -torch.inf)
-        return Answer(self.cost, margin, self.good & wanted)
+        return Evaluation(self.cost, margin, self.valid & wanted)
 
     def _parts(self) -> tuple[Tensor, Tensor, Tensor]:
-        return self.cost, self.margin, self.good
+        return self.cost, self.margin, self.valid

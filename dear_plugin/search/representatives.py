@@ -18,8 +18,8 @@ def spread_of(column: Tensor, count: int) -> Tensor:
     people, of whom those who share one value count as few. Gaps that nobody fills are entered too.
     """
     column = ordinary(column)
-    found: tuple[Tensor, Tensor] = column.unique(return_counts=True)
-    values, people = found
+    incumbents: tuple[Tensor, Tensor] = column.unique(return_counts=True)
+    values, people = incumbents
     if len(values) <= count:
         # Few come equally often: they all are coarse ones, and combinations take each alike.
         return values[torch.arange(count) * len(values) // count]

@@ -11,21 +11,19 @@ from torch import Tensor
 
 from dear_plugin.data.special_values import is_special
 from dear_plugin.search.candidates import near, numbers
-from dear_plugin.search.incumbent import Found, Missed
-from dear_plugin.search.problem import Answer, Question
+from dear_plugin.search.incumbent import Incumbents
+from dear_plugin.search.problem import SearchProblem
 
 # Where a special level is taken to lie: no value is farther away than a change of level costs.
 INSIDE = 0.5
 # Values of a pair that a module is asked about side by side: what they share is looked up once.
 TOGETHER = 4
-# As many values as one more call of a module is worth.
-FEW = 1 << 10
 # The share of values from which on a module is sooner asked about all of them.
 MOST = 0.9
 
 
 @dataclass(frozen=True)
-class Scan:
+class CandidateScan:
     """Values that m pairs (row, set) of one number each may ask about.
 
     Attributes:
@@ -35,7 +33,6 @@ class Scan:
         values: (m, c) values that an action may take, those of a grid ascending.
         before: (m, c) how far the value before each lies from x, on the way to it.
         slack: how far past the boundary to aim.
-        told: what came of all of them; None while it is not known.
     """
 
     rows: Tensor
@@ -44,36 +41,35 @@ class Scan:
     values: Tensor
     before: Tensor
     slack: float
-    told: Answer | None = None
 
     @classmethod
     def over(
         cls,
-        question: Question,
+        problem: SearchProblem,
         asked: Tensor,
         grids: Sequence[Tensor],
         slack: float,
         outer: int = 0,
-    ) -> list[Scan]:
+    ) -> list[CandidateScan]:
         """Of the numeric singletons asked for, (n, s) bool, the values of each grid, (s, c).
 
         Of the first `outer` values the outermost may give way, see `numbers`.
         """
-        rows, sets, values = numbers(question, asked, torch.cat(list(grids), 1), outer)
-        x = question.x[rows, question.sets.positions[sets, 0], None]
+        rows, sets, values = numbers(problem, asked, torch.cat(list(grids), 1), outer)
+        x = problem.x[rows, problem.sets.positions[sets, 0], None]
         x = torch.where(is_special(x), INSIDE, x)
         parts = values[..., 0].split([grid.shape[1] for grid in grids], 1)
         return [cls(rows, sets, x, part, _before(part, x), slack) for part in parts]
 
     @classmethod
-    def near(cls, question: Question, asked: Tensor, slack: float) -> Scan:
+    def near(cls, problem: SearchProblem, asked: Tensor, slack: float) -> CandidateScan:
         """Of the numeric singletons asked for, (n, s), values near the factual; see `near`."""
-        rows, sets, values = near(question, asked)
-        x = question.x[rows, question.sets.positions[sets, 0], None]
+        rows, sets, values = near(problem, asked)
+        x = problem.x[rows, problem.sets.positions[sets, 0], None]
         x = torch.where(is_special(x), INSIDE, x)
         return cls(rows, sets, x, values[..., 0], _before(values[..., 0], x), slack)
 
-    def halves(self) -> tuple[Scan, Scan]:
+    def halves(self) -> tuple[CandidateScan, CandidateScan]:
         """The half of the values that lies nearest to x, and the other one."""
         c = self.values.shape[1]
         half = c - c // 2
@@ -83,21 +79,19 @@ class Scan:
         near, far = turned.index_select(0, gone.sum(1)).split([half, c - half], 1)
         return self.at(near), self.at(far)
 
-    def among(self, asked: Tensor) -> Scan:
+    def among(self, asked: Tensor) -> CandidateScan:
         """The same for those of its pairs that are asked for, (n, s) bool."""
         return self.part(asked[self.rows, self.sets].nonzero()[:, 0])
 
-    def part(self, at: Tensor) -> Scan:
+    def part(self, at: Tensor) -> CandidateScan:
         """The same for some of its pairs, (q,)."""
-        told = None if self.told is None else self.told.part(at)
         rows, sets, x = self.rows[at], self.sets[at], self.x[at]
-        return Scan(rows, sets, x, self.values[at], self.before[at], self.slack, told)
+        return CandidateScan(rows, sets, x, self.values[at], self.before[at], self.slack)
 
-    def at(self, places: Tensor) -> Scan:
+    def at(self, places: Tensor) -> CandidateScan:
         """The values at places, (m, h), of each pair."""
-        told = None if self.told is None else self.told.at(places)
         values, before = self.values.gather(1, places), self.before.gather(1, places)
-        return replace(self, values=values, before=before, told=told)
+        return replace(self, values=values, before=before)
 
     def packed(self, wanted: Tensor, width: int) -> tuple[Tensor, Tensor, Tensor]:
         """Values wanted, (m, c) bool, so many of a pair side by side: its last one fills up.
@@ -117,30 +111,38 @@ class Scan:
         at = torch.from_numpy(places[:, 0] // count)
         return self.rows[at], self.sets[at], self.values.reshape(-1)[torch.from_numpy(places)]
 
-    def ask(self, question: Question) -> Answer:
-        """What comes of all values."""
-        if self.told is not None:
-            return self.told
-        return question.ask(self.rows, self.sets, self.values[..., None], self.slack)
+    def update(
+        self, problem: SearchProblem, incumbents: Incumbents, wanted: Tensor | None = None
+    ) -> None:
+        """Evaluate all values, and keep those that improve on the incumbents.
 
-    def note(self, question: Question, found: Found) -> Missed | None:
-        """Ask for all values, and keep what is better than what was known; see `Found.note`."""
+        Args:
+            problem: what is asked.
+            incumbents: the best of each pair so far.
+            wanted: (m, c) bool, the values that count; None for all.
+        """
         if not self.values.numel():
-            return None
-        return found.note(self.rows, self.sets, self.values[..., None], self.ask(question))
+            return
+        values = self.values[..., None]
+        evaluation = problem.evaluate(self.rows, self.sets, values, self.slack)
+        if wanted is not None:
+            evaluation = evaluation.only(wanted)
+        incumbents.update(self.rows, self.sets, values, evaluation)
 
-    def search(self, question: Question, found: Found) -> Missed | None:
-        """Ask for what may be the cheapest, and keep what is better than what was known."""
-        wanted = self.cheaper(found.known[self.rows, None])
+    def search(self, problem: SearchProblem, incumbents: Incumbents) -> None:
+        """Evaluate the values that may become a row's cheapest, and keep improvements."""
+        wanted = self.cheaper(incumbents.known[self.rows, None])
         if not bool(wanted.any()):
-            return None
+            return
         # A black box is asked about nothing that is not wanted.
-        most, width = (MOST, TOGETHER) if question.classifier.is_module else (1.0, 1)
-        if self.told is not None or wanted.sum() >= most * wanted.numel():
-            return replace(self, told=self.ask(question).only(wanted)).note(question, found)
+        most, width = (MOST, TOGETHER) if problem.classifier.is_module else (1.0, 1)
+        if wanted.sum() >= most * wanted.numel():
+            self.update(problem, incumbents, wanted)
+            return
         rows, sets, packs = self.packed(wanted, width)
         values = packs[..., None]
-        return found.note(rows, sets, values, question.ask(rows, sets, values, self.slack))
+        evaluation = problem.evaluate(rows, sets, values, self.slack)
+        incumbents.update(rows, sets, values, evaluation)
 
     def cheaper(self, known: Tensor | float) -> Tensor:
         """(m, c) bool, the values that may cost less than is known, (m, 1).
@@ -151,19 +153,6 @@ class Scan:
         """
         # To the bit as in `_before`, or what comes again would not be known by it.
         return self.before < (self.values - self.x).abs_().clamp_max_(known)
-
-
-def few(question: Question, count: int) -> bool:
-    """Whether so many values are sooner asked about in advance than some of them later."""
-    return 0 < count <= FEW and question.classifier.is_module
-
-
-def foretold(question: Question, scans: Sequence[Scan]) -> list[Scan]:
-    """Scans of the same pairs, with what comes of all their values, asked about in one call."""
-    widths, (first, *_) = [scan.values.shape[1] for scan in scans], scans
-    values = torch.cat([scan.values for scan in scans], 1)[..., None]
-    answer = question.ask(first.rows, first.sets, values, first.slack)
-    return [replace(s, told=t) for s, t in zip(scans, answer.split(widths), strict=True)]
 
 
 def _before(values: Tensor, x: Tensor) -> Tensor:

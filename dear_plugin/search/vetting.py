@@ -14,17 +14,17 @@ import torch
 from torch import Tensor
 
 from dear_plugin.results.describe import LACKING, join, short_of
-from dear_plugin.search.candidates import Grids
+from dear_plugin.search.candidates import CandidateGrids
 from dear_plugin.search.credibility import Actions, Evidence, reliance
 from dear_plugin.search.criteria import TOLERANCE, Criterion, criteria, scored
-from dear_plugin.search.problem import Question, Search
+from dear_plugin.search.problem import Search, SearchProblem
 
 # Candidates of a row that are looked at in each round; in all later ones as many as in the last.
 AT_ONCE = (1, 1, 2, 4, 8, 16)
 
 
 @dataclass(frozen=True)
-class Candidates:
+class RankedCandidates:
     """m successful actions, those of a row side by side and cheapest first.
 
     Attributes:
@@ -44,36 +44,36 @@ class Candidates:
     @classmethod
     def of(
         cls,
-        question: Question,
+        problem: SearchProblem,
         actions: Iterable[tuple[Tensor, Tensor, Tensor]],
         search: Search,
-    ) -> Candidates:
+    ) -> RankedCandidates:
         """Evaluate actions, rows (q,), sets (q,), values (q, c, w); keep what succeeds."""
-        w = question.sets.positions.shape[1]
+        w = problem.sets.positions.shape[1]
         none = torch.empty(0)
         parts = [(none.long(), none.long(), torch.empty(0, w), none, none)]
         for rows, sets, values in actions:
             if not len(rows):
                 continue
-            answer = question.ask(rows, sets, values, search.slack)
-            at, place = answer.good.nonzero(as_tuple=True)
+            evaluation = problem.evaluate(rows, sets, values, search.slack)
+            at, place = evaluation.valid.nonzero(as_tuple=True)
             wide = values[at, place].expand(-1, w)
-            cost, margin = answer.cost[at, place], answer.margin[at, place]
+            cost, margin = evaluation.cost[at, place], evaluation.margin[at, place]
             parts.append((rows[at], sets[at], wide, cost, margin))
         rows, sets, values, price, margin = map(torch.cat, zip(*parts, strict=True))
         if search.prefer_alone and len(rows):
-            alone = reliance(question, Actions.of(question, rows, sets, values)) == 0.0
+            alone = reliance(problem, Actions.of(problem, rows, sets, values)) == 0.0
             price = torch.where(alone, price / (1.0 + search.prefer_alone), price)
         order = torch.from_numpy(np.lexsort((price.numpy(), rows.numpy())))
         return cls(*(each[order] for each in (rows, sets, values, price, margin)))
 
-    def part(self, at: Tensor) -> Candidates:
+    def part(self, at: Tensor) -> RankedCandidates:
         """Some of them, (q,) ascending."""
-        return Candidates(*(each[at] for each in vars(self).values()))
+        return RankedCandidates(*(each[at] for each in vars(self).values()))
 
-    def actions(self, question: Question, at: Tensor) -> Actions:
+    def actions(self, problem: SearchProblem, at: Tensor) -> Actions:
         """Some of them, (q,), decoded."""
-        return Actions.of(question, self.rows[at], self.sets[at], self.values[at])
+        return Actions.of(problem, self.rows[at], self.sets[at], self.values[at])
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Choice:
     Attributes:
         sets: (n,) the set, -1 where nothing succeeded.
         values: (n, w) its features' new values.
-        price: (n,) as in `Candidates`.
+        price: (n,) as in `RankedCandidates`.
         score: (n,) double, how many criteria hold, in their order, and how much the answer has of
             the next one; infinite where all hold.
     """
@@ -94,9 +94,9 @@ class Choice:
     score: Tensor
 
     @classmethod
-    def none(cls, question: Question) -> Choice:
+    def none(cls, problem: SearchProblem) -> Choice:
         """Nothing chosen yet."""
-        n, w = len(question), question.sets.positions.shape[1]
+        n, w = len(problem), problem.sets.positions.shape[1]
         price, score = torch.full((n,), torch.inf), torch.full((n,), -1.0, dtype=torch.float64)
         return cls(torch.full((n,), -1), torch.zeros(n, w), price, score)
 
@@ -105,7 +105,7 @@ class Choice:
         """(n,) bool: rows whose answer has all that is asked."""
         return self.score == torch.inf
 
-    def update(self, candidates: Candidates, score: Tensor) -> None:
+    def update(self, candidates: RankedCandidates, score: Tensor) -> None:
         """Choose what has more than what was chosen, or has all for less; of equals the first.
 
         Args:
@@ -123,8 +123,8 @@ class Choice:
 
 
 def choose(
-    question: Question,
-    grids: Grids,
+    problem: SearchProblem,
+    grids: CandidateGrids,
     known: Sequence[tuple[Tensor, Tensor, Tensor]],
     search: Search,
     evidence: Evidence,
@@ -132,41 +132,44 @@ def choose(
     """Choose an answer for each row, and say in words, (n,), what it lacks.
 
     Args:
-        question: who asks what.
+        problem: who asks what.
         grids: the values that are tried where nothing known has all that is asked.
         known: actions that succeed, as `Candidates.of` takes them.
         search: what is asked.
         evidence: what answers are judged by.
     """
-    wanted, choice = list(criteria(question, search, evidence).values()), Choice.none(question)
-    candidates = Candidates.of(question, known, search)
-    vet(question, candidates, wanted, choice)
-    lost = torch.zeros(len(question), dtype=torch.bool).index_fill(0, candidates.rows, True)
+    wanted, choice = list(criteria(problem, search, evidence).values()), Choice.none(problem)
+    candidates = RankedCandidates.of(problem, known, search)
+    vet(problem, candidates, wanted, choice)
+    lost = torch.zeros(len(problem), dtype=torch.bool).index_fill(0, candidates.rows, True)
     lost &= ~choice.passed
     if bool(lost.any()):
-        rest = replace(question, may=question.may & lost[:, None])
-        every = Candidates.of(rest, grids.everything(rest), search)
-        vet(question, every, wanted, choice)
+        rest = replace(problem, may=problem.may & lost[:, None])
+        every = RankedCandidates.of(rest, grids.everything(rest), search)
+        vet(problem, every, wanted, choice)
         numeric = grids.numeric[choice.sets] & (choice.sets >= 0)
         rows = (lost & choice.passed & numeric).nonzero()[:, 0]
-        tighten(question, rows, wanted, choice, search)
-    return choice, lacking(question, choice, criteria(question, search, evidence, whole=True))
+        tighten(problem, rows, wanted, choice, search)
+    return choice, lacking(problem, choice, criteria(problem, search, evidence, whole=True))
 
 
 def vet(
-    question: Question, candidates: Candidates, wanted: Sequence[Criterion], choice: Choice
+    problem: SearchProblem,
+    candidates: RankedCandidates,
+    wanted: Sequence[Criterion],
+    choice: Choice,
 ) -> None:
     """Choose for each row the first of its candidates that meets all criteria, else the nearest.
 
     Where a larger margin is needed, those of the same set that have less are tried last.
 
     Args:
-        question: who asks what.
+        problem: who asks what.
         candidates: cheapest first.
         wanted: the criteria.
         choice: what is chosen so far; rows that have an answer that meets all are left alone.
     """
-    n, s = len(question), len(question.sets)
+    n, s = len(problem), len(problem.sets)
     pair = candidates.rows * s + candidates.sets
     need = torch.full((n * s,), -torch.inf)
     untested = ~choice.passed[candidates.rows]
@@ -176,7 +179,7 @@ def vet(
         waiting = torch.ones(n, dtype=torch.bool).index_fill(0, candidates.rows[ready], False)
         at = (ready | (untested & waiting[candidates.rows])).nonzero()[:, 0]
         at = at[_leading(candidates.rows[at], AT_ONCE[min(turn, len(AT_ONCE) - 1)])]
-        score, short = scored(candidates.actions(question, at), wanted)
+        score, short = scored(candidates.actions(problem, at), wanted)
         choice.update(candidates.part(at), score)
         need.scatter_reduce_(0, pair[at], candidates.margin[at] + short, "amax")
         untested[at] = False
@@ -185,7 +188,7 @@ def vet(
 
 
 def tighten(
-    question: Question,
+    problem: SearchProblem,
     rows: Tensor,
     wanted: Sequence[Criterion],
     choice: Choice,
@@ -194,7 +197,7 @@ def tighten(
     """Draw what was chosen for some rows, (q,), back towards the factual while it meets all.
 
     Args:
-        question: who asks what.
+        problem: who asks what.
         rows: ascending; their choice acts on one number.
         wanted: the criteria.
         choice: what was chosen.
@@ -202,16 +205,16 @@ def tighten(
     """
     if not len(rows):
         return
-    feature = question.sets.positions[choice.sets[rows], 0]
-    low, high = question.x[rows, feature], choice.values[rows, 0]
+    feature = problem.sets.positions[choice.sets[rows], 0]
+    low, high = problem.x[rows, feature], choice.values[rows, 0]
     for _ in range(search.refine):
-        middle = question.limits.snap(((low + high) / 2.0)[:, None], feature, rows)
+        middle = problem.feasible.snap(((low + high) / 2.0)[:, None], feature, rows)
         trial = [(rows, choice.sets[rows], middle[..., None])]
-        candidates = Candidates.of(question, trial, search)
-        met = torch.zeros(len(question), dtype=torch.bool)
+        candidates = RankedCandidates.of(problem, trial, search)
+        met = torch.zeros(len(problem), dtype=torch.bool)
         if len(candidates.rows):
             every = torch.arange(len(candidates.rows))
-            score, _ = scored(candidates.actions(question, every), wanted)
+            score, _ = scored(candidates.actions(problem, every), wanted)
             choice.update(candidates, score)
             met[candidates.rows[score == torch.inf]] = True
         fine = met[rows]
@@ -225,16 +228,16 @@ def _leading(rows: Tensor, count: int) -> Tensor:
     return (torch.arange(len(rows)) - start < count).nonzero()[:, 0]
 
 
-def lacking(question: Question, choice: Choice, wanted: Mapping[str, Criterion]) -> list[str]:
+def lacking(problem: SearchProblem, choice: Choice, wanted: Mapping[str, Criterion]) -> list[str]:
     """(n,) what the answers that do not meet all criteria lack, in words; "" for the others.
 
     The criteria are whole ones, see `criteria`.
     """
-    out = [""] * len(question)
+    out = [""] * len(problem)
     rows = (~choice.passed & (choice.sets >= 0)).nonzero()[:, 0]
     if not len(rows):
         return out
-    actions = Actions.of(question, rows, choice.sets[rows], choice.values[rows])
+    actions = Actions.of(problem, rows, choice.sets[rows], choice.values[rows])
     parts: list[list[str]] = [[] for _ in out]
     for name, criterion in wanted.items():
         verdict = criterion(actions)

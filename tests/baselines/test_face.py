@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from dear_plugin import Constraints, Schema
-from dear_plugin.baselines import FaceEpsilon, FaceKNN, Paths
+from dear_plugin.baselines import FaceConfig, FaceEpsilon, FaceKNN
 
 METHODS = {"k": FaceKNN, "epsilon": FaceEpsilon}
 
@@ -52,17 +52,27 @@ def test_company_and_order_do_not_matter(fitted, refused):
 def test_where_the_model_can_be_sure_the_end_is_a_row_of_which_it_is(square, linear, refused):
     schema = Schema.infer(square, immutable=["group"])
     model = linear(3.0, 3.0, 0.0, bias=-3.6)
-    sure = FaceKNN(model, schema, how=Paths(confidence=0.75)).fit(square).generate(refused).actions
-    just = FaceKNN(model, schema, how=Paths(confidence=0.5)).fit(square).generate(refused).actions
-    assert (sure["score_after"] >= 0.75).all()
+    with_threshold = (
+        FaceKNN(model, schema, config=FaceConfig(confidence=0.75))
+        .fit(square)
+        .generate(refused)
+        .actions
+    )
+    just = (
+        FaceKNN(model, schema, config=FaceConfig(confidence=0.5))
+        .fit(square)
+        .generate(refused)
+        .actions
+    )
+    assert (with_threshold["score_after"] >= 0.75).all()
     assert (just["score_after"] < 0.75).any()
-    assert just["cost"].median() < sure["cost"].median()
+    assert just["cost"].median() < with_threshold["cost"].median()
 
 
 def test_who_can_have_no_sure_end_has_one_with_which_the_model_agrees(square, linear, refused):
     schema = Schema.infer(square, immutable=["group"])
     model = linear(1.0, 1.0, 0.0, bias=-1.2)
-    never = FaceKNN(model, schema, how=Paths(confidence=0.99)).fit(square)
+    never = FaceKNN(model, schema, config=FaceConfig(confidence=0.99)).fit(square)
     assert never.generate(refused).actions["success"].all()
 
 
@@ -88,7 +98,7 @@ def test_beyond_the_radius_there_is_no_path(square, linear):
     frame = square[(square["a"] + square["b"] - 1.2).abs() > 0.2]
     schema = Schema.infer(frame, immutable=["group"])
     model = linear(1.0, 1.0, 0.0, bias=-1.2)
-    method = FaceEpsilon(model, schema, how=Paths(radius=0.1)).fit(frame)
+    method = FaceEpsilon(model, schema, config=FaceConfig(radius=0.1)).fit(frame)
     people = frame[frame["a"] + frame["b"] < 1.0].iloc[:20]
     assert not method.generate(people).actions["success"].any()
 

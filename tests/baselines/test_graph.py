@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dear_plugin.baselines.graph import Graph, Paths, weights
+from dear_plugin.baselines.graph import FaceConfig, Graph, weights
 
 # A stair of short steps from (0, 0) over (0, 4) to (4, 4); 20 lies off it, beyond a gap.
 STAIR = np.array(
@@ -19,7 +19,7 @@ def only(*rows):
 
 
 def graph(k=3, radius=np.inf):
-    return Graph.of(STAIR, Paths(k, radius), 2)
+    return Graph.of(STAIR, FaceConfig(k, radius), 2)
 
 
 def ends(drawing, place, *rows):
@@ -44,7 +44,7 @@ def test_a_dense_way_round_beats_a_leap_across():
 
 
 def test_without_density_the_leap_would_win():
-    flat = Graph.of(STAIR, Paths(17), 0)
+    flat = Graph.of(STAIR, FaceConfig(17), 0)
     assert ends(flat, STAIR[START], ACROSS, 8) == [ACROSS]
 
 
@@ -68,7 +68,7 @@ def test_a_person_between_two_rows_starts_from_where_they_are():
 
 
 def test_a_single_row_is_a_graph():
-    alone = Graph.of(np.zeros((1, 2)), Paths(), 2)
+    alone = Graph.of(np.zeros((1, 2)), FaceConfig(), 2)
     assert alone.ends(np.ones((1, 2)), np.array([True])).tolist() == [0]
 
 

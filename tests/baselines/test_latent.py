@@ -10,7 +10,16 @@ import torch
 from torch import nn
 
 from dear_plugin import Constraints, Schema, Target
-from dear_plugin.baselines import CCHVAE, Clue, Descent, Revise, Shells, Vae, VaeDesign, Wachter
+from dear_plugin.baselines import (
+    CCHVAE,
+    CCHVAEConfig,
+    Clue,
+    LatentConfig,
+    Revise,
+    Vae,
+    VaeDesign,
+    Wachter,
+)
 from dear_plugin.baselines.clue import entropy
 from dear_plugin.decoders import Training
 from dear_plugin.errors import ModelError
@@ -91,7 +100,7 @@ def test_people_do_not_collapse_into_one(everyone, mixed, method):
 def test_a_descent_that_minds_cost_more_goes_less_far(line, vae, refused):
     frame, schema = line
     costs = [
-        Revise(First(), schema, vae=vae, how=Descent(weight=weight))
+        Revise(First(), schema, vae=vae, config=LatentConfig(weight=weight))
         .fit(frame)
         .generate(refused)
         .actions["cost"]
@@ -106,14 +115,14 @@ def test_on_a_line_the_best_trade_of_loss_and_cost_is_known(line, vae, refused):
     frame, schema = line
     weight = 0.5
     best = 0.6 + math.log(8.0 / (2.0 * weight) - 1.0) / 8.0
-    method = Revise(First(), schema, vae=vae, how=Descent(weight=weight)).fit(frame)
+    method = Revise(First(), schema, vae=vae, config=LatentConfig(weight=weight)).fit(frame)
     assert method.generate(refused).counterfactuals["a"].median() == pytest.approx(best, abs=0.05)
 
 
 def test_of_the_first_shell_with_a_success_the_nearest_is_taken(line, vae, refused):
     frame, schema = line
-    fine = CCHVAE(First(), schema, vae=vae, how=Shells(width=0.05)).fit(frame)
-    rough = CCHVAE(First(), schema, vae=vae, how=Shells(width=2.0, draws=5)).fit(frame)
+    fine = CCHVAE(First(), schema, vae=vae, config=CCHVAEConfig(width=0.05)).fit(frame)
+    rough = CCHVAE(First(), schema, vae=vae, config=CCHVAEConfig(width=2.0, draws=5)).fit(frame)
     cost = fine.generate(refused).actions["cost"]
     assert cost.median() < rough.generate(refused).actions["cost"].median()
     assert np.allclose(cost, 2.0 * (0.6 - refused["a"]), atol=0.15)
@@ -122,7 +131,7 @@ def test_of_the_first_shell_with_a_success_the_nearest_is_taken(line, vae, refus
 def test_out_of_reach_is_out_of_reach(line, vae, refused):
     frame, schema = line
     actions = (
-        CCHVAE(First(), schema, vae=vae, how=Shells(width=0.01, count=2))
+        CCHVAE(First(), schema, vae=vae, config=CCHVAEConfig(width=0.01, count=2))
         .fit(frame)
         .generate(refused[refused["a"] < 0.3])
         .actions
@@ -137,7 +146,7 @@ def test_a_plateau_is_left_from_nearer_to_where_the_model_agrees(line, vae, refu
             return torch.relu(x[:, :1] - 0.6) * 8.0 - 0.1
 
     frame, schema = line
-    once = Revise(Step(), schema, vae=vae, how=Descent(starts=1)).fit(frame)
+    once = Revise(Step(), schema, vae=vae, config=LatentConfig(starts=1)).fit(frame)
     assert once.generate(refused).actions["success"].mean() < 0.5
     assert Revise(Step(), schema, vae=vae).fit(frame).generate(refused).actions["success"].all()
 
@@ -172,7 +181,7 @@ def test_certainty_is_the_entropy_of_the_probabilities():
 def test_clue_lowers_the_entropy_of_the_model(line, vae, refused):
     frame, schema = line
     scores = [
-        Clue(First(), schema, vae=vae, how=Descent(weight=weight))
+        Clue(First(), schema, vae=vae, config=LatentConfig(weight=weight))
         .fit(frame)
         .generate(refused)
         .actions["score_after"]

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from dear_plugin import Constraints, Schema, Target
-from dear_plugin.baselines import Shrinkage, Wachter
+from dear_plugin.baselines import Wachter, WachterConfig
 from dear_plugin.baselines.weights import Weights
 from dear_plugin.errors import ModelError
 
@@ -73,7 +73,7 @@ def test_a_plateau_is_left_by_starting_elsewhere(square, schema):
             return torch.relu(x[:, :1] + x[:, 1:2] - 0.8) - 0.3
 
     people = square[square["a"] + square["b"] < 0.7].iloc[:20]
-    once = Wachter(Plateau(), schema, how=Shrinkage(starts=1)).fit(square)
+    once = Wachter(Plateau(), schema, config=WachterConfig(starts=1)).fit(square)
     assert not once.generate(people).actions["success"].any()
     again = Wachter(Plateau(), schema).fit(square)
     assert again.generate(people).actions["success"].mean() > 0.8

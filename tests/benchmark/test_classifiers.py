@@ -64,17 +64,17 @@ class TestTheNetworks:
 
 class TestTraining:
     def test_the_ann_learns_the_loan_data(self, loan):
-        x, labels, x_test, truth = loan
+        x, labels, x_test, boolean = loan
         net = trained("ann", x, labels, Recipe(batch=64, epochs=15), seed=0)
-        assert accuracy(net, x_test, truth) > 0.75
+        assert accuracy(net, x_test, boolean) > 0.75
 
     def test_the_line_is_as_good_as_scikit_learns(self, loan):
         """The label holds a product of income and savings, which no line can follow."""
-        x, labels, x_test, truth = loan
+        x, labels, x_test, boolean = loan
         net = trained("lr", x, labels, Recipe(batch=64, epochs=30, rate=0.02), seed=0)
         rival = LogisticRegression(C=100.0, max_iter=1000).fit(x.numpy(), labels)
-        assert accuracy(net, x_test, truth) >= rival.score(x_test.numpy(), truth) - 0.03
-        assert accuracy(net, x_test, truth) > 0.68
+        assert accuracy(net, x_test, boolean) >= rival.score(x_test.numpy(), boolean) - 0.03
+        assert accuracy(net, x_test, boolean) > 0.68
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_the_same_seed_gives_the_same_weights(self, loan, kind):

@@ -88,7 +88,7 @@ class TestDice:
 
     def test_dear_s_cost_is_the_engine_s_own(self, outcomes):
         dear = outcomes[0].recourses
-        moved = dear.encoder.distance(dear.plan.rows, dear.x).sum(1)
+        moved = dear.encoder.distance(dear.proposal.rows, dear.x).sum(1)
         np.testing.assert_allclose(outcomes[0].cost, moved)
 
     def test_a_held_feature_that_the_method_changes_counts(self, people):

@@ -37,13 +37,13 @@ def test_parts_of_words_are_not(name):
 
 @pytest.fixture
 def frame():
-    chance = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     return pd.DataFrame(
         {
-            "Age": chance.integers(18, 80, 300),
-            "marital-status": chance.choice(["single", "married", "widowed"], 300),
-            "mortgage": chance.normal(100, 10, 300).round(1),
-            "hours": chance.integers(10, 60, 300),
+            "Age": rng.integers(18, 80, 300),
+            "marital-status": rng.choice(["single", "married", "widowed"], 300),
+            "mortgage": rng.normal(100, 10, 300).round(1),
+            "hours": rng.integers(10, 60, 300),
         }
     )
 

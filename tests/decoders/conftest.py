@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from dear_plugin import ActionSets, Encoder, Schema
-from dear_plugin.decoders.transport.conditioning import Crowd, Given
+from dear_plugin.decoders.transport.conditioning import Conditioning, Crowd
 
 
 @pytest.fixture(scope="session")
@@ -16,6 +16,8 @@ def gather() -> Callable[..., Crowd]:
     def crowd(frame: pd.DataFrame, act_on=None, given=()) -> Crowd:
         encoder = Encoder(Schema.infer(frame))
         rows, sets = encoder.rows(frame), ActionSets.of(encoder.schema, act_on)
-        return Given.of(rows, encoder, encoder.schema.index(given)).crowd(rows, encoder, sets)
+        return Conditioning.of(rows, encoder, encoder.schema.index(given)).crowd(
+            rows, encoder, sets
+        )
 
     return crowd

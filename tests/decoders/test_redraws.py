@@ -9,7 +9,7 @@ from dear_plugin import ActionSets, Encoder, Schema
 from dear_plugin.datasets import load_loan
 from dear_plugin.decoders import Refitted, Transport, poisson
 from dear_plugin.decoders.still import Still
-from dear_plugin.decoders.transport.redraws import Poisson
+from dear_plugin.decoders.transport.redraws import PoissonRedraws
 
 EVERY = torch.arange(16)
 ACT_ON = ["income", "education", "savings", ("income", "savings")]
@@ -162,7 +162,7 @@ class TestMemory:
         whole = case.redrawn()
         monkeypatch.setattr(poisson, "CELLS", 20_000)
         tight = case.redraws()
-        assert isinstance(tight, Poisson)
+        assert isinstance(tight, PoissonRedraws)
         assert (case.redrawn(tight) == whole).all()
         assert tight.kept_cells <= 20_000
         assert (case.redrawn(tight) == whole).all()

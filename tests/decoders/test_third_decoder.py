@@ -37,7 +37,7 @@ class LineShift(Decoder):
     def tensors(self):
         return {"slopes": self.slopes}
 
-    def adopt(self, tensors, encoder, sets):
+    def load_state(self, tensors, encoder, sets):
         self.slopes, self.sets = tensors["slopes"], sets
 
     def fit(self, rows, encoder, sets):
@@ -129,8 +129,8 @@ class TestItWorks:
 
     def test_pairs_are_learned_with_its_own_settings(self):
         decoder = LineShift(shrink=0.3)
-        assert decoder.blank() is not decoder
-        assert decoder.blank().settings() == {"shrink": 0.3}
+        assert decoder.clone_unfitted() is not decoder
+        assert decoder.clone_unfitted().settings() == {"shrink": 0.3}
 
     def test_without_derivatives_the_gradient_solver_says_so(self):
         search = Search(solver="gradient")

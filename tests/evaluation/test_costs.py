@@ -21,8 +21,8 @@ HALVINGS = (0.1, 0.05, 0.025, 0.0125)
 
 
 def normal(*shape, seed=0):
-    chance = torch.Generator().manual_seed(seed)
-    return torch.randn(*shape, generator=chance, dtype=torch.float64)
+    rng = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, generator=rng, dtype=torch.float64)
 
 
 class TestSplit:

@@ -11,10 +11,10 @@ N = 400
 
 def two(seed, copies):
     """A tenth of people, and some of all people, up to several times each, of one value each."""
-    chance = torch.Generator().manual_seed(seed)
-    values = torch.randn(N, 1, generator=chance)
-    rows = torch.randperm(N, generator=chance)[: N // 4]
-    people = torch.randint(N, (copies * N // 4,), generator=chance)
+    rng = torch.Generator().manual_seed(seed)
+    values = torch.randn(N, 1, generator=rng)
+    rows = torch.randperm(N, generator=rng)[: N // 4]
+    people = torch.randint(N, (copies * N // 4,), generator=rng)
     return values, rows, people
 
 
@@ -44,8 +44,8 @@ class TestSharing:
         for seed in range(60):
             values, rows, people = two(seed, 4)
             scale = excess.sharing(rows, people)
-            chance = np.random.default_rng(seed)
-            found.append(float(excess.ks(values[people], values[rows], chance, scale)[0]))
+            rng = np.random.default_rng(seed)
+            found.append(float(excess.ks(values[people], values[rows], rng, scale)[0]))
         assert abs(np.mean(found)) < 3.0 * np.std(found) / np.sqrt(len(found))
 
 

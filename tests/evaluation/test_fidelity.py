@@ -24,7 +24,7 @@ class Gaussian(Still):
 
     def __init__(self, covariance, strangers):
         self.covariance, self.strangers = covariance, strangers
-        self.chance = torch.Generator().manual_seed(0)
+        self.rng = torch.Generator().manual_seed(0)
 
     def fit(self, rows, encoder, sets):
         self.sets = sets
@@ -47,7 +47,7 @@ class Gaussian(Still):
             at = sets == i
             mine = out[at]
             if self.strangers:
-                noise = torch.randn(*mine.shape[:2], len(rest), generator=self.chance) @ root.T
+                noise = torch.randn(*mine.shape[:2], len(rest), generator=self.rng) @ root.T
                 mine[..., rest] = mine[..., own] @ slope + noise
             else:
                 mine[..., rest] = here[at][..., rest] + (mine - here[at])[..., own] @ slope

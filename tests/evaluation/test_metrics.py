@@ -20,12 +20,12 @@ from dear_plugin.models.classifier import Classifier
 @pytest.fixture(scope="module")
 def frame():
     """a, b independent and uniform on 0 ... 100; a town of three."""
-    chance = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     return pd.DataFrame(
         {
-            "a": chance.integers(0, 101, 2000).astype(float),
-            "b": chance.integers(0, 101, 2000).astype(float),
-            "town": chance.choice(["x", "y", "z"], 2000),
+            "a": rng.integers(0, 101, 2000).astype(float),
+            "b": rng.integers(0, 101, 2000).astype(float),
+            "town": rng.choice(["x", "y", "z"], 2000),
         }
     )
 
@@ -80,7 +80,7 @@ class TestNeighbours:
     def test_their_share_is_the_share_of_the_nearest_with_the_same_label(self, solved, frame):
         encoder = solved.encoder
         rows, classifier = encoder.rows(frame), Classifier(above(60), encoder)
-        x, everyone = encoder.expand(solved.plan.rows), encoder.expand(rows)
+        x, everyone = encoder.expand(solved.proposal.rows), encoder.expand(rows)
         gaps = torch.cdist(x.double(), everyone.double())
         gaps[gaps == 0.0] = torch.inf
         nearest = gaps.topk(5, largest=False).indices
@@ -113,8 +113,8 @@ class Ramp:
     """The probability is a share of a; it decides for whoever has a >= 60, as `above(60)` does."""
 
     def predict_proba(self, frame):
-        chance = (frame["a"].to_numpy(float) / 200.0)[:, None]
-        return np.hstack([1.0 - chance, chance])
+        rng = (frame["a"].to_numpy(float) / 200.0)[:, None]
+        return np.hstack([1.0 - rng, rng])
 
     def predict(self, frame):
         return (frame["a"] >= 60).to_numpy(int)

@@ -7,8 +7,8 @@ import torch
 
 from dear_plugin import DEAR, Constraints, Encoder, RecourseMethod, Schema, Search, Target
 from dear_plugin.errors import NotFittedError, TargetError
-from dear_plugin.results.proposal import Plan
-from tests.counted import Counted
+from dear_plugin.results.proposal import Proposal
+from tests.counted import Counts
 
 
 class Nearest(RecourseMethod):
@@ -24,8 +24,8 @@ class Nearest(RecourseMethod):
         fine = goal.accepts(scores.repeat(len(case), 1)).view(gap.shape)
         at = torch.where(fine, gap, torch.inf).argmin(1)
         every = torch.arange(len(case))
-        rows = case.limits.project(case.x, self.known[at][:, None], every)[:, 0]
-        return Plan(rows, rows != case.x, torch.zeros(len(case)), [""] * len(case))
+        rows = case.feasible.project(case.x, self.known[at][:, None], every)[:, 0]
+        return Proposal(rows, rows != case.x, torch.zeros(len(case)), [""] * len(case))
 
 
 class Stubborn(Nearest):
@@ -36,16 +36,16 @@ class Stubborn(Nearest):
     def _propose(self, case):
         self.asked += 1
         stay = torch.zeros(case.x.shape, dtype=torch.bool)
-        return Plan(case.x, stay, torch.zeros(len(case)), [""] * len(case))
+        return Proposal(case.x, stay, torch.zeros(len(case)), [""] * len(case))
 
 
 class Writer(Nearest):
     """Writes on the rows that it is given."""
 
     def _propose(self, case):
-        plan = super()._propose(case)
-        case.x.copy_(plan.rows)
-        return Plan(case.x, plan.direct, plan.suppressed, plan.reasons)
+        proposal = super()._propose(case)
+        case.x.copy_(proposal.rows)
+        return Proposal(case.x, proposal.direct, proposal.suppressed, proposal.reasons)
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +102,7 @@ def linear(frame):
     with torch.no_grad():
         module[0].weight.copy_(weights)
         module[0].bias.copy_(-(encoder.encode(frame) @ weights[0]).quantile(0.7))
-    return module, Counted(module, encoder)
+    return module, Counts(module, encoder)
 
 
 @pytest.mark.parametrize("name", ["age", "rate", "income"])
@@ -206,7 +206,7 @@ class TestBelief:
         pd.testing.assert_frame_equal(result.counterfactuals, refused)
 
     def test_the_model_is_asked_again_about_those_alone_who_have_another_row(self, mixed):
-        box = Counted(mixed.net, mixed.encoder)
+        box = Counts(mixed.net, mixed.encoder)
         others = mixed.frame.drop(mixed.refused(len(mixed.frame)).index).iloc[:5]
         people = pd.concat([others, mixed.refused(3)])
         actions = Stubborn(box, mixed.schema).fit(mixed.frame).generate(people).actions

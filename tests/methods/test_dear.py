@@ -111,7 +111,7 @@ class TestGenerate:
 
     def test_the_split_is_into_an_action_and_what_moves_along(self, fitted, mixed):
         result = fitted.generate(mixed.refused(100))
-        assert (result.plan.direct.sum(1) == 1).all()
+        assert (result.proposal.direct.sum(1) == 1).all()
         assert (result.actions["indirect_cost"] > 0).mean() > 0.5
 
     def test_indirect_changes_follow_the_dependence(self, fitted, mixed):

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from dear_plugin import DEAR, Autoencoder, Constraints, Design, Schema, Search, Training, wider
-from dear_plugin.methods.larger_sets import Wider
+from dear_plugin.methods.larger_sets import LargerSets
 
 NAMES = list("abcdefgh")
 # Most people need three or four features to pass it.
@@ -241,11 +241,11 @@ class TestWhatIsLearned:
         dear.generate(people[0].iloc[9:15])
         known = dict(dear._wider.learned)
         other = dear.with_model(Above(schema, 13.4))
-        monkeypatch.setattr(Wider, "_learn", None)
+        monkeypatch.setattr(LargerSets, "_learn", None)
         assert other._wider.learned.keys() == known.keys()
         assert all(m.classifier is other.classifier for m in other._wider.learned.values())
-        for moves, mine in zip(other._wider.learned.values(), known.values(), strict=True):
-            assert moves.decoder is mine.decoder
+        for optimizer, mine in zip(other._wider.learned.values(), known.values(), strict=True):
+            assert optimizer.decoder is mine.decoder
         assert other._reserve.classifier is other.classifier
 
     def test_a_new_fit_forgets_them(self, model, schema, frame, people):

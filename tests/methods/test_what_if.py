@@ -38,7 +38,7 @@ def same_again(dear, people, within=None, target=None, room=0.0):
         again.counterfactuals, result.counterfactuals, rtol=room, atol=room
     )
     pd.testing.assert_frame_equal(again.actions[COLUMNS], result.actions[COLUMNS])
-    torch.testing.assert_close(again.plan.rows, result.plan.rows, rtol=0.0, atol=room)
+    torch.testing.assert_close(again.proposal.rows, result.proposal.rows, rtol=0.0, atol=room)
     return result, again
 
 
@@ -109,7 +109,7 @@ class TestTheActionAlone:
         result = fitted.generate(people)
         direct = result.direct
         acted = torch.tensor(direct.notna().to_numpy())
-        assert torch.equal(acted, result.plan.direct)
+        assert torch.equal(acted, result.proposal.direct)
         after = result.counterfactuals
         for name in direct:
             some = direct[name].notna()

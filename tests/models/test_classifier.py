@@ -334,9 +334,9 @@ class TestBlackBoxes:
 
     def test_an_array_that_may_not_be_written_is_read(self, mixed):
         """As pandas gives them out from 3.0 on."""
-        chance = np.full(len(mixed.frame), 0.25)
-        chance.flags.writeable = False
-        scores = Classifier(lambda f: chance, mixed.encoder).frame_scores(mixed.frame)
+        rng = np.full(len(mixed.frame), 0.25)
+        rng.flags.writeable = False
+        scores = Classifier(lambda f: rng, mixed.encoder).frame_scores(mixed.frame)
         assert torch.allclose(scores.sigmoid(), torch.tensor(0.25, dtype=torch.float64))
 
     def test_a_regressor_answers_with_predict(self, loan):

@@ -141,8 +141,8 @@ class TestFewTrainingRows:
         assert float(found[0, 1]) == pytest.approx(log_odds(threshold), abs=0.1)
 
     def test_the_model_may_accept_none_of_them(self, mixed, models):
-        chance = models["linear"].predict_proba(mixed.frame)[:, 1]
-        few = mixed.frame[chance < 0.8].head(200)
+        rng = models["linear"].predict_proba(mixed.frame)[:, 1]
+        few = mixed.frame[rng < 0.8].head(200)
         model = Thresholded(models["linear"], 0.9)
         assert not (model.predict(few) == 1).any()
         result = DEAR(model, mixed.schema).fit(few).generate(few.head(30))
@@ -230,10 +230,10 @@ class TestThresholdOfATarget:
             model = Thresholded(models["linear"], own)
             dear = DEAR(model, mixed.schema).fit(mixed.frame)
             result = dear.generate(people, Target.of_class(1, threshold=asked))
-            chance = model.predict_proba(result.counterfactuals)[:, 1]
-            both = (chance >= asked) & (model.predict(result.counterfactuals) == 1)
+            rng = model.predict_proba(result.counterfactuals)[:, 1]
+            both = (rng >= asked) & (model.predict(result.counterfactuals) == 1)
             assert result.actions["success"].tolist() == both.tolist()
-            assert chance[both].min() >= 0.8
+            assert rng[both].min() >= 0.8
 
 
 class TestAsking:

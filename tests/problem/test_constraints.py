@@ -7,7 +7,7 @@ import torch
 
 from dear_plugin import ActionSets, Constraints, Encoder, Schema
 from dear_plugin.errors import ConstraintError
-from dear_plugin.problem.constraints import limits
+from dear_plugin.problem.constraints import feasible_set
 
 PEOPLE = pd.DataFrame(
     {
@@ -24,7 +24,7 @@ AGE, PAY, OWNER, JOB, SEX = range(5)
 
 def box(within=None, people=PEOPLE, schema=SCHEMA):
     encoder = Encoder(schema)
-    return limits(within, encoder.rows(people), encoder, encoder.units.grains(people))
+    return feasible_set(within, encoder.rows(people), encoder, encoder.units.grains(people))
 
 
 def user(column: torch.Tensor, j: int) -> list[float]:
@@ -70,7 +70,13 @@ class TestOneCall:
     def test_whoever_writes_on_what_it_hands_out_writes_on_nothing_else(self, count):
         people = PEOPLE.iloc[:count]
         before, spoilt = box(people=people), box(people=people)
-        for drawn in (spoilt.low, spoilt.high, spoilt.barred, spoilt.ends[0][:1], spoilt.steps):
+        for drawn in (
+            spoilt.low,
+            spoilt.high,
+            spoilt.not_actionable,
+            spoilt.ends[0][:1],
+            spoilt.steps,
+        ):
             drawn.zero_()
         after = box(people=people)
         for name in ("low", "high", "barred", "steps", "ends"):
@@ -103,8 +109,8 @@ class TestActions:
         assert user(drawn.high[:, AGE], AGE) == [20.0, 40.0, 60.0, 30.0]
 
     def test_immutable_features_are_barred_for_everyone(self):
-        assert box().barred[:, SEX].all()
-        assert not box().barred[:, :SEX].any()
+        assert box().not_actionable[:, SEX].all()
+        assert not box().not_actionable[:, :SEX].any()
 
     def test_only_sets_without_a_barred_feature_may_be_acted_on(self):
         sets = ActionSets.of(SCHEMA, ["age", "pay", ("age", "pay")])
@@ -121,18 +127,18 @@ class TestActions:
 class TestWhatOneCallAdds:
     def test_frozen_for_all_rows_or_one_list_per_row(self):
         everyone = box(Constraints(frozen=["pay"]))
-        assert everyone.barred[:, PAY].all()
+        assert everyone.not_actionable[:, PAY].all()
         own = box(Constraints(frozen=[["pay"], None, ["age", "job"], []]))
-        assert own.barred[:, PAY].tolist() == [True, False, False, False]
-        assert own.barred[2].tolist() == [True, False, False, True, True]
+        assert own.not_actionable[:, PAY].tolist() == [True, False, False, False]
+        assert own.not_actionable[2].tolist() == [True, False, False, True, True]
 
     def test_act_on_bars_the_others_without_freezing_them(self):
         drawn = box(Constraints(act_on=["pay"]))
-        assert drawn.barred[0].tolist() == [True, False, True, True, True]
+        assert drawn.not_actionable[0].tolist() == [True, False, True, True, True]
         assert (drawn.floor[:, AGE] < drawn.ceiling[:, AGE])[:2].all()
 
     def test_an_empty_act_on_bars_everything(self):
-        assert box(Constraints(act_on=[])).barred.all()
+        assert box(Constraints(act_on=[])).not_actionable.all()
 
     def test_a_range_for_all_rows_with_open_ends(self):
         drawn = box(Constraints(ranges={"pay": (None, 40.0)}))

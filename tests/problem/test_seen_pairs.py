@@ -7,7 +7,7 @@ import torch
 
 from dear_plugin import DEAR, Encoder, Schema
 from dear_plugin.decoders import Transport
-from dear_plugin.problem.seen_pairs import Possible
+from dear_plugin.problem.seen_pairs import SeenPairs
 
 N = 3000
 AGE, ROLE, MARRIED, SEX, PAY = range(5)
@@ -40,7 +40,7 @@ def frame():
 @pytest.fixture(scope="module")
 def case(frame):
     encoder = Encoder(Schema.infer(frame))
-    return Possible.of(encoder.rows(frame), encoder), encoder, encoder.rows(frame)
+    return SeenPairs.of(encoder.rows(frame), encoder), encoder, encoder.rows(frame)
 
 
 def unseen(possible, rows, x):
@@ -87,8 +87,8 @@ def test_changes_that_go_together_stand(case):
 
 def test_random_changes_leave_no_pair_that_nobody_has(case):
     possible, _, rows = case
-    chance = torch.Generator().manual_seed(0)
-    moved = torch.stack([column[torch.randperm(N, generator=chance)] for column in rows.T], 1)
+    rng = torch.Generator().manual_seed(0)
+    moved = torch.stack([column[torch.randperm(N, generator=rng)] for column in rows.T], 1)
     moved[:, AGE] = rows[:, AGE]
     assert unseen(possible, moved, rows).sum() > 500
     made = possible.mended(rows, moved[:, None].clone(), acting_on(AGE, rows))[:, 0]
@@ -116,7 +116,7 @@ def test_an_odd_person_may_stay_odd(case):
 def test_numbers_alone_are_not_looked_at():
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(500, 3)), columns=list("abc"))
     encoder = Encoder(Schema.infer(frame))
-    assert Possible.of(encoder.rows(frame), encoder) is None
+    assert SeenPairs.of(encoder.rows(frame), encoder) is None
 
 
 @pytest.mark.parametrize("decoder", ["transport", Transport(given=())])
@@ -136,7 +136,7 @@ def test_no_answer_has_such_a_pair(frame, case, decoder):
     done = torch.as_tensor(recourses.actions["success"].to_numpy(bool))
     assert done.float().mean() > 0.5
     x, made = encoder.rows(refused), encoder.rows(recourses.counterfactuals)
-    acted = recourses.plan.direct
+    acted = recourses.proposal.direct
     codes, own = possible.codes(made), possible.codes(x)
     pairs = possible.unseen[codes[:, :, None], codes[:, None]]
     followed = (codes != own) & ~acted[:, possible.features]

@@ -41,8 +41,8 @@ class Points:
         return total - self.shift
 
     def predict_proba(self, frame: pd.DataFrame) -> np.ndarray:
-        chance = 1.0 / (1.0 + np.exp(-np.clip(self.score(frame), -30, 30)))
-        return np.stack([1.0 - chance, chance], 1)
+        rng = 1.0 / (1.0 + np.exp(-np.clip(self.score(frame), -30, 30)))
+        return np.stack([1.0 - rng, rng], 1)
 
 
 @dataclass(frozen=True)
@@ -144,8 +144,8 @@ def test_orders_that_a_factual_keeps_hold_in_its_answer(table):
 @given(tables())
 def test_success_is_the_model_of_the_returned_row(table):
     result, readable = answered(table)
-    chance = table.model.predict_proba(result.counterfactuals[list(table.schema.names)])
-    own = chance[:, 1] > chance[:, 0]
+    rng = table.model.predict_proba(result.counterfactuals[list(table.schema.names)])
+    own = rng[:, 1] > rng[:, 0]
     assert result.actions["success"].to_numpy()[readable].tolist() == own[readable].tolist()
 
 

@@ -217,13 +217,13 @@ def schemas(draw, frame: pd.DataFrame) -> Schema:
     plain = Schema.infer(frame)
     mutable = plain.mutable
     marked = [f.name for f in plain if f.kind is not Kind.CATEGORICAL]
-    rising = draw(some(marked))
-    falling = draw(some([n for n in marked if n not in rising]))
+    increasing = draw(some(marked))
+    decreasing = draw(some([n for n in marked if n not in increasing]))
     return Schema.infer(
         frame,
         immutable=draw(some(mutable[1:])),
-        increasing=rising,
-        decreasing=falling,
+        increasing=increasing,
+        decreasing=decreasing,
         ranges={
             f.name: draw(intervals(f.bounds))
             for f in plain
@@ -299,8 +299,8 @@ class Rules:
         return total - self.shift
 
     def predict_proba(self, frame: pd.DataFrame) -> np.ndarray:
-        chance = 1.0 / (1.0 + np.exp(-self.score(frame)))
-        return np.stack([1.0 - chance, chance], 1)
+        rng = 1.0 / (1.0 + np.exp(-self.score(frame)))
+        return np.stack([1.0 - rng, rng], 1)
 
 
 class Decided:
@@ -385,8 +385,8 @@ def black_boxes(draw, frame, schema, rng) -> Judge:
     model = rules if draw(st.booleans()) else rules.predict_proba
 
     def accepts(people, encoder):
-        chance = rules.predict_proba(people[list(encoder.schema.names)])
-        return chance[:, 1] > chance[:, 0]
+        rng = rules.predict_proba(people[list(encoder.schema.names)])
+        return rng[:, 1] > rng[:, 0]
 
     return Judge(model, accepts, None, None)
 

@@ -63,7 +63,7 @@ class TestTheTables:
 
     def test_it_is_frozen(self, result):
         with pytest.raises(dataclasses.FrozenInstanceError):
-            result.plan = None
+            result.proposal = None
 
     def test_its_name_says_how_it_went(self, result):
         cost = result.actions["cost"].median()
@@ -148,7 +148,7 @@ class TestHowSureItIs:
         return fitted.generate(mixed.refused(60))
 
     def test_an_answer_says_whether_the_action_is_enough(self, many):
-        follows = (many.changed & ~many.plan.direct).any(1).numpy()
+        follows = (many.changed & ~many.proposal.direct).any(1).numpy()
         told, reliance = many.describe()[follows], many.actions["reliance"][follows]
         alone = told.str.contains("This alone is enough.", regex=False)
         counts = told.str.contains("This counts on what is expected to follow (", regex=False)
@@ -210,11 +210,11 @@ class TestRanges:
         moves = fitted._moves_of((1,))
         j, income = 0, torch.full((8,), moves.place((1,)))
         there = moves.redraws.decode(
-            result.x, result.plan.rows[:, [1]], income, torch.arange(spread.count)
+            result.x, result.proposal.rows[:, [1]], income, torch.arange(spread.count)
         )
         case = result.hooks.ranges.case
-        steps = case.limits.project(result.x, there, torch.arange(8))[..., j] - result.x[:, [j]]
-        own = (result.plan.rows - result.x)[:, j]
+        steps = case.feasible.project(result.x, there, torch.arange(8))[..., j] - result.x[:, [j]]
+        own = (result.proposal.rows - result.x)[:, j]
         ends = torch.tensor(np.quantile(steps, 0.1, axis=1, method="lower"))
         np.testing.assert_allclose(spread.low[:, j], torch.minimum(ends, own), atol=1e-6)
         ends = torch.tensor(np.quantile(steps, 0.9, axis=1, method="higher"))
@@ -243,10 +243,10 @@ class TestAnActionOfSizeZero:
     @pytest.fixture
     def result(self, fitted, people):
         one = fitted.generate(people.iloc[:1])
-        plan = dataclasses.replace(
-            one.plan, direct=one.plan.direct & (one.plan.rows == one.x), reasons=[""]
+        proposal = dataclasses.replace(
+            one.proposal, direct=one.proposal.direct & (one.proposal.rows == one.x), reasons=[""]
         )
-        return dataclasses.replace(one, plan=plan)
+        return dataclasses.replace(one, proposal=proposal)
 
     def test_it_is_told_as_nothing(self, result):
         told = result.describe_row(0)

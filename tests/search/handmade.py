@@ -13,8 +13,8 @@ from dear_plugin.evaluation.plausibility import Plausibility
 from dear_plugin.evaluation.support import Support
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.case import Case
-from dear_plugin.problem.constraints import limits
-from dear_plugin.search import Actions, Evidence, Question
+from dear_plugin.problem.constraints import feasible
+from dear_plugin.search import Actions, Evidence, SearchProblem
 from tests.rule import Rule
 
 A, B, D, TOWN = range(4)
@@ -74,13 +74,13 @@ def crowd(n=600, seed=0):
 class World:
     """A question about some people, and what answers are judged by."""
 
-    question: Question
+    problem: SearchProblem
     evidence: Evidence
 
     def actions(self, sets, values):
         """The first people act on a set each, to some value."""
         sets, values = torch.tensor(sets), torch.tensor(values)[:, None]
-        return Actions.of(self.question, torch.arange(len(sets)), sets, values)
+        return Actions.of(self.problem, torch.arange(len(sets)), sets, values)
 
 
 def world(margin, people, *, gains=None, within=None, frame=None, **marks):
@@ -90,10 +90,10 @@ def world(margin, people, *, gains=None, within=None, frame=None, **marks):
     encoder = Encoder(schema)
     sets, x = ActionSets.of(schema, ACT_ON), encoder.rows(people)
     classifier = Classifier(Rule(margin), encoder)
-    box = limits(within or Constraints(), x, encoder, encoder.units.grains(people))
+    box = feasible(within or Constraints(), x, encoder, encoder.units.grains(people))
     case = Case(x, Target.of_class(1).resolve(len(x), None), box, 1e-4, torch.arange(len(x)))
     redraws = None if gains is None else Gains(gains)
-    question = Question(
+    problem = SearchProblem(
         x,
         torch.zeros(len(x), len(sets), 1),
         case.goal,
@@ -106,7 +106,7 @@ def world(margin, people, *, gains=None, within=None, frame=None, **marks):
     )
     rows = encoder.rows(frame)
     support = Support(Neighbours(rows, encoder), classifier)
-    return World(question, Evidence(Plausibility(rows, encoder), support))
+    return World(problem, Evidence(Plausibility(rows, encoder), support))
 
 
 def person(a=0.1, b=0.1, d=0.1, town="no", times=1):

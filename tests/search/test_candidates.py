@@ -9,10 +9,10 @@ from torch import nn
 from dear_plugin import ActionSets, Constraints, Encoder, Schema, Target
 from dear_plugin.decoders import Transport
 from dear_plugin.methods.base import Case
-from dear_plugin.methods.optimizer import Moves
+from dear_plugin.methods.optimizer import Optimizer
 from dear_plugin.models.classifier import Classifier
-from dear_plugin.problem.constraints import limits
-from dear_plugin.search.candidates import Grids, numbers, others, snapped, together
+from dear_plugin.problem.constraints import feasible
+from dear_plugin.search.candidates import CandidateGrids, numbers, others, snapped, together
 
 COARSE = 16
 SETS = ["few", "some", "many", "town", "owner", ("few", "many"), ("town", "few", "owner")]
@@ -46,7 +46,7 @@ def encoder(frame):
 def moves(frame, encoder):
     sets = ActionSets.of(encoder.schema, SETS)
     model = Classifier(nn.Linear(encoder.d, 1), encoder)
-    return Moves.learned(encoder.rows(frame), sets, Transport(), model, COARSE)
+    return Optimizer.learned(encoder.rows(frame), sets, Transport(), model, COARSE)
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def grids(moves):
 
 
 @pytest.fixture(scope="module")
-def question(frame, encoder, moves):
+def problem(frame, encoder, moves):
     """Three hundred people, some of whom may not live in A or C, nor go beyond 600."""
     people = frame.iloc[:300]
     x = encoder.rows(people)
@@ -64,9 +64,9 @@ def question(frame, encoder, moves):
         categories=[{"town": ["A", "B", "C"]} if i % 3 else {} for i in range(300)],
         frozen=[["owner"] if i % 5 == 0 else [] for i in range(300)],
     )
-    box = limits(within, x, encoder, encoder.units.grains(people))
+    box = feasible(within, x, encoder, encoder.units.grains(people))
     goal = Target.of_class(1).resolve(300, None)
-    return moves.question(Case(x, goal, box, 1e-4, torch.arange(300)))
+    return moves.problem(Case(x, goal, box, 1e-4, torch.arange(300)))
 
 
 def user(encoder, j, values):
@@ -115,7 +115,7 @@ class TestWhatThereIsToTry:
         frame = crowd(200).assign(many=5.0)
         encoder = Encoder(Schema.infer(frame))
         sets = ActionSets.of(encoder.schema, ["few", ("few", "some")])
-        made = Grids.of(encoder.rows(frame), encoder, sets, COARSE)
+        made = CandidateGrids.of(encoder.rows(frame), encoder, sets, COARSE)
         assert made.values.isfinite().all()
 
 
@@ -140,34 +140,34 @@ class TestCombinations:
             share = torch.histc(made, 4, 0.0, 1.0) / len(made)
             assert share.min() >= 0.1
 
-    def test_a_shorter_set_repeats_its_first_feature(self, moves, question):
+    def test_a_shorter_set_repeats_its_first_feature(self, moves, problem):
         rows, sets = torch.arange(300), torch.full((300,), PAIR)
-        made = snapped(question, rows, sets, moves.grids.combinations[sets])
+        made = snapped(problem, rows, sets, moves.grids.combinations[sets])
         assert torch.equal(made[..., 2], made[..., 0])
 
 
 class TestWhatIsAsked:
-    def test_every_other_category_is_asked_and_never_the_own_one(self, question, grids):
+    def test_every_other_category_is_asked_and_never_the_own_one(self, problem, grids):
         seen = set()
-        for rows, sets, values in others(question, question.may, grids):
-            own = question.x[rows, question.sets.positions[sets, 0]]
+        for rows, sets, values in others(problem, problem.may, grids):
+            own = problem.x[rows, problem.sets.positions[sets, 0]]
             for row, which, tried, mine in zip(
                 rows.tolist(), sets.tolist(), values[..., 0].tolist(), own.tolist(), strict=True
             ):
                 seen |= {(row, which, t) for t in tried if t != mine}
-        town, owner = question.x[:, 3], question.x[:, 4]
+        town, owner = problem.x[:, 3], problem.x[:, 4]
         allowed = [range(3) if i % 3 else range(5) for i in range(300)]
         expected = {(i, TOWN, float(t)) for i in range(300) for t in allowed[i] if t != town[i]}
         expected |= {(i, OWNER, 1.0 - float(owner[i])) for i in range(300) if i % 5}
         assert seen == expected
 
-    def test_numbers_are_asked_within_ranges_and_directions(self, question, grids, encoder):
+    def test_numbers_are_asked_within_ranges_and_directions(self, problem, grids, encoder):
         for grid in (*grids.values, grids.dense):
-            rows, sets, values = numbers(question, question.may & grids.numeric, grid)
-            feature = question.sets.positions[sets, 0]
-            assert question.limits.admits(values[..., 0], feature, rows).all()
+            rows, sets, values = numbers(problem, problem.may & grids.numeric, grid)
+            feature = problem.sets.positions[sets, 0]
+            assert problem.feasible.admits(values[..., 0], feature, rows).all()
             few = feature == 0
-            assert (values[few, :, 0] >= question.x[rows[few], 0, None]).all()
+            assert (values[few, :, 0] >= problem.x[rows[few], 0, None]).all()
             many = feature == 2
             high = torch.where(rows[many] % 2 == 1, 1000.0, 600.0)
             top = encoder.schema.features[2]
@@ -175,33 +175,33 @@ class TestWhatIsAsked:
             assert (reached <= high[:, None] + 1e-2).all()
             assert (reached >= 100.0 - 1e-2).all()
 
-    def test_combinations_are_snapped_to_what_may_be(self, question, grids):
-        asked = question.may & grids.several
+    def test_combinations_are_snapped_to_what_may_be(self, problem, grids):
+        asked = problem.may & grids.several
         met = torch.zeros_like(asked)
-        for rows, sets, values in together(question, asked, grids.combinations):
+        for rows, sets, values in together(problem, asked, grids.combinations):
             met[rows, sets] = True
             for i in range(values.shape[2]):
-                feature = question.sets.positions[sets, i]
-                own = question.x[rows, feature][:, None]
-                fine = question.limits.admits(values[..., i].contiguous(), feature, rows)
+                feature = problem.sets.positions[sets, i]
+                own = problem.x[rows, feature][:, None]
+                fine = problem.feasible.admits(values[..., i].contiguous(), feature, rows)
                 assert (fine | (values[..., i] == own)).all()
         assert torch.equal(met, asked)
 
-    def test_nobody_is_asked_about_what_is_frozen(self, question, grids):
+    def test_nobody_is_asked_about_what_is_frozen(self, problem, grids):
         frozen = torch.arange(300) % 5 == 0
-        assert not question.may[frozen][:, [OWNER, TRIPLE]].any()
-        for rows, sets, _ in grids.everything(question):
-            assert question.may[rows, sets].all()
+        assert not problem.may[frozen][:, [OWNER, TRIPLE]].any()
+        for rows, sets, _ in grids.everything(problem):
+            assert problem.may[rows, sets].all()
 
-    def test_everything_is_every_set_of_everybody(self, question, grids):
-        met = torch.zeros_like(question.may)
-        for rows, sets, values in grids.everything(question):
+    def test_everything_is_every_set_of_everybody(self, problem, grids):
+        met = torch.zeros_like(problem.may)
+        for rows, sets, values in grids.everything(problem):
             assert values.shape[0] == len(rows)
             met[rows, sets] = True
-        assert torch.equal(met, question.may)
+        assert torch.equal(met, problem.may)
 
-    def test_where_there_are_no_groups_nothing_is_asked_about_them(self, question, grids):
-        nobody = torch.zeros_like(question.may)
-        assert list(together(question, nobody, grids.combinations)) == []
-        assert list(others(question, nobody, grids)) == []
-        assert [len(each) for each in numbers(question, nobody, grids.dense)] == [0, 0, 0]
+    def test_where_there_are_no_groups_nothing_is_asked_about_them(self, problem, grids):
+        nobody = torch.zeros_like(problem.may)
+        assert list(together(problem, nobody, grids.combinations)) == []
+        assert list(others(problem, nobody, grids)) == []
+        assert [len(each) for each in numbers(problem, nobody, grids.dense)] == [0, 0, 0]

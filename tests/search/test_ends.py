@@ -7,7 +7,7 @@ import torch
 
 from dear_plugin import DEAR, Constraints, Encoder, Schema, Search
 from dear_plugin.search.candidates import cornered, numbers
-from tests.counted import Counted
+from tests.counted import Counts
 from tests.search.test_line import Rule, asked, crowd
 
 ALONE = Search.cheapest(groups=False)
@@ -101,17 +101,17 @@ def test_groups_reach_all_ends_at_once(frame, schema, together):
 
 class TestNothingElseChanges:
     @pytest.fixture
-    def question(self):
-        def ask(within=None, **marks):
+    def problem(self):
+        def evaluate(within=None, **marks):
             people = crowd().iloc[:50]
             model = Rule(lambda x: x[:, 0] - 2.0)
             schema = Schema.infer(crowd(), **marks)
             return asked(model, schema, crowd(), people, within=within)
 
-        return ask
+        return evaluate
 
-    def test_without_a_range(self, question):
-        whole, grids = question(increasing=["years"], decreasing=["visits"])
+    def test_without_a_range(self, problem):
+        whole, grids = problem(increasing=["years"], decreasing=["visits"])
         at = whole.may & grids.numeric
         coarse = grids.values[0]
         for plain, outer in zip(
@@ -120,13 +120,13 @@ class TestNothingElseChanges:
             assert torch.equal(plain, outer)
         assert not list(cornered(whole, whole.may))
 
-    def test_with_one_that_is_wider_than_what_was_observed(self, question):
-        whole, _ = question(Constraints(ranges={"rooms": (-5, 50), "years": (None, None)}))
+    def test_with_one_that_is_wider_than_what_was_observed(self, problem):
+        whole, _ = problem(Constraints(ranges={"rooms": (-5, 50), "years": (None, None)}))
         assert not list(cornered(whole, whole.may))
 
-    def test_of_an_empty_one_nothing_is_tried(self, question):
+    def test_of_an_empty_one_nothing_is_tried(self, problem):
         within = Constraints(ranges={"rooms": (2.2, 2.8)}, act_on=["rooms"])
-        whole, grids = question(within)
+        whole, grids = problem(within)
         assert not (whole.may & grids.numeric).any()
 
 
@@ -134,7 +134,7 @@ class TestNothingElseChanges:
 def test_they_count_among_the_hundred(frame, schema, high):
     """A black box is asked no more often where there is a range."""
     below = frame[frame["a"].between(300, 700)]
-    counted = Counted(Rule(lambda x: -1.0 - x[:, 0]), Encoder(schema))
+    counted = Counts(Rule(lambda x: -1.0 - x[:, 0]), Encoder(schema))
     dear = DEAR(counted, schema, act_on=["a"], search=ALONE).fit(below)
     within = Constraints(ranges={"a": (100.0, high)})
     for i in range(10):

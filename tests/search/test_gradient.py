@@ -130,7 +130,7 @@ class TestLimits:
                 step = new.astype(float) - old.astype(float)
                 assert (feature.direction * step >= 0).all()
             if feature.kind is Kind.NUMERIC:
-                low, high = feature.limits or feature.bounds
+                low, high = feature.feasible or feature.bounds
                 assert new.between(np.minimum(low, old) - 1e-9, np.maximum(high, old) + 1e-9).all()
 
     def test_what_one_call_forbids_does_not_happen(self, mixed, descent):

@@ -8,10 +8,10 @@ import torch
 from dear_plugin import DEAR, ActionSets, Constraints, Encoder, Schema, Search, Target
 from dear_plugin.decoders import Transport
 from dear_plugin.methods.base import Case
-from dear_plugin.methods.optimizer import Moves
+from dear_plugin.methods.optimizer import Optimizer
 from dear_plugin.models.classifier import Classifier
-from dear_plugin.problem.constraints import limits
-from dear_plugin.search import Found, group_search, line_search
+from dear_plugin.problem.constraints import feasible
+from dear_plugin.search import Incumbents, group_search, line_search
 from tests.rule import Rule
 
 BAR = 0.8
@@ -39,17 +39,17 @@ def asked(margin, schema, frame, people, act_on, within=None):
     encoder = Encoder(schema)
     classifier = Classifier(Rule(margin), encoder)
     sets = ActionSets.of(schema, act_on)
-    moves = Moves.learned(encoder.rows(frame), sets, Transport(), classifier, Search().coarse)
+    moves = Optimizer.learned(encoder.rows(frame), sets, Transport(), classifier, Search().coarse)
     x = encoder.rows(people)
-    box = limits(within, x, encoder, encoder.units.grains(people))
+    box = feasible(within, x, encoder, encoder.units.grains(people))
     goal = Target.of_class(1).resolve(len(x), None)
-    return moves.question(Case(x, goal, box, 1e-4, torch.arange(len(x)))), moves.grids
+    return moves.problem(Case(x, goal, box, 1e-4, torch.arange(len(x)))), moves.grids
 
 
-def searched(question, grids):
-    found = Found.none(question)
-    group_search(question, grids, Search(), found)
-    return found
+def searched(problem, grids):
+    incumbents = Incumbents.none(problem)
+    group_search(problem, grids, Search(), incumbents)
+    return incumbents
 
 
 @pytest.fixture(scope="module")
@@ -71,57 +71,57 @@ def neither(frame):
 @pytest.fixture(scope="module")
 def pair(frame, schema, neither):
     """The question of those who need both, with the pair and each of its features as sets."""
-    question, grids = asked(both, schema, frame, neither, ["a", "b", ("a", "b")])
-    return question, grids, searched(question, grids)
+    problem, grids = asked(both, schema, frame, neither, ["a", "b", ("a", "b")])
+    return problem, grids, searched(problem, grids)
 
 
 class TestAnAnd:
     def test_no_single_feature_helps(self, pair):
-        question, grids, _ = pair
-        found = Found.none(question)
-        line_search(question, grids, Search(), found)
-        assert not found.solved.any()
+        problem, grids, _ = pair
+        incumbents = Incumbents.none(problem)
+        line_search(problem, grids, Search(), incumbents)
+        assert not incumbents.solved.any()
 
     def test_the_pair_helps_everybody(self, pair):
-        _, _, found = pair
-        assert found.solved_pairs[:, 2].all()
-        assert not found.solved_pairs[:, :2].any()
+        _, _, incumbents = pair
+        assert incumbents.solved_pairs[:, 2].all()
+        assert not incumbents.solved_pairs[:, :2].any()
 
     def test_neither_feature_goes_further_than_it_must(self, pair):
-        _, _, found = pair
-        values = found.values[:, 2, :2]
+        _, _, incumbents = pair
+        values = incumbents.values[:, 2, :2]
         assert (values >= BAR - 1e-6).all()
         # Four halvings of the way: a sixteenth of it may be left over.
         assert values.amax() <= BAR + 1 / 16
         assert values.median() <= BAR + 0.03
 
     def test_the_cost_is_that_of_the_best_of_a_fine_lattice(self, pair):
-        question, _, found = pair
+        problem, _, incumbents = pair
         few = torch.arange(40)
         axis = torch.linspace(0.0, 1.0, 101)
         lattice = torch.cartesian_prod(axis, axis).expand(len(few), -1, -1)
-        answer = question.ask(few, torch.full((len(few),), 2), lattice, 1e-4)
-        best = torch.where(answer.good, answer.cost, torch.inf).amin(1)
-        assert float((found.cost[few, 2] / best).median()) <= 1.05
+        evaluation = problem.evaluate(few, torch.full((len(few),), 2), lattice, 1e-4)
+        best = torch.where(evaluation.valid, evaluation.cost, torch.inf).amin(1)
+        assert float((incumbents.cost[few, 2] / best).median()) <= 1.05
 
     def test_what_is_noted_is_what_it_leads_to(self, pair):
-        question, _, found = pair
-        rows, sets = found.solved_pairs.nonzero(as_tuple=True)
-        again = question.ask(rows, sets, found.values[rows, sets][:, None], 0.0)
-        assert again.good.all()
-        torch.testing.assert_close(again.cost[:, 0], found.cost[rows, sets])
+        problem, _, incumbents = pair
+        rows, sets = incumbents.solved_pairs.nonzero(as_tuple=True)
+        again = problem.evaluate(rows, sets, incumbents.values[rows, sets][:, None], 0.0)
+        assert again.valid.all()
+        torch.testing.assert_close(again.cost[:, 0], incumbents.cost[rows, sets])
 
 
 def test_a_feature_that_is_not_needed_is_given_back_unless_that_costs_more(frame, schema, neither):
-    question, grids = asked(lambda x: x[:, 0] - BAR, schema, frame, neither, [("a", "b")])
-    found = searched(question, grids)
-    assert found.solved.all()
-    kept = found.values[:, 0, 1] == question.x[:, 1]
+    problem, grids = asked(lambda x: x[:, 0] - BAR, schema, frame, neither, [("a", "b")])
+    incumbents = searched(problem, grids)
+    assert incumbents.solved.all()
+    kept = incumbents.values[:, 0, 1] == problem.x[:, 1]
     assert kept.float().mean() >= 0.6
     rows = (~kept).nonzero()[:, 0]
-    back = torch.stack([found.values[rows, 0, 0], question.x[rows, 1]], 1)[:, None]
-    answer = question.ask(rows, torch.zeros_like(rows), back, 1e-4)
-    assert (answer.cost[:, 0] >= found.cost[rows, 0]).all()
+    back = torch.stack([incumbents.values[rows, 0, 0], problem.x[rows, 1]], 1)[:, None]
+    evaluation = problem.evaluate(rows, torch.zeros_like(rows), back, 1e-4)
+    assert (evaluation.cost[:, 0] >= incumbents.cost[rows, 0]).all()
 
 
 def test_three_features_and_a_pair_are_searched_side_by_side(frame, schema, neither):
@@ -132,14 +132,14 @@ def test_three_features_and_a_pair_are_searched_side_by_side(frame, schema, neit
 
     low = neither[neither["c"] < 5]
     groups = [("a", "b"), ("c", "a", "b")]
-    question, grids = asked(three, schema, frame, low, groups)
-    found = searched(question, grids)
-    assert not found.solved_pairs[:, 0].any()
-    assert found.solved_pairs[:, 1].float().mean() >= 0.95
-    question, grids = asked(both, schema, frame, neither, groups)
-    found = searched(question, grids)
-    assert found.solved_pairs[:, 0].all()
-    assert (found.values[:, 0, 2] == found.values[:, 0, 0]).all()
+    problem, grids = asked(three, schema, frame, low, groups)
+    incumbents = searched(problem, grids)
+    assert not incumbents.solved_pairs[:, 0].any()
+    assert incumbents.solved_pairs[:, 1].float().mean() >= 0.95
+    problem, grids = asked(both, schema, frame, neither, groups)
+    incumbents = searched(problem, grids)
+    assert incumbents.solved_pairs[:, 0].all()
+    assert (incumbents.values[:, 0, 2] == incumbents.values[:, 0, 0]).all()
 
 
 def test_a_category_and_a_number_together(frame, schema):
@@ -150,11 +150,11 @@ def test_a_category_and_a_number_together(frame, schema):
         return torch.minimum(x[:, 0] - BAR, x[:, town + 2] - 0.5)
 
     people = frame[(frame["a"] < 70) & (frame["town"] != "C")].iloc[:200]
-    question, grids = asked(moved_to_c, schema, frame, people, [("town", "a")])
-    found = searched(question, grids)
-    assert found.solved.all()
-    assert found.values[:, 0, 0].unique().tolist() == [2.0]
-    assert found.values[:, 0, 1].median() <= BAR + 0.05
+    problem, grids = asked(moved_to_c, schema, frame, people, [("town", "a")])
+    incumbents = searched(problem, grids)
+    assert incumbents.solved.all()
+    assert incumbents.values[:, 0, 0].unique().tolist() == [2.0]
+    assert incumbents.values[:, 0, 1].median() <= BAR + 0.05
 
 
 class TestLimits:
@@ -173,29 +173,29 @@ class TestLimits:
         middle = frame[frame["a"].between(30, 70) & frame["b"].between(3, 7)].iloc[:200]
         within = Constraints(ranges={"a": (0.0, 90.0)}, categories={"town": ["A", "D"]})
         groups = [("a", "b"), ("a", "b", "town")]
-        question, grids = asked(far, schema, frame, middle, groups, within)
-        found = searched(question, grids)
+        problem, grids = asked(far, schema, frame, middle, groups, within)
+        incumbents = searched(problem, grids)
         lives_in_d = (middle["town"] == "D").to_numpy()
-        assert found.solved_pairs[:, 0].tolist() == (~lives_in_d).tolist()
-        assert found.solved.float().mean() >= 0.95
-        rows, sets = found.solved_pairs.nonzero(as_tuple=True)
-        a, b = found.values[rows, sets, 0], found.values[rows, sets, 1]
-        assert (a >= question.x[rows, 0]).all()
-        assert (b <= question.x[rows, 1]).all()
+        assert incumbents.solved_pairs[:, 0].tolist() == (~lives_in_d).tolist()
+        assert incumbents.solved.float().mean() >= 0.95
+        rows, sets = incumbents.solved_pairs.nonzero(as_tuple=True)
+        a, b = incumbents.values[rows, sets, 0], incumbents.values[rows, sets, 1]
+        assert (a >= problem.x[rows, 0]).all()
+        assert (b <= problem.x[rows, 1]).all()
         assert (a <= float(encoder.rows(middle.assign(a=90.0))[0, 0]) + 1e-6).all()
-        moved = found.values[found.solved_pairs[:, 1] & torch.tensor(lives_in_d), 1, 2]
+        moved = incumbents.values[incumbents.solved_pairs[:, 1] & torch.tensor(lives_in_d), 1, 2]
         assert moved.unique().tolist() == [0.0]
 
     def test_decimals_are_kept(self, pair):
-        _, _, found = pair
-        user = found.values[:, 2, 1] * 10.0
+        _, _, incumbents = pair
+        user = incumbents.values[:, 2, 1] * 10.0
         torch.testing.assert_close(user, (user * 10).round() / 10, atol=1e-4, rtol=0.0)
 
     def test_a_group_with_a_frozen_feature_is_not_asked(self, frame, schema, neither):
         within = Constraints(frozen=["b"])
-        found = searched(*asked(both, schema, frame, neither, [("a", "b")], within))
-        assert not found.solved.any()
-        assert (found.tried_set == -1).all()
+        incumbents = searched(*asked(both, schema, frame, neither, [("a", "b")], within))
+        assert not incumbents.solved.any()
+        assert (incumbents.tried_set == -1).all()
 
 
 class TestBeforeARowIsReportedAsFailed:

@@ -9,10 +9,10 @@ from torch import nn
 from dear_plugin import DEAR, ActionSets, Constraints, Encoder, Kind, Schema, Target
 from dear_plugin.decoders import Transport
 from dear_plugin.methods.base import Case
-from dear_plugin.methods.optimizer import Moves
+from dear_plugin.methods.optimizer import Optimizer
 from dear_plugin.models.classifier import Classifier
-from dear_plugin.problem.constraints import limits
-from dear_plugin.search import Found, Search, line_search
+from dear_plugin.problem.constraints import feasible
+from dear_plugin.search import Incumbents, Search, line_search
 from tests.rule import Rule
 
 SEEDS = range(4)
@@ -38,13 +38,13 @@ def crowd(n=3000, seed=0):
 
 def crooked(frame, encoder, seed):
     """A ReLU network with large random weights, far from monotone, that refuses 70 %."""
-    chance = torch.Generator().manual_seed(seed)
+    rng = torch.Generator().manual_seed(seed)
     net = nn.Sequential(nn.Linear(encoder.d, 12), nn.ReLU(), nn.Linear(12, 1))
     with torch.no_grad():
         for layer in (net[0], net[2]):
             scale = 3.0 / layer.weight.shape[1] ** 0.5
-            layer.weight.copy_(torch.randn(layer.weight.shape, generator=chance) * scale)
-            layer.bias.copy_(torch.randn(layer.bias.shape, generator=chance))
+            layer.weight.copy_(torch.randn(layer.weight.shape, generator=rng) * scale)
+            layer.bias.copy_(torch.randn(layer.bias.shape, generator=rng))
         net[2].bias -= net(encoder.encode(frame)).quantile(0.7)
     return net
 
@@ -59,34 +59,36 @@ def asked(model, schema, frame, people, *, within=None, act_on=None, search=None
     encoder = Encoder(schema)
     classifier = Classifier(model, encoder)
     sets, coarse = ActionSets.of(schema, act_on), (search or Search()).coarse
-    moves = Moves.learned(encoder.rows(frame), sets, Transport(), classifier, coarse)
+    moves = Optimizer.learned(encoder.rows(frame), sets, Transport(), classifier, coarse)
     x = encoder.rows(people)
-    box = limits(within, x, encoder, encoder.units.grains(people))
+    box = feasible(within, x, encoder, encoder.units.grains(people))
     goal = Target.of_class(1).resolve(len(x), None)
-    return moves.question(Case(x, goal, box, 1e-4, torch.arange(len(x)))), moves.grids
+    return moves.problem(Case(x, goal, box, 1e-4, torch.arange(len(x)))), moves.grids
 
 
-def searched(question, grids, search=None, prune=True):
-    found = Found.none(question)
-    line_search(question, grids, search or Search(), found, prune)
-    return found
+def searched(problem, grids, search=None, prune=True):
+    incumbents = Incumbents.none(problem)
+    line_search(problem, grids, search or Search(), incumbents, prune)
+    return incumbents
 
 
-def exhaustive(question):
+def exhaustive(problem):
     """(n, s) the cost of the cheapest success among all whole numbers and all categories."""
-    cost = torch.full((len(question), len(question.sets)), torch.inf)
-    for i, (j,) in enumerate(question.sets.members):
-        feature = question.classifier.encoder.schema.features[j]
-        rows = question.may[:, i].nonzero()[:, 0]
+    cost = torch.full((len(problem), len(problem.sets)), torch.inf)
+    for i, (j,) in enumerate(problem.sets.members):
+        feature = problem.classifier.encoder.schema.features[j]
+        rows = problem.may[:, i].nonzero()[:, 0]
         low, high = map(int, feature.bounds)
         values = (
             torch.arange(high - low + 1) / feature.width
             if feature.kind is Kind.NUMERIC
             else torch.arange(len(feature.categories)).float()
         ).expand(len(rows), -1)
-        answer = question.ask(rows, torch.full((len(rows),), i), values[..., None], 1e-4)
-        fine = answer.good & question.limits.admits(values, torch.full((len(rows),), j), rows)
-        cost[rows, i] = torch.where(fine, answer.cost, torch.inf).amin(1)
+        evaluation = problem.evaluate(rows, torch.full((len(rows),), i), values[..., None], 1e-4)
+        fine = evaluation.valid & problem.feasible.admits(
+            values, torch.full((len(rows),), j), rows
+        )
+        cost[rows, i] = torch.where(fine, evaluation.cost, torch.inf).amin(1)
     return cost
 
 
@@ -108,42 +110,42 @@ class TestAgainstAnExhaustiveScan:
             assert frame[name].nunique() == high - low + 1 <= Search().coarse
 
     def test_the_same_people_find_recourse(self, case):
-        question, grids = case
-        expected = exhaustive(question).isfinite()
+        problem, grids = case
+        expected = exhaustive(problem).isfinite()
         assert 0.5 < expected.any(1).float().mean() < 1.0
-        assert (searched(question, grids, prune=False).solved_pairs == expected).all()
-        assert (searched(question, grids).solved == expected.any(1)).all()
+        assert (searched(problem, grids, prune=False).solved_pairs == expected).all()
+        assert (searched(problem, grids).solved == expected.any(1)).all()
 
     def test_at_the_same_cost(self, case):
-        question, grids = case
-        least = searched(question, grids).cost.amin(1)
-        torch.testing.assert_close(least, exhaustive(question).amin(1))
+        problem, grids = case
+        least = searched(problem, grids).cost.amin(1)
+        torch.testing.assert_close(least, exhaustive(problem).amin(1))
 
     def test_and_so_on_every_set_when_nothing_is_pruned(self, case):
-        question, grids = case
-        found = searched(question, grids, prune=False)
-        torch.testing.assert_close(found.cost, exhaustive(question))
+        problem, grids = case
+        incumbents = searched(problem, grids, prune=False)
+        torch.testing.assert_close(incumbents.cost, exhaustive(problem))
 
     def test_pruning_changes_no_cheapest_cost(self, case):
-        question, grids = case
-        every, pruned = (searched(question, grids, prune=p).cost for p in (False, True))
+        problem, grids = case
+        every, pruned = (searched(problem, grids, prune=p).cost for p in (False, True))
         torch.testing.assert_close(every.amin(1), pruned.amin(1))
 
     def test_what_is_noted_is_what_it_leads_to(self, case):
-        question, grids = case
-        found = searched(question, grids)
-        rows, sets = found.solved_pairs.nonzero(as_tuple=True)
-        again = question.ask(rows, sets, found.values[rows, sets][:, None], 0.0)
-        assert again.good.all()
-        torch.testing.assert_close(again.cost[:, 0], found.cost[rows, sets])
+        problem, grids = case
+        incumbents = searched(problem, grids)
+        rows, sets = incumbents.solved_pairs.nonzero(as_tuple=True)
+        again = problem.evaluate(rows, sets, incumbents.values[rows, sets][:, None], 0.0)
+        assert again.valid.all()
+        torch.testing.assert_close(again.cost[:, 0], incumbents.cost[rows, sets])
 
     def test_a_row_without_success_knows_what_comes_closest(self, case):
-        question, grids = case
-        found = searched(question, grids)
-        lost = (~found.solved).nonzero()[:, 0]
-        sets, values = found.tried_set[lost], found.tried_values[lost]
-        margins = question.ask(lost, sets, values[:, None], 0.0).margin[:, 0]
-        torch.testing.assert_close(margins, found.tried_margin[lost])
+        problem, grids = case
+        incumbents = searched(problem, grids)
+        lost = (~incumbents.solved).nonzero()[:, 0]
+        sets, values = incumbents.tried_set[lost], incumbents.tried_values[lost]
+        margins = problem.evaluate(lost, sets, values[:, None], 0.0).margin[:, 0]
+        torch.testing.assert_close(margins, incumbents.tried_margin[lost])
         assert (margins < 1e-4).all()
 
 
@@ -156,8 +158,8 @@ def test_with_more_values_than_coarse_ones_it_is_nearly_exact():
     encoder = Encoder(schema)
     for seed in SEEDS:
         model = crooked(frame, encoder, seed)
-        question, grids = asked(model, schema, frame, refused(model, encoder, frame))
-        mine, best = searched(question, grids).cost.amin(1), exhaustive(question).amin(1)
+        problem, grids = asked(model, schema, frame, refused(model, encoder, frame))
+        mine, best = searched(problem, grids).cost.amin(1), exhaustive(problem).amin(1)
         assert (mine.isfinite() == best.isfinite()).float().mean() >= 0.99
         both = mine.isfinite() & best.isfinite()
         assert (mine >= best - 1e-5)[both].all()
@@ -176,10 +178,10 @@ class TestNumbers:
         schema = Schema.infer(frame)
         model = Rule(lambda x: 4.0 * x[:, 0] + 0.1 * x[:, 1] - 3.0)
         people = refused(model, Encoder(schema), frame)
-        question, grids = asked(model, schema, frame, people, act_on=["a"])
-        found = searched(question, grids, Search(refine=16))
-        gap = (3.0 - 4.0 * question.x[:, 0] - 0.1 * question.x[:, 1]) / 4.0
-        step = (found.values[:, 0, 0] - question.x[:, 0]).abs()
+        problem, grids = asked(model, schema, frame, people, act_on=["a"])
+        incumbents = searched(problem, grids, Search(refine=16))
+        gap = (3.0 - 4.0 * problem.x[:, 0] - 0.1 * problem.x[:, 1]) / 4.0
+        step = (incumbents.values[:, 0, 0] - problem.x[:, 0]).abs()
         torch.testing.assert_close(step, gap, atol=2e-3, rtol=0.01)
 
     @pytest.mark.parametrize("low", np.linspace(0.02, 0.93, 8).round(2).tolist())
@@ -188,19 +190,19 @@ class TestNumbers:
         schema = Schema.infer(frame)
         model = Rule(lambda x: 0.025 - (x[:, 0] - low - 0.025).abs())
         people = refused(model, Encoder(schema), frame, 50)
-        question, grids = asked(model, schema, frame, people, act_on=["a"])
-        found = searched(question, grids)
-        assert found.solved.all()
-        near = torch.where(question.x[:, 0] < low, low, low + 0.05)
-        torch.testing.assert_close(found.values[:, 0, 0], near, atol=0.005, rtol=0.0)
+        problem, grids = asked(model, schema, frame, people, act_on=["a"])
+        incumbents = searched(problem, grids)
+        assert incumbents.solved.all()
+        near = torch.where(problem.x[:, 0] < low, low, low + 0.05)
+        torch.testing.assert_close(incumbents.values[:, 0, 0], near, atol=0.005, rtol=0.0)
 
     def test_the_nearer_of_two_windows_is_taken(self):
         frame = numbers()
         schema = Schema.infer(frame)
         model = Rule(lambda x: 0.05 - torch.minimum((x[:, 0] - 0.2).abs(), (x[:, 0] - 0.9).abs()))
         people = refused(model, Encoder(schema), frame)
-        question, grids = asked(model, schema, frame, people, act_on=["a"])
-        value, x = searched(question, grids).values[:, 0, 0], question.x[:, 0]
+        problem, grids = asked(model, schema, frame, people, act_on=["a"])
+        value, x = searched(problem, grids).values[:, 0, 0], problem.x[:, 0]
         nearest = (x[:, None] - torch.tensor([0.15, 0.25, 0.85, 0.95])).abs()
         # What moves along counts too, so of two nearly equal distances the longer may be cheaper.
         torch.testing.assert_close((value - x).abs(), nearest.amin(1), atol=0.05, rtol=0.0)
@@ -221,11 +223,11 @@ class TestNumbers:
         (gradient,) = torch.autograd.grad(logits.sum(), x)
         assert not gradient.any()
         assert logits.unique().tolist() == [-1.0]
-        question, grids = asked(net, schema, frame, flat, act_on=["a", "b"])
-        found = searched(question, grids, prune=False)
-        assert found.solved_pairs.all()
+        problem, grids = asked(net, schema, frame, flat, act_on=["a", "b"])
+        incumbents = searched(problem, grids, prune=False)
+        assert incumbents.solved_pairs.all()
         torch.testing.assert_close(
-            found.values[..., 0], torch.full((100, 2), 0.9), atol=5e-3, rtol=0.0
+            incumbents.values[..., 0], torch.full((100, 2), 0.9), atol=5e-3, rtol=0.0
         )
 
 
@@ -238,10 +240,10 @@ class TestCategories:
         (j,) = schema.index(["class"])
         model = Rule(lambda x: x[:, encoder.starts[j] + level] - 0.5)
         people = refused(model, encoder, frame)
-        question, grids = asked(model, schema, frame, people, act_on=["class"])
-        found = searched(question, grids)
-        assert found.solved.all()
-        assert found.values[:, 0, 0].unique().tolist() == [float(level)]
+        problem, grids = asked(model, schema, frame, people, act_on=["class"])
+        incumbents = searched(problem, grids)
+        assert incumbents.solved.all()
+        assert incumbents.values[:, 0, 0].unique().tolist() == [float(level)]
 
     def test_only_levels_that_are_allowed_are_taken(self):
         frame = crowd()
@@ -252,12 +254,16 @@ class TestCategories:
         people = refused(model, encoder, frame)
         assert set(people["class"]) == {"A"}
         within = Constraints(categories={"class": ["A", "D"]})
-        found = searched(*asked(model, schema, frame, people, within=within, act_on=["class"]))
-        assert found.solved.all()
-        assert found.values[:, 0, 0].unique().tolist() == [3.0]
+        incumbents = searched(
+            *asked(model, schema, frame, people, within=within, act_on=["class"])
+        )
+        assert incumbents.solved.all()
+        assert incumbents.values[:, 0, 0].unique().tolist() == [3.0]
         nowhere = Constraints(categories={"class": ["A"]})
-        found = searched(*asked(model, schema, frame, people, within=nowhere, act_on=["class"]))
-        assert not found.solved.any()
+        incumbents = searched(
+            *asked(model, schema, frame, people, within=nowhere, act_on=["class"])
+        )
+        assert not incumbents.solved.any()
 
 
 class TestLimits:
@@ -267,10 +273,10 @@ class TestLimits:
         schema = Schema.infer(frame, **{direction: ["a"]})
         model = Rule(lambda x: (x[:, 0] - 0.5).abs() - 0.3)
         people = refused(model, Encoder(schema), frame)
-        question, grids = asked(model, schema, frame, people, act_on=["a"])
-        found = searched(question, grids)
-        assert found.solved.all()
-        moved = found.values[:, 0, 0] - question.x[:, 0]
+        problem, grids = asked(model, schema, frame, people, act_on=["a"])
+        incumbents = searched(problem, grids)
+        assert incumbents.solved.all()
+        moved = incumbents.values[:, 0, 0] - problem.x[:, 0]
         assert (moved > 0).all() if direction == "increasing" else (moved < 0).all()
 
     def test_ranges_may_differ_by_person(self):
@@ -280,12 +286,14 @@ class TestLimits:
         people = frame[frame["a"] < 70].iloc[:100]
         high = np.where(np.arange(100) % 2, 100.0, 75.0)
         within = Constraints(ranges={"a": (0.0, high)})
-        question, grids = asked(model, schema, frame, people, within=within, act_on=["a"])
-        found = searched(question, grids)
-        assert found.solved.tolist() == (high > 75).tolist()
+        problem, grids = asked(model, schema, frame, people, within=within, act_on=["a"])
+        incumbents = searched(problem, grids)
+        assert incumbents.solved.tolist() == (high > 75).tolist()
         # The others come as close as they may.
         (feature,) = (f for f in schema if f.name == "a")
-        reached = feature.bounds[0] + feature.width * found.tried_values[~found.solved, 0]
+        reached = (
+            feature.bounds[0] + feature.width * incumbents.tried_values[~incumbents.solved, 0]
+        )
         np.testing.assert_allclose(reached, 75.0, atol=1e-3)
 
     def test_who_may_not_act_is_not_asked(self):
@@ -294,9 +302,9 @@ class TestLimits:
         model = Rule(lambda x: x[:, 0] - 0.8)
         people = frame[frame["a"] < 70].iloc[:10]
         within = Constraints(frozen=[["a"] if i % 2 else [] for i in range(10)])
-        found = searched(*asked(model, schema, frame, people, within=within, act_on=["a"]))
-        assert found.solved.tolist() == [i % 2 == 0 for i in range(10)]
-        assert (found.tried_set[~found.solved] == -1).all()
+        incumbents = searched(*asked(model, schema, frame, people, within=within, act_on=["a"]))
+        assert incumbents.solved.tolist() == [i % 2 == 0 for i in range(10)]
+        assert (incumbents.tried_set[~incumbents.solved] == -1).all()
 
     def test_whole_numbers_and_decimals_are_kept(self):
         frame = numbers().assign(

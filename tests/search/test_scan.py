@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from torch import nn
 
 from dear_plugin import DEAR, Encoder, Schema
-from dear_plugin.search import Found, Search, line_search
+from dear_plugin.search import Incumbents, Search, line_search
 from dear_plugin.search import scan as scans
-from dear_plugin.search.scan import Scan, _before
+from dear_plugin.search.scan import CandidateScan, _before
 from tests.search.test_line import Rule, asked, crooked, crowd, numbers, refused, searched
 
 NUMBERS = ["years", "visits", "rooms"]
@@ -20,7 +20,7 @@ def scan(values, x):
     """A scan of one pair a row."""
     values, x = torch.tensor(values), torch.tensor(x)[:, None]
     rows = torch.arange(len(values))
-    return Scan(rows, torch.zeros_like(rows), x, values, _before(values, x), 0.0)
+    return CandidateScan(rows, torch.zeros_like(rows), x, values, _before(values, x), 0.0)
 
 
 ladders = st.lists(st.integers(0, 30), min_size=1, max_size=12).map(sorted)
@@ -73,7 +73,7 @@ class TestWhatMayBeCheaper:
         assert packs.shape == (0, 4)
 
 
-class Heard(nn.Module):
+class Observations(nn.Module):
     """A model that keeps every row it was asked about."""
 
     def __init__(self, model):
@@ -103,12 +103,12 @@ def world(request):
 )
 def test_few_are_told_in_advance_what_many_are_told_later(world, search, monkeypatch):
     frame, schema, model, people = world
-    question, grids = asked(model, schema, frame, people, search=search)
+    problem, grids = asked(model, schema, frame, people, search=search)
     results = []
     for few in (0, 1 << 30):
         monkeypatch.setattr(scans, "FEW", few)
-        result = Found.none(question)
-        line_search(question, grids, search, result)
+        result = Incumbents.none(problem)
+        line_search(problem, grids, search, result)
         results.append(result)
     later, before = results
     assert torch.equal(later.solved, before.solved)
@@ -125,32 +125,32 @@ class TestTheNearestMiss:
     @staticmethod
     def missed(frame, margin, n=200):
         schema = Schema.infer(frame)
-        question, grids = asked(Rule(margin), schema, frame, frame.iloc[:n], act_on=["a"])
-        result = searched(question, grids)
+        problem, grids = asked(Rule(margin), schema, frame, frame.iloc[:n], act_on=["a"])
+        result = searched(problem, grids)
         assert not result.solved.any()
-        return question, grids, result
+        return problem, grids, result
 
     @pytest.mark.parametrize("steep", [13, 15, 17])
     def test_is_the_same_in_every_company_where_the_margin_flattens_out(self, steep, monkeypatch):
         monkeypatch.setattr(scans, "MOST", 1.0)  # in company, values come in packs
-        question, grids, together = self.missed(
+        problem, grids, together = self.missed(
             numbers(), lambda x: -0.5 - torch.exp(-steep * x[:, 0])
         )
-        for row in range(len(question)):
-            alone = searched(question.select(torch.tensor([row])), grids)
+        for row in range(len(problem)):
+            alone = searched(problem.select(torch.tensor([row])), grids)
             torch.testing.assert_close(alone.tried_values[0], together.tried_values[row])
 
     def test_is_never_to_stay_as_one_is(self):
         """However well the factual stands, nothing was done with it."""
         frame = numbers().assign(a=np.arange(2000) % 20)
-        question, _, result = self.missed(frame, lambda x: -0.5 - (x[:, 0] - 0.5).abs())
+        problem, _, result = self.missed(frame, lambda x: -0.5 - (x[:, 0] - 0.5).abs())
         assert (result.tried_set == 0).all()
-        assert (result.tried_values[:, 0] != question.x[:, 0]).all()
+        assert (result.tried_values[:, 0] != problem.x[:, 0]).all()
 
 
 def test_of_few_values_the_model_hears_in_fewer_calls(world):
     frame, schema, model, people = world
-    heard = Heard(model)
+    heard = Observations(model)
     dear = DEAR(heard, schema, act_on=NUMBERS, search=Search.cheapest(groups=False)).fit(frame)
     heard.rows.clear()
     dear.generate(people.iloc[:1])
@@ -163,8 +163,8 @@ def test_of_few_values_the_model_hears_in_fewer_calls(world):
 def test_categories_are_asked_about_only_where_nothing_is_cheaper(world):
     """Another category costs one."""
     frame, schema, model, people = world
-    question, grids = asked(model, schema, frame, people)
-    every, pruned = (searched(question, grids, prune=prune).cost for prune in (False, True))
+    problem, grids = asked(model, schema, frame, people)
+    every, pruned = (searched(problem, grids, prune=prune).cost for prune in (False, True))
     by_number = every[:, grids.numeric].amin(1)
     cheap, none = by_number < 0.5, by_number > 1.5
     assert every[cheap][:, ~grids.numeric].isfinite().any()

@@ -9,8 +9,8 @@ import torch
 from dear_plugin import DEAR, Search
 from dear_plugin.search import (
     Actions,
-    Candidates,
     Choice,
+    RankedCandidates,
     confidence,
     criteria,
     lacking,
@@ -18,7 +18,7 @@ from dear_plugin.search import (
     tighten,
     vet,
 )
-from dear_plugin.search.criteria import Verdict
+from dear_plugin.search.criteria import CriterionResult
 from tests.search.handmade import A, B, D, crowd, person, world
 
 # As many values of a and of d as there are candidates.
@@ -33,37 +33,37 @@ def both(x):
 
 def tried(told):
     """Every person tries every step of a and of d."""
-    n = len(told.question)
+    n = len(told.problem)
     for which in range(2):
         rows, sets = torch.arange(n), torch.full((n,), which)
         yield rows, sets, STEPS.expand(n, -1)[..., None]
 
 
-def chosen(told, search, question=None):
+def chosen(told, search, problem=None):
     """The candidates, the criteria and the choice of a search."""
-    question = question or told.question
-    same = replace(told, question=question)
-    candidates = Candidates.of(question, tried(same), search)
-    wanted = criteria(question, search, told.evidence)
-    choice = Choice.none(question)
-    vet(question, candidates, list(wanted.values()), choice)
+    problem = problem or told.problem
+    same = replace(told, problem=problem)
+    candidates = RankedCandidates.of(problem, tried(same), search)
+    wanted = criteria(problem, search, told.evidence)
+    choice = Choice.none(problem)
+    vet(problem, candidates, list(wanted.values()), choice)
     return candidates, wanted, choice
 
 
 def by_hand(told, search):
     """Per person, of all successes (cost, cost as it is compared, what is lacking by name)."""
-    question, out = told.question, [[] for _ in range(len(told.question))]
-    own = told.evidence.plausibility.of(question.x)
+    problem, out = told.problem, [[] for _ in range(len(told.problem))]
+    own = told.evidence.plausibility.of(problem.x)
     for rows, sets, values in tried(told):
         for i in range(values.shape[1]):
-            actions = Actions.of(question, rows, sets, values[:, i])
-            cost = (actions.reached - question.x).abs().sum(1)
-            good = both(actions.reached) >= search.slack
-            sure, _ = confidence(question, actions)
-            needs = reliance(question, actions)
+            actions = Actions.of(problem, rows, sets, values[:, i])
+            cost = (actions.reached - problem.x).abs().sum(1)
+            valid = both(actions.reached) >= search.slack
+            sure, _ = confidence(problem, actions)
+            needs = reliance(problem, actions)
             likely = told.evidence.plausibility.of(actions.reached)
-            share = told.evidence.support.of(actions.reached, question.goal)
-            for row in good.nonzero()[:, 0].tolist():
+            share = told.evidence.support.of(actions.reached, problem.goal)
+            for row in valid.nonzero()[:, 0].tolist():
                 enough = {
                     "plausibility": likely[row] >= min(search.min_plausibility, own[row]) - 1e-6,
                     "reliance": needs[row] <= search.max_reliance + 1e-6,
@@ -126,7 +126,7 @@ class TestAgainstAllCandidates:
     def test_nobody_s_answer_depends_on_the_others(self, told, search):
         _, _, whole = chosen(told, search)
         for i in range(0, 40, 3):
-            one = told.question.select(torch.tensor([i]))
+            one = told.problem.select(torch.tensor([i]))
             _, _, alone = chosen(told, search, one)
             assert int(alone.sets[0]) == int(whole.sets[i])
             torch.testing.assert_close(alone.values[0], whole.values[i])
@@ -145,11 +145,11 @@ class TestWhatNeedsNothingToFollow:
         values = torch.tensor([[[0.45]], [[bar + 0.001]]])
         rows = torch.tensor([0])
         actions = [(rows, torch.tensor([i]), values[[i]]) for i in range(2)]
-        candidates = Candidates.of(told.question, actions, search)
+        candidates = RankedCandidates.of(told.problem, actions, search)
         assert len(candidates.rows) == 2
-        choice = Choice.none(told.question)
-        wanted = criteria(told.question, search, told.evidence)
-        vet(told.question, candidates, list(wanted.values()), choice)
+        choice = Choice.none(told.problem)
+        wanted = criteria(told.problem, search, told.evidence)
+        vet(told.problem, candidates, list(wanted.values()), choice)
         return int(choice.sets[0])
 
     def test_wins_up_to_a_quarter_more(self):
@@ -172,7 +172,7 @@ class TestWhereNonePasses:
         told = world(both, person(), gains=[1.0])
         shares = torch.tensor(shares)
         values = torch.linspace(0.5, 0.9, len(shares))
-        candidates = Candidates(
+        candidates = RankedCandidates(
             torch.zeros(len(shares), dtype=torch.int64),
             torch.zeros(len(shares), dtype=torch.int64),
             values[:, None],
@@ -183,12 +183,12 @@ class TestWhereNonePasses:
         def criterion(place):
             def judge(actions):
                 at = (actions.values[:, :1] == values).int().argmax(1)
-                return Verdict(shares[at, place], wanted[place])
+                return CriterionResult(shares[at, place], wanted[place])
 
             return judge
 
-        choice = Choice.none(told.question)
-        vet(told.question, candidates, [criterion(0), criterion(1)], choice)
+        choice = Choice.none(told.problem)
+        vet(told.problem, candidates, [criterion(0), criterion(1)], choice)
         return int((values == choice.values[0, 0]).int().argmax()), bool(choice.passed[0])
 
     def test_the_cheapest_that_passes_wins_whatever_dearer_ones_have(self):
@@ -211,7 +211,7 @@ class TestWhereNonePasses:
         candidates, wanted, choice = chosen(told, search)
         before = choice.values.clone(), choice.price.clone()
         passed = choice.passed
-        vet(told.question, candidates, list(wanted.values()), choice)
+        vet(told.problem, candidates, list(wanted.values()), choice)
         assert torch.equal(choice.values[passed], before[0][passed])
         assert torch.equal(choice.price[passed], before[1][passed])
 
@@ -222,8 +222,8 @@ class TestInWords:
         sunk = world(lambda x: x[:, B] - 0.9, people, gains=[0.0] * 8 + [1.0] * 8)
         search = Search(max_reliance=0.0, min_plausibility=0.0)
         _, _, choice = chosen(sunk, search)
-        wanted = criteria(sunk.question, search, sunk.evidence, whole=True)
-        said = lacking(sunk.question, choice, wanted)
+        wanted = criteria(sunk.problem, search, sunk.evidence, whole=True)
+        said = lacking(sunk.problem, choice, wanted)
         some = [text for text in said if text]
         assert len(some) >= 10
         for text in some:
@@ -231,11 +231,11 @@ class TestInWords:
             assert text.endswith("(at most 0 is asked for) and confidence 0.5 (0.9 is asked for)")
 
     def test_whole_criteria_agree_on_who_passes(self, told):
-        search, rows = SEARCHES["support and all else"], torch.arange(len(told.question))
+        search, rows = SEARCHES["support and all else"], torch.arange(len(told.problem))
         for value in (0.5, 0.8):
             actions = told.actions([0] * len(rows), [value] * len(rows))
-            for name, criterion in criteria(told.question, search, told.evidence).items():
-                whole = criteria(told.question, search, told.evidence, whole=True)[name]
+            for name, criterion in criteria(told.problem, search, told.evidence).items():
+                whole = criteria(told.problem, search, told.evidence, whole=True)[name]
                 one, other = criterion(actions), whole(actions)
                 assert torch.equal(one.share >= one.least, other.share >= other.least)
                 assert (one.share <= other.share + 1e-6).all()
@@ -243,13 +243,13 @@ class TestInWords:
     def test_only_those_that_lack_something(self, told):
         search = Search()
         _, wanted, choice = chosen(told, search)
-        said = lacking(told.question, choice, wanted)
+        said = lacking(told.problem, choice, wanted)
         assert [bool(text) for text in said] == (~choice.passed & (choice.sets >= 0)).tolist()
 
     def test_nothing_is_said_of_who_has_no_answer(self):
         nobody = world(lambda x: -1.0 - x[:, A], person(times=3), gains=[1.0])
         _, wanted, choice = chosen(nobody, Search())
-        assert lacking(nobody.question, choice, wanted) == ["", "", ""]
+        assert lacking(nobody.problem, choice, wanted) == ["", "", ""]
         assert choice.sets.tolist() == [-1, -1, -1]
 
 
@@ -259,11 +259,11 @@ class TestTighten:
         _, wanted, choice = chosen(told, search)
         before = choice.price.clone()
         rows = choice.passed.nonzero()[:, 0]
-        tighten(told.question, rows, list(wanted.values()), choice, search)
+        tighten(told.problem, rows, list(wanted.values()), choice, search)
         assert choice.passed[rows].all()
         assert (choice.price <= before).all()
         assert (choice.price[rows] < before[rows]).any()
-        again = Actions.of(told.question, rows, choice.sets[rows], choice.values[rows])
+        again = Actions.of(told.problem, rows, choice.sets[rows], choice.values[rows])
         assert (both(again.reached) >= 0.0).all()
         for criterion in wanted.values():
             verdict = criterion(again)
@@ -274,7 +274,7 @@ class TestTighten:
         _, wanted, choice = chosen(told, search)
         before = choice.values.clone()
         rows = choice.passed.nonzero()[:, 0]
-        tighten(told.question, rows[:3], list(wanted.values()), choice, search)
+        tighten(told.problem, rows[:3], list(wanted.values()), choice, search)
         others = torch.ones(len(before), dtype=torch.bool)
         others[rows[:3]] = False
         assert torch.equal(choice.values[others], before[others])
@@ -283,14 +283,14 @@ class TestTighten:
         search = Search()
         _, wanted, choice = chosen(told, search)
         before = choice.values.clone()
-        tighten(told.question, torch.arange(0), list(wanted.values()), choice, search)
+        tighten(told.problem, torch.arange(0), list(wanted.values()), choice, search)
         assert torch.equal(choice.values, before)
 
 
 class TestAsked:
     def test_what_is_not_asked_is_no_criterion(self, told):
         names = {
-            name: list(criteria(told.question, search, told.evidence))
+            name: list(criteria(told.problem, search, told.evidence))
             for name, search in SEARCHES.items()
         }
         assert names["default"] == ["plausibility", "confidence"]
@@ -302,17 +302,17 @@ class TestAsked:
             "support",
             "confidence",
         ]
-        assert not criteria(told.question, Search.cheapest(), told.evidence)
+        assert not criteria(told.problem, Search.cheapest(), told.evidence)
 
     def test_nobody_has_to_be_less_odd_than_they_are(self):
         """One person alone in a corner: who stays as odd has done nothing wrong."""
         odd = pd.DataFrame({"a": [3.0], "b": [-2.0], "d": [0.5], "town": ["no"]})
         frame = pd.concat([crowd(), odd], ignore_index=True)
         told = world(both, odd, gains=[1.0], frame=frame)
-        own = told.evidence.plausibility.of(told.question.x)
+        own = told.evidence.plausibility.of(told.problem.x)
         assert own.item() < 0.05
-        wanted = criteria(told.question, Search(), told.evidence)["plausibility"]
-        verdict = wanted(told.actions([0], [float(told.question.x[0, A])]))
+        wanted = criteria(told.problem, Search(), told.evidence)["plausibility"]
+        verdict = wanted(told.actions([0], [float(told.problem.x[0, A])]))
         assert verdict.least.item() == pytest.approx(own.item())
         assert verdict.share.item() >= verdict.least.item() - 1e-6
 
@@ -360,7 +360,7 @@ def named(reasons, what):
 class TestSupportToReach:
     def test_support_is_the_share_of_accepted_neighbours(self, study, answers):
         for recourses in answers.values():
-            expected = neighbours_accepted(study, recourses.plan.rows)
+            expected = neighbours_accepted(study, recourses.proposal.rows)
             # Rows at the same distance may be taken in either order.
             assert (abs(recourses.support - expected.numpy()) < 1e-6).mean() >= 0.97
 
@@ -406,6 +406,6 @@ class TestSupportToReach:
     def test_how_many_neighbours_look_is_a_choice(self, study, supported):
         one = supported["free"].with_search(Search.cheapest(min_support=1.0, k_neighbours=1))
         recourses = one.generate(study.refused(40))
-        expected = neighbours_accepted(study, recourses.plan.rows, k=1)
+        expected = neighbours_accepted(study, recourses.proposal.rows, k=1)
         short = named(recourses.actions["reason"], "support").notna().to_numpy()
         assert (expected.numpy()[~short] == 1.0).mean() >= 0.95

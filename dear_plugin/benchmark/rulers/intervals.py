@@ -73,9 +73,9 @@ def paired(
 
 def _resamples(groups: npt.NDArray[np.generic], seed: int) -> npt.NDArray[np.int64]:
     """(r, n) indices of people, each drawn from their own group."""
-    chance = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     out = np.empty((RESAMPLES, len(groups)), dtype=np.int64)
     for group in np.unique(groups):
         at = np.flatnonzero(groups == group)
-        out[:, at] = at[chance.integers(0, len(at), (RESAMPLES, len(at)))]
+        out[:, at] = at[rng.integers(0, len(at), (RESAMPLES, len(at)))]
     return out

@@ -51,8 +51,8 @@ class Neighbourhood:
     def _factor(self) -> Any:
         from sklearn.neighbors import LocalOutlierFactor
 
-        chance = torch.Generator().manual_seed(0)
-        some = self.rows[torch.randperm(len(self.rows), generator=chance)[:MOST_ROWS]]
+        rng = torch.Generator().manual_seed(0)
+        some = self.rows[torch.randperm(len(self.rows), generator=rng)[:MOST_ROWS]]
         return LocalOutlierFactor(n_neighbors=LOCAL, novelty=True).fit(self._points(some))
 
     def _points(self, rows: Tensor) -> Floats:

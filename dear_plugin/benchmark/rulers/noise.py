@@ -23,11 +23,11 @@ def with_noise(frame: pd.DataFrame, seed: int) -> pd.DataFrame:
         seed: of the draw.
     """
     # A stream of its own: the rows may have been drawn with the same seed.
-    chance, n = np.random.default_rng([STREAM, seed]), len(frame)
-    age = chance.integers(18, 81, n)
-    number = chance.normal(0.0, 1.0, n).round(2)
-    coin = np.where(chance.random(n) < 0.5, "heads", "tails").astype(object)
-    kind = chance.choice(np.array(list("ABCD"), dtype=object), n, p=[0.4, 0.3, 0.2, 0.1])
+    rng, n = np.random.default_rng([STREAM, seed]), len(frame)
+    age = rng.integers(18, 81, n)
+    number = rng.normal(0.0, 1.0, n).round(2)
+    coin = np.where(rng.random(n) < 0.5, "heads", "tails").astype(object)
+    kind = rng.choice(np.array(list("ABCD"), dtype=object), n, p=[0.4, 0.3, 0.2, 0.1])
     return frame.assign(**dict(zip(NOISE, (age, number, coin, kind), strict=True)))
 
 

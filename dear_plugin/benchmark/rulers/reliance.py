@@ -23,10 +23,10 @@ def partly(recourses: Recourses, share: float) -> pd.DataFrame:
         recourses: the answers.
         share: from 0, the action alone, to 1, the counterfactual.
     """
-    encoder, x, reached = recourses.encoder, recourses.x, recourses.plan.rows
+    encoder, x, reached = recourses.encoder, recourses.x, recourses.proposal.rows
     numbers = torch.tensor([not f.categories for f in encoder.schema])
     way = torch.where(numbers, x + share * (reached - x), reached if share >= HALF else x)
-    rows = torch.where(recourses.plan.direct, reached, way)
+    rows = torch.where(recourses.proposal.direct, reached, way)
     return encoder.patch(recourses.factuals, x, rows)[0]
 
 

@@ -44,10 +44,10 @@ def invalidated(
         sigma: the standard deviation, in units of the features' observed ranges.
         seed: of the draws.
     """
-    chance = torch.Generator().manual_seed(seed)
+    rng = torch.Generator().manual_seed(seed)
     numbers = torch.tensor([not f.categories for f in recourses.encoder.schema])
-    rows = recourses.plan.rows
-    noise = sigma * torch.randn(DRAWS, *rows.shape, generator=chance) * numbers
+    rows = recourses.proposal.rows
+    noise = sigma * torch.randn(DRAWS, *rows.shape, generator=rng) * numbers
     scores = classifier.scores((rows + noise).flatten(0, 1))
     goal = Target.of_class(1).resolve(len(scores), classifier.classes)
     refused = ~goal.accepts(scores).view(DRAWS, len(rows))

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal, Self
 import torch
 from torch import Tensor, nn
 
-from dear_plugin._validation.settings import number, one_of, settle, several, truth, whole
+from dear_plugin._validation.settings import boolean, number, one_of, several, validate, whole
 from dear_plugin._validation.tensors import Shape, fit
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.decoders.autoencoder.agreement import agreed
@@ -28,7 +28,7 @@ from dear_plugin.decoders.autoencoder.remainder import MIDDLE, moved, within_bou
 from dear_plugin.decoders.autoencoder.stack import Tanh, by_set
 from dear_plugin.decoders.autoencoder.training import History, Training, train
 from dear_plugin.decoders.protocol import Decoder
-from dear_plugin.decoders.redraws import Redraws, Together
+from dear_plugin.decoders.redraws import JointRedraws, Redraws
 from dear_plugin.errors import NotFittedError
 from dear_plugin.problem.action_sets import ActionSets
 
@@ -76,14 +76,14 @@ class Design:
 
     def __post_init__(self) -> None:
         """Refuse what is no setting."""
-        settle(
+        validate(
             self,
             layers=several(whole(1)),
             activation=one_of(*ACTIVATIONS),
             hessian=number(),
             independence=number(),
             noise=number(),
-            standardise=truth,
+            standardise=boolean,
             reconstruct=one_of("remainder", "paper"),
             members=whole(1),
         )
@@ -152,7 +152,9 @@ class Autoencoder(Decoder):
         """The networks' parameters and buffers."""
         return dict(self.networks.state_dict())
 
-    def adopt(self, tensors: Mapping[str, Tensor], encoder: Encoder, sets: ActionSets) -> None:
+    def load_state(
+        self, tensors: Mapping[str, Tensor], encoder: Encoder, sets: ActionSets
+    ) -> None:
         """Take over trained networks.
 
         Raises:
@@ -191,8 +193,8 @@ class Autoencoder(Decoder):
     def redraws(self, rows: Tensor, encoder: Encoder, sets: ActionSets) -> Redraws:
         """Networks trained on bootstrap samples, all in one batch; those of an ensemble."""
         if self.networks.members > 1:
-            return Together(self.apart, self.networks.members)
-        return Together(partial(self._drawn_again, rows, encoder, sets), REDRAWS)
+            return JointRedraws(self.apart, self.networks.members)
+        return JointRedraws(partial(self._drawn_again, rows, encoder, sets), REDRAWS)
 
     def _drawn_again(self, rows: Tensor, encoder: Encoder, sets: ActionSets) -> Sequence[Decoder]:
         several = Autoencoder(replace(self.design, members=REDRAWS), self.training, self.seed)
@@ -277,7 +279,7 @@ class Autoencoder(Decoder):
         """One member as a decoder of its own."""
         own, networks = replace(self.design, members=1), self.networks
         other = type(self)(own, self.training, self.seed)
-        other.adopt(networks.alone(which), networks.encoder, networks.sets)
+        other.load_state(networks.alone(which), networks.encoder, networks.sets)
         return other
 
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.decoders.autoencoder.derivatives import mixed_derivatives
-from dear_plugin.decoders.autoencoder.scaling import Gauge
+from dear_plugin.decoders.autoencoder.scaling import ColumnScaler
 from dear_plugin.decoders.autoencoder.stack import StackedMLP
 from dear_plugin.problem.action_sets import ActionSets
 
@@ -54,7 +54,7 @@ class Networks(nn.Module):
         s, d, w = len(own), encoder.d, int(own.sum(1).max())
         self.e = StackedMLP(s, (d, *layers), activation, generator)
         self.g = StackedMLP(s, (self.k + w, *layers[-2::-1], d), activation, generator)
-        self.gauge = Gauge(d, squashing)
+        self.gauge = ColumnScaler(d, squashing)
         first = own.float().argsort(dim=1, descending=True, stable=True)[:, :w]
         self.register_buffer("columns", first)
         self.register_buffer("valid", own.gather(1, first)[:, None].float())
@@ -82,7 +82,7 @@ class Networks(nn.Module):
 
     def latents(self, x: Tensor) -> Tensor:
         """`v = e(x)`, (n, d) or (e * s, n, d) -> (e * s, n, k)."""
-        read = self.gauge.squash(self.gauge.scale(x))
+        read = self.gauge.asinh_scale(self.gauge.scale(x))
         v: Tensor = self.e(read.expand(len(self.mask), *read.shape[-2:]))
         return v
 
@@ -96,7 +96,7 @@ class Networks(nn.Module):
 
     def seen(self, z_s: Tensor) -> Tensor:
         """Scaled columns of S as g reads them, (s, n, w)."""
-        return self.gauge.squash(z_s, self.columns) * self.valid
+        return self.gauge.asinh_scale(z_s, self.columns) * self.valid
 
     def core(self, v: Tensor, z_s: Tensor) -> Tensor:
         """What g is on scaled columns, (s, n, k) and (s, n, w) -> (s, n, d)."""

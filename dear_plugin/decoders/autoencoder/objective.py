@@ -69,5 +69,5 @@ def _blurred(v: Tensor, noise: float, generator: torch.Generator) -> Tensor:
         return v
     here = v.detach()
     spread = (here - here.mean(1, keepdim=True)).square().mean(1, keepdim=True).sqrt()
-    chance = torch.randn(v.shape, generator=generator)
-    return torch.addcmul(v, chance.to(v), spread, value=noise)
+    rng = torch.randn(v.shape, generator=generator)
+    return torch.addcmul(v, rng.to(v), spread, value=noise)

@@ -10,7 +10,7 @@ LEAST = 1e-3
 ATOM = 0.25
 
 
-class Gauge(nn.Module):
+class ColumnScaler(nn.Module):
     """What the networks see of encoded columns, (..., d) -> (..., d), and back.
 
     Losses count scaled columns (mean 0, variance 1); the networks read them squashed, by asinh
@@ -61,7 +61,7 @@ class Gauge(nn.Module):
         """The inverse of `scale`."""
         return z * self.spread + self.centre
 
-    def squash(self, z: Tensor, columns: Tensor | None = None) -> Tensor:
+    def asinh_scale(self, z: Tensor, columns: Tensor | None = None) -> Tensor:
         """Scaled columns as the networks read them.
 
         Args:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
-from dear_plugin._validation.settings import number, settle, truth, whole
+from dear_plugin._validation.settings import boolean, number, validate, whole
 
 Losses = Callable[[Tensor, torch.Generator], dict[str, Tensor]]
 
@@ -41,14 +41,14 @@ class Training:
 
     def __post_init__(self) -> None:
         """Refuse what is no setting."""
-        settle(
+        validate(
             self,
             epochs=whole(1),
             batch=whole(1),
             rate=number(),
             patience=whole(0),
             most_steps=whole(1),
-            progress=truth,
+            progress=boolean,
         )
 
 
@@ -146,8 +146,8 @@ class _Judge:
 
     @torch.no_grad()
     def __call__(self) -> float:
-        chance = torch.Generator().manual_seed(self.seed)
-        return float(sum(self.losses(self.rows, chance).values()))
+        rng = torch.Generator().manual_seed(self.seed)
+        return float(sum(self.losses(self.rows, rng).values()))
 
 
 class _Best:

@@ -29,7 +29,7 @@ MODULUS = 2**59
 
 
 @dataclass
-class Given:
+class Conditioning:
     """How people are told apart by what is given.
 
     Attributes:
@@ -49,7 +49,7 @@ class Given:
     @classmethod
     def of(
         cls, rows: Tensor, encoder: Encoder, features: Sequence[int], most: int = MOST_CELLS
-    ) -> Given:
+    ) -> Conditioning:
         """Cut the given features of training rows, (n, p); no features make one cell.
 
         Args:

@@ -23,10 +23,10 @@ from dear_plugin.data.schema import Schema
 from dear_plugin.decoders.protocol import Decoder
 from dear_plugin.decoders.redraws import Redraws
 from dear_plugin.decoders.transport import saved
-from dear_plugin.decoders.transport.conditioning import Given
+from dear_plugin.decoders.transport.conditioning import Conditioning
 from dear_plugin.decoders.transport.linear_copies import Copies
 from dear_plugin.decoders.transport.nodes import Nodes, nearest
-from dear_plugin.decoders.transport.redraws import Poisson
+from dear_plugin.decoders.transport.redraws import PoissonRedraws
 from dear_plugin.decoders.transport.relevance import links
 from dear_plugin.decoders.transport.smooth import Smooth
 from dear_plugin.decoders.transport.state import State, put
@@ -104,7 +104,9 @@ class Transport(Decoder):
             if isinstance(getattr(part, field.name), Tensor)
         }
 
-    def adopt(self, tensors: Mapping[str, Tensor], encoder: Encoder, sets: ActionSets) -> None:
+    def load_state(
+        self, tensors: Mapping[str, Tensor], encoder: Encoder, sets: ActionSets
+    ) -> None:
         """Take over the tables of another.
 
         Raises:
@@ -136,7 +138,7 @@ class Transport(Decoder):
             )
         rows = rows.float().cpu()
         names = _given(self.given, encoder.schema, sets)
-        given = Given.of(rows, encoder, names, most_cells(len(sets), encoder.p))
+        given = Conditioning.of(rows, encoder, names, most_cells(len(sets), encoder.p))
         rest = given.lacking(rows)
         if rest > LEAST_LACKING:
             logger.warning(
@@ -197,9 +199,11 @@ class Transport(Decoder):
 
     def redraws(self, rows: Tensor, encoder: Encoder, sets: ActionSets) -> Redraws:
         """The tables as other rows might have made them; see `Decoder.redraws`."""
-        return Poisson(self._fitted, rows.float().cpu(), encoder, sets=sets)
+        return PoissonRedraws(self._fitted, rows.float().cpu(), encoder, sets=sets)
 
-    def leanings(self, x: Tensor, values: Tensor, sets: Tensor) -> dict[int, tuple[float, float]]:
+    def flip_probabilities(
+        self, x: Tensor, values: Tensor, sets: Tensor
+    ) -> dict[int, tuple[float, float]]:
         """The chance that a person has the second value of each binary feature; see `Decoder`.
 
         As with ties at random: they keep their own with the chance that the maximal coupling

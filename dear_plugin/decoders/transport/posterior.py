@@ -24,7 +24,7 @@ from dear_plugin.decoders.transport.shrinkage import (
     trusted,
 )
 from dear_plugin.decoders.transport.supports import Supports
-from dear_plugin.decoders.transport.value_tree import Splits
+from dear_plugin.decoders.transport.value_tree import ValueTree
 
 ENTRIES_A_BATCH = 1 << 20
 ROUNDS, BALANCES = 5, 3
@@ -37,7 +37,7 @@ LEAST_TOLD = 0.05
 
 
 @dataclass(frozen=True)
-class Counted:
+class Counts:
     """What was counted for one set.
 
     Attributes:
@@ -51,7 +51,7 @@ class Counted:
 
 
 @dataclass(frozen=True)
-class Belief:
+class Posterior:
     """How counts are read.
 
     Attributes:
@@ -62,14 +62,14 @@ class Belief:
         told: (s, p) bool, which features have to do with what each set acts on.
     """
 
-    splits: Splits
+    splits: ValueTree
     within: Tensor
     alone: Tensor
     whole: Tensor
     told: Tensor
 
     @classmethod
-    def of(cls, total: Tensor, within: Tensor, supports: Supports, told: Tensor) -> Belief:
+    def of(cls, total: Tensor, within: Tensor, supports: Supports, told: Tensor) -> Posterior:
         """Split the values.
 
         Args:
@@ -78,12 +78,12 @@ class Belief:
             supports: the values of each feature.
             told: as above.
         """
-        splits = Splits.of(total.sum(0), supports)
+        splits = ValueTree.of(total.sum(0), supports)
         everyone = _shares(splits, total.sum(0, keepdim=True), None)
         alone, whole = (_shares(splits, some, everyone) for some in (total, within @ total))
         return cls(splits, within, alone, whole, told)
 
-    def shares(self, which: int, counted: Counted) -> Tensor:
+    def shares(self, which: int, counted: Counts) -> Tensor:
         """(k, b, t) P(x_j = value | bin, cell) for one set."""
         b = counted.counts.shape[1]
         left = self.whole[:, None].repeat(1, b, 1)
@@ -94,7 +94,7 @@ class Belief:
             left[..., at] = self._left(counts, None)[0]
         return self.splits.shares(left).float()
 
-    def redrawn(self, which: int, counted: Counted, drawn: Tensor) -> Tensor:
+    def redrawn(self, which: int, counted: Counts, drawn: Tensor) -> Tensor:
         """(r, k, b, t) what `shares` would say of redraws of the counts, (r, k, b, t).
 
         How far bins are believed is found out anew. Where values are split, which cells go their
@@ -149,7 +149,7 @@ class _Counts(NamedTuple):
     Attributes:
         left: (k, b, q) rows on the left side.
         came: (k, b, q) rows in all.
-        alone: (k, q) as in `Belief`, of these splits.
+        alone: (k, q) as in `Posterior`, of these splits.
         whole: (k, q) likewise.
         ordered: whether bins are in order.
     """
@@ -286,7 +286,7 @@ def _logit(share: Tensor) -> Tensor:
     return torch.logit(share, 1e-6)
 
 
-def _shares(splits: Splits, total: Tensor, everyone: Tensor | None) -> Tensor:
+def _shares(splits: ValueTree, total: Tensor, everyone: Tensor | None) -> Tensor:
     """(k, q) the share on the left of each split, of counts (k, t); that of few is near all's."""
     return _share_of(*splits.counts(total), everyone)
 

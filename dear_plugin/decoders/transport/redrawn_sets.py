@@ -11,7 +11,7 @@ from torch import Tensor
 from dear_plugin._lazy import lazy
 from dear_plugin.decoders.transport.lookup import pick
 from dear_plugin.decoders.transport.nodes import nearest
-from dear_plugin.decoders.transport.redrawn_smooth import Remade
+from dear_plugin.decoders.transport.redrawn_smooth import RedrawnSmooth
 from dear_plugin.decoders.transport.state import EDGE, State
 from dear_plugin.decoders.transport.supports import Supports
 from dear_plugin.decoders.transport.tables import NOBODY, exchanged, settled
@@ -57,7 +57,7 @@ class Moving(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Drawn:
+class RedrawnSets:
     """Some redraws of one set.
 
     Attributes:
@@ -76,7 +76,7 @@ class Drawn:
     table: Tensor
     moving: Moving
     mix: Tensor
-    smooth: Remade | None
+    smooth: RedrawnSmooth | None
 
     @property
     def cells(self) -> int:
@@ -123,7 +123,7 @@ class Drawn:
         codes = state.supports.codes(x)
         tie: Tensor | float = 0.5
         if state.ties is not None:
-            tie = state.ties.standing(x, state.supports, codes, node[:, :1])[:, :, moving.counted]
+            tie = state.ties.ranks_of(x, state.supports, codes, node[:, :1])[:, :, moving.counted]
         code = (codes[moving.counted].T - (moving.start - moving.first))[:, None]
         k, b = self.shape
         cell = which.int() * k + state.given.cells(x)[:, None].int()
@@ -197,7 +197,7 @@ class _Rows(NamedTuple):
     mixed: bool
 
     @classmethod
-    def of(cls, drawn: Drawn, cell: Tensor, node: Tensor) -> _Rows:
+    def of(cls, drawn: RedrawnSets, cell: Tensor, node: Tensor) -> _Rows:
         """The rows of bins around nodes, (m, 1), in cells, (m, r), of redraws."""
         a, b, weight, mixed = drawn._sides
         u, node = int(drawn.moving.size.sum()), node.long()

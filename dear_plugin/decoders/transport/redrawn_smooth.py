@@ -16,7 +16,7 @@ from dear_plugin.decoders.transport.smooth import Fitter, Smooth, residual_quant
 
 
 @dataclass(frozen=True)
-class Remade:
+class RedrawnSmooth:
     """Some redraws of the atom-free features of one set.
 
     Attributes:
@@ -44,7 +44,7 @@ class Remade:
         samples: Iterable[tuple[Crowd, Partition]],
         told: Tensor,
         pull: float,
-    ) -> Remade:
+    ) -> RedrawnSmooth:
         """Fit one set again.
 
         Args:

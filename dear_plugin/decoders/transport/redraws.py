@@ -21,9 +21,9 @@ from dear_plugin.decoders.redraws import Redraws
 from dear_plugin.decoders.transport.bins import Partition
 from dear_plugin.decoders.transport.conditioning import Crowd
 from dear_plugin.decoders.transport.nodes import partition
-from dear_plugin.decoders.transport.posterior import Belief
-from dear_plugin.decoders.transport.redrawn_sets import Drawn, Moving
-from dear_plugin.decoders.transport.redrawn_smooth import Remade, of_set
+from dear_plugin.decoders.transport.posterior import Posterior
+from dear_plugin.decoders.transport.redrawn_sets import Moving, RedrawnSets
+from dear_plugin.decoders.transport.redrawn_smooth import RedrawnSmooth, of_set
 from dear_plugin.decoders.transport.relevance import links
 from dear_plugin.decoders.transport.state import State
 from dear_plugin.decoders.transport.tables import counted_of, histogram
@@ -39,7 +39,7 @@ MOST_ROWS = 20_000
 SAMPLES = 1 << 48
 
 
-class Poisson(Redraws):
+class PoissonRedraws(Redraws):
     """Redraws of what `Transport` counted.
 
     Nodes, values, cells, copies and the order of ties are the decoder's own, and so is which
@@ -64,7 +64,7 @@ class Poisson(Redraws):
     ) -> None:
         self.count = count
         self._state, self._rows, self._encoder, self._sets = state, rows, encoder, sets
-        self._kept: dict[tuple[int, int], Drawn] = {}
+        self._kept: dict[tuple[int, int], RedrawnSets] = {}
         self._sizes: dict[int, int] = {}
 
     @property
@@ -91,7 +91,7 @@ class Poisson(Redraws):
             out = state.copies.follow(out, x, torch.cat([places[:, :1], there], 1), sets)
         return out.scatter_(2, positions[:, None].expand(there.shape), there)
 
-    def _blocks(self, one: int, which: Tensor) -> Iterator[tuple[Tensor, Drawn]]:
+    def _blocks(self, one: int, which: Tensor) -> Iterator[tuple[Tensor, RedrawnSets]]:
         """Which of the redraws asked for are drawn together, and what was drawn for a set."""
         if one not in self._sizes:
             self._sizes[one] = self._cells(one)
@@ -101,7 +101,7 @@ class Poisson(Redraws):
             redraws = range(at * size, min((at + 1) * size, self.count))
             yield (block == at).nonzero()[:, 0], self._drawn(one, redraws)
 
-    def _drawn(self, one: int, redraws: range) -> Drawn:
+    def _drawn(self, one: int, redraws: range) -> RedrawnSets:
         # Another thread may be here too: what is gone already is no matter.
         key = one, redraws.start
         drawn = self._kept.pop(key, None)
@@ -116,7 +116,7 @@ class Poisson(Redraws):
             self._kept[key] = drawn
         return drawn
 
-    def _draw(self, one: int, redraws: range) -> Drawn:
+    def _draw(self, one: int, redraws: range) -> RedrawnSets:
         """Count the rows again, for one set, and redraw the counts."""
         state, (crowd, belief) = self._state, self._known
         supports, part = state.supports, self._part(one)
@@ -127,9 +127,11 @@ class Poisson(Redraws):
         table = moving.upto(belief.redrawn(one, counted, drawn)).flatten()
         cells, bins = counted.counts.shape[:2]
         smooth = self._remade(one, part, redraws)
-        return Drawn(state, (one, redraws.start), (cells, bins), table, moving, part.mix, smooth)
+        return RedrawnSets(
+            state, (one, redraws.start), (cells, bins), table, moving, part.mix, smooth
+        )
 
-    def _remade(self, one: int, part: Partition, redraws: range) -> Remade | None:
+    def _remade(self, one: int, part: Partition, redraws: range) -> RedrawnSmooth | None:
         """The same of atom-free features, fitted on samples of the rows."""
         state, n = self._state, len(self._rows)
         if state.smooth is None or not bool(self._told[one][state.smooth.features].any()):
@@ -139,7 +141,7 @@ class Poisson(Redraws):
         samples = ((self._people(one, rows), part.of(rows)) for rows in drawn)
         # A fit of fewer rows is farther off than one of all would be.
         pull = min(1.0, MOST_ROWS / n) ** 0.5
-        return Remade.of(fitted, samples, self._told[one], pull)
+        return RedrawnSmooth.of(fitted, samples, self._told[one], pull)
 
     def _people(self, one: int, drawn: Tensor) -> Crowd:
         """Some of the rows, who may act on one set only."""
@@ -177,7 +179,7 @@ class Poisson(Redraws):
         codes, k = state.supports.codes(self._rows), len(crowd.cells)
         total = histogram(crowd.own, codes, k, len(state.supports.values)).double()
         told = links(crowd, state.supports)
-        belief = Belief.of(total, crowd.within, state.supports, told)
+        belief = Posterior.of(total, crowd.within, state.supports, told)
         # Who is in which cell besides their own, and what is given, is large and has served.
         none = torch.empty(0, dtype=torch.int64)
         return _Known(replace(crowd, cells=[none] * k, beside=crowd.beside[:, :0].clone()), belief)
@@ -187,7 +189,7 @@ class _Known(NamedTuple):
     """What all sets have in common."""
 
     crowd: Crowd
-    belief: Belief
+    belief: Posterior
 
 
 def _poisson(counts: Tensor, one: int, redraw: int) -> Tensor:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from dear_plugin._validation.tensors import Shape, fit
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.decoders.transport.conditioning import FEW_VALUES, QUINTILES, Given
+from dear_plugin.decoders.transport.conditioning import FEW_VALUES, QUINTILES, Conditioning
 from dear_plugin.decoders.transport.groups import Groups
 from dear_plugin.decoders.transport.locations import KINKS
 from dear_plugin.decoders.transport.nodes import Nodes
@@ -96,7 +96,7 @@ def measured(tensors: Mapping[str, Tensor], encoder: Encoder, sets: ActionSets) 
     fit(tensors, SHAPES, known)
 
 
-def whole(given: Given, supports: Supports, encoder: Encoder) -> bool:
+def whole(given: Conditioning, supports: Supports, encoder: Encoder) -> bool:
     """Whether every feature is given, counted or smooth, as its schema says."""
     levels = torch.tensor([len(f.categories) for f in encoder.schema])
     counted = supports.sizes > 0
@@ -125,8 +125,8 @@ def lined(tables: Tables, supports: Supports) -> bool:
     """Whether the lines of the inverse begin where the ranked features say."""
     ranks = len(tables.edges) + 1
     complete = len(tables.inverse) == 1 + len(supports.ranked) * ranks
-    rising = bool((tables.edges.diff() >= 0).all())
-    return complete and rising and torch.equal(tables.line, lines(supports, ranks))
+    increasing_mask = bool((tables.edges.diff() >= 0).all())
+    return complete and increasing_mask and torch.equal(tables.line, lines(supports, ranks))
 
 
 def located(smooth: Smooth | None, supports: Supports, sets: ActionSets) -> bool:

@@ -21,32 +21,32 @@ LEAST_SPREAD = 3.1
 UNKNOWN = 1e6
 
 
-def credible(seen: Tensor, came: Tensor, mean: Tensor, chance: Tensor) -> Tensor:
+def credible(seen: Tensor, came: Tensor, mean: Tensor, rng: Tensor) -> Tensor:
     """Means of bins without an order, (b, q), each believed as far as its rows allow.
 
     Args:
         seen: (b, q) the mean in each bin.
         came: (b, q) or (b, 1) how many rows it is of.
         mean: (q,) the mean over all bins.
-        chance: (q,) the variance of one row.
+        rng: (q,) the variance of one row.
     """
-    return trusted(seen, came, mean, chance, spread(seen, came, mean, chance))
+    return trusted(seen, came, mean, rng, spread(seen, came, mean, rng))
 
 
-def spread(seen: Tensor, came: Tensor, mean: Tensor, chance: Tensor) -> Tensor:
+def spread(seen: Tensor, came: Tensor, mean: Tensor, rng: Tensor) -> Tensor:
     """(q,) double, the variance between bins without an order; zero where they may be alike."""
-    chance, total = chance.clamp_min(1e-12), came.sum(0)
+    rng, total = rng.clamp_min(1e-12), came.sum(0)
     apart = (came * (seen - mean).square()).sum(0)
     free = (came > 0).sum(0).double() - 1.0
     room = total - came.square().sum(0) / total.clamp_min(1e-12)
-    between = (apart - free * chance) / room.clamp_min(1e-12)
-    real = apart / chance > free + LEAST_SPREAD * (2.0 * free).clamp_min(0.0).sqrt()
+    between = (apart - free * rng) / room.clamp_min(1e-12)
+    real = apart / rng > free + LEAST_SPREAD * (2.0 * free).clamp_min(0.0).sqrt()
     return torch.where(real, between.clamp_min(1e-12), 0.0)
 
 
-def trusted(seen: Tensor, came: Tensor, mean: Tensor, chance: Tensor, between: Tensor) -> Tensor:
+def trusted(seen: Tensor, came: Tensor, mean: Tensor, rng: Tensor, between: Tensor) -> Tensor:
     """(b, q) means believed as far as a variance between bins, (q,), allows; see `credible`."""
-    noise = chance.clamp_min(1e-12) / between.clamp_min(1e-12)
+    noise = rng.clamp_min(1e-12) / between.clamp_min(1e-12)
     return mean + torch.where(between > 0.0, came / (came + noise), 0.0) * (seen - mean)
 
 

@@ -87,7 +87,7 @@ class Smooth:
         weights = torch.stack(fitter.weights) if fitter.weights else torch.empty(0, 0, 0)
         return cls(features, centre, spread, torch.stack(beside), weights, fitter.planes)
 
-    def standing(
+    def ranks_of(
         self, rows: Tensor, basis: Tensor, nodes: Nodes, left: Tensor, weight: Tensor
     ) -> Tensor:
         """(n, s, f) the rank of each row's residual among people with its x_S.

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.decoders.transport import saved
-from dear_plugin.decoders.transport.conditioning import Given
+from dear_plugin.decoders.transport.conditioning import Conditioning
 from dear_plugin.decoders.transport.groups import Groups
 from dear_plugin.decoders.transport.linear_copies import Copies
 from dear_plugin.decoders.transport.locations import Planes
@@ -29,7 +29,7 @@ EDGE = 1e-6
 class State:
     """What `fit` counted."""
 
-    given: Given
+    given: Conditioning
     supports: Supports
     nodes: Nodes
     tables: Tables
@@ -43,7 +43,7 @@ class State:
         groups = Groups(**parts["groups"]) if "groups" in parts else None
         planes = Planes(**parts["planes"]) if "planes" in parts else None
         return cls(
-            Given(**parts["given"]),
+            Conditioning(**parts["given"]),
             Supports.again(encoder, **parts["supports"]),
             Nodes(**parts["nodes"], groups=groups, encoder=encoder),
             Tables(**parts["tables"]),
@@ -77,17 +77,17 @@ class State:
         slots = (cells[:, None] * s + torch.arange(s)).flatten()
         node = self.cells_nodes(nearest(left, weight).view(n * s, 1), own, slots).view(n, s)
         codes = self.supports.codes(rows)
-        below, own = self.tables.standing(codes, node)
+        below, own = self.tables.ranks_of(codes, node)
         tie: Tensor | float = 0.5
         if generator is not None:
             tie = torch.rand(own.shape, generator=generator)
         elif self.ties is not None:
-            tie = self.ties.standing(rows, self.supports, codes, node)
+            tie = self.ties.ranks_of(rows, self.supports, codes, node)
         v = torch.full((*node.shape, rows.shape[1]), 0.5)
         put(v, self.supports.counted, below.add_(own.mul_(tie)))
         if self.smooth is not None:
             beside = self.given.basis(rows)
-            rank = self.smooth.standing(rows, beside, self.nodes, left, weight)
+            rank = self.smooth.ranks_of(rows, beside, self.nodes, left, weight)
             put(v, self.smooth.features, rank)
         return v.clamp_(EDGE, 1.0 - EDGE)
 

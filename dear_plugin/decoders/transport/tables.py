@@ -14,7 +14,7 @@ from dear_plugin.data.schema import Kind
 from dear_plugin.decoders.transport.bins import MAX_NODES, Partition
 from dear_plugin.decoders.transport.conditioning import Crowd
 from dear_plugin.decoders.transport.lookup import pick
-from dear_plugin.decoders.transport.posterior import Belief, Counted
+from dear_plugin.decoders.transport.posterior import Counts, Posterior
 from dear_plugin.decoders.transport.rank_levels import PLACES, edges, graded, middles
 from dear_plugin.decoders.transport.supports import Supports
 
@@ -75,7 +75,7 @@ class Tables:
         inverse = torch.zeros(1 + len(supports.ranked) * ranks, shape[0])
         codes, s, k = supports.codes(crowd.rows), len(crowd.sets), len(crowd.cells)
         total = histogram(crowd.own, codes, k, shape[1]).double()
-        belief = Belief.of(total, crowd.within, supports, told)
+        belief = Posterior.of(total, crowd.within, supports, told)
         starts = [0, *accumulate(len(part.nodes) for part in parts)]
         for which, part in enumerate(parts[:s]):
             counted = counted_of(part, crowd, codes, which, shape[1])
@@ -87,7 +87,7 @@ class Tables:
                 inverse[1:, here] = _invert(upto, supports, ranks)
         return cls(below, share, inverse, lines(supports, ranks), edges(ranks).float())
 
-    def standing(self, codes: Tensor, node: Tensor) -> tuple[Tensor, Tensor]:
+    def ranks_of(self, codes: Tensor, node: Tensor) -> tuple[Tensor, Tensor]:
         """P(x_j < own value) and P(x_j = own value) at each row's own nodes, (n, s, c) each.
 
         Args:
@@ -191,12 +191,12 @@ def lines(supports: Supports, ranks: int) -> Tensor:
     return line
 
 
-def counted_of(part: Partition, crowd: Crowd, codes: Tensor, which: int, t: int) -> Counted:
+def counted_of(part: Partition, crowd: Crowd, codes: Tensor, which: int, t: int) -> Counts:
     """How many rows of each cell and bin of a set hold each value."""
     members, (k, b) = crowd.sets.members[which], (len(crowd.cells), part.mix.shape[1])
     number = crowd.encoder.schema.features[members[0]].kind is Kind.NUMERIC
     counts = histogram(crowd.own * b + part.bins, codes, k * b, t)
-    return Counted(counts.view(k, b, t), number and len(members) == 1)
+    return Counts(counts.view(k, b, t), number and len(members) == 1)
 
 
 def _upto(share: Tensor, supports: Supports) -> Tensor:

@@ -66,7 +66,7 @@ class Ties:
             ties.spread[here] = _quantiles(keys, scores[:, people], here.stop - here.start, ranks)
         return ties
 
-    def standing(self, rows: Tensor, supports: Supports, codes: Tensor, node: Tensor) -> Tensor:
+    def ranks_of(self, rows: Tensor, supports: Supports, codes: Tensor, node: Tensor) -> Tensor:
         """(n, s, c) where rows, (n, p), stand among those with their x_j and about their x_S.
 
         Args:

@@ -20,7 +20,7 @@ NEVER = -60.0
 
 
 @dataclass(frozen=True)
-class Splits:
+class ValueTree:
     """The splits of all features' values.
 
     Attributes:
@@ -39,13 +39,13 @@ class Splits:
     feature: Tensor
 
     @classmethod
-    def of(cls, total: Tensor, supports: Supports) -> Splits:
+    def of(cls, total: Tensor, supports: Supports) -> ValueTree:
         """Cut the values by how many rows hold each, (t,)."""
         order = torch.arange(len(total))
         for j in supports.blocks:
             here = supports.segment(j)
-            falling = total[here].argsort(descending=True, stable=True)
-            order[here] = here.start + falling
+            decreasing_mask = total[here].argsort(descending=True, stable=True)
+            order[here] = here.start + decreasing_mask
         upto = torch.nn.functional.pad(total[order].double().cumsum(0), (1, 0)).tolist()
         cuts: list[tuple[int, int, int, int]] = []
         for j in supports.counted.tolist():
@@ -54,9 +54,9 @@ class Splits:
         table = torch.tensor(cuts, dtype=torch.int64).view(-1, 4)
         return cls(order, *table.unbind(1))
 
-    def some(self, at: Tensor) -> Splits:
+    def some(self, at: Tensor) -> ValueTree:
         """Some of the splits, (r,)."""
-        return Splits(self.order, self.low[at], self.cut[at], self.high[at], self.feature[at])
+        return ValueTree(self.order, self.low[at], self.cut[at], self.high[at], self.feature[at])
 
     def counts(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """(..., q) who is on the left side of each split and who comes to it, from (..., t)."""

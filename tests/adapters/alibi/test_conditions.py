@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import dear_plugin
-from dear_alibi.conditions import Conditions
+from dear_alibi.conditions import AlibiConstraints
 from dear_alibi.table import Table
 
 TABLE = Table.of(["age", "hours", "job"], {2: ["clerk", "nurse", "pilot"]})
@@ -14,7 +14,7 @@ SCHEMA = TABLE.schema(FRAME, ())
 
 
 def conditions(immutable=(), ranges=None, C=None):
-    return Conditions.of(TABLE.declared, immutable, ranges, C)
+    return AlibiConstraints.of(TABLE.declared, immutable, ranges, C)
 
 
 def intervals(some, rows=slice(None)):

@@ -12,7 +12,7 @@ from alibi.saving import load_explainer, save_explainer
 
 import dear_plugin
 from dear_alibi import DEAR
-from dear_alibi.predictor import Asking
+from dear_alibi.predictor import PredictorAdapter
 
 ADAPTERS = Path(__file__).parents[3] / "adapters"
 
@@ -81,7 +81,7 @@ def test_a_failed_save_leaves_a_live_explainer_and_the_old_files(
     explainer = DEAR(module, **data.description(), preprocessor=transformer).fit(data.X)
     explainer.save(tmp_path)
     good = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
-    explainer._asking = Asking(Unpicklable(transformer.transform))
+    explainer._asking = PredictorAdapter(Unpicklable(transformer.transform))
     with pytest.raises(TypeError, match="not to be saved"):
         explainer.save(tmp_path)
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == good

@@ -128,7 +128,7 @@ def black_box(loan, sklearn_model):
 
 
 @pytest.fixture(scope="session")
-def chance(loan, torch_model):
+def rng(loan, torch_model):
     """P(approved) of rows, computed on DiCE's own vector of them."""
 
     def ask(rows):
@@ -139,9 +139,9 @@ def chance(loan, torch_model):
 
 
 @pytest.fixture(scope="session")
-def refused(loan, chance):
+def refused(loan, rng):
     """Applicants whom the torch model refuses."""
-    return loan.features[chance(loan.features) < 0.5].iloc[:30]
+    return loan.features[rng(loan.features) < 0.5].iloc[:30]
 
 
 @pytest.fixture

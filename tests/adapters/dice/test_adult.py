@@ -24,8 +24,8 @@ def adult(data_home, loan):
     data = loan.interface(train, "income", continuous)
     module = loan.module(data, train.drop(columns="income"), train["income"])
     model = dice_ml.Model(model=module, backend="PYT", func="ohe-min-max")
-    chance = module(loan.vectors(data, test.drop(columns="income")))[:, 0].detach().numpy()
-    return data, model, test.drop(columns="income")[chance < 0.5].iloc[:200]
+    rng = module(loan.vectors(data, test.drop(columns="income")))[:, 0].detach().numpy()
+    return data, model, test.drop(columns="income")[rng < 0.5].iloc[:200]
 
 
 def test_two_hundred_refused_rows_at_once(adult, loan):

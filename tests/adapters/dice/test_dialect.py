@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dear_dice.dialect import Dialect
+from dear_dice.dialect import QueryFormat
 from dear_plugin import Schema
 
 TRAINING = pd.DataFrame(
@@ -48,7 +48,7 @@ def query(name):
 @pytest.mark.parametrize("name", QUERIES)
 def test_read_and_write_are_inverse(name):
     rows = query(name)
-    dialect = Dialect.of(rows, SCHEMA)
+    dialect = QueryFormat.of(rows, SCHEMA)
     read = dialect.read(rows)
     assert read["code"].tolist() == ["2", "1"] and read["truth"].tolist() == ["True", "False"]
     assert all(pd.api.types.is_numeric_dtype(read[name]) for name in ("rate", "count"))
@@ -58,7 +58,7 @@ def test_read_and_write_are_inverse(name):
 @pytest.mark.parametrize("name", QUERIES)
 def test_levels_that_the_query_did_not_show(name):
     rows = query(name)
-    dialect = Dialect.of(rows, SCHEMA)
+    dialect = QueryFormat.of(rows, SCHEMA)
     written = dialect.write(TRAINING)
     assert not written.isna().any(axis=None)
     assert written["code"].astype(str).tolist() == TRAINING["code"].tolist()
@@ -71,16 +71,16 @@ def test_levels_that_the_query_did_not_show(name):
 
 def test_numbers_written_as_text_are_numbers():
     rows = query("text").assign(count=["3", "4"])
-    dialect = Dialect.of(rows, SCHEMA)
+    dialect = QueryFormat.of(rows, SCHEMA)
     assert dialect.read(rows)["count"].tolist() == [3, 4]
 
 
 def test_text_where_a_number_belongs():
     rows = query("text").assign(count=["3", "many"])
     with pytest.raises(ValueError, match="many"):
-        Dialect.of(rows, SCHEMA).read(rows)
+        QueryFormat.of(rows, SCHEMA).read(rows)
 
 
 def test_a_level_that_is_no_value_of_the_querys_kind_stays_text():
     rows = query("text").assign(word=[1, 2])
-    assert Dialect.of(rows, SCHEMA).levels["word"]["a"] == "a"
+    assert QueryFormat.of(rows, SCHEMA).levels["word"]["a"] == "a"

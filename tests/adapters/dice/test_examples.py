@@ -87,8 +87,8 @@ class TestJson:
         assert again.local_importance == result.local_importance
         assert len(again.cf_examples_list[0].actions) == 10
 
-    def test_an_unsolved_row(self, explainer, loan, refused, chance):
-        hard = loan.features.loc[[int(np.argmin(chance(loan.features)))]]
+    def test_an_unsolved_row(self, explainer, loan, refused, rng):
+        hard = loan.features.loc[[int(np.argmin(rng(loan.features)))]]
         query = pd.concat([refused, hard])
         result = explainer.generate_counterfactuals(
             query, 1, features_to_vary=["gender", "income"]

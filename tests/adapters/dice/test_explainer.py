@@ -58,9 +58,9 @@ def test_the_model_accepts_what_dice_would_hand_to_it(kind, request, refused):
         assert ((scores[:, -1] > 0.5) == example.desired_class).all() and len(scores)
 
 
-def test_the_host_is_asked_as_dice_asks_it(explainer, chance, refused):
+def test_the_host_is_asked_as_dice_asks_it(explainer, rng, refused):
     ours = explainer._host.scores(refused)[:, 0]
-    np.testing.assert_allclose(ours, chance(refused), rtol=0, atol=1e-7)
+    np.testing.assert_allclose(ours, rng(refused), rtol=0, atol=1e-7)
     theirs = explainer.model.get_output(refused)[:, 0]
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-7)
 
@@ -112,8 +112,8 @@ def test_the_same_query_has_the_same_answer_and_the_global_generators_are_left_a
     assert torch.equal(torch.get_rng_state(), before[1])
 
 
-def test_an_accepted_row_comes_back_as_itself(explainer, loan, chance):
-    accepted = loan.features[chance(loan.features) > 0.9].iloc[:2]
+def test_an_accepted_row_comes_back_as_itself(explainer, loan, rng):
+    accepted = loan.features[rng(loan.features) > 0.9].iloc[:2]
     result = explainer.generate_counterfactuals(accepted, total_CFs=3, desired_class=1)
     for (_, row), example in zip(accepted.iterrows(), result.cf_examples_list, strict=True):
         assert len(example.final_cfs_df) == 1
@@ -162,13 +162,13 @@ class TestQuery:
             assert set(map(str, frame.drop(columns="approved").dtypes)) == {"object"}
 
     def test_a_float_feature_asked_about_in_whole_numbers_stays_accepted(
-        self, explainer, refused, chance
+        self, explainer, refused, rng
     ):
         query = refused.round().astype({"income": int, "savings": int, "loan_amount": int})
-        query = query[chance(query) < 0.5]
+        query = query[rng(query) < 0.5]
         for found in frames(explainer.generate_counterfactuals(query, total_CFs=2)):
             assert found["income"].dtype == np.int64
-            assert (chance(found) > 0.5).all()
+            assert (rng(found) > 0.5).all()
 
     def test_a_whole_feature_asked_about_in_floats(self, explainer, refused):
         query = refused.iloc[:3].astype({"age": float, "duration": "float32"})
@@ -221,16 +221,16 @@ class TestQuery:
 
 class TestDesiredClass:
     @pytest.mark.parametrize("wanted", [0, np.int64(0), np.int32(0), False])
-    def test_a_number(self, wanted, explainer, loan, chance):
-        query = loan.features[chance(loan.features) > 0.5].iloc[:3]
+    def test_a_number(self, wanted, explainer, loan, rng):
+        query = loan.features[rng(loan.features) > 0.5].iloc[:3]
         result = explainer.generate_counterfactuals(query, total_CFs=2, desired_class=wanted)
         for example in result.cf_examples_list:
             assert (example.final_cfs_df["approved"] == 0).all() and len(example.final_cfs_df)
             assert example.desired_class == 0 and type(example.desired_class) in (int, np.int64)
 
-    def test_opposite_goes_row_by_row(self, explainer, loan, chance):
+    def test_opposite_goes_row_by_row(self, explainer, loan, rng):
         query = loan.features.iloc[:12]
-        before = (chance(query) > 0.5).astype(int)
+        before = (rng(query) > 0.5).astype(int)
         result = explainer.generate_counterfactuals(query, total_CFs=1, desired_class="opposite")
         after = [example.final_cfs_df["approved"].iat[0] for example in result.cf_examples_list]
         assert set(before) == {0, 1}
@@ -257,14 +257,14 @@ class TestDesiredClass:
 class TestThreshold:
     @pytest.mark.parametrize("threshold", [0.5, 0.8, 0.95])
     def test_the_wanted_class_has_that_probability_and_little_more(
-        self, threshold, loan, torch_model, refused, chance
+        self, threshold, loan, torch_model, refused, rng
     ):
         # By default a margin is kept besides.
         explainer = DiceDEAR(loan.data, torch_model, search=Search.cheapest())
         result = explainer.generate_counterfactuals(
             refused, total_CFs=1, desired_class=1, stopping_threshold=threshold
         )
-        reached = np.array([chance(found)[0] for found in frames(result) if len(found)])
+        reached = np.array([rng(found)[0] for found in frames(result) if len(found)])
         assert (reached >= threshold).all()
         assert np.median(reached) < threshold + 0.05
 
@@ -279,13 +279,13 @@ class TestThreshold:
             pd.testing.assert_frame_equal(a, b)
 
     @pytest.mark.parametrize("threshold", [0.2, 0.8])
-    def test_for_class_0_both_readings_hold(self, threshold, explainer, loan, chance):
-        query = loan.features[chance(loan.features) > 0.5].iloc[:10]
+    def test_for_class_0_both_readings_hold(self, threshold, explainer, loan, rng):
+        query = loan.features[rng(loan.features) > 0.5].iloc[:10]
         result = explainer.generate_counterfactuals(
             query, total_CFs=1, desired_class=0, stopping_threshold=threshold
         )
         for found in frames(result):
-            assert (chance(found) <= 0.2).all()
+            assert (rng(found) <= 0.2).all()
 
     @pytest.mark.parametrize("threshold", [0.0, 1.0])
     def test_certainty_is_not_refused(self, threshold, explainer, refused):
@@ -355,8 +355,8 @@ class TestPermittedRange:
     def test_who_is_outside_a_range_stays_or_lands_inside(self, explainer, loan):
         """Also what moves along: an age of 57 does not become 56 where 20 to 50 is permitted."""
         older = loan.features[loan.features["age"] > 50]
-        chance = explainer._host.scores(older)[:, 0]
-        query = older[chance < 0.5].head(30)
+        rng = explainer._host.scores(older)[:, 0]
+        query = older[rng < 0.5].head(30)
         free = frames(explainer.generate_counterfactuals(query, total_CFs=2))
         assert any((found["age"] > 50).any() for found in free)
         result = explainer.generate_counterfactuals(
@@ -441,12 +441,12 @@ class TestSparsity:
                 assert example.posthoc_sparsity_param == param
                 pd.testing.assert_frame_equal(example.final_cfs_df, example.final_cfs_df_sparse)
 
-    def test_indirect_changes_are_undone_when_asked(self, undoing, refused, chance):
+    def test_indirect_changes_are_undone_when_asked(self, undoing, refused, rng):
         result = undoing.generate_counterfactuals(refused, total_CFs=3)
         undone = 0
         for example in result.cf_examples_list:
             final, sparse = example.final_cfs_df, example.final_cfs_df_sparse
-            assert (chance(sparse) > 0.5).all() and (sparse["approved"] == 1).all()
+            assert (rng(sparse) > 0.5).all() and (sparse["approved"] == 1).all()
             assert sparse.dtypes.equals(final.dtypes)
             own = example.test_instance_df.iloc[0]
             for i, names in enumerate(example.actions["acted_on"]):
@@ -661,8 +661,8 @@ class TestOptions:
 
 
 class TestUnsolvable:
-    def test_one_row_of_several(self, explainer, refused, loan, chance):
-        hard = loan.features.loc[[int(np.argmin(chance(loan.features)))]]
+    def test_one_row_of_several(self, explainer, refused, loan, rng):
+        hard = loan.features.loc[[int(np.argmin(rng(loan.features)))]]
         query = pd.concat([refused.iloc[:1], hard])
         result = explainer.generate_counterfactuals(
             query, total_CFs=2, features_to_vary=["gender", "housing", "age", "income"]
@@ -675,8 +675,8 @@ class TestUnsolvable:
         solved = [len(found) for found in frames(result)]
         assert min(solved) == 0 < max(solved)
 
-    def test_all_of_them(self, explainer, loan, chance):
-        hard = loan.features.loc[[int(np.argmin(chance(loan.features)))]]
+    def test_all_of_them(self, explainer, loan, rng):
+        hard = loan.features.loc[[int(np.argmin(rng(loan.features)))]]
         with pytest.raises(
             UserConfigValidationException, match="No counterfactuals found for any"
         ):

@@ -93,8 +93,8 @@ def test_a_torch_model_is_asked_in_that_order(name):
     model = dice_ml.Model(model=module, backend="PYT", func="ohe-min-max")
     explainer = DiceDEAR(data, model)
     assert explainer.dear.classifier.is_module
-    chance = explainer._host.scores(frame)[:, 0]
-    query = frame[chance < 0.5]
+    rng = explainer._host.scores(frame)[:, 0]
+    query = frame[rng < 0.5]
     result = explainer.generate_counterfactuals(query.iloc[:15], total_CFs=2)
     for example in result.cf_examples_list:
         found = example.final_cfs_df

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dear_dice.wish import Wish
+from dear_dice.wish import DesiredOutcome
 
 ROWS = np.array([0, 0, 1, 1])
 
@@ -25,30 +25,30 @@ ROWS = np.array([0, 0, 1, 1])
     ],
 )
 def test_the_threshold(classes, threshold, nodes, least):
-    wish = Wish.of_classes(classes, threshold, nodes)
+    wish = DesiredOutcome.of_classes(classes, threshold, nodes)
     assert wish.least == (None if least is None else pytest.approx(least))
     assert list(wish.target.label) == classes
 
 
 @pytest.mark.parametrize(("wanted", "threshold"), [(1, 1.0), (0, 0.0)])
 def test_certainty_is_near_enough(wanted, threshold):
-    assert 0.999 < Wish.of_classes([wanted], threshold, 1).target.threshold < 1.0
+    assert 0.999 < DesiredOutcome.of_classes([wanted], threshold, 1).target.threshold < 1.0
 
 
 def test_met_with_one_column():
-    wish = Wish.of_classes([1, 0], 0.6, 1)
+    wish = DesiredOutcome.of_classes([1, 0], 0.6, 1)
     scores = np.array([[0.61], [0.59], [0.39], [0.41]])
     assert wish.met(scores, scores[:, 0].round(), ROWS).tolist() == [True, False, True, False]
 
 
 def test_met_with_several_columns():
-    wish = Wish.of_classes([2, 0], 0.5, 3)
+    wish = DesiredOutcome.of_classes([2, 0], 0.5, 3)
     scores = np.array([[0.3, 0.3, 0.4], [0.2, 0.5, 0.3], [0.4, 0.3, 0.3], [0.1, 0.8, 0.1]])
     assert wish.met(scores, scores.argmax(1), ROWS).tolist() == [True, False, True, False]
 
 
 def test_met_by_a_value():
-    wish = Wish.of_range([2, 3])
+    wish = DesiredOutcome.of_range([2, 3])
     values = np.array([2.0, 1.99, 3.0, 3.01])
     assert wish.met(values[:, None], values, ROWS).tolist() == [True, False, True, False]
     low, high = wish.target.low, wish.target.high
@@ -56,5 +56,5 @@ def test_met_by_a_value():
 
 
 def test_a_range_with_one_end():
-    target = Wish.of_range([2, np.inf]).target
+    target = DesiredOutcome.of_range([2, np.inf]).target
     assert (target.low, target.high) == (2, np.inf)

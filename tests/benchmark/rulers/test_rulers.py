@@ -41,8 +41,8 @@ class Twins(Still):
 
 @pytest.fixture(scope="module")
 def frame():
-    chance = np.random.default_rng(0)
-    a, b = chance.integers(0, 101, ROWS) / 100.0, chance.integers(0, 101, ROWS) / 100.0
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 101, ROWS) / 100.0, rng.integers(0, 101, ROWS) / 100.0
     return pd.DataFrame({"a": a, "b": b, "word": np.where(a > 0.5, "high", "low")})
 
 
@@ -166,8 +166,8 @@ class TestNeighbourhood:
         assert crowd.distance(at) == pytest.approx([0.02, 0.012], abs=1e-6)
 
     def test_who_stands_far_from_everybody_is_an_outlier(self):
-        chance = np.random.default_rng(0)
-        many = pd.DataFrame(chance.normal(0.0, 1.0, (1000, 2)), columns=["a", "b"])
+        rng = np.random.default_rng(0)
+        many = pd.DataFrame(rng.normal(0.0, 1.0, (1000, 2)), columns=["a", "b"])
         encoder = Encoder(Schema.infer(many))
         crowd = Neighbourhood(encoder, encoder.rows(many))
         asked = encoder.rows(pd.DataFrame({"a": [0.0, 8.0], "b": [0.0, -8.0]}))

@@ -31,10 +31,10 @@ class Case:
         decoder.fit(self.rows, self.encoder, self.sets)
         return decoder
 
-    def decoded(self, decoder, which, change=0.0, people=50, chance=None):
+    def decoded(self, decoder, which, change=0.0, people=50, rng=None):
         """Some people whose x_S changes by so much, (people, p), and who they were."""
         x = self.rows[:people]
-        v = decoder.encode(x, chance)[:, which]
+        v = decoder.encode(x, rng)[:, which]
         values = (x[:, self.sets.positions[which]] + change)[:, None]
         return decoder.decode(x, v, values, torch.full((people,), which))[:, 0], x
 
@@ -91,9 +91,9 @@ class TestDependence:
 class TestRoundTrip:
     @pytest.mark.parametrize("ties", ["middle", "random"])
     def test_at_their_own_values_people_are_themselves_bit_for_bit(self, several, decoder, ties):
-        chance = torch.Generator().manual_seed(0) if ties == "random" else None
+        rng = torch.Generator().manual_seed(0) if ties == "random" else None
         for which in range(4):
-            reached, x = several.decoded(decoder, which, chance=chance)
+            reached, x = several.decoded(decoder, which, rng=rng)
             assert torch.equal(reached, x)
 
     def test_what_is_acted_on_gets_the_values_asked_for(self, several, decoder):
@@ -103,8 +103,8 @@ class TestRoundTrip:
 
     def test_categories_stay_categories(self, several, decoder):
         features = several.encoder.schema.features
-        for chance in (None, torch.Generator().manual_seed(0)):
-            reached, _ = several.decoded(decoder, 0, 0.4, chance=chance)
+        for rng in (None, torch.Generator().manual_seed(0)):
+            reached, _ = several.decoded(decoder, 0, 0.4, rng=rng)
             for j, feature in enumerate(features):
                 if feature.categories:
                     assert set(reached[:, j].tolist()) <= set(
@@ -206,7 +206,7 @@ class TestPaper:
 
     def test_columns_are_taken_as_they_are(self, paper):
         x = torch.randn(4, 5, generator=torch.Generator().manual_seed(0))
-        assert torch.equal(paper.networks.gauge.squash(paper.networks.gauge.scale(x)), x)
+        assert torch.equal(paper.networks.gauge.asinh_scale(paper.networks.gauge.scale(x)), x)
 
     def test_people_become_what_g_makes_of_them(self, gaussian, paper):
         """The reconstruction error is paid, at their own values too."""
@@ -297,9 +297,9 @@ class TestEnsemble:
 
     @pytest.mark.parametrize("ties", [None, 4])
     def test_at_their_own_values_people_are_themselves_bit_for_bit(self, several, ensemble, ties):
-        chance = torch.Generator().manual_seed(ties) if ties else None
+        rng = torch.Generator().manual_seed(ties) if ties else None
         for which in range(len(several.sets)):
-            reached, x = several.decoded(ensemble, which, chance=chance)
+            reached, x = several.decoded(ensemble, which, rng=rng)
             assert torch.equal(reached, x)
 
     def test_members_that_agree_say_what_one_of_them_says(self, several, ensemble):
@@ -309,8 +309,8 @@ class TestEnsemble:
             name: t if name.startswith("gauge.") else torch.cat([t[:s]] * 3)
             for name, t in state.items()
         }
-        other = ensemble.blank()
-        other.adopt(alike, several.encoder, several.sets)
+        other = ensemble.clone_unfitted()
+        other.load_state(alike, several.encoder, several.sets)
         one, *_ = ensemble.apart()
         for which in range(s):
             mine, theirs = (several.decoded(d, which, 0.2)[0] for d in (other, one))
@@ -336,8 +336,8 @@ class TestEnsemble:
             assert torch.equal(out[:, at], own)
 
     def test_its_derivatives_are_those_of_finite_differences(self, several, ensemble):
-        other = ensemble.blank()
-        other.adopt(ensemble.tensors(), several.encoder, several.sets)
+        other = ensemble.clone_unfitted()
+        other.load_state(ensemble.tensors(), several.encoder, several.sets)
         other.networks.double()
         x = several.encoder.expand(several.rows[:6]).double().expand(4, -1, -1)
         v = other.networks.known(x[0])
@@ -377,8 +377,8 @@ class TestSettings:
         assert Autoencoder.with_settings(settings).settings() == decoder.settings()
 
     def test_another_takes_over_what_was_learned(self, several, decoder):
-        other = decoder.blank()
-        other.adopt(decoder.tensors(), several.encoder, several.sets)
+        other = decoder.clone_unfitted()
+        other.load_state(decoder.tensors(), several.encoder, several.sets)
         for which in range(4):
             mine, theirs = (several.decoded(d, which, 0.1)[0] for d in (decoder, other))
             assert torch.equal(mine, theirs)

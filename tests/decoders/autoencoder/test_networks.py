@@ -15,14 +15,14 @@ A, TOWN, PAIR = range(3)
 K = 3
 
 
-def chance(seed=0):
+def rng(seed=0):
     return torch.Generator().manual_seed(seed)
 
 
 class TestStack:
     def test_every_network_of_a_stack_answers_as_if_alone(self):
-        stack = StackedMLP(3, (4, 5, 2), Tanh, chance())
-        x = torch.randn(3, 7, 4, generator=chance(1))
+        stack = StackedMLP(3, (4, 5, 2), Tanh, rng())
+        x = torch.randn(3, 7, 4, generator=rng(1))
         first, _, second = stack
         for i in range(3):
             hidden = torch.tanh(x[i] @ first.weight[i] + first.bias[i])
@@ -30,7 +30,7 @@ class TestStack:
             torch.testing.assert_close(stack(x)[i], alone)
 
     def test_weights_come_from_the_generator(self):
-        one, same, other = (StackedMLP(2, (3, 4), Tanh, chance(s)) for s in (0, 0, 1))
+        one, same, other = (StackedMLP(2, (3, 4), Tanh, rng(s)) for s in (0, 0, 1))
         assert torch.equal(one[0].weight, same[0].weight)
         assert not torch.equal(one[0].weight, other[0].weight)
 
@@ -43,8 +43,8 @@ class TestStack:
         def g(v, x_s):
             return (torch.arange(4.0)[:, None, None] + 1.0) * (x_s + v.sum(2, keepdim=True))
 
-        v = torch.randn(9, 2, generator=chance())
-        x_s = torch.randn(9, 3, 5, generator=chance(1))
+        v = torch.randn(9, 2, generator=rng())
+        x_s = torch.randn(9, 3, 5, generator=rng(1))
         sets = torch.tensor([2, 0, 2, 3, 0, 0, 2, 2, 3])
         expected = (sets[:, None, None] + 1.0) * (x_s + v.sum(1)[:, None, None])
         torch.testing.assert_close(by_set(g, v, x_s, sets, 4), expected)
@@ -64,7 +64,7 @@ def case():
         layers=(5, K),
         activation=Tanh,
         squashing=True,
-        generator=chance(),
+        generator=rng(),
     )
     x = encoder.expand(encoder.rows(frame))
     networks.gauge.set_by(x, ~encoder.blocks[encoder.feature_of])
@@ -86,7 +86,7 @@ class TestNetworks:
     def test_the_skip_adds_x_s_to_its_own_output(self, case):
         """With a g that says nothing, S comes out as it went in and the rest at its mean."""
         networks, x = case
-        silent = StackedMLP(3, (K + 3, 5), Tanh, chance()).double().requires_grad_(False)
+        silent = StackedMLP(3, (K + 3, 5), Tanh, rng()).double().requires_grad_(False)
         for weight in silent.parameters():
             weight.zero_()
         loud, networks.g = networks.g, silent

@@ -16,12 +16,12 @@ N, K, W, D = 4000, 3, 2, 4
 BOTH = torch.ones(1, 1, W)
 
 
-def chance(seed=0):
+def rng(seed=0):
     return torch.Generator().manual_seed(seed)
 
 
 def normal(*shape, seed=0):
-    return torch.randn(*shape, generator=chance(seed))
+    return torch.randn(*shape, generator=rng(seed))
 
 
 @pytest.fixture
@@ -38,14 +38,14 @@ class TestHessian:
     def test_a_sum_of_a_part_in_v_and_a_part_in_x_has_none(self, v, x_s):
         into, across = normal(K, D), normal(W, D)
         found = hessian_penalty(
-            lambda a, b: torch.tanh(a @ into) + torch.sin(b @ across), v, x_s, BOTH, chance()
+            lambda a, b: torch.tanh(a @ into) + torch.sin(b @ across), v, x_s, BOTH, rng()
         )
         assert float(found) < 1e-6
 
     def test_of_a_bilinear_g_it_is_the_squared_norm_per_output(self, v, x_s):
         table = normal(D, K, W)
         found = hessian_penalty(
-            lambda a, b: torch.einsum("snk,snw,dkw->snd", a, b, table), v, x_s, BOTH, chance()
+            lambda a, b: torch.einsum("snk,snw,dkw->snd", a, b, table), v, x_s, BOTH, rng()
         )
         assert float(found) == pytest.approx(float(table.square().sum() / D), rel=0.1)
 
@@ -53,19 +53,19 @@ class TestHessian:
         """A bilinear term in a column that the set has not."""
         first = torch.tensor([[[1.0, 0.0]]])
         found = hessian_penalty(
-            lambda a, b: a[..., :1] * b[..., 1:].expand(1, -1, D), v, x_s, first, chance()
+            lambda a, b: a[..., :1] * b[..., 1:].expand(1, -1, D), v, x_s, first, rng()
         )
         assert float(found) < 1e-9
 
     def test_signs_are_fair(self):
-        drawn = signs(torch.empty(10_000), chance())
+        drawn = signs(torch.empty(10_000), rng())
         assert set(drawn.tolist()) == {-1.0, 1.0}
         assert float(drawn.mean()) == pytest.approx(0.0, abs=0.05)
 
 
 class TestProbes:
     def test_they_have_mean_0_and_variance_1(self, x_s):
-        found = probes(x_s, BOTH, chance())
+        found = probes(x_s, BOTH, rng())
         torch.testing.assert_close(
             found.mean(1), torch.zeros(1, found.shape[2]), atol=1e-5, rtol=0
         )
@@ -74,10 +74,10 @@ class TestProbes:
     def test_a_set_of_fewer_columns_asks_only_about_its_own(self):
         one = normal(1, N, 1)
         padded = torch.cat([one, torch.zeros_like(one)], 2)
-        found = probes(padded, torch.tensor([[[1.0, 0.0]]]), chance())
+        found = probes(padded, torch.tensor([[[1.0, 0.0]]]), rng())
         of_own = torch.cat([one[0, 1:], one[0, :1]])[None]
         other = probes(
-            torch.cat([of_own, torch.zeros_like(one)], 2), torch.tensor([[[1.0, 0.0]]]), chance()
+            torch.cat([of_own, torch.zeros_like(one)], 2), torch.tensor([[[1.0, 0.0]]]), rng()
         )
         torch.testing.assert_close(found[:, 1:], other[:, :-1], atol=1e-5, rtol=0.0)
 
@@ -91,7 +91,7 @@ class TestProbes:
 class TestIndependence:
     @staticmethod
     def of(v, x_s):
-        return float(independence_penalty(v, probes(x_s, BOTH, chance()), chance(1)))
+        return float(independence_penalty(v, probes(x_s, BOTH, rng()), rng(1)))
 
     def test_of_independent_v_and_x_it_is_what_chance_leaves(self, v, x_s):
         assert self.of(v, x_s) <= 2.0 / N
@@ -112,7 +112,7 @@ class TestIndependence:
     def test_it_has_a_gradient(self, v, x_s):
         v.requires_grad_(True)
         told = torch.cat([v[..., :-1], v[..., -1:] + x_s[..., :1]], 2)
-        found = independence_penalty(told, probes(x_s, BOTH, chance()), chance(1)).sum()
+        found = independence_penalty(told, probes(x_s, BOTH, rng()), rng(1)).sum()
         (gradient,) = torch.autograd.grad(found, v)
         assert gradient.isfinite().all()
         assert gradient.any()
@@ -123,7 +123,7 @@ class TestWitness:
     def of(v, x_s):
         """For the decoder `g(v, x_S) = v + x_S`."""
         gap = v.roll(1, 1) - v
-        return float(witness_penalty(gap, probes(x_s, BOTH, chance())))
+        return float(witness_penalty(gap, probes(x_s, BOTH, rng())))
 
     def test_strangers_who_are_independent_of_x_change_nothing_on_average(self, v, x_s):
         assert self.of(v, x_s) <= 4.0 / N

@@ -37,9 +37,9 @@ class TestCoupledAsShown:
 class TestCoupledAtRandom:
     def test_the_new_distribution_comes_out_and_as_many_as_can_be_are_kept(self):
         old, new, n = torch.tensor([0.5, 0.3, 0.2]), torch.tensor([0.2, 0.35, 0.45]), 40_000
-        chance = torch.Generator().manual_seed(0)
-        own = torch.multinomial(old, n, True, generator=chance).float()[:, None]
-        tie = torch.rand(n, 1, generator=chance)
+        rng = torch.Generator().manual_seed(0)
+        own = torch.multinomial(old, n, True, generator=rng).float()[:, None]
+        tie = torch.rand(n, 1, generator=rng)
         shares = torch.stack([old, new]).expand(n, 2, 3)
         reached = coupled(own, shares, tie)
         share = torch.bincount(reached.long().flatten(), minlength=3) / n

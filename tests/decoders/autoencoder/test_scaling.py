@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dear_plugin.decoders.autoencoder.scaling import Gauge
+from dear_plugin.decoders.autoencoder.scaling import ColumnScaler
 
 N = 5000
 PLAIN, TAIL, ATOM, BLOCK, CONSTANT = range(5)
@@ -12,8 +12,8 @@ NUMBER = torch.tensor([True, True, True, False, True])
 
 @pytest.fixture(scope="module")
 def x():
-    chance = torch.Generator().manual_seed(0)
-    normal, coin = torch.randn(N, 4, generator=chance), torch.rand(N, generator=chance)
+    rng = torch.Generator().manual_seed(0)
+    normal, coin = torch.randn(N, 4, generator=rng), torch.rand(N, generator=rng)
     plain = 0.5 + 0.1 * normal[:, 0]
     tail = 1e-3 * torch.exp(2.0 * normal[:, 1])
     atom = torch.where(coin < 0.9, 0.0, 0.2 + 0.01 * normal[:, 2])
@@ -23,20 +23,20 @@ def x():
 
 @pytest.fixture(scope="module")
 def gauge(x):
-    gauge = Gauge(5, squashing=True)
+    gauge = ColumnScaler(5, squashing=True)
     gauge.set_by(x, NUMBER)
     return gauge
 
 
 class TestBeforeItIsSet:
     def test_scaling_changes_nothing(self, x):
-        gauge = Gauge(5, squashing=False)
+        gauge = ColumnScaler(5, squashing=False)
         assert torch.equal(gauge.scale(x), x)
         assert torch.equal(gauge.unscale(x), x)
-        assert torch.equal(gauge.squash(x), x)
+        assert torch.equal(gauge.asinh_scale(x), x)
 
     def test_nobody_is_at_an_atom(self, x):
-        assert not (x == Gauge(5, squashing=True).atom).any()
+        assert not (x == ColumnScaler(5, squashing=True).atom).any()
 
 
 class TestScaling:
@@ -49,7 +49,7 @@ class TestScaling:
         assert torch.equal(gauge.scale(x)[:, BLOCK], x[:, BLOCK])
 
     def test_a_constant_column_stays_finite(self, gauge, x):
-        assert gauge.squash(gauge.scale(x)).isfinite().all()
+        assert gauge.asinh_scale(gauge.scale(x)).isfinite().all()
 
     def test_back_again(self, gauge, x):
         torch.testing.assert_close(gauge.unscale(gauge.scale(x)), x)
@@ -65,11 +65,11 @@ class TestSquashing:
 
         z = gauge.scale(x)
         assert bulk(z[:, TAIL]) < 0.01
-        assert bulk(gauge.squash(z)[:, TAIL]) > 0.1
+        assert bulk(gauge.asinh_scale(z)[:, TAIL]) > 0.1
 
     def test_order_is_kept_and_the_middle_is_0(self, gauge, x):
         z = gauge.scale(x)
-        squashed = gauge.squash(z)
+        squashed = gauge.asinh_scale(z)
         for j in (PLAIN, TAIL):
             order = z[:, j].argsort()
             assert (squashed[order, j].diff() >= 0).all()
@@ -78,8 +78,8 @@ class TestSquashing:
     def test_some_columns_are_squashed_as_they_are_among_all(self, gauge, x):
         columns = torch.tensor([[TAIL, PLAIN], [ATOM, TAIL]])
         z = gauge.scale(x)
-        some = gauge.squash(torch.stack([z[:, c] for c in columns]), columns)
-        every = gauge.squash(z)
+        some = gauge.asinh_scale(torch.stack([z[:, c] for c in columns]), columns)
+        every = gauge.asinh_scale(z)
         assert torch.equal(some, torch.stack([every[:, c] for c in columns]))
 
 
@@ -94,7 +94,7 @@ class TestAtoms:
         assert (gauge.leap[others] == 1.0).all()
 
     def test_what_was_measured_is_saved_without_nan(self, gauge):
-        other = Gauge(5, squashing=True)
+        other = ColumnScaler(5, squashing=True)
         other.load_state_dict(gauge.state_dict())
         for name, value in gauge.state_dict().items():
             assert torch.equal(value, other.state_dict()[name])

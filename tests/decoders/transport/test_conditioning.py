@@ -7,7 +7,12 @@ import torch
 
 from dear_plugin import DEAR, ActionSets, Encoder, Schema
 from dear_plugin.decoders import Transport
-from dear_plugin.decoders.transport.conditioning import FEW_VALUES, LEAST_ROWS, MOST_CELLS, Given
+from dear_plugin.decoders.transport.conditioning import (
+    FEW_VALUES,
+    LEAST_ROWS,
+    MOST_CELLS,
+    Conditioning,
+)
 from dear_plugin.errors import ConstraintError, SchemaError
 
 N = 8000
@@ -55,7 +60,7 @@ class TestCells:
     def cells(frame, names):
         encoder = Encoder(Schema.infer(frame))
         rows = encoder.rows(frame)
-        given = Given.of(rows, encoder, encoder.schema.index(names))
+        given = Conditioning.of(rows, encoder, encoder.schema.index(names))
         return given, given.cells(rows)
 
     def test_without_anything_given_all_are_compared_with_all(self):
@@ -143,8 +148,8 @@ class TestAtoms:
     def test_with_random_ties_as_many_pay_as_among_the_like(self, given, school):
         frame = people(20_000)
         decoder, encoder, rows = fitted(frame, given)
-        chance = torch.Generator().manual_seed(0)
-        made = moved(decoder, rows, school / 8, chance)[:, encoder.schema.index(["pays"])[0]]
+        rng = torch.Generator().manual_seed(0)
+        made = moved(decoder, rows, school / 8, rng)[:, encoder.schema.index(["pays"])[0]]
         here = frame[frame["school"] == school]
         for sex in ("female", "male"):
             like = here[here["sex"] == sex] if given else here
@@ -161,7 +166,7 @@ class TestAtoms:
         for sex in ("female", "male"):
             own = frame[frame["sex"] == sex]
             x = rows[own.index[:1]]
-            told = decoder.leanings(x, values, sets)[3]
+            told = decoder.flip_probabilities(x, values, sets)[3]
             before, after = ((own[own["school"] == k]["pays"] == "yes").mean() for k in (2, 6))
             kept = min(1.0, (1 - after) / (1 - before))
             paid = own["pays"].iloc[0] == "yes"
@@ -224,8 +229,8 @@ class TestWhatIsGiven:
     @pytest.mark.parametrize("given", [["sex"], ["age", "wage"], ["pays", "sex"]])
     def test_at_ones_own_value_one_is_oneself_exactly(self, given, ties):
         decoder, _, rows = fitted(people(), given)
-        chance = torch.Generator().manual_seed(0) if ties else None
-        v, sets = decoder.encode(rows, chance)[:, 0], torch.zeros(N, dtype=torch.int64)
+        rng = torch.Generator().manual_seed(0) if ties else None
+        v, sets = decoder.encode(rows, rng)[:, 0], torch.zeros(N, dtype=torch.int64)
         assert torch.equal(decoder.decode(rows, v, rows[:, None, 2:3], sets)[:, 0], rows)
 
     def test_immutable_names_all_that_cannot_change(self):

@@ -42,7 +42,7 @@ def grouped(shares: dict[int, list[float]], labels: str = "ABC") -> pd.DataFrame
     return pd.concat(parts, ignore_index=True)
 
 
-def chance(seed=0):
+def rng(seed=0):
     return torch.Generator().manual_seed(seed)
 
 
@@ -51,7 +51,7 @@ class TestStayingPut:
     @pytest.mark.parametrize("ties", [False, True])
     def test_at_ones_own_value_one_is_oneself_exactly(self, mixed, act_on, ties):
         fitted = Fitted(mixed.frame, act_on)
-        v = fitted.decoder.encode(fitted.rows, chance() if ties else None)
+        v = fitted.decoder.encode(fitted.rows, rng() if ties else None)
         for i in range(len(fitted.sets)):
             own = fitted.rows[:, None, fitted.sets.positions[i]]
             sets = torch.full((len(fitted.rows),), i)
@@ -104,24 +104,24 @@ class TestBinary:
 
     def test_with_random_ties_as_many_have_it_as_have_it_there(self, fitted):
         who = np.flatnonzero(fitted.frame["group"] == 0)
-        made = fitted.moved(who, np.arange(6) / 5, ties=chance())[:, :, 1]
+        made = fitted.moved(who, np.arange(6) / 5, ties=rng())[:, :, 1]
         assert made.mean(0).tolist() == pytest.approx(list(self.shares), abs=0.02)
 
     def test_random_ties_move_as_few_as_possible(self, fitted):
         """From .9 to .6 three in ten must change; nobody else does."""
         who = np.flatnonzero(fitted.frame["group"] == 0)
-        made = fitted.moved(who, [0.4], ties=chance())[:, 0, 1]
+        made = fitted.moved(who, [0.4], ties=rng())[:, 0, 1]
         changed = (made != fitted.rows[who, 1]).float().mean()
         assert changed == pytest.approx(0.3, abs=0.02)
 
-    @pytest.mark.parametrize(("label", "chance"), [("A", (0.0, 0.0)), ("B", (1.0, 0.47 / 0.9))])
-    def test_leanings_are_a_persons_own_chances(self, fitted, label, chance):
+    @pytest.mark.parametrize(("label", "rng"), [("A", (0.0, 0.0)), ("B", (1.0, 0.47 / 0.9))])
+    def test_leanings_are_a_persons_own_chances(self, fitted, label, rng):
         """From .9 to .47: nobody with A leaves it, and 47 in 90 keep B."""
         values = torch.tensor([0.0, 0.6]).view(1, 2, 1)
         own = np.flatnonzero((fitted.frame["group"] == 0) & (fitted.frame["label"] == label))
         x, sets = fitted.rows[own[:1]], torch.tensor([0])
-        (leaning,) = fitted.decoder.leanings(x, values, sets).values()
-        assert leaning == pytest.approx(chance, abs=2e-3)
+        (leaning,) = fitted.decoder.flip_probabilities(x, values, sets).values()
+        assert leaning == pytest.approx(rng, abs=2e-3)
 
 
 class TestCategories:
@@ -154,14 +154,14 @@ class TestCategories:
     @pytest.mark.parametrize("group", range(4))
     def test_with_random_ties_the_shares_are_those_there(self, fitted, group):
         who = np.flatnonzero(fitted.frame["group"] == 0)
-        made = fitted.moved(who, [group / 3], ties=chance())[:, 0, 1].long()
+        made = fitted.moved(who, [group / 3], ties=rng())[:, 0, 1].long()
         share = torch.bincount(made, minlength=3) / len(who)
         assert share.tolist() == pytest.approx(self.shares[group], abs=0.03)
 
     @pytest.mark.parametrize("group", range(4))
     def test_as_few_change_as_possible(self, fitted, group):
         who = np.flatnonzero(fitted.frame["group"] == 0)
-        made = fitted.moved(who, [group / 3], ties=chance())[:, 0, 1]
+        made = fitted.moved(who, [group / 3], ties=rng())[:, 0, 1]
         changed = (made != fitted.rows[who, 1]).float().mean()
         least = np.maximum(np.array(self.shares[0]) - self.shares[group], 0).sum()
         assert changed == pytest.approx(least, abs=0.03)
@@ -201,7 +201,7 @@ class TestNumbersWithAtoms:
     @pytest.mark.parametrize("to", [0, 4, 8])
     def test_with_random_ties_the_distribution_is_the_one_there(self, fitted, to):
         who = np.flatnonzero(fitted.frame["school"] == 2)
-        made = fitted.moved(who, [to / 8], ties=chance())[:, 0, 1]
+        made = fitted.moved(who, [to / 8], ties=rng())[:, 0, 1]
         there = fitted.rows[np.flatnonzero(fitted.frame["school"] == to), 1]
         deciles = torch.linspace(0.1, 0.9, 9)
         assert torch.allclose(made.quantile(deciles), there.quantile(deciles), atol=0.04)
@@ -224,15 +224,15 @@ class TestLatents:
         assert torch.equal(one, other)
 
     def test_with_the_same_generator_the_same_is_drawn(self, fitted):
-        one, other = (fitted.decoder.encode(fitted.rows, chance(7)) for _ in range(2))
+        one, other = (fitted.decoder.encode(fitted.rows, rng(7)) for _ in range(2))
         assert torch.equal(one, other)
-        assert not torch.equal(one, fitted.decoder.encode(fitted.rows, chance(8)))
+        assert not torch.equal(one, fitted.decoder.encode(fitted.rows, rng(8)))
 
     @pytest.mark.parametrize("name", ["age", "owner", "town"])
     def test_each_is_independent_of_x_s(self, fitted, name):
         """With random ties every v_j is uniform whatever x_S is."""
         i = fitted.sets.labels.index(name)
-        v = fitted.decoder.encode(fitted.rows, chance())[:, i]
+        v = fitted.decoder.encode(fitted.rows, rng())[:, i]
         j = fitted.encoder.schema.index([name])[0]
         own = fitted.rows[:, j]
         others = [k for k in range(v.shape[1]) if k != j]
@@ -285,7 +285,7 @@ class TestManyCategories:
 
     def test_all_who_move_there_are_like_those_who_live_there(self, fitted):
         for town in (13, 57, 99):
-            made = fitted.moved(slice(0, 4000), [float(town)], ties=chance())[:, 0]
+            made = fitted.moved(slice(0, 4000), [float(town)], ties=rng())[:, 0]
             there = fitted.rows[fitted.rows[:, 0] == town]
             assert made[:, 1].mean() == pytest.approx(there[:, 1].mean().item(), abs=0.03)
             assert (made[:, 2] == (town // 10) / 9).float().mean() > 0.75
@@ -306,7 +306,7 @@ class TestTheProtocol:
             Transport().encode(torch.zeros(1, 2))
 
     def test_a_blank_copy_has_the_settings_and_nothing_learned(self, mixed):
-        copied = Fitted(mixed.frame, ranks=99).decoder.blank()
+        copied = Fitted(mixed.frame, ranks=99).decoder.clone_unfitted()
         assert copied.settings() == {"ranks": 99, "given": "immutable", "ties": "middle"}
         with pytest.raises(NotFittedError):
             copied.tensors()
@@ -315,7 +315,7 @@ class TestTheProtocol:
     def test_what_it_learned_can_be_handed_over(self, mixed, act_on):
         fitted = Fitted(mixed.frame, act_on)
         heir = Transport.with_settings(fitted.decoder.settings())
-        heir.adopt(fitted.decoder.tensors(), fitted.encoder, fitted.sets)
+        heir.load_state(fitted.decoder.tensors(), fitted.encoder, fitted.sets)
         expected = fitted.moved(slice(0, 50), [0.2, 0.8])
         fitted.decoder = heir
         assert torch.equal(fitted.moved(slice(0, 50), [0.2, 0.8]), expected)
@@ -327,7 +327,7 @@ class TestTheProtocol:
         v = fitted.decoder.encode(rows)[torch.arange(30), sets]
         feature = fitted.sets.positions[sets, 0]
         levels = torch.tensor([max(len(f.categories), 1) for f in fitted.encoder.schema])
-        values = torch.rand(30, 4, 1, generator=chance())
+        values = torch.rand(30, 4, 1, generator=rng())
         whole = (values * levels[feature][:, None, None]).floor()
         values = torch.where(levels[feature][:, None, None] > 1, whole, values)
         made = fitted.decoder.decode(rows, v, values, sets)
@@ -340,5 +340,5 @@ class TestTheProtocol:
         torch.manual_seed(3)
         expected = torch.rand(3)
         torch.manual_seed(3)
-        Fitted(mixed.frame).decoder.encode(torch.zeros(1, 8), chance())
+        Fitted(mixed.frame).decoder.encode(torch.zeros(1, 8), rng())
         assert torch.equal(torch.rand(3), expected)

@@ -78,5 +78,5 @@ def test_at_ones_own_value_one_is_oneself_and_elsewhere_on_the_line(crowd):
     torch.testing.assert_close(made[:, 1], made[:, 0])
     torch.testing.assert_close(made[:, 2], 1.0 - made[:, 0])
     heir = Transport.with_settings(decoder.settings())
-    heir.adopt(decoder.tensors(), crowd.encoder, crowd.sets)
+    heir.load_state(decoder.tensors(), crowd.encoder, crowd.sets)
     assert torch.equal(heir.decode(rows, v, own + 0.25, sets)[:, 0], made)

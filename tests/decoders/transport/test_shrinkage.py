@@ -20,19 +20,19 @@ class TestWalked:
         assert (made == 0.0).all(0).float().mean() >= 0.995
 
     def test_a_trend_is_followed_more_closely_than_the_bins_tell(self):
-        truth = torch.linspace(-0.5, 0.5, BINS).double()[:, None]
-        seen = truth + 0.2 * noise(BINS, TRIALS)
+        boolean = torch.linspace(-0.5, 0.5, BINS).double()[:, None]
+        seen = boolean + 0.2 * noise(BINS, TRIALS)
         made = walked(seen, torch.full((BINS, TRIALS), 25.0).double())
-        assert (made - truth).square().mean() < (seen - truth).square().mean() / 3.0
+        assert (made - boolean).square().mean() < (seen - boolean).square().mean() / 3.0
 
     def test_a_leap_beyond_doubt_is_believed(self):
-        truth = (torch.arange(BINS) >= 12).double()[:, None] * 8.0
-        made = walked(truth, torch.full((BINS, 1), 1000.0).double())
-        torch.testing.assert_close(made, truth, atol=0.1, rtol=0.0)
+        boolean = (torch.arange(BINS) >= 12).double()[:, None] * 8.0
+        made = walked(boolean, torch.full((BINS, 1), 1000.0).double())
+        torch.testing.assert_close(made, boolean, atol=0.1, rtol=0.0)
 
     def test_a_bin_of_nobody_lies_between_its_neighbours(self):
-        truth, weight = torch.linspace(-4, 4, BINS).double(), torch.full((BINS,), 1e4).double()
-        weight[7], seen = 0.0, truth.clone()
+        boolean, weight = torch.linspace(-4, 4, BINS).double(), torch.full((BINS,), 1e4).double()
+        weight[7], seen = 0.0, boolean.clone()
         seen[7] = 99.0
         made = walked(seen[:, None], weight[:, None])[:, 0]
         assert made[7].item() == pytest.approx((made[6] + made[8]).item() / 2, abs=1e-3)

@@ -95,7 +95,7 @@ def test_standings_are_uniform_whatever_x_is(fitted):
     made = fitted(system("line"))
     nodes, rows = made.nodes, made.crowd.rows
     left, weight = nodes.of_rows(rows, torch.zeros(N, dtype=torch.int64))
-    v = made.smooth.standing(rows, made.crowd.beside, nodes, left, weight)[:, 0, 1]
+    v = made.smooth.ranks_of(rows, made.crowd.beside, nodes, left, weight)[:, 0, 1]
     for part in v[rows[:, 0].argsort()].split(1500):
         assert part.mean() == pytest.approx(0.5, abs=0.03)
         assert part.std() == pytest.approx(12**-0.5, abs=0.03)

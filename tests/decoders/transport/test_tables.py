@@ -90,7 +90,7 @@ def test_standing_and_reached_bring_people_back_to_themselves(case, tables):
     supports, nodes, _, crowd = case
     rows = crowd.rows
     node = nearest(*nodes.of_rows(rows, torch.zeros(N, dtype=torch.int64)))
-    below, share = tables.standing(supports.codes(rows), node)
+    below, share = tables.ranks_of(supports.codes(rows), node)
     v = (below + share / 2).clamp(1e-6, 1 - 1e-6)
     for which in (GROUP, SCORE):
         own_node = node[:, which, None].expand(-1, 2)
@@ -103,7 +103,7 @@ def test_a_value_between_supported_ones_is_kept_until_the_nearest_moves(case, ta
     x = crowd.rows[:200] + torch.tensor([0.0, 0.01])
     node = torch.arange(4).int().expand(200, -1)
     first = node[:, :1].expand(-1, 2)
-    below, share = tables.standing(supports.codes(x), first)
+    below, share = tables.ranks_of(supports.codes(x), first)
     v = (below + share / 2).clamp(1e-6, 1 - 1e-6)[:, 0]
     made = tables.reached(x, v, torch.cat([first[:, :1], node], 1))[..., 1]
     assert torch.equal(made[:, 0], x[:, 1])

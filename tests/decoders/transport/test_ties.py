@@ -141,7 +141,7 @@ class TestWhatPeopleSee:
 def test_it_is_chosen_by_name_and_handed_over(frame, scored):
     heir = Transport.with_settings(scored.decoder.settings())
     sets = ActionSets.of(scored.encoder.schema, ["school"])
-    heir.adopt(scored.decoder.tensors(), scored.encoder, sets)
+    heir.load_state(scored.decoder.tensors(), scored.encoder, sets)
     assert torch.equal(heir.encode(scored.rows[:99])[:, 0], scored.v[:99])
 
 

@@ -7,7 +7,7 @@ import torch
 
 from dear_plugin import Encoder, Schema
 from dear_plugin.decoders.transport.supports import Supports
-from dear_plugin.decoders.transport.value_tree import Splits
+from dear_plugin.decoders.transport.value_tree import ValueTree
 
 
 @pytest.fixture(scope="module")
@@ -31,13 +31,13 @@ def counts(supports):
 
 
 def test_shares_at_the_splits_make_the_distribution_again(supports, counts):
-    splits = Splits.of(counts, supports[0])
+    splits = ValueTree.of(counts, supports[0])
     left, came = splits.counts(counts)
     torch.testing.assert_close(splits.shares(left / came), counts / 3000)
 
 
 def test_whatever_the_shares_become_they_make_a_distribution(supports, counts):
-    splits = Splits.of(counts, supports[0])
+    splits = ValueTree.of(counts, supports[0])
     left = torch.rand(7, len(splits.cut), generator=torch.Generator().manual_seed(0)).double()
     left[0], left[1] = 0.0, 1.0
     made = splits.shares(left)
@@ -48,14 +48,14 @@ def test_whatever_the_shares_become_they_make_a_distribution(supports, counts):
 
 
 def test_there_is_one_split_less_than_values(supports, counts):
-    splits = Splits.of(counts, supports[0])
+    splits = ValueTree.of(counts, supports[0])
     sizes = torch.bincount(splits.feature, minlength=3)
     assert torch.equal(sizes, supports[0].sizes - 1)
 
 
 def test_what_is_common_is_told_apart_first(supports, counts):
     """Town C has half of the people: it stands alone on one side of the first split."""
-    splits = Splits.of(counts, supports[0])
+    splits = ValueTree.of(counts, supports[0])
     first = (splits.feature == 1).nonzero()[0, 0]
     left, came = splits.counts(counts)
     assert came[first] == 3000

@@ -1,0 +1,245 @@
+"""The laws of DESIGN §7, each a function of a world, a method fitted in it, and its answer."""
+
+import random
+from collections.abc import Callable, Sequence
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pandas as pd
+import torch
+
+from dear_plugin import DEAR, Feature, Kind, RecourseMethod, Recourses
+from tests.properties.worlds import World
+
+Law = Callable[[World, RecourseMethod, Recourses], None]
+
+
+def check(world: World, laws: Sequence[Law]) -> Recourses:
+    """Fit a world's method, ask its question once, and hold the answer against some laws."""
+    frame, query = world.frame.copy(deep=True), world.query.copy(deep=True)
+    method = world.fitted()
+    result = world.ask(method)
+    for law in laws:
+        law(world, method, result)
+    # What goes in is untouched, whatever is done to what comes out.
+    for name in result.counterfactuals:
+        result.counterfactuals[name] = result.counterfactuals[name].iloc[0]
+    pd.testing.assert_frame_equal(world.frame, frame, check_exact=True)
+    pd.testing.assert_frame_equal(world.query, query, check_exact=True)
+    return result
+
+
+def per_row(value, m: int) -> list:
+    """A constraint as one value for each of m rows."""
+    if value is None:
+        return [None] * m
+    single = isinstance(value, dict) or all(isinstance(item, str) for item in value)
+    return [value] * m if single else list(value)
+
+
+def columns_order_dtypes_index_and_labels_come_back_as_they_went_in(
+    world: World, method: RecourseMethod, result: Recourses
+) -> None:
+    before, after = world.query, result.counterfactuals
+    pd.testing.assert_frame_equal(before.iloc[:0], after.iloc[:0], check_exact=True)
+    pd.testing.assert_index_equal(before.index, after.index, exact=True)
+    pd.testing.assert_index_equal(before.index, result.actions.index, exact=True)
+    for name in before.select_dtypes("category"):
+        assert list(before[name].cat.categories) == list(after[name].cat.categories)
+
+
+def what_may_not_change_is_equal_bit_for_bit(
+    world: World, method: RecourseMethod, result: Recourses
+) -> None:
+    after = result.counterfactuals
+    frozen = per_row(world.within.frozen if world.within else (), len(world.query))
+    fixed = {f.name for f in world.schema if f.immutable}
+    for i, names in enumerate(frozen):
+        for name in fixed | set(names):
+            assert after[name].iloc[[i]].equals(world.query[name].iloc[[i]])
+            assert not result.proposal.direct[i, world.schema.index([name])].any()
+    others = [c for c in world.query if c not in world.schema.names]
+    pd.testing.assert_frame_equal(world.query[others], after[others], check_exact=True)
+
+
+def ranges_directions_and_precision_are_kept(
+    world: World, method: RecourseMethod, result: Recourses
+) -> None:
+    ranges = per_row(world.within.ranges if world.within else None, len(world.query))
+    for feature in world.schema:
+        if feature.kind is not Kind.NUMERIC:
+            continue
+        column = result.counterfactuals[feature.name]
+        old = world.query[feature.name].astype(float).to_numpy()
+        new = column.astype(float).to_numpy()
+        assert (feature.direction * (new - old) >= 0).all()
+        for i, mine in enumerate(ranges):
+            low, high = narrowest(feature, mine, column.dtype)
+            assert new[i] == old[i] or low <= new[i] <= high
+        if feature.precision is not None:
+            # A float32 column holds no decimals; pandas would round them within that float.
+            cells = column[new != old]
+            assert cells.equals(cells.astype(float).round(feature.precision).astype(cells.dtype))
+
+
+def narrowest(feature: Feature, ranges, dtype) -> tuple[float, float]:
+    """The ends that hold for one person's number, as far as its column can tell."""
+    pairs = [feature.bounds, feature.limits, (ranges or {}).get(feature.name)]
+    lows, highs = zip(*(pair for pair in pairs if pair is not None), strict=True)
+    low = max(end for end in lows if end is not None)
+    high = min(end for end in highs if end is not None)
+    if feature.precision is not None:
+        low, high = said(low, feature.precision), said(high, feature.precision)
+    single = dtype == np.float32
+    return (float(np.float32(low)), float(np.float32(high))) if single else (low, high)
+
+
+def said(end: float, places: int) -> float:
+    """An end that was computed, as who computed it would say it: -4.600000000000001 is -4.6."""
+    near = round(end, places)
+    return near if abs(near - end) <= 1e-6 * 10.0**-places else end
+
+
+def categories_are_known_and_allowed_and_keep_their_direction(
+    world: World, method: RecourseMethod, result: Recourses
+) -> None:
+    kept = per_row(world.within.categories if world.within else None, len(world.query))
+    for feature in world.schema:
+        if feature.kind is Kind.NUMERIC:
+            continue
+        old = world.query[feature.name].astype(object).tolist()
+        new = result.counterfactuals[feature.name].astype(object).tolist()
+        assert set(new) <= set(feature.categories)
+        for before, after, allowed in zip(old, new, kept, strict=True):
+            levels = (allowed or {}).get(feature.name, feature.categories)
+            assert after == before or after in levels
+            places = feature.categories.index(before), feature.categories.index(after)
+            assert feature.direction * (places[1] - places[0]) >= 0
+
+
+def success_agrees_with_the_model_on_the_returned_frame(
+    world: World, method: RecourseMethod, result: Recourses
+) -> None:
+    own = world.accepted(result.counterfactuals)
+    assert result.actions["success"].tolist() == own.tolist()
+
+
+def an_accepted_row_costs_nothing_and_stays_itself(
+    world: World, method: RecourseMethod, result: Recourses
+) -> None:
+    accepted = world.accepted(world.query)
+    actions = result.actions[accepted]
+    assert actions["success"].all()
+    assert (actions["acted_on"] == "").all()
+    assert (actions.filter(like="cost") == 0.0).all(axis=None)
+    pd.testing.assert_frame_equal(
+        world.query[accepted], result.counterfactuals[accepted], check_exact=True
+    )
+
+
+def every_row_comes_back_and_failures_say_why(
+    world: World, method: RecourseMethod, result: Recourses
+) -> None:
+    actions = result.actions
+    assert len(actions) == len(result.counterfactuals) == len(world.query)
+    assert actions["reason"][~actions["success"]].str.len().gt(0).all()
+    assert all(result.describe_row(i) for i in range(len(result)))
+
+
+def costs_are_finite_add_up_and_belong_to_what_changed(
+    world: World, method: RecourseMethod, result: Recourses
+) -> None:
+    costs = result.actions.filter(like="cost")
+    assert (np.isfinite(costs) & (costs >= 0)).all(axis=None)
+    total = costs["direct_cost"] + costs["indirect_cost"]
+    assert np.allclose(total, costs["cost"], rtol=1e-5)
+    encoder = result.encoder
+    moved = encoder.distance(encoder.rows(result.counterfactuals), encoder.rows(world.query))
+    assert np.allclose(moved.sum(1), costs["cost"], rtol=1e-5, atol=1e-6)
+
+
+def a_batch_of_n_is_n_batches_of_one(
+    world: World, method: RecourseMethod, result: Recourses
+) -> None:
+    within, m = world.within, len(world.query)
+    for i in range(m):
+        mine = within and type(within)(
+            **{k: per_row(v, m)[i] for k, v in vars(within).items() if v is not None}
+        )
+        one = method.generate(world.query.iloc[[i]], world.target, within=mine)
+        close(one.counterfactuals, result.counterfactuals.iloc[[i]])
+        close(one.actions, result.actions.iloc[[i]])
+
+
+def the_actions_alone_give_the_same_answers_again(
+    world: World, method: RecourseMethod, result: Recourses
+) -> None:
+    again = method.apply(world.query, result.direct, world.within, target=world.target)
+    pd.testing.assert_frame_equal(again.counterfactuals, result.counterfactuals, check_exact=True)
+    assert again.actions["success"].equals(result.actions["success"])
+    for name in result.direct:
+        acted = result.direct[name].notna()
+        told, cells = result.direct[name][acted], result.counterfactuals[name][acted]
+        assert told.tolist() == cells.tolist()
+
+
+def close(one: pd.DataFrame, other: pd.DataFrame) -> None:
+    """Networks round otherwise in batches of another size; so may unrounded numbers."""
+    pd.testing.assert_frame_equal(one, other, rtol=1e-5, atol=1e-5)
+
+
+def the_same_question_gets_the_same_answer_whatever_the_global_seed(
+    world: World, method: RecourseMethod, result: Recourses
+) -> None:
+    torch.rand(3), np.random.rand(3), random.random()
+    before = states()
+    other = world.ask(world.fitted())
+    assert states() == before
+    pd.testing.assert_frame_equal(result.counterfactuals, other.counterfactuals, check_exact=True)
+    pd.testing.assert_frame_equal(result.actions, other.actions, check_exact=True)
+
+
+def states() -> tuple:
+    """The global random numbers, as a picture that can be compared."""
+    return torch.get_rng_state().tolist(), repr(np.random.get_state()), random.getstate()
+
+
+def what_was_saved_gives_the_same_answers(
+    world: World, method: RecourseMethod, result: Recourses
+) -> None:
+    with TemporaryDirectory() as folder:
+        method.save(folder)
+        again = DEAR.load(folder, world.model)
+    other = world.ask(again)
+    pd.testing.assert_frame_equal(result.counterfactuals, other.counterfactuals, check_exact=True)
+    pd.testing.assert_frame_equal(result.actions, other.actions, check_exact=True)
+
+
+def support_is_a_share_and_alternatives_are_successes(
+    world: World, method: RecourseMethod, result: Recourses
+) -> None:
+    assert result.support.between(0.0, 1.0).all()
+    table = result.alternatives(3)
+    features = table.set_axis(
+        [c.removesuffix("_") if c not in world.query else c for c in table], axis=1
+    )
+    assert len(features) >= len(world.query)
+    assert (table["rank"] if "rank" not in world.query else table.iloc[:, 1]).between(0, 2).all()
+
+
+OF_THE_ANSWER: Sequence[Law] = (
+    columns_order_dtypes_index_and_labels_come_back_as_they_went_in,
+    what_may_not_change_is_equal_bit_for_bit,
+    ranges_directions_and_precision_are_kept,
+    categories_are_known_and_allowed_and_keep_their_direction,
+    success_agrees_with_the_model_on_the_returned_frame,
+    an_accepted_row_costs_nothing_and_stays_itself,
+    every_row_comes_back_and_failures_say_why,
+    costs_are_finite_add_up_and_belong_to_what_changed,
+)
+OF_THE_METHOD: Sequence[Law] = (
+    the_actions_alone_give_the_same_answers_again,
+    the_same_question_gets_the_same_answer_whatever_the_global_seed,
+    what_was_saved_gives_the_same_answers,
+    support_is_a_share_and_alternatives_are_successes,
+)
