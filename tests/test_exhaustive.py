@@ -19,7 +19,7 @@ SINGLE, PAIR = 300, 24
 def exhaustive(dear: DEAR, frame: pd.DataFrame, target: Target | None) -> torch.Tensor:
     """(n,) bool: whether any value of any set reaches the target."""
     x = dear.encoder.rows(frame)
-    box = feasible_set(None, x, dear.encoder, dear.encoder.units.grains(frame))
+    box = feasible_set(None, x, dear.encoder, dear.encoder.units.resolutions(frame))
     goal = goal_of(target, len(x), dear.classifier.classes, dear.classifier.output)
     case = Case(x, goal, box, SLACKS[0], torch.arange(len(x)))
     hit = torch.zeros(len(x), dtype=torch.bool)

@@ -194,7 +194,7 @@ class TestFailures:
 
 def question_of(people: torch.Tensor, moves: Optimizer) -> SearchProblem:
     encoder = moves.encoder
-    box = feasible_set(None, people, encoder, encoder.units.grains(encoder.frame(people)))
+    box = feasible_set(None, people, encoder, encoder.units.resolutions(encoder.frame(people)))
     return SearchProblem(
         people,
         moves.decoder.encode(people),

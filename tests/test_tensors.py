@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dear_plugin._validation.tensors import Shape, fit
+from dear_plugin._validation.tensors import Shape, check_tensors
 
 SHAPES = {
     "at": Shape("n", torch.int64, 0, "m"),
@@ -18,7 +18,7 @@ GOOD = {
 
 
 def test_what_fits_is_let_in():
-    fit(GOOD, SHAPES, {"m": 3})
+    check_tensors(GOOD, SHAPES, {"m": 3})
 
 
 @pytest.mark.parametrize(
@@ -38,15 +38,15 @@ def test_what_fits_is_let_in():
 )
 def test_another_size_dtype_or_span_is_refused_by_name(name, bad):
     with pytest.raises(ValueError, match=f"{name} must"):
-        fit({**GOOD, name: bad}, SHAPES, {"m": 3})
+        check_tensors({**GOOD, name: bad}, SHAPES, {"m": 3})
 
 
 def test_what_must_not_be_empty_is_refused():
     with pytest.raises(ValueError, match="table must"):
-        fit({"table": torch.zeros(0, 2)}, SHAPES, {})
+        check_tensors({"table": torch.zeros(0, 2)}, SHAPES, {})
 
 
 def test_a_tensor_serves_as_the_shape_of_another():
-    fit({"x": torch.ones(2, 3)}, {"x": Shape.of(torch.zeros(2, 3))}, {})
+    check_tensors({"x": torch.ones(2, 3)}, {"x": Shape.of(torch.zeros(2, 3))}, {})
     with pytest.raises(ValueError, match="x must"):
-        fit({"x": torch.ones(3, 2)}, {"x": Shape.of(torch.zeros(2, 3))}, {})
+        check_tensors({"x": torch.ones(3, 2)}, {"x": Shape.of(torch.zeros(2, 3))}, {})

@@ -31,7 +31,7 @@ class Verdict:
         several = range(max(scores.shape[1], 2))
         goals = [Target.of_class(c).resolve(len(frame), None) for c in several]
         proba = torch.stack([g.score(scores) for g in goals], 1)
-        decided = engine.classifier.decided(frame)
+        decided = engine.classifier.decisions(frame)
         if decided is None:
             decided = torch.stack([g.accepts(scores) for g in goals], 1).long().argmax(1)
         return cls(decided[:, None].numpy(), proba.double().numpy())

@@ -85,7 +85,7 @@ def several(rule: Rule) -> Rule:
     return _each
 
 
-def of_kind(name: str, value: Any, kind: type) -> None:
+def require_instance(name: str, value: Any, kind: type) -> None:
     """Refuse a value that is no instance of a class.
 
     Raises:

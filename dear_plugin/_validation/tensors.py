@@ -36,7 +36,7 @@ class Shape(NamedTuple):
         return cls(sizes, tensor.dtype, -math.inf, None)
 
 
-def fit(
+def check_tensors(
     tensors: Mapping[str, Tensor], shapes: Mapping[str, Shape], known: Mapping[str, int]
 ) -> None:
     """Refuse tensors that are not what they must be; what has no shape here is left alone.

@@ -47,7 +47,7 @@ class CandidatePool:
         nothing, refused = torch.full((m,), torch.inf), torch.full((m,), -torch.inf)
         fixed = feasible.not_actionable | (feasible.low > feasible.high)
         if feasible.levels is not None:
-            fixed = fixed | feasible.levels.among(case.x)
+            fixed = fixed | feasible.levels.mask(case.x)
         return cls(case, classifier, fixed, case.x.clone(), nothing, refused)
 
     @property
@@ -82,13 +82,13 @@ class CandidatePool:
         feasible, x = self.case.feasible, self.case.x[at][:, None]
         low, high = feasible.low[at][:, None], feasible.high[at][:, None]
         inside = torch.minimum(torch.maximum(moved, low), high).double()
-        steps, origins = feasible.steps.double(), feasible.origins
+        steps, origins = feasible.steps.double(), feasible.offsets
         whole = (((inside + origins) / steps).round() * steps - origins).float()
         whole = torch.minimum(torch.maximum(whole, low), high)
         half = feasible.steps / 2.0
         still = ((moved - x).abs() < half) | ((whole - x).abs() < half) | self.fixed[at][:, None]
         if feasible.levels is not None:
-            still |= feasible.levels.among(moved)
+            still |= feasible.levels.mask(moved)
         if feasible.allowed is not None:
             column = feasible.starts + torch.where(feasible.blocks, whole, 0.0).long()
             fine = feasible.allowed[at].gather(1, column.flatten(1)).view(whole.shape)
@@ -134,7 +134,7 @@ class CandidatePool:
         margin = self.case.goal.margin(told, whose).view(m, c).float()
         good = self.case.goal.accepts(told, whose, self.case.slack)
         if self.case.feasible.rules is not None:
-            lawful = self.case.feasible.lawful(rows.flatten(0, 1), whose)
+            lawful = self.case.feasible.satisfies_rules(rows.flatten(0, 1), whose)
             good, margin = good & lawful, margin.masked_fill(~lawful.view(m, c), -torch.inf)
         good = good.view(m, c)
         if loss is None:

@@ -16,7 +16,7 @@ from dear_plugin.data.schema import Feature, Kind
 from dear_plugin.data.special_values import MOST_SPECIAL, is_special, level_of, row_value
 from dear_plugin.errors import InputError
 
-RESOLUTION = 2.0**-23
+FLOAT_STEP = 2.0**-23
 # Scaled numbers that a float32 holds with room for what a model adds up and squares.
 FARTHEST = 1e15
 
@@ -39,29 +39,29 @@ def off_grid(gap: Any, values: Any) -> Any:
 
     Arrays or tensors, of any shape.
     """
-    return abs(gap) > 4.0 * RESOLUTION * (1.0 + abs(values))
+    return abs(gap) > 4.0 * FLOAT_STEP * (1.0 + abs(values))
 
 
 class Resolution(NamedTuple):
     """What a column can hold of a number.
 
     Attributes:
-        places: the decimals a change is rounded to, None where it is not.
+        decimals: the decimals a change is rounded to, None where it is not.
         low: the least number of its dtype.
         high: the greatest.
     """
 
-    places: int | None
+    decimals: int | None
     low: float
     high: float
 
-    def cuts(self, feature: Feature) -> bool:
+    def is_too_narrow(self, feature: Feature) -> bool:
         """Whether numbers were observed that it cannot hold."""
         low, high = feature.bounds
         return feature.kind is Kind.NUMERIC and (low < self.low or self.high < high)
 
 
-def grain(feature: Feature, dtype: Any) -> Resolution:
+def column_resolution(feature: Feature, dtype: Any) -> Resolution:
     """What a column of a dtype can hold of a feature.
 
     An integer column counts in whole units whatever the schema says, or the change could not be
@@ -89,7 +89,7 @@ def _ends_of(dtype: np.dtype[Any]) -> tuple[float, float]:
 
 def step_size(feature: Feature, places: int | None) -> float:
     """The scaled size of one unit of precision; the float's own where nothing is rounded."""
-    return RESOLUTION if places is None else max(10.0**-places / feature.width, RESOLUTION)
+    return FLOAT_STEP if places is None else max(10.0**-places / feature.width, FLOAT_STEP)
 
 
 def read(feature: Feature, column: pd.Series) -> Reading:
@@ -172,7 +172,7 @@ def user_values(feature: Feature, values: Array, places: int | None) -> Array:
     return np.where(special, codes[level], cells)
 
 
-def inside(feature: Feature, cells: Array, ends: tuple[Array, Array], dtype: Any) -> Array:
+def snap_to_ends(feature: Feature, cells: Array, ends: tuple[Array, Array], dtype: Any) -> Array:
     """Numbers that lie a hair outside an end, (m,) each, put on it, as their column holds it.
 
     Scaled numbers are no finer than a float32, and a column may be no finer either.
@@ -183,7 +183,7 @@ def inside(feature: Feature, cells: Array, ends: tuple[Array, Array], dtype: Any
         over = side * (end - out)
         if not (over > 0).any():
             continue
-        hair = RESOLUTION * feature.width + np.abs(np.spacing(end))
+        hair = FLOAT_STEP * feature.width + np.abs(np.spacing(end))
         out = np.where((over > 0) & (over <= hair), end, out)
     return out
 
@@ -212,7 +212,7 @@ def as_column(
     return pd.Series(cells, dtype=object if dtype == "object" else None).astype(dtype)
 
 
-def ordinary(frame: pd.DataFrame) -> bool:
+def is_plain_frame(frame: pd.DataFrame) -> bool:
     """Whether a frame does with its columns what pandas does: a kind of frame may do otherwise."""
     return type(frame) is pd.DataFrame
 
@@ -225,7 +225,7 @@ def overwrite(frame: pd.DataFrame, name: str, where: Array, cells: Array) -> Non
     """
     column = frame[name]
     _fit(column, cells)
-    plain = ordinary(frame) and isinstance(column.dtype, np.dtype)
+    plain = is_plain_frame(frame) and isinstance(column.dtype, np.dtype)
     if plain and (memory := column.to_numpy()).flags.writeable:
         # Such frames give out their memory: to set a column takes far longer.
         memory[where] = cells

@@ -17,14 +17,14 @@ import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
-from dear_plugin._validation.tensors import Shape, fit
+from dear_plugin._validation.tensors import Shape, check_tensors
 from dear_plugin.data.columns import (
     as_column,
-    grain,
-    inside,
-    ordinary,
+    column_resolution,
+    is_plain_frame,
     overwrite,
     read,
+    snap_to_ends,
     user_values,
 )
 from dear_plugin.data.labels import Reading
@@ -185,20 +185,20 @@ class Encoder:
             return gap
         whole = self._blocks.to(a.device)
         if self.levels is not None:
-            whole = whole | self.levels.among(a) | self.levels.among(b)
+            whole = whole | self.levels.mask(a) | self.levels.mask(b)
         return torch.where(whole, (gap > 0).to(gap.dtype), gap)
 
-    def frame(self, rows: Tensor, own: bool = False) -> pd.DataFrame:
+    def frame(self, rows: Tensor, keep_off_grid: bool = False) -> pd.DataFrame:
         """Rows (n, p) as a frame of the features alone, with the dtypes of the schema.
 
         Args:
             rows: n rows.
-            own: numbers finer than the schema's precision are people's own and stay what they
+            keep_off_grid: numbers finer than the schema's precision are people's own and stay what they
                 are; else they are rounded.
         """
         values = rows.detach().cpu().numpy()
         columns = {
-            f.name: as_column(f, values[:, j], f.precision, f.dtype, own)
+            f.name: as_column(f, values[:, j], f.precision, f.dtype, keep_off_grid)
             for j, f in enumerate(self.schema)
         }
         return pd.DataFrame(columns, copy=False)
@@ -224,15 +224,17 @@ class Encoder:
         """
         out, seen, values = frame.copy(), x.cpu().numpy().copy(), rows.detach().cpu().numpy()
         changed = values != seen
-        again, exact = [], ordinary(frame)
+        again, exact = [], is_plain_frame(frame)
         for j in np.flatnonzero(changed.any(0)).tolist():
             feature, moved = self.schema.features[j], np.flatnonzero(changed[:, j])
             # The copy's own column is looked up once: it is written to and read again.
             column = out[feature.name]
-            cells = user_values(feature, values[moved, j], grain(feature, column.dtype).places)
+            cells = user_values(
+                feature, values[moved, j], column_resolution(feature, column.dtype).decimals
+            )
             if ends is not None and feature.kind is Kind.NUMERIC:
                 low, high = (end.numpy()[moved, j] for end in ends)
-                cells = inside(feature, cells, (low, high), column.dtype)
+                cells = snap_to_ends(feature, cells, (low, high), column.dtype)
             overwrite(out, feature.name, moved, cells)
             if exact and feature.kind is not Kind.NUMERIC and column.dtype == object:
                 seen[moved, j] = values[moved, j]
@@ -281,13 +283,13 @@ class Encoder:
             raise InputError(f"missing columns: {near(absent, frame.columns)}")
 
 
-def adopted(rows: Tensor, encoder: Encoder) -> Tensor:
+def validate_saved_rows(rows: Tensor, encoder: Encoder) -> Tensor:
     """The training rows of a save, (n, p), as they came, if the gate could have let them in.
 
     Raises:
         ValueError: it could not.
     """
-    fit({"rows": rows}, {"rows": Shape("n+ p")}, {"p": encoder.p})
+    check_tensors({"rows": rows}, {"rows": Shape("n+ p")}, {"p": encoder.p})
     levels = torch.tensor([len(f.categories) for f in encoder.schema])
     codes, most = rows[:, levels > 0], levels[levels > 0]
     if not bool(((codes == codes.floor()) & (codes >= 0) & (codes < most)).all()):

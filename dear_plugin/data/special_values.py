@@ -40,13 +40,13 @@ def row_value(level: int) -> float:
     return SPECIAL - level
 
 
-def ordinary(column: Tensor) -> Tensor:
+def without_special(column: Tensor) -> Tensor:
     """The row values of a column, (n,), without its special levels; one zero if none is left."""
     kept = column[~is_special(column)]
     return kept if len(kept) else column.new_zeros(1)
 
 
-def filled(values: Tensor, column: Tensor) -> Tensor:
+def fill_special(values: Tensor, column: Tensor) -> Tensor:
     """Row values of any shape with special levels replaced by the mean of a column's others.
 
     What is linear in a number then learns nothing from rows that do not have it.
@@ -58,7 +58,7 @@ def filled(values: Tensor, column: Tensor) -> Tensor:
     special = is_special(values)
     if not bool(special.any()):
         return values
-    return torch.where(special, ordinary(column).double().mean().to(values.dtype), values)
+    return torch.where(special, without_special(column).double().mean().to(values.dtype), values)
 
 
 def _missing(feature: Feature) -> float:
@@ -101,13 +101,13 @@ class SpecialLevels:
             torch.tensor([f.leave_special for f in schema]),
         )
 
-    def among(self, rows: Tensor) -> Tensor:
+    def mask(self, rows: Tensor) -> Tensor:
         """(..., p) bool, which cells of rows are missing or special."""
         counts, missing = self.counts.to(rows.device), self.missing.to(rows.device)
         among: Tensor = (is_special(rows) & (counts > 0)) | (rows == missing)
         return among
 
-    def kept(self, x: Tensor, moved: Tensor, acted: Tensor) -> Tensor:
+    def keep_unless_acted(self, x: Tensor, moved: Tensor, acted: Tensor) -> Tensor:
         """Where rows go, (m, c, p), when only actions enter or leave special levels.
 
         Args:
@@ -116,10 +116,10 @@ class SpecialLevels:
             acted: (m, p) bool, the features acted on.
         """
         here = x[:, None]
-        stays = (self.among(here) | self.among(moved)) & ~acted[:, None]
+        stays = (self.mask(here) | self.mask(moved)) & ~acted[:, None]
         return torch.where(stays, here, moved)
 
-    def settled(self, x: Tensor, moved: Tensor, projected: Tensor) -> Tensor:
+    def restrict(self, x: Tensor, moved: Tensor, projected: Tensor) -> Tensor:
         """Projected rows, (m, c, p), in which cells change level only where they may.
 
         Args:
@@ -127,7 +127,7 @@ class SpecialLevels:
             moved: (m, c, p) where they would go.
             projected: (m, c, p) the same, with values projected as if there were no levels.
         """
-        here, there = self.among(x)[:, None], self.among(moved)
+        here, there = self.mask(x)[:, None], self.mask(moved)
         may = (~here | self.leave) & (~there | self.enter)
         return torch.where(may, torch.where(there, moved, projected), x[:, None])
 

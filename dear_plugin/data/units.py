@@ -11,7 +11,14 @@ from torch import Tensor
 
 from dear_plugin._batches import chunks
 from dear_plugin._lazy import lazy
-from dear_plugin.data.columns import Resolution, from_scaled, grain, off_grid, step_size, to_scaled
+from dear_plugin.data.columns import (
+    Resolution,
+    column_resolution,
+    from_scaled,
+    off_grid,
+    step_size,
+    to_scaled,
+)
 from dear_plugin.data.schema import Feature, Kind, Schema
 from dear_plugin.data.special_values import is_special
 
@@ -33,36 +40,36 @@ class Units:
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
 
-    def grains(self, frame: pd.DataFrame) -> list[Resolution]:
+    def resolutions(self, frame: pd.DataFrame) -> list[Resolution]:
         """(p,) what the columns of a frame can hold."""
-        grains = [grain(f, frame[f.name].dtype) for f in self.schema]
-        narrow = [f.name for f, g in zip(self.schema, grains, strict=True) if g.cuts(f)]
+        found = [column_resolution(f, frame[f.name].dtype) for f in self.schema]
+        narrow = [f.name for f, g in zip(self.schema, found, strict=True) if g.is_too_narrow(f)]
         if narrow:
             logger.warning(
                 "columns %s have dtypes too narrow for all that was observed: no value is tried"
                 " that they cannot hold",
                 narrow,
             )
-        return grains
+        return found
 
-    def off(self, rows: Tensor, units: Tensor) -> Tensor | None:
+    def grid_residual(self, rows: Tensor, units: Tensor) -> Tensor | None:
         """(n, p) how far rows, (n, p), lie past the nearest whole step; None if all lie on one.
 
         Args:
             rows: people, whose numbers may be finer than the schema has them.
             units: (p,) double, the units of precision; NaN where nothing is rounded.
         """
-        parts = [self._off(part, units) for part in chunks(rows, ROWS_AT_ONCE)]
+        parts = [self._grid_residual(part, units) for part in chunks(rows, ROWS_AT_ONCE)]
         return torch.cat(parts) if any(bool(part.any()) for part in parts) else None
 
-    def _off(self, rows: Tensor, units: Tensor) -> Tensor:
+    def _grid_residual(self, rows: Tensor, units: Tensor) -> Tensor:
         low, width = self._scale
         number = rows.double().mul_(width).add_(low)
         off = number.sub_(number.div(units).round_().mul_(units)).div_(width).float()
         # What is not rounded at all has no steps, and lies a NaN past them: not astray.
         return torch.where(off_grid(off, rows) & ~is_special(rows), off, 0.0)
 
-    def written(self, rows: Tensor) -> Tensor:
+    def rounded(self, rows: Tensor) -> Tensor:
         """Rows, (n, p), as they are read from a frame of the schema's precision.
 
         The same number then has the same bits, whether it was computed or came with people.
@@ -84,7 +91,7 @@ class Units:
         return step_sizes(self.schema, [f.precision for f in self.schema])
 
     @lazy
-    def origins(self) -> Tensor:
+    def offsets(self) -> Tensor:
         """(p,) double: how far the user's zero lies below the scaled one, in scaled units."""
         low, width = self._scale
         return low / width

@@ -90,7 +90,7 @@ def draw(
     rows: Tensor,
     *,
     seed: int = 0,
-    shown: bool = False,
+    as_displayed: bool = False,
 ) -> Sample:
     """Move random people to the x_S of real rows.
 
@@ -100,13 +100,13 @@ def draw(
         sets: its sets.
         rows: (n, p) held-out rows; at most `MOST_ROWS` are used.
         seed: of the draw.
-        shown: middle ties, as people see them, instead of random ones.
+        as_displayed: middle ties, as people see them, instead of random ones.
     """
     rng = torch.Generator().manual_seed(seed)
     rows = rows[torch.randperm(len(rows), generator=rng)[:MOST_ROWS]]
     n, s = len(rows), len(sets)
-    v = decoder.encode(rows, None if shown else rng)
-    real, donors = encoder.expand(encoder.units.written(rows)), torch.arange(n).repeat(PEOPLE)
+    v = decoder.encode(rows, None if as_displayed else rng)
+    real, donors = encoder.expand(encoder.units.rounded(rows)), torch.arange(n).repeat(PEOPLE)
     given = (encoder.feature_of == decoder.given_features[:, None]).any(0)
     alike = _alike(real[:, given], rng)
     drawn = torch.randint(alike.shape[1], (s, len(donors)), generator=rng)
@@ -117,7 +117,7 @@ def draw(
         x = rows[which]
         values = rows[donors[:, None], sets.positions[i]][:, None]
         moved = decoder.decode(x, v[which, i], values, at)[:, 0]
-        generated.append(encoder.expand(encoder.units.written(moved)))
+        generated.append(encoder.expand(encoder.units.rounded(moved)))
     bins = torch.stack([_bins(encoder, rows, m) for m in sets.members])
     return Sample(
         real,

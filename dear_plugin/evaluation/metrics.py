@@ -124,6 +124,6 @@ def costs(encoder: Encoder, x: Tensor, reached: Tensor) -> dict[str, Tensor]:
 def _labels(classifier: Classifier, rows: Tensor) -> Tensor:
     """(m,) the columns that the model itself decides for."""
     decided = None
-    if classifier.decides:
-        decided = classifier.decided(classifier.encoder.frame(rows, own=True))
+    if classifier.has_decisions:
+        decided = classifier.decisions(classifier.encoder.frame(rows, keep_off_grid=True))
     return (most_likely(classifier.scores(rows)) if decided is None else decided).float()

@@ -135,7 +135,7 @@ def report(
     )
 
 
-def readable(frame: pd.DataFrame, encoder: Encoder) -> Tensor:
+def readable_rows(frame: pd.DataFrame, encoder: Encoder) -> Tensor:
     """The rows of a held-out frame, (n, p), that can be read; a warning says how many cannot.
 
     Raises:

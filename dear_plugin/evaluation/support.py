@@ -41,7 +41,7 @@ class Support:
     @lazy
     def _scored(self) -> tuple[Neighbours, Tensor]:
         """Training rows and their scores; complete ones where the model takes no others."""
-        rows, scores = self.classifier.scored(self.neighbours.rows)
+        rows, scores = self.classifier.score_training_rows(self.neighbours.rows)
         if rows is self.neighbours.rows:
             return self.neighbours, scores
         return Neighbours(rows, self.classifier.encoder), scores

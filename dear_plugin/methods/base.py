@@ -24,7 +24,7 @@ from dear_plugin.models.classifier import Classifier, Output
 from dear_plugin.models.cutoffs import cutoffs
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.constraints import Constraints, feasible_set
-from dear_plugin.problem.target import Target, goal_of, surer
+from dear_plugin.problem.target import Target, goal_of, with_strict_cutoffs
 from dear_plugin.results.proposal import Proposal, WrittenProposal, identity_proposal
 from dear_plugin.results.recourses import Hooks, Recourses, Worth
 from dear_plugin.results.spread import Spread
@@ -136,7 +136,7 @@ class RecourseMethod(ABC):
         if reasons and on_error == "raise":
             self.encoder.rows(frame)
         x, at = x.to(fitted.dtype), torch.arange(len(x))
-        box = feasible_set(within, x, self.encoder, self.encoder.units.grains(frame))
+        box = feasible_set(within, x, self.encoder, self.encoder.units.resolutions(frame))
         goal = goal_of(target, len(x), self.classifier.classes, self.classifier.output)
         # The result is of the rows as they are now, whatever becomes of the caller's frame.
         part = frame = frame.copy()
@@ -144,19 +144,19 @@ class RecourseMethod(ABC):
             at = torch.tensor([i for i in at.tolist() if i not in reasons], dtype=torch.int64)
             x, goal, box, part = x[at], goal.select(at), box.select(at), frame.iloc[at.numpy()]
         before = self.classifier.frame_scores(part, x)
-        goal = goal.from_here(before, lambda: self._cutoffs)
+        goal = goal.bind(before, lambda: self._cutoffs)
         case = Case(x, goal, box, SLACKS[0], torch.arange(len(x)))
         result = answer(case, part, before, at)
         return with_unreadable(result, frame, reasons) if reasons else result
 
     def _recourses(self, case: Case, frame: pd.DataFrame, before: Tensor, at: Tensor) -> Recourses:
-        accepted = case.goal.met(before, lambda: self.classifier.decided(frame))
+        accepted = case.goal.succeeds(before, lambda: self.classifier.decisions(frame))
         return self._result(case, frame, before, self._settle(case, frame, before, accepted))
 
-    def _told(
+    def _result_of(
         self, case: Case, frame: pd.DataFrame, proposal: Proposal, before: Tensor
     ) -> Recourses:
-        """The result of a plan for all rows, every one of them scored again."""
+        """The result of a proposal for all rows, each of them scored again."""
         return self._result(case, frame, before, _written(self, case, frame, proposal, case.rows))
 
     @abstractmethod
@@ -171,7 +171,7 @@ class RecourseMethod(ABC):
         """Up to k plans over all m rows, cheapest first; without an override, the one there is."""
         return [self._propose(case)]
 
-    def _shares(
+    def _flip_probabilities(
         self, case: Case, proposal: Proposal, position: int
     ) -> Mapping[str, tuple[float, float]]:
         """Expected probabilities of binary features that do not flip; none by default."""
@@ -181,7 +181,7 @@ class RecourseMethod(ABC):
         """(m,) the confidence and (m,) the reliance of answers: nothing follows by default."""
         return torch.ones(len(case)), torch.zeros(len(case))
 
-    def _redrawn(self, case: Case, proposal: Proposal) -> Spread:
+    def _spread(self, case: Case, proposal: Proposal) -> Spread:
         """How far redraws of a decoder agree on answers: nothing is redrawn by default."""
         return Spread.none(case.x, proposal.rows, self._numbers)
 
@@ -191,7 +191,7 @@ class RecourseMethod(ABC):
         return torch.tensor([f.kind is Kind.NUMERIC for f in self.schema])
 
     @property
-    def _asked(self) -> Search:
+    def _criteria(self) -> Search:
         """What makes an answer credible."""
         return Search()
 
@@ -203,7 +203,7 @@ class RecourseMethod(ABC):
         return self._rows
 
     @property
-    def _support_asked(self) -> Support:
+    def _support_of_answers(self) -> Support:
         """What the support of a credible answer is read from."""
         return self._support
 
@@ -235,7 +235,7 @@ class RecourseMethod(ABC):
             # Rows of its own: what a method does with them is its own affair.
             part = replace(case, x=case.x.clone()) if len(todo) == len(case) else case.select(todo)
             if slack == SLACKS[-1]:
-                part = replace(part, goal=surer(part.goal))
+                part = replace(part, goal=with_strict_cutoffs(part.goal))
             proposal = proposal.merged(self._propose(replace(part, slack=slack)), todo)
             written = _written(self, case, frame, proposal, todo)
             # Only what the search believed in is worth another try.
@@ -272,120 +272,20 @@ class RecourseMethod(ABC):
             self.encoder,
             case.x,
             proposal,
-            self._hooks(case, frame, proposal, success),
+            MethodAnswers(self, case, frame, proposal, success),
         )
-
-    def _hooks(
-        self, case: Case, frame: pd.DataFrame, proposal: Proposal, success: Tensor
-    ) -> Hooks:
-        return Hooks(
-            _SupportOf(self, case),
-            _AlternativesOf(self, case, frame),
-            _SharesOf(self, case, proposal),
-            _WorthOf(self, case, proposal, success),
-            _RangesOf(self, case, proposal),
-        )
-
-
-@dataclass(frozen=True)
-class _SupportOf:
-    """The support of a result's rows, asked for later; picklable, as a closure is not."""
-
-    method: RecourseMethod
-    case: Case
-
-    def __call__(self, reached: Tensor, rows: Tensor) -> Tensor:
-        return self.method._support.of(reached, self.case.goal.select(rows))
-
-
-@dataclass(frozen=True)
-class _AlternativesOf:
-    """The alternatives to a result's rows, asked for later."""
-
-    method: RecourseMethod
-    case: Case
-    frame: pd.DataFrame
-
-    def __call__(self, k: int) -> Iterator[Recourses]:
-        method, case = self.method, self.case
-        before = method.classifier.frame_scores(self.frame)
-        accepted = case.goal.met(before, lambda: method.classifier.decided(self.frame))
-        for proposal in method._alternatives(case, k):
-            # One at a time: k results of many wide rows would not fit into memory together.
-            yield method._told(case, self.frame, proposal.keep_accepted(case.x, accepted), before)
-
-
-@dataclass(frozen=True)
-class _SharesOf:
-    """The expected probabilities beside a result's rows, asked for later."""
-
-    method: RecourseMethod
-    case: Case
-    proposal: Proposal
-
-    def __call__(self, position: int) -> Mapping[str, tuple[float, float]]:
-        return self.method._shares(self.case, self.proposal, position)
-
-
-@dataclass(frozen=True)
-class _WorthOf:
-    """What a result's answers are worth, asked for later."""
-
-    method: RecourseMethod
-    case: Case
-    proposal: Proposal
-    success: Tensor
-
-    def __call__(self, rows: Tensor) -> Worth:
-        case, proposal, done = (
-            self.case.select(rows),
-            self.proposal.select(rows),
-            self.success[rows],
-        )
-        at, asked = done.nonzero()[:, 0], self.method._asked
-        some, answer = case.select(at), proposal.select(at)
-        confidence, reliance = self.method._certainty(some, answer)
-        plausibility, own = (self.method._plausibility.of(each) for each in (answer.rows, some.x))
-        least = own.clamp_max(asked.min_plausibility)
-        fine = (confidence >= asked.min_confidence - TOLERANCE) & ~answer.lacking
-        fine &= (reliance <= asked.max_reliance + TOLERANCE) & (plausibility >= least - TOLERANCE)
-        if asked.min_support is not None:
-            share = self.method._support_asked.of(answer.rows, some.goal)
-            fine &= share >= asked.min_support - TOLERANCE
-        credible = done.clone()
-        credible[at] = fine
-        out = torch.full((3, len(rows)), torch.nan, dtype=torch.float64)
-        out[:, at] = torch.stack([confidence.double(), reliance.double(), plausibility.double()])
-        confident, leaning, odd = out.numpy()
-        return Worth(confident, leaning, odd, credible.numpy())
-
-
-@dataclass(frozen=True)
-class _RangesOf:
-    """How far redraws agree on a result's rows, asked for later."""
-
-    method: RecourseMethod
-    case: Case
-    proposal: Proposal
-
-    def __call__(self, rows: Tensor) -> Spread:
-        parts = [
-            self.method._redrawn(self.case.select(at), self.proposal.select(at))
-            for at in rows.split(ROWS_REDRAWN)
-        ]
-        return Spread.joined(parts)
 
 
 def _written(
     method: RecourseMethod, case: Case, frame: pd.DataFrame, proposal: Proposal, rows: Tensor
 ) -> WrittenProposal:
     """The plan written into the user's frame, and what the model says of some rows, (m,)."""
-    after, seen = method.encoder.patch(frame, case.x, proposal.rows, case.feasible.ends)
+    after, seen = method.encoder.patch(frame, case.x, proposal.rows, case.feasible.user_bounds)
     # The model is asked again about nobody who stays as they were.
     asked = (after, seen) if len(rows) == len(case) else (after.iloc[rows.numpy()], seen[rows])
     scores = method.classifier.frame_scores(*asked)
-    success = case.goal.select(rows).met(scores, lambda: method.classifier.decided(asked[0]))
-    lawful = case.feasible.lawful(seen[rows], rows)
+    success = case.goal.select(rows).met(scores, lambda: method.classifier.decisions(asked[0]))
+    lawful = case.feasible.satisfies_rules(seen[rows], rows)
     proposal = replace(proposal, rows=seen)
     if not bool(lawful.all()):
         proposal = proposal.refused(rows[~lawful], case.feasible.broken_text(seen, rows[~lawful]))

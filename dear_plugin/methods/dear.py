@@ -13,15 +13,15 @@ import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
-from dear_plugin._validation.settings import of_kind
+from dear_plugin._validation.settings import require_instance
 from dear_plugin._version import __version__
-from dear_plugin.data.encoder import adopted
+from dear_plugin.data.encoder import validate_saved_rows
 from dear_plugin.data.schema import Rule, Schema
 from dear_plugin.data.sensitive import warn_of_actions
 from dear_plugin.decoders import Decoder, decoder_class, named
 from dear_plugin.errors import FileFormatError, NotFittedError
 from dear_plugin.evaluation import fidelity
-from dear_plugin.evaluation.report import Report, readable, report
+from dear_plugin.evaluation.report import Report, readable_rows, report
 from dear_plugin.evaluation.support import Support
 from dear_plugin.methods import persistence
 from dear_plugin.methods.alternatives import MOST, alternatives, rows_at_once
@@ -79,7 +79,7 @@ class DEAR(WhatIf):
         super().__init__(model, schema, output=output, encode=encode)
         self.decoder = named(decoder)
         self.search = Search() if search is None else search
-        of_kind("search", self.search, Search)
+        require_instance("search", self.search, Search)
         self.sets = ActionSets.of(schema, act_on)
         if act_on is None:
             warn_of_actions(schema)
@@ -97,9 +97,9 @@ class DEAR(WhatIf):
             NotFittedError: `fit` was not called.
             InputError: rows that do not fit the schema.
         """
-        decoder, rows = self._fitted_optimizer.decoder, readable(frame, self.encoder)
+        decoder, rows = self._fitted_optimizer.decoder, readable_rows(frame, self.encoder)
         samples = [
-            fidelity.draw(decoder, self.encoder, self.sets, rows, seed=seed, shown=shown)
+            fidelity.draw(decoder, self.encoder, self.sets, rows, seed=seed, as_displayed=shown)
             for shown in (False, True)
         ]
         entangled = decoder.entanglement(rows).nanmean(0)
@@ -170,7 +170,7 @@ class DEAR(WhatIf):
                 search=Search(**settings["search"]),
             )
             dear.decoder.load_state(_under("decoder/", tensors), dear.encoder, dear.sets)
-            rows = dear._rows = adopted(tensors["rows"], dear.encoder)
+            rows = dear._rows = validate_saved_rows(tensors["rows"], dear.encoder)
             grids = _grids(_under("grids/", tensors), dear)
             possible = SeenPairs.of(rows, dear.encoder)
             dear._moves = Optimizer(
@@ -208,7 +208,7 @@ class DEAR(WhatIf):
         Args:
             search: how to search.
         """
-        of_kind("search", search, Search)
+        require_instance("search", search, Search)
         other = copy.copy(self)
         other.search = search
         other.__dict__.pop("_evidence", None)
@@ -236,7 +236,7 @@ class DEAR(WhatIf):
 
     def _plan(self, case: Case) -> Proposal:
         """What is proposed for some rows; with the margin where one or two features reach it."""
-        search = self.search.aiming(case.slack)
+        search = self.search.with_slack(case.slack)
         if not search.margin:
             return self._searched(case, search)
         small = replace(search, max_features=min(search.max_features, 2))
@@ -252,21 +252,21 @@ class DEAR(WhatIf):
         """A case whose search aims past the boundary by the margin."""
         if not self.search.margin:
             return case
-        return replace(case, goal=case.goal.leading(self.search.margin, self._spread))
+        return replace(case, goal=case.goal.with_lead(self.search.margin, self._spread))
 
     def _searched(self, case: Case, search: Search) -> Proposal:
         """The sets first; pairs and larger sets for the rows that no set solves."""
-        evidence = self._evidence if search.vets else None
+        evidence = self._evidence if search.has_criteria else None
         proposal = self._fitted_optimizer.proposal(case, search, evidence)
-        if search.most == 1 or not bool(proposal.wanting.any()):
+        if search.largest_set == 1 or not bool(proposal.wanting.any()):
             return proposal
         return self._wider.proposal(case, proposal, search, evidence)
 
     def _alternatives(self, case: Case, k: int) -> Sequence[Proposal]:
-        search, k = self.search.aiming(case.slack), min(k, MOST)
+        search, k = self.search.with_slack(case.slack), min(k, MOST)
         sets = [self.sets]
         optimizer: list[Callable[[], Optimizer | None]] = [lambda: self._fitted_optimizer]
-        if search.most > 1 and (pairs := self._wider.pair_sets) is not None:
+        if search.largest_set > 1 and (pairs := self._wider.pair_sets) is not None:
             sets.append(pairs)
             optimizer.append(lambda: self._reserve)
         best = self._propose(case)
@@ -322,7 +322,7 @@ class DEAR(WhatIf):
     @property
     def _asked(self) -> Search:
         """What makes an answer credible: what the search asks, or a search by default."""
-        return self.search if self.search.vets else super()._asked
+        return self.search if self.search.has_criteria else super()._asked
 
     @property
     def _support_asked(self) -> Support:
@@ -346,7 +346,7 @@ class DEAR(WhatIf):
         rng = torch.Generator().manual_seed(0)
         rows = self._fitted_rows
         some = rows[torch.randperm(len(rows), generator=rng)[:SCORED_ROWS]]
-        return self.classifier.scored(some)[1]
+        return self.classifier.score_training_rows(some)[1]
 
     @property
     def _reserve(self) -> Optimizer | None:
@@ -370,7 +370,7 @@ class DEAR(WhatIf):
 def _grids(tensors: Mapping[str, Tensor], dear: DEAR) -> CandidateGrids:
     """The values that were tried first; version 0.1.0 did not save all that are tried now."""
     if "common" in tensors:
-        return CandidateGrids.again(tensors, dear.encoder, dear.sets)
+        return CandidateGrids.from_tensors(tensors, dear.encoder, dear.sets)
     return CandidateGrids.of(dear._fitted_rows, dear.encoder, dear.sets, dear.search.coarse)
 
 

@@ -103,7 +103,7 @@ class LargerSets:
         """
         wanting = proposal.wanting.nonzero()[:, 0]
         second = None
-        if len(wanting) and search.most > 1 and self.pairs is not None:
+        if len(wanting) and search.largest_set > 1 and self.pairs is not None:
             second = self.pairs.proposal(case.select(wanting), search, evidence)
             first, proposal = proposal, _better(proposal, second, wanting)
         failed = proposal.failed.nonzero()[:, 0]
@@ -111,7 +111,7 @@ class LargerSets:
         if second is not None:
             lost = proposal.failed[wanting].nonzero()[:, 0]
             attempts = [first.select(failed), second.select(lost)]
-        if not len(failed) or search.most < 3:
+        if not len(failed) or search.largest_set < 3:
             return proposal
         here, acted = self._closest(case.select(failed), attempts)
         for guide in (self.single, self.single.still):
@@ -149,7 +149,7 @@ class LargerSets:
         # Nothing can be added to the only feature.
         several = (case.feasible.may_act(guide.sets) & single).sum(1) > 1
         open_rows = several.nonzero()[:, 0]
-        while len(open_rows := open_rows[acted[open_rows].sum(1) < search.most]):
+        while len(open_rows := open_rows[acted[open_rows].sum(1) < search.largest_set]):
             part, now = case.select(open_rows), (here[open_rows], acted[open_rows])
             held = replace(part, x=now[0], feasible=_held(part.feasible, *now))
             step = guide.proposal(held, search, only=single)
@@ -184,7 +184,7 @@ class LargerSets:
         return here, acted
 
     def _margin(self, case: Case, rows: Tensor) -> Tensor:
-        return case.goal.margin(self.single.classifier.scores(rows, searching=True)).float()
+        return case.goal.margin(self.single.classifier.scores(rows, keep_off_grid=True)).float()
 
     def larger(self, members: tuple[int, ...]) -> Optimizer:
         """One larger set, learned where it is not kept."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Any
 
-from dear_plugin._validation.settings import boolean, of_kind
+from dear_plugin._validation.settings import boolean, require_instance
 from dear_plugin.data.schema import Schema
 from dear_plugin.data.sensitive import warn_of_actions
 from dear_plugin.errors import SettingError
@@ -41,7 +41,7 @@ def search_of(
     given = {name: value for name, value in options.items() if value is not None}
     if search is None:
         return Search(**given)
-    of_kind("search", search, Search)
+    require_instance("search", search, Search)
     if given:
         told = ", ".join(f"{name}={value!r}" for name, value in given.items())
         raise SettingError(

@@ -69,7 +69,7 @@ class WhatIf(RecourseMethod):
         def _outcome(case: Case, part: pd.DataFrame, before: Tensor, at: Tensor) -> Recourses:
             values = named[at]
             proposal = outcome(case, values, self.encoder, self._optimizer_of)
-            accepted = case.goal.met(before, lambda: self.classifier.decided(part))
+            accepted = case.goal.succeeds(before, lambda: self.classifier.decisions(part))
             proposal = decide(proposal, ~values.isnan().all(1), accepted)
             return self._told(case, part, proposal, before)
 

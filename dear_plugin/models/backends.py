@@ -67,12 +67,12 @@ class TorchModel:
         """The labels of the columns: a module names none."""
         return None
 
-    def of_rows(self, rows: Tensor, searching: bool = False) -> Tensor:
+    def of_rows(self, rows: Tensor, keep_off_grid: bool = False) -> Tensor:
         """What it says of rows, (m, p), without gradients.
 
         Args:
             rows: m rows.
-            searching: makes no difference to a module.
+            keep_off_grid: makes no difference to a module.
         """
         with torch.no_grad(), evaluating(self.model):
             return self._said(self._seen(self.encoder.expand(rows)))
@@ -149,14 +149,14 @@ class FrameModel:
         labels = getattr(self.model, "classes_", None)
         return None if labels is None else list(np.asarray(labels).tolist())
 
-    def of_rows(self, rows: Tensor, searching: bool = False) -> Tensor:
+    def of_rows(self, rows: Tensor, keep_off_grid: bool = False) -> Tensor:
         """What it says of rows, (m, p), double.
 
         Args:
             rows: m rows.
-            searching: what does not move is a person's own, however fine.
+            keep_off_grid: what does not move is a person's own, however fine.
         """
-        return self.of_frame(self.encoder.frame(rows, own=searching))
+        return self.of_frame(self.encoder.frame(rows, keep_off_grid=keep_off_grid))
 
     def of_frame(self, frame: pd.DataFrame) -> Tensor:
         """What it says of a frame of the features alone, double."""
@@ -170,7 +170,7 @@ class FrameModel:
         return torch.stack([told.flatten(), 1.0 - told.flatten()], 1) if sole else told
 
     @property
-    def decides(self) -> bool:
+    def has_decisions(self) -> bool:
         """Whether it has a decision of its own: `predict` beside `predict_proba`."""
         both = (getattr(self.model, name, None) for name in ("predict", "predict_proba"))
         return self.output != "values" and all(map(callable, both))

@@ -76,7 +76,7 @@ class Classifier:
         """Where the module lives; the CPU for black boxes."""
         return self._asked.home.device
 
-    def scores(self, rows: Tensor, searching: bool = False) -> Tensor:
+    def scores(self, rows: Tensor, keep_off_grid: bool = False) -> Tensor:
         """The scores of rows, (m, p) -> (m, c), without gradients, on the rows' device.
 
         Args:
@@ -97,7 +97,7 @@ class Classifier:
         # be marked by it, or it could not be differentiated later.
         with torch.inference_mode(mode=False):
             parts = [
-                self._checked(self._asked.of_rows(chunk, searching), len(chunk))
+                self._checked(self._asked.of_rows(chunk, keep_off_grid), len(chunk))
                 for chunk in chunks(rows, most)
             ]
         counts = sorted({part.shape[1] for part in parts})
@@ -121,11 +121,11 @@ class Classifier:
         return self.scores(read.to(self.device)).cpu()
 
     @property
-    def decides(self) -> bool:
+    def has_decisions(self) -> bool:
         """Whether the model has a decision beside its scores, as objects with `predict` do."""
-        return isinstance(self._asked, FrameModel) and self._asked.decides
+        return isinstance(self._asked, FrameModel) and self._asked.has_decisions
 
-    def decided(self, frame: pd.DataFrame) -> Tensor | None:
+    def decisions(self, frame: pd.DataFrame) -> Tensor | None:
         """(m,) int64, the columns that the user's own model decides for, of a frame.
 
         None where it has no decision but its scores: a torch module, a function, a regression.
@@ -133,13 +133,13 @@ class Classifier:
         Raises:
             ModelError: what its `predict` gives is no class of the model.
         """
-        if not isinstance(self._asked, FrameModel) or not self._asked.decides:
+        if not isinstance(self._asked, FrameModel) or not self._asked.has_decisions:
             return None
         if not len(frame):
             return torch.zeros(0, dtype=torch.int64)
         return self._asked.decisions(frame[list(self.encoder.schema.names)])
 
-    def scored(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+    def score_training_rows(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """Training rows, (n, p), and their scores; the complete ones where it takes no others."""
         try:
             return rows, self.scores(rows)

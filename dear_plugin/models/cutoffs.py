@@ -42,7 +42,7 @@ def cutoffs(classifier: Classifier, rows: Tensor) -> Tensor | None:
         classifier: the model.
         rows: (n, p) training rows.
     """
-    if not classifier.decides:
+    if not classifier.has_decisions:
         return None
     rng = torch.Generator().manual_seed(0)
     order = torch.randperm(len(rows), generator=rng)
@@ -74,7 +74,7 @@ class _Asked:
     def of(cls, classifier: Classifier, rows: Tensor) -> _Asked:
         """Ask about rows."""
         frame = classifier.encoder.frame(rows)
-        scores, decided = classifier.frame_scores(frame), classifier.decided(frame)
+        scores, decided = classifier.frame_scores(frame), classifier.decisions(frame)
         return cls(rows, scores, most_likely(scores) if decided is None else decided)
 
     def joined(self, other: _Asked) -> _Asked:

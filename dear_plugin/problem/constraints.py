@@ -103,13 +103,13 @@ class StaticBounds:
 @torch.inference_mode(False)
 def static_bounds(features: tuple[Feature, ...], grains: tuple[Resolution, ...]) -> StaticBounds:
     """The marks of features in columns of some dtypes."""
-    places = np.array([np.nan if g.places is None else g.places for g in grains])
+    places = np.array([np.nan if g.decimals is None else g.decimals for g in grains])
     low, high = np.array([_ends(*pair) for pair in zip(features, grains, strict=True)]).T
     low, high = _inward(low, high, places)
     direction = torch.tensor([f.direction for f in features], device="cpu")
     immutable = torch.tensor([f.immutable for f in features], device="cpu")
     ends, units = (torch.from_numpy(low), torch.from_numpy(high)), torch.from_numpy(10.0**-places)
-    sizes = step_sizes(features, [g.places for g in grains])
+    sizes = step_sizes(features, [g.decimals for g in grains])
     return StaticBounds(*ends, immutable, direction > 0, direction < 0, units, sizes)
 
 
@@ -117,7 +117,7 @@ class _Builder:
     """Limits while they are being drawn up: ends in user units, a category counts as its place."""
 
     def __init__(self, encoder: Encoder, x: Tensor, grains: Sequence[Resolution]) -> None:
-        self.encoder, self.x, self.places = encoder, x, [g.places for g in grains]
+        self.encoder, self.x, self.places = encoder, x, [g.decimals for g in grains]
         self.marks, shape = static_bounds(encoder.schema.features, tuple(grains)), x.shape
         # Copies: whoever writes on what one call hands out must not write on the marks of all.
         ends = self.marks.low.clone(), self.marks.high.clone()
@@ -194,7 +194,7 @@ class _Builder:
         low = encoder.units.scaled(ends[0].masked_fill(empty, math.inf))
         high = encoder.units.scaled(ends[1].masked_fill(empty, -math.inf))
         levels = encoder.levels
-        special = torch.zeros_like(self.frozen) if levels is None else levels.among(x)
+        special = torch.zeros_like(self.frozen) if levels is None else levels.mask(x)
         low = torch.where(marks.increasing_mask & ~special, torch.maximum(low, x), low)
         high = torch.where(marks.decreasing_mask & ~special, torch.minimum(high, x), high)
         stays = special if levels is None else special & ~levels.leave
@@ -208,8 +208,8 @@ class _Builder:
             torch.tensor(encoder.starts),
             encoder.blocks,
             marks.steps.clone(),
-            encoder.units.origins,
-            encoder.units.off(x, marks.units),
+            encoder.units.offsets,
+            encoder.units.grid_residual(x, marks.units),
             (self.low, self.high),
             levels,
             self.rules,

@@ -30,10 +30,10 @@ class FeasibleSet:
         starts: (p,) int64, the first encoded column of each feature.
         blocks: (p,) bool, features of m > 2 categories.
         steps: (p,) float, the size of one unit of precision; values move in whole steps.
-        origins: (p,) double, how far the user's zero lies below the scaled one.
+        offsets: (p,) double, how far the user's zero lies below the scaled one.
         off: (n, p) how far the factual rows lie past the nearest whole step, for people whose
             numbers are finer than the precision; None where nobody's are.
-        ends: the least and greatest value in user units, (n, p) double each, which a scaled
+        user_bounds: the least and greatest value in user units, (n, p) double each, which a scaled
             float32 cannot name exactly.
         levels: where rows may be missing or special; None where they never are.
         rules: what must hold between columns; None for nothing.
@@ -50,9 +50,9 @@ class FeasibleSet:
     starts: Tensor
     blocks: Tensor
     steps: Tensor
-    origins: Tensor
+    offsets: Tensor
     off: Tensor | None
-    ends: tuple[Tensor, Tensor]
+    user_bounds: tuple[Tensor, Tensor]
     levels: SpecialLevels | None = None
     rules: Rules | None = None
     asked: Tensor | None = None
@@ -76,7 +76,7 @@ class FeasibleSet:
             allowed=allowed,
             off=off,
             asked=asked,
-            ends=(_picked(self.ends[0], rows), _picked(self.ends[1], rows)),
+            user_bounds=(_picked(self.user_bounds[0], rows), _picked(self.user_bounds[1], rows)),
         )
 
     def may_act(self, sets: ActionSets) -> Tensor:
@@ -112,7 +112,7 @@ class FeasibleSet:
             rows: (m,) the row.
         """
         low, high = self.low[rows, feature][:, None], self.high[rows, feature][:, None]
-        step, origin = self.steps[feature].double()[:, None], self.origins[feature][:, None]
+        step, origin = self.steps[feature].double()[:, None], self.offsets[feature][:, None]
         inside = torch.clamp(values, low, high).double()
         whole = inside.add_(origin).div_(step).round_().mul_(step).sub_(origin).float()
         return whole.clamp_(low, high)
@@ -153,7 +153,7 @@ class FeasibleSet:
             at = self._strays[rows].nonzero()[:, 0]
             out[at] = self._landed(x[at], out[at], rows[at])
         if self.levels is not None:
-            out = self.levels.settled(x, moved, out)
+            out = self.levels.restrict(x, moved, out)
         if self.allowed is None:
             return out
         column = self.starts + torch.where(self.blocks, out, 0.0).long()
@@ -175,7 +175,7 @@ class FeasibleSet:
         high = torch.minimum(self.ceiling, self.high).index_select(0, rows)
         return self.rules.mend(x, reached, ~acted, (low, high))
 
-    def lawful(self, reached: Tensor, rows: Tensor) -> Tensor:
+    def satisfies_rules(self, reached: Tensor, rows: Tensor) -> Tensor:
         """(m,) bool: whether rows, (m, p), keep the rules asked of these rows, (m,)."""
         if self.rules is None or self.asked is None:
             return torch.ones(len(reached), dtype=torch.bool)
@@ -197,7 +197,7 @@ class FeasibleSet:
         if self.levels is None:
             return x
         special = is_special(x) & (self.levels.counts > 0)
-        return torch.where(special, -self.origins.float(), x)
+        return torch.where(special, -self.offsets.float(), x)
 
     @lazy
     def _strays(self) -> Tensor:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
-from dear_plugin.data.columns import RESOLUTION
+from dear_plugin.data.columns import FLOAT_STEP
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.special_values import is_special
 from dear_plugin.errors import SchemaError
@@ -121,7 +121,7 @@ class Rules:
         number = self._number(values[..., None], torch.tensor([other]))[..., 0]
         if bool(unit.isnan()):
             same = all(bool(each[other] == each[feature]) for each in self._scale[:2])
-            return values if same else ((number - low) / width + side * 2.0 * RESOLUTION).float()
+            return values if same else ((number - low) / width + side * 2.0 * FLOAT_STEP).float()
         steps = number / unit
         whole = (steps + OPEN).floor() if side < 0 else (steps - OPEN).ceil()
         return ((whole * unit - low) / width).float()
@@ -131,7 +131,7 @@ class Rules:
         rules = self.encoder.schema.rules
         if not rules or not len(rows):
             return torch.ones(len(rows), len(rules), dtype=torch.bool)
-        frame = self.encoder.frame(rows, own=True)
+        frame = self.encoder.frame(rows, keep_off_grid=True)
         answers = [np.asarray(rule(frame.copy())) for rule in rules]
         for rule, answer in zip(rules, answers, strict=True):
             if answer.shape != (len(rows),) or answer.dtype.kind not in "bO":
@@ -156,6 +156,6 @@ class Rules:
     def _slack(self) -> Tensor:
         """(q,) double: by how much a may exceed b, which is what rounding leaves open."""
         low, width, unit = self._scale
-        size = 8.0 * RESOLUTION * (width + low.abs())
+        size = 8.0 * FLOAT_STEP * (width + low.abs())
         sizes = torch.where(unit.isnan(), size, unit * OPEN)
         return torch.maximum(sizes[self.lower], sizes[self.upper])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from dear_plugin._validation.tensors import Shape, fit
+from dear_plugin._validation.tensors import Shape, check_tensors
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Kind
 from dear_plugin.data.special_values import row_value
@@ -100,7 +100,7 @@ class CandidateGrids:
         )
 
     @classmethod
-    def again(
+    def from_tensors(
         cls, tensors: Mapping[str, Tensor], encoder: Encoder, sets: ActionSets
     ) -> CandidateGrids:
         """Grids from their tensors.
@@ -109,7 +109,7 @@ class CandidateGrids:
             ValueError: they are not those of these features and sets.
         """
         s, w = sets.positions.shape
-        fit(tensors, SHAPES, {"s": s, "w": w})
+        check_tensors(tensors, SHAPES, {"s": s, "w": w})
         grids = cls(**tensors)
         numeric, counts = _kinds(encoder, sets)
         own = (grids.numeric, numeric), (grids.counts, counts), (grids.several, ~sets.single)
@@ -119,14 +119,14 @@ class CandidateGrids:
 
     def everything(self, problem: SearchProblem) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """All values of all sets as `(rows, sets, values)`, admissible ones only."""
-        yield from others(problem, problem.may, self)
+        yield from others(problem, problem.actionable, self)
         yield from special_levels(problem)
-        asked = problem.may & self.numeric
+        asked = problem.actionable & self.numeric
         if bool(asked.any()):
             yield numbers(problem, asked, self.dense, outer=DENSE)
             yield near(problem, asked)
-        yield from cornered(problem, problem.may & self.several)
-        yield from together(problem, problem.may & self.several, self.combinations)
+        yield from cornered(problem, problem.actionable & self.several)
+        yield from together(problem, problem.actionable & self.several, self.combinations)
 
 
 def _kinds(encoder: Encoder, sets: ActionSets) -> tuple[Tensor, Tensor]:
@@ -165,7 +165,7 @@ def special_levels(problem: SearchProblem) -> Iterator[tuple[Tensor, Tensor, Ten
     first, single = problem.sets.positions[:, 0], problem.sets.single
     count = torch.where(single & levels.enter[first], levels.counts[first], 0)
     for which in (count > 0).nonzero()[:, 0].tolist():
-        rows = problem.may[:, which].nonzero()[:, 0]
+        rows = problem.actionable[:, which].nonzero()[:, 0]
         values = torch.tensor([row_value(i) for i in range(int(count[which]))])
         if len(rows):
             sets = torch.full_like(rows, which)

@@ -111,17 +111,17 @@ class Search:
         return cls(**{**nothing, **options})
 
     @property
-    def vets(self) -> bool:
+    def has_criteria(self) -> bool:
         """Whether more is asked of an answer than that it succeeds."""
         asked = self.min_confidence, self.min_plausibility, 1.0 - self.max_reliance
         return any(asked) or bool(self.prefer_alone) or self.min_support is not None
 
     @property
-    def most(self) -> int:
+    def largest_set(self) -> int:
         """How many features are acted on together for a row that no given set solves."""
         return self.max_features if self.groups else 1
 
-    def aiming(self, slack: float) -> Search:
+    def with_slack(self, slack: float) -> Search:
         """The same search, aiming farther past the boundary."""
         return self if slack <= self.slack else replace(self, slack=slack)
 
@@ -138,8 +138,8 @@ class SearchProblem:
         sets: the s action sets.
         decoder: g(v, x_S).
         classifier: the model.
-        may: (n, s) bool, who may act on what.
-        possible: which pairs of values indirect changes may make; None does not look.
+        actionable: (n, s) bool, who may act on what.
+        seen_pairs: which pairs of values indirect changes may make; None does not look.
         redraws: the decoder as other rows might have made it; None where nobody asks.
     """
 
@@ -150,8 +150,8 @@ class SearchProblem:
     sets: ActionSets
     decoder: Decoder
     classifier: Classifier
-    may: Tensor
-    possible: SeenPairs | None = None
+    actionable: Tensor
+    seen_pairs: SeenPairs | None = None
     redraws: Redraws | None = None
 
     def __len__(self) -> int:
@@ -171,7 +171,7 @@ class SearchProblem:
             v=self.v[rows],
             goal=self.goal.select(rows),
             feasible=self.feasible.select(rows),
-            may=self.may[rows],
+            actionable=self.actionable[rows],
         )
 
     def decode_actions(self, rows: Tensor, sets: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
@@ -203,18 +203,18 @@ class SearchProblem:
     ) -> tuple[Tensor, Tensor]:
         feasible, acted = self.feasible, self.sets.masks[sets]
         if feasible.levels is not None:
-            moved = feasible.levels.kept(x, moved, acted)
+            moved = feasible.levels.keep_unless_acted(x, moved, acted)
         reached = feasible.project(x, moved, rows)
-        if self.possible is not None:
-            reached = self.possible.mended(x, reached, acted)
+        if self.seen_pairs is not None:
+            reached = self.seen_pairs.mended(x, reached, acted)
         return moved, feasible.mend(x, reached, acted, rows)
 
     def decide(self, reached: Tensor, rows: Tensor, slack: float = 0.0) -> tuple[Tensor, Tensor]:
         """(m,) margins and (m,) bool, what the model says of rows, (m, p), each of a row (m,)."""
-        scores = self.classifier.scores(reached, searching=True)
-        margin, valid = self.goal.judge(scores, rows, slack)
+        scores = self.classifier.scores(reached, keep_off_grid=True)
+        margin, valid = self.goal.evaluate(scores, rows, slack)
         if self.feasible.rules is not None:
-            lawful = self.feasible.lawful(reached, rows)
+            lawful = self.feasible.satisfies_rules(reached, rows)
             margin, valid = margin.masked_fill(~lawful, -torch.inf), valid & lawful
         return margin.float(), valid
 

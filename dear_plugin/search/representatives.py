@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from dear_plugin.data.special_values import ordinary
+from dear_plugin.data.special_values import without_special
 from dear_plugin.problem.action_sets import ActionSets
 
 DENSE, COMMON = 96, 32
@@ -17,7 +17,7 @@ def spread_of(column: Tensor, count: int) -> Tensor:
     Spread means three things at once: over the range, over the values that there are, and over
     people, of whom those who share one value count as few. Gaps that nobody fills are entered too.
     """
-    column = ordinary(column)
+    column = without_special(column)
     incumbents: tuple[Tensor, Tensor] = column.unique(return_counts=True)
     values, people = incumbents
     if len(values) <= count:
@@ -51,7 +51,7 @@ def _apart(places: Tensor, count: int) -> Tensor:
 
 def dense_of(column: Tensor) -> Tensor:
     """(96,) observed values: the common ones, and evenly ranked and spaced ones."""
-    values = ordinary(column).unique()
+    values = without_special(column).unique()
     if len(values) > DENSE:
         third = DENSE // 3
         ranked = values[torch.linspace(0, len(values) - 1, third).long()]
@@ -62,7 +62,7 @@ def dense_of(column: Tensor) -> Tensor:
 
 def common_of(column: Tensor) -> Tensor:
     """(at most 32,) the values that most rows have, ascending."""
-    values, counts = ordinary(column).unique(return_counts=True)
+    values, counts = without_special(column).unique(return_counts=True)
     common: Tensor = values[counts.argsort(descending=True, stable=True)[:COMMON]]
     return common.sort().values
 

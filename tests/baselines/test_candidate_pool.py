@@ -39,7 +39,7 @@ def schema():
 def trial_of(schema, within=None, frame=FRAME):
     encoder = Encoder(schema)
     x = encoder.rows(frame)
-    box = feasible(within, x, encoder, encoder.units.grains(frame))
+    box = feasible(within, x, encoder, encoder.units.resolutions(frame))
     goal = Target.of_class(1).resolve(len(x), None)
     case = Case(x, goal, box, 1e-4, torch.arange(len(x)))
     return CandidatePool.of(case, Classifier(Income(), encoder))

@@ -112,7 +112,9 @@ class TestUnits:
         assert not np.signbit(zero).any()
 
     def test_a_step_is_one_unit_of_precision(self, mixed, encoder):
-        steps = step_sizes(mixed.schema, [g.places for g in encoder.units.grains(mixed.frame)])
+        steps = step_sizes(
+            mixed.schema, [g.decimals for g in encoder.units.resolutions(mixed.frame)]
+        )
         assert steps[0] == pytest.approx(1 / 62)
         assert steps[1] == pytest.approx(0.01 / encoder.schema.features[1].width)
         assert steps[where(encoder, "job")] == 1.0
@@ -121,8 +123,8 @@ class TestUnits:
         self, mixed, encoder
     ):
         frame = mixed.frame.astype({"income": "int64"})
-        assert encoder.units.grains(mixed.frame)[1].places == 2
-        assert encoder.units.grains(frame)[1].places == 0
+        assert encoder.units.resolutions(mixed.frame)[1].decimals == 2
+        assert encoder.units.resolutions(frame)[1].decimals == 0
 
 
 class TestWriting:

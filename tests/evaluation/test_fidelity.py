@@ -282,7 +282,7 @@ class TestTransport:
         frame["owner"] = (np.random.default_rng(0).random(6000) < share).astype(int)
         frame = frame[["income", "owner"]]
         random = Measured(Transport(), frame, ["income"], fit_on=3000)
-        shown = ratio(fidelity.dependence(random.draw(shown=True)))
+        shown = ratio(fidelity.dependence(random.draw(as_displayed=True)))
         assert random.dependence >= 0.9
         assert shown < 0.6
 

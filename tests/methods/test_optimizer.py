@@ -46,7 +46,7 @@ def learned(frame, margin, decoder=None, **marks):
 
 def case_of(optimizer, people, within=None):
     x = optimizer.encoder.rows(people)
-    box = feasible(within, x, optimizer.encoder, optimizer.encoder.units.grains(people))
+    box = feasible(within, x, optimizer.encoder, optimizer.encoder.units.resolutions(people))
     goal = Target.of_class(1).resolve(len(x), None)
     return Case(x, goal, box, 1e-4, torch.arange(len(x)))
 
@@ -216,8 +216,8 @@ class TestLearned:
         within = Constraints(frozen=[["b"] if i == 0 else [] for i in range(100)])
         problem = optimizer.problem(case_of(optimizer, people, within))
         assert len(problem) == 100
-        assert problem.may[0].tolist() == [True, False, True, False]
-        assert problem.may[1:].all()
+        assert problem.actionable[0].tolist() == [True, False, True, False]
+        assert problem.actionable[1:].all()
 
     def test_a_blank_decoder_cannot_be_asked(self, optimizer, people):
         with pytest.raises(NotFittedError):

@@ -220,15 +220,15 @@ class TestWhatIsRefused:
         ],
         ids=["linear", "batch norm", "product", "sum", "column", "view"],
     )
-    @pytest.mark.parametrize("searching", [False, True])
+    @pytest.mark.parametrize("keep_off_grid", [False, True])
     @pytest.mark.parametrize("output", [None, "logits"])
-    def test_a_module_of_another_width(self, mixed, rows, module, searching, output):
+    def test_a_module_of_another_width(self, mixed, rows, module, keep_off_grid, output):
         d = mixed.encoder.d
         message = (
             rf"rows of shape \(20, {d}\), which are the {d} encoded columns of the schema's 8"
         )
         with pytest.raises(ModelError, match=message):
-            classifier(mixed, module, output=output).scores(rows, searching)
+            classifier(mixed, module, output=output).scores(rows, keep_off_grid)
 
     def test_an_encoding_of_another_width(self, mixed, rows):
         model = classifier(mixed, nn.Linear(3, 1), encode=lambda x: x[:, :2])

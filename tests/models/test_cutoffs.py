@@ -290,7 +290,7 @@ class TestWhatPredictReturns:
         if classes is not None:
             model.classes_ = np.array(classes)
         classifier = Classifier(model, mixed.encoder)
-        return classifier.decided(mixed.frame.head(3))
+        return classifier.decisions(mixed.frame.head(3))
 
     @pytest.mark.parametrize(
         "returned",
@@ -330,5 +330,5 @@ class TestWhatPredictReturns:
     def test_a_value_and_a_function_are_no_decisions(self, mixed, models, output):
         model = models["linear"] if output else models["linear"].predict_proba
         classifier = Classifier(model, mixed.encoder, output=output)
-        assert not classifier.decides
-        assert classifier.decided(mixed.frame.head(3)) is None
+        assert not classifier.has_decisions
+        assert classifier.decisions(mixed.frame.head(3)) is None

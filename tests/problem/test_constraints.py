@@ -24,7 +24,7 @@ AGE, PAY, OWNER, JOB, SEX = range(5)
 
 def box(within=None, people=PEOPLE, schema=SCHEMA):
     encoder = Encoder(schema)
-    return feasible_set(within, encoder.rows(people), encoder, encoder.units.grains(people))
+    return feasible_set(within, encoder.rows(people), encoder, encoder.units.resolutions(people))
 
 
 def user(column: torch.Tensor, j: int) -> list[float]:

@@ -90,7 +90,7 @@ def world(margin, people, *, gains=None, within=None, frame=None, **marks):
     encoder = Encoder(schema)
     sets, x = ActionSets.of(schema, ACT_ON), encoder.rows(people)
     classifier = Classifier(Rule(margin), encoder)
-    box = feasible(within or Constraints(), x, encoder, encoder.units.grains(people))
+    box = feasible(within or Constraints(), x, encoder, encoder.units.resolutions(people))
     case = Case(x, Target.of_class(1).resolve(len(x), None), box, 1e-4, torch.arange(len(x)))
     redraws = None if gains is None else Gains(gains)
     problem = SearchProblem(

@@ -64,7 +64,7 @@ def problem(frame, encoder, moves):
         categories=[{"town": ["A", "B", "C"]} if i % 3 else {} for i in range(300)],
         frozen=[["owner"] if i % 5 == 0 else [] for i in range(300)],
     )
-    box = feasible(within, x, encoder, encoder.units.grains(people))
+    box = feasible(within, x, encoder, encoder.units.resolutions(people))
     goal = Target.of_class(1).resolve(300, None)
     return moves.problem(Case(x, goal, box, 1e-4, torch.arange(300)))
 

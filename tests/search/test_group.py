@@ -41,7 +41,7 @@ def asked(margin, schema, frame, people, act_on, within=None):
     sets = ActionSets.of(schema, act_on)
     moves = Optimizer.learned(encoder.rows(frame), sets, Transport(), classifier, Search().coarse)
     x = encoder.rows(people)
-    box = feasible(within, x, encoder, encoder.units.grains(people))
+    box = feasible(within, x, encoder, encoder.units.resolutions(people))
     goal = Target.of_class(1).resolve(len(x), None)
     return moves.problem(Case(x, goal, box, 1e-4, torch.arange(len(x)))), moves.grids
 

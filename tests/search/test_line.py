@@ -61,7 +61,7 @@ def asked(model, schema, frame, people, *, within=None, act_on=None, search=None
     sets, coarse = ActionSets.of(schema, act_on), (search or Search()).coarse
     moves = Optimizer.learned(encoder.rows(frame), sets, Transport(), classifier, coarse)
     x = encoder.rows(people)
-    box = feasible(within, x, encoder, encoder.units.grains(people))
+    box = feasible(within, x, encoder, encoder.units.resolutions(people))
     goal = Target.of_class(1).resolve(len(x), None)
     return moves.problem(Case(x, goal, box, 1e-4, torch.arange(len(x)))), moves.grids
 

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from dear_plugin._validation.settings import boolean, number, one_of, several, validate, whole
-from dear_plugin._validation.tensors import Shape, fit
+from dear_plugin._validation.tensors import Shape, check_tensors
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.decoders.autoencoder.agreement import agreed
 from dear_plugin.decoders.autoencoder.networks import Networks
@@ -165,7 +165,7 @@ class Autoencoder(Decoder):
             raise ValueError(f"the tensors have no layers of {self.design.layers}")
         networks = _untrained(self.design, encoder, sets, torch.Generator())
         own = networks.state_dict()
-        fit(tensors, {name: Shape.of(tensor) for name, tensor in own.items()}, {})
+        check_tensors(tensors, {name: Shape.of(tensor) for name, tensor in own.items()}, {})
         told = ("columns", "valid", "mask")  # by the sets, whatever was learned
         if not all(torch.equal(tensors[name], own[name]) for name in told):
             raise ValueError("the tensors are those of other sets")

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dear_plugin.data.special_values import is_special, ordinary
+from dear_plugin.data.special_values import is_special, without_special
 
 HEAVY = 0.01
 MIN_ROWS = 50
@@ -151,7 +151,7 @@ def _nodes(column: Tensor, heavy: Tensor, most: int) -> Tensor:
         return values
     special = is_special(column)
     if bool(special.any()):
-        levels, rest = tally(column[special])[0], ordinary(column)
+        levels, rest = tally(column[special])[0], without_special(column)
         return torch.cat([levels, _nodes(rest, heavy[~is_special(heavy)], most - len(levels))])
     room = most - min(len(heavy), most // 2)
     # Heavy values are nodes already: the others are told apart by the rows that hold others.

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from dear_plugin._validation.tensors import Shape, fit
+from dear_plugin._validation.tensors import Shape, check_tensors
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.decoders.transport.conditioning import FEW_VALUES, QUINTILES, Conditioning
 from dear_plugin.decoders.transport.groups import Groups
@@ -93,7 +93,7 @@ def measured(tensors: Mapping[str, Tensor], encoder: Encoder, sets: ActionSets) 
         "everyone": int(tensors["nodes.sizes"][:s].sum()),
         "basis": strata * FEW_VALUES + others * QUINTILES,
     }
-    fit(tensors, SHAPES, known)
+    check_tensors(tensors, SHAPES, known)
 
 
 def whole(given: Conditioning, supports: Supports, encoder: Encoder) -> bool:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from dear_plugin._lazy import lazy
 from dear_plugin.data.schema import Kind
-from dear_plugin.data.special_values import filled
+from dear_plugin.data.special_values import fill_special
 from dear_plugin.decoders.transport.association import associated
 from dear_plugin.decoders.transport.bins import Partition, mixing, ordered
 from dear_plugin.decoders.transport.conditioning import Crowd
@@ -193,7 +193,7 @@ class Fitter:
             self.weights.append(weights)
         elif crowd.encoder.schema.features[first].kind is Kind.NUMERIC:
             column = crowd.rows[:, first]
-            a, nodes = filled(column, column), filled(part.nodes, column)
+            a, nodes = fill_special(column, column), fill_special(part.nodes, column)
             location = by_number(a, nodes, self.inner, crowd.beside, linked)
             return location, *_quantile_bins(a, nodes)
         else:

@@ -10,7 +10,7 @@ from torch import Tensor
 from dear_plugin._lazy import lazy
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Kind
-from dear_plugin.data.special_values import is_special, ordinary
+from dear_plugin.data.special_values import is_special, without_special
 from dear_plugin.decoders.transport.bins import heavy_values, ordered, tally
 from dear_plugin.decoders.transport.lookup import Ruler
 
@@ -122,7 +122,7 @@ def _thin(column: Tensor, most: int) -> Tensor:
     special = is_special(column)
     if bool(special.any()):
         values = tally(column[special])[0]
-        return torch.cat([values, _thin(ordinary(column), max(1, most - len(values)))])
+        return torch.cat([values, _thin(without_special(column), max(1, most - len(values)))])
     values, counts = tally(column)
     if len(values) <= most:
         return values
