@@ -93,7 +93,7 @@ class Options:
     def searching(self) -> Search:
         """How to search."""
         asked = {name: getattr(self, name) for name in ASKED}
-        return dear_plugin.options.search_of(self.search, **asked).aiming(SLACK)
+        return dear_plugin.options.search_of(self.search, **asked).with_slack(SLACK)
 
     def __post_init__(self) -> None:
         """Refuse what contradicts itself before anything is learned."""

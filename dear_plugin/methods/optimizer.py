@@ -250,7 +250,7 @@ class Optimizer:
 
     def _alone(self, problem: SearchProblem, search: Search, found: Incumbents) -> Incumbents:
         """What succeeds without any indirect change, and costs little more than what was found."""
-        still = replace(problem, decoder=self.still.decoder, v=problem.v[..., :0], possible=None)
+        still = replace(problem, decoder=self.still.decoder, v=problem.v[..., :0], seen_pairs=None)
         limit = None
         if search.max_reliance == 1.0:
             limit = found.cost.amin(1) * (1.0 + search.prefer_alone)
@@ -302,12 +302,12 @@ class Optimizer:
         labels, single = self.sets.labels, self.sets.single
         reasons = [""] * len(sets)
         for i in failed.nonzero()[:, 0].tolist():
-            which, may = int(found.tried_set[i]), problem.may[i]
+            which, may = int(found.tried_set[i]), problem.actionable[i]
             alone, together = int((may & single).sum()), int((may & ~single).sum())
             reasons[i] = (
                 "nothing admissible to act on"
                 if which < 0
-                else f"{unreached(alone, together, search.most)};"
+                else f"{unreached(alone, together, search.largest_set)};"
                 f" acting on {labels[which]} comes closest"
             )
         everyone, chosen = torch.arange(len(sets)), torch.where(failed, found.tried_set, sets)

@@ -40,11 +40,11 @@ class Goal(ABC):
         """
 
     @abstractmethod
-    def ahead(self) -> Tensor | float:
+    def extra_margin(self) -> Tensor | float:
         """(n,) or a number, by how much a search exceeds the margin."""
 
     @abstractmethod
-    def leading(self, share: float, scores: Tensor) -> Goal:
+    def with_lead(self, share: float, scores: Tensor) -> Goal:
         """This goal for a search that aims farther past the boundary.
 
         Args:
@@ -52,13 +52,13 @@ class Goal(ABC):
             scores: (m, c) the scores of training rows.
         """
 
-    def judge(
+    def evaluate(
         self, scores: Tensor, rows: Tensor | None = None, slack: float = 0.0
     ) -> tuple[Tensor, Tensor]:
         """(m,) the margin and (m,) whether it is accepted: both at once are cheaper."""
         return self.margin(scores, rows), self.accepts(scores, rows, slack)
 
-    def met(self, scores: Tensor, decide: Callable[[], Tensor | None]) -> Tensor:
+    def succeeds(self, scores: Tensor, decide: Callable[[], Tensor | None]) -> Tensor:
         """(n,) bool: success of the bound rows, as the user's model decides.
 
         Args:
@@ -77,7 +77,7 @@ class Goal(ABC):
         """The goal of some of the rows, in that order."""
 
     @abstractmethod
-    def from_here(self, scores: Tensor, cutoffs: Callable[[], Tensor | None] = _none) -> Goal:
+    def bind(self, scores: Tensor, cutoffs: Callable[[], Tensor | None] = _none) -> Goal:
         """This goal for a model that says `scores`, (n, c), of the bound rows as they are.
 
         Args:
@@ -127,35 +127,35 @@ class ClassGoal(Goal):
         Where a threshold below 1/2 is set for one of two classes, nothing else is asked.
         """
         if slack > 0.0:
-            return self.judge(scores, rows, slack)[1]
+            return self.evaluate(scores, rows, slack)[1]
         fine = self.margin(scores, rows) >= slack
         if self.cutoffs is not None or _by_score(self.threshold, scores):
             return fine
         return fine & (most_likely(scores) == self._wanted(scores, rows))
 
-    def judge(
+    def evaluate(
         self, scores: Tensor, rows: Tensor | None = None, slack: float = 0.0
     ) -> tuple[Tensor, Tensor]:
         """(m,) the margin and (m,) bool; a margin past 0 is the model's own decision."""
         if slack <= 0.0:
-            return super().judge(scores, rows, slack)
+            return super().evaluate(scores, rows, slack)
         margin = self.margin(scores, rows)
         if self.lead is None:
             return margin, margin >= slack
         return margin, margin >= slack + self.lead[self._wanted(scores, rows)]
 
-    def ahead(self) -> Tensor | float:
+    def extra_margin(self) -> Tensor | float:
         """(n,) the lead of each row's class."""
         return 0.0 if self.lead is None else self.lead[self.columns]
 
-    def leading(self, share: float, scores: Tensor) -> Goal:
+    def with_lead(self, share: float, scores: Tensor) -> Goal:
         """The goal with a lead: a share of the spread of each class's margins."""
         count = max(scores.shape[1], 2)
         each = [torch.full((len(scores),), label) for label in range(count)]
         margins = [ClassGoal(label, self.threshold).margin(scores) for label in each]
         return replace(self, lead=torch.stack([share * _spread(m) for m in margins]))
 
-    def met(self, scores: Tensor, decide: Callable[[], Tensor | None]) -> Tensor:
+    def succeeds(self, scores: Tensor, decide: Callable[[], Tensor | None]) -> Tensor:
         """(n,) bool: the model decides for the class, and the threshold is reached."""
         decided = None if _by_score(self.threshold, scores) else decide()
         if decided is None:
@@ -176,7 +176,7 @@ class ClassGoal(Goal):
         """The goal of some of the rows."""
         return replace(self, columns=self.columns[rows])
 
-    def from_here(self, scores: Tensor, cutoffs: Callable[[], Tensor | None] = _none) -> Goal:
+    def bind(self, scores: Tensor, cutoffs: Callable[[], Tensor | None] = _none) -> Goal:
         """The goal, for scores with as many columns, and cut-offs unless a score decides."""
         own = None if _by_score(self.threshold, scores) else cutoffs()
         return replace(self, count=scores.shape[1], cutoffs=own)
@@ -236,11 +236,11 @@ class RangeGoal(Goal):
         """(m,) bool: the value lies inside."""
         return self.margin(scores, rows) >= slack * self._span(rows) + self.lead * (slack > 0.0)
 
-    def ahead(self) -> Tensor | float:
+    def extra_margin(self) -> Tensor | float:
         """The lead, in the model's units."""
         return self.lead
 
-    def leading(self, share: float, scores: Tensor) -> Goal:
+    def with_lead(self, share: float, scores: Tensor) -> Goal:
         """The goal with a lead: a share of the spread of the values, of half the interval."""
         spread = float(_spread(scores[:, 0].float()))
         return replace(self, lead=share * min(spread, (self.high - self.low) / 2.0))
@@ -253,7 +253,7 @@ class RangeGoal(Goal):
         """The same interval holds for every row."""
         return self if self.short is None else replace(self, short=self.short[rows])
 
-    def from_here(self, scores: Tensor, cutoffs: Callable[[], Tensor | None] = _none) -> Goal:
+    def bind(self, scores: Tensor, cutoffs: Callable[[], Tensor | None] = _none) -> Goal:
         """The goal, with how far each row is from it."""
         return replace(self, short=(-self.margin(scores)).clamp_min(0.0))
 
@@ -276,7 +276,7 @@ def _spread(values: Tensor) -> Tensor:
     return spread.float()
 
 
-def surer(goal: Goal) -> Goal:
+def with_strict_cutoffs(goal: Goal) -> Goal:
     """A goal that aims where the model itself decides for the class almost surely."""
     if not isinstance(goal, ClassGoal) or goal.cutoffs is None:
         return goal

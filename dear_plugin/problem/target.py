@@ -11,9 +11,9 @@ import numpy as np
 import torch
 
 from dear_plugin.errors import TargetError, unknown
-from dear_plugin.problem.goals import ClassGoal, Goal, RangeGoal, surer
+from dear_plugin.problem.goals import ClassGoal, Goal, RangeGoal, with_strict_cutoffs
 
-__all__ = ["ClassGoal", "Goal", "RangeGoal", "Target", "goal_of", "surer"]
+__all__ = ["ClassGoal", "Goal", "RangeGoal", "Target", "goal_of", "with_strict_cutoffs"]
 
 # No model has as many, and a tensor holds no number of any size.
 MOST_CLASSES = 2**31

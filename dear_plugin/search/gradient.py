@@ -43,7 +43,7 @@ def gradient_search(problem: SearchProblem, search: Search, incumbents: Incumben
     descent = _GradientDescent.of(problem)
     for weight in LAMBDAS:
         # Each pair stops by itself, so that nobody's answer depends on who else asks.
-        open_pairs = problem.may & ~incumbents.solved_pairs
+        open_pairs = problem.actionable & ~incumbents.solved_pairs
         if not bool(open_pairs.any()):
             break
         descent.start(weight)
@@ -52,7 +52,7 @@ def gradient_search(problem: SearchProblem, search: Search, incumbents: Incumben
                 _check(problem, search, incumbents, descent, open_pairs)
             descent.step(weight)
         _check(problem, search, incumbents, descent, open_pairs)
-    rows, sets = (problem.may & incumbents.solved_pairs).nonzero(as_tuple=True)
+    rows, sets = (problem.actionable & incumbents.solved_pairs).nonzero(as_tuple=True)
     if len(rows):
         draw_back(problem, rows, sets, incumbents.values[rows, sets], search, incumbents)
 
@@ -90,7 +90,7 @@ class _GradientDescent:
     def start(self, weight: float) -> None:
         """Proposition 2's closed form, inside the unit box."""
         margin, slope = self._margin_and_slope(torch.zeros(self.x.shape))
-        wanted = AIM + self.problem.goal.ahead() - margin
+        wanted = AIM + self.problem.goal.extra_margin() - margin
         action = direct_action(wanted, slope * self.mask, max(weight, 1e-2))
         self.action = (self.x + action).clamp(0.0, 1.0) - self.x
         self.action = self.action * self.mask
@@ -144,7 +144,7 @@ class _GradientDescent:
         floor, ceiling = problem.feasible.floor[:, of], problem.feasible.ceiling[:, of]
         inside = torch.where(encoder.blocks[of], reached, torch.clamp(reached, floor, ceiling))
         # Rows are written inside the limits: that is where they are scored and paid for.
-        error = (self._margin(inside) - AIM - problem.goal.ahead()).square()
+        error = (self._margin(inside) - AIM - problem.goal.extra_margin()).square()
         cost = ((inside - self.x).abs() * encoder.weights).sum(2)
         hinge = (reached - inside).abs().sum(2)
         return error + weight * cost + hinge

@@ -27,7 +27,7 @@ def group_search(
     prune: bool = True,
 ) -> None:
     """Note the cheapest success of every row and group; arguments as in `line_search`."""
-    asked = problem.may & grids.several
+    asked = problem.actionable & grids.several
     for rows, sets, values in cornered(problem, asked):
         _try(problem, rows, sets, values, search, incumbents)
     known = incumbents.known
@@ -68,7 +68,7 @@ def start_search(
 
     Where these fail, one feature after another is set to where the margin is greatest.
     """
-    rows, sets = problem.may.nonzero(as_tuple=True)
+    rows, sets = problem.actionable.nonzero(as_tuple=True)
     if not len(rows):
         return
     best = snapped(problem, rows, sets, starts[rows][:, None])

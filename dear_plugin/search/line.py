@@ -36,7 +36,7 @@ def line_search(
         incumbents: where to note it.
         prune: ask only about what may still become a row's cheapest.
     """
-    asked = problem.may & grids.numeric
+    asked = problem.actionable & grids.numeric
     coarse, between = grids.values
     (first,) = CandidateScan.over(problem, asked, [coarse], search.slack, coarse.shape[1])
     look = CandidateScan.search if prune else CandidateScan.update
@@ -55,7 +55,7 @@ def line_search(
             look(scan, problem, incumbents)
         scans += steps
     # To be of another category costs one: many rows have something cheaper by now.
-    willing = problem.may & (incumbents.known > 1.0)[:, None] if prune else problem.may
+    willing = problem.actionable & (incumbents.known > 1.0)[:, None] if prune else problem.actionable
     discrete = chain(others(problem, willing, grids), special_levels(problem))
     for rows, sets, values in discrete:
         incumbents.update(rows, sets, values, problem.evaluate(rows, sets, values, search.slack))

@@ -144,7 +144,7 @@ def choose(
     lost = torch.zeros(len(problem), dtype=torch.bool).index_fill(0, candidates.rows, True)
     lost &= ~choice.passed
     if bool(lost.any()):
-        rest = replace(problem, may=problem.may & lost[:, None])
+        rest = replace(problem, actionable=problem.actionable & lost[:, None])
         every = RankedCandidates.of(rest, grids.everything(rest), search)
         vet(problem, every, wanted, choice)
         numeric = grids.numeric[choice.sets] & (choice.sets >= 0)
