@@ -1,4 +1,4 @@
-"""Batches: a tensor in parts, so that memory stays bounded."""
+"""Batches: a tensor split into views of bounded size."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from torch import Tensor
 
 
 def chunks(rows: Tensor, size: int) -> Sequence[Tensor]:
-    """A tensor in parts of at most `size` rows, which share its memory.
+    """Views of a tensor, (n, ...), of at most `size` rows each.
 
     Args:
-        rows: (n, ...) any tensor.
-        size: the most rows of a part.
+        rows: any tensor.
+        size: the maximum number of rows of a part.
     """
     return rows.split(size) if len(rows) > size else (rows,)

@@ -1,4 +1,4 @@
-"""lazy: an attribute that is computed when it is first looked at."""
+"""lazy: a cached property, computed at first access."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ T = TypeVar("T")
 
 
 class lazy(Generic[T]):
-    """`functools.cached_property` as it is from Python 3.12 on: without a lock.
+    """`functools.cached_property` without a lock, as from Python 3.12 on.
 
-    That of 3.11 holds one while it computes. A process forked meanwhile inherits it closed, with
-    nobody to open it, and waits for ever. Threads that look at the same moment may compute twice
-    here; what the first of them stored is what all get.
+    Python 3.11 holds a lock while it computes; a process forked in the meantime would wait for it
+    for ever. Concurrent threads may compute the value twice here; all of them get the first one
+    stored.
 
     Args:
-        compute: the method that it decorates.
+        compute: the decorated method.
     """
 
     def __init__(self, compute: Callable[[Any], T]) -> None:
@@ -37,8 +37,8 @@ class lazy(Generic[T]):
     def __get__(self, instance: object | None, owner: type) -> Self | T:
         if instance is None:
             return self
-        # The descriptor has no __set__: what lies in the instance is found before it. A value
-        # outlives whoever looks first, and is not marked by the inference mode they may be in.
+        # Without __set__, the instance's own attribute takes precedence from now on. The value
+        # outlives the caller's inference mode and must not be an inference tensor.
         with torch.inference_mode(False):
             value: T = instance.__dict__.setdefault(self.name, self.compute(instance))
         return value

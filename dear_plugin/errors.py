@@ -1,72 +1,74 @@
-"""What can go wrong, each kind also the builtin that a caller would catch."""
+"""Errors: the exceptions of the package, each also the built-in one that a caller would catch."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
 
+from sklearn.exceptions import NotFittedError as SklearnNotFittedError
+
 
 class DearError(Exception):
-    """The base of every error that dear_plugin raises on purpose."""
+    """The base class of all errors that dear_plugin raises on purpose."""
 
 
 class SchemaError(DearError, ValueError):
-    """A schema that contradicts itself or its frame."""
+    """A schema contradicts itself or its frame."""
 
 
 class InputError(DearError, ValueError):
-    """A frame that does not fit the schema; the message names rows and columns."""
+    """A frame does not fit the schema; the message names rows and columns."""
 
 
 class ConstraintError(DearError, ValueError):
-    """A constraint, or a set to act on, that cannot be understood or kept."""
+    """A constraint or an action set is invalid."""
 
 
 class TargetError(DearError, ValueError):
-    """A target that the model cannot have."""
+    """A target does not fit the model."""
 
 
 class ModelError(DearError, ValueError):
-    """A model whose answer is not a score: wrong shape, NaN, probabilities outside [0, 1]."""
+    """A model's output is not a score: wrong shape, NaN, probabilities outside [0, 1]."""
 
 
 class SettingError(DearError, ValueError):
-    """An option whose value is none that it may have."""
+    """An option has a value outside its domain."""
 
 
 class ArgumentError(DearError, TypeError):
-    """A keyword argument that a call does not take."""
+    """A call got a keyword argument that it does not take."""
 
 
-class NotFittedError(DearError, RuntimeError, AttributeError):
-    """`generate` or a diagnostic was called before `fit`."""
+class NotFittedError(DearError, SklearnNotFittedError, RuntimeError):
+    """`generate` or a diagnostic was called before `fit`; also scikit-learn's error."""
 
 
 class DataError(DearError, OSError):
-    """A data set that is not there, or is not what its publisher ships."""
+    """A data set is absent, or differs from what its publisher ships."""
 
 
 class FileFormatError(DearError, ValueError):
-    """A saved DEAR that is damaged, incomplete or newer than this version reads."""
+    """A saved DEAR is damaged, incomplete or of a newer format than this version reads."""
 
 
 def unknown(what: str, names: Iterable[object], known: Iterable[object]) -> str:
-    """One sentence on names that nobody knows, with the nearest known ones.
+    """The message on unknown names, with the closest known ones.
 
     Args:
         what: the noun, such as "features".
-        names: what came.
-        known: what could have come.
+        names: the unknown names.
+        known: the valid ones.
     """
     return f"unknown {what}: {near(names, known)}"
 
 
 def near(names: Iterable[object], known: Iterable[object]) -> str:
-    """Names, each with the nearest known one, and what is known.
+    """Names, each with the closest known one, followed by up to 20 known names.
 
     Args:
-        names: what is looked for.
-        known: where.
+        names: the names to look up.
+        known: the valid ones.
     """
     choices = [str(k) for k in known]
     parts = []

@@ -1,6 +1,9 @@
-"""Every error is a DearError and the builtin that a caller would catch."""
+"""Every error is a DearError and the built-in one that a caller would catch."""
+
+import pickle
 
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from dear_plugin import errors
 
@@ -17,22 +20,30 @@ from dear_plugin import errors
         (errors.ArgumentError, TypeError),
         (errors.NotFittedError, RuntimeError),
         (errors.NotFittedError, AttributeError),
+        (errors.NotFittedError, ValueError),
+        (errors.NotFittedError, NotFittedError),
         (errors.DataError, OSError),
         (errors.FileFormatError, ValueError),
     ],
 )
-def test_every_error_is_ours_and_a_builtin(error, builtin):
+def test_every_error_is_a_dear_error_and_a_builtin(error, builtin):
     assert issubclass(error, errors.DearError)
     assert issubclass(error, builtin)
 
 
+def test_a_not_fitted_error_survives_pickling():
+    error = pickle.loads(pickle.dumps(errors.NotFittedError("call fit first")))
+    assert type(error) is errors.NotFittedError
+    assert str(error) == "call fit first"
+
+
 class TestUnknown:
-    def test_it_names_what_came_and_what_could_have_come(self):
+    def test_it_states_the_unknown_and_the_known_names(self):
         assert errors.unknown("features", ["xyz"], ["age", "sex"]) == (
             "unknown features: 'xyz'; known are: age, sex"
         )
 
-    def test_it_suggests_the_nearest_name(self):
+    def test_it_suggests_the_closest_name(self):
         assert "'incme' (did you mean 'income'?)" in errors.unknown(
             "features", ["incme"], ["age", "income"]
         )

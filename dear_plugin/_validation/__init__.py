@@ -1,1 +1,1 @@
-"""Validation: option values and saved tensors in, the same out, or one clear error."""
+"""Validation: checks of option values and of saved tensors."""

@@ -1,4 +1,4 @@
-"""Shapes: what the tensors of a save must look like before anything is computed with them."""
+"""Tensors: checks of the dtype, shape and range of saved tensors."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from torch import Tensor
 
 
 class Shape(NamedTuple):
-    """What one tensor must look like.
+    """The expected dtype, shape and range of one tensor.
 
     Attributes:
-        sizes: its dimensions, a word each: a number stands for itself; what another word stands
-            for the first tensor says, and "+" behind it that it is not zero.
+        sizes: its dimensions, separated by spaces. A number is that size; a name is a size shared
+            by all tensors, set by the first one that uses it; a trailing "+" excludes zero.
         kind: its dtype.
-        least: its entries are not below it, nor NaN; None allows any.
-        below: its entries are below it, a number or one of the words; None allows infinity.
+        least: the lower bound of its entries, which excludes NaN; None allows any.
+        below: the exclusive upper bound, a number or a size name; None allows infinity.
     """
 
     sizes: str
@@ -29,7 +29,7 @@ class Shape(NamedTuple):
 
     @classmethod
     def of(cls, tensor: Tensor) -> Shape:
-        """What another must be like to take the place of a tensor."""
+        """The shape of tensors that may replace a tensor."""
         sizes = " ".join(map(str, tensor.shape))
         if bool(tensor.isfinite().all()):
             return cls(sizes, tensor.dtype)
@@ -39,44 +39,44 @@ class Shape(NamedTuple):
 def check_tensors(
     tensors: Mapping[str, Tensor], shapes: Mapping[str, Shape], known: Mapping[str, int]
 ) -> None:
-    """Refuse tensors that are not what they must be; what has no shape here is left alone.
+    """Check tensors against their shapes; tensors without one here are not checked.
 
     Args:
         tensors: by name.
-        shapes: by name, in the order in which they say what their words stand for.
-        known: what some words stand for.
+        shapes: by name, in the order in which they define size names.
+        known: the size names that are already defined.
 
     Raises:
-        ValueError: the first that does not fit.
+        ValueError: the first tensor that does not match.
     """
     sizes = dict(known)
     for name, shape in shapes.items():
         if name not in tensors:
             continue
         tensor = tensors[name]
-        if tensor.dtype != shape.kind or not _measures(tensor, shape.sizes.split(), sizes):
+        if tensor.dtype != shape.kind or not _matches(tensor, shape.sizes.split(), sizes):
             raise ValueError(
                 f"{name} must be {shape.kind} of ({shape.sizes}), known are {sizes};"
-                f" {tensor.dtype} of {tuple(tensor.shape)} came"
+                f" got {tensor.dtype} of {tuple(tensor.shape)}"
             )
-        if not _spans(tensor, shape.least, sizes.get(str(shape.below), shape.below)):
+        if not _in_range(tensor, shape.least, sizes.get(str(shape.below), shape.below)):
             raise ValueError(f"{name} must hold numbers from {shape.least} below {shape.below}")
 
 
-def _measures(tensor: Tensor, words: list[str], sizes: dict[str, int]) -> bool:
-    """Whether a tensor has these dimensions; a new word is entered."""
+def _matches(tensor: Tensor, words: list[str], sizes: dict[str, int]) -> bool:
+    """Whether a tensor has these dimensions; new size names are added to `sizes`."""
     if len(words) != tensor.ndim:
         return False
-    for word, came in zip(words, tensor.shape, strict=True):
+    for word, size in zip(words, tensor.shape, strict=True):
         name = word.rstrip("+")
-        wanted = int(name) if name.isdigit() else sizes.setdefault(name, came)
-        if came != wanted or (came == 0 and name != word):
+        expected = int(name) if name.isdigit() else sizes.setdefault(name, size)
+        if size != expected or (size == 0 and name != word):
             return False
     return True
 
 
-def _spans(tensor: Tensor, least: float | None, below: float | str | None) -> bool:
-    """Whether all entries lie in a span; NaN does not."""
+def _in_range(tensor: Tensor, least: float | None, below: float | str | None) -> bool:
+    """Whether all entries lie in a range; NaN does not."""
     if least is None or not tensor.numel():
         return True
     low, high = (float(end) for end in tensor.aminmax())

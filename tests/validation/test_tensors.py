@@ -1,4 +1,4 @@
-"""Shapes: what the tensors of a save must look like before anything is computed with them."""
+"""check_tensors: dtype, shape and range of saved tensors."""
 
 import pytest
 import torch
@@ -10,15 +10,15 @@ SHAPES = {
     "table": Shape("m+ 2"),
     "ends": Shape("n", below=None),
 }
-GOOD = {
+VALID = {
     "at": torch.tensor([0, 2, 1]),
     "table": torch.zeros(3, 2),
     "ends": torch.tensor([0.0, 1.0, torch.inf]),
 }
 
 
-def test_what_fits_is_let_in():
-    check_tensors(GOOD, SHAPES, {"m": 3})
+def test_matching_tensors_pass():
+    check_tensors(VALID, SHAPES, {"m": 3})
 
 
 @pytest.mark.parametrize(
@@ -36,17 +36,17 @@ def test_what_fits_is_let_in():
         ("ends", torch.full((3,), -torch.inf)),
     ],
 )
-def test_another_size_dtype_or_span_is_refused_by_name(name, bad):
+def test_another_size_dtype_or_range_is_rejected_by_name(name, bad):
     with pytest.raises(ValueError, match=f"{name} must"):
-        check_tensors({**GOOD, name: bad}, SHAPES, {"m": 3})
+        check_tensors({**VALID, name: bad}, SHAPES, {"m": 3})
 
 
-def test_what_must_not_be_empty_is_refused():
+def test_an_empty_dimension_is_rejected_where_sizes_are_positive():
     with pytest.raises(ValueError, match="table must"):
         check_tensors({"table": torch.zeros(0, 2)}, SHAPES, {})
 
 
-def test_a_tensor_serves_as_the_shape_of_another():
+def test_the_shape_of_a_tensor_matches_tensors_like_it():
     check_tensors({"x": torch.ones(2, 3)}, {"x": Shape.of(torch.zeros(2, 3))}, {})
     with pytest.raises(ValueError, match="x must"):
         check_tensors({"x": torch.ones(3, 2)}, {"x": Shape.of(torch.zeros(2, 3))}, {})

@@ -1,4 +1,4 @@
-"""A setting that is none is refused where it is given, by name, with what it may be."""
+"""An invalid setting raises SettingError at construction, with its name and its domain."""
 
 from dataclasses import asdict, fields, replace
 
@@ -15,7 +15,7 @@ NAN, INFINITY = float("nan"), float("inf")
 
 @pytest.mark.parametrize(("kind", "name"), FIELDS)
 @pytest.mark.parametrize("value", [object, "word", NAN, -1, [], {}], ids=repr)
-def test_every_one_has_a_rule(kind, name, value):
+def test_every_field_has_a_rule(kind, name, value):
     with pytest.raises(SettingError, match=rf"^{kind.__name__}: {name}\b"):
         kind(**{name: value})
 
@@ -24,22 +24,22 @@ def test_every_one_has_a_rule(kind, name, value):
     ("settings", "match"),
     [
         ({"solver": "lines"}, r"'lines' \(did you mean 'line'\?\); known are: line, gradient"),
-        ({"coarse": 0}, "coarse must be a whole number from 1, 0 came"),
-        ({"coarse": 16.0}, "coarse must be a whole number from 1, 16.0 came"),
-        ({"coarse": True}, "coarse must be a whole number from 1, True came"),
-        ({"refine": -1}, "refine must be a whole number from 0, -1 came"),
-        ({"slack": INFINITY}, "slack must be a finite number from 0, inf came"),
-        ({"min_support": 60}, "min_support must be a number from 0 to 1, 60 came"),
-        ({"k_neighbours": 0}, "k_neighbours must be a whole number from 1, 0 came"),
-        ({"groups": None}, "groups must be True or False, None came"),
+        ({"coarse": 0}, "coarse must be a whole number from 1, got 0"),
+        ({"coarse": 16.0}, "coarse must be a whole number from 1, got 16.0"),
+        ({"coarse": True}, "coarse must be a whole number from 1, got True"),
+        ({"refine": -1}, "refine must be a whole number from 0, got -1"),
+        ({"slack": INFINITY}, "slack must be a finite number from 0, got inf"),
+        ({"min_support": 60}, "min_support must be a number from 0 to 1, got 60"),
+        ({"k_neighbours": 0}, "k_neighbours must be a whole number from 1, got 0"),
+        ({"groups": None}, "groups must be True or False, got None"),
     ],
 )
-def test_the_error_says_what_came_and_what_was_hoped_for(settings, match):
+def test_the_error_states_the_value_and_its_domain(settings, match):
     with pytest.raises(SettingError, match=match):
         Search(**settings)
 
 
-def test_a_wrong_one_does_not_come_in_by_replacement():
+def test_replace_validates_as_well():
     with pytest.raises(SettingError, match="coarse"):
         replace(Search(), coarse=0)
 
@@ -50,22 +50,22 @@ def test_layers_are_one_or_more_widths(layers):
         Design(layers=layers)
 
 
-def test_numbers_of_numpy_become_pythons():
-    """A save is JSON, which knows no others."""
-    found = Search(coarse=np.int64(8), slack=np.float32(0.5), min_support=np.float64(1))
-    assert [type(v) for v in (found.coarse, found.slack, found.min_support)] == [int, float, float]
+def test_numpy_numbers_become_python_numbers():
+    """JSON can hold no others."""
+    s = Search(coarse=np.int64(8), slack=np.float32(0.5), min_support=np.float64(1))
+    assert [type(v) for v in (s.coarse, s.slack, s.min_support)] == [int, float, float]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_a_setting_stays_as_it_is(kind):
+def test_valid_settings_are_unchanged(kind):
     assert kind(**asdict(kind())) == kind()
 
 
 @pytest.mark.parametrize("search", ["gradient", {"coarse": 8}, 0, Search])
-def test_something_that_is_no_search(mixed, fitted, search):
-    for door in (
+def test_an_object_of_another_class_is_no_search(mixed, fitted, search):
+    for call in (
         lambda: DEAR(mixed.net, mixed.schema, search=search),
         lambda: fitted.with_search(search),
     ):
         with pytest.raises(SettingError, match=r"search must be a Search\(...\)"):
-            door()
+            call()
