@@ -1,10 +1,10 @@
-"""RecourseMethod: the contract of every method, DEAR and its rivals alike."""
+"""RecourseMethod: the contract of every method; a frame in, recourses out."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import pandas as pd
@@ -20,34 +20,32 @@ from dear_plugin.evaluation.costs import split
 from dear_plugin.evaluation.neighbours import Neighbours
 from dear_plugin.evaluation.plausibility import Plausibility
 from dear_plugin.evaluation.support import Support
+from dear_plugin.methods.answers import MethodAnswers
 from dear_plugin.models.classifier import Classifier, Output
 from dear_plugin.models.cutoffs import cutoffs
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.constraints import Constraints, feasible_set
 from dear_plugin.problem.target import Target, goal_of, with_strict_cutoffs
 from dear_plugin.results.proposal import Proposal, WrittenProposal, identity_proposal
-from dear_plugin.results.recourses import Hooks, Recourses, Worth
+from dear_plugin.results.recourses import Recourses
 from dear_plugin.results.spread import Spread
 from dear_plugin.results.unreadable import with_unreadable
 from dear_plugin.search import Search
-from dear_plugin.search.criteria import TOLERANCE
 
 __all__ = ["SLACKS", "Case", "RecourseMethod"]
 
 # How far past the decision boundary a proposal aims; each retry aims farther.
 SLACKS = (1e-4, 1e-3, 1e-1)
-# Rows whose redraws are held in memory at a time.
-ROWS_REDRAWN = 1024
 
-Evaluation = Callable[[Case, pd.DataFrame, Tensor, Tensor], Recourses]
+Compute = Callable[[Case, pd.DataFrame, Tensor, Tensor], Recourses]
 
 
 class RecourseMethod(ABC):
     """Frame in, `Recourses` out.
 
-    A method owes two hooks: `_learn(rows)` and `_propose(case)`. Everything that must hold for
-    all methods is done here, once: checking, constraints, rounding, scoring the rows that the
-    user sees through the user's own model, and keeping every row.
+    A method implements two functions: `_learn(rows)` and `_propose(case)`. What must hold for all
+    methods is done here: checks, constraints, rounding, scoring the rows of the result with the
+    user's own model, and keeping every row.
 
     Args:
         model: a torch module on the encoded tensor, an object with `predict_proba` on frames, or
@@ -84,8 +82,8 @@ class RecourseMethod(ABC):
         try:
             self._learn(rows)
             self._rows = rows
-            for learned in ("_support", "_cutoffs", "_neighbours", "_plausibility"):
-                self.__dict__.pop(learned, None)
+            for cached in ("_support", "_cutoffs", "_neighbours", "_plausibility"):
+                self.__dict__.pop(cached, None)
         except BaseException:
             self.__dict__ = before
             raise
@@ -103,32 +101,31 @@ class RecourseMethod(ABC):
 
         Args:
             frame: any frame with the schema's features; no rows give an empty result.
-            target: what the model should say; None is class 1, which a model that names its
-                classes must have beside 0 (or True beside False).
-            within: what holds for this call only.
-            on_error: what becomes of rows that cannot be read, such as those with a category never
-                seen: "report" returns each as it is with success False and the reason, "raise"
-                refuses the whole frame.
+            target: the wanted decision: a `Target`, or the label of a class; None is class 1,
+                which a model that names its classes must have beside 0 (or True beside False).
+            within: constraints of this call only.
+            on_error: "report" returns a row that cannot be read, such as one with a category never
+                seen, as it is, with success False and the reason; "raise" refuses the frame.
 
         Raises:
             NotFittedError: `fit` was not called.
-            InputError, TargetError, ConstraintError: what came does not fit the schema.
-            ModelError: the model's answer is no score.
+            InputError, TargetError, ConstraintError: an argument does not fit the schema.
+            ModelError: the model returns no scores.
         """
         return self._over_readable(self._recourses, frame, target, within, on_error)
 
     def _over_readable(
         self,
-        answer: Evaluation,
+        compute: Compute,
         frame: pd.DataFrame,
         target: Target | None,
         within: Constraints | None,
         on_error: str,
     ) -> Recourses:
-        """What a call gives for n rows; those that cannot be read come back as they are.
+        """The result of n rows; those that cannot be read come back as they are.
 
-        `answer` makes the result of m readable rows from their case, their frame, its scores and
-        (m,) their positions among all rows.
+        `compute` returns the result of m readable rows from their case, their frame, its scores
+        and (m,) their positions among all rows.
         """
         fitted = self._fitted_rows
         one_of("report", "raise")("on_error", on_error)
@@ -136,17 +133,18 @@ class RecourseMethod(ABC):
         if reasons and on_error == "raise":
             self.encoder.rows(frame)
         x, at = x.to(fitted.dtype), torch.arange(len(x))
-        box = feasible_set(within, x, self.encoder, self.encoder.units.resolutions(frame))
+        feasible = feasible_set(within, x, self.encoder, self.encoder.units.resolutions(frame))
         goal = goal_of(target, len(x), self.classifier.classes, self.classifier.output)
-        # The result is of the rows as they are now, whatever becomes of the caller's frame.
+        # A copy: the caller may change the frame later.
         part = frame = frame.copy()
         if reasons:
             at = torch.tensor([i for i in at.tolist() if i not in reasons], dtype=torch.int64)
-            x, goal, box, part = x[at], goal.select(at), box.select(at), frame.iloc[at.numpy()]
+            x, goal, feasible = x[at], goal.select(at), feasible.select(at)
+            part = frame.iloc[at.numpy()]
         before = self.classifier.frame_scores(part, x)
         goal = goal.bind(before, lambda: self._cutoffs)
-        case = Case(x, goal, box, SLACKS[0], torch.arange(len(x)))
-        result = answer(case, part, before, at)
+        case = Case(x, goal, feasible, SLACKS[0], torch.arange(len(x)))
+        result = compute(case, part, before, at)
         return with_unreadable(result, frame, reasons) if reasons else result
 
     def _recourses(self, case: Case, frame: pd.DataFrame, before: Tensor, at: Tensor) -> Recourses:
@@ -168,31 +166,31 @@ class RecourseMethod(ABC):
         """Propose for m refused rows; proposals must lie within `case.feasible`."""
 
     def _alternatives(self, case: Case, k: int) -> Sequence[Proposal]:
-        """Up to k plans over all m rows, cheapest first; without an override, the one there is."""
+        """Up to k proposals for all m rows, cheapest first; by default the one of `_propose`."""
         return [self._propose(case)]
 
     def _flip_probabilities(
         self, case: Case, proposal: Proposal, position: int
     ) -> Mapping[str, tuple[float, float]]:
-        """Expected probabilities of binary features that do not flip; none by default."""
+        """Probabilities of binary features that do not flip; none by default."""
         return {}
 
     def _certainty(self, case: Case, proposal: Proposal) -> tuple[Tensor, Tensor]:
-        """(m,) the confidence and (m,) the reliance of answers: nothing follows by default."""
+        """(m,) the confidence and (m,) the reliance of answers; 1 and 0 by default."""
         return torch.ones(len(case)), torch.zeros(len(case))
 
     def _spread(self, case: Case, proposal: Proposal) -> Spread:
-        """How far redraws of a decoder agree on answers: nothing is redrawn by default."""
-        return Spread.none(case.x, proposal.rows, self._numbers)
+        """How far redraws of a decoder agree on answers; by default there is no decoder."""
+        return Spread.none(case.x, proposal.rows, self._is_number)
 
     @lazy
-    def _numbers(self) -> Tensor:
-        """(p,) bool, which features are numbers."""
+    def _is_number(self) -> Tensor:
+        """(p,) bool, the numeric features."""
         return torch.tensor([f.kind is Kind.NUMERIC for f in self.schema])
 
     @property
     def _criteria(self) -> Search:
-        """What makes an answer credible."""
+        """The criteria of a credible answer."""
         return Search()
 
     @property
@@ -204,7 +202,7 @@ class RecourseMethod(ABC):
 
     @property
     def _support_of_answers(self) -> Support:
-        """What the support of a credible answer is read from."""
+        """What computes the support of answers that are judged by it."""
         return self._support
 
     @lazy
@@ -226,19 +224,19 @@ class RecourseMethod(ABC):
     def _settle(
         self, case: Case, frame: pd.DataFrame, before: Tensor, done: Tensor
     ) -> WrittenProposal:
-        """Propose, write, and score what the user will see; aim farther where that fails."""
+        """Propose, write, and score the rows of the result; aim farther where that fails."""
         proposal, scores, success = identity_proposal(case.x, done), before, done
         if bool(done.all()):
             return WrittenProposal(proposal, frame.copy(), before, done)
         for slack in SLACKS:
             todo = (~done).nonzero()[:, 0]
-            # Rows of its own: what a method does with them is its own affair.
+            # A copy: a method may change the rows of its case.
             part = replace(case, x=case.x.clone()) if len(todo) == len(case) else case.select(todo)
             if slack == SLACKS[-1]:
                 part = replace(part, goal=with_strict_cutoffs(part.goal))
             proposal = proposal.merged(self._propose(replace(part, slack=slack)), todo)
             written = _written(self, case, frame, proposal, todo)
-            # Only what the search believed in is worth another try.
+            # Rows without a proposal are not tried again.
             done = done.index_copy(0, todo, written.success | proposal.failed[todo])
             scores = scores.index_copy(0, todo, written.scores)
             success = success.index_copy(0, todo, written.success)
@@ -279,12 +277,14 @@ class RecourseMethod(ABC):
 def _written(
     method: RecourseMethod, case: Case, frame: pd.DataFrame, proposal: Proposal, rows: Tensor
 ) -> WrittenProposal:
-    """The plan written into the user's frame, and what the model says of some rows, (m,)."""
+    """The proposal written into the user's frame, and the scores of some rows, (m,)."""
     after, seen = method.encoder.patch(frame, case.x, proposal.rows, case.feasible.user_bounds)
-    # The model is asked again about nobody who stays as they were.
-    asked = (after, seen) if len(rows) == len(case) else (after.iloc[rows.numpy()], seen[rows])
-    scores = method.classifier.frame_scores(*asked)
-    success = case.goal.select(rows).met(scores, lambda: method.classifier.decisions(asked[0]))
+    # Unchanged rows are not scored again.
+    scored = (after, seen) if len(rows) == len(case) else (after.iloc[rows.numpy()], seen[rows])
+    scores = method.classifier.frame_scores(*scored)
+    success = case.goal.select(rows).succeeds(
+        scores, lambda: method.classifier.decisions(scored[0])
+    )
     lawful = case.feasible.satisfies_rules(seen[rows], rows)
     proposal = replace(proposal, rows=seen)
     if not bool(lawful.all()):

@@ -1,4 +1,4 @@
-"""Shares: the expected probabilities of categories that do not flip but come nearer to it."""
+"""Flip probabilities: of binary features that do not change, before and after an action."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from dear_plugin.problem.case import Case
 from dear_plugin.results.describe import level
 from dear_plugin.results.proposal import Proposal
 
-# What `describe` says of categories that do not flip: the few that change most.
-MOST_SHARES = 2
-LEAST_TILT = 0.05
+# `describe` names the few features whose probability changes most.
+MOST_NAMED = 2
+LEAST_CHANGE = 0.05
 
 
-def shares_of(
+def flip_probabilities(
     case: Case,
     proposal: Proposal,
     position: int,
@@ -30,9 +30,9 @@ def shares_of(
 
     Args:
         case: the rows.
-        proposal: what is proposed for them.
+        proposal: for them.
         position: which of them.
-        sets: the sets that the decoder knows; nothing is said of others.
+        sets: the sets that the decoder is fitted on; of others nothing is known.
         decoder: fitted on the sets.
         schema: the features.
     """
@@ -41,12 +41,12 @@ def shares_of(
     if not len(at):
         return {}
     x, where = case.x[position], sets.positions[at]
-    shares = decoder.flip_probabilities(x[None], torch.stack([x[where], row[where]], 1), at)
+    probabilities = decoder.flip_probabilities(x[None], torch.stack([x[where], row[where]], 1), at)
     free = case.feasible.floor[position] < case.feasible.ceiling[position]
     still = (row == x) & ~direct & free
-    leaning = sorted(((abs(b - a), j) for j, (a, b) in shares.items() if still[j]), reverse=True)
+    changes = ((abs(b - a), j) for j, (a, b) in probabilities.items() if still[j])
     return {
-        level(schema.features[j]): shares[j]
-        for tilt, j in leaning[:MOST_SHARES]
-        if tilt >= LEAST_TILT
+        level(schema.features[j]): probabilities[j]
+        for change, j in sorted(changes, reverse=True)[:MOST_NAMED]
+        if change >= LEAST_CHANGE
     }

@@ -71,7 +71,7 @@ class WhatIf(RecourseMethod):
             proposal = outcome(case, values, self.encoder, self._optimizer_of)
             accepted = case.goal.succeeds(before, lambda: self.classifier.decisions(part))
             proposal = decide(proposal, ~values.isnan().all(1), accepted)
-            return self._told(case, part, proposal, before)
+            return self._result_of(case, part, proposal, before)
 
         return self._over_readable(_outcome, frame, target, within, "report")
 

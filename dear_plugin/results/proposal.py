@@ -1,4 +1,4 @@
-"""Plan: what a method proposes, before anybody has scored it for the user."""
+"""Proposal: what a method proposes for rows, before the user's model has scored it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Proposal:
     """What a method proposes for m rows, in row units.
 
     Attributes:
-        rows: (m, p) where they end up; the factual itself where there is no proposal.
+        rows: (m, p) the counterfactuals; the factual itself where there is no proposal.
         direct: (m, p) bool, the features acted on.
         suppressed: (m,) l1 movement that the decoder expected and the constraints forbade.
         reasons: (m,) why a row has no recourse; "" where it has one.
@@ -45,7 +45,7 @@ class Proposal:
 
     @lazy
     def failed(self) -> Tensor:
-        """(m,) bool, rows that have a reason for not having a recourse."""
+        """(m,) bool, rows with a reason for having no recourse."""
         return torch.from_numpy(np.fromiter(map(bool, self.reasons), bool, len(self.reasons)))
 
     @property
@@ -55,7 +55,7 @@ class Proposal:
 
     @property
     def lacking(self) -> Tensor:
-        """(m,) bool, rows whose answer lacks something, as notes and reasons say it."""
+        """(m,) bool, rows with a note, or with a reason other than being accepted."""
         said = zip(self.noted, self.reasons, strict=True)
         return torch.tensor([bool(n) or r not in ("", ACCEPTED) for n, r in said]).bool()
 
@@ -65,25 +65,32 @@ class Proposal:
         return self.failed | torch.tensor([bool(note) for note in self.noted], dtype=torch.bool)
 
     @classmethod
-    def joined(cls, plans: Sequence[Proposal]) -> Proposal:
-        """The plans of consecutive chunks as one."""
+    def joined(cls, proposals: Sequence[Proposal]) -> Proposal:
+        """The proposals of consecutive chunks as one."""
         return cls(
-            torch.cat([p.rows for p in plans]),
-            torch.cat([p.direct for p in plans]),
-            torch.cat([p.suppressed for p in plans]),
-            [r for p in plans for r in p.reasons],
-            [n for p in plans for n in _all(p.notes, p.reasons)],
-            [k for p in plans for k in p.kinds],
+            torch.cat([p.rows for p in proposals]),
+            torch.cat([p.direct for p in proposals]),
+            torch.cat([p.suppressed for p in proposals]),
+            [r for p in proposals for r in p.reasons],
+            [n for p in proposals for n in _all(p.notes, p.reasons)],
+            [k for p in proposals for k in p.kinds],
         )
 
     def select(self, rows: Tensor) -> Proposal:
         """Some of the rows."""
         at = rows.tolist()
-        reasons, notes = [self.reasons[i] for i in at], [self.notes[i] for i in at if self.notes]
-        return Proposal(self.rows[rows], self.direct[rows], self.suppressed[rows], reasons, notes)
+        return Proposal(
+            self.rows[rows],
+            self.direct[rows],
+            self.suppressed[rows],
+            [self.reasons[i] for i in at],
+            [self.notes[i] for i in at if self.notes],
+            [self.kinds[i] for i in at if self.kinds],
+            self.searched,
+        )
 
     def merged(self, part: Proposal, rows: Tensor) -> Proposal:
-        """This plan with some rows, (m,) ascending, replaced by those of another."""
+        """This proposal with some rows, (m,) ascending, replaced by those of another."""
         if len(rows) == len(self.rows):
             return part
         reasons, notes = list(self.reasons), _all(self.notes, self.reasons)
@@ -99,18 +106,18 @@ class Proposal:
         )
 
     def refused(self, rows: Tensor, broken: Sequence[str]) -> Proposal:
-        """This plan where some rows, (m,), break rules of the schema, which are named."""
+        """This proposal where some rows, (m,), break rules of the schema, which are named."""
         reasons = list(self.reasons)
         for i, names in zip(rows.tolist(), broken, strict=True):
             reasons[i] = f"the row would break what holds between columns: {names}"
         return replace(self, reasons=reasons)
 
     def keep_accepted(self, x: Tensor, accepted: Tensor) -> Proposal:
-        """This plan with accepted rows, (m,) bool, of x, (m, p), left alone."""
-        done, spared = accepted.tolist(), accepted[:, None]
+        """This proposal with accepted rows, (m,) bool, of x, (m, p), unchanged."""
+        done, kept = accepted.tolist(), accepted[:, None]
         return Proposal(
-            torch.where(spared, x, self.rows),
-            self.direct & ~spared,
+            torch.where(kept, x, self.rows),
+            self.direct & ~kept,
             torch.where(accepted, 0.0, self.suppressed),
             [ACCEPTED if a else r for a, r in zip(done, self.reasons, strict=True)],
             self.notes,
@@ -119,37 +126,37 @@ class Proposal:
 
     def acted_on(self, x: Tensor, names: Sequence[str]) -> Texts:
         """(m,) the names of the features acted on and changed of x, (m, p), joined by " + "."""
-        # There are few different rows of such cells: each is the key of its own label.
+        # Few rows of these cells differ: each is the key of its own label.
         cells, p = (self.direct & (self.rows != x)).numpy().tobytes(), x.shape[1]
         rows = [cells[at : at + p] for at in range(0, len(cells), p)]
         labels = {row: " + ".join(compress(names, row)) for row in set(rows)}
         return _texts(labels[row] for row in rows)
 
     def said(self, success: Tensor) -> Texts:
-        """(m,) a reason for every failure, also where a success was believed in; notes besides.
+        """(m,) a reason for every failure, and the notes on successes.
 
         Args:
-            success: (m,) bool, what the user's model says of the rows that the user sees.
+            success: (m,) bool, the decision of the user's model on the rows of the result.
         """
         if not self.searched:
             pairs = zip(self.reasons, success.tolist(), strict=True)
             return _texts(r or ("" if done else NOT_ENOUGH) for r, done in pairs)
-        told = zip(self.reasons, _all(self.notes, self.reasons), success.tolist(), strict=True)
+        each = zip(self.reasons, self.noted, success.tolist(), strict=True)
         return _texts(
             note if done and not reason else _corrected(reason, done)
-            for reason, note, done in told
+            for reason, note, done in each
         )
 
 
 @dataclass(frozen=True)
 class WrittenProposal:
-    """A plan in the user's own frame, and what the user's own model says of it.
+    """A proposal written into the user's frame, and scored by the user's model.
 
     Attributes:
         proposal: (n, p) the rows as the frame can hold them.
-        frame: the n rows that the user sees.
-        scores: (m, c) the model's scores of the m rows that were asked about, or of all n.
-        success: (m,) bool, what the model decides of the same rows is what was wanted.
+        frame: the n rows of the result.
+        scores: (m, c) the model's scores of the m rows that were scored, or of all n.
+        success: (m,) bool, whether the model's decision on the same rows is the wanted one.
     """
 
     proposal: Proposal
@@ -159,7 +166,7 @@ class WrittenProposal:
 
 
 def identity_proposal(x: Tensor, accepted: Tensor) -> Proposal:
-    """The plan that changes nothing of x, (m, p), accepted or not, (m,) bool."""
+    """The proposal that changes nothing of x, (m, p), accepted or not, (m,) bool."""
     none = torch.zeros(x.shape, dtype=torch.bool)
     reasons = [ACCEPTED if done else "" for done in accepted.tolist()]
     return Proposal(x.clone(), none, torch.zeros(len(x)), reasons)
@@ -176,7 +183,7 @@ def _all(notes: Sequence[str], reasons: Sequence[str]) -> list[str]:
 
 
 def _corrected(reason: str, done: bool) -> str:
-    """What the search believed of one row, corrected by what the model says."""
+    """The reason of one row, corrected by the decision of the model."""
     if not done:
         return reason or "the model refused the rounded row"
     if reason != ACCEPTED:

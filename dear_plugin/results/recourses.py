@@ -1,8 +1,8 @@
-"""Recourses: what every person could change, what would move along, and what it costs."""
+"""Recourses: the result of a method, what each row could change, what follows, at what cost."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Iterable, Mapping
+from collections.abc import Container, Hashable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from numbers import Integral
@@ -16,56 +16,16 @@ from torch import Tensor
 
 from dear_plugin._lazy import lazy
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.schema import Kind
 from dear_plugin.errors import InputError
-from dear_plugin.results.describe import NO_ACTION, Change, Expected, certainty, nearest, sentence
-from dear_plugin.results.proposal import ACCEPTED, Proposal
-from dear_plugin.results.spread import Spread
-
-Floats = npt.NDArray[np.float64]
+from dear_plugin.results.descriptions import Descriptions
+from dear_plugin.results.lazy_answers import LazyAnswers, SelectedAnswers
+from dear_plugin.results.proposal import Proposal
 
 
 class RowKey(Enum):
-    """Whom `Recourses.describe` speaks of where no index is given."""
+    """Which rows `Recourses.describe` describes where no index is given."""
 
-    EVERYBODY = "everybody"
-
-
-@dataclass(frozen=True)
-class Worth:
-    """What the answers of m rows are worth; NaN where there is none.
-
-    Attributes:
-        confidence: (m,) double, the share of redraws of the decoder under which it succeeds.
-        reliance: (m,) double, the least share of the indirect change with which it succeeds.
-        plausibility: (m,) double, the share of training rows at least as odd.
-        credible: (m,) bool, whether it meets what is asked of an answer.
-    """
-
-    confidence: Floats
-    reliance: Floats
-    plausibility: Floats
-    credible: npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class Hooks:
-    """What a result asks its method for when somebody looks.
-
-    Attributes:
-        support: (m, p) rows and (m,) their positions in the result -> (m,) support.
-        alternatives: k -> one result per rank, each over all rows.
-        shares: position -> the expected probability, before and after, of binary features that
-            do not flip but lean, by name.
-        worth: (m,) positions in the result -> what their answers are worth.
-        ranges: (m,) positions in the result -> how far redraws of the decoder agree on them.
-    """
-
-    support: Callable[[Tensor, Tensor], Tensor]
-    alternatives: Callable[[int], Iterable[Recourses]]
-    shares: Callable[[int], Mapping[str, tuple[float, float]]]
-    worth: Callable[[Tensor], Worth]
-    ranges: Callable[[Tensor], Spread]
+    ALL = "all"
 
 
 @dataclass(frozen=True)
@@ -73,14 +33,14 @@ class Recourses:
     """The result of `generate`: n rows, every one of them kept.
 
     Attributes:
-        factuals: the frame that was asked about.
+        factuals: the frame of the query.
         counterfactuals: the same columns, order, dtypes, index and category labels; a failed row
             is its best constraint-keeping attempt.
         outcome: the columns of `actions` that are known at once.
-        encoder: the gate of the method.
+        encoder: of the method.
         x: (n, p) the factual rows.
         proposal: what was proposed, (n, p) rows.
-        hooks: the method's answers to later questions.
+        lazy_answers: what the method computes later.
     """
 
     factuals: pd.DataFrame
@@ -89,14 +49,41 @@ class Recourses:
     encoder: Encoder
     x: Tensor
     proposal: Proposal
-    hooks: Hooks
+    lazy_answers: LazyAnswers
 
     def __len__(self) -> int:
         """How many rows there are (n)."""
         return len(self.factuals)
 
+    def __getitem__(self, index: Hashable | Sequence[Hashable]) -> Recourses:
+        """The rows with a label of the frame's index, or with each label of a list.
+
+        Raises:
+            InputError: a label that is not in the index.
+        """
+        labels = index if isinstance(index, list) else [index]
+        places = [_positions(self.factuals.index, label) for label in labels]
+        unknown = [label for label, at in zip(labels, places, strict=True) if not len(at)]
+        if unknown:
+            raise InputError(f"got {unknown[0]!r}, which is no label of the frame's index")
+        none = np.empty(0, dtype=np.int64)
+        return self.select(torch.from_numpy(np.concatenate([none, *places])))
+
+    def select(self, at: Tensor) -> Recourses:
+        """The rows at positions, (m,), as a result of their own."""
+        rows = at.numpy()
+        return Recourses(
+            self.factuals.iloc[rows],
+            self.counterfactuals.iloc[rows],
+            self.outcome.iloc[rows],
+            self.encoder,
+            self.x[at],
+            self.proposal.select(at),
+            SelectedAnswers(self.lazy_answers, at),
+        )
+
     def __repr__(self) -> str:
-        """One line on how it went."""
+        """One line: successes and median cost."""
         done = self.outcome["success"]
         cost = self.outcome.loc[done, "cost"].median()
         return f"Recourses({int(done.sum())} of {len(self)} rows solved, median cost {cost:.3g})"
@@ -113,18 +100,18 @@ class Recourses:
         - `confidence`, the share of redraws of the decoder under which the answer still succeeds;
         - `reliance`, the least share of the indirect change with which it does: 0 where the action
           alone suffices;
-        - `plausibility`, the share of training rows at least as odd as the counterfactual;
+        - `plausibility`, the share of training rows at least as far from their neighbours;
         - `credible`, whether these meet what the method asks of an answer (or what `Search` asks
           by default), bool; False where there is no answer.
 
         The last four are computed when `actions` is first looked at.
         """
-        return self.outcome.assign(**vars(self.hooks.worth(torch.arange(len(self)))))
+        return self.outcome.assign(**vars(self.lazy_answers.credibility(torch.arange(len(self)))))
 
     @lazy
     def support(self) -> pd.Series:
         """Share of each counterfactual's 5 nearest training rows that get the wanted decision."""
-        values = self.hooks.support(self.proposal.rows, torch.arange(len(self)))
+        values = self.lazy_answers.support(self.proposal.rows, torch.arange(len(self)))
         return pd.Series(values.numpy(), index=self.factuals.index, name="support", dtype=float)
 
     @lazy
@@ -153,23 +140,24 @@ class Recourses:
     @overload
     def describe(self, index: Hashable) -> str: ...
 
-    def describe(self, index: Hashable = RowKey.EVERYBODY) -> str | pd.Series:
-        """One person's recourse in plain words, or everybody's.
+    def describe(self, index: Hashable = RowKey.ALL) -> str | pd.Series:
+        """One row's recourse in plain words, or every row's.
 
-        What to do; what is then expected to follow, as a range over the redraws of the decoder
+        The action; what is then expected to follow, as a range over the redraws of the decoder
         where these do not agree; whether the action alone is enough; and in how many redraws the
         answer still succeeds. The indirect part is an association in the data, not a causal
         effect.
 
         Args:
-            index: a label of the frame's index; without one, all rows are told, as a series with
-                the index of the factuals.
+            index: a label of the frame's index; without one, all rows are described, as a series
+                with the index of the factuals.
 
         Raises:
             InputError: a label that is not in the index, or that several rows share.
         """
-        if index is RowKey.EVERYBODY:
-            return self._described
+        if index is RowKey.ALL:
+            words = Descriptions(self).of(list(range(len(self))))
+            return pd.Series(words, self.factuals.index, dtype=object, name="describe")
         at = _positions(self.factuals.index, index)
         if len(at) != 1:
             raise InputError(f"index {index!r} names {len(at)} rows; exactly one is needed")
@@ -177,70 +165,12 @@ class Recourses:
 
     def describe_row(self, position: int) -> str:
         """As `describe`, for the row at a position."""
-        at = range(len(self))[position]
-        if (silent := self._nothing(at)) is not None:
-            return silent
-        rows = torch.tensor([at])
-        return self._words(at, self.hooks.worth(rows), self.hooks.ranges(rows), 0)
-
-    @lazy
-    def _described(self) -> pd.Series:
-        """(n,) what `describe_row` says of each."""
-        told = {at: self._nothing(at) for at in range(len(self))}
-        rows = torch.tensor([at for at, text in told.items() if text is None], dtype=torch.int64)
-        if len(rows):
-            worth, spread = self.hooks.worth(rows), self.hooks.ranges(rows)
-            for place, at in enumerate(rows.tolist()):
-                told[at] = self._words(at, worth, spread, place)
-        return pd.Series(list(told.values()), self.factuals.index, dtype=object, name="describe")
+        return Descriptions(self).of([range(len(self))[position]])[0]
 
     @lazy
     def acts(self) -> Tensor:
-        """(n,) bool: who changes something of what is acted on."""
+        """(n,) bool: rows in which a feature that is acted on changes."""
         return (self.changed & self.proposal.direct).any(1)
-
-    def _nothing(self, position: int) -> str | None:
-        """What is said of a row for which there is nothing to do; None where there is."""
-        row = self.outcome.iloc[position]
-        if not row["success"] and self.proposal.searched:
-            return f"no recourse found: {row['reason']}"
-        if bool(self.acts[position]):
-            return None
-        return _unchanged(row, bool(self.changed[position].any()))
-
-    def _words(self, position: int, worth: Worth, spread: Spread, place: int) -> str:
-        """What is said of a row that acts, at some place of what is known of several."""
-        changed, direct = self.changed[position], self.proposal.direct[position]
-        follows, row = changed & ~direct, self.outcome.iloc[position]
-        could = follows | ((spread.moved[place] > 0) & ~direct)
-        words = sentence(
-            self._changes(position, changed & direct),
-            self._changes(position, follows),
-            self.hooks.shares(position),
-            self._expected(follows, spread, place),
-        )
-        if not row["success"]:
-            return f"{words}; {row['reason']}"
-        more = []
-        if spread.count and bool(could.any()):
-            sure, needed = float(worth.confidence[place]), float(worth.reliance[place])
-            more = certainty(needed, round(sure * spread.count), spread.count)
-        if worth.credible[place] or not self.proposal.searched:
-            return " ".join([f"{words}.", *more]) if more else words
-        noted = self.proposal.noted[position]
-        return nearest(words, more, noted, float(worth.plausibility[place]))
-
-    def _expected(self, follows: Tensor, spread: Spread, place: int) -> dict[str, Expected]:
-        """What redraws say of the features that follow, (p,) bool, where they do not agree."""
-        out = {}
-        for j in follows.nonzero()[:, 0].tolist():
-            feature, moved = self.encoder.schema.features[j], int(spread.moved[place, j])
-            low, high = float(spread.low[place, j]), float(spread.high[place, j])
-            if feature.kind is Kind.NUMERIC and low < high:
-                out[feature.name] = Expected(low * feature.width, high * feature.width)
-            elif moved < spread.count and low == high == 0.0:
-                out[feature.name] = Expected(times=(moved, spread.count))
-        return out
 
     def alternatives(self, k: int = 4) -> pd.DataFrame:
         """Up to k recourses a row, each acting on a different set of features.
@@ -248,8 +178,7 @@ class Recourses:
         When the sets run out, larger actions on a used set follow, labelled so.
 
         Args:
-            k: how many at most; 100 a row is the most that is ever given. Where fewer are found,
-                fewer are returned.
+            k: the most for each row, up to 100.
 
         Returns:
             A long frame, one row per (factual, rank): `index`, `rank` (0 is the answer of
@@ -258,14 +187,14 @@ class Recourses:
             a feature has one of these names, ours ends in "_".
         """
         if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
-            raise InputError(f"k must be a whole number, at least 1, {k!r} came")
+            raise InputError(f"k must be a whole number from 1, got {k!r}")
         if not len(self):
             return self._table(0).assign(kind="")
         parts, places = [], []
-        for rank, result in enumerate(self.hooks.alternatives(k)):
-            # What failed or changes nothing is no alternative; the first rank keeps everyone.
-            fine = result.outcome["success"].to_numpy() & result.acts.numpy()
-            kept = np.flatnonzero(fine | (rank == 0))
+        for rank, result in enumerate(self.lazy_answers.alternatives(k)):
+            # What failed or changes nothing is no alternative; the first rank keeps every row.
+            valid = result.outcome["success"].to_numpy() & result.acts.numpy()
+            kept = np.flatnonzero(valid | (rank == 0))
             if len(kept):
                 parts.append(result._table(rank).iloc[kept])
                 places.append(kept)
@@ -280,20 +209,6 @@ class Recourses:
         clash = {c: _apart(c, self.counterfactuals) for c in head}
         features = self.counterfactuals.reset_index(drop=True)
         return pd.concat([head.rename(columns=clash), features], axis=1)
-
-    def _changes(self, position: int, mask: Tensor) -> list[Change]:
-        """The features of a mask, (p,), with their old and new value."""
-        before, after = self.factuals.iloc[position], self.counterfactuals.iloc[position]
-        features = self.encoder.schema.features
-        picked = [features[j] for j in mask.nonzero()[:, 0].tolist()]
-        return [(f, before[f.name], after[f.name]) for f in picked]
-
-
-def _unchanged(row: pd.Series, moves: bool) -> str:
-    """What is said of a row, (actions,), in which nothing is done, though something may move."""
-    if row["success"] and row["reason"] in ("", ACCEPTED) and not moves:
-        return "nothing to change: the decision is already the wanted one"
-    return f"nothing changes: {row['reason'] or NO_ACTION}"
 
 
 def _only(column: pd.Series, kept: npt.NDArray[np.bool_]) -> pd.Series:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,8 +12,9 @@ import torch
 from torch import Tensor
 
 from dear_plugin.data.columns import overwrite
+from dear_plugin.results.lazy_answers import Credibility, LazyAnswers
 from dear_plugin.results.proposal import Proposal
-from dear_plugin.results.recourses import Hooks, Recourses, Worth
+from dear_plugin.results.recourses import Recourses
 from dear_plugin.results.spread import Spread
 
 
@@ -24,13 +25,15 @@ def with_unreadable(
 
     Args:
         result: of the readable rows, in order.
-        frame: the n rows; a copy of one's own.
+        frame: the n rows, a copy that may be kept.
         reasons: by position, why each of the other rows cannot be read.
     """
     readable = torch.tensor([i for i in range(len(frame)) if i not in reasons], dtype=torch.int64)
     at = readable.numpy()
-    proposal = _plan(result.proposal, readable, [reasons.get(i, "") for i in range(len(frame))])
-    # What a row holds that cannot be read is nowhere looked at.
+    proposal = _proposal(
+        result.proposal, readable, [reasons.get(i, "") for i in range(len(frame))]
+    )
+    # The cells of an unreadable row are used nowhere.
     x = result.x.new_zeros(len(frame), result.x.shape[1]).index_copy(0, readable, result.x)
     after = frame.copy()
     for j in np.flatnonzero(result.changed.any(0).numpy()).tolist():
@@ -38,7 +41,6 @@ def with_unreadable(
         cells = result.counterfactuals[name].iloc[np.flatnonzero(moved)]
         overwrite(after, name, at[moved], cells.to_numpy())
     outcome = _outcome(result.outcome, frame.index, at, reasons)
-    hooks = _hooks(result.hooks, frame, reasons, readable)
     return replace(
         result,
         factuals=frame,
@@ -46,7 +48,7 @@ def with_unreadable(
         outcome=outcome,
         x=x,
         proposal=proposal,
-        hooks=hooks,
+        lazy_answers=ReadableAnswers(result.lazy_answers, readable, frame, reasons),
     )
 
 
@@ -54,19 +56,19 @@ def _outcome(
     known: pd.DataFrame, index: pd.Index, at: npt.NDArray[np.int64], reasons: Mapping[int, str]
 ) -> pd.DataFrame:
     """The outcome of readable rows, at some positions, among those of all: others cost nothing."""
-    clone_unfitted = {"success": False, "acted_on": "", "kind": ""}
+    blank = {"success": False, "acted_on": "", "kind": ""}
     columns = {}
     for name, column in known.items():
         zero = 0.0 if str(name).endswith("cost") else np.nan
-        cells = np.full(len(index), clone_unfitted.get(str(name), zero), dtype=column.dtype)
+        cells = np.full(len(index), blank.get(str(name), zero), dtype=column.dtype)
         cells[at] = column.to_numpy()
         columns[name] = cells
     columns["reason"][list(reasons)] = list(reasons.values())
     return pd.DataFrame(columns, index=index)
 
 
-def _plan(proposal: Proposal, readable: Tensor, reasons: Sequence[str]) -> Proposal:
-    """The plan of m readable rows among n."""
+def _proposal(proposal: Proposal, readable: Tensor, reasons: Sequence[str]) -> Proposal:
+    """The proposal of m readable rows among n."""
     n, at = len(reasons), readable.tolist()
     every = list(reasons)
     notes, kinds = [""] * n if proposal.notes else [], [""] * n if proposal.kinds else []
@@ -87,90 +89,57 @@ def _plan(proposal: Proposal, readable: Tensor, reasons: Sequence[str]) -> Propo
     )
 
 
-def _hooks(
-    hooks: Hooks, frame: pd.DataFrame, reasons: Mapping[int, str], readable: Tensor
-) -> Hooks:
-    return Hooks(
-        _SupportOf(hooks, readable),
-        _AlternativesOf(hooks, frame, reasons),
-        _SharesOf(hooks, readable),
-        _WorthOf(hooks, readable),
-        _RangesOf(hooks, readable),
-    )
-
-
 @dataclass(frozen=True)
-class _SupportOf:
-    """The support of rows, NaN of those that cannot be read."""
+class ReadableAnswers(LazyAnswers):
+    """The answers of n rows, of which some cannot be read.
 
-    hooks: Hooks
+    Attributes:
+        known: the answers of the m readable rows.
+        readable: (m,) the positions of these, ascending.
+        frame: the n rows.
+        reasons: by position, why each of the other rows cannot be read.
+    """
+
+    known: LazyAnswers
     readable: Tensor
-
-    def __call__(self, reached: Tensor, rows: Tensor) -> Tensor:
-        place, known = _places(self.readable, rows)
-        out = torch.full((len(rows),), torch.nan)
-        out[known] = self.hooks.support(reached[known], place[known])
-        return out
-
-
-@dataclass(frozen=True)
-class _AlternativesOf:
-    """The alternatives of all rows."""
-
-    hooks: Hooks
     frame: pd.DataFrame
     reasons: Mapping[int, str]
 
-    def __call__(self, k: int) -> Sequence[Recourses]:
-        return [
-            with_unreadable(result, self.frame, self.reasons)
-            for result in self.hooks.alternatives(k)
-        ]
+    def support(self, reached: Tensor, rows: Tensor) -> Tensor:
+        """As of `LazyAnswers`; NaN of unreadable rows."""
+        place, mask = _places(self.readable, rows)
+        out = torch.full((len(rows),), torch.nan)
+        out[mask] = self.known.support(reached[mask], place[mask])
+        return out
 
+    def alternatives(self, k: int) -> Iterable[Recourses]:
+        """As of `LazyAnswers`."""
+        for result in self.known.alternatives(k):
+            yield with_unreadable(result, self.frame, self.reasons)
 
-@dataclass(frozen=True)
-class _SharesOf:
-    """The expected probabilities beside a row, none of one that cannot be read."""
+    def flip_probabilities(self, position: int) -> Mapping[str, tuple[float, float]]:
+        """As of `LazyAnswers`; none of unreadable rows."""
+        place, mask = _places(self.readable, torch.tensor([position]))
+        return self.known.flip_probabilities(int(place[0])) if bool(mask[0]) else {}
 
-    hooks: Hooks
-    readable: Tensor
-
-    def __call__(self, position: int) -> Mapping[str, tuple[float, float]]:
-        place, known = _places(self.readable, torch.tensor([position]))
-        return self.hooks.shares(int(place[0])) if bool(known[0]) else {}
-
-
-@dataclass(frozen=True)
-class _WorthOf:
-    """What answers are worth, NaN of rows that cannot be read."""
-
-    hooks: Hooks
-    readable: Tensor
-
-    def __call__(self, rows: Tensor) -> Worth:
-        place, known = _places(self.readable, rows)
-        worth, at = self.hooks.worth(place[known]), known.numpy()
+    def credibility(self, rows: Tensor) -> Credibility:
+        """As of `LazyAnswers`; NaN and False of unreadable rows."""
+        place, mask = _places(self.readable, rows)
+        known = self.known.credibility(place[mask])
         out = {}
-        for name, column in vars(worth).items():
-            clone_unfitted = False if column.dtype == bool else np.nan
-            out[name] = np.full(len(rows), clone_unfitted, dtype=column.dtype)
-            out[name][at] = column
-        return Worth(**out)
+        for name, column in vars(known).items():
+            blank = False if column.dtype == bool else np.nan
+            out[name] = np.full(len(rows), blank, dtype=column.dtype)
+            out[name][mask.numpy()] = column
+        return Credibility(**out)
 
-
-@dataclass(frozen=True)
-class _RangesOf:
-    """How far redraws agree on rows; those that cannot be read do not move."""
-
-    hooks: Hooks
-    readable: Tensor
-
-    def __call__(self, rows: Tensor) -> Spread:
-        place, known = _places(self.readable, rows)
-        spread, at = self.hooks.ranges(place[known]), known.nonzero()[:, 0]
-        shape = len(rows), spread.low.shape[1]
+    def spread(self, rows: Tensor) -> Spread:
+        """As of `LazyAnswers`; unreadable rows do not move."""
+        place, mask = _places(self.readable, rows)
+        known = self.known.spread(place[mask])
+        shape = len(rows), known.low.shape[1]
         still = Spread(torch.zeros(shape), torch.zeros(shape), torch.zeros(shape).long(), 0)
-        return still.put(at, spread)
+        return still.put(mask.nonzero()[:, 0], known)
 
 
 def _places(readable: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,0 +1,88 @@
+"""Answers: what a method computes about its results when they are looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from dear_plugin.problem.case import Case
+from dear_plugin.results.lazy_answers import Credibility, LazyAnswers
+from dear_plugin.results.proposal import Proposal
+from dear_plugin.results.recourses import Recourses
+from dear_plugin.results.spread import Spread
+from dear_plugin.search.criteria import TOLERANCE
+
+if TYPE_CHECKING:
+    from dear_plugin.methods.base import RecourseMethod
+
+# Rows whose redraws are held in memory at a time.
+ROWS_REDRAWN = 1024
+
+
+@dataclass(frozen=True)
+class MethodAnswers(LazyAnswers):
+    """The answers of a method about one of its results; picklable, as closures are not.
+
+    Attributes:
+        method: fitted.
+        case: the n rows.
+        frame: the same in user units.
+        proposal: for them.
+        success: (n,) bool, whether the decision is the wanted one.
+    """
+
+    method: RecourseMethod
+    case: Case
+    frame: pd.DataFrame
+    proposal: Proposal
+    success: Tensor
+
+    def support(self, reached: Tensor, rows: Tensor) -> Tensor:
+        """As of `LazyAnswers`."""
+        return self.method._support.of(reached, self.case.goal.select(rows))
+
+    def alternatives(self, k: int) -> Iterator[Recourses]:
+        """As of `LazyAnswers`; one at a time, for k results of many rows may not fit in memory."""
+        method, case = self.method, self.case
+        before = method.classifier.frame_scores(self.frame)
+        accepted = case.goal.succeeds(before, lambda: method.classifier.decisions(self.frame))
+        for proposal in method._alternatives(case, k):
+            kept = proposal.keep_accepted(case.x, accepted)
+            yield method._result_of(case, self.frame, kept, before)
+
+    def flip_probabilities(self, position: int) -> Mapping[str, tuple[float, float]]:
+        """As of `LazyAnswers`."""
+        return self.method._flip_probabilities(self.case, self.proposal, position)
+
+    def credibility(self, rows: Tensor) -> Credibility:
+        """As of `LazyAnswers`."""
+        success = self.success[rows]
+        at, criteria = success.nonzero()[:, 0], self.method._criteria
+        case, answers = self.case.select(rows[at]), self.proposal.select(rows[at])
+        confidence, reliance = self.method._certainty(case, answers)
+        plausibility, own = (self.method._plausibility.of(each) for each in (answers.rows, case.x))
+        least = own.clamp_max(criteria.min_plausibility)
+        passed = (confidence >= criteria.min_confidence - TOLERANCE) & ~answers.lacking
+        passed &= reliance <= criteria.max_reliance + TOLERANCE
+        passed &= plausibility >= least - TOLERANCE
+        if criteria.min_support is not None:
+            support = self.method._support_of_answers.of(answers.rows, case.goal)
+            passed &= support >= criteria.min_support - TOLERANCE
+        credible = success.clone()
+        credible[at] = passed
+        out = torch.full((3, len(rows)), torch.nan, dtype=torch.float64)
+        out[:, at] = torch.stack([confidence.double(), reliance.double(), plausibility.double()])
+        sure, needed, plausible = out.numpy()
+        return Credibility(sure, needed, plausible, credible.numpy())
+
+    def spread(self, rows: Tensor) -> Spread:
+        """As of `LazyAnswers`."""
+        parts = rows.split(ROWS_REDRAWN)
+        return Spread.joined(
+            [self.method._spread(self.case.select(at), self.proposal.select(at)) for at in parts]
+        )

@@ -1,0 +1,93 @@
+"""Lazy answers: what a result computes only when it is looked at."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+from torch import Tensor
+
+from dear_plugin.results.spread import Spread
+
+if TYPE_CHECKING:
+    from dear_plugin.results.recourses import Recourses
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Credibility:
+    """What the answers of m rows are worth; NaN where there is none.
+
+    Attributes:
+        confidence: (m,) double, the share of redraws of the decoder under which it succeeds.
+        reliance: (m,) double, the least share of the indirect change with which it succeeds.
+        plausibility: (m,) double, the share of training rows at least as far from others.
+        credible: (m,) bool, whether it meets what is asked of an answer.
+    """
+
+    confidence: Floats
+    reliance: Floats
+    plausibility: Floats
+    credible: npt.NDArray[np.bool_]
+
+
+class LazyAnswers(ABC):
+    """What can be computed later about the n rows of a result."""
+
+    @abstractmethod
+    def support(self, reached: Tensor, rows: Tensor) -> Tensor:
+        """(m,) the support of rows, (m, p), at positions, (m,), of the result."""
+
+    @abstractmethod
+    def alternatives(self, k: int) -> Iterable[Recourses]:
+        """Up to k results, one per rank, each over all n rows."""
+
+    @abstractmethod
+    def flip_probabilities(self, position: int) -> Mapping[str, tuple[float, float]]:
+        """The probability, before and after, of binary features that do not flip, by name."""
+
+    @abstractmethod
+    def credibility(self, rows: Tensor) -> Credibility:
+        """What the answers at positions, (m,), are worth."""
+
+    @abstractmethod
+    def spread(self, rows: Tensor) -> Spread:
+        """How far redraws of the decoder agree on the answers at positions, (m,)."""
+
+
+@dataclass(frozen=True)
+class SelectedAnswers(LazyAnswers):
+    """The answers of some rows of another result.
+
+    Attributes:
+        whole: the answers of all its rows.
+        at: (m,) the positions of the selected rows among them.
+    """
+
+    whole: LazyAnswers
+    at: Tensor
+
+    def support(self, reached: Tensor, rows: Tensor) -> Tensor:
+        """As of `LazyAnswers`."""
+        return self.whole.support(reached, self.at[rows])
+
+    def alternatives(self, k: int) -> Iterable[Recourses]:
+        """As of `LazyAnswers`."""
+        return (result.select(self.at) for result in self.whole.alternatives(k))
+
+    def flip_probabilities(self, position: int) -> Mapping[str, tuple[float, float]]:
+        """As of `LazyAnswers`."""
+        return self.whole.flip_probabilities(int(self.at[position]))
+
+    def credibility(self, rows: Tensor) -> Credibility:
+        """As of `LazyAnswers`."""
+        return self.whole.credibility(self.at[rows])
+
+    def spread(self, rows: Tensor) -> Spread:
+        """As of `LazyAnswers`."""
+        return self.whole.spread(self.at[rows])
