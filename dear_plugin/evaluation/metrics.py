@@ -15,7 +15,7 @@ from torch import Tensor
 
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.models.classifier import Classifier
-from dear_plugin.problem.goals import most_likely
+from dear_plugin.problem.scores import most_likely
 from dear_plugin.results.recourses import Recourses
 
 NEIGHBOURS = 5

@@ -16,7 +16,8 @@ from torch import Tensor
 
 from dear_plugin._lazy import lazy
 from dear_plugin.models.classifier import Classifier
-from dear_plugin.problem.goals import ClassGoal, most_likely
+from dear_plugin.problem.goals import ClassGoal
+from dear_plugin.problem.scores import most_likely
 
 # As many rows show whether `predict` is the likeliest class; where it is not, more are looked at.
 SOME_ROWS, MOST_ROWS = 2_000, 20_000

@@ -1,1 +1,1 @@
-"""Problem: targets and constraints in, feasible sets of rows and sets of actions out."""
+"""Problem: targets and constraints in; goals, feasible sets and action sets of rows out."""

@@ -1,4 +1,4 @@
-"""ActionSets: which features S may be acted on together."""
+"""ActionSets: the sets of features S that a search may act on."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ ActOn = Iterable[str | Sequence[str]]
 
 @dataclass(frozen=True)
 class ActionSets:
-    """s sets of features, each to be acted on as one.
+    """s sets of features; an action changes the features of one set directly.
 
     Attributes:
-        names: per set, the names of its features.
-        members: per set, the positions of its features in the schema.
-        p: how many features the schema has.
+        names: (s,) the feature names of each set.
+        members: (s,) the schema positions of each set's features.
+        p: the number of features in the schema.
     """
 
     names: tuple[tuple[str, ...], ...]
@@ -32,24 +32,24 @@ class ActionSets:
 
     @classmethod
     def of(cls, schema: Schema, act_on: ActOn | None = None) -> ActionSets:
-        """The sets a user asks for.
+        """Build the sets from `act_on`.
 
         Args:
             schema: the features.
-            act_on: feature names, or groups of them; None means every mutable feature but what
-                looks like an identifier, one at a time.
+            act_on: feature names, or groups of them; None takes every mutable feature that does
+                not look like an identifier, one at a time.
 
         Raises:
-            ConstraintError: no set, an empty or doubled set, or an immutable feature in a set.
+            ConstraintError: no set, an empty or repeated set, or an immutable feature in a set.
             SchemaError: an unknown feature.
         """
         if isinstance(act_on, str):
-            raise ConstraintError(f"act_on must be a list of features, {act_on!r} came")
-        asked = schema.actionable if act_on is None else act_on
-        sets = tuple((s,) if isinstance(s, str) else tuple(s) for s in asked)
+            raise ConstraintError(f"act_on must be a list of features, got {act_on!r}")
+        requested = schema.actionable if act_on is None else act_on
+        sets = tuple((s,) if isinstance(s, str) else tuple(s) for s in requested)
         members = tuple(schema.index(s) for s in sets)
-        for group, where in zip(sets, members, strict=True):
-            _check(schema, group, where)
+        for names, positions in zip(sets, members, strict=True):
+            _check(schema, names, positions)
         if not sets:
             raise ConstraintError("nothing to act on: every feature is immutable, or act_on is []")
         if len({frozenset(m) for m in members}) < len(members):
@@ -58,29 +58,29 @@ class ActionSets:
 
     @classmethod
     def pairs(cls, schema: Schema, names: Iterable[str] | None = None) -> ActionSets:
-        """All pairs of some features (None: of the actionable ones)."""
+        """All pairs of the named features; None pairs the actionable ones."""
         return cls.of(schema, list(combinations(schema.actionable if names is None else names, 2)))
 
     def __len__(self) -> int:
-        """How many sets there are (s)."""
+        """The number of sets (s)."""
         return len(self.names)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """One readable name per set."""
+        """(s,) a display name per set, `a + b`."""
         return tuple(" + ".join(n) for n in self.names)
 
     @lazy
     def masks(self) -> Tensor:
-        """(s, p) bool: which features are in which set."""
+        """(s, p) bool: the features in each set."""
         masks = torch.zeros(len(self), self.p, dtype=torch.bool)
-        for i, where in enumerate(self.members):
-            masks[i, list(where)] = True
+        for i, positions in enumerate(self.members):
+            masks[i, list(positions)] = True
         return masks
 
     @lazy
     def positions(self) -> Tensor:
-        """(s, w) int64: the features of each set; a shorter set repeats its first one."""
+        """(s, w) int64: the features of each set; shorter sets repeat their first feature."""
         width = max(map(len, self.members))
         return torch.tensor([m + m[:1] * (width - len(m)) for m in self.members])
 
@@ -90,9 +90,9 @@ class ActionSets:
         return torch.tensor([len(m) == 1 for m in self.members])
 
 
-def _check(schema: Schema, group: tuple[str, ...], where: tuple[int, ...]) -> None:
-    if not group or len(set(group)) < len(group):
-        raise ConstraintError(f"a set to act on needs distinct features, {group!r} came")
-    fixed = [schema.features[i].name for i in where if schema.features[i].immutable]
+def _check(schema: Schema, names: tuple[str, ...], positions: tuple[int, ...]) -> None:
+    if not names or len(set(names)) < len(names):
+        raise ConstraintError(f"a set to act on needs distinct features, got {names!r}")
+    fixed = [schema.features[i].name for i in positions if schema.features[i].immutable]
     if fixed:
         raise ConstraintError(f"{fixed} cannot be acted on: immutable (or constant in the data)")

@@ -1,4 +1,4 @@
-"""Case: rows that need recourse, as a method sees them."""
+"""Case: the rows that a recourse method solves, with their targets and feasible sets."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from dear_plugin.problem.target import Goal
 
 @dataclass(frozen=True)
 class Case:
-    """m rows that need recourse, as a method sees them.
+    """m rows that a recourse method solves.
 
     Attributes:
         x: (m, p) the factual rows.
-        goal: their targets.
-        feasible: their admissible changes.
-        slack: how far past the boundary to aim.
-        rows: (m,) their positions in the frame that was asked about.
+        goal: the targets of the rows.
+        feasible: the feasible sets of the rows.
+        slack: the least margin that a search accepts.
+        rows: (m,) positions of the rows in the user's frame.
     """
 
     x: Tensor
@@ -29,11 +29,11 @@ class Case:
     rows: Tensor
 
     def __len__(self) -> int:
-        """How many rows (m)."""
+        """The number of rows (m)."""
         return len(self.x)
 
     def select(self, rows: Tensor) -> Case:
-        """Some of the rows."""
+        """The case of the rows at positions (q,)."""
         return replace(
             self,
             x=self.x[rows],

@@ -1,4 +1,4 @@
-"""Constraints of one call, drawn up as limits for its rows."""
+"""Constraints: what one call of `generate` allows, resolved into the feasible set of its rows."""
 
 from __future__ import annotations
 
@@ -21,19 +21,22 @@ from dear_plugin.problem.feasible import FeasibleSet
 from dear_plugin.problem.per_row import each, is_plural
 from dear_plugin.problem.rules import Rules
 
-# Of one unit of precision: a float32 0.1 is a hair above 0.1, and still 0.1.
+# In units of precision: rounding error of bounds, for a float32 0.1 is slightly above 0.1.
 TOLERANCE = 1e-6
+
+Rows = slice | list[int]
 
 
 @dataclass(frozen=True)
 class Constraints:
-    """What holds for one call of `generate`: each a value for all rows, or one per row.
+    """Constraints of one call of `generate`: each a value for all rows, or one per row.
 
     Attributes:
-        frozen: features that stay as they are, besides the schema's immutable ones.
-        act_on: the only features that may be acted on; the others may still move with them.
+        frozen: features that keep their value, besides the schema's immutable ones.
+        act_on: the only features that may be acted on; the others may still change indirectly.
         ranges: `{numeric feature: (low, high)}` in user units; None leaves an end open, and an
-            end may be an array with one value per row. A value outside stays, or comes inside.
+            end may be an array with one value per row. A factual value outside the range is kept
+            or moved inside.
         categories: `{binary or categorical feature: [allowed values]}`.
     """
 
@@ -47,45 +50,45 @@ def feasible_set(
     within: Constraints | None,
     x: Tensor,
     encoder: Encoder,
-    grains: Sequence[Resolution],
+    resolutions: Sequence[Resolution],
 ) -> FeasibleSet:
-    """Resolve the schema's marks and one call's constraints for n rows.
+    """The feasible set of n rows under the schema and the constraints of one call.
 
     Args:
         within: the call's constraints, or None.
         x: (n, p) the factual rows.
-        encoder: the gate.
-        grains: (p,) what the columns can hold, from `Encoder.grains`.
+        encoder: the encoder of the rows.
+        resolutions: (p,) what the columns can hold, from `encoder.units.resolutions`.
 
     Raises:
         ConstraintError: unknown features or categories, an empty range, or another number of
             values than rows.
     """
     within = within or Constraints()
-    box = _Builder(encoder, x, grains)
+    builder = _Builder(encoder, x, resolutions)
     for rows, names in each(within.frozen, len(x), "frozen", str):
-        box.freeze(rows, names)
+        builder.freeze(rows, names)
     for rows, ranges in each(within.ranges, len(x), "ranges", Mapping):
-        box.restrict(rows, ranges)
+        builder.restrict_ranges(rows, ranges)
     for rows, levels in each(within.categories, len(x), "categories", Mapping):
-        box.keep(rows, levels)
+        builder.restrict_categories(rows, levels)
     for rows, names in each(within.act_on, len(x), "act_on", str):
-        box.bar_others(rows, names)
-    return box.build()
+        builder.act_only_on(rows, names)
+    return builder.build()
 
 
 @dataclass(frozen=True)
 class StaticBounds:
-    """What holds for everybody: what the schema says of features and what their columns can hold.
+    """Bounds of all rows: from the schema's features and from what their columns can hold.
 
     Attributes:
         low: (p,) double, the least value in user units.
-        high: (p,) double, the greatest.
+        high: (p,) double, the greatest value in user units.
         immutable: (p,) bool.
         increasing_mask: (p,) bool, features that may only increase.
         decreasing_mask: (p,) bool, features that may only decrease.
         units: (p,) double, the units of precision; NaN where nothing is rounded.
-        steps: (p,) the scaled size of one of these.
+        steps: (p,) the scaled size of one unit.
     """
 
     low: Tensor
@@ -97,106 +100,96 @@ class StaticBounds:
     steps: Tensor
 
 
-# One person asks again and again, and nothing of this changes. It outlives the call that asks for
-# it first, and so whatever mode and default device that one was made in.
+# Cached across calls, hence made outside inference mode and on the CPU.
 @lru_cache(maxsize=32)
 @torch.inference_mode(False)
-def static_bounds(features: tuple[Feature, ...], grains: tuple[Resolution, ...]) -> StaticBounds:
-    """The marks of features in columns of some dtypes."""
-    places = np.array([np.nan if g.decimals is None else g.decimals for g in grains])
-    low, high = np.array([_ends(*pair) for pair in zip(features, grains, strict=True)]).T
-    low, high = _inward(low, high, places)
+def static_bounds(
+    features: tuple[Feature, ...], resolutions: tuple[Resolution, ...]
+) -> StaticBounds:
+    """The static bounds of features in columns of given resolutions."""
+    decimals = np.array([np.nan if r.decimals is None else r.decimals for r in resolutions])
+    pairs = zip(features, resolutions, strict=True)
+    low, high = np.array([_feature_bounds(*pair) for pair in pairs]).T
+    low, high = _inward(low, high, decimals)
     direction = torch.tensor([f.direction for f in features], device="cpu")
     immutable = torch.tensor([f.immutable for f in features], device="cpu")
-    ends, units = (torch.from_numpy(low), torch.from_numpy(high)), torch.from_numpy(10.0**-places)
-    sizes = step_sizes(features, [g.decimals for g in grains])
-    return StaticBounds(*ends, immutable, direction > 0, direction < 0, units, sizes)
+    bounds, units = (torch.from_numpy(low), torch.from_numpy(high)), 10.0**-decimals
+    sizes = step_sizes(features, [r.decimals for r in resolutions])
+    return StaticBounds(
+        *bounds, immutable, direction > 0, direction < 0, torch.from_numpy(units), sizes
+    )
 
 
 class _Builder:
-    """Limits while they are being drawn up: ends in user units, a category counts as its place."""
+    """Builds a feasible set: bounds in user units, where a category is its position.
 
-    def __init__(self, encoder: Encoder, x: Tensor, grains: Sequence[Resolution]) -> None:
-        self.encoder, self.x, self.places = encoder, x, [g.decimals for g in grains]
-        self.marks, shape = static_bounds(encoder.schema.features, tuple(grains)), x.shape
-        # Copies: whoever writes on what one call hands out must not write on the marks of all.
-        ends = self.marks.low.clone(), self.marks.high.clone()
-        self.low, self.high = (end.expand(shape) for end in ends)
-        self.frozen = self.marks.immutable.expand(shape).clone()
-        self.not_actionable = torch.zeros(shape, dtype=torch.bool)
+    Args:
+        encoder: the encoder of the rows.
+        x: (n, p) the factual rows.
+        resolutions: (p,) what the columns can hold.
+    """
+
+    def __init__(self, encoder: Encoder, x: Tensor, resolutions: Sequence[Resolution]) -> None:
+        self.encoder, self.x = encoder, x
+        self.decimals = [r.decimals for r in resolutions]
+        self.static = static_bounds(encoder.schema.features, tuple(resolutions))
+        # Clones, because callers may write to the feasible set they get.
+        bounds = self.static.low.clone(), self.static.high.clone()
+        self.low, self.high = (bound.expand(x.shape) for bound in bounds)
+        self.frozen = self.static.immutable.expand(x.shape).clone()
+        self.not_actionable = torch.zeros(x.shape, dtype=torch.bool)
         self.allowed: Tensor | None = None
         self.rules = Rules.of(encoder)
-        self._keep_out_of_missing()
+        self._forbid_missing_levels()
 
-    def _keep_out_of_missing(self) -> None:
-        """No action ends in the missing level of a category, unless its feature lets it."""
-        levels = self.encoder.levels
-        if levels is None:
-            return
-        for j in ((levels.missing >= 0) & ~levels.enter).nonzero()[:, 0].tolist():
-            self._allowed()[:, self.encoder.starts[j] + int(levels.missing[j])] = False
-
-    def _allowed(self) -> Tensor:
-        """(n, d) bool, which categories may be taken."""
-        if self.allowed is None:
-            self.allowed = torch.ones(len(self.x), self.encoder.d, dtype=torch.bool)
-        return self.allowed
-
-    def index(self, names: Iterable[str], where: str) -> tuple[int, ...]:
-        known = self.encoder.schema.names
-        strange = [n for n in names if n not in known]
-        if strange:
-            raise ConstraintError(f"{where}: {unknown('features', strange, known)}")
-        return self.encoder.schema.index(names)
-
-    def freeze(self, rows: slice | list[int], names: Iterable[str]) -> None:
-        for j in self.index(names, "frozen"):
+    def freeze(self, rows: Rows, names: Iterable[str]) -> None:
+        """Keep the values of some features."""
+        for j in self._index(names, "frozen"):
             self.frozen[rows, j] = True
 
-    def own(self) -> None:
-        """Ends of each row's own, where all had the same."""
-        if not self.low.is_contiguous():
-            self.low, self.high = self.low.contiguous(), self.high.contiguous()
-
-    def restrict(self, rows: slice | list[int], ranges: Mapping[str, Any]) -> None:
-        self.own()
-        for j in self.index(ranges, "ranges"):
+    def restrict_ranges(self, rows: Rows, ranges: Mapping[str, Any]) -> None:
+        """Intersect the bounds of numbers with ranges."""
+        self._expand_bounds()
+        for j in self._index(ranges, "ranges"):
             feature = self.encoder.schema.features[j]
             count = len(self.low[rows, j])
-            low, high = _interval(feature, ranges[feature.name], self.places[j], count)
+            low, high = _interval(feature, ranges[feature.name], self.decimals[j], count)
             self.low[rows, j] = torch.maximum(self.low[rows, j], low)
             self.high[rows, j] = torch.minimum(self.high[rows, j], high)
 
-    def keep(self, rows: slice | list[int], levels: Mapping[str, Any]) -> None:
-        self.own()
-        for j in self.index(levels, "categories"):
+    def restrict_categories(self, rows: Rows, levels: Mapping[str, Any]) -> None:
+        """Intersect the allowed categories with those given."""
+        self._expand_bounds()
+        for j in self._index(levels, "categories"):
             feature = self.encoder.schema.features[j]
             codes = _codes(feature, levels[feature.name])
             if feature.kind is Kind.BINARY:
                 self.low[rows, j] = torch.clamp_min(self.low[rows, j], min(codes))
                 self.high[rows, j] = torch.clamp_max(self.high[rows, j], max(codes))
                 continue
-            kept = torch.zeros(feature.columns, dtype=torch.bool)
-            kept[codes] = True
+            mask = torch.zeros(feature.columns, dtype=torch.bool)
+            mask[codes] = True
             start = self.encoder.starts[j]
-            self._allowed()[rows, start : start + feature.columns] &= kept
+            self._allowed_levels()[rows, start : start + feature.columns] &= mask
 
-    def bar_others(self, rows: slice | list[int], names: Iterable[str]) -> None:
-        outside = torch.ones(self.encoder.p, dtype=torch.bool)
-        outside[list(self.index(names, "act_on"))] = False
-        self.not_actionable[rows, :] |= outside
+    def act_only_on(self, rows: Rows, names: Iterable[str]) -> None:
+        """Make all other features not actionable."""
+        others = torch.ones(self.encoder.p, dtype=torch.bool)
+        others[list(self._index(names, "act_on"))] = False
+        self.not_actionable[rows, :] |= others
 
     def build(self) -> FeasibleSet:
-        x, encoder, marks = self.x, self.encoder, self.marks
-        ends = _distinct(self.low), _distinct(self.high)
-        # Ends that cross by a unit may meet once scaled, and nothing lies between them.
-        empty = ends[0] > ends[1]
-        low = encoder.units.scaled(ends[0].masked_fill(empty, math.inf))
-        high = encoder.units.scaled(ends[1].masked_fill(empty, -math.inf))
+        """The feasible set, in scaled units."""
+        x, encoder, static = self.x, self.encoder, self.static
+        bounds = _distinct(self.low), _distinct(self.high)
+        # Empty user ranges stay empty: bounds that cross by one unit may be equal once scaled.
+        empty = bounds[0] > bounds[1]
+        low = encoder.units.scaled(bounds[0].masked_fill(empty, math.inf))
+        high = encoder.units.scaled(bounds[1].masked_fill(empty, -math.inf))
         levels = encoder.levels
         special = torch.zeros_like(self.frozen) if levels is None else levels.mask(x)
-        low = torch.where(marks.increasing_mask & ~special, torch.maximum(low, x), low)
-        high = torch.where(marks.decreasing_mask & ~special, torch.minimum(high, x), high)
+        low = torch.where(static.increasing_mask & ~special, torch.maximum(low, x), low)
+        high = torch.where(static.decreasing_mask & ~special, torch.minimum(high, x), high)
         stays = special if levels is None else special & ~levels.leave
         return FeasibleSet(
             low,
@@ -207,52 +200,78 @@ class _Builder:
             self.allowed,
             torch.tensor(encoder.starts),
             encoder.blocks,
-            marks.steps.clone(),
+            static.steps.clone(),
             encoder.units.offsets,
-            encoder.units.grid_residual(x, marks.units),
+            encoder.units.grid_residual(x, static.units),
             (self.low, self.high),
             levels,
             self.rules,
-            None if self.rules is None else self.rules.kept(x),
+            None if self.rules is None else self.rules.satisfied(x),
         )
 
+    def _forbid_missing_levels(self) -> None:
+        """No action sets a category to its missing level, unless the feature allows it."""
+        levels = self.encoder.levels
+        if levels is None:
+            return
+        for j in ((levels.missing >= 0) & ~levels.enter).nonzero()[:, 0].tolist():
+            self._allowed_levels()[:, self.encoder.starts[j] + int(levels.missing[j])] = False
 
-def _distinct(ends: Tensor) -> Tensor:
-    """Ends, (n, p), as (1, p) where they are the same for all."""
-    return ends if ends.is_contiguous() else ends[:1]
+    def _allowed_levels(self) -> Tensor:
+        """(n, d) bool, the categories that may be taken."""
+        if self.allowed is None:
+            self.allowed = torch.ones(len(self.x), self.encoder.d, dtype=torch.bool)
+        return self.allowed
+
+    def _index(self, names: Iterable[str], where: str) -> tuple[int, ...]:
+        known = self.encoder.schema.names
+        missing = [n for n in names if n not in known]
+        if missing:
+            raise ConstraintError(f"{where}: {unknown('features', missing, known)}")
+        return self.encoder.schema.index(names)
+
+    def _expand_bounds(self) -> None:
+        """Allocate bounds per row, which were shared by all rows."""
+        if not self.low.is_contiguous():
+            self.low, self.high = self.low.contiguous(), self.high.contiguous()
 
 
-def _ends(feature: Feature, grain: Resolution) -> tuple[float, float]:
+def _distinct(bounds: Tensor) -> Tensor:
+    """Bounds, (n, p), or (1, p) where all rows share them."""
+    return bounds if bounds.is_contiguous() else bounds[:1]
+
+
+def _feature_bounds(feature: Feature, resolution: Resolution) -> tuple[float, float]:
     """The least and greatest value of a feature by its schema and its column."""
     if feature.kind is not Kind.NUMERIC:
         return 0.0, float(max(len(feature.categories) - 1, 0))
-    low, high = max(feature.bounds[0], grain.low), min(feature.bounds[1], grain.high)
+    low, high = max(feature.bounds[0], resolution.low), min(feature.bounds[1], resolution.high)
     if feature.limits is not None:
         low, high = max(low, feature.limits[0]), min(high, feature.limits[1])
     return low, high
 
 
-def _inward(low: Any, high: Any, places: Any) -> tuple[Any, Any]:
-    """Ends, any shape, moved inwards to values with so many decimals; NaN does not move them."""
-    unit, free = np.power(10.0, places), np.isnan(places)
+def _inward(low: Any, high: Any, decimals: Any) -> tuple[Any, Any]:
+    """Bounds of any shape, rounded inwards to given decimals; NaN leaves them unrounded."""
+    unit, unrounded = np.power(10.0, decimals), np.isnan(decimals)
     inner = np.ceil(low * unit - TOLERANCE) / unit, np.floor(high * unit + TOLERANCE) / unit
-    return np.where(free, low, inner[0]), np.where(free, high, inner[1])
+    return np.where(unrounded, low, inner[0]), np.where(unrounded, high, inner[1])
 
 
-def _interval(feature: Feature, pair: Any, places: int | None, n: int) -> tuple[Tensor, Tensor]:
+def _interval(feature: Feature, pair: Any, decimals: int | None, n: int) -> tuple[Tensor, Tensor]:
     where = f"ranges[{feature.name!r}]"
     if feature.kind is not Kind.NUMERIC:
         raise ConstraintError(f"{where}: it has categories; use categories= instead")
     if not isinstance(pair, Sequence | np.ndarray) or len(pair) != 2:
-        raise ConstraintError(f"{where}: a (low, high) is expected, {pair!r} came")
+        raise ConstraintError(f"{where}: expected (low, high), got {pair!r}")
     low = _numbers(where, -math.inf if pair[0] is None else pair[0])
     high = _numbers(where, math.inf if pair[1] is None else pair[1])
     if any(end.shape not in ((), (n,)) for end in (low, high)):
-        raise ConstraintError(f"{where}: an end is a number, or {n}, one per row; {pair!r} came")
+        raise ConstraintError(f"{where}: an end is a number, or {n}, one per row; got {pair!r}")
     if not np.all(low <= high):
-        raise ConstraintError(f"{where}: low must not exceed high, {pair!r} came")
-    ends = _inward(low, high, np.nan if places is None else places)
-    return torch.as_tensor(ends[0]), torch.as_tensor(ends[1])
+        raise ConstraintError(f"{where}: low must not exceed high, got {pair!r}")
+    bounds = _inward(low, high, np.nan if decimals is None else decimals)
+    return torch.as_tensor(bounds[0]), torch.as_tensor(bounds[1])
 
 
 def _numbers(where: str, end: Any) -> Any:
@@ -260,7 +279,7 @@ def _numbers(where: str, end: Any) -> Any:
         return np.asarray(end, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise ConstraintError(
-            f"{where}: an end is a number, or one per row, or None where it is open; {end!r} came"
+            f"{where}: an end is a number, or one per row, or None where it is open; got {end!r}"
         ) from error
 
 
@@ -268,10 +287,11 @@ def _codes(feature: Feature, levels: Any) -> list[int]:
     where = f"categories[{feature.name!r}]"
     if feature.kind is Kind.NUMERIC:
         raise ConstraintError(f"{where}: it is numeric; use ranges= instead")
-    asked = list(levels) if is_plural(levels) else [levels]
-    strange = [c for c in asked if c not in feature.categories]
-    if strange:
-        raise ConstraintError(f"{where}: {unknown('values', strange, feature.categories)}")
-    if not asked:
-        raise ConstraintError(f"{where}: [] came; name one of {list(feature.categories)} at least")
-    return [feature.categories.index(c) for c in asked]
+    values = list(levels) if is_plural(levels) else [levels]
+    missing = [c for c in values if c not in feature.categories]
+    if missing:
+        raise ConstraintError(f"{where}: {unknown('values', missing, feature.categories)}")
+    if not values:
+        known = list(feature.categories)
+        raise ConstraintError(f"{where}: expected at least one of {known}, got []")
+    return [feature.categories.index(c) for c in values]

@@ -1,4 +1,4 @@
-"""Limits: the admissible rows A_d of the paper's problem, exactly, for n people."""
+"""FeasibleSet: the admissible rows A_d of the paper's problem, exactly, for n factual rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dear_plugin.data.special_values import SpecialLevels, is_special
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.rules import Rules
 
-# What rounding may add to a scaled float32.
+# Rounding error of a scaled float32.
 TOLERANCE = 1e-6
 
 
@@ -21,24 +21,25 @@ class FeasibleSet:
     """The admissible changes of n rows.
 
     Attributes:
-        low: (n, p) least value an action may reach.
-        high: (n, p) greatest value an action may reach.
-        floor: (n, p) least value a row may take: `low`, or the factual where that is lower.
-        ceiling: (n, p) greatest value a row may take; `floor = ceiling = x` where frozen.
+        low: (n, p) the least value that an action may set.
+        high: (n, p) the greatest value that an action may set.
+        floor: (n, p) the least value of a counterfactual: `low`, or the factual where that is
+            lower.
+        ceiling: (n, p) the greatest value of a counterfactual; `floor = ceiling = x` where frozen.
         not_actionable: (n, p) bool, features that may not be acted on.
         allowed: (n, d) bool, which categories may be taken; None when all may.
         starts: (p,) int64, the first encoded column of each feature.
         blocks: (p,) bool, features of m > 2 categories.
-        steps: (p,) float, the size of one unit of precision; values move in whole steps.
+        steps: (p,) float, the scaled size of one unit of precision; values change in whole steps.
         offsets: (p,) double, how far the user's zero lies below the scaled one.
-        off: (n, p) how far the factual rows lie past the nearest whole step, for people whose
-            numbers are finer than the precision; None where nobody's are.
-        user_bounds: the least and greatest value in user units, (n, p) double each, which a scaled
-            float32 cannot name exactly.
+        grid_residual: (n, p) how far the factual rows lie past the nearest whole step; None where
+            all of them lie on one.
+        user_bounds: (n, p) double each, the least and greatest value in user units, which a
+            scaled float32 does not represent exactly.
         levels: where rows may be missing or special; None where they never are.
-        rules: what must hold between columns; None for nothing.
-        asked: (n, q + r) bool, which orders and rules are asked of each row: those that the
-            factual keeps; None without rules.
+        rules: the constraints between columns; None without any.
+        required: (n, q + r) bool, the orders and rules that the factual satisfies, and its
+            counterfactual must satisfy; None without rules.
     """
 
     low: Tensor
@@ -51,21 +52,22 @@ class FeasibleSet:
     blocks: Tensor
     steps: Tensor
     offsets: Tensor
-    off: Tensor | None
+    grid_residual: Tensor | None
     user_bounds: tuple[Tensor, Tensor]
     levels: SpecialLevels | None = None
     rules: Rules | None = None
-    asked: Tensor | None = None
+    required: Tensor | None = None
 
     @lazy
-    def inside(self) -> bool:
-        """Whether anything ends before what was observed does: by a range, or by a direction."""
+    def is_narrowed(self) -> bool:
+        """Whether a range or a direction ends inside of the observed values."""
         return bool((self.low > 0.0).any()) or bool((self.high < 1.0).any())
 
     def select(self, rows: Tensor) -> FeasibleSet:
-        """The limits of some rows."""
-        some = self.allowed, self.off, self.asked
-        allowed, off, asked = (None if each is None else each[rows] for each in some)
+        """The feasible set of the rows at positions (q,)."""
+        optional = self.allowed, self.grid_residual, self.required
+        allowed, residual, required = (None if t is None else t[rows] for t in optional)
+        low, high = self.user_bounds
         return replace(
             self,
             low=self.low[rows],
@@ -74,21 +76,18 @@ class FeasibleSet:
             ceiling=self.ceiling[rows],
             not_actionable=self.not_actionable[rows],
             allowed=allowed,
-            off=off,
-            asked=asked,
-            user_bounds=(_picked(self.user_bounds[0], rows), _picked(self.user_bounds[1], rows)),
+            grid_residual=residual,
+            required=required,
+            user_bounds=(_select_bounds(low, rows), _select_bounds(high, rows)),
         )
 
     def may_act(self, sets: ActionSets) -> Tensor:
-        """(n, s) bool: which sets have no barred feature, and one with a value it may take."""
-        room, not_actionable = (
-            (self.low <= self.high)[:, sets.positions],
-            self.not_actionable[:, sets.positions],
-        )
-        return room.any(2) & ~not_actionable.any(2)
+        """(n, s) bool: sets of actionable features, of which at least one has a value to take."""
+        has_values = (self.low <= self.high)[:, sets.positions].any(2)
+        return has_values & ~self.not_actionable[:, sets.positions].any(2)
 
     def admits(self, values: Tensor, feature: Tensor, rows: Tensor) -> Tensor:
-        """Whether an action may set a feature to a value.
+        """(m, c) bool: whether an action may set a feature to a value.
 
         Args:
             values: (m, c) row values.
@@ -96,15 +95,15 @@ class FeasibleSet:
             rows: (m,) the row.
         """
         low, high = self.low[rows, feature], self.high[rows, feature]
-        fine = (values >= low[:, None] - 1e-7) & (values <= high[:, None] + 1e-7)
+        inside = (values >= low[:, None] - 1e-7) & (values <= high[:, None] + 1e-7)
         if self.allowed is None:
-            return fine
+            return inside
         level = torch.where(self.blocks[feature][:, None], values, 0.0).long()
         column = self.starts[feature][:, None] + level
-        return fine & self.allowed[rows[:, None], column]
+        return inside & self.allowed[rows[:, None], column]
 
     def snap(self, values: Tensor, feature: Tensor, rows: Tensor) -> Tensor:
-        """Values an action may set a number to: inside its ends, in whole steps.
+        """(m, c) the nearest values that an action may set: inside the bounds, on whole steps.
 
         Args:
             values: (m, c) row values.
@@ -112,87 +111,87 @@ class FeasibleSet:
             rows: (m,) the row.
         """
         low, high = self.low[rows, feature][:, None], self.high[rows, feature][:, None]
-        step, origin = self.steps[feature].double()[:, None], self.offsets[feature][:, None]
+        step, offset = self.steps[feature].double()[:, None], self.offsets[feature][:, None]
         inside = torch.clamp(values, low, high).double()
-        whole = inside.add_(origin).div_(step).round_().mul_(step).sub_(origin).float()
+        whole = inside.add_(offset).div_(step).round_().mul_(step).sub_(offset).float()
         return whole.clamp_(low, high)
 
     def rounded(self, x: Tensor, moved: Tensor, rows: Tensor) -> Tensor:
-        """Changes in whole steps, (m, c, p); what moves comes to lie on one.
+        """(m, c, p) rows whose changed values lie on whole steps.
 
         Args:
             x: (m, p) the factual rows.
-            moved: (m, c, p) where they would go.
-            rows: (m,) which row of the limits each belongs to.
+            moved: (m, c, p) the unrounded rows.
+            rows: (m,) the position of each factual row in this set.
         """
-        here, steps = self._on_values(x)[:, None], self.steps.expand(x.shape).contiguous()[:, None]
+        here, steps = self._values_of(x)[:, None], self.steps.expand(x.shape).contiguous()[:, None]
         whole = (moved - here).div_(steps).round_()
-        if self.off is None:
+        if self.grid_residual is None:
             return whole.mul_(steps).add_(here)
-        base = here - self.off[rows][:, None]
-        on = (moved - base).div_(steps).round_().mul_(steps).add_(base)
-        return torch.where(whole == 0.0, here, on)
+        base = here - self.grid_residual[rows][:, None]
+        on_grid = (moved - base).div_(steps).round_().mul_(steps).add_(base)
+        return torch.where(whole == 0.0, here, on_grid)
 
     def project(self, x: Tensor, moved: Tensor, rows: Tensor) -> Tensor:
-        """The nearest admissible rows: A_d of the paper, exactly.
+        """(m, c, p) the nearest admissible rows: A_d of the paper, exactly.
 
-        Changes are rounded to whole steps, clipped to ranges and directions; what is frozen is
-        x bit for bit; a category that is not allowed is not taken, nor a number that is still
-        outside a range in which x is not, nor is a special level entered or left where the schema
-        does not let an action do so.
+        Changes are rounded to whole steps and clipped to ranges and directions. A frozen value is
+        x bit for bit. A change is undone if it sets a category that is not allowed, leaves a
+        number outside a range that does not contain x either, or enters or leaves a special level
+        where the schema forbids that.
 
         Args:
             x: (m, p) the factual rows.
-            moved: (m, c, p) where the decoder would take them.
-            rows: (m,) which row of the limits each belongs to.
+            moved: (m, c, p) the decoder's rows.
+            rows: (m,) the position of each factual row in this set.
         """
         out = self.rounded(x, moved, rows)
         floor, ceiling = (each.index_select(0, rows) for each in (self.floor, self.ceiling))
         out.clamp_(floor[:, None], ceiling[:, None])
-        if bool(self._strays.any()):
-            at = self._strays[rows].nonzero()[:, 0]
-            out[at] = self._landed(x[at], out[at], rows[at])
+        if bool(self._starts_outside.any()):
+            at = self._starts_outside[rows].nonzero()[:, 0]
+            out[at] = self._undo_outside(x[at], out[at], rows[at])
         if self.levels is not None:
             out = self.levels.restrict(x, moved, out)
         if self.allowed is None:
             return out
         column = self.starts + torch.where(self.blocks, out, 0.0).long()
-        fine = self.allowed[rows].gather(1, column.flatten(1)).view(out.shape)
-        return torch.where(fine, out, x[:, None])
+        allowed = self.allowed[rows].gather(1, column.flatten(1)).view(out.shape)
+        return torch.where(allowed, out, x[:, None])
 
-    def mend(self, x: Tensor, reached: Tensor, acted: Tensor, rows: Tensor) -> Tensor:
-        """Rows, (m, c, p), whose indirect changes keep the orders between columns.
+    def repair(self, x: Tensor, reached: Tensor, acted: Tensor, rows: Tensor) -> Tensor:
+        """(m, c, p) rows whose indirect changes are adapted to the orders between columns.
 
         Args:
             x: (m, p) the factual rows.
-            reached: (m, c, p) where actions take them.
+            reached: (m, c, p) the projected rows.
             acted: (m, p) bool, the features acted on.
-            rows: (m,) which row of the limits each belongs to.
+            rows: (m,) the position of each factual row in this set.
         """
         if self.rules is None or not len(self.rules.lower):
             return reached
         low = torch.maximum(self.floor, self.low).index_select(0, rows)
         high = torch.minimum(self.ceiling, self.high).index_select(0, rows)
-        return self.rules.mend(x, reached, ~acted, (low, high))
+        return self.rules.repair(x, reached, ~acted, (low, high))
 
     def satisfies_rules(self, reached: Tensor, rows: Tensor) -> Tensor:
-        """(m,) bool: whether rows, (m, p), keep the rules asked of these rows, (m,)."""
-        if self.rules is None or self.asked is None:
+        """(m,) bool: whether rows, (m, p), satisfy the rules required of factual rows (m,)."""
+        if self.rules is None or self.required is None:
             return torch.ones(len(reached), dtype=torch.bool)
-        return (self.rules.kept(reached) | ~self.asked[rows]).all(1)
+        return (self.rules.satisfied(reached) | ~self.required[rows]).all(1)
 
     def broken_text(self, reached: Tensor, rows: Tensor) -> list[str]:
-        """What rows of the limits, (m,), break of what is asked of them, in words.
+        """(m,) the names of the required rules that rows violate, as text.
 
         Args:
-            reached: (n, p) where all rows go.
-            rows: (m,) which of them.
+            reached: (n, p) the counterfactuals of all rows.
+            rows: (m,) positions among them.
         """
-        if self.rules is None or self.asked is None:
+        if self.rules is None or self.required is None:
             return [""] * len(rows)
-        return self.rules.broken_text(reached[rows], self.asked[rows])
+        return self.rules.broken_text(reached[rows], self.required[rows])
 
-    def _on_values(self, x: Tensor) -> Tensor:
+    def _values_of(self, x: Tensor) -> Tensor:
         """Rows, (m, p), with the user's zero where a number is missing or special."""
         if self.levels is None:
             return x
@@ -200,17 +199,17 @@ class FeasibleSet:
         return torch.where(special, -self.offsets.float(), x)
 
     @lazy
-    def _strays(self) -> Tensor:
-        """(n,) bool, rows with a factual value outside what an action may reach."""
+    def _starts_outside(self) -> Tensor:
+        """(n,) bool, rows with a factual value outside the bounds of actions."""
         return ((self.floor < self.low) | (self.ceiling > self.high)).any(1)
 
-    def _landed(self, x: Tensor, moved: Tensor, rows: Tensor) -> Tensor:
-        """Changes, (m, c, p), of which those that lie outside what may be reached are undone."""
+    def _undo_outside(self, x: Tensor, moved: Tensor, rows: Tensor) -> Tensor:
+        """Rows, (m, c, p), with the factual values where they are outside the bounds."""
         low, high = self.low[rows][:, None], self.high[rows][:, None]
         inside = (moved >= low - TOLERANCE) & (moved <= high + TOLERANCE) & (moved != x[:, None])
         return torch.where(inside, moved.clamp(low, high), x[:, None])
 
 
-def _picked(ends: Tensor, rows: Tensor) -> Tensor:
-    """Some rows of ends, (n, p); what is the same for all of them stays in memory once."""
-    return ends[rows] if ends.is_contiguous() else ends[:1].expand(len(rows), -1)
+def _select_bounds(bounds: Tensor, rows: Tensor) -> Tensor:
+    """Some rows of bounds, (n, p); bounds shared by all rows stay one row in memory."""
+    return bounds[rows] if bounds.is_contiguous() else bounds[:1].expand(len(rows), -1)

@@ -1,4 +1,4 @@
-"""Goals: a target bound to rows, which reads the scores of a model as signed margins."""
+"""Goals: a target bound to rows; scores of a model in, signed margins and decisions out."""
 
 from __future__ import annotations
 
@@ -12,9 +12,14 @@ from torch import Tensor
 
 from dear_plugin._lazy import lazy
 from dear_plugin.errors import ModelError, TargetError
-
-# How far the quartiles of a normal distribution lie apart, in standard deviations.
-QUARTILES_APART = 1.349
+from dear_plugin.problem.scores import (
+    log_odds,
+    logit,
+    most_likely,
+    own_and_others,
+    score_decides,
+    spread,
+)
 
 
 def _none() -> None:
@@ -22,10 +27,9 @@ def _none() -> None:
 
 
 class Goal(ABC):
-    """A target bound to rows: it reads scores, (m, c), as `Classifier.scores` gives them.
+    """A target bound to n rows; it reads scores, (m, c), from `Classifier.scores`.
 
-    `rows`, (m,) int64, says which bound row each score belongs to; None means one score per
-    bound row, in order.
+    `rows`, (m,) int64, is the bound row of each score; None means one score per bound row.
     """
 
     @abstractmethod
@@ -36,53 +40,53 @@ class Goal(ABC):
     def accepts(self, scores: Tensor, rows: Tensor | None = None, slack: float = 0.0) -> Tensor:
         """(m,) bool: the margin is at least `slack` and the model's own decision agrees.
 
-        A search aims past the boundary, with some slack; then the lead is asked as well.
+        A search uses some slack; then the margin must exceed the lead as well.
         """
 
     @abstractmethod
     def extra_margin(self) -> Tensor | float:
-        """(n,) or a number, by how much a search exceeds the margin."""
+        """(n,) or a number, the lead: how much more margin than the slack a search requires."""
 
     @abstractmethod
     def with_lead(self, share: float, scores: Tensor) -> Goal:
-        """This goal for a search that aims farther past the boundary.
+        """This goal with a lead.
 
         Args:
-            share: how far, as a share of the spread of the model's scores.
+            share: the lead as a share of the spread of the model's scores.
             scores: (m, c) the scores of training rows.
         """
 
     def evaluate(
         self, scores: Tensor, rows: Tensor | None = None, slack: float = 0.0
     ) -> tuple[Tensor, Tensor]:
-        """(m,) the margin and (m,) whether it is accepted: both at once are cheaper."""
+        """(m,) the margin and (m,) bool, `accepts`: cheaper than one by one."""
         return self.margin(scores, rows), self.accepts(scores, rows, slack)
 
     def succeeds(self, scores: Tensor, decide: Callable[[], Tensor | None]) -> Tensor:
-        """(n,) bool: success of the bound rows, as the user's model decides.
+        """(n,) bool: success of the bound rows by the decision of the user's model.
 
         Args:
             scores: (n, c) their scores.
-            decide: gives (n,) int64, the column that the model itself decides for; or None where
-                it has no decision but its scores.
+            decide: returns (n,) int64, the column that the model itself decides for; None where
+                its scores are its only decision.
         """
         return self.accepts(scores)
 
     @abstractmethod
     def score(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
-        """(m,) what a person reads: the class's probability, or the predicted value."""
+        """(m,) the reported score: the wanted class's probability, or the predicted value."""
 
     @abstractmethod
     def select(self, rows: Tensor) -> Goal:
-        """The goal of some of the rows, in that order."""
+        """The goal of the rows at positions (q,)."""
 
     @abstractmethod
     def bind(self, scores: Tensor, cutoffs: Callable[[], Tensor | None] = _none) -> Goal:
-        """This goal for a model that says `scores`, (n, c), of the bound rows as they are.
+        """This goal with what it needs to know about the model.
 
         Args:
-            scores: (n, c).
-            cutoffs: gives `ClassGoal.cutoffs`, where they are needed.
+            scores: (n, c) the scores of the factual rows.
+            cutoffs: returns `ClassGoal.cutoffs`; called only where they are needed.
         """
 
 
@@ -93,9 +97,10 @@ class ClassGoal(Goal):
     Attributes:
         columns: (n,) int64, the wanted column of the scores.
         threshold: the least probability, or None.
-        count: how many columns scores have; None is any.
+        count: the number of columns of scores; None accepts any.
         cutoffs: (2, c) for each class, the least margin at which the model itself decides for it,
             and one at which it does so almost surely; None where it decides for the likeliest.
+        lead: (c,) for each class, the extra margin of a search; None for 0.
     """
 
     columns: Tensor
@@ -107,13 +112,13 @@ class ClassGoal(Goal):
     def margin(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
         """(m,) log-odds of the class over the threshold, or log p_c - max other log p."""
         wanted = self._wanted(scores, rows)
-        least = -math.inf if self.threshold is None else _logit(self.threshold)
+        least = -math.inf if self.threshold is None else logit(self.threshold)
         if scores.shape[1] <= 2:
-            odds = self._log_odds(scores, wanted)
+            odds = self._binary_log_odds(scores, wanted)
             if self.cutoffs is not None:
                 return odds - self.cutoffs[0].clamp_min(least)[wanted]
             return odds if self.threshold is None else odds - least
-        own, others = _own_and_others(scores, wanted)
+        own, others = own_and_others(scores, wanted)
         margin = own - others.amax(1)
         if self.cutoffs is not None:
             margin = margin - self.cutoffs[0, wanted]
@@ -122,21 +127,21 @@ class ClassGoal(Goal):
         return torch.minimum(margin, own - others.logsumexp(1) - least)
 
     def accepts(self, scores: Tensor, rows: Tensor | None = None, slack: float = 0.0) -> Tensor:
-        """(m,) bool; an exact tie is the first class's, as argmax has it.
+        """(m,) bool; an exact tie is the first class, as in argmax.
 
-        Where a threshold below 1/2 is set for one of two classes, nothing else is asked.
+        A threshold below 1/2 for one of two classes decides alone.
         """
         if slack > 0.0:
             return self.evaluate(scores, rows, slack)[1]
-        fine = self.margin(scores, rows) >= slack
-        if self.cutoffs is not None or _by_score(self.threshold, scores):
-            return fine
-        return fine & (most_likely(scores) == self._wanted(scores, rows))
+        reached = self.margin(scores, rows) >= slack
+        if self.cutoffs is not None or score_decides(self.threshold, scores):
+            return reached
+        return reached & (most_likely(scores) == self._wanted(scores, rows))
 
     def evaluate(
         self, scores: Tensor, rows: Tensor | None = None, slack: float = 0.0
     ) -> tuple[Tensor, Tensor]:
-        """(m,) the margin and (m,) bool; a margin past 0 is the model's own decision."""
+        """(m,) the margin and (m,) bool; with slack, the margin implies the model's decision."""
         if slack <= 0.0:
             return super().evaluate(scores, rows, slack)
         margin = self.margin(scores, rows)
@@ -149,48 +154,48 @@ class ClassGoal(Goal):
         return 0.0 if self.lead is None else self.lead[self.columns]
 
     def with_lead(self, share: float, scores: Tensor) -> Goal:
-        """The goal with a lead: a share of the spread of each class's margins."""
+        """The goal with a share of the spread of each class's margins as its lead."""
         count = max(scores.shape[1], 2)
         each = [torch.full((len(scores),), label) for label in range(count)]
         margins = [ClassGoal(label, self.threshold).margin(scores) for label in each]
-        return replace(self, lead=torch.stack([share * _spread(m) for m in margins]))
+        return replace(self, lead=torch.stack([share * spread(m) for m in margins]))
 
     def succeeds(self, scores: Tensor, decide: Callable[[], Tensor | None]) -> Tensor:
         """(n,) bool: the model decides for the class, and the threshold is reached."""
-        decided = None if _by_score(self.threshold, scores) else decide()
+        decided = None if score_decides(self.threshold, scores) else decide()
         if decided is None:
             return self.accepts(scores)
         wanted = self._wanted(scores, None)
         if self.threshold is None:
             return decided == wanted
-        return (decided == wanted) & (_log_odds(scores, wanted) >= _logit(self.threshold))
+        return (decided == wanted) & (log_odds(scores, wanted) >= logit(self.threshold))
 
     def score(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
         """(m,) the probability of the wanted class."""
         wanted = self._wanted(scores, rows)
         if scores.shape[1] <= 2:
-            return torch.sigmoid(self._log_odds(scores, wanted))
+            return torch.sigmoid(self._binary_log_odds(scores, wanted))
         return scores.softmax(1).gather(1, wanted[:, None])[:, 0]
 
     def select(self, rows: Tensor) -> Goal:
-        """The goal of some of the rows."""
+        """The goal of the rows at positions (q,)."""
         return replace(self, columns=self.columns[rows])
 
     def bind(self, scores: Tensor, cutoffs: Callable[[], Tensor | None] = _none) -> Goal:
-        """The goal, for scores with as many columns, and cut-offs unless a score decides."""
-        own = None if _by_score(self.threshold, scores) else cutoffs()
-        return replace(self, count=scores.shape[1], cutoffs=own)
+        """The goal with the number of columns, and cut-offs unless a score decides alone."""
+        needed = None if score_decides(self.threshold, scores) else cutoffs()
+        return replace(self, count=scores.shape[1], cutoffs=needed)
 
     @lazy
-    def _ends(self) -> tuple[int, int]:
-        """The least and greatest column wanted; (0, 0) of nobody."""
+    def _column_range(self) -> tuple[int, int]:
+        """The least and greatest wanted column; (0, 0) without rows."""
         if not len(self.columns):
             return 0, 0
         return int(self.columns.min()), int(self.columns.max())
 
     def _wanted(self, scores: Tensor, rows: Tensor | None) -> Tensor:
-        (m, now), (least, most) = scores.shape, self._ends
-        # Of nobody's scores it cannot be said how many classes there are.
+        (m, now), (least, most) = scores.shape, self._column_range
+        # Scores of no rows do not reveal the number of classes.
         if m and self.count not in (None, now):
             raise ModelError(
                 f"the model returned {now} columns, {self.count} before: its classes changed"
@@ -201,10 +206,10 @@ class ClassGoal(Goal):
             return self.columns[:1].expand(m)
         return self.columns if rows is None else self.columns[rows]
 
-    def _log_odds(self, scores: Tensor, wanted: Tensor) -> Tensor:
+    def _binary_log_odds(self, scores: Tensor, wanted: Tensor) -> Tensor:
         """(m,) log-odds of the wanted one of two classes."""
         of_one = scores[:, 0] if scores.shape[1] == 1 else scores[:, 1] - scores[:, 0]
-        least, most = self._ends
+        least, most = self._column_range
         if least == most:
             return of_one if least == 1 else -of_one
         return torch.where(wanted == 1, of_one, -of_one)
@@ -215,16 +220,16 @@ class RangeGoal(Goal):
     """A wanted interval of predicted values.
 
     Attributes:
-        low: the smallest.
-        high: the largest.
-        short: (n,) how far each row falls short of it as it is: an open interval has no width
-            of its own to measure slack by.
-        lead: by how much a search stays inside of either end.
+        low: the least wanted value.
+        high: the greatest wanted value.
+        shortfall: (n,) the distance of each factual prediction to the interval, the unit of slack
+            where the interval is open.
+        lead: the distance that a search keeps from either end.
     """
 
     low: float
     high: float
-    short: Tensor | None = None
+    shortfall: Tensor | None = None
     lead: float = 0.0
 
     def margin(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
@@ -241,73 +246,34 @@ class RangeGoal(Goal):
         return self.lead
 
     def with_lead(self, share: float, scores: Tensor) -> Goal:
-        """The goal with a lead: a share of the spread of the values, of half the interval."""
-        spread = float(_spread(scores[:, 0].float()))
-        return replace(self, lead=share * min(spread, (self.high - self.low) / 2.0))
+        """The goal with a share of the values' spread, or of half the interval, as its lead."""
+        scale = float(spread(scores[:, 0].float()))
+        return replace(self, lead=share * min(scale, (self.high - self.low) / 2.0))
 
     def score(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
         """(m,) the predicted value."""
         return scores[:, 0]
 
     def select(self, rows: Tensor) -> Goal:
-        """The same interval holds for every row."""
-        return self if self.short is None else replace(self, short=self.short[rows])
+        """The goal of the rows at positions (q,): the same interval."""
+        return self if self.shortfall is None else replace(self, shortfall=self.shortfall[rows])
 
     def bind(self, scores: Tensor, cutoffs: Callable[[], Tensor | None] = _none) -> Goal:
-        """The goal, with how far each row is from it."""
-        return replace(self, short=(-self.margin(scores)).clamp_min(0.0))
+        """The goal with the shortfall of each factual row."""
+        return replace(self, shortfall=(-self.margin(scores)).clamp_min(0.0))
 
     def _span(self, rows: Tensor | None) -> Tensor | float:
-        """What slack is a share of, in the model's units."""
+        """The unit of slack, in the model's units."""
         width = self.high - self.low
         if math.isfinite(width):
             return width
-        if self.short is None:
+        if self.shortfall is None:
             return 1.0
-        return self.short if rows is None else self.short[rows]
-
-
-def _spread(values: Tensor) -> Tensor:
-    """The standard deviation of normal values, (m,), by their quartiles; 0 of none."""
-    if not len(values):
-        return values.new_zeros(())
-    low, high = values.quantile(values.new_tensor([0.25, 0.75]))
-    spread: Tensor = (high - low) / QUARTILES_APART
-    return spread.float()
+        return self.shortfall if rows is None else self.shortfall[rows]
 
 
 def with_strict_cutoffs(goal: Goal) -> Goal:
-    """A goal that aims where the model itself decides for the class almost surely."""
+    """A goal with the cut-offs at which the model almost surely decides for the class."""
     if not isinstance(goal, ClassGoal) or goal.cutoffs is None:
         return goal
     return replace(goal, cutoffs=goal.cutoffs[1:].expand(2, -1))
-
-
-def most_likely(scores: Tensor) -> Tensor:
-    """(m,) int64, the column that scores, (m, c), decide for; of equals the first."""
-    if scores.shape[1] > 2:
-        return scores.argmax(1)
-    return (scores[:, -1] > (scores[:, 0] if scores.shape[1] == 2 else 0.0)).long()
-
-
-def _own_and_others(scores: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
-    """The wanted column, (m,), and the scores with it blanked, (m, c)."""
-    own = scores.gather(1, wanted[:, None])[:, 0]
-    return own, scores.scatter(1, wanted[:, None], -math.inf)
-
-
-def _log_odds(scores: Tensor, wanted: Tensor) -> Tensor:
-    """(m,) log-odds of the wanted column against all others together."""
-    if scores.shape[1] == 1:
-        return torch.where(wanted == 1, scores[:, 0], -scores[:, 0])
-    own, others = _own_and_others(scores, wanted)
-    return own - others.logsumexp(1)
-
-
-def _by_score(threshold: float | None, scores: Tensor) -> bool:
-    """Whether the probability alone decides: a threshold below 1/2 for one of two classes."""
-    return threshold is not None and threshold < 0.5 and scores.shape[1] <= 2
-
-
-def _logit(p: float) -> float:
-    return math.log(p / (1.0 - p))

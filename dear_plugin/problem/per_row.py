@@ -1,4 +1,4 @@
-"""Per row: a value for all rows, or one for each."""
+"""Per-row arguments: one value for all rows, or a list with one value per row."""
 
 from __future__ import annotations
 
@@ -9,19 +9,29 @@ from dear_plugin.errors import ConstraintError
 
 
 def each(value: Any, n: int, name: str, one: type) -> Iterator[tuple[slice | list[int], Any]]:
-    """A constraint as (rows, value) pairs: one pair for all rows, or one per row."""
+    """Iterate over a constraint as (rows, value) pairs: one for all rows, or one per row.
+
+    Args:
+        value: the user's value; None yields nothing.
+        n: the number of rows.
+        name: the argument's name, for errors.
+        one: the type of one row's value: `str` for a list of names, or `Mapping`.
+
+    Raises:
+        ConstraintError: a list of another length or of other values.
+    """
     if value is None:
         return
     items = list(value) if is_plural(value) else [value]
     if isinstance(value, Mapping) or (is_plural(value) and one is str and _all(str, items)):
         yield slice(None), value if isinstance(value, Mapping) else items
         return
-    rest = [item for item in items if item is not None]
-    fits = _all(Mapping, rest) if one is Mapping else all(is_plural(item) for item in rest)
-    if len(items) != n or not fits:
+    given = [item for item in items if item is not None]
+    valid = _all(Mapping, given) if one is Mapping else all(is_plural(item) for item in given)
+    if len(items) != n or not valid:
         what = "a list of names" if one is str else "a mapping"
         raise ConstraintError(
-            f"{name}: give {what} for all rows, or a list of {n}, one per row; {value!r} came"
+            f"{name}: expected {what} for all rows, or a list of {n}, one per row; got {value!r}"
         )
     for i, item in enumerate(items):
         if item is not None:
@@ -29,7 +39,7 @@ def each(value: Any, n: int, name: str, one: type) -> Iterator[tuple[slice | lis
 
 
 def is_plural(value: Any) -> bool:
-    """Whether it holds several; text is one name, not its letters."""
+    """Whether a value is iterable and not a string."""
     return isinstance(value, Iterable) and not isinstance(value, str)
 
 

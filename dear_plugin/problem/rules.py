@@ -1,4 +1,4 @@
-"""Rules: what holds between the columns of a possible row, and rows mended so that it does."""
+"""Rules: constraints between the columns of a row, and the repair of rows that violate them."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.special_values import is_special
 from dear_plugin.errors import SchemaError
 
-# Of a step, what rounding leaves open.
-OPEN = 1e-3
+# Rounding error of a value, as a share of its step.
+STEP_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True)
 class Rules:
-    """The q orders `a <= b` between numbers and the r rules of a schema.
+    """The q orders `a <= b` between numbers and the r user-defined rules of a schema.
 
     Attributes:
-        encoder: translates rows to frames.
+        encoder: converts rows to frames.
         lower: (q,) int64, the features a.
         upper: (q,) int64, the features b.
     """
@@ -39,75 +39,68 @@ class Rules:
         if not schema.orders and not schema.rules:
             return None
         pairs = [schema.index(pair) for pair in schema.orders]
-        where = torch.tensor(pairs, dtype=torch.int64).view(-1, 2)
-        return cls(encoder, where[:, 0], where[:, 1])
+        positions = torch.tensor(pairs, dtype=torch.int64).view(-1, 2)
+        return cls(encoder, positions[:, 0], positions[:, 1])
 
-    def kept(self, rows: Tensor) -> Tensor:
-        """(m, q + r) bool: which orders and rules hold in rows, (m, p)."""
-        return torch.cat([self._ordered(rows), self._ruled(rows)], 1)
+    def satisfied(self, rows: Tensor) -> Tensor:
+        """(m, q + r) bool: the orders and rules that rows, (m, p), satisfy."""
+        return torch.cat([self._in_order(rows), self._user_rules(rows)], 1)
 
-    def broken_text(self, rows: Tensor, asked: Tensor) -> list[str]:
-        """(m,) what rows, (m, p), break of what is asked of them, (m, q + r) bool, in words."""
+    def broken_text(self, rows: Tensor, required: Tensor) -> list[str]:
+        """(m,) the names of required rules, (m, q + r) bool, that rows, (m, p), violate."""
         names = [f"{a} <= {b}" for a, b in self.encoder.schema.orders]
         names += [getattr(rule, "__name__", repr(rule)) for rule in self.encoder.schema.rules]
         return [
             ", ".join(name for name, is_broken in zip(names, row, strict=True) if is_broken)
-            for row in (asked & ~self.kept(rows)).tolist()
+            for row in (required & ~self.satisfied(rows)).tolist()
         ]
 
-    def mend(
-        self, x: Tensor, reached: Tensor, free: Tensor, ends: tuple[Tensor, Tensor]
+    def repair(
+        self, x: Tensor, reached: Tensor, free: Tensor, bounds: tuple[Tensor, Tensor]
     ) -> Tensor:
-        """Rows, (m, c, p), in which features that are free keep the orders that the factual kept.
+        """(m, c, p) rows whose free features satisfy the orders that the factual satisfies.
 
-        A feature that breaks one goes back to its own value; where that breaks it too, it moves to
-        the value of the other feature.
+        A feature that violates an order is set back to its factual value. Where that violates the
+        order too, it is set to the value of the other feature.
 
         Args:
             x: (m, p) the factual rows.
-            reached: (m, c, p) where they go.
+            reached: (m, c, p) the rows to repair.
             free: (m, p) bool, features that are not acted on.
-            ends: the least and greatest value that each may take, (m, p) each.
+            bounds: (m, p) each, the least and greatest value of the features.
         """
-        kept = self._ordered(x)
-        if bool((self._ordered(reached) | ~kept[:, None]).all()):
+        required = self._in_order(x)
+        if bool((self._in_order(reached) | ~required[:, None]).all()):
             return reached
         out = reached.clone()
         for k, pair in enumerate(zip(self.lower.tolist(), self.upper.tolist(), strict=True)):
-            bad = kept[:, k, None] & ~self._holds(out, k)
-            if not bool(bad.any()):
+            broken = required[:, k, None] & ~self._holds(out, k)
+            if not bool(broken.any()):
                 continue
             for j in pair:
                 before = out[..., j].clone()
-                self._take(out, x[:, None, j].expand_as(bad), j, bad & free[:, j, None])
-                bad &= ~self._holds(out, k)
-                # Where its own value does not help, the feature stays where it was.
-                self._take(out, before, j, bad)
+                _assign(out, x[:, None, j].expand_as(broken), j, broken & free[:, j, None])
+                broken &= ~self._holds(out, k)
+                # Where the factual value does not help, the feature keeps its change.
+                _assign(out, before, j, broken)
             for j, other, side in ((*pair, -1.0), (*pair[::-1], 1.0)):
-                value = self._beside(out[..., other], other, j, side)
-                inside = (value >= ends[0][:, j, None]) & (value <= ends[1][:, j, None])
-                self._take(out, value, j, bad & free[:, j, None] & inside)
-                bad &= ~self._holds(out, k)
+                value = self._nearest_to(out[..., other], other, j, side)
+                inside = (value >= bounds[0][:, j, None]) & (value <= bounds[1][:, j, None])
+                _assign(out, value, j, broken & free[:, j, None] & inside)
+                broken &= ~self._holds(out, k)
         return out
 
-    @staticmethod
-    def _take(out: Tensor, value: Tensor, feature: int, where: Tensor) -> None:
-        """Write values, (m, c), of one feature into rows, (m, c, p), where wanted, (m, c)."""
-        out[..., feature] = torch.where(where, value, out[..., feature])
-
     def _holds(self, rows: Tensor, k: int) -> Tensor:
-        """(...) bool: whether rows, (..., p), keep one order."""
-        low, high = rows[..., self.lower[[k]]], rows[..., self.upper[[k]]]
-        gap = self._number(high, self.upper[[k]]) - self._number(low, self.lower[[k]])
-        holds: Tensor = (gap >= -self._slack[k]) | is_special(low) | is_special(high)
-        return holds[..., 0]
+        """(...) bool: whether rows, (..., p), satisfy order k."""
+        return self._in_order(rows, slice(k, k + 1))[..., 0]
 
-    def _ordered(self, rows: Tensor) -> Tensor:
+    def _in_order(self, rows: Tensor, which: slice = slice(None)) -> Tensor:
         """(..., q) bool: whether a <= b in rows, (..., p), or either has no value."""
-        low, high = rows[..., self.lower], rows[..., self.upper]
-        gap = self._number(high, self.upper) - self._number(low, self.lower)
-        ordered: Tensor = (gap >= -self._slack) | is_special(low) | is_special(high)
-        return ordered
+        lower, upper = self.lower[which], self.upper[which]
+        low, high = rows[..., lower], rows[..., upper]
+        gap = self._number(high, upper) - self._number(low, lower)
+        in_order: Tensor = (gap >= -self._tolerance[which]) | is_special(low) | is_special(high)
+        return in_order
 
     def _number(self, values: Tensor, features: Tensor) -> Tensor:
         """Row values (..., q) of q features in user units, rounded to the schema's precision."""
@@ -115,35 +108,35 @@ class Rules:
         raw = values.double() * width + low
         return torch.where(unit.isnan(), raw, (raw / unit).round() * unit)
 
-    def _beside(self, values: Tensor, other: int, feature: int, side: float) -> Tensor:
-        """The values of one feature, (m, c), nearest to those of another, below (-1) or above."""
+    def _nearest_to(self, values: Tensor, other: int, feature: int, side: float) -> Tensor:
+        """(m, c) the values of a feature nearest to another's, below (side -1) or above (1)."""
         low, width, unit = (each[feature] for each in self._scale)
         number = self._number(values[..., None], torch.tensor([other]))[..., 0]
         if bool(unit.isnan()):
             same = all(bool(each[other] == each[feature]) for each in self._scale[:2])
             return values if same else ((number - low) / width + side * 2.0 * FLOAT_STEP).float()
-        steps = number / unit
-        whole = (steps + OPEN).floor() if side < 0 else (steps - OPEN).ceil()
+        steps, tolerance = number / unit, STEP_TOLERANCE
+        whole = (steps + tolerance).floor() if side < 0 else (steps - tolerance).ceil()
         return ((whole * unit - low) / width).float()
 
-    def _ruled(self, rows: Tensor) -> Tensor:
-        """(m, r) bool: which of the user's rules hold in rows, (m, p)."""
+    def _user_rules(self, rows: Tensor) -> Tensor:
+        """(m, r) bool: the user-defined rules that rows, (m, p), satisfy."""
         rules = self.encoder.schema.rules
         if not rules or not len(rows):
             return torch.ones(len(rows), len(rules), dtype=torch.bool)
         frame = self.encoder.frame(rows, keep_off_grid=True)
-        answers = [np.asarray(rule(frame.copy())) for rule in rules]
-        for rule, answer in zip(rules, answers, strict=True):
-            if answer.shape != (len(rows),) or answer.dtype.kind not in "bO":
+        results = [np.asarray(rule(frame.copy())) for rule in rules]
+        for rule, result in zip(rules, results, strict=True):
+            if result.shape != (len(rows),) or result.dtype.kind not in "bO":
                 raise SchemaError(
                     f"a rule must return {len(rows)} truth values for a frame of {len(rows)} rows,"
-                    f" got shape {answer.shape} of {answer.dtype} from {rule!r}"
+                    f" got shape {result.shape} of {result.dtype} from {rule!r}"
                 )
-        return torch.from_numpy(np.stack(answers, 1).astype(bool))
+        return torch.from_numpy(np.stack(results, 1).astype(bool))
 
     @lazy
     def _scale(self) -> tuple[Tensor, Tensor, Tensor]:
-        """(p,) double each: the number that is 0 in rows, the width to 1, the unit or NaN."""
+        """(p,) double each: the user's number at row value 0, the range, the unit or NaN."""
         features = self.encoder.schema.features
         units = [np.nan if f.precision is None else 10.0**-f.precision for f in features]
         return (
@@ -153,9 +146,14 @@ class Rules:
         )
 
     @lazy
-    def _slack(self) -> Tensor:
-        """(q,) double: by how much a may exceed b, which is what rounding leaves open."""
+    def _tolerance(self) -> Tensor:
+        """(q,) double: by how much a may exceed b, for rounding."""
         low, width, unit = self._scale
         size = 8.0 * FLOAT_STEP * (width + low.abs())
-        sizes = torch.where(unit.isnan(), size, unit * OPEN)
+        sizes = torch.where(unit.isnan(), size, unit * STEP_TOLERANCE)
         return torch.maximum(sizes[self.lower], sizes[self.upper])
+
+
+def _assign(out: Tensor, value: Tensor, feature: int, mask: Tensor) -> None:
+    """Write values, (m, c), of one feature into rows, (m, c, p), where mask, (m, c), holds."""
+    out[..., feature] = torch.where(mask, value, out[..., feature])

@@ -1,9 +1,9 @@
-"""Possible: an indirect change never makes a pair of values that no training row has.
+"""SeenPairs: no indirect change may create a pair of values that no training row has.
 
-Pairs are those of two categories, and of a category and a tenth of a number. Features are decoded
-one by one, so single people may be told to become what nobody is: husbands who never married. Of
-the changes that make such a pair, the one that makes most of them is left undone, until none is
-left: people rather keep a value of their own.
+Pairs are those of two categories, and of a category and a tenth of a number's values. A decoder
+predicts features one by one, so single predictions may combine into impossible rows, such as
+unmarried husbands. Of the changes that create unseen pairs, the one in most of them is undone,
+until no such pair is left.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Kind
 
 TENTHS = 10
-# Of more categories than that, pairs are too many to be told from those that merely were not met.
+# With more codes than that, too many possible pairs are absent from training rows by chance.
 MOST_CODES = 4096
 
 
 @dataclass(frozen=True)
 class SeenPairs:
-    """Which pairs of values training rows have.
+    """Which pairs of values occur in training rows.
 
-    Every feature has codes: a category each, or a tenth of the rows each.
+    Every feature has codes: one per category, or one per tenth of a number's training values.
 
     Attributes:
-        features: (f,) the features that have a part in a pair which no row has.
+        features: (f,) the features that take part in an unseen pair.
         starts: (f,) int64, the first code of each.
-        cuts: (f, 9) where each number is cut, sorted; infinite for categories.
-        numbers: which of the f are numbers.
-        unseen: (t, t) bool, the pairs of codes that no row has.
+        cuts: (f, 9) the deciles of numbers, ascending; infinite for categories.
+        numbers: which of the f features are numbers.
+        unseen: (t, t) bool, the pairs of codes that no training row has.
     """
 
     features: Tensor
@@ -43,7 +43,7 @@ class SeenPairs:
 
     @classmethod
     def of(cls, rows: Tensor, encoder: Encoder) -> SeenPairs | None:
-        """Note the pairs of training rows, (n, p); None where every pair was met."""
+        """The pairs of training rows, (n, p); None where every pair occurs."""
         number = torch.tensor([f.kind is Kind.NUMERIC for f in encoder.schema])
         levels = torch.tensor([len(f.categories) for f in encoder.schema])
         sizes = torch.where(number, TENTHS, levels.clamp_min(1))
@@ -69,70 +69,69 @@ class SeenPairs:
         """(n, f) the codes of rows, (n, p)."""
         return self._codes(rows[:, self.features])
 
-    def _codes(self, own: Tensor) -> Tensor:
-        """(n, f) the codes of what rows have of the features, (n, f)."""
-        out = own.long()
+    def _codes(self, values: Tensor) -> Tensor:
+        """(n, f) the codes of the features' values, (n, f)."""
+        out = values.long()
         for j in self.numbers:
-            out[:, j] = torch.bucketize(own[:, j].contiguous(), self.cuts[j])
+            out[:, j] = torch.bucketize(values[:, j].contiguous(), self.cuts[j])
         return out.add_(self.starts)
 
-    def mended(self, x: Tensor, moved: Tensor, direct: Tensor) -> Tensor:
-        """Where people end up, (m, c, p), without pairs that nobody has.
+    def repair(self, x: Tensor, moved: Tensor, acted: Tensor) -> Tensor:
+        """(m, c, p) rows without indirect changes that create unseen pairs.
 
         Args:
             x: (m, p) the factual rows.
-            moved: (m, c, p) where they would end up.
-            direct: (m, p) bool, what they act on: it stays as it is.
+            moved: (m, c, p) the rows to repair.
+            acted: (m, p) bool, the features acted on, which are left as they are.
         """
-        free, here = ~direct[:, self.features], x[:, self.features]
+        free, here = ~acted[:, self.features], x[:, self.features]
         changed = moved.new_zeros(moved.shape[:2], dtype=torch.bool)
         for j, feature in enumerate(self.features.tolist()):
             changed |= (moved[..., feature] != here[:, j, None]) & free[:, j, None]
-        who, where = changed.nonzero(as_tuple=True)
-        if not len(who):
+        rows, candidates = changed.nonzero(as_tuple=True)
+        if not len(rows):
             return moved
-        own, free = self._codes(here)[who], free[who]
-        codes = self.codes(moved[who, where])
-        undone = self._undone(codes, own, free)
+        factual, free = self._codes(here)[rows], free[rows]
+        undone = self._undone(self.codes(moved[rows, candidates]), factual, free)
         at = undone.any(1).nonzero()[:, 0]
         if len(at):
             pair, feature = undone[at].nonzero(as_tuple=True)
             pair, column = at[pair], self.features[feature]
             moved = moved.clone()
-            moved[who[pair], where[pair], column] = x[who[pair], column]
+            moved[rows[pair], candidates[pair], column] = x[rows[pair], column]
         return moved
 
-    def _undone(self, codes: Tensor, own: Tensor, free: Tensor) -> Tensor:
-        """(q, f) bool, which changes are to be left undone.
+    def _undone(self, codes: Tensor, factual: Tensor, free: Tensor) -> Tensor:
+        """(q, f) bool, the changes to undo.
 
         Args:
-            codes: (q, f) the codes of rows; written into.
-            own: (q, f) those of the people.
-            free: (q, f) bool, what they do not act on.
+            codes: (q, f) the codes of changed rows; written into.
+            factual: (q, f) the codes of their factual rows.
+            free: (q, f) bool, features that are not acted on.
         """
         undone = torch.zeros_like(free)
         at = torch.arange(len(codes))
         while len(at):
-            row, feature = ((codes[at] != own[at]) & free[at]).nonzero(as_tuple=True)
-            bad = torch.zeros(len(at), codes.shape[1], dtype=torch.int64)
+            row, feature = ((codes[at] != factual[at]) & free[at]).nonzero(as_tuple=True)
+            count = torch.zeros(len(at), codes.shape[1], dtype=torch.int64)
             here = at[row]
-            bad[row, feature] = self.unseen[codes[here, feature][:, None], codes[here]].sum(1)
-            most, worst = bad.max(1)
+            count[row, feature] = self.unseen[codes[here, feature][:, None], codes[here]].sum(1)
+            most, worst = count.max(1)
             at, worst = at[most > 0], worst[most > 0]
-            codes[at, worst] = own[at, worst]
+            codes[at, worst] = factual[at, worst]
             undone[at, worst] = True
         return undone
 
 
 def _unseen(codes: Tensor, sizes: Tensor, number: Tensor) -> Tensor:
-    """(t, t) bool, the pairs of codes, (n, p), that no row has though it has either."""
+    """(t, t) bool, the pairs of codes, (n, p), that occur singly but never together."""
     feature = torch.arange(len(sizes)).repeat_interleave(sizes)
-    held = torch.zeros(len(feature), dtype=torch.bool)
-    held[codes] = True
-    out = held[:, None] & held & (feature[:, None] != feature)
+    occurs = torch.zeros(len(feature), dtype=torch.bool)
+    occurs[codes] = True
+    out = occurs[:, None] & occurs & (feature[:, None] != feature)
     out &= ~(number[feature][:, None] & number[feature])
-    for own in codes.T:
-        out[own[:, None], codes] = False
+    for column in codes.T:
+        out[column[:, None], codes] = False
     return out
 
 

@@ -19,7 +19,7 @@ def reach_out(problem: SearchProblem, rows: Tensor, feature: Tensor, values: Ten
 
     Values beyond an end are snapped to it. Only where the grid stops short of it, it is missing.
     """
-    if not problem.feasible.inside:
+    if not problem.feasible.is_narrowed:
         return
     low, high, lower, upper = _ends(problem, rows, feature)
     lower, upper = lower & (low < values[:, 0]), upper & (high > values[:, -1])
@@ -52,7 +52,7 @@ def corners(problem: SearchProblem, asked: Tensor) -> Iterator[tuple[Tensor, Ten
     Numbers are set to one end or the other, all combinations of the first five; what has
     categories stays as it is.
     """
-    if not problem.feasible.inside:
+    if not problem.feasible.is_narrowed:
         return
     rows, sets = asked.nonzero(as_tuple=True)
     numeric = problem.feasible.steps < 1.0

@@ -206,8 +206,8 @@ class SearchProblem:
             moved = feasible.levels.keep_unless_acted(x, moved, acted)
         reached = feasible.project(x, moved, rows)
         if self.seen_pairs is not None:
-            reached = self.seen_pairs.mended(x, reached, acted)
-        return moved, feasible.mend(x, reached, acted, rows)
+            reached = self.seen_pairs.repair(x, reached, acted)
+        return moved, feasible.repair(x, reached, acted, rows)
 
     def decide(self, reached: Tensor, rows: Tensor, slack: float = 0.0) -> tuple[Tensor, Tensor]:
         """(m,) margins and (m,) bool, what the model says of rows, (m, p), each of a row (m,)."""

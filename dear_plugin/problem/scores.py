@@ -1,0 +1,51 @@
+"""Scores: decisions, log-odds and spread of model scores, (m, c)."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+# The interquartile range of a normal distribution, in standard deviations.
+NORMAL_IQR = 1.349
+
+
+def spread(values: Tensor) -> Tensor:
+    """The robust standard deviation of values, (m,), from their quartiles; 0 without values."""
+    if not len(values):
+        return values.new_zeros(())
+    low, high = values.quantile(values.new_tensor([0.25, 0.75]))
+    scale: Tensor = (high - low) / NORMAL_IQR
+    return scale.float()
+
+
+def most_likely(scores: Tensor) -> Tensor:
+    """(m,) int64, the column that scores, (m, c), decide for; the first of equal ones."""
+    if scores.shape[1] > 2:
+        return scores.argmax(1)
+    return (scores[:, -1] > (scores[:, 0] if scores.shape[1] == 2 else 0.0)).long()
+
+
+def own_and_others(scores: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
+    """(m,) the wanted column, and (m, c) the scores with -inf in its place."""
+    own = scores.gather(1, wanted[:, None])[:, 0]
+    return own, scores.scatter(1, wanted[:, None], -math.inf)
+
+
+def log_odds(scores: Tensor, wanted: Tensor) -> Tensor:
+    """(m,) log-odds of the wanted column against all others together."""
+    if scores.shape[1] == 1:
+        return torch.where(wanted == 1, scores[:, 0], -scores[:, 0])
+    own, others = own_and_others(scores, wanted)
+    return own - others.logsumexp(1)
+
+
+def score_decides(threshold: float | None, scores: Tensor) -> bool:
+    """Whether the probability alone decides: a threshold below 1/2 for one of two classes."""
+    return threshold is not None and threshold < 0.5 and scores.shape[1] <= 2
+
+
+def logit(p: float) -> float:
+    """The log-odds of a probability."""
+    return math.log(p / (1.0 - p))
