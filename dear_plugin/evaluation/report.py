@@ -11,8 +11,10 @@ import pandas as pd
 from torch import Tensor
 
 from dear_plugin.data.encoder import Encoder
+from dear_plugin.decoders import Decoder
 from dear_plugin.evaluation import fidelity
 from dear_plugin.evaluation.fidelity import Sample
+from dear_plugin.problem.action_sets import ActionSets
 
 logger = logging.getLogger(__name__)
 
@@ -92,6 +94,28 @@ class Report:
             yield f"-: too little dependence in these {self.rows:,} rows to measure it"
         if self.independent:
             yield f"no feature clearly follows {_few(self.independent)}: expect nothing to"
+
+
+def diagnose(
+    decoder: Decoder, encoder: Encoder, sets: ActionSets, frame: pd.DataFrame, seed: int
+) -> Report:
+    """Report on a fitted decoder.
+
+    Args:
+        decoder: fitted on the sets.
+        encoder: of the frame.
+        sets: the s action sets.
+        frame: held-out rows; those that cannot be read are left out.
+        seed: of the random draws.
+    """
+    rows = readable_rows(frame, encoder)
+    samples = [
+        fidelity.draw(decoder, encoder, sets, rows, seed=seed, as_displayed=displayed)
+        for displayed in (False, True)
+    ]
+    entangled = decoder.entanglement(rows).nanmean(0)
+    series = pd.Series(entangled.numpy(), index=sets.labels, name="entanglement")
+    return report(sets.labels, samples[0], samples[1], series, seed)
 
 
 def report(

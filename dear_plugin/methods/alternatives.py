@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -172,26 +172,47 @@ def alternatives(
     best: Proposal,
     k: int,
     search: Search,
-    optimizer: Sequence[Callable[[], Optimizer | None]],
+    optimizers: Sequence[Callable[[], Optimizer | None]],
+    size: int,
 ) -> list[Proposal]:
-    """Give k plans over all rows, one per rank; rows that have fewer fail in the later ones.
+    """Up to k proposals for n rows, one per rank; rows that have fewer fail in the later ones.
 
     Args:
-        case: the rows, no more than `rows_at_once`.
+        case: the rows.
         best: what `generate` proposes, which comes first.
-        k: how many.
+        k: the most for each row.
         search: how finely.
-        optimizer: the sets asked for, then pairs for rows whose sets are exhausted, if any; each
-            is only computed where it is needed.
+        optimizers: the given sets, then pairs for rows whose sets are exhausted, if any; each is
+            only computed where it is needed.
+        size: the rows of a chunk, at most `rows_at_once`.
     """
+    chunks = torch.arange(len(case)).split(size)
+    ranked = [_of_chunk(case.select(at), best.select(at), k, search, optimizers) for at in chunks]
+    first, *others = (Proposal.joined(proposals) for proposals in zip(*ranked, strict=True))
+    # A row without any success keeps its best attempt in the first rank.
+    failed = first.failed.nonzero()[:, 0]
+    kept = first.merged(best.select(failed), failed)
+    first = replace(kept, kinds=first.kinds, notes=best.noted)
+    # Ranks that no row has are dropped.
+    return [first, *(other for other in others if not bool(other.failed.all()))]
+
+
+def _of_chunk(
+    case: Case,
+    best: Proposal,
+    k: int,
+    search: Search,
+    optimizers: Sequence[Callable[[], Optimizer | None]],
+) -> list[Proposal]:
+    """As `alternatives`, k proposals for the rows of one chunk."""
     kept = KeptAlternatives.of(case.x, best, k)
     tried: list[tuple[Tensor, Optimizer, SearchProblem, Incumbents]] = []
-    for kind, learned in enumerate(optimizer):
-        # Decided row by row, so that nobody's answer depends on who else asks.
+    for kind, compute in enumerate(optimizers):
+        # Decided row by row, so that no answer depends on the other rows.
         rows = kept.short if kind else torch.arange(len(case))
         if not len(rows):
             break
-        if (each := learned()) is None:
+        if (each := compute()) is None:
             break
         problem = each.problem(case.select(rows))
         found = each.find(problem, search, prune=False)

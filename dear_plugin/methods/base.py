@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal, Self
 
 import pandas as pd
@@ -16,17 +15,16 @@ from dear_plugin._validation.settings import one_of
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Kind, Schema
 from dear_plugin.errors import NotFittedError
-from dear_plugin.evaluation.costs import split
 from dear_plugin.evaluation.neighbours import Neighbours
 from dear_plugin.evaluation.plausibility import Plausibility
 from dear_plugin.evaluation.support import Support
-from dear_plugin.methods.answers import MethodAnswers
+from dear_plugin.methods.writing import SLACKS, result_of, settle, write
 from dear_plugin.models.classifier import Classifier, Output
 from dear_plugin.models.cutoffs import cutoffs
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.constraints import Constraints, feasible_set
-from dear_plugin.problem.target import Target, goal_of, with_strict_cutoffs
-from dear_plugin.results.proposal import Proposal, WrittenProposal, identity_proposal
+from dear_plugin.problem.target import Target, goal_of
+from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.results.spread import Spread
 from dear_plugin.results.unreadable import with_unreadable
@@ -34,8 +32,6 @@ from dear_plugin.search import Search
 
 __all__ = ["SLACKS", "Case", "RecourseMethod"]
 
-# How far past the decision boundary a proposal aims; each retry aims farther.
-SLACKS = (1e-4, 1e-3, 1e-1)
 
 Compute = Callable[[Case, pd.DataFrame, Tensor, Tensor], Recourses]
 
@@ -68,6 +64,37 @@ class RecourseMethod(ABC):
         self.encoder = Encoder(schema)
         self.classifier = Classifier(model, self.encoder, output=output, encode=encode)
         self._rows: Tensor | None = None
+        self._params = {"model": model, "schema": schema, "output": output, "encode": encode}
+
+    def __repr__(self) -> str:
+        """The features, the model, and how many rows it is fitted on."""
+        fitted = "not fitted" if self._rows is None else f"fitted on {len(self._rows):,} rows"
+        model = type(self.classifier.model).__name__
+        return f"{type(self).__name__}({', '.join([*self._parts, f'model {model}', fitted])})"
+
+    def __sklearn_clone__(self) -> Self:
+        """The same method with the same model, not fitted: what `sklearn.base.clone` returns."""
+        return type(self)(**self._params)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The constructor's arguments by name, as of a scikit-learn estimator.
+
+        Args:
+            deep: makes no difference: the model belongs to the user.
+        """
+        return dict(self._params)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set some of the constructor's arguments; the method is not fitted afterwards.
+
+        Args:
+            params: by name, as in `get_params`.
+
+        Raises:
+            TypeError: a name that the constructor does not have.
+        """
+        self.__dict__ = type(self)(**{**self._params, **params}).__dict__
+        return self
 
     def fit(self, frame: pd.DataFrame) -> Self:
         """Learn from training rows; a fit that fails or is interrupted changes nothing.
@@ -149,13 +176,14 @@ class RecourseMethod(ABC):
 
     def _recourses(self, case: Case, frame: pd.DataFrame, before: Tensor, at: Tensor) -> Recourses:
         accepted = case.goal.succeeds(before, lambda: self.classifier.decisions(frame))
-        return self._result(case, frame, before, self._settle(case, frame, before, accepted))
+        return result_of(self, case, frame, before, settle(self, case, frame, before, accepted))
 
     def _result_of(
         self, case: Case, frame: pd.DataFrame, proposal: Proposal, before: Tensor
     ) -> Recourses:
         """The result of a proposal for all rows, each of them scored again."""
-        return self._result(case, frame, before, _written(self, case, frame, proposal, case.rows))
+        written = write(self, case, frame, proposal, case.rows)
+        return result_of(self, case, frame, before, written)
 
     @abstractmethod
     def _learn(self, rows: Tensor) -> None:
@@ -189,6 +217,11 @@ class RecourseMethod(ABC):
         return torch.tensor([f.kind is Kind.NUMERIC for f in self.schema])
 
     @property
+    def _parts(self) -> Sequence[str]:
+        """What `repr` says of it besides the model and the rows."""
+        return [f"{len(self.schema)} features"]
+
+    @property
     def _criteria(self) -> Search:
         """The criteria of a credible answer."""
         return Search()
@@ -220,73 +253,3 @@ class RecourseMethod(ABC):
     @lazy
     def _cutoffs(self) -> Tensor | None:
         return cutoffs(self.classifier, self._fitted_rows)
-
-    def _settle(
-        self, case: Case, frame: pd.DataFrame, before: Tensor, done: Tensor
-    ) -> WrittenProposal:
-        """Propose, write, and score the rows of the result; aim farther where that fails."""
-        proposal, scores, success = identity_proposal(case.x, done), before, done
-        if bool(done.all()):
-            return WrittenProposal(proposal, frame.copy(), before, done)
-        for slack in SLACKS:
-            todo = (~done).nonzero()[:, 0]
-            # A copy: a method may change the rows of its case.
-            part = replace(case, x=case.x.clone()) if len(todo) == len(case) else case.select(todo)
-            if slack == SLACKS[-1]:
-                part = replace(part, goal=with_strict_cutoffs(part.goal))
-            proposal = proposal.merged(self._propose(replace(part, slack=slack)), todo)
-            written = _written(self, case, frame, proposal, todo)
-            # Rows without a proposal are not tried again.
-            done = done.index_copy(0, todo, written.success | proposal.failed[todo])
-            scores = scores.index_copy(0, todo, written.scores)
-            success = success.index_copy(0, todo, written.success)
-            if bool(done.all()):
-                break
-        return WrittenProposal(written.proposal, written.frame, scores, success)
-
-    def _result(
-        self, case: Case, frame: pd.DataFrame, before: Tensor, written: WrittenProposal
-    ) -> Recourses:
-        proposal, success = written.proposal, written.success
-        direct, indirect = split(self.encoder, case.x, proposal.rows, proposal.direct)
-        columns: dict[str, Any] = {
-            "success": success.numpy(),
-            "reason": proposal.said(success),
-            "acted_on": proposal.acted_on(case.x, self.schema.names),
-            "direct_cost": direct.double().numpy(),
-            "indirect_cost": indirect.double().numpy(),
-            "cost": (direct + indirect).double().numpy(),
-            "suppressed_cost": proposal.suppressed.double().numpy(),
-            "score_before": case.goal.score(before).double().numpy(),
-            "score_after": case.goal.score(written.scores).double().numpy(),
-        }
-        if proposal.kinds:
-            columns["kind"] = list(proposal.kinds)
-        actions = pd.DataFrame(columns, index=frame.index)
-        return Recourses(
-            frame,
-            written.frame,
-            actions,
-            self.encoder,
-            case.x,
-            proposal,
-            MethodAnswers(self, case, frame, proposal, success),
-        )
-
-
-def _written(
-    method: RecourseMethod, case: Case, frame: pd.DataFrame, proposal: Proposal, rows: Tensor
-) -> WrittenProposal:
-    """The proposal written into the user's frame, and the scores of some rows, (m,)."""
-    after, seen = method.encoder.patch(frame, case.x, proposal.rows, case.feasible.user_bounds)
-    # Unchanged rows are not scored again.
-    scored = (after, seen) if len(rows) == len(case) else (after.iloc[rows.numpy()], seen[rows])
-    scores = method.classifier.frame_scores(*scored)
-    success = case.goal.select(rows).succeeds(
-        scores, lambda: method.classifier.decisions(scored[0])
-    )
-    lawful = case.feasible.satisfies_rules(seen[rows], rows)
-    proposal = replace(proposal, rows=seen)
-    if not bool(lawful.all()):
-        proposal = proposal.refused(rows[~lawful], case.feasible.broken_text(seen, rows[~lawful]))
-    return WrittenProposal(proposal, after, scores, success & lawful)

@@ -18,8 +18,7 @@ from dear_plugin.data.schema import Rule, Schema
 from dear_plugin.data.sensitive import warn_of_actions
 from dear_plugin.decoders import Decoder, named
 from dear_plugin.errors import NotFittedError
-from dear_plugin.evaluation import fidelity
-from dear_plugin.evaluation.report import Report, readable_rows, report
+from dear_plugin.evaluation.report import Report, diagnose
 from dear_plugin.evaluation.support import Support
 from dear_plugin.methods import saving
 from dear_plugin.methods.alternatives import MOST, alternatives, rows_at_once
@@ -81,6 +80,7 @@ class DEAR(WhatIf):
         if act_on is None:
             warn_of_actions(schema)
         self._optimizer: Optimizer | None = None
+        self._params |= {"act_on": act_on, "decoder": decoder, "search": search}
 
     def diagnose(self, frame: pd.DataFrame, seed: int = 0) -> Report:
         """How well the indirect changes follow the data, measured on rows not fitted on.
@@ -94,14 +94,7 @@ class DEAR(WhatIf):
             NotFittedError: `fit` was not called.
             InputError: rows that do not fit the schema.
         """
-        decoder, rows = self._fitted_optimizer.decoder, readable_rows(frame, self.encoder)
-        samples = [
-            fidelity.draw(decoder, self.encoder, self.sets, rows, seed=seed, as_displayed=shown)
-            for shown in (False, True)
-        ]
-        entangled = decoder.entanglement(rows).nanmean(0)
-        series = pd.Series(entangled.numpy(), index=self.sets.labels, name="entanglement")
-        return report(self.sets.labels, samples[0], samples[1], series, seed)
+        return diagnose(self._fitted_optimizer.decoder, self.encoder, self.sets, frame, seed)
 
     def save(self, folder: str | Path) -> None:
         """Write a fitted DEAR to a folder of JSON and safetensors, without the model.
@@ -152,6 +145,7 @@ class DEAR(WhatIf):
         """
         other = copy.copy(self)
         other.classifier = Classifier(model, self.encoder, output=output, encode=encode)
+        other._params = {**self._params, "model": model, "output": output, "encode": encode}
         for cached in ("_support", "_evidence", "_cutoffs", "_training_scores"):
             other.__dict__.pop(cached, None)
         if self._optimizer is not None:
@@ -168,7 +162,7 @@ class DEAR(WhatIf):
         """
         require_instance("search", search, Search)
         other = copy.copy(self)
-        other.search = search
+        other.search, other._params = search, {**self._params, "search": search}
         other.__dict__.pop("_evidence", None)
         if other._optimizer is not None and search.coarse != self.search.coarse:
             grids = CandidateGrids.of(self._fitted_rows, self.encoder, self.sets, search.coarse)
@@ -181,6 +175,9 @@ class DEAR(WhatIf):
         decoder, coarse = self.decoder.clone_unfitted(), self.search.coarse
         self._optimizer = Optimizer.learned(rows, self.sets, decoder, self.classifier, coarse)
         self.decoder = decoder
+        passed = self._params["decoder"]
+        if isinstance(passed, Decoder) and hasattr(decoder, "history"):
+            vars(passed)["history"] = decoder.history
         for cached in ("_larger_sets", "_evidence", "_training_scores"):
             self.__dict__.pop(cached, None)
 
@@ -227,23 +224,8 @@ class DEAR(WhatIf):
         if search.largest_set > 1 and (pairs := self._larger_sets.pair_sets) is not None:
             sets.append(pairs)
             optimizer.append(lambda: self._reserve)
-        best = self._propose(case)
         size = min(ROWS_A_CHUNK, rows_at_once(sets, self.encoder.d, k))
-        chunks = torch.arange(len(case)).split(size)
-        ranked = [
-            alternatives(case.select(rows), best.select(rows), k, search, optimizer)
-            for rows in chunks
-        ]
-        proposals = [Proposal.joined(proposals) for proposals in zip(*ranked, strict=True)]
-        # Ranks that no row has are dropped.
-        proposals = proposals[:1] + [
-            proposal for proposal in proposals[1:] if not bool(proposal.failed.all())
-        ]
-        # A row without any success keeps its best attempt in the first rank.
-        failed = proposals[0].failed.nonzero()[:, 0]
-        first = proposals[0].merged(best.select(failed), failed)
-        proposals[0] = replace(first, kinds=proposals[0].kinds, notes=best.noted)
-        return proposals
+        return alternatives(case, self._propose(case), k, search, optimizer, size)
 
     def _flip_probabilities(
         self, case: Case, proposal: Proposal, position: int
@@ -276,6 +258,12 @@ class DEAR(WhatIf):
             if bool(pattern.any()):
                 rows = (acts == pattern).all(1).nonzero()[:, 0]
                 yield rows, pattern, self._optimizer_of(tuple(pattern.nonzero()[:, 0].tolist()))
+
+    @property
+    def _parts(self) -> Sequence[str]:
+        """What `repr` says of it besides the model and the rows."""
+        decoder = type(self.decoder).__name__
+        return [*super()._parts, f"{len(self.sets)} action sets", f"decoder {decoder}"]
 
     @property
     def _criteria(self) -> Search:

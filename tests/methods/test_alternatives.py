@@ -226,7 +226,7 @@ class TestWhenThereAreFew:
 
     @pytest.mark.parametrize("k", [0, -1])
     def test_at_least_one_must_be_asked_for(self, usual, mixed, k):
-        with pytest.raises(InputError, match="k must be a whole number, at least 1"):
+        with pytest.raises(InputError, match="k must be a whole number from 1"):
             usual.generate(mixed.refused(1)).alternatives(k)
 
 

@@ -219,7 +219,7 @@ class TestReasons:
 class TestWhatIsLearned:
     def test_a_set_is_learned_from_the_rows_alone(self, model, schema, frame):
         """Whatever else was learned before, in whatever order."""
-        one, other = (DEAR(model, schema).fit(frame)._wider for _ in range(2))
+        one, other = (DEAR(model, schema).fit(frame)._larger_sets for _ in range(2))
         other.larger((0, 1, 4)), other.larger((2, 3, 5, 6))
         mine, theirs = (w.larger((0, 2, 3)) for w in (one, other))
         for name, tensor in mine.decoder.tensors().items():
@@ -230,28 +230,28 @@ class TestWhatIsLearned:
     ):
         few = people[0].iloc[9:15]
         roomy = dear.generate(few)
-        assert len(dear._wider.learned) > 2
+        assert len(dear._larger_sets.learned) > 2
         monkeypatch.setattr(wider, "CELLS", 1)
         narrow = DEAR(model, schema).fit(frame)
         result = narrow.generate(few)
-        assert len(narrow._wider.learned) == 1
+        assert len(narrow._larger_sets.learned) == 1
         pd.testing.assert_frame_equal(result.actions, roomy.actions, check_exact=True)
 
     def test_another_model_asks_the_same_sets(self, dear, schema, people, monkeypatch):
         dear.generate(people[0].iloc[9:15])
-        known = dict(dear._wider.learned)
+        known = dict(dear._larger_sets.learned)
         other = dear.with_model(Above(schema, 13.4))
         monkeypatch.setattr(LargerSets, "_learn", None)
-        assert other._wider.learned.keys() == known.keys()
-        assert all(m.classifier is other.classifier for m in other._wider.learned.values())
-        for optimizer, mine in zip(other._wider.learned.values(), known.values(), strict=True):
+        assert other._larger_sets.learned.keys() == known.keys()
+        assert all(m.classifier is other.classifier for m in other._larger_sets.learned.values())
+        for optimizer, mine in zip(other._larger_sets.learned.values(), known.values(), strict=True):
             assert optimizer.decoder is mine.decoder
         assert other._reserve.classifier is other.classifier
 
     def test_a_new_fit_forgets_them(self, model, schema, frame, people):
         few, dear = people[0].iloc[9:15], DEAR(model, schema).fit(frame)
         dear.generate(few)
-        assert dear._wider.learned
+        assert dear._larger_sets.learned
         dear.fit(frame.iloc[:1200])
         anew = DEAR(model, schema).fit(frame.iloc[:1200])
         pd.testing.assert_frame_equal(dear.generate(few).actions, anew.generate(few).actions)
