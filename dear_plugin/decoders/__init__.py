@@ -1,10 +1,11 @@
-"""Decoders: the generative model g(v, x_S) behind one small protocol."""
+"""Decoders: models of g(v, x_S) behind one protocol, and the registry of their classes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from dear_plugin.decoders.autoencoder.decoder import PAPER_LAYERS, Autoencoder, Design
+from dear_plugin.decoders.autoencoder.decoder import Autoencoder
+from dear_plugin.decoders.autoencoder.design import PAPER_LAYERS, Design
 from dear_plugin.decoders.autoencoder.training import History, Training
 from dear_plugin.decoders.protocol import Decoder
 from dear_plugin.decoders.redraws import Redraws, Refitted
@@ -23,47 +24,56 @@ __all__ = [
     "Training",
     "Transport",
     "decoder_class",
-    "named",
+    "make_decoder",
     "register",
 ]
 
-_NAMED: dict[str, Callable[[], Decoder]] = {
-    "transport": Transport,
-    "autoencoder": Autoencoder,
-    "paper": Autoencoder.paper,
-}
-_KINDS: dict[str, type[Decoder]] = {
-    "Transport": Transport,
-    "Autoencoder": Autoencoder,
-    "Still": Still,
+_REGISTRY: dict[str, type[Decoder]] = {
+    kind.__name__: kind for kind in (Transport, Autoencoder, Still)
 }
 
 
-def named(decoder: str | Decoder) -> Decoder:
-    """A decoder by its name, or as it came.
+def register(kind: type[Decoder]) -> type[Decoder]:
+    """Register a decoder class under its class name; usable as a class decorator.
+
+    `DEAR(decoder="ClassName")` then makes one with default settings, and `DEAR.load` finds it.
+    """
+    _REGISTRY[kind.__name__] = kind
+    return kind
+
+
+def make_decoder(decoder: str | Decoder) -> Decoder:
+    """A decoder by name, or the given one unchanged.
+
+    Args:
+        decoder: the name of a registered class, in any case, such as "transport"; "paper" for
+            `Autoencoder.paper()`; or a decoder.
 
     Raises:
         DearError: an unknown name.
     """
     if isinstance(decoder, Decoder):
         return decoder
-    if decoder not in _NAMED:
-        raise DearError(unknown("decoder", [decoder], _NAMED))
-    return _NAMED[decoder]()
-
-
-def register(kind: type[Decoder]) -> type[Decoder]:
-    """Make a third decoder loadable, under its class name; usable as a class decorator."""
-    _KINDS[kind.__name__] = kind
-    return kind
+    makers: dict[str, Callable[[], Decoder]] = {
+        **{name.lower(): kind for name, kind in _REGISTRY.items()},
+        "paper": Autoencoder.paper,
+    }
+    name = str(decoder).lower()
+    if name not in makers:
+        raise DearError(unknown("decoder", [decoder], makers))
+    return makers[name]()
 
 
 def decoder_class(name: str) -> type[Decoder]:
-    """The decoder class that a saved file names.
+    """The registered decoder class of a saved file.
 
     Raises:
-        FileFormatError: a class that nobody registered.
+        FileFormatError: a class that is not registered.
     """
-    if name not in _KINDS:
-        raise FileFormatError(unknown("decoder class", [name], _KINDS) + "; register it first")
-    return _KINDS[name]
+    if name not in _REGISTRY:
+        raise FileFormatError(unknown("decoder class", [name], _REGISTRY) + "; register it first")
+    return _REGISTRY[name]
+
+
+# names of 0.1
+kind_of, named = decoder_class, make_decoder

@@ -1,4 +1,4 @@
-"""The protocol of a decoder: fit, encode, decode, for all sets S at once."""
+"""Decoder: the protocol of g(v, x_S); fit, encode and decode for all sets S at once."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from dear_plugin.problem.action_sets import ActionSets
 
 
 class Decoder(ABC):
-    """What else moves when x_S moves: an association in the data, not a causal effect.
+    """Indirect changes that follow a change of x_S: an association, not a causal effect.
 
-    A decoder is configured by its constructor, learns in `fit`, and then answers for any people
-    and any of the s sets in one batch. At `values = x_S`, `decode` gives x itself (unless
+    A decoder is configured by its constructor and learns in `fit`. One batch may then hold any
+    rows and any of the s sets. At `values = x_S`, `decode` returns x itself (unless
     `reconstruct="paper"`).
     """
 
     pair_features: ClassVar[int] = 12
-    """How many features are paired for rows that no single one solves."""
+    """How many features are combined to pairs for rows that no single feature solves."""
 
     @property
     def given_features(self) -> Tensor:
@@ -52,7 +52,7 @@ class Decoder(ABC):
     def load_state(
         self, tensors: Mapping[str, Tensor], encoder: Encoder, sets: ActionSets
     ) -> None:
-        """Take over what another learned; the inverse of `tensors`."""
+        """Load what another decoder learned; the inverse of `tensors`."""
 
     @abstractmethod
     def fit(self, rows: Tensor, encoder: Encoder, sets: ActionSets) -> None:
@@ -69,7 +69,7 @@ class Decoder(ABC):
 
     @abstractmethod
     def decode(self, x: Tensor, v: Tensor, values: Tensor, sets: Tensor) -> Tensor:
-        """Where people end up, (m, c, p), when their x_S becomes each of c values.
+        """The rows, (m, c, p), that follow when x_S takes each of c values.
 
         The search calls it in `torch.inference_mode`: tensors that a decoder keeps from a call
         cannot take part in a differentiation.
@@ -83,34 +83,47 @@ class Decoder(ABC):
         """
 
     def redraws(self, rows: Tensor, encoder: Encoder, sets: ActionSets) -> Redraws:
-        """This decoder as other rows of the same population might have made it.
+        """This decoder as other samples of the same population might have given it.
 
         Args:
             rows: (n, p) the rows that it was fitted on.
-            encoder: the gate, and
+            encoder: the encoder, and
             sets: the sets that it was fitted with.
         """
         return Refitted(self, rows, encoder, sets=sets)
 
     def follow(self, x: Tensor, v: Tensor, a: Tensor) -> Tensor:
-        """Where people end up, (s, n, d), differentiable in a; every set for itself.
+        """The rows that follow, (s, n, d), differentiable in a; slice i is of set i.
 
         Args:
             x: (s, n, d) encoded factual rows.
             v: (s, n, k) their latents.
-            a: (s, n, d) encoded rows of which only the columns of S are read.
+            a: (s, n, d) encoded rows, of which only the columns of S are read.
 
         Raises:
             DearError: a decoder without derivatives.
         """
         raise DearError(f"{type(self).__name__} has no derivatives; use decoder='autoencoder'")
 
+    def jacobians(self, rows: Tensor, train: Tensor) -> list[tuple[Tensor, Tensor]] | None:
+        """Exact derivatives of g along the q encoded columns of each set.
+
+        Args:
+            rows: (n, p) where to take them.
+            train: (m, p) training rows, for the slope of E[v | x_S].
+
+        Returns:
+            For each set `dg / dx_S` at fixed v and `dg / dv . dE[v | x_S] / dx_S`, (n, d, q)
+            each; None for a decoder without derivatives.
+        """
+        return None
+
     def flip_probabilities(
         self, x: Tensor, values: Tensor, sets: Tensor
     ) -> dict[int, tuple[float, float]]:
-        """The chance that this person has the second value of each binary feature, by feature.
+        """The probability of the second value of each binary feature, by feature.
 
-        It is told at two values of x_S: at the first, their own, it is 0 or 1.
+        It is evaluated at two values of x_S; at the first, the row's own, it is 0 or 1.
 
         Args:
             x: (1, p) the factual row.
@@ -120,5 +133,5 @@ class Decoder(ABC):
         return {}
 
     def entanglement(self, rows: Tensor) -> Tensor:
-        """(n, s) mean size of `d2 g / dv dx_S` over outputs; NaN for want of derivatives."""
+        """(n, s) mean size of `d2 g / dv dx_S` over outputs; NaN without derivatives."""
         return torch.full((len(rows), len(self.encode(rows[:1])[0])), torch.nan)

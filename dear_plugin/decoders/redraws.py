@@ -1,7 +1,7 @@
-"""Redraws: a decoder as it might have been learned from other rows of the same population.
+"""Redraws: a decoder as other samples of the same population might have given it.
 
-What a decoder says rests on the rows that happened to be sampled. Redraws are what *confidence* is
-computed with: an action is worth what it is worth under most of them.
+A decoder depends on the rows that happened to be sampled. *Confidence* is the share of redraws
+under which an action succeeds.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ROWS_A_CHUNK = 1024
 
 
 class Redraws(ABC):
-    """R decoders as they might have been learned from other rows of the same population.
+    """R decoders, each as another sample of the same population might have given it.
 
     Attributes:
         count: R.
@@ -36,47 +36,46 @@ class Redraws(ABC):
 
     @abstractmethod
     def decode(self, x: Tensor, values: Tensor, sets: Tensor, which: Tensor) -> Tensor:
-        """Where rows end up, (m, r, p), when their x_S becomes new values.
+        """The rows, (m, r, p), that follow when x_S takes new values.
 
-        Every redraw encodes the row for itself, then decodes it. At the row's own x_S each gives
-        the row back. What one row gets depends neither on the others nor on
-        what was asked before.
+        Every redraw encodes the row itself, then decodes it; at the row's own x_S each returns
+        the row. The result for one row depends neither on the other rows nor on earlier calls.
 
         Args:
             x: (m, p) the factual rows.
             values: (m, w) the new values of the set's features, in `ActionSets.positions` order.
             sets: (m,) int64, the set acted on.
-            which: (r,) int64, the redraws asked for, each in 0 ... R - 1.
+            which: (r,) int64, the requested redraws, each in 0 ... R - 1.
         """
 
 
-class Copies(Redraws):
-    """Redraws that are decoders of their own, asked one after another."""
+class DecoderRedraws(Redraws):
+    """Redraws that are separate decoders, evaluated one after another."""
 
     @abstractmethod
-    def _copy(self, redraw: int) -> Decoder:
-        """One of them, fitted."""
+    def _decoder(self, redraw: int) -> Decoder:
+        """The fitted decoder of one redraw."""
 
     def decode(self, x: Tensor, values: Tensor, sets: Tensor, which: Tensor) -> Tensor:
-        """Where rows end up, (m, r, p); see `Redraws.decode`."""
+        """The rows that follow, (m, r, p); see `Redraws.decode`."""
         out = x.new_empty(len(x), len(which), x.shape[1])
-        for at, redraw in enumerate(which.tolist()):
-            decoder = self._copy(redraw)
-            for own, there, acted, into in zip(
+        for i, redraw in enumerate(which.tolist()):
+            decoder = self._decoder(redraw)
+            for part, new, acted, into in zip(
                 *(chunks(each, ROWS_A_CHUNK) for each in (x, values, sets, out)), strict=True
             ):
-                v = decoder.encode(own)[torch.arange(len(own)), acted]
-                into[:, at] = decoder.decode(own, v, there[:, None], acted)[:, 0]
+                v = decoder.encode(part)[torch.arange(len(part)), acted]
+                into[:, i] = decoder.decode(part, v, new[:, None], acted)[:, 0]
         return out
 
 
-class Refitted(Copies):
-    """Copies of any decoder, each fitted on a bootstrap sample of the rows when first asked for.
+class Refitted(DecoderRedraws):
+    """Copies of any decoder, each fitted on a bootstrap sample of the rows when first needed.
 
     Args:
-        decoder: whose settings the copies have.
+        decoder: the copies have its settings.
         rows: (n, p) the training rows.
-        encoder: the gate.
+        encoder: the encoder.
         sets: what may be acted on.
         count: R.
     """
@@ -92,14 +91,14 @@ class Refitted(Copies):
     ) -> None:
         self.count = count
         self.sets = sets
-        self._decoder, self._rows, self._encoder = decoder.clone_unfitted(), rows, encoder
+        self._unfitted, self._rows, self._encoder = decoder.clone_unfitted(), rows, encoder
         self._fitted: dict[int, Decoder] = {}
 
-    def _copy(self, redraw: int) -> Decoder:
+    def _decoder(self, redraw: int) -> Decoder:
         if redraw not in self._fitted:
-            # A search asks in inference mode, in which nothing can be trained.
+            # The search runs in inference mode, in which nothing can be trained.
             with torch.inference_mode(False), torch.enable_grad():
-                decoder, n = self._decoder.clone_unfitted(), len(self._rows)
+                decoder, n = self._unfitted.clone_unfitted(), len(self._rows)
                 generator = torch.Generator().manual_seed(redraw)
                 drawn = torch.randint(n, (n,), generator=generator)
                 decoder.fit(self._rows.clone()[drawn], self._encoder, self.sets)
@@ -107,8 +106,8 @@ class Refitted(Copies):
         return self._fitted[redraw]
 
 
-class JointRedraws(Copies):
-    """Redraws that are all made at once, when the first of them is asked for.
+class JointRedraws(DecoderRedraws):
+    """Redraws that are all made at once, when the first of them is needed.
 
     Args:
         make: makes them.
@@ -119,10 +118,10 @@ class JointRedraws(Copies):
         self.count = count
         self._make = make
 
-    def _copy(self, redraw: int) -> Decoder:
-        return self._made[redraw]
+    def _decoder(self, redraw: int) -> Decoder:
+        return self._decoders[redraw]
 
     @lazy
-    def _made(self) -> Sequence[Decoder]:
+    def _decoders(self) -> Sequence[Decoder]:
         with torch.enable_grad():
             return self._make()

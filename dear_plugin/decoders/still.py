@@ -1,4 +1,4 @@
-"""Still: nothing else moves when x_S moves."""
+"""Still: the decoder without indirect changes; rows in, the same rows with new x_S out."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from dear_plugin.problem.action_sets import ActionSets
 
 
 class Still(Decoder):
-    """Independent changes: a decoder that has nothing to learn."""
+    """Independent changes: no other feature moves when x_S moves."""
 
     def __init__(self) -> None:
         self._positions = torch.empty(0, 0, dtype=torch.int64)
         self._own = torch.empty(0, 1, 0, dtype=torch.bool)
 
     def settings(self) -> dict[str, Any]:
-        """Nothing: there is nothing to set."""
+        """No settings."""
         return {}
 
     @classmethod
@@ -30,22 +30,22 @@ class Still(Decoder):
         return cls(**settings)
 
     def tensors(self) -> dict[str, Tensor]:
-        """Nothing: nothing is learned."""
+        """No tensors: nothing is learned."""
         return {}
 
     def load_state(
         self, tensors: Mapping[str, Tensor], encoder: Encoder, sets: ActionSets
     ) -> None:
-        """Take note of the sets."""
+        """Keep the sets; nothing is learned."""
         self._positions = sets.positions
         self._own = sets.masks[:, encoder.feature_of][:, None]
 
     def fit(self, rows: Tensor, encoder: Encoder, sets: ActionSets) -> None:
-        """Take note of the sets."""
+        """Keep the sets; nothing is learned."""
         self.load_state({}, encoder, sets)
 
     def encode(self, rows: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        """No latents, (n, s, 0): everything else stays as it is."""
+        """No latents, (n, s, 0)."""
         return rows.new_empty(len(rows), len(self._positions), 0)
 
     def decode(self, x: Tensor, v: Tensor, values: Tensor, sets: Tensor) -> Tensor:

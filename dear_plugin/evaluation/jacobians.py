@@ -15,9 +15,7 @@ from torch import Tensor
 
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Kind
-from dear_plugin.decoders import Autoencoder, Decoder
-from dear_plugin.decoders.autoencoder.derivatives import along, column_tangents
-from dear_plugin.decoders.autoencoder.networks import Networks
+from dear_plugin.decoders import Decoder
 from dear_plugin.evaluation.costs import Parts, alignment
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.action_sets import ActionSets
@@ -41,12 +39,10 @@ def parts(
     Returns:
         One `Parts` per set, with n rows and the set's q encoded columns.
     """
-    if isinstance(decoder, Autoencoder):
-        x, base = encoder.expand(rows), encoder.expand(train)
-        every = [decoder.networks]
-        if decoder.networks.members > 1:
-            every = [member.networks for member in decoder.apart()]
-        return _mean([_exact(networks, x, base) for networks in every])
+    exact = decoder.jacobians(rows, train)
+    if exact is not None:
+        masks = sets.masks[:, encoder.feature_of]
+        return [Parts(own, *both) for own, both in zip(masks, exact, strict=True)]
     return [_differences(decoder, encoder, sets, i, rows) for i in range(len(sets))]
 
 
@@ -71,53 +67,6 @@ def alignments(every: list[Parts], classifier: Classifier, goal: Goal, rows: Ten
         slope = torch.einsum("ndq,nd->nq", part.given, gradient)
         out.append(alignment(slope, part.given, gradient))
     return torch.stack(out, 1)
-
-
-def _exact(networks: Networks, x: Tensor, train: Tensor) -> list[Parts]:
-    s = len(networks.mask)
-    wide, base = x.expand(s, *x.shape), train.expand(s, *train.shape)
-    with torch.no_grad():
-        v, x_s = networks.latents(wide), wide * networks.mask
-        slopes = _slopes(networks.latents(base), base * networks.mask)
-    tangents = column_tangents(networks.mask).to(x)
-    given, entangled = [], []
-    for tangent in tangents:
-        given.append(along(lambda a: networks.generate(v, a), x_s, tangent))
-        # The columns of S select the slope along this tangent.
-        slope = torch.bmm(tangent, slopes)
-        entangled.append(along(lambda u: networks.generate(u, x_s), v, slope))
-    both = torch.stack(given, 3), torch.stack(entangled, 3)
-    own = networks.mask[:, 0].bool()
-    return [
-        Parts(own[i], both[0][i, ..., : int(own[i].sum())], both[1][i, ..., : int(own[i].sum())])
-        for i in range(s)
-    ]
-
-
-def _mean(members: list[list[Parts]]) -> list[Parts]:
-    """The Jacobians of the members' mean, set by set; one member's are its own."""
-    if len(members) == 1:
-        return members[0]
-    return [
-        Parts(
-            same[0].own,
-            torch.stack([part.given for part in same]).mean(0),
-            torch.stack([part.entangled for part in same]).mean(0),
-        )
-        for same in zip(*members, strict=True)
-    ]
-
-
-def _slopes(v: Tensor, x_s: Tensor) -> Tensor:
-    """(s, d, k) the least-squares slope of v on the columns of S, zero off them."""
-    a = x_s - x_s.mean(1, keepdim=True)
-    b = v - v.mean(1, keepdim=True)
-    gram = torch.bmm(a.transpose(1, 2), a) / a.shape[1]
-    ridge = 1e-8 * torch.eye(a.shape[2])
-    cross = torch.bmm(a.transpose(1, 2), b) / a.shape[1]
-    # Columns off S are zero throughout: the ridge leaves their slope at zero.
-    slopes: Tensor = torch.linalg.solve(gram + ridge, cross)
-    return slopes
 
 
 def _differences(

@@ -1,92 +1,43 @@
 """Autoencoder: the paper's decoder, one conditional autoencoder per set, trained as one module.
 
-`v = e(x)`, `x_hat = g(v, x_S)`; a residual skip adds x_S to its own output; a softmax closes every
-categorical block. The loss is reconstruction (MSE) + the Hessian penalty on d2 g / dv dx_S. The
-paper's theory wants x_S independent of v, which the Hessian penalty does not give: the encoder
-stays free to copy into v all it needs, and the decoder then ignores x_S. So there is an
-independence weight too; 0 is the paper. Several members, each trained on a bootstrap sample, say
-how far a change is more than sampling noise; one member is the paper.
+`v = e(x)`, `x_hat = g(v, x_S)`; a residual connection adds x_S to its own output; categorical
+blocks end in a softmax. The loss is reconstruction (MSE) + the Hessian penalty on d2 g / dv dx_S.
+The paper's theory needs x_S independent of v, which the Hessian penalty does not enforce: the
+encoder may copy all it needs into v, and the decoder then ignores x_S. Hence an independence
+penalty with a weight of its own; 0 is the paper. With several members, each trained on a bootstrap
+sample, a change is shrunk as far as it is sampling noise; one member is the paper.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from dear_plugin._validation.settings import boolean, number, one_of, several, validate, whole
+from dear_plugin._validation.settings import whole
 from dear_plugin._validation.tensors import Shape, check_tensors
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.decoders.autoencoder.agreement import agreed
+from dear_plugin.decoders.autoencoder.design import ACTIVATIONS, PAPER_LAYERS, Design
+from dear_plugin.decoders.autoencoder.ensemble import shrunk_mean
+from dear_plugin.decoders.autoencoder.jacobians import jacobians, mean_jacobians
 from dear_plugin.decoders.autoencoder.networks import Networks
 from dear_plugin.decoders.autoencoder.objective import Objective
-from dear_plugin.decoders.autoencoder.remainder import MIDDLE, moved, within_bounds
-from dear_plugin.decoders.autoencoder.stack import Tanh, by_set
+from dear_plugin.decoders.autoencoder.remainder import MIDDLE, add_change, within_bounds
+from dear_plugin.decoders.autoencoder.stack import by_set
 from dear_plugin.decoders.autoencoder.training import History, Training, train
 from dear_plugin.decoders.protocol import Decoder
 from dear_plugin.decoders.redraws import JointRedraws, Redraws
 from dear_plugin.errors import NotFittedError
 from dear_plugin.problem.action_sets import ActionSets
 
-ACTIVATIONS: dict[str, type[nn.Module]] = {
-    "tanh": Tanh,
-    "relu": nn.ReLU,
-    "softplus": nn.Softplus,
-}
-PAPER_LAYERS = {"adult": (16, 32, 10), "compas": (8, 10, 5), "gmc": (8, 10, 5)}
+# Cells of the mixed derivatives that are in memory at a time.
 CELLS = 2**24
-# Networks that stand for what other rows might have given.
+# Networks trained on bootstrap samples, for redraws of a single network.
 REDRAWS = 4
-
-
-@dataclass(frozen=True)
-class Design:
-    """What the networks look like and what they are trained for.
-
-    Attributes:
-        layers: widths of the encoder after its input, the last one is k; the decoder mirrors it.
-        activation: "tanh", "relu" or "softplus"; mixed derivatives of ReLU say nothing.
-        hessian: weight of the Hessian penalty.
-        independence: weight of the penalties on what v and x_S know of each other; 0 is the paper.
-        noise: what training adds to the latents, in their own standard deviations.
-        standardise: train on columns of variance 1 and squash what the networks read of them, so
-            that heavy-tailed ones are not ignored.
-        reconstruct: "remainder" keeps the person's own, `x + g(v, a) - g(v, x_S)`; "paper" is
-            `g(v, a)`, whose reconstruction error is paid as indirect cost.
-        members: how many networks each set has, trained on bootstrap samples; their mean change
-            is shrunk as far as they disagree. 1 is the paper; of several, a step's rows are
-            shared out among them, and few rows (some thousands) then show less dependence.
-
-    Raises:
-        SettingError: a value that a setting cannot have.
-    """
-
-    layers: tuple[int, ...] = (16, 32, 10)
-    activation: str = "tanh"
-    hessian: float = 1e-2
-    independence: float = 20.0
-    noise: float = 0.1
-    standardise: bool = True
-    reconstruct: Literal["remainder", "paper"] = "remainder"
-    members: int = 1
-
-    def __post_init__(self) -> None:
-        """Refuse what is no setting."""
-        validate(
-            self,
-            layers=several(whole(1)),
-            activation=one_of(*ACTIVATIONS),
-            hessian=number(),
-            independence=number(),
-            noise=number(),
-            standardise=boolean,
-            reconstruct=one_of("remainder", "paper"),
-            members=whole(1),
-        )
 
 
 class Autoencoder(Decoder):
@@ -95,7 +46,7 @@ class Autoencoder(Decoder):
     Args:
         design: the networks and their losses.
         training: the loop.
-        seed: of weights, batches and penalties; nothing global is seeded.
+        seed: of weights, batches and penalties; the global generators are left alone.
 
     Attributes:
         history: the losses by epoch, after `fit`.
@@ -115,10 +66,10 @@ class Autoencoder(Decoder):
 
     @classmethod
     def paper(cls, layers: Sequence[int] = PAPER_LAYERS["adult"], seed: int = 0) -> Autoencoder:
-        """The paper to the letter: Hessian penalty only, its own reconstruction, raw columns.
+        """Exactly the paper: Hessian penalty only, its reconstruction, unscaled columns.
 
         Args:
-            layers: `PAPER_LAYERS` has the paper's own per data set.
+            layers: `PAPER_LAYERS` has those of the paper by data set.
             seed: of weights, batches and penalties.
         """
         design = Design(
@@ -155,30 +106,30 @@ class Autoencoder(Decoder):
     def load_state(
         self, tensors: Mapping[str, Tensor], encoder: Encoder, sets: ActionSets
     ) -> None:
-        """Take over trained networks.
+        """Load trained networks.
 
         Raises:
-            ValueError: tensors that are not those of such networks, features and sets.
+            ValueError: tensors of another design, other features or other sets.
         """
         known = {size for tensor in tensors.values() for size in tensor.shape}
         if not known.issuperset(self.design.layers):  # or a bad file could ask for all memory
-            raise ValueError(f"the tensors have no layers of {self.design.layers}")
+            raise ValueError(f"expected tensors with layers of {self.design.layers}, got others")
         networks = _untrained(self.design, encoder, sets, torch.Generator())
         own = networks.state_dict()
         check_tensors(tensors, {name: Shape.of(tensor) for name, tensor in own.items()}, {})
-        told = ("columns", "valid", "mask")  # by the sets, whatever was learned
-        if not all(torch.equal(tensors[name], own[name]) for name in told):
-            raise ValueError("the tensors are those of other sets")
+        of_sets = ("columns", "valid", "mask")
+        if not all(torch.equal(tensors[name], own[name]) for name in of_sets):
+            raise ValueError("expected tensors of the same sets, got those of other sets")
         networks.load_state_dict(dict(tensors))
         self._networks = networks.requires_grad_(False)
 
     def fit(self, rows: Tensor, encoder: Encoder, sets: ActionSets) -> None:
-        """Train on rows, (n, p); an interrupt leaves what was fitted before."""
+        """Train on rows, (n, p); an interrupt leaves the previous state."""
         generator, design = torch.Generator().manual_seed(self.seed), self.design
         x = encoder.expand(rows.float().cpu())
         networks = _untrained(design, encoder, sets, generator)
         if design.standardise:
-            networks.gauge.set_by(x, ~encoder.blocks[encoder.feature_of])
+            networks.gauge.fit(x, ~encoder.blocks[encoder.feature_of])
         objective = Objective(networks, design.hessian, design.independence, design.noise)
         history = train(
             objective,
@@ -191,26 +142,20 @@ class Autoencoder(Decoder):
         self._networks, self.history = networks.requires_grad_(False), history
 
     def redraws(self, rows: Tensor, encoder: Encoder, sets: ActionSets) -> Redraws:
-        """Networks trained on bootstrap samples, all in one batch; those of an ensemble."""
+        """Networks trained on bootstrap samples, in one batch; an ensemble's own members."""
         if self.networks.members > 1:
             return JointRedraws(self.apart, self.networks.members)
-        return JointRedraws(partial(self._drawn_again, rows, encoder, sets), REDRAWS)
-
-    def _drawn_again(self, rows: Tensor, encoder: Encoder, sets: ActionSets) -> Sequence[Decoder]:
-        several = Autoencoder(replace(self.design, members=REDRAWS), self.training, self.seed)
-        several.fit(rows.clone(), encoder, sets)
-        return several.apart()
+        return JointRedraws(partial(self._bootstrap_members, rows, encoder, sets), REDRAWS)
 
     def apart(self) -> tuple[Self, ...]:
-        """The members of an ensemble as decoders of their own.
+        """The members of an ensemble as separate decoders.
 
-        Each was trained on a bootstrap sample, from other weights, and takes no account of the
-        other members.
+        Each was trained on a bootstrap sample of its own, from other initial weights.
 
         Raises:
             NotFittedError: before `fit`.
         """
-        return tuple(self._member(which) for which in range(self.networks.members))
+        return tuple(self._member(i) for i in range(self.networks.members))
 
     def encode(self, rows: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """The latents of rows and a tie per feature, (n, p) -> (n, s, e * k + p).
@@ -219,40 +164,41 @@ class Autoencoder(Decoder):
         generator it is the middle.
         """
         networks = self.networks
-        v = networks.known(networks.encoder.expand(rows)).transpose(0, 1)
+        v = networks.member_latents(networks.encoder.expand(rows)).transpose(0, 1)
         ties = v.new_full((*v.shape[:2], rows.shape[1]), MIDDLE)
         if generator is not None:
             ties = torch.rand(ties.shape, generator=generator).to(v)
         return torch.cat([v, ties], 2)
 
     def decode(self, x: Tensor, v: Tensor, values: Tensor, sets: Tensor) -> Tensor:
-        """Where people end up, (m, c, p); see `Decoder.decode`."""
-        networks = self.networks
-        e, k = networks.members, networks.k
-        v, ties = v.split([e * k, x.shape[1]], 1)
+        """The rows that follow, (m, c, p); see `Decoder.decode`."""
+        networks, factual = self.networks, x[:, None]
+        encoder, e = networks.encoder, networks.members
+        v, ties = v.split([e * networks.k, x.shape[1]], 1)
         positions = networks.sets.positions[sets][:, None].expand(values.shape)
-        there = x[:, None].expand(-1, values.shape[1], -1).scatter(2, positions, values)
-        wide = networks.encoder.expand(torch.cat([x[:, None], there], 1))
-        made = by_set(networks.made, v, wide, sets, len(networks.sets)).unflatten(2, (e, -1))
+        acted = factual.expand(-1, values.shape[1], -1).scatter(2, positions, values)
+        encoded = encoder.expand(torch.cat([factual, acted], 1))
+        outputs = by_set(networks.member_outputs, v, encoded, sets, len(networks.sets))
+        outputs = outputs.unflatten(2, (e, -1))
         if self.design.reconstruct == "paper":
-            there = networks.encoder.collapse(made[:, 1:].mean(2))
-            return there.scatter(2, positions, values)
-        made = agreed(made, networks.encoder.feature_of)
-        reached = moved(networks, x[:, None], made, ties[:, None]).scatter(2, positions, values)
-        stays = (there == x[:, None]).all(2, keepdim=True)
-        return torch.where(stays, x[:, None], reached)
+            reached = encoder.collapse(outputs[:, 1:].mean(2))
+            return reached.scatter(2, positions, values)
+        mean = shrunk_mean(outputs, encoder.feature_of)
+        reached = add_change(networks, factual, mean, ties[:, None])
+        unchanged = (acted == factual).all(2, keepdim=True)
+        return torch.where(unchanged, factual, reached.scatter(2, positions, values))
 
     def follow(self, x: Tensor, v: Tensor, a: Tensor) -> Tensor:
-        """Where people end up, (s, n, d), differentiable in a; see `Decoder.follow`."""
+        """The rows that follow, (s, n, d), differentiable in a; see `Decoder.follow`."""
         networks = self.networks
         e, own = networks.members, networks.mask[: len(networks.sets)].bool()
         v = v[..., : e * networks.k]
-        made = networks.made(v, a).unflatten(2, (e, -1))
+        outputs = networks.member_outputs(v, a).unflatten(2, (e, -1))
         if self.design.reconstruct == "paper":
-            return torch.where(own, a, made.mean(2))
-        both = torch.stack([networks.made(v, x).unflatten(2, (e, -1)), made], 2)
-        start, there = agreed(both.flatten(0, 1), networks.encoder.feature_of).unbind(1)
-        shift = (there - start).view(x.shape)
+            return torch.where(own, a, outputs.mean(2))
+        both = torch.stack([networks.member_outputs(v, x).unflatten(2, (e, -1)), outputs], 2)
+        start, end = shrunk_mean(both.flatten(0, 1), networks.encoder.feature_of).unbind(1)
+        shift = (end - start).view(x.shape)
         return torch.where(own, a, within_bounds(x + shift, x))
 
     def entanglement(self, rows: Tensor) -> Tensor:
@@ -261,8 +207,16 @@ class Autoencoder(Decoder):
         x = networks.encoder.expand(rows)
         s, w = networks.columns.shape
         few = max(CELLS // (w * networks.k * s * x.shape[1]), 1)
-        found = [networks.entangled(part.expand(s, -1, -1)) for part in x.split(few)]
-        return torch.cat(found, 1).view(networks.members, -1, len(x)).mean(0).T
+        parts = [networks.entanglement(part.expand(s, -1, -1)) for part in x.split(few)]
+        return torch.cat(parts, 1).view(networks.members, -1, len(x)).mean(0).T
+
+    def jacobians(self, rows: Tensor, train: Tensor) -> list[tuple[Tensor, Tensor]]:
+        """Exact derivatives of g along the columns of each set; see `Decoder.jacobians`."""
+        networks = self.networks
+        x, base = networks.encoder.expand(rows), networks.encoder.expand(train)
+        if networks.members == 1:
+            return jacobians(networks, x, base)
+        return mean_jacobians([jacobians(one.networks, x, base) for one in self.apart()])
 
     @property
     def networks(self) -> Networks:
@@ -275,12 +229,18 @@ class Autoencoder(Decoder):
             raise NotFittedError("the autoencoder is not trained; call fit first")
         return self._networks
 
-    def _member(self, which: int) -> Self:
-        """One member as a decoder of its own."""
-        own, networks = replace(self.design, members=1), self.networks
-        other = type(self)(own, self.training, self.seed)
-        other.load_state(networks.alone(which), networks.encoder, networks.sets)
-        return other
+    def _bootstrap_members(
+        self, rows: Tensor, encoder: Encoder, sets: ActionSets
+    ) -> Sequence[Decoder]:
+        ensemble = Autoencoder(replace(self.design, members=REDRAWS), self.training, self.seed)
+        ensemble.fit(rows.clone(), encoder, sets)
+        return ensemble.apart()
+
+    def _member(self, i: int) -> Self:
+        design, networks = replace(self.design, members=1), self.networks
+        member = type(self)(design, self.training, self.seed)
+        member.load_state(networks.member_state(i), networks.encoder, networks.sets)
+        return member
 
 
 def _untrained(
@@ -291,7 +251,7 @@ def _untrained(
         sets,
         layers=design.layers,
         activation=ACTIVATIONS[design.activation],
-        squashing=design.standardise,
+        use_asinh=design.standardise,
         generator=generator,
         members=design.members,
     )

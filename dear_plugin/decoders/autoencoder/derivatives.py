@@ -1,4 +1,4 @@
-"""Derivatives of g, exact by autograd."""
+"""Derivatives: of g along directions, once and twice, exact by autograd."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dear_plugin.decoders.autoencoder.stack import Generate
 
 
 def mixed_derivatives(g: Generate, v: Tensor, x_s: Tensor, valid: Tensor) -> Tensor:
-    """(w, k, s, n, d) `d2 g / dv dx_S`, zero for columns that a set has not.
+    """(w, k, s, n, d) `d2 g / dv dx_S`, zero for columns that a set does not have.
 
     Args:
         g: (s, n, k), (s, n, w) -> (s, n, d).
@@ -34,7 +34,7 @@ def column_tangents(mask: Tensor) -> Tensor:
     return torch.stack([(order == i + 1).float() for i in range(int(mask.sum(2).max()))])
 
 
-def along(f: Callable[[Tensor], Tensor], at: Tensor, direction: Tensor) -> Tensor:
+def directional_derivative(f: Callable[[Tensor], Tensor], at: Tensor, direction: Tensor) -> Tensor:
     """The derivative of f at a point along a direction."""
     with torch.enable_grad():
         at = at.detach().requires_grad_()
@@ -42,13 +42,13 @@ def along(f: Callable[[Tensor], Tensor], at: Tensor, direction: Tensor) -> Tenso
 
 
 def derivatives(out: Tensor, at: Tensor, directions: Iterable[Tensor]) -> list[Tensor]:
-    """The derivatives of an output by what it was made of, along directions, differentiable again.
+    """The derivatives of an output by its input, along directions, differentiable again.
 
-    Backward through backward: torch's forward mode warns that it is deprecated inside.
+    Backward through backward: torch's forward mode warns of a deprecation of its own.
 
     Args:
         out: (..., d) the output.
-        at: (..., k) what it was made of.
+        at: (..., k) the input that it was computed from.
         directions: each of a shape that broadcasts to that of `at`.
     """
     weight, pulled = torch.ones_like(out, requires_grad=True), torch.zeros(())
@@ -58,7 +58,11 @@ def derivatives(out: Tensor, at: Tensor, directions: Iterable[Tensor]) -> list[T
         return [torch.zeros_like(out) for _ in directions]
     return [
         torch.autograd.grad(
-            pulled, weight, way.expand(at.shape), create_graph=True, materialize_grads=True
+            pulled,
+            weight,
+            direction.expand(at.shape),
+            create_graph=True,
+            materialize_grads=True,
         )[0]
-        for way in directions
+        for direction in directions
     ]

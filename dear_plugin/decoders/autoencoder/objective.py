@@ -1,4 +1,4 @@
-"""Objective: what autoencoders are trained for, the weighted terms of a batch."""
+"""Objective: the weighted loss terms of the autoencoders on a batch."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from dear_plugin.decoders.autoencoder.penalties import (
     witness_penalty,
 )
 
-# An average over a part of the batch estimates the Hessian penalty as well, at less cost.
+# The mean over a part of the batch estimates the Hessian penalty as well, at less cost.
 HESSIAN_ROWS = 64
-# What the decoder itself would read from v weighs more than what random functions read.
+# Dependence that the decoder itself can use weighs more than what random functions find.
 WITNESS = 3.0
 
 
@@ -29,9 +29,9 @@ class Objective:
     Attributes:
         networks: e and g.
         hessian: weight of the Hessian penalty.
-        independence: weight of the two penalties on v and x_S.
-        noise: what is added to the latents, in their own standard deviations: no information
-            about x_S can hide in their last digits.
+        independence: weight of the two penalties on the dependence of v and x_S.
+        noise: standard deviation of the noise on the latents, in units of their own, so that no
+            information about x_S can hide in their last digits.
     """
 
     networks: Networks
@@ -44,30 +44,30 @@ class Objective:
         networks, s = self.networks, len(self.networks.sets)
         if x.ndim == 3:
             x = x[:, None].expand(-1, s, -1, -1).flatten(0, 1)
-        wide = networks.gauge.scale(x).expand(len(networks.mask), *x.shape[-2:])
-        clear = networks.latents(x)
-        v, z_s = _blurred(clear, self.noise, generator), networks.pick(wide)
-        made = networks.core(v, z_s)
-        terms = {"reconstruction": len(made) * mse_loss(made, wide)}
+        z = networks.gauge.scale(x).expand(len(networks.mask), *x.shape[-2:])
+        clean = networks.latents(x)
+        v, z_s = _with_noise(clean, self.noise, generator), networks.gather(z)
+        output = networks.generate_scaled(v, z_s)
+        terms = {"reconstruction": len(output) * mse_loss(output, z)}
         if self.hessian:
             few = v[:, :HESSIAN_ROWS], z_s[:, :HESSIAN_ROWS]
-            mixed = hessian_penalty(networks.core, *few, networks.valid, generator)
+            mixed = hessian_penalty(networks.generate_scaled, *few, networks.valid, generator)
             terms["hessian"] = self.hessian * mixed.sum()
         if self.independence:
-            probe = probes(networks.seen(z_s), networks.valid, generator)
-            gap = networks.core(v.roll(1, 1), z_s) - made
-            found = independence_penalty(clear, probe, generator).sum()
-            told = witness_penalty(gap, probe).sum()
-            terms["independence"] = self.independence * found
-            terms["witness"] = WITNESS * self.independence * told
+            probe = probes(networks.inputs(z_s), networks.valid, generator)
+            difference = networks.generate_scaled(v.roll(1, 1), z_s) - output
+            dependence = independence_penalty(clean, probe, generator).sum()
+            terms["independence"] = self.independence * dependence
+            witness = witness_penalty(difference, probe).sum()
+            terms["witness"] = WITNESS * self.independence * witness
         return terms
 
 
-def _blurred(v: Tensor, noise: float, generator: torch.Generator) -> Tensor:
-    """Latents (s, n, k) with normal noise, a share of their spread in the batch."""
+def _with_noise(v: Tensor, noise: float, generator: torch.Generator) -> Tensor:
+    """Latents, (s, n, k), with normal noise in proportion to their spread in the batch."""
     if not noise:
         return v
-    here = v.detach()
-    spread = (here - here.mean(1, keepdim=True)).square().mean(1, keepdim=True).sqrt()
-    rng = torch.randn(v.shape, generator=generator)
-    return torch.addcmul(v, rng.to(v), spread, value=noise)
+    fixed = v.detach()
+    spread = (fixed - fixed.mean(1, keepdim=True)).square().mean(1, keepdim=True).sqrt()
+    drawn = torch.randn(v.shape, generator=generator)
+    return torch.addcmul(v, drawn.to(v), spread, value=noise)

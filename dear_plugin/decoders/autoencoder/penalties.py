@@ -1,4 +1,4 @@
-"""Penalties: what keeps the latents v and the features x_S apart.
+"""Penalties: losses on the mixed derivatives of g and on the dependence of v and x_S.
 
 Here g maps latents (s, n, k) and the columns of S, (s, n, w), to (s, n, d). A set of fewer than w
 columns has zeros in the rest; `valid`, (s, 1, w), says which columns are its own.
@@ -20,8 +20,8 @@ V_SCALES = (0.5, 1.0, 2.0)
 
 def signs(like: Tensor, generator: torch.Generator) -> Tensor:
     """Random signs in the shape of a tensor."""
-    coins = torch.randint(0, 2, like.shape, generator=generator)
-    return (2 * coins - 1).to(like)
+    bits = torch.randint(0, 2, like.shape, generator=generator)
+    return (2 * bits - 1).to(like)
 
 
 def hessian_penalty(
@@ -40,15 +40,15 @@ def hessian_penalty(
         valid: (s, 1, w) which of them are the set's own.
         generator: of the signs.
     """
-    v_there = v + STEP * signs(v, generator)
-    x_there = x_s + STEP * signs(x_s, generator) * valid
-    corners = g(torch.cat([v_there, v_there, v, v], 1), torch.cat([x_there, x_s, x_there, x_s], 1))
+    v_step = v + STEP * signs(v, generator)
+    x_step = x_s + STEP * signs(x_s, generator) * valid
+    corners = g(torch.cat([v_step, v_step, v, v], 1), torch.cat([x_step, x_s, x_step, x_s], 1))
     both, by_v, by_x, start = corners.chunk(4, 1)
     return ((both - by_v - by_x + start) / STEP**2).square().mean((1, 2))
 
 
 def probes(x_s: Tensor, valid: Tensor, generator: torch.Generator) -> Tensor:
-    """(s, n, q) random functions of x_S of mean 0 and variance 1: cosines of all scales.
+    """(s, n, q) random functions of x_S of mean 0 and variance 1: cosines of several scales.
 
     Args:
         x_s: (s, n, w) the columns of S.
@@ -63,8 +63,8 @@ def probes(x_s: Tensor, valid: Tensor, generator: torch.Generator) -> Tensor:
 def independence_penalty(v: Tensor, probe: Tensor, generator: torch.Generator) -> Tensor:
     """(s,) the mean squared correlation of functions of x_S with functions of v.
 
-    The functions of v are its own columns and cosines at random frequencies: for independent v
-    and x_S it vanishes up to chance (a kernel measure of dependence with random features).
+    The functions of v are its own columns and cosines at random frequencies. For independent v
+    and x_S it is zero up to sampling error (a kernel measure of dependence, random features).
 
     Args:
         v: (s, n, k) latents.
@@ -72,23 +72,23 @@ def independence_penalty(v: Tensor, probe: Tensor, generator: torch.Generator) -
         generator: of the frequencies.
     """
     own = standard(v)
-    seen = torch.cat([own, _waves(own / v.shape[2] ** 0.5, WAVES, V_SCALES, generator)], 2)
-    return _cross(probe, seen).square().mean((1, 2))
+    features = torch.cat([own, _waves(own / v.shape[2] ** 0.5, WAVES, V_SCALES, generator)], 2)
+    return _cross(probe, features).square().mean((1, 2))
 
 
-def witness_penalty(gap: Tensor, probe: Tensor) -> Tensor:
-    """(s,) the mean squared covariance of functions of x_S with what strangers' latents change.
+def witness_penalty(difference: Tensor, probe: Tensor) -> Tensor:
+    """(s,) the mean squared covariance of functions of x_S with the effect of another row's v.
 
-    The functions of v are here the decoder's own outputs: for independent v and x_S,
-    `g(v', x_S) - g(v, x_S)` with another person's v' has mean 0 at every x_S. Random functions
-    alone miss what a trained encoder hides between them; the decoder knows where to look, and
-    its answer is what a recourse is made of.
+    The functions of v are here the outputs of g: for independent v and x_S,
+    `g(v', x_S) - g(v, x_S)` with the v' of another row has mean 0 at every x_S. Random functions
+    alone miss dependence that a trained encoder leaves between them; this penalty is on the
+    dependence that g uses, which is what enters a counterfactual.
 
     Args:
-        gap: (s, n, d) `g(v', x_S) - g(v, x_S)`.
+        difference: (s, n, d) `g(v', x_S) - g(v, x_S)`.
         probe: (s, n, q) functions of x_S, from `probes`.
     """
-    return _cross(probe, gap).square().mean((1, 2))
+    return _cross(probe, difference).square().mean((1, 2))
 
 
 def standard(x: Tensor) -> Tensor:
@@ -97,13 +97,13 @@ def standard(x: Tensor) -> Tensor:
     return centred * (centred.square().mean(1, keepdim=True) + 1e-4).rsqrt()
 
 
-def _cross(probe: Tensor, seen: Tensor) -> Tensor:
-    """(s, q, a) covariances of centred columns with others."""
-    return torch.bmm(probe.transpose(1, 2) / probe.shape[1], seen)
+def _cross(probe: Tensor, columns: Tensor) -> Tensor:
+    """(s, q, a) covariances of centred columns, (s, n, q), with others, (s, n, a)."""
+    return torch.bmm(probe.transpose(1, 2) / probe.shape[1], columns)
 
 
 def _waves(x: Tensor, count: int, scales: tuple[float, ...], generator: torch.Generator) -> Tensor:
-    """(s, n, count) cosines of random directions, their frequencies of several scales."""
+    """(s, n, count) cosines along random directions, with frequencies of several scales."""
     s, _, width = x.shape
     scale = torch.tensor(scales).repeat(-(-count // len(scales)))[:count]
     frequency = torch.randn(s, width, count, generator=generator) * scale

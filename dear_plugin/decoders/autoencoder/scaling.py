@@ -1,4 +1,4 @@
-"""Gauge: how columns are measured for the networks and their losses."""
+"""Scaling: encoded columns in, columns as the networks and their losses read them out."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ import torch
 from torch import Tensor, nn
 
 LEAST = 1e-3
-# A value that this share of the rows has is one that people leave by a leap, not by degrees.
-ATOM = 0.25
+# A value that this share of the rows has is an atom: rows leave it by a jump, not by degrees.
+ATOM_SHARE = 0.25
 
 
 class ColumnScaler(nn.Module):
-    """What the networks see of encoded columns, (..., d) -> (..., d), and back.
+    """The scaling of encoded columns, (..., d) -> (..., d), and back.
 
-    Losses count scaled columns (mean 0, variance 1); the networks read them squashed, by asinh
-    around the median: the bulk of a column with a heavy tail would otherwise be one point to them.
-    Until it is set, both are the identity.
+    Losses are computed on scaled columns (mean 0, variance 1). The networks read these through
+    asinh around the median, which spreads out the bulk of a heavy-tailed column. Until it is
+    fitted, both maps are the identity.
 
     Args:
         d: how many columns.
-        squashing: squash at all.
+        use_asinh: whether the networks read through asinh; else columns as they are scaled.
 
     Attributes:
-        atom: (d,) the encoded value that many people share, infinite where there is none.
-        leap: (d,) how far from it the others are, on average.
+        atom: (d,) the encoded value that many rows share, infinite where there is none.
+        leap: (d,) the mean jump off the atom: the mean distance of the other rows from it.
     """
 
     centre: Tensor
@@ -33,28 +33,28 @@ class ColumnScaler(nn.Module):
     atom: Tensor
     leap: Tensor
 
-    def __init__(self, d: int, squashing: bool) -> None:
+    def __init__(self, d: int, use_asinh: bool) -> None:
         super().__init__()
-        self.squashing = squashing
+        self.use_asinh = use_asinh
         for name in ("centre", "middle"):
             self.register_buffer(name, torch.zeros(d))
         for name in ("spread", "unit", "leap"):
             self.register_buffer(name, torch.ones(d))
         self.register_buffer("atom", torch.full((d,), torch.inf))
 
-    def set_by(self, x: Tensor, number: Tensor) -> None:
-        """Measure training rows, (n, d); columns that are no number, (d,), are left alone."""
-        self.centre.copy_(torch.where(number, x.mean(0), 0.0))
-        self.spread.copy_(torch.where(number, x.std(0, correction=0).clamp_min(LEAST), 1.0))
+    def fit(self, x: Tensor, numeric: Tensor) -> None:
+        """Fit to training rows, (n, d); columns that are not `numeric`, (d,), stay unscaled."""
+        self.centre.copy_(torch.where(numeric, x.mean(0), 0.0))
+        self.spread.copy_(torch.where(numeric, x.std(0, correction=0).clamp_min(LEAST), 1.0))
         z = self.scale(x)
-        self.middle.copy_(torch.where(number, z.median(0).values, 0.0))
-        self.unit.copy_(torch.where(number, _typical((z - self.middle).abs()), 1.0))
-        atom, leap = _atoms(x)
-        self.atom.copy_(torch.where(number, atom, torch.inf))
-        self.leap.copy_(torch.where(self.atom.isinf(), 1.0, leap))
+        self.middle.copy_(torch.where(numeric, z.median(0).values, 0.0))
+        self.unit.copy_(torch.where(numeric, _median_nonzero((z - self.middle).abs()), 1.0))
+        atom, jump = _atoms(x)
+        self.atom.copy_(torch.where(numeric, atom, torch.inf))
+        self.leap.copy_(torch.where(self.atom.isinf(), 1.0, jump))
 
     def scale(self, x: Tensor) -> Tensor:
-        """Encoded columns as losses count them."""
+        """Encoded columns in the units of the losses."""
         return (x - self.centre) / self.spread
 
     def unscale(self, z: Tensor) -> Tensor:
@@ -68,7 +68,7 @@ class ColumnScaler(nn.Module):
             z: (..., d), or (s, n, w) where columns are given.
             columns: (s, w) which columns they are.
         """
-        if not self.squashing:
+        if not self.use_asinh:
             return z
         middle, unit = self.middle, self.unit
         if columns is not None:
@@ -76,15 +76,15 @@ class ColumnScaler(nn.Module):
         return torch.asinh((z - middle) / unit)
 
 
-def _typical(gap: Tensor) -> Tensor:
-    """(d,) the median distance of those who are away at all: half of the rows may not be."""
-    away = torch.where(gap > LEAST**2, gap, torch.nan)
-    return away.nanmedian(0).values.nan_to_num(1.0)
+def _median_nonzero(distance: Tensor) -> Tensor:
+    """(d,) the median of the distances above zero, which half of the rows may not have."""
+    positive = torch.where(distance > LEAST**2, distance, torch.nan)
+    return positive.nanmedian(0).values.nan_to_num(1.0)
 
 
 def _atoms(x: Tensor) -> tuple[Tensor, Tensor]:
-    """(d,) the value of many, infinite where there is none, and the others' mean distance."""
+    """(d,) the atom, infinite where there is none, and the others' mean distance from it."""
     value = x.mode(0).values
     share = (x == value).float().mean(0)
-    away = (x - value).abs().mean(0) / (1.0 - share)
-    return torch.where((share >= ATOM) & (share < 1.0), value, torch.inf), away
+    jump = (x - value).abs().mean(0) / (1.0 - share)
+    return torch.where((share >= ATOM_SHARE) & (share < 1.0), value, torch.inf), jump

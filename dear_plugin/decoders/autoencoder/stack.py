@@ -1,4 +1,4 @@
-"""Stack: s networks as one batched module."""
+"""Stack: s networks as one batched module, (s, n, a) -> (s, n, b)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class StackedLinear(nn.Module):
 
 
 class StackedMLP(nn.Sequential):
-    """s perceptrons side by side, (s, n, layers[0]) -> (s, n, layers[-1]).
+    """s independent perceptrons, (s, n, layers[0]) -> (s, n, layers[-1]).
 
     Args:
         s: how many.
@@ -67,28 +67,27 @@ class StackedMLP(nn.Sequential):
 
 
 def by_set(generate: Generate, v: Tensor, x_s: Tensor, sets: Tensor, s: int) -> Tensor:
-    """Run m people, each through the network of its own set, in one padded batch.
+    """Run m rows, each through the network of its own set, in one padded batch.
 
     Args:
         generate: (s, n, k), (s, n, d) -> (s, n, q).
         v: (m, k) latents.
         x_s: (m, c, d) the values to generate at.
-        sets: (m,) whose network.
-        s: how many there are.
+        sets: (m,) the set of each row.
+        s: how many sets there are.
 
     Returns:
         (m, c, q).
     """
-    m, c, d = x_s.shape
+    (m, c, d), k = x_s.shape, v.shape[1]
     counts = torch.bincount(sets, minlength=s)
     order = sets.argsort(stable=True)
     rank = torch.empty_like(sets)
     rank[order] = torch.arange(m) - (counts.cumsum(0) - counts)[sets[order]]
     most = int(counts.max())
     slot = sets * most + rank
-    latents = v.new_zeros(s * most, v.shape[1]).index_copy(0, slot, v)
-    places = x_s.new_zeros(s * most, c, d).index_copy(0, slot, x_s)
-    k = v.shape[1]
+    latents = v.new_zeros(s * most, k).index_copy(0, slot, v)
+    inputs = x_s.new_zeros(s * most, c, d).index_copy(0, slot, x_s)
     wide = latents.view(s, most, 1, k).expand(-1, -1, c, -1)
-    made = generate(wide.reshape(s, most * c, k), places.view(s, most * c, d))
-    return made.view(s * most, c, made.shape[-1])[slot]
+    outputs = generate(wide.reshape(s, most * c, k), inputs.view(s, most * c, d))
+    return outputs.view(s * most, c, outputs.shape[-1])[slot]

@@ -1,4 +1,4 @@
-"""Training: one loop with early stop, a history and a progress bar that can be switched off."""
+"""Training: one loop with early stopping, a history and an optional progress bar."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from dear_plugin._validation.settings import boolean, number, validate, whole
 
 Losses = Callable[[Tensor, torch.Generator], dict[str, Tensor]]
 
-MOST_HELD = 2048
+MOST_HELD_OUT = 2048
 
 
 @dataclass(frozen=True)
 class Training:
-    """How to train.
+    """Settings of the training loop.
 
     Attributes:
         epochs: passes over the rows, at most.
-        batch: rows a step, about: a pass is cut into equal parts; those of all members of an
-            ensemble together.
+        batch: rows of a step, about: an epoch is cut into equal parts. For an ensemble the rows
+            of all members together.
         rate: Adam's learning rate, annealed to zero along a cosine.
-        patience: epochs without a better held-out loss before the loop stops.
-        most_steps: an upper limit on all steps, so that a million rows cost no more than needed.
+        patience: epochs without a lower held-out loss before the loop stops.
+        most_steps: an upper limit on all steps, which bounds the time for very many rows.
         progress: show a bar.
 
     Raises:
@@ -40,7 +40,7 @@ class Training:
     progress: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what is no setting."""
+        """Validate the settings."""
         validate(
             self,
             epochs=whole(1),
@@ -54,10 +54,10 @@ class Training:
 
 @dataclass
 class History:
-    """What the loop saw.
+    """The losses of a training run.
 
     Attributes:
-        epochs: one dict of mean losses per epoch, with `held_out` beside the training terms.
+        epochs: one dict of mean losses per epoch: the training terms and `held_out`.
         stopped: why the loop ended.
     """
 
@@ -69,7 +69,7 @@ def train(
     losses: Losses,
     parameters: Iterable[nn.Parameter],
     rows: Tensor,
-    how: Training,
+    training: Training,
     generator: torch.Generator,
     *,
     members: int = 1,
@@ -79,41 +79,42 @@ def train(
     Args:
         losses: a batch (b, p) and a generator -> named scalar terms, already weighted; with
             members (e, b, p).
-        parameters: what to train; the best held-out state is put back at the end.
-        rows: (n, p) training rows; a tenth, at most `MOST_HELD`, is held out.
-        how: the settings.
+        parameters: what to train; the state of the lowest held-out loss is restored at the end.
+        rows: (n, p) training rows; a tenth, at most `MOST_HELD_OUT`, is held out.
+        training: the settings.
         generator: of the batches and of what the losses draw.
-        members: e, where there are several each has a bootstrap sample of the rows.
+        members: e; each of several members has a bootstrap sample of the rows.
     """
     weights = list(parameters)
     order = torch.randperm(len(rows), generator=generator)
-    held, rest = _held_out(order)
-    judge = _Judge(losses, rows[held], int(torch.randint(2**31, (1,), generator=generator)))
+    held_out, rest = _split(order)
+    seed = int(torch.randint(2**31, (1,), generator=generator))
+    held_out_loss = _HeldOutLoss(losses, rows[held_out], seed)
     if members > 1:
         rest = rest[torch.randint(len(rest), (members, len(rest)), generator=generator)]
-    a_pass = max(round(rest.numel() / how.batch), 1)
-    steps = min(how.most_steps, how.epochs * a_pass)
-    optimiser = torch.optim.Adam(weights, lr=how.rate)
+    per_epoch = max(round(rest.numel() / training.batch), 1)
+    steps = min(training.most_steps, training.epochs * per_epoch)
+    optimiser = torch.optim.Adam(weights, lr=training.rate)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, max(steps, 1))
-    history, best, left = History(stopped="all steps taken"), _Best(weights), steps
-    for _ in _bar(range(-(-steps // a_pass)), how.progress):
+    history, best, left = History(stopped="all steps taken"), _BestWeights(weights), steps
+    for _ in _progress(range(-(-steps // per_epoch)), training.progress):
         shuffled = rest[..., torch.randperm(rest.shape[-1], generator=generator)]
-        batches = shuffled.tensor_split(a_pass, -1)[:left]
+        batches = shuffled.tensor_split(per_epoch, -1)[:left]
         left -= len(batches)
         means = _epoch(losses, rows, batches, optimiser, generator, schedule)
-        means["held_out"] = judge()
+        means["held_out"] = held_out_loss()
         history.epochs.append(means)
-        if best.waited(means["held_out"]) >= how.patience:
-            history.stopped = f"no better for {how.patience} epochs"
+        if best.update(means["held_out"]) >= training.patience:
+            history.stopped = f"no better for {training.patience} epochs"
             break
     best.restore()
     return history
 
 
-def _held_out(order: Tensor) -> tuple[Tensor, Tensor]:
-    """Shuffled rows as those held out and the rest; a single row is both."""
-    held = order[: min(max(len(order) // 10, 1), MOST_HELD)]
-    return held, order[len(held) :] if len(order) > len(held) else order
+def _split(order: Tensor) -> tuple[Tensor, Tensor]:
+    """Shuffled positions of rows held out and of the rest; a single row is both."""
+    held_out = order[: min(max(len(order) // 10, 1), MOST_HELD_OUT)]
+    return held_out, order[len(held_out) :] if len(order) > len(held_out) else order
 
 
 def _epoch(
@@ -124,21 +125,21 @@ def _epoch(
     generator: torch.Generator,
     schedule: torch.optim.lr_scheduler.LRScheduler,
 ) -> dict[str, float]:
-    """One pass; the mean of every term."""
-    seen: list[dict[str, Tensor]] = []
+    """Train for one pass; the mean of every term."""
+    history: list[dict[str, Tensor]] = []
     for batch in batches:
         terms = losses(rows[batch], generator)
         optimiser.zero_grad(set_to_none=True)
         torch.stack(list(terms.values())).sum().backward()
         optimiser.step()
         schedule.step()
-        seen.append({name: term.detach() for name, term in terms.items()})
-    return {name: float(torch.stack([t[name] for t in seen]).mean()) for name in seen[0]}
+        history.append({name: term.detach() for name, term in terms.items()})
+    return {name: float(torch.stack([t[name] for t in history]).mean()) for name in history[0]}
 
 
 @dataclass(frozen=True)
-class _Judge:
-    """The held-out loss, drawn alike at every epoch, so that epochs can be compared."""
+class _HeldOutLoss:
+    """The loss on held-out rows, with the same random draws at every epoch."""
 
     losses: Losses
     rows: Tensor
@@ -150,29 +151,29 @@ class _Judge:
         return float(sum(self.losses(self.rows, rng).values()))
 
 
-class _Best:
+class _BestWeights:
     """The weights of the best epoch so far."""
 
     def __init__(self, weights: list[nn.Parameter]) -> None:
-        self.weights, self.loss, self.wait = weights, float("inf"), 0
-        self.kept: list[Tensor] = []
+        self.weights, self.loss, self.waited = weights, float("inf"), 0
+        self.best: list[Tensor] = []
 
-    def waited(self, loss: float) -> int:
-        """Note an epoch's loss; how many epochs there was no better one."""
-        self.wait = 0 if loss < self.loss else self.wait + 1
+    def update(self, loss: float) -> int:
+        """Take an epoch's loss; how many epochs have passed since the best one."""
+        self.waited = 0 if loss < self.loss else self.waited + 1
         if loss < self.loss:
             self.loss = loss
-            self.kept = [w.detach().clone() for w in self.weights]
-        return self.wait
+            self.best = [w.detach().clone() for w in self.weights]
+        return self.waited
 
     def restore(self) -> None:
-        """Put the best weights back."""
+        """Copy the best weights back."""
         with torch.no_grad():
-            for weight, kept in zip(self.weights, self.kept, strict=False):
-                weight.copy_(kept)
+            for weight, best in zip(self.weights, self.best, strict=False):
+                weight.copy_(best)
 
 
-def _bar(epochs: range, shown: bool) -> Iterable[int]:
+def _progress(epochs: range, shown: bool) -> Iterable[int]:
     from tqdm.auto import tqdm
 
     bar: Iterable[int] = tqdm(epochs, desc="training", disable=not shown, leave=False)

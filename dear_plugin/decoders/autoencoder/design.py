@@ -1,0 +1,65 @@
+"""Design: the settings of the autoencoder's networks and of their losses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from torch import nn
+
+from dear_plugin._validation.settings import boolean, number, one_of, several, validate, whole
+from dear_plugin.decoders.autoencoder.stack import Tanh
+
+ACTIVATIONS: dict[str, type[nn.Module]] = {
+    "tanh": Tanh,
+    "relu": nn.ReLU,
+    "softplus": nn.Softplus,
+}
+PAPER_LAYERS = {"adult": (16, 32, 10), "compas": (8, 10, 5), "gmc": (8, 10, 5)}
+
+
+@dataclass(frozen=True)
+class Design:
+    """The shape of the networks and the weights of their losses.
+
+    Attributes:
+        layers: widths of the encoder after its input, the last one is k; the decoder mirrors it.
+        activation: "tanh", "relu" or "softplus"; the mixed derivatives of ReLU are zero almost
+            everywhere.
+        hessian: weight of the Hessian penalty.
+        independence: weight of the penalties on the dependence of v and x_S; 0 is the paper.
+        noise: standard deviation of the noise on the latents in training, in units of their own.
+        standardise: train on columns of variance 1 and let the networks read them through asinh,
+            so that heavy-tailed columns are not ignored.
+        reconstruct: "remainder" keeps the row's residual, `x + g(v, a) - g(v, x_S)`; "paper" is
+            `g(v, a)`, whose reconstruction error counts as indirect cost.
+        members: how many networks each set has, trained on bootstrap samples; their mean change
+            is shrunk as far as they disagree. 1 is the paper. Several members share the rows of
+            a training step, and few rows (some thousands) then show less dependence.
+
+    Raises:
+        SettingError: a value that a setting cannot have.
+    """
+
+    layers: tuple[int, ...] = (16, 32, 10)
+    activation: str = "tanh"
+    hessian: float = 1e-2
+    independence: float = 20.0
+    noise: float = 0.1
+    standardise: bool = True
+    reconstruct: Literal["remainder", "paper"] = "remainder"
+    members: int = 1
+
+    def __post_init__(self) -> None:
+        """Validate the settings."""
+        validate(
+            self,
+            layers=several(whole(1)),
+            activation=one_of(*ACTIVATIONS),
+            hessian=number(),
+            independence=number(),
+            noise=number(),
+            standardise=boolean,
+            reconstruct=one_of("remainder", "paper"),
+            members=whole(1),
+        )
