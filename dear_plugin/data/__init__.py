@@ -1,1 +1,1 @@
-"""Data: frames in, rows of numbers out, and back again, by a schema of features."""
+"""Data: schema inference, and the encoder between user frames and rows, (n, p) tensors."""

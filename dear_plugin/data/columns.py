@@ -1,4 +1,4 @@
-"""Columns: one column of a frame as numbers, and back, with its dtype and labels kept."""
+"""Columns: conversion between one column of a frame and row values; dtype and labels are kept."""
 
 from __future__ import annotations
 
@@ -16,37 +16,40 @@ from dear_plugin.data.schema import Feature, Kind
 from dear_plugin.data.special_values import MOST_SPECIAL, is_special, level_of, row_value
 from dear_plugin.errors import InputError
 
+# The relative resolution of a float32.
 FLOAT_STEP = 2.0**-23
-# Scaled numbers that a float32 holds with room for what a model adds up and squares.
+# The largest scaled number: in float32 its square does not overflow.
 FARTHEST = 1e15
 
 Array = npt.NDArray[Any]
 
 
 def to_scaled(feature: Feature, values: Array) -> Array:
-    """User units as scaled numbers, any shape; infinite where a float cannot hold them."""
+    """User units as scaled numbers, any shape; infinite on overflow."""
     return (values - feature.bounds[0]) / feature.width
 
 
 def from_scaled(feature: Feature, values: Array, places: int | None) -> Array:
-    """Scaled numbers as user units, any shape, rounded to `places` decimals (None: not)."""
+    """Scaled numbers as user units, any shape, rounded to `places` decimals unless None."""
     raw = feature.bounds[0] + np.asarray(values, dtype=np.float64) * feature.width
     return raw if places is None else np.round(raw, places) + 0.0
 
 
-def off_grid(gap: Any, values: Any) -> Any:
-    """Whether scaled values lie farther from a whole step, by a gap, than rounding takes them.
+def off_grid(residual: Any, values: Any) -> Any:
+    """Whether the distance of scaled values from their grid exceeds the float32 rounding error.
 
-    Arrays or tensors, of any shape.
+    Args:
+        residual: an array or tensor of any shape, the differences from the nearest grid value.
+        values: the values, of the same shape.
     """
-    return abs(gap) > 4.0 * FLOAT_STEP * (1.0 + abs(values))
+    return abs(residual) > 4.0 * FLOAT_STEP * (1.0 + abs(values))
 
 
 class Resolution(NamedTuple):
-    """What a column can hold of a number.
+    """The numbers that a column can hold.
 
     Attributes:
-        decimals: the decimals a change is rounded to, None where it is not.
+        decimals: the decimals that changes are rounded to; None: unrounded.
         low: the least number of its dtype.
         high: the greatest.
     """
@@ -56,16 +59,15 @@ class Resolution(NamedTuple):
     high: float
 
     def is_too_narrow(self, feature: Feature) -> bool:
-        """Whether numbers were observed that it cannot hold."""
+        """Whether it cannot hold all observed numbers of a feature."""
         low, high = feature.bounds
         return feature.kind is Kind.NUMERIC and (low < self.low or self.high < high)
 
 
 def column_resolution(feature: Feature, dtype: Any) -> Resolution:
-    """What a column of a dtype can hold of a feature.
+    """The numbers of a feature that a column of a dtype can hold.
 
-    An integer column counts in whole units whatever the schema says, or the change could not be
-    written into it.
+    Integer columns have 0 decimals whatever the schema's precision.
     """
     plain = _plain(dtype)
     places = 0 if _is_whole(dtype) else feature.precision
@@ -73,7 +75,7 @@ def column_resolution(feature: Feature, dtype: Any) -> Resolution:
 
 
 def _plain(dtype: Any) -> np.dtype[Any]:
-    """The numpy dtype below a dtype of pandas or Arrow; that of objects where there is none."""
+    """The numpy dtype of a pandas or Arrow dtype; that of objects if there is none."""
     own = getattr(dtype, "numpy_dtype", dtype)
     return own if isinstance(own, np.dtype) else np.dtype(object)
 
@@ -83,19 +85,19 @@ def _ends_of(dtype: np.dtype[Any]) -> tuple[float, float]:
     """The least and greatest float that a dtype of numbers can hold."""
     info = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
     low, high = float(info.min), float(info.max)
-    # The greatest of 64 bits is no float; the next one up would wrap around.
+    # The greatest 64-bit integer is not a float64; the next float above it would overflow.
     return low, high if dtype.kind == "f" or int(high) <= info.max else math.nextafter(high, 0.0)
 
 
 def step_size(feature: Feature, places: int | None) -> float:
-    """The scaled size of one unit of precision; the float's own where nothing is rounded."""
+    """The scaled size of one unit of precision; `FLOAT_STEP` where nothing is rounded."""
     return FLOAT_STEP if places is None else max(10.0**-places / feature.width, FLOAT_STEP)
 
 
 def read(feature: Feature, column: pd.Series) -> Reading:
-    """The row values of one column, and what is wrong with it, if anything."""
+    """The row values of one column, with a complaint if it has unreadable cells."""
     if isinstance(column.dtype, pd.SparseDtype):
-        return Reading.refused(sparse(feature.name, column.dtype))
+        return Reading.unreadable(sparse(feature.name, column.dtype))
     return _numbers(feature, column) if feature.kind is Kind.NUMERIC else labels(feature, column)
 
 
@@ -103,10 +105,11 @@ def _numbers(feature: Feature, column: pd.Series) -> Reading:
     name, dtype = feature.name, column.dtype
     if not _is_number(dtype):
         cells = f"frame[{name!r}]"
-        truths = pd.api.types.is_bool_dtype(dtype)  # which pd.to_numeric takes for numbers
-        mended = f"{cells}.astype(int)" if truths else f"pd.to_numeric({cells})"
-        advice = unreadable(dtype) or f"{cells} = {mended}"
-        return Reading.refused(f"column {name!r} must hold numbers, got dtype {dtype}: {advice}")
+        is_bool = pd.api.types.is_bool_dtype(dtype)  # pd.to_numeric would leave it as it is
+        fix = f"{cells}.astype(int)" if is_bool else f"pd.to_numeric({cells})"
+        advice = unreadable(dtype) or f"{cells} = {fix}"
+        message = f"column {name!r} must hold numbers, got dtype {dtype}: {advice}"
+        return Reading.unreadable(message)
     if isinstance(dtype, np.dtype):
         values = column.to_numpy().astype(np.float64, copy=False)
     else:
@@ -115,26 +118,25 @@ def _numbers(feature: Feature, column: pd.Series) -> Reading:
     if feature.special_levels:
         scaled, far = _with_levels(feature, values, scaled)
     else:
-        # What is missing or infinite is not near either: one look finds all that is wrong.
-        far = ~(np.abs(scaled) <= FARTHEST)
-    return _refusing(feature, column, values, scaled, far) if far.any() else Reading(scaled)
+        far = ~(np.abs(scaled) <= FARTHEST)  # True for NaN and infinity as well
+    return _with_complaint(feature, column, values, scaled, far) if far.any() else Reading(scaled)
 
 
 def _with_levels(feature: Feature, values: Array, scaled: Array) -> tuple[Array, Array]:
-    """Scaled numbers, (n,), with special levels written in, and which are not readable, (n,)."""
+    """Scaled numbers, (n,), with special levels as row values, and the unreadable ones, (n,)."""
     far = ~((scaled > MOST_SPECIAL) & (scaled <= FARTHEST))
     levels = [values == code for code in feature.special]
     levels += [np.isnan(values)] if feature.missing else []
     out = scaled.copy()
-    for i, held in enumerate(levels):
-        out[held], far[held] = row_value(i), False
+    for i, mask in enumerate(levels):
+        out[mask], far[mask] = row_value(i), False
     return out, far
 
 
-def _refusing(
+def _with_complaint(
     feature: Feature, column: pd.Series, values: Array, scaled: Array, far: Array
 ) -> Reading:
-    """A reading of numbers, (n,), some of which lie far away or nowhere."""
+    """The reading of numbers, (n,), of which those in `far`, (n,) bool, are unreadable."""
     low, high = feature.bounds
     bad, what = far & ~np.isfinite(values), "missing or infinite values"
     if not bad.any():
@@ -146,15 +148,15 @@ def _refusing(
 
 
 def _is_whole(dtype: Any) -> bool:
-    """Whether a dtype holds whole numbers alone; pandas takes long to say so of the plain ones."""
-    if isinstance(dtype, np.dtype):
+    """Whether a dtype is an integer dtype."""
+    if isinstance(dtype, np.dtype):  # much faster than pandas' own test
         return dtype.kind in "iu"
     return bool(pd.api.types.is_integer_dtype(dtype))
 
 
 def _is_number(dtype: Any) -> bool:
-    """Whether a dtype holds numbers; pandas takes long to say so of the plain ones."""
-    if isinstance(dtype, np.dtype):
+    """Whether a dtype is numeric; booleans are not."""
+    if isinstance(dtype, np.dtype):  # much faster than pandas' own test
         return dtype.kind in "iuf"
     return pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
 
@@ -173,9 +175,15 @@ def user_values(feature: Feature, values: Array, places: int | None) -> Array:
 
 
 def snap_to_ends(feature: Feature, cells: Array, ends: tuple[Array, Array], dtype: Any) -> Array:
-    """Numbers that lie a hair outside an end, (m,) each, put on it, as their column holds it.
+    """Numbers, (m,), of which those outside an end by a rounding error are replaced by the end.
 
-    Scaled numbers are no finer than a float32, and a column may be no finer either.
+    Rounding errors are those of scaled float32 values and of the column's dtype.
+
+    Args:
+        feature: the feature.
+        cells: (m,) numbers in user units.
+        ends: (m,) each, the least and greatest allowed number.
+        dtype: of the column.
     """
     kind = dtype if isinstance(dtype, np.dtype) and dtype.kind == "f" else np.dtype(np.float64)
     out = cells.astype(kind)
@@ -183,58 +191,57 @@ def snap_to_ends(feature: Feature, cells: Array, ends: tuple[Array, Array], dtyp
         over = side * (end - out)
         if not (over > 0).any():
             continue
-        hair = FLOAT_STEP * feature.width + np.abs(np.spacing(end))
-        out = np.where((over > 0) & (over <= hair), end, out)
+        tolerance = FLOAT_STEP * feature.width + np.abs(np.spacing(end))
+        out = np.where((over > 0) & (over <= tolerance), end, out)
     return out
 
 
 def as_column(
-    feature: Feature, values: Array, places: int | None, dtype: str, own: bool = False
+    feature: Feature, values: Array, places: int | None, dtype: str, keep_off_grid: bool = False
 ) -> pd.Series:
     """Row values of one feature, (n,), as a column of user values.
 
     Args:
-        feature: which one.
+        feature: the feature.
         values: (n,) its row values.
-        places: the decimals that numbers are rounded to, None where they are not.
+        places: the decimals that numbers are rounded to; None: unrounded.
         dtype: of the column.
-        own: numbers that lie off these decimals are people's own, and stay what they are.
+        keep_off_grid: leave numbers with more decimals unrounded.
     """
     if feature.kind is not Kind.NUMERIC and dtype == "category":
         codes = codes_of(feature)[values.astype(np.int64)]
         levels = list(feature.levels or feature.categories)
         return pd.Series(pd.Categorical.from_codes(codes, levels, ordered=feature.ordered))
     cells = user_values(feature, values, places)
-    if own and feature.kind is Kind.NUMERIC and places is not None:
-        far = off_grid(to_scaled(feature, cells) - values, values) & ~is_special(values)
-        if far.any():
-            return pd.Series(np.where(far, from_scaled(feature, values, None), cells))
+    if keep_off_grid and feature.kind is Kind.NUMERIC and places is not None:
+        finer = off_grid(to_scaled(feature, cells) - values, values) & ~is_special(values)
+        if finer.any():
+            return pd.Series(np.where(finer, from_scaled(feature, values, None), cells))
     return pd.Series(cells, dtype=object if dtype == "object" else None).astype(dtype)
 
 
 def is_plain_frame(frame: pd.DataFrame) -> bool:
-    """Whether a frame does with its columns what pandas does: a kind of frame may do otherwise."""
+    """Whether a frame is a DataFrame itself: a subclass may override access to columns."""
     return type(frame) is pd.DataFrame
 
 
 def overwrite(frame: pd.DataFrame, name: str, where: Array, cells: Array) -> None:
-    """Write cells at some positions of a column of one's own frame, its dtype kept.
+    """Write cells at some positions of a column of a frame, in place; the dtype is kept.
 
     Raises:
-        InputError: the column is too narrow for them.
+        InputError: the column's dtype cannot hold them.
     """
     column = frame[name]
-    _fit(column, cells)
+    _check_fits(column, cells)
     plain = is_plain_frame(frame) and isinstance(column.dtype, np.dtype)
     if plain and (memory := column.to_numpy()).flags.writeable:
-        # Such frames give out their memory: to set a column takes far longer.
-        memory[where] = cells
+        memory[where] = cells  # a view of the frame: much faster than setting the column
     else:
         frame[name] = _overwritten(column, where, cells)
 
 
 def _overwritten(column: pd.Series, where: Array, cells: Array) -> pd.Series | Array:
-    """A copy of a column with new cells at some positions; plain numbers as they lie."""
+    """A copy of a column with new cells at some positions, as an array for numpy dtypes."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         new = [c for c in pd.unique(cells) if c not in column.cat.categories and not pd.isna(c)]
         column = column.cat.add_categories(new) if new else column.copy()
@@ -249,13 +256,13 @@ def _overwritten(column: pd.Series, where: Array, cells: Array) -> pd.Series | A
     return pd.Series(values, index=column.index, name=column.name, dtype=column.dtype)
 
 
-def _fit(column: pd.Series, cells: Array) -> None:
-    """Refuse what a column cannot hold: an integer too large would come out as another one.
+def _check_fits(column: pd.Series, cells: Array) -> None:
+    """Check that a column can hold cells: numpy would wrap an integer that is too large.
 
-    Numbers were kept within its ends; a category may lie beyond them.
+    Numbers are within the range of its dtype already; numeric categories may lie outside.
 
     Raises:
-        InputError: the column is too narrow.
+        InputError: the column's dtype cannot hold them.
     """
     plain = _plain(column.dtype)
     if plain.kind not in "iuf" or not len(cells):
@@ -265,13 +272,13 @@ def _fit(column: pd.Series, cells: Array) -> None:
         if isinstance(column.dtype, np.dtype) and plain.kind in "iu":
             raise InputError(
                 f"column {column.name!r} of dtype {column.dtype} cannot hold a missing value,"
-                ' which an action may reach: give it .astype("float64")'
+                ' which an action may set: convert it with .astype("float64")'
             )
         cells = cells[~missing]
     low, high = _ends_of(plain)
     if len(cells) and (cells.min() < low or cells.max() > high):
         raise InputError(
             f"column {column.name!r} of dtype {column.dtype} cannot hold"
-            f" {cells.max() if cells.max() > high else cells.min()}, which it would change to:"
-            " give it a wider dtype"
+            f" {cells.max() if cells.max() > high else cells.min()}, a value of the"
+            " counterfactuals: convert it to a wider dtype"
         )

@@ -1,8 +1,8 @@
-"""Encoder: the gate. Frames come in here, are checked once, and leave here again.
+"""Encoder: user frames in, checked once; rows, (n, p), and encoded columns, (n, d), out, and back.
 
-Inside, people are *rows*, (n, p): one column per feature, a scaled number, a 0/1 for a binary
-feature, or the index of a category. A row is always valid: no one-hot block can be broken. Models
-see the *encoded* tensor, (n, d), in which a feature of m > 2 categories takes m columns.
+*Rows*, (n, p), have one column per feature: a scaled number, 0/1 for a binary feature, or the
+index of a category, so that a row cannot hold an invalid one-hot block. Torch models take the
+*encoded* columns, (n, d), in which a feature of m > 2 categories has m columns.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ from dear_plugin.data.special_values import SpecialLevels
 from dear_plugin.data.units import Units
 from dear_plugin.errors import InputError, near
 
-# Enough to see whether a dtype can hold a feature.
+# Saved rows that are checked for values that the schema's dtypes cannot hold.
 SOME_ROWS = 100
 
 
 class Encoder:
-    """Translate frames to tensors and back.
+    """Convert frames to tensors and back.
 
-    It guarantees: every feature is there, once, of a kind and a level the schema knows; a cell
-    that did not change is copied from the input, never computed; columns, order, dtypes, index and
-    category labels come back as they went in. Columns the schema does not name travel untouched.
+    Reading checks that every feature is present once, with values that the schema allows. Writing
+    copies unchanged cells from the input and keeps columns, order, dtypes, index, category labels
+    and columns outside the schema.
 
     Args:
         schema: the features, in the order of the encoding.
 
     Attributes:
-        p: how many features there are.
-        d: how many encoded columns there are.
-        units: the user's numbers beside those of rows.
-        levels: where rows are missing or special; None where no feature ever is.
+        p: the number of features.
+        d: the number of encoded columns.
+        units: conversion between user numbers and row values.
+        levels: the special levels of the features; None if there are none.
     """
 
     def __init__(self, schema: Schema) -> None:
@@ -74,19 +74,19 @@ class Encoder:
 
     @property
     def blocks(self) -> Tensor:
-        """(p,) True for features of m > 2 categories."""
+        """(p,) bool, the features of m > 2 categories."""
         return self._blocks
 
     @lazy
     def is_level(self) -> Tensor:
-        """(d,) True for the columns of numbers' special levels."""
+        """(d,) bool, the columns of numbers' special levels."""
         first = torch.zeros(self.d, dtype=torch.bool)
         first[list(self.starts)] = True
         return ~first & ~self._blocks[self._feature_of]
 
     @lazy
     def weights(self) -> Tensor:
-        """(d,) what a unit of each encoded column weighs in l1: one-hot columns 1/2."""
+        """(d,) the l1 weight of each encoded column: 1/2 for one-hot columns, else 1."""
         return torch.where(self._level >= 0, 0.5, 1.0)
 
     def encode(self, frame: pd.DataFrame) -> Tensor:
@@ -101,11 +101,11 @@ class Encoder:
         """The rows of a frame, (n, p) float32.
 
         Args:
-            frame: any frame with the schema's features; other columns are left alone.
+            frame: a frame with the schema's features; other columns are ignored.
 
         Raises:
-            InputError: an absent or doubled feature, no rows, missing values in a feature that had
-                none, infinite ones, text where a number belongs, a category never seen; all
+            InputError: an absent or duplicate feature, no rows, missing values in a feature that
+                had none, infinite values, text in a numeric feature, an unknown category; all
                 complaints at once.
         """
         self._check_columns(frame)
@@ -116,21 +116,20 @@ class Encoder:
         return torch.from_numpy(out)
 
     def readable_rows(self, frame: pd.DataFrame) -> tuple[Tensor, dict[int, str]]:
-        """The rows of a frame, (n, p), which may be none, and which of them cannot be read.
+        """The rows of a frame, possibly empty, with a reason for each unreadable one.
 
         Args:
             frame: as in `rows`.
 
         Returns:
-            (n, p) float32 rows, anything where a cell cannot be read; by position, the reason why
-            a row cannot be.
+            (n, p) float32 rows, undefined in unreadable cells; the reasons by row position.
 
         Raises:
-            InputError: columns that cannot be read at all; all complaints at once.
+            InputError: columns that are unreadable as a whole; all complaints at once.
         """
         self._check_columns(frame)
         out = np.empty((len(frame), self.p), dtype=np.float32)
-        readings = self._read(frame, range(self.p), out, some=True)
+        readings = self._read(frame, range(self.p), out, allow_bad_cells=True)
         reasons: dict[int, list[str]] = {}
         for j, reading in readings.items():
             name = self.schema.names[j]
@@ -144,12 +143,12 @@ class Encoder:
         return torch.from_numpy(out), {i: "; ".join(lines) for i, lines in sorted(reasons.items())}
 
     def expand(self, rows: Tensor) -> Tensor:
-        """Rows (..., p) as encoded columns (..., d), in memory of their own."""
+        """Rows, (..., p), as encoded columns, (..., d), a copy."""
         if self.d == self.p:
             return rows.clone()
-        plain, into, blocks, starts = (each.to(rows.device) for each in self._columns)
+        plain, columns, blocks, starts = (each.to(rows.device) for each in self._columns)
         out = rows.new_zeros(*rows.shape[:-1], self.d)
-        out.index_copy_(-1, into, rows.index_select(-1, plain))
+        out.index_copy_(-1, columns, rows.index_select(-1, plain))
         out.scatter_(-1, starts + rows.index_select(-1, blocks).long(), 1.0)
         if self.levels is not None:
             self.levels.expand(rows, out, self.starts)
@@ -157,13 +156,13 @@ class Encoder:
 
     @lazy
     def _columns(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Features of one column, these columns, the other features, their first columns."""
-        starts, blocks = torch.tensor(self.starts), self._blocks
-        plain, several = (~blocks).nonzero()[:, 0], blocks.nonzero()[:, 0]
-        return plain, starts[plain], several, starts[several]
+        """The features that are no blocks, their columns, the blocks, their first columns."""
+        starts = torch.tensor(self.starts)
+        plain, blocks = (~self._blocks).nonzero()[:, 0], self._blocks.nonzero()[:, 0]
+        return plain, starts[plain], blocks, starts[blocks]
 
     def collapse(self, x: Tensor) -> Tensor:
-        """Encoded columns (..., d) as rows (..., p): the likeliest category of every block."""
+        """Encoded columns, (..., d), as rows, (..., p): the argmax category of each block."""
         if self.d == self.p:
             return x
         rows = x[..., list(self.starts)].clone()
@@ -176,25 +175,24 @@ class Encoder:
         return rows
 
     def distance(self, a: Tensor, b: Tensor) -> Tensor:
-        """How far each feature moved, (..., p), in scaled units.
+        """The absolute change of each feature, (..., p), in scaled units.
 
-        A changed category counts 1, and so does a step into or out of a special level.
+        A changed category counts 1, as does a change into or out of a special level.
         """
-        gap = (a - b).abs_()
+        difference = (a - b).abs_()
         if self.d == self.p:
-            return gap
-        whole = self._blocks.to(a.device)
+            return difference
+        discrete = self._blocks.to(a.device)
         if self.levels is not None:
-            whole = whole | self.levels.mask(a) | self.levels.mask(b)
-        return torch.where(whole, (gap > 0).to(gap.dtype), gap)
+            discrete = discrete | self.levels.mask(a) | self.levels.mask(b)
+        return torch.where(discrete, (difference > 0).to(difference.dtype), difference)
 
     def frame(self, rows: Tensor, keep_off_grid: bool = False) -> pd.DataFrame:
-        """Rows (n, p) as a frame of the features alone, with the dtypes of the schema.
+        """Rows, (n, p), as a frame of the features alone, with the dtypes of the schema.
 
         Args:
             rows: n rows.
-            keep_off_grid: numbers finer than the schema's precision are people's own and stay what they
-                are; else they are rounded.
+            keep_off_grid: leave numbers finer than the schema's precision unrounded.
         """
         values = rows.detach().cpu().numpy()
         columns = {
@@ -210,37 +208,35 @@ class Encoder:
         rows: Tensor,
         ends: tuple[Tensor, Tensor] | None = None,
     ) -> tuple[pd.DataFrame, Tensor]:
-        """A copy of a frame with new rows written in, and these as they can be read there.
+        """A copy of a frame with new rows written to it, and these rows as read back from it.
 
-        Only cells that change are written. A column may hold less than what was to be written, so
-        what it holds is read again, but for labels among objects.
+        Only changed cells are written. They are read back since a column's dtype may round them,
+        except labels in object columns.
 
         Args:
-            frame: the factual people, n of them.
-            x: (n, p) their rows.
+            frame: the n factual rows in user units.
+            x: (n, p) the factual rows.
             rows: (n, p) the counterfactual rows.
-            ends: the least and greatest value in user units, (n, p) double each; a number that
-                reached one is written as it was given.
+            ends: the least and greatest allowed number in user units, (n, p) double each; numbers
+                outside by a rounding error are set to them.
         """
         out, seen, values = frame.copy(), x.cpu().numpy().copy(), rows.detach().cpu().numpy()
         changed = values != seen
-        again, exact = [], is_plain_frame(frame)
+        inexact, plain = [], is_plain_frame(frame)
         for j in np.flatnonzero(changed.any(0)).tolist():
             feature, moved = self.schema.features[j], np.flatnonzero(changed[:, j])
-            # The copy's own column is looked up once: it is written to and read again.
             column = out[feature.name]
-            cells = user_values(
-                feature, values[moved, j], column_resolution(feature, column.dtype).decimals
-            )
+            places = column_resolution(feature, column.dtype).decimals
+            cells = user_values(feature, values[moved, j], places)
             if ends is not None and feature.kind is Kind.NUMERIC:
                 low, high = (end.numpy()[moved, j] for end in ends)
                 cells = snap_to_ends(feature, cells, (low, high), column.dtype)
             overwrite(out, feature.name, moved, cells)
-            if exact and feature.kind is not Kind.NUMERIC and column.dtype == object:
+            if plain and feature.kind is not Kind.NUMERIC and column.dtype == object:
                 seen[moved, j] = values[moved, j]
             else:
-                again.append(j)
-        self._read(out, again, seen)
+                inexact.append(j)
+        self._read(out, inexact, seen)
         return out, torch.from_numpy(seen)
 
     def _read(
@@ -248,18 +244,21 @@ class Encoder:
         frame: pd.DataFrame,
         features: Iterable[int],
         into: npt.NDArray[Any],
-        some: bool = False,
+        allow_bad_cells: bool = False,
     ) -> dict[int, Reading]:
-        """Read some columns of a frame into rows, (n, p); the columns with cells that it cannot.
+        """Read columns of a frame into rows, (n, p); returns the readings with unreadable cells.
 
         Args:
             frame: the frame.
-            features: which columns.
-            into: where to write.
-            some: single cells may be unreadable; else any is an error.
+            features: the positions of the features to read.
+            into: (n, p) the rows to write to.
+            allow_bad_cells: whether single cells may be unreadable.
+
+        Raises:
+            InputError: unreadable columns, or unreadable cells that are not allowed.
         """
         readings = {}
-        with np.errstate(over="ignore"):  # what no float holds is infinite, and complained of
+        with np.errstate(over="ignore"):  # overflow gives infinity, which is reported
             for j in features:
                 feature = self.schema.features[j]
                 reading = read(feature, frame[feature.name])
@@ -267,13 +266,14 @@ class Encoder:
                     readings[j] = reading
                 if not reading.complaint or reading.bad is not None:
                     into[:, j] = reading.values
-        if readings and not (some and all(each.bad is not None for each in readings.values())):
+        only_cells = all(each.bad is not None for each in readings.values())
+        if readings and not (allow_bad_cells and only_cells):
             raise InputError("; ".join(each.complaint for each in readings.values()))
         return readings
 
     def _check_columns(self, frame: pd.DataFrame) -> None:
         if not isinstance(frame, pd.DataFrame):
-            raise InputError(f"a pandas DataFrame is needed, got {type(frame).__name__}")
+            raise InputError(f"expected a pandas DataFrame, got {type(frame).__name__}")
         if not frame.columns.is_unique:
             twice = frame.columns[frame.columns.duplicated()]
             raise InputError(f"duplicate columns: {list(map(str, twice))}; rename or drop them")
@@ -284,15 +284,15 @@ class Encoder:
 
 
 def validate_saved_rows(rows: Tensor, encoder: Encoder) -> Tensor:
-    """The training rows of a save, (n, p), as they came, if the gate could have let them in.
+    """The training rows of a save, (n, p), unchanged.
 
     Raises:
-        ValueError: it could not.
+        ValueError: the encoder cannot have produced them.
     """
     check_tensors({"rows": rows}, {"rows": Shape("n+ p")}, {"p": encoder.p})
     levels = torch.tensor([len(f.categories) for f in encoder.schema])
     codes, most = rows[:, levels > 0], levels[levels > 0]
     if not bool(((codes == codes.floor()) & (codes >= 0) & (codes < most)).all()):
-        raise ValueError("rows hold categories that no feature has")
+        raise ValueError("rows hold unknown categories")
     encoder.rows(encoder.frame(rows[:SOME_ROWS]))
     return rows

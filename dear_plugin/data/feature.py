@@ -1,4 +1,4 @@
-"""Feature: one column of the user's frame, what it is and what may change."""
+"""Feature: the kind, scale and allowed changes of one column of the user's frame."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import pandas as pd
 from dear_plugin._validation.settings import Rule, boolean, one_of, optional
 from dear_plugin.errors import SchemaError, SettingError
 
-# Finer or coarser than any float is exact to, and a power of ten that a float still holds.
+# The largest precision, in absolute value: 10**99 and 10**-99 are finite, nonzero floats.
 MOST_DECIMALS = 99
 
 
 class Kind(StrEnum):
-    """What a feature is: it decides how many encoded columns it takes."""
+    """The kind of a feature, which determines its encoded columns."""
 
     NUMERIC = "numeric"
     BINARY = "binary"
@@ -34,27 +34,27 @@ class Feature:
     Attributes:
         name: the column's name.
         kind: numeric, binary (at most two values, one encoded column) or categorical.
-        bounds: smallest and largest value observed, in user units; they scale the encoding.
+        bounds: smallest and largest observed value, in user units; they scale the encoding.
         categories: the values of a binary or categorical feature, in encoding order.
-        precision: decimals a number is rounded to; None leaves it unrounded.
-        dtype: the pandas dtype it was seen with.
+        precision: decimals that a number is rounded to; None leaves it unrounded.
+        dtype: the pandas dtype of the training column.
         immutable: it never changes, neither directly nor indirectly.
         direction: +1 may only increase, -1 may only decrease, 0 either.
-        limits: the `(low, high)` that restricts a number; it never scales.
-        levels: of a category column, all levels in the column's own order, those that nobody has
-            among them; models that read codes count on it.
-        ordered: of a category column, whether its levels are ranked.
+        limits: the `(low, high)` that restricts a number; it does not scale the encoding.
+        levels: of a category column, all its levels in order, unobserved ones included; models
+            that use the codes depend on them.
+        ordered: of a category column, whether its levels are ordered.
         special: of a number, the codes that are no amounts (-9 for "no such account"), in user
-            units; each is a level of its own beside the values, as a missing value is.
-        missing: how a missing value is written: "" when none were seen, "none" when an object
+            units; each is a separate level, as a missing value is.
+        missing: how a missing value is written: "" when none were observed, "none" when an object
             column has None, else "nan". A category's missing level is its last category, None.
-        enter_special: whether an action may end in a special or missing level.
-        leave_special: whether an action may change a value that is special or missing.
-        actionable: whether it is acted on when `act_on` names nothing; where it may not be, such
-            as an identifier, it is acted on only by name.
+        enter_special: whether an action may set a special or missing level.
+        leave_special: whether an action may change a special or missing value.
+        actionable: whether it is acted on when `act_on` is not given; if not, as for identifiers,
+            it is acted on only when `act_on` names it.
 
     Raises:
-        SchemaError: a value that an attribute cannot have.
+        SchemaError: an attribute has an invalid value.
     """
 
     name: str
@@ -75,7 +75,7 @@ class Feature:
     actionable: bool = True
 
     def __post_init__(self) -> None:
-        """Refuse what is no attribute; numbers of numpy become Python's, which a save can hold."""
+        """Validate the attributes; numpy numbers become Python's, which JSON can hold."""
         for name, rule in _RULES.items():
             try:
                 value = rule(f"feature {self.name!r}: {name}", getattr(self, name))
@@ -87,42 +87,42 @@ class Feature:
 
     @property
     def width(self) -> float:
-        """The span that scales it to [0, 1]: 1 for constants and categories."""
+        """The range that is scaled to [0, 1]; 1 for constants and categories."""
         low, high = self.bounds
         return high - low if self.kind is Kind.NUMERIC and high > low else 1.0
 
     @property
     def special_levels(self) -> int:
-        """How many special levels a number has, a missing value among them, as the last one."""
+        """The number of special levels of a number; a missing value is the last one."""
         if self.kind is not Kind.NUMERIC:
             return 0
         return len(self.special) + bool(self.missing)
 
     @property
     def missing_category(self) -> int:
-        """The place of the missing level among the categories, -1 where there is none."""
+        """The index of the missing level among the categories, -1 if there is none."""
         return self.categories.index(None) if None in self.categories else -1
 
     @property
     def columns(self) -> int:
-        """How many encoded columns it takes.
+        """The number of its encoded columns.
 
-        One for a number and one more for each of its special levels; one for a binary feature;
-        one per category when there are more than two.
+        One for a number plus one for each special level; one for a binary feature; one per
+        category of a categorical feature.
         """
         if self.kind is Kind.CATEGORICAL:
             return len(self.categories)
         return 1 + self.special_levels
 
 
-def _made(meant: str, make: Callable[[Any], Any]) -> Rule:
-    """A rule that makes a value what is meant; what cannot be made is refused."""
+def _converted(expected: str, convert: Callable[[Any], Any]) -> Rule:
+    """A rule that converts a value; `expected` describes valid values in the error."""
 
     def _rule(name: str, value: Any) -> Any:
         try:
-            return make(value)
+            return convert(value)
         except (TypeError, ValueError, OverflowError, ImportError) as error:
-            raise SettingError(f"{name} must be {meant}, {value!r} came") from error
+            raise SettingError(f"{name} must be {expected}, got {value!r}") from error
 
     return _rule
 
@@ -134,18 +134,18 @@ def _text(value: Any) -> str:
 
 
 def _whole(most: int) -> Callable[[Any], int]:
-    """A whole number of at most this size."""
+    """An integer of at most this absolute value."""
 
-    def _make(value: Any) -> int:
+    def _convert(value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, Integral) or abs(int(value)) > most:
             raise ValueError
         return int(value)
 
-    return _make
+    return _convert
 
 
 def _pair(value: Any) -> tuple[float, float]:
-    """Two numbers, the lesser first."""
+    """Two numbers (low, high), low <= high."""
     low, high = value
     if not isinstance(low, Real) or not isinstance(high, Real) or not low <= high:
         raise ValueError
@@ -160,12 +160,12 @@ def _finite(value: Any) -> tuple[float, float]:
 
 
 def _labels(value: Any) -> tuple[Hashable, ...]:
-    """Distinct categories that JSON can hold; None is the missing one."""
+    """Distinct categories that JSON can hold; None is the missing level."""
     if not isinstance(value, Sequence) or isinstance(value, str):
         raise TypeError
     labels = tuple(c.item() if isinstance(c, np.generic) else c for c in value)
-    odd = any(not isinstance(c, str | int | float | None) for c in labels)
-    if odd or len(set(labels)) < len(labels):
+    unsupported = any(not isinstance(c, str | int | float | None) for c in labels)
+    if unsupported or len(set(labels)) < len(labels):
         raise TypeError
     if not all(c is None or isinstance(c, str | int) or math.isfinite(c) for c in labels):
         raise ValueError
@@ -189,18 +189,18 @@ def _dtype(value: Any) -> str:
 
 
 _RULES: dict[str, Rule] = {
-    "name": _made("text", _text),
-    "kind": _made(f"one of {[str(kind) for kind in Kind]}", Kind),
-    "bounds": _made("two finite numbers, the lesser first", _finite),
-    "categories": _made("a tuple of distinct texts and finite numbers", _labels),
-    "precision": optional(_made("a number of decimals, or None", _whole(MOST_DECIMALS))),
-    "dtype": _made("the name of a pandas dtype that is not sparse", _dtype),
+    "name": _converted("a string", _text),
+    "kind": _converted(f"one of {[str(kind) for kind in Kind]}", Kind),
+    "bounds": _converted("two finite numbers (low, high), low <= high", _finite),
+    "categories": _converted("a tuple of distinct strings and finite numbers", _labels),
+    "precision": optional(_converted("a number of decimals, or None", _whole(MOST_DECIMALS))),
+    "dtype": _converted("the name of a pandas dtype that is not sparse", _dtype),
     "immutable": boolean,
-    "direction": _made("-1, 0 or 1", _whole(1)),
-    "limits": optional(_made("None, or two numbers, the lesser first", _pair)),
-    "levels": _made("a tuple of distinct texts and finite numbers", _labels),
+    "direction": _converted("-1, 0 or 1", _whole(1)),
+    "limits": optional(_converted("None or two numbers (low, high), low <= high", _pair)),
+    "levels": _converted("a tuple of distinct strings and finite numbers", _labels),
     "ordered": boolean,
-    "special": _made("a tuple of distinct finite numbers", _codes),
+    "special": _converted("a tuple of distinct finite numbers", _codes),
     "missing": one_of("", "nan", "none"),
     "enter_special": boolean,
     "leave_special": boolean,

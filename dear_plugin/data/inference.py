@@ -1,4 +1,4 @@
-"""Inference: what the columns of a training frame are, and which are ordered in every row."""
+"""Inference: features and ordered pairs of columns from a training frame."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from dear_plugin.data.feature import Feature, Kind
-from dear_plugin.data.inspection import inspected
+from dear_plugin.data.inspection import inspect
 from dear_plugin.errors import SchemaError
 
 MAX_DECIMALS = 6
-# Rows that would break an order between two columns if the columns were independent.
+# The minimum number of rows expected to violate an order if the columns were independent.
 ORDER_ROWS = 10
 
 Array = npt.NDArray[Any]
@@ -28,16 +28,16 @@ def infer_features(
     categorical: Iterable[str],
     special: Mapping[str, Sequence[float]],
 ) -> list[Feature]:
-    """The features of a frame's columns, (n, p), without what the user says may change.
+    """The features of a frame's columns, (n, p), without the user's constraints on changes.
 
     Args:
         frame: training rows.
-        names: its features.
+        names: its feature columns.
         categorical: numeric columns to be read as categories.
         special: `{column: codes}` of numbers that are no amounts.
 
     Raises:
-        SchemaError: columns that cannot be read; all complaints at once.
+        SchemaError: unreadable columns; all complaints at once.
     """
     features, complaints, as_category = [], [], set(categorical)
     for name in names:
@@ -48,18 +48,18 @@ def infer_features(
             complaints.append(str(error))
     if complaints:
         raise SchemaError("; ".join(complaints))
-    return inspected(frame, features)
+    return inspect(frame, features)
 
 
 def infer_orders(frame: pd.DataFrame, features: Sequence[Feature]) -> tuple[tuple[str, str], ...]:
-    """Pairs of numbers (a, b) with a <= b in every training row where both are values.
+    """Pairs of numbers (a, b) with a <= b in every training row where both are ordinary values.
 
-    A pair counts where independence would break it in at least 10 rows. Columns that are equal in
-    every row are ordered both ways.
+    A pair counts if at least 10 rows would violate it in expectation under independence. Columns
+    that are equal in every row are ordered both ways.
 
     Args:
         frame: training rows.
-        features: what its columns are.
+        features: the features of its columns.
     """
     numbers = [f for f in features if f.kind is Kind.NUMERIC and f.bounds[0] < f.bounds[1]]
     values = {f.name: _values(frame[f.name], f.special) for f in numbers}
@@ -74,7 +74,14 @@ def infer_orders(frame: pd.DataFrame, features: Sequence[Feature]) -> tuple[tupl
 
 
 def _is_ordered(a: Array, b: Array, lower: Array, upper: Array) -> bool:
-    """Whether a <= b in every row, (n,), of columns whose sorted values are given."""
+    """Whether a <= b in every row of two columns, (n,) each.
+
+    Args:
+        a: the lower column, NaN where it has no ordinary value.
+        b: the upper one.
+        lower: the sorted ordinary values of a.
+        upper: those of b.
+    """
     with np.errstate(invalid="ignore"):
         if bool((a[:1000] > b[:1000]).any()) or bool((a > b).any()):
             return False
@@ -103,7 +110,7 @@ def _infer(
         raise SchemaError(f"column {name!r} has dtype {column.dtype}: {unreadable(column.dtype)}")
     number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
     if special is not None and (not number or as_category):
-        raise SchemaError(f"special[{name!r}]: the column holds categories, codes need numbers")
+        raise SchemaError(f"special[{name!r}]: expected a numeric column, got categories")
     if not number or as_category or (special is None and column.nunique() == 2):
         return _discrete(column, name)
     return _number(column, name, special or ())
@@ -111,8 +118,8 @@ def _infer(
 
 def _number(column: pd.Series, name: str, special: tuple[float, ...]) -> Feature:
     single = str(column.dtype).lower() == "float32"
-    every = _values(column, special)
-    values = every[~np.isnan(every)].astype(np.float32 if single else np.float64)
+    values = _values(column, special)
+    values = values[~np.isnan(values)].astype(np.float32 if single else np.float64)
     if not np.isfinite(values).all():
         raise SchemaError(f"column {name!r} holds infinite values: clip or drop them")
     low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
@@ -138,25 +145,25 @@ def is_dated(column: pd.Series) -> bool:
 
 
 def dated(name: str, dtype: Any) -> str:
-    """What to do about a column of dates."""
+    """The error message on a column of dates."""
     cells = f"frame[{name!r}]"
     return (
-        f"column {name!r} holds dates ({dtype}), whose unit and origin are yours to choose: e.g."
+        f"column {name!r} holds dates ({dtype}); convert them to numbers, e.g."
         f" {cells} = pd.to_datetime({cells}); {cells} = ({cells} -"
         ' pd.Timestamp("2000-01-01")).dt.days'
     )
 
 
 def sparse(name: str, dtype: Any) -> str:
-    """What to do about a column whose cells cannot be written one by one."""
+    """The error message on a sparse column, whose cells cannot be set one by one."""
     cells = f"frame[{name!r}]"
     return f"column {name!r} is sparse ({dtype}): {cells} = {cells}.sparse.to_dense()"
 
 
 def unreadable(dtype: Any) -> str:
-    """What to do about a dtype that is neither numbers nor categories; "" where it can be read."""
+    """The advice on a dtype that is neither numbers nor categories; "" if it is supported."""
     if pd.api.types.is_complex_dtype(dtype):
-        return "complex numbers have no order; keep their real part or size (.abs())"
+        return "complex numbers have no order; use their real part or modulus (.abs())"
     text = str(dtype)
     if text.startswith("dictionary"):
         return 'an Arrow dictionary; use .astype("category")'
@@ -164,24 +171,24 @@ def unreadable(dtype: Any) -> str:
         return 'Arrow decimals; use .astype("float64")'
     nested = ("list", "struct", "map", "large_list", "fixed_size_list", "binary")
     if isinstance(dtype, pd.ArrowDtype) and text.startswith(nested):
-        return "neither numbers nor text; make one column of each of its parts"
+        return "neither numbers nor text; make each of its parts a column"
     return ""
 
 
 def _discrete(column: pd.Series, name: str) -> Feature:
     present = column.dropna()
     try:
-        seen = present.unique()
-    except TypeError as error:  # lists and arrays have no hash
+        observed = present.unique()
+    except TypeError as error:  # lists and arrays are not hashable
         raise SchemaError(f"column {name!r} holds {error}: neither text nor numbers") from error
-    own = column.dtype if isinstance(column.dtype, pd.CategoricalDtype) else None
-    if own is not None:
-        among = set(seen)
-        levels = _plain(name, own.categories)
-        categories = tuple(c for c in levels if c in among)
+    dtype = column.dtype if isinstance(column.dtype, pd.CategoricalDtype) else None
+    if dtype is not None:
+        levels = _plain(name, dtype.categories)
+        present_levels = set(observed)
+        categories = tuple(c for c in levels if c in present_levels)
     else:
         levels = ()
-        categories = _plain(name, sorted(seen, key=lambda c: (str(type(c).__name__), c)))
+        categories = _plain(name, sorted(observed, key=lambda c: (str(type(c).__name__), c)))
     missing = _missing(column)
     if missing:
         categories = (*categories, None)
@@ -192,7 +199,7 @@ def _discrete(column: pd.Series, name: str) -> Feature:
         dtype=str(column.dtype),
         immutable=len(categories) == 1,
         levels=levels,
-        ordered=own is not None and bool(own.ordered),
+        ordered=dtype is not None and bool(dtype.ordered),
         missing=missing,
     )
 
@@ -207,10 +214,10 @@ def _missing(column: pd.Series) -> Literal["", "nan", "none"]:
 
 
 def _plain(name: str, labels: Iterable[Any]) -> tuple[Hashable, ...]:
-    """Categories as Python's own values.
+    """Categories as built-in Python values.
 
     Raises:
-        SchemaError: one that is neither text nor a number.
+        SchemaError: a category is neither text nor a number.
     """
     plain = tuple(c.item() if isinstance(c, np.generic) else c for c in labels)
     if any(isinstance(c, decimal.Decimal) for c in plain):
@@ -224,15 +231,15 @@ def _plain(name: str, labels: Iterable[Any]) -> tuple[Hashable, ...]:
 
 
 def decimals(values: npt.NDArray[Any]) -> int | None:
-    """The decimals that hold every value, or None when more than six are needed.
+    """The decimals that represent every value, or None when more than six are needed.
 
     Args:
         values: (n,) floats.
     """
     sample = np.unique(values)
-    # Relative to the values: 1e-18 is no rounding error where all are as small.
-    slack = 4.0 * np.finfo(values.dtype).eps * float(np.abs(sample).max())
+    # Relative, so that values of size 1e-18 are not mistaken for rounding errors.
+    tolerance = 4.0 * np.finfo(values.dtype).eps * float(np.abs(sample).max())
     for places in range(MAX_DECIMALS + 1):
-        if np.abs(np.round(sample, places) - sample).max() <= slack:
+        if np.abs(np.round(sample, places) - sample).max() <= tolerance:
             return places
     return None

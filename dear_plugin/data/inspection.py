@@ -1,4 +1,4 @@
-"""Inspection: what a training frame probably does not mean as it says, as logger warnings."""
+"""Inspection: logger warnings on suspicious columns of a training frame."""
 
 from __future__ import annotations
 
@@ -14,17 +14,19 @@ import pandas as pd
 from dear_plugin.data.feature import Feature, Kind
 from dear_plugin.data.sensitive import WORD
 
-# A category with so many levels, or so few rows a level, is an identifier rather than a group.
+# A category is treated as an identifier if it has more than MANY_LEVELS levels, or more than
+# SOME_LEVELS and fewer rows per level than ROWS_A_LEVEL.
 MANY_LEVELS, SOME_LEVELS, ROWS_A_LEVEL = 100, 12, 5
-# Whole numbers number the rows where nearly all are distinct, and that is no chance: numbers drawn
-# from their range at random would meet so often, and meet far less often than that.
-ID_ROWS, ID_DISTINCT, ID_MEETINGS, ID_SHARE = 100, 0.95, 10.0, 0.1
-# Nearly distinct whole numbers with one of these words in their name are identifiers anyhow.
+# Integers are treated as row identifiers if a share ID_DISTINCT of at least ID_ROWS is distinct,
+# and if random integers of the same range would have at least ID_TIES ties but only a share
+# ID_TIE_SHARE of these is observed.
+ID_ROWS, ID_DISTINCT, ID_TIES, ID_TIE_SHARE = 100, 0.95, 10.0, 0.1
+# Nearly distinct integers with one of these words in their name are identifiers in any case.
 ID_WORDS = {"id", "ids", "identifier", "uuid", "guid", "ssn"}
-# Codes are few, repeated, and lie farther from the values than these span; or they are the few
-# negative numbers of a column that has none otherwise.
+# Codes are at most MOST_CODES values, of CODE_ROWS rows each, farther from the other values than
+# the range of these; or a few negative integers in a column where a share MOSTLY is nonnegative.
 MOST_CODES, CODE_ROWS, MOSTLY = 5, 5, 0.9
-# Text is taken for numbers when so many of its distinct values are some.
+# Text is suspected to be numbers if this share of its distinct values can be parsed.
 PARSED = 0.9
 SAMPLE = 1000
 
@@ -33,17 +35,17 @@ logger = logging.getLogger(__name__)
 Array = npt.NDArray[Any]
 
 
-def inspected(frame: pd.DataFrame, features: Sequence[Feature]) -> list[Feature]:
-    """Features with identifiers marked as not actionable; says in the log what looks odd.
+def inspect(frame: pd.DataFrame, features: Sequence[Feature]) -> list[Feature]:
+    """Features with suspected identifiers marked as not actionable; logs suspicious columns.
 
     Args:
         frame: training rows.
-        features: what its columns were taken for.
+        features: the inferred features of its columns.
     """
     missing = {f.name: int(frame[f.name].isna().sum()) for f in features if f.missing}
     if missing:
         logger.warning(
-            "missing values, each a level of its own that no action enters or leaves: %s of %d"
+            "missing values, treated as a separate level that no action enters or leaves: %s of %d"
             " rows",
             ", ".join(f"{name} {count}" for name, count in missing.items()),
             len(frame),
@@ -61,17 +63,18 @@ def _number(column: pd.Series, feature: Feature) -> Feature:
     if codes:
         shown = [int(code) if code.is_integer() else code for code in codes]
         logger.warning(
-            "column %r has %s far from its other values: codes are declared as special={%r: %s}",
+            "column %r has %s far from its other values: if these are codes, declare them with"
+            " special={%r: %s}",
             feature.name,
             shown,
             feature.name,
             shown,
         )
-    if not _numbers_rows(values, feature.name):
+    if not _is_identifier(values, feature.name):
         return feature
     logger.warning(
-        "column %r has another whole number in nearly every row and looks like an identifier: it"
-        " is not acted on unless act_on names it; drop it from the frame if it is one",
+        "column %r has a distinct whole number in nearly every row and looks like an identifier:"
+        " it is not acted on unless act_on names it; drop it from the frame if it is one",
         feature.name,
     )
     return dataclasses.replace(feature, actionable=False)
@@ -81,57 +84,58 @@ def suspected_codes(values: Array) -> list[float]:
     """Values of a number, (n,), that are probably codes such as -9 or 999, ascending.
 
     Args:
-        values: without missing ones.
+        values: the values without missing ones.
     """
-    found, counts = np.unique(values, return_counts=True)
-    if len(found) < 2 * MOST_CODES:
+    distinct, counts = np.unique(values, return_counts=True)
+    if len(distinct) < 2 * MOST_CODES:
         return []
     codes: list[float] = []
-    below = found < 0
-    few = 0 < below.sum() <= MOST_CODES and counts[below].min() >= CODE_ROWS
-    if few and (found[below] % 1 == 0).all() and counts[~below].sum() > MOSTLY * len(values):
-        codes += found[below].tolist()
-    for places in (range(1, MOST_CODES + 1), range(-1, -MOST_CODES - 1, -1)):
-        codes += _apart(found, counts, places)
+    negative = distinct < 0
+    few = 0 < negative.sum() <= MOST_CODES and counts[negative].min() >= CODE_ROWS
+    whole = (distinct[negative] % 1 == 0).all()
+    if few and whole and counts[~negative].sum() > MOSTLY * len(values):
+        codes += distinct[negative].tolist()
+    for cuts in (range(1, MOST_CODES + 1), range(-1, -MOST_CODES - 1, -1)):
+        codes += _outlying(distinct, counts, cuts)
     return sorted(set(codes))
 
 
-def _apart(found: Array, counts: Array, places: range) -> list[float]:
-    """The outermost values of sorted ones, counted from an end, beyond a gap wider than the rest.
+def _outlying(distinct: Array, counts: Array, cuts: range) -> list[float]:
+    """The values at one end, separated by a gap wider than the range of all others.
 
     Args:
-        found: distinct values, ascending.
-        counts: how many rows hold each.
-        places: how many values to cut off the low end (positive) or the high end (negative).
+        distinct: distinct values, ascending.
+        counts: the number of rows of each.
+        cuts: the numbers of values to try at the low end (positive) or the high end (negative).
     """
-    for place in places:
-        low, high = (found[:place], found[place:])
-        outer, rest = (low, high) if place > 0 else (high, low)
-        held = counts[:place] if place > 0 else counts[place:]
-        if high[0] - low[-1] > rest[-1] - rest[0] and held.min() >= CODE_ROWS:
+    for cut in cuts:
+        low, high = distinct[:cut], distinct[cut:]
+        outer, rest = (low, high) if cut > 0 else (high, low)
+        rows = counts[:cut] if cut > 0 else counts[cut:]
+        if high[0] - low[-1] > rest[-1] - rest[0] and rows.min() >= CODE_ROWS:
             return [float(value) for value in outer]
     return []
 
 
-def _numbers_rows(values: Array, name: str) -> bool:
-    """Whether values, (n,), number the rows."""
+def _is_identifier(values: Array, name: str) -> bool:
+    """Whether values, (n,), are probably row identifiers."""
     n = len(values)
     if n < ID_ROWS or not (values % 1 == 0).all():
         return False
-    met = n - len(np.unique(values))
-    if met > (1.0 - ID_DISTINCT) * n:
+    ties = n - len(np.unique(values))
+    if ties > (1.0 - ID_DISTINCT) * n:
         return False
     expected = n * (n - 1) / 2.0 / (values.max() - values.min() + 1)
-    rng = expected < ID_MEETINGS or met > ID_SHARE * expected
-    return not rng or bool(ID_WORDS & {word.lower() for word in WORD.findall(name)})
+    by_chance = expected < ID_TIES or ties > ID_TIE_SHARE * expected
+    return not by_chance or bool(ID_WORDS & {word.lower() for word in WORD.findall(name)})
 
 
 def _category(column: pd.Series, feature: Feature) -> Feature:
     levels, rows = len(feature.categories), len(column)
     if _is_text_of_numbers(column, feature):
         logger.warning(
-            "column %r holds numbers as text and is taken as a category of %d levels: frame[%r] ="
-            " pd.to_numeric(frame[%r]) makes it a number",
+            "column %r holds numbers as text and is read as a category of %d levels: frame[%r] ="
+            " pd.to_numeric(frame[%r]) converts it",
             feature.name,
             levels,
             feature.name,
@@ -150,7 +154,7 @@ def _category(column: pd.Series, feature: Feature) -> Feature:
 
 
 def _is_text_of_numbers(column: pd.Series, feature: Feature) -> bool:
-    """Whether the levels of an object or string column are numbers, most of them and several."""
+    """Whether most of the more than two levels of an object or string column are numbers."""
     text = column.dtype == object or pd.api.types.is_string_dtype(column.dtype)
     if not text or len(feature.categories) <= 2:
         return False

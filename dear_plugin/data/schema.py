@@ -1,4 +1,4 @@
-"""Schema: the features of a frame, what they are and what may change."""
+"""Schema: the features of a frame, inferred from training rows, and their constraints."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Feature", "Kind", "Schema"]
 
 Rule = Callable[[pd.DataFrame], Any]
 
-# What JSON has as lists.
+# The attributes of a feature that JSON holds as lists.
 _TUPLES = ("bounds", "categories", "levels", "special")
 
 
@@ -34,8 +34,8 @@ class Schema:
         target: the target column, if any.
         orders: pairs of numeric features (a, b) with a <= b wherever both have a value.
         rules: callables that take a frame of the features, (n, p), and return (n,) bool: whether
-            each row is possible. An answer that breaks an order or a rule that the factual kept
-            is no answer.
+            each row is possible. A counterfactual must satisfy every order and rule that its
+            factual satisfies.
     """
 
     features: tuple[Feature, ...]
@@ -57,26 +57,25 @@ class Schema:
         special: Mapping[str, Sequence[float]] | None = None,
         rules: Iterable[Rule] = (),
     ) -> Schema:
-        """Read a schema off a frame of (n, p) features, the target may be among them.
+        """Infer a schema from a frame of p features, (n, p), with or without the target.
 
         Object, bool, string and category columns are categorical; any column with at most two
         values is binary; other numbers are numeric, with the precision of their decimals.
-        Constant columns are immutable. A missing value is a level of its own. Pairs of numbers
-        with a <= b in every row become `orders`. What looks like a code, an identifier or a number
-        kept as text is said in a warning of the logger, and so are names such as "age" or "sex"
-        where nothing is immutable.
+        Constant columns are immutable. A missing value is a separate level. Pairs of numbers with
+        a <= b in every row become `orders`. The logger warns of suspected codes, identifiers and
+        numbers kept as text, and of names such as "age" or "sex" where nothing is immutable.
 
         Args:
             frame: training rows in user units.
             target: the column that is no feature.
             immutable: features that never change.
-            increasing: numeric or binary features that may only grow.
-            decreasing: numeric or binary features that may only fall.
+            increasing: numeric or binary features that may only increase.
+            decreasing: numeric or binary features that may only decrease.
             categorical: numeric columns to be read as categories.
             ranges: `{feature: (low, high)}` in user units; a range restricts, it never scales.
             special: `{feature: codes}` of numbers that are no amounts, such as -9 for "no such
-                account": each is a level of its own beside the values, and no answer lies between.
-            rules: callables, frame of the features -> (n,) bool, that hold in a possible row.
+                account": each is a separate level, and no value in between is proposed.
+            rules: callables, frame of the features -> (n,) bool, True for a possible row.
 
         Raises:
             SchemaError: unknown names, duplicate columns, an empty frame, infinite values, dtypes
@@ -84,10 +83,10 @@ class Schema:
         """
         names = _feature_names(frame, target)
         marks = {
-            "immutable": _listed("immutable", immutable),
-            "increasing": _listed("increasing", increasing),
-            "decreasing": _listed("decreasing", decreasing),
-            "categorical": _listed("categorical", categorical),
+            "immutable": _names("immutable", immutable),
+            "increasing": _names("increasing", increasing),
+            "decreasing": _names("decreasing", decreasing),
+            "categorical": _names("categorical", categorical),
             "ranges": tuple(ranges or ()),
             "special": tuple(special or ()),
         }
@@ -115,18 +114,18 @@ class Schema:
         return cls(tuple(marked), target, infer_orders(frame, marked), tuple(rules))
 
     def __post_init__(self) -> None:
-        """Refuse a schema that contradicts itself."""
+        """Check that the features, orders and rules are consistent."""
         numbers = {f.name for f in self.features if f.kind is Kind.NUMERIC}
-        odd = sorted({n for pair in self.orders for n in pair if n not in numbers})
-        if odd:
-            raise SchemaError(f"orders: {unknown('numeric features', odd, numbers)}")
+        wrong = sorted({n for pair in self.orders for n in pair if n not in numbers})
+        if wrong:
+            raise SchemaError(f"orders: {unknown('numeric features', wrong, numbers)}")
         if not all(callable(rule) for rule in self.rules):
             raise SchemaError(
                 f"rules must be callables of a frame that return a mask, got {self.rules!r}"
             )
         twice = {n for n in self.names if self.names.count(n) > 1}
         if twice:
-            raise SchemaError(f"features named twice: {sorted(twice)}; rename them")
+            raise SchemaError(f"duplicate feature names: {sorted(twice)}; rename them")
         for feature in self.features:
             if feature.direction and feature.kind is Kind.CATEGORICAL:
                 raise SchemaError(
@@ -135,12 +134,12 @@ class Schema:
                 )
             if not math.isfinite(feature.width):
                 raise SchemaError(
-                    f"column {feature.name!r} spans {feature.bounds}, more than a float can hold:"
-                    " give it in larger units"
+                    f"column {feature.name!r} has the range {feature.bounds}, which overflows a"
+                    " float: use larger units"
                 )
 
     def __len__(self) -> int:
-        """How many features there are (p)."""
+        """The number of features (p)."""
         return len(self.features)
 
     def __iter__(self) -> Iterator[Feature]:
@@ -159,7 +158,7 @@ class Schema:
 
     @property
     def actionable(self) -> tuple[str, ...]:
-        """The features acted on when `act_on` names none: the mutable ones, but no identifiers."""
+        """The features acted on when `act_on` is not given: the mutable ones but identifiers."""
         return tuple(f.name for f in self.features if f.actionable and not f.immutable)
 
     def index(self, names: Iterable[str]) -> tuple[int, ...]:
@@ -168,11 +167,12 @@ class Schema:
         Raises:
             SchemaError: a name that is no feature.
         """
-        where = {n: i for i, n in enumerate(self.names)}
-        wanted = tuple(names)
-        if any(n not in where for n in wanted):
-            raise SchemaError(unknown("features", [n for n in wanted if n not in where], where))
-        return tuple(where[n] for n in wanted)
+        positions = {n: i for i, n in enumerate(self.names)}
+        names = tuple(names)
+        absent = [n for n in names if n not in positions]
+        if absent:
+            raise SchemaError(unknown("features", absent, positions))
+        return tuple(positions[n] for n in names)
 
     def replace(self, name: str, **changes: Any) -> Schema:
         """A copy in which one feature has other attributes (see `Feature`)."""
@@ -182,7 +182,7 @@ class Schema:
         return dataclasses.replace(self, features=tuple(features))
 
     def complete(self) -> Schema:
-        """This schema, for a host whose rows are always complete.
+        """This schema, for a host that supports no missing values.
 
         Raises:
             SchemaError: features with missing values.
@@ -190,15 +190,15 @@ class Schema:
         missing = [f.name for f in self.features if f.missing]
         if missing:
             raise SchemaError(
-                f"columns {missing} have missing values, which this host does not read: drop those"
-                " rows or fill them in, or use dear_plugin.DEAR, which keeps them"
+                f"columns {missing} have missing values, which this host does not support: drop or"
+                " impute them, or use dear_plugin.DEAR, which supports them"
             )
         return self
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, without the rules, which are code.
 
-        JSON knows no infinity: an open end of a range is None.
+        JSON has no infinity: an open end of a range is None.
         """
         features = [
             {
@@ -216,45 +216,46 @@ class Schema:
         """The inverse of `to_dict`.
 
         Args:
-            values: what it returned.
-            rules: those that the schema had.
+            values: the result of `to_dict`.
+            rules: the rules of the schema.
         """
         features = []
         for item in values["features"]:
             tuples = {k: tuple(item[k]) for k in _TUPLES if k in item}
-            limits = None if item["limits"] is None else _opened(*item["limits"])
+            limits = None if item["limits"] is None else _with_infinity(*item["limits"])
             features.append(Feature(**{**item, **tuples, "limits": limits}))
         orders = tuple((a, b) for a, b in values.get("orders", ()))
         return cls(tuple(features), values["target"], orders, tuple(rules))
 
 
-def _opened(low: float | None, high: float | None) -> tuple[float, float]:
-    """A range whose open ends are written as None."""
+def _with_infinity(low: float | None, high: float | None) -> tuple[float, float]:
+    """A range with None as infinity."""
     return -math.inf if low is None else low, math.inf if high is None else high
 
 
 def _feature_names(frame: pd.DataFrame, target: str | None) -> list[str]:
     if not isinstance(frame, pd.DataFrame):
-        raise SchemaError(f"a pandas DataFrame is needed, {type(frame).__name__} came")
+        raise SchemaError(f"expected a pandas DataFrame, got {type(frame).__name__}")
     if not len(frame) or not len(frame.columns):
-        raise SchemaError(f"a frame with rows and columns is needed, shape {frame.shape} came")
+        raise SchemaError(f"expected a frame with rows and columns, got shape {frame.shape}")
     twice = frame.columns[frame.columns.duplicated()]
     if len(twice):
         raise SchemaError(f"duplicate columns: {list(map(str, twice))}; rename or drop them")
     if target is not None and target not in frame.columns:
         raise SchemaError(unknown("target", [target], frame.columns))
     names = [n for n in frame.columns if n != target]
-    odd = [n for n in names if not isinstance(n, str)]
-    if odd:
+    others = [n for n in names if not isinstance(n, str)]
+    if others:
         raise SchemaError(
-            f"column names must be strings, {odd[:5]} came: frame.columns.map(str) mends it"
+            f"column names must be strings, got {others[:5]}: rename them with"
+            " frame.columns = frame.columns.map(str)"
         )
     return names
 
 
-def _listed(what: str, names: Iterable[str]) -> tuple[str, ...]:
+def _names(what: str, names: Iterable[str]) -> tuple[str, ...]:
     if isinstance(names, str):
-        raise SchemaError(f"{what} must be a list of features, {names!r} came")
+        raise SchemaError(f"{what} must be a list of features, got {names!r}")
     return tuple(names)
 
 
@@ -262,7 +263,7 @@ def _limits(feature: Feature, pair: tuple[float, float] | None) -> tuple[float, 
     if pair is None:
         return None
     if feature.kind is not Kind.NUMERIC:
-        raise SchemaError(f"ranges[{feature.name!r}]: it has categories, a range needs numbers")
+        raise SchemaError(f"ranges[{feature.name!r}]: expected a numeric feature, got categories")
     low, high = float(pair[0]), float(pair[1])
     if not low <= high:
         raise SchemaError(f"ranges[{feature.name!r}] = {pair}: low must not exceed high")

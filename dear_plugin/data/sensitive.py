@@ -1,6 +1,6 @@
-"""Sensitive: features whose names say that nobody can act on them, as logger warnings.
+"""Sensitive: logger warnings on mutable features whose names suggest sensitive attributes.
 
-Names are hints: nothing is decided by them. To switch the warnings off, set the level of
+Names only cause warnings; they change no result. To switch the warnings off, set the level of
 `logging.getLogger("dear_plugin.data.sensitive")`.
 """
 
@@ -14,21 +14,21 @@ from dear_plugin.data.feature import Feature
 
 WORDS = {"age", "sex", "gender", "race", "ethnicity", "ethnic", "nationality", "religion"}
 WORDS |= {"marital", "maritalstatus"}
-# Words begin where capitals do, and end at anything that is no letter.
+# Words in camelCase, snake_case and the like.
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-# The argument that keeps features as they are has another name there.
+# The name of immutable= in the adapters.
 ELSEWHERE = "immutable_features in Alibi"
 
 logger = logging.getLogger(__name__)
 
 
 def is_sensitive(name: str) -> bool:
-    """Whether a name has a whole word such as "age", in any case: not "mortgage"."""
+    """Whether a name contains a whole word such as "age", in any case: not "mortgage"."""
     return any(word.lower() in WORDS for word in WORD.findall(name))
 
 
-def unsaid(features: Iterable[Feature]) -> list[str]:
-    """The names of sensitive features that may change, of which nobody said how far."""
+def unrestricted(features: Iterable[Feature]) -> list[str]:
+    """The names of mutable sensitive features without a direction or limits."""
     return [
         f.name
         for f in features
@@ -37,12 +37,13 @@ def unsaid(features: Iterable[Feature]) -> list[str]:
 
 
 def warn_of_mutable(features: Iterable[Feature]) -> None:
-    """Warn of sensitive features where nothing was said to be immutable."""
-    names = unsaid(features)
+    """Warn of sensitive features in a schema without immutable features."""
+    names = unrestricted(features)
     if names:
         logger.warning(
-            "columns %s look like what nobody can change, and no feature is immutable: they may be"
-            " acted on and may move along; immutable=%s keeps them as they are (%s)",
+            "columns %s have names of attributes that cannot be changed, and no feature is"
+            " immutable: they may change directly and indirectly; immutable=%s keeps them fixed"
+            " (%s)",
             names,
             names,
             ELSEWHERE,
@@ -50,12 +51,13 @@ def warn_of_mutable(features: Iterable[Feature]) -> None:
 
 
 def warn_of_actions(features: Iterable[Feature]) -> None:
-    """Warn of sensitive features that may be advised as actions, since nobody said what may."""
-    names = unsaid(f for f in features if f.actionable)
+    """Warn of sensitive features among the actionable ones when `act_on` is not given."""
+    names = unrestricted(f for f in features if f.actionable)
     if names:
         logger.warning(
-            "act_on is not given, and columns %s look like what nobody can act on: act_on=[...]"
-            " names what people can act on, immutable=%s what never changes (%s)",
+            "act_on is not given, and columns %s have names of attributes that cannot be acted on:"
+            " act_on=[...] lists the actionable features, immutable=%s those that never change"
+            " (%s)",
             names,
             names,
             ELSEWHERE,

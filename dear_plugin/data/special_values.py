@@ -1,9 +1,8 @@
-"""Levels: how a number that is missing, or holds a special code, is written in a row.
+"""Special values: row values of numbers that are missing or hold a special code.
 
-A number may be missing, or hold a code that is no amount (-9 for "no such account"). Each of
-these *special levels* is a state of its own beside the values: row value `SPECIAL - i` for the
-i-th level of its feature. That lies far below every value (which are scaled to about [0, 1]), so
-that sorted tables keep each level apart, and no value can be mistaken for one.
+A number may be missing, or hold a code that is no amount (-9 for "no such account"). Each is a
+*special level* of its feature; the i-th one has the row value `SPECIAL - i`, far below ordinary
+values (scaled to about [0, 1]), so that sorted tables separate them.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from torch import Tensor
 from dear_plugin._lazy import lazy
 from dear_plugin.data.schema import Feature, Kind, Schema
 
-# The row value of a feature's first special level; the next ones lie 1 lower each.
+# The row value of a feature's first special level; each further one is 1 lower.
 SPECIAL = -4096.0
-# Row values from here down are special levels; a value so far below the others is refused.
+# Row values up to here are special levels; ordinary values as low are rejected as unreadable.
 MOST_SPECIAL = -4000.0
 
 
@@ -31,7 +30,7 @@ def is_special(rows: Any) -> Any:
 
 
 def level_of(rows: Any) -> Any:
-    """Which level special row values are, any shape; of values it may be anything."""
+    """The level index of special row values, any shape; undefined for ordinary values."""
     return (SPECIAL - rows).round()
 
 
@@ -41,15 +40,15 @@ def row_value(level: int) -> float:
 
 
 def without_special(column: Tensor) -> Tensor:
-    """The row values of a column, (n,), without its special levels; one zero if none is left."""
+    """The ordinary row values of a column, (n,); a single zero if there are none."""
     kept = column[~is_special(column)]
     return kept if len(kept) else column.new_zeros(1)
 
 
 def fill_special(values: Tensor, column: Tensor) -> Tensor:
-    """Row values of any shape with special levels replaced by the mean of a column's others.
+    """Row values of any shape with special levels replaced by a column's mean ordinary value.
 
-    What is linear in a number then learns nothing from rows that do not have it.
+    Linear models then learn nothing from special rows.
 
     Args:
         values: row values of one feature.
@@ -62,7 +61,7 @@ def fill_special(values: Tensor, column: Tensor) -> Tensor:
 
 
 def _missing(feature: Feature) -> float:
-    """The row value of a missing cell, NaN where there is none."""
+    """The row value of a missing cell, NaN for a feature without missing values."""
     if not feature.missing:
         return math.nan
     if feature.kind is Kind.NUMERIC:
@@ -75,11 +74,11 @@ class SpecialLevels:
     """Which features may be missing or special, and which actions may change that.
 
     Attributes:
-        counts: (p,) int64, how many special levels a number has.
-        missing: (p,) the row value of a missing cell, NaN where there is none: a category's place,
-            or below all values of a number.
-        enter: (p,) bool, features whose special levels an action may end in.
-        leave: (p,) bool, features of which an action may change a special value.
+        counts: (p,) int64, the number of special levels of a numeric feature.
+        missing: (p,) the row value of a missing cell: a category's index, or a special level;
+            NaN for features without missing values.
+        enter: (p,) bool, features that an action may set to a special level.
+        leave: (p,) bool, features whose special levels an action may change.
     """
 
     counts: Tensor
@@ -89,7 +88,7 @@ class SpecialLevels:
 
     @classmethod
     def of(cls, schema: Schema) -> SpecialLevels | None:
-        """The special levels of a schema; None where it has none."""
+        """The special levels of a schema; None if it has none."""
         counts = torch.tensor([f.special_levels for f in schema])
         missing = torch.tensor([_missing(f) for f in schema])
         if not bool((counts > 0).any() | ~missing.isnan().all()):
@@ -102,39 +101,39 @@ class SpecialLevels:
         )
 
     def mask(self, rows: Tensor) -> Tensor:
-        """(..., p) bool, which cells of rows are missing or special."""
+        """(..., p) bool, the cells of rows that are missing or special."""
         counts, missing = self.counts.to(rows.device), self.missing.to(rows.device)
-        among: Tensor = (is_special(rows) & (counts > 0)) | (rows == missing)
-        return among
+        mask: Tensor = (is_special(rows) & (counts > 0)) | (rows == missing)
+        return mask
 
     def keep_unless_acted(self, x: Tensor, moved: Tensor, acted: Tensor) -> Tensor:
-        """Where rows go, (m, c, p), when only actions enter or leave special levels.
+        """Decoded rows, (m, c, p), with indirect changes into or out of special levels undone.
 
         Args:
             x: (m, p) the factual rows.
-            moved: (m, c, p) where a decoder takes them.
+            moved: (m, c, p) the decoded rows.
             acted: (m, p) bool, the features acted on.
         """
-        here = x[:, None]
-        stays = (self.mask(here) | self.mask(moved)) & ~acted[:, None]
-        return torch.where(stays, here, moved)
+        before = x[:, None]
+        undone = (self.mask(before) | self.mask(moved)) & ~acted[:, None]
+        return torch.where(undone, before, moved)
 
     def restrict(self, x: Tensor, moved: Tensor, projected: Tensor) -> Tensor:
-        """Projected rows, (m, c, p), in which cells change level only where they may.
+        """Projected rows, (m, c, p), with changes of level only where `enter`, `leave` allow them.
 
         Args:
             x: (m, p) the factual rows.
-            moved: (m, c, p) where they would go.
-            projected: (m, c, p) the same, with values projected as if there were no levels.
+            moved: (m, c, p) the rows before projection.
+            projected: (m, c, p) the rows after a projection that ignores special levels.
         """
-        here, there = self.mask(x)[:, None], self.mask(moved)
-        may = (~here | self.leave) & (~there | self.enter)
-        return torch.where(may, torch.where(there, moved, projected), x[:, None])
+        before, after = self.mask(x)[:, None], self.mask(moved)
+        allowed = (~before | self.leave) & (~after | self.enter)
+        return torch.where(allowed, torch.where(after, moved, projected), x[:, None])
 
     def expand(self, rows: Tensor, out: Tensor, starts: Sequence[int]) -> None:
-        """Write a number's special levels, of rows (..., p), into encoded columns (..., d).
+        """Write the special levels of rows, (..., p), into encoded columns, (..., d).
 
-        The column of its value holds 0 there, and the column of the level 1.
+        The column of the level is 1, that of the number 0.
         """
         for j, count in self._numbers:
             cell, start = rows[..., j], starts[j]
@@ -145,13 +144,13 @@ class SpecialLevels:
                 out[..., start + 1 + i] = level == i
 
     def collapse(self, x: Tensor, rows: Tensor, starts: Sequence[int]) -> None:
-        """Write the special levels of encoded columns (..., d) into rows (..., p)."""
+        """Write the special levels of encoded columns, (..., d), into rows, (..., p)."""
         for j, count in self._numbers:
-            held = x[..., starts[j] + 1 : starts[j] + 1 + count]
-            most, at = held.max(-1)
-            rows[..., j] = torch.where(most > 0.5, SPECIAL - at, rows[..., j])
+            indicators = x[..., starts[j] + 1 : starts[j] + 1 + count]
+            largest, level = indicators.max(-1)
+            rows[..., j] = torch.where(largest > 0.5, SPECIAL - level, rows[..., j])
 
     @lazy
     def _numbers(self) -> list[tuple[int, int]]:
-        """The numbers with special levels, and how many each has."""
+        """The features with special levels, and the number of these."""
         return [(j, count) for j, count in enumerate(self.counts.tolist()) if count]

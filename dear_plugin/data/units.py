@@ -1,4 +1,4 @@
-"""Units: the user's numbers beside the scaled ones of rows, and the steps that they move in."""
+"""Units: conversion between user numbers and scaled row values, and their precision grids."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from dear_plugin.data.columns import (
 from dear_plugin.data.schema import Feature, Kind, Schema
 from dear_plugin.data.special_values import is_special
 
-# So many rows take a few MiB of doubles.
+# A chunk of so many rows takes a few MiB of doubles.
 ROWS_AT_ONCE = 1 << 14
-# Of the range: where a number has no decimals of its own, computing leaves so much of it.
+# The grid of numbers without a precision, in scaled units.
 FINEST = 2.0**-20
 
 logger = logging.getLogger(__name__)
 
 
 class Units:
-    """What the user's numbers are in rows, feature by feature.
+    """Scales, offsets and precision steps of the p features.
 
     Args:
         schema: the features.
@@ -41,23 +41,24 @@ class Units:
         self.schema = schema
 
     def resolutions(self, frame: pd.DataFrame) -> list[Resolution]:
-        """(p,) what the columns of a frame can hold."""
-        found = [column_resolution(f, frame[f.name].dtype) for f in self.schema]
-        narrow = [f.name for f, g in zip(self.schema, found, strict=True) if g.is_too_narrow(f)]
+        """(p,) the decimals and the range that the columns of a frame can hold."""
+        resolutions = [column_resolution(f, frame[f.name].dtype) for f in self.schema]
+        pairs = zip(self.schema, resolutions, strict=True)
+        narrow = [f.name for f, resolution in pairs if resolution.is_too_narrow(f)]
         if narrow:
             logger.warning(
-                "columns %s have dtypes too narrow for all that was observed: no value is tried"
-                " that they cannot hold",
+                "columns %s have dtypes too narrow for all observed values: candidates are limited"
+                " to values that they can hold",
                 narrow,
             )
-        return found
+        return resolutions
 
     def grid_residual(self, rows: Tensor, units: Tensor) -> Tensor | None:
-        """(n, p) how far rows, (n, p), lie past the nearest whole step; None if all lie on one.
+        """(n, p) scaled difference of rows, (n, p), from their grids; None if all are on them.
 
         Args:
-            rows: people, whose numbers may be finer than the schema has them.
-            units: (p,) double, the units of precision; NaN where nothing is rounded.
+            rows: rows, whose numbers may be finer than the schema's precision.
+            units: (p,) double, the units of precision; NaN for features without a grid.
         """
         parts = [self._grid_residual(part, units) for part in chunks(rows, ROWS_AT_ONCE)]
         return torch.cat(parts) if any(bool(part.any()) for part in parts) else None
@@ -65,14 +66,14 @@ class Units:
     def _grid_residual(self, rows: Tensor, units: Tensor) -> Tensor:
         low, width = self._scale
         number = rows.double().mul_(width).add_(low)
-        off = number.sub_(number.div(units).round_().mul_(units)).div_(width).float()
-        # What is not rounded at all has no steps, and lies a NaN past them: not astray.
-        return torch.where(off_grid(off, rows) & ~is_special(rows), off, 0.0)
+        residual = number.sub_(number.div(units).round_().mul_(units)).div_(width).float()
+        # Features without a grid have the residual NaN, for which off_grid is False.
+        return torch.where(off_grid(residual, rows) & ~is_special(rows), residual, 0.0)
 
     def rounded(self, rows: Tensor) -> Tensor:
-        """Rows, (n, p), as they are read from a frame of the schema's precision.
+        """Rows, (n, p), rounded as if written to a frame of the schema's precision and read back.
 
-        The same number then has the same bits, whether it was computed or came with people.
+        Equal numbers then have equal bits, whether computed or read from a frame.
         """
         out = rows.clone()
         for j, feature in enumerate(self.schema):
@@ -81,41 +82,45 @@ class Units:
             elif feature.precision is None:
                 out[:, j] = (rows[:, j] / FINEST).round() * FINEST
             else:
-                told = from_scaled(feature, rows[:, j].numpy(), feature.precision)
-                out[:, j] = torch.from_numpy(to_scaled(feature, told)).float()
+                values = from_scaled(feature, rows[:, j].numpy(), feature.precision)
+                out[:, j] = torch.from_numpy(to_scaled(feature, values)).float()
         return out
 
     @lazy
     def steps(self) -> Tensor:
-        """(p,) the scaled size of one unit of the schema's own precision."""
+        """(p,) the scaled size of one unit of the schema's precision."""
         return step_sizes(self.schema, [f.precision for f in self.schema])
 
     @lazy
     def offsets(self) -> Tensor:
-        """(p,) double: how far the user's zero lies below the scaled one, in scaled units."""
+        """(p,) double, the scaled difference between the user's zero and the scaled zero."""
         low, width = self._scale
         return low / width
 
     def scaled(self, values: Tensor) -> Tensor:
-        """User numbers (n, p) double as row values; the place of a category is one already."""
+        """User numbers, (n, p) double, as row values; a category's index is its row value."""
         low, width = self._scale
         return ((values - low) / width).float()
 
     @lazy
     def _scale(self) -> tuple[Tensor, Tensor]:
-        """(p,) double each: the user's number that becomes 0, and how far it is to that of 1."""
+        """(p,) double each: the user's number scaled to 0, and its distance to the one of 1."""
         low = [f.bounds[0] if f.kind is Kind.NUMERIC else 0.0 for f in self.schema]
         width = [f.width for f in self.schema]
         return torch.tensor(low, dtype=torch.float64), torch.tensor(width, dtype=torch.float64)
 
 
-def step_sizes(features: Iterable[Feature], places: Iterable[int | None]) -> Tensor:
-    """(p,) the scaled size of one unit of precision: changes come in whole steps.
+def step_sizes(features: Iterable[Feature], decimals: Iterable[int | None]) -> Tensor:
+    """(p,) the scaled size of one unit of precision, the grid of changes.
 
-    Categories move in steps of 1; what is not rounded, in steps of the float's resolution.
+    1 for categories, `FLOAT_STEP` for features that are not rounded.
+
+    Args:
+        features: the p features.
+        decimals: the decimals of each, None where it is not rounded.
     """
     sizes = [
-        1.0 if f.kind is not Kind.NUMERIC else step_size(f, q)
-        for f, q in zip(features, places, strict=True)
+        1.0 if f.kind is not Kind.NUMERIC else step_size(f, places)
+        for f, places in zip(features, decimals, strict=True)
     ]
     return torch.tensor(sizes, dtype=torch.float32, device="cpu")
