@@ -23,7 +23,7 @@ from dear_plugin.models.classifier import Classifier, Output
 from dear_plugin.models.cutoffs import cutoffs
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.constraints import Constraints, feasible_set
-from dear_plugin.problem.target import Target, goal_of
+from dear_plugin.problem.target import Label, Target, goal_of
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.results.spread import Spread
@@ -119,7 +119,7 @@ class RecourseMethod(ABC):
     def generate(
         self,
         frame: pd.DataFrame,
-        target: Target | None = None,
+        target: Target | Label | None = None,
         *,
         within: Constraints | None = None,
         on_error: Literal["report", "raise"] = "report",
@@ -145,7 +145,7 @@ class RecourseMethod(ABC):
         self,
         compute: Compute,
         frame: pd.DataFrame,
-        target: Target | None,
+        target: Target | Label | None,
         within: Constraints | None,
         on_error: str,
     ) -> Recourses:

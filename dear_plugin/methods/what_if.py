@@ -20,7 +20,7 @@ from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.methods.optimizer import Optimizer
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.constraints import Constraints
-from dear_plugin.problem.target import Target
+from dear_plugin.problem.target import Label, Target
 from dear_plugin.results.describe import number
 from dear_plugin.results.proposal import ACCEPTED, Proposal, identity_proposal
 from dear_plugin.results.recourses import Recourses
@@ -40,7 +40,7 @@ class WhatIf(RecourseMethod):
         actions: Actions,
         within: Constraints | None = None,
         *,
-        target: Target | None = None,
+        target: Target | Label | None = None,
     ) -> Recourses:
         """What follows from given actions: "what if I worked 45 hours?". Nothing is searched.
 

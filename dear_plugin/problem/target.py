@@ -21,6 +21,10 @@ MOST_CLASSES = 2**31
 MOST_NAMED = 3
 
 
+# What names a class by itself; other labels need `Target.of_class`.
+Label = str | int | float | bool | np.generic
+
+
 @dataclass(frozen=True)
 class Target:
     """The wanted prediction. Build it with `of_class` or `of_range`.
@@ -106,12 +110,12 @@ class Target:
 
 
 def goal_of(
-    target: Target | None, n: int, classes: Sequence[Hashable] | None, output: str
+    target: Target | Label | None, n: int, classes: Sequence[Hashable] | None, output: str
 ) -> Goal:
     """Bind a target to n rows; None is class 1.
 
     Args:
-        target: the wanted prediction, or None.
+        target: the wanted prediction, the label of the wanted class, or None.
         n: the number of rows.
         classes: the model's labels, or None.
         output: what the model returns, see `Classifier`.
@@ -120,10 +124,13 @@ def goal_of(
         TargetError: not a target, a target of another kind of model, or None where the model's
             classes are not 0 and 1.
     """
-    wanted = Target.of_class(_class_one(classes)) if target is None else target
+    wanted = _class_one(classes) if target is None else target
+    if isinstance(wanted, Label) and output != "values":
+        wanted = Target.of_class(wanted)
     if not isinstance(wanted, Target):
         raise TargetError(
-            f"target must be a Target, got {wanted!r}: a class is Target.of_class({wanted!r})"
+            "target must be a Target or the label of a class (of a model with output='values',"
+            f" Target.of_range(low, high)), got {wanted!r}"
         )
     if wanted.is_range != (output == "values"):
         raise TargetError(

@@ -6,6 +6,7 @@ from collections.abc import Container, Hashable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from numbers import Integral
+from pathlib import Path
 from typing import overload
 
 import numpy as np
@@ -17,6 +18,7 @@ from torch import Tensor
 from dear_plugin._lazy import lazy
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.errors import InputError
+from dear_plugin.results import html
 from dear_plugin.results.descriptions import Descriptions
 from dear_plugin.results.lazy_answers import LazyAnswers, SelectedAnswers
 from dear_plugin.results.proposal import Proposal
@@ -87,6 +89,19 @@ class Recourses:
         done = self.outcome["success"]
         cost = self.outcome.loc[done, "cost"].median()
         return f"Recourses({int(done.sum())} of {len(self)} rows solved, median cost {cost:.3g})"
+
+    def _repr_html_(self) -> str:
+        """The first rows as a table, for notebooks."""
+        return html.table(self)
+
+    def to_html(self, path: str | Path, title: str = "Recourse") -> None:
+        """Write a self-contained page with one card for each row.
+
+        Args:
+            path: of the file.
+            title: of the page.
+        """
+        Path(path).write_text(html.page(self, title), encoding="utf8")
 
     @lazy
     def actions(self) -> pd.DataFrame:

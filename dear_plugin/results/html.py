@@ -1,0 +1,84 @@
+"""HTML: a result as a table for notebooks, and as a page with one card for each row."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from dear_plugin import _html
+from dear_plugin.data.schema import Kind
+from dear_plugin.results.describe import ASSOCIATION, Change, number
+from dear_plugin.results.descriptions import Descriptions
+
+if TYPE_CHECKING:
+    from dear_plugin.results.recourses import Recourses
+
+MOST_ROWS = 20
+COLUMNS = ("row", "action", "expected to follow", "cost", "action alone", "confidence", "note")
+
+PAGE = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<style>
+:root {{color-scheme: light dark}}
+body {{font-family: system-ui, sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em}}
+article {{border: 1px solid rgba(128, 128, 128, 0.4); border-radius: 6px; padding: 0.8em 1.2em;
+  margin: 1em 0; break-inside: avoid}}
+article h2 {{font-size: 1.05em; margin: 0 0 0.5em}}
+</style>{style}</head><body><h1>{title}</h1>{note}{cards}</body></html>
+"""
+
+
+def table(result: Recourses) -> str:
+    """The first rows of a result: changes, cost and what the answers are worth."""
+    shown = result.select(torch.arange(min(len(result), MOST_ROWS)))
+    rest = len(result) - len(shown)
+    more = [_html.note(f"and {rest:,} more rows")] if rest else []
+    cells = [_cells(shown, at) for at in range(len(shown))]
+    body = _html.table(COLUMNS, cells, right=("cost", "confidence"))
+    return "".join([_html.STYLE, _html.note(repr(result)), body, *more, _html.note(ASSOCIATION)])
+
+
+def page(result: Recourses, title: str) -> str:
+    """A self-contained page with one card for each row of a result."""
+    words = Descriptions(result).of(list(range(len(result))))
+    cards = []
+    for at, text in enumerate(words):
+        head = _html.cell(f"Row {result.factuals.index[at]}")
+        cells = _html.table(COLUMNS[1:], [_cells(result, at)[1:]], right=("cost", "confidence"))
+        cards.append(f"<article><h2>{head}</h2><p>{_html.cell(text)}</p>{cells}</article>")
+    return PAGE.format(
+        title=_html.cell(title),
+        style=_html.STYLE,
+        note=_html.note(ASSOCIATION),
+        cards="".join(cards),
+    )
+
+
+def _cells(result: Recourses, position: int) -> list[object]:
+    """The cells of a row, in the order of `COLUMNS`."""
+    row, descriptions = result.actions.iloc[position], Descriptions(result)
+    changed, direct = result.changed[position], result.proposal.direct[position]
+    acts = descriptions.changes(position, changed & direct)
+    follows = descriptions.changes(position, changed & ~direct)
+    reason = row["reason"] or ("" if row["credible"] or not row["success"] else "not credible")
+    head = [
+        result.factuals.index[position],
+        _html.joined(_change(each, "direct") for each in acts),
+        _html.joined(_change(each, "expected") for each in follows),
+        f"{row['cost']:.2f}",
+    ]
+    if not row["success"] or not acts:
+        return [*head, "", "", reason or "nothing to change"]
+    enough = row["reliance"] == 0.0
+    alone = _html.span("is enough", "yes") if enough else _html.span("is not enough", "no")
+    return [*head, alone, f"{row['confidence']:.0%}", reason]
+
+
+def _change(change: Change, kind: str) -> _html.Safe:
+    """A feature, its old and its new value."""
+    feature, old, new = change
+    if feature.kind is Kind.NUMERIC:
+        old, new = number(old, feature.precision), number(new, feature.precision)
+    return _html.Safe(f"{_html.cell(feature.name)}: {_html.cell(old)} → {_html.span(new, kind)}")

@@ -1,0 +1,297 @@
+"""Testing: the laws that hold for every recourse method, to be run on a method of your own.
+
+import pytest
+from dear_plugin.testing import LAWS, Subject
+
+@pytest.fixture(scope="module")
+def subject():
+    return Subject.of(MyMethod(model, schema).fit(frame), refused_and_accepted_rows)
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
+def test_the_laws_hold(law, subject):
+    law(subject)
+"""
+
+from __future__ import annotations
+
+import pickle
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import torch
+
+from dear_plugin.data.schema import Feature, Kind
+from dear_plugin.methods.base import RecourseMethod
+from dear_plugin.problem.constraints import Constraints
+from dear_plugin.problem.target import Label, Target
+from dear_plugin.results.recourses import Recourses
+
+Accepts = Callable[[pd.DataFrame], npt.NDArray[np.bool_]]
+
+# Networks round differently in batches of another size, and so do numbers without decimals.
+TOLERANCE = 1e-5
+# A descent makes more of such differences: its costs may differ by this much.
+OF_DESCENTS = 0.02
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A fitted method and its answer to a query, which the laws are checked on.
+
+    Attributes:
+        method: fitted.
+        query: m rows, some of them accepted already.
+        result: the answer to the query.
+        accepts: frame of m rows -> (m,) bool, the decision of the model itself.
+        target: the wanted decision.
+        descends: whether the method follows the gradient of the model.
+    """
+
+    method: RecourseMethod
+    query: pd.DataFrame
+    result: Recourses
+    accepts: Accepts
+    target: Target | Label | None = None
+    descends: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        method: RecourseMethod,
+        query: pd.DataFrame,
+        accepts: Accepts | None = None,
+        target: Target | Label | None = None,
+        descends: bool = False,
+    ) -> Subject:
+        """The answer of a method to a query; arguments as the attributes.
+
+        Without `accepts`, a row is accepted that the method says is accepted already.
+        """
+
+        def unchanged(frame: pd.DataFrame) -> npt.NDArray[np.bool_]:
+            answer = method.generate(frame, target).actions
+            accepted: npt.NDArray[np.bool_] = (answer["reason"] == "already accepted").to_numpy()
+            return accepted
+
+        result = method.generate(query, target)
+        return cls(method, query, result, accepts or unchanged, target, descends)
+
+    def generate(self, query: pd.DataFrame, within: Constraints | None = None) -> Recourses:
+        """The answer to another query."""
+        return self.method.generate(query, self.target, within=within)
+
+
+def columns_dtypes_index_and_labels_are_those_of_the_query(subject: Subject) -> None:
+    """Only cells change."""
+    before, after = subject.query, subject.result.counterfactuals
+    pd.testing.assert_frame_equal(before.iloc[:0], after.iloc[:0], check_exact=True)
+    pd.testing.assert_index_equal(before.index, after.index, exact=True)
+    pd.testing.assert_index_equal(before.index, subject.result.actions.index, exact=True)
+    for name in before.select_dtypes("category"):
+        _require(before[name].dtype == after[name].dtype, f"{name} has other labels")
+
+
+def the_query_is_not_modified(subject: Subject) -> None:
+    """Neither by the call nor through its result."""
+    before = subject.query.copy(deep=True)
+    answer = subject.generate(subject.query).counterfactuals
+    for name in answer:
+        answer[name] = answer[name].iloc[0]
+    _equal(before, subject.query)
+
+
+def unchanged_cells_are_equal_bit_for_bit(subject: Subject) -> None:
+    """Also where a number has more decimals than its feature."""
+    after, changed = subject.result.counterfactuals, subject.result.changed.numpy()
+    for j, name in enumerate(subject.method.schema.names):
+        kept = ~changed[:, j]
+        pd.testing.assert_series_equal(
+            subject.query[name][kept], after[name][kept], check_exact=True
+        )
+
+
+def every_row_is_returned_and_failures_have_a_reason(subject: Subject) -> None:
+    """None is lost."""
+    actions = subject.result.actions
+    _require(len(actions) == len(subject.query), "rows are missing")
+    _require(actions["reason"][~actions["success"]].str.len().gt(0).all(), "no reason")
+
+
+def the_schema_is_obeyed(subject: Subject) -> None:
+    """Immutable features, categories, ranges, directions and decimals."""
+    for feature in subject.method.schema:
+        obeys(feature, subject.query[feature.name], subject.result.counterfactuals[feature.name])
+
+
+def frozen_features_of_a_call_stay(subject: Subject) -> None:
+    """Bit for bit; the same for all rows, or another for each."""
+    names = subject.method.schema.mutable
+    frozen = [[names[i % len(names)]] for i in range(len(subject.query))]
+    after = subject.generate(subject.query, Constraints(frozen=frozen)).counterfactuals
+    for i, (name,) in enumerate(frozen):
+        _require(after[name].iloc[[i]].equals(subject.query[name].iloc[[i]]), f"{name} changes")
+
+
+def ranges_of_a_call_are_kept(subject: Subject) -> None:
+    """A number outside its range stays, or ends inside."""
+    for feature in _numbers(subject):
+        column = subject.query[feature.name].astype(float)
+        low, high = column.quantile([0.4, 0.6]).round(feature.precision or 6)
+        within = Constraints(ranges={feature.name: (float(low), float(high))})
+        after = subject.generate(subject.query, within).counterfactuals[feature.name]
+        kept = (after == subject.query[feature.name]) | after.astype(float).between(low, high)
+        _require(kept.all(), f"{feature.name} ends outside [{low}, {high}]")
+
+
+def only_what_a_call_acts_on_is_acted_on(subject: Subject) -> None:
+    """`Constraints(act_on=...)`."""
+    for feature in _numbers(subject):
+        result = subject.generate(subject.query, Constraints(act_on=[feature.name]))
+        direct = result.proposal.direct & result.changed
+        others = [j for j, name in enumerate(result.encoder.schema.names) if name != feature.name]
+        _require(not bool(direct[:, others].any()), "another feature is acted on")
+
+
+def success_is_the_decision_of_the_model(subject: Subject) -> None:
+    """On the rows of the result, as the user sees them."""
+    own = subject.accepts(subject.result.counterfactuals)
+    _require(subject.result.actions["success"].tolist() == own.tolist(), "another decision")
+
+
+def an_accepted_row_is_not_changed(subject: Subject) -> None:
+    """It succeeds, and costs nothing."""
+    accepted = subject.accepts(subject.query)
+    actions = subject.result.actions[accepted]
+    _require(actions["success"].all(), "an accepted row fails")
+    _require((actions.filter(like="cost") == 0.0).all(axis=None), "an accepted row costs")
+    _equal(subject.query[accepted], subject.result.counterfactuals[accepted])
+
+
+def costs_are_finite_add_up_and_belong_to_changes(subject: Subject) -> None:
+    """Direct and indirect cost are the l1 distance, in scaled units, to the row of the result."""
+    result, encoder = subject.result, subject.method.encoder
+    costs = result.actions.filter(like="cost")
+    _require(bool((np.isfinite(costs) & (costs >= 0)).all(axis=None)), "no cost")
+    total = costs["direct_cost"] + costs["indirect_cost"]
+    _require(np.allclose(total, costs["cost"], atol=TOLERANCE), "costs do not add up")
+    before, after = encoder.encode(subject.query), encoder.encode(result.counterfactuals)
+    distance = ((after - before).abs() * encoder.weights).sum(1)
+    _require(np.allclose(distance, costs["cost"], atol=TOLERANCE), "the cost of another row")
+    indirect = (result.changed & ~result.proposal.direct).any(1).numpy()
+    _require((indirect == (costs["indirect_cost"] > 1e-9)).all(), "indirect cost without change")
+
+
+def a_batch_of_n_is_n_batches_of_one(subject: Subject) -> None:
+    """No answer depends on the other rows."""
+    for i in range(0, len(subject.query), 2):
+        _agree(subject, subject.generate(subject.query.iloc[[i]]), [i])
+
+
+def the_order_of_rows_does_not_matter(subject: Subject) -> None:
+    """The same answers in another order."""
+    order = np.random.default_rng(0).permutation(len(subject.query)).tolist()
+    _agree(subject, subject.generate(subject.query.iloc[order]), order)
+
+
+def the_same_query_has_the_same_answer_whatever_the_global_seed(subject: Subject) -> None:
+    """And the global random states are left alone."""
+    before = _random_states()
+    again = subject.generate(subject.query)
+    _require(_random_states() == before, "a global random state changes")
+    _equal(again.counterfactuals, subject.result.counterfactuals)
+    _equal(again.actions, subject.result.actions)
+
+
+def methods_and_results_can_be_pickled(subject: Subject) -> None:
+    """With the same answers, those that are computed later too."""
+    method = pickle.loads(pickle.dumps(subject.method))  # nosec B301: pickled a moment ago
+    again = method.generate(subject.query, subject.target)
+    _equal(again.counterfactuals, subject.result.counterfactuals)
+    result = pickle.loads(pickle.dumps(subject.result))  # nosec B301
+    pd.testing.assert_series_equal(result.support, subject.result.support)
+    _require(result.describe_row(0) == subject.result.describe_row(0), "another description")
+
+
+LAWS: Sequence[Callable[[Subject], None]] = (
+    columns_dtypes_index_and_labels_are_those_of_the_query,
+    the_query_is_not_modified,
+    unchanged_cells_are_equal_bit_for_bit,
+    every_row_is_returned_and_failures_have_a_reason,
+    the_schema_is_obeyed,
+    frozen_features_of_a_call_stay,
+    ranges_of_a_call_are_kept,
+    only_what_a_call_acts_on_is_acted_on,
+    success_is_the_decision_of_the_model,
+    an_accepted_row_is_not_changed,
+    costs_are_finite_add_up_and_belong_to_changes,
+    a_batch_of_n_is_n_batches_of_one,
+    the_order_of_rows_does_not_matter,
+    the_same_query_has_the_same_answer_whatever_the_global_seed,
+    methods_and_results_can_be_pickled,
+)
+
+
+def obeys(feature: Feature, old: pd.Series, new: pd.Series) -> None:
+    """Check one column of a result against its feature.
+
+    Args:
+        feature: with its limits.
+        old: (n,) the factual values.
+        new: (n,) the counterfactual values.
+
+    Raises:
+        AssertionError: a value that the feature does not allow.
+    """
+    if feature.immutable:
+        pd.testing.assert_series_equal(old, new, check_exact=True)
+    if feature.kind is not Kind.NUMERIC:
+        known = set(new.astype(object)) <= set(feature.categories)
+        _require(known, f"{feature.name} has an unknown category")
+        return
+    before, after = old.astype(float), new.astype(float)
+    step = feature.direction * (after - before)
+    _require((step >= 0).all(), f"{feature.name} moves the wrong way")
+    low, high = feature.limits or feature.bounds
+    slack = 1e-6 * feature.width
+    inside = (after >= np.minimum(low, before) - slack) & (
+        after <= np.maximum(high, before) + slack
+    )
+    _require(inside.all(), f"{feature.name} leaves its range")
+    if feature.precision is not None:
+        moved = new[new != old].to_numpy()
+        rounded = moved.astype(float).round(feature.precision).astype(moved.dtype)
+        _require((moved == rounded).all(), f"{feature.name} has too many decimals")
+
+
+def _numbers(subject: Subject) -> list[Feature]:
+    """The first two numbers that may change."""
+    return [f for f in subject.method.schema if f.kind is Kind.NUMERIC and not f.immutable][:2]
+
+
+def _agree(subject: Subject, answer: Recourses, rows: list[int]) -> None:
+    """The answer to some rows of the query is that of the whole query."""
+    whole = subject.result.counterfactuals.iloc[rows], subject.result.actions.iloc[rows]
+    if subject.descends:
+        _require(answer.actions["success"].equals(whole[1]["success"]), "another success")
+        same = np.allclose(answer.actions["cost"], whole[1]["cost"], atol=OF_DESCENTS)
+        _require(same, "another cost")
+        return
+    for one, other in zip((answer.counterfactuals, answer.actions), whole, strict=True):
+        pd.testing.assert_frame_equal(one, other, rtol=TOLERANCE, atol=TOLERANCE)
+
+
+def _random_states() -> tuple[object, ...]:
+    return torch.get_rng_state().tolist(), repr(np.random.get_state()), random.getstate()
+
+
+def _equal(one: pd.DataFrame, other: pd.DataFrame) -> None:
+    pd.testing.assert_frame_equal(one, other, check_exact=True)
+
+
+def _require(condition: object, message: str) -> None:
+    if not condition:
+        raise AssertionError(message)
