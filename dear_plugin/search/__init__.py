@@ -10,7 +10,7 @@ from dear_plugin.search.group import group_search, start_search
 from dear_plugin.search.incumbent import Incumbents
 from dear_plugin.search.line import line_search
 from dear_plugin.search.problem import Evaluation, Search, SearchProblem
-from dear_plugin.search.vetting import Choice, RankedCandidates, choose, lacking, tighten, vet
+from dear_plugin.search.vetting import Choice, RankedCandidates, choose, missing_text, tighten, vet
 
 __all__ = [
     "Actions",
@@ -27,8 +27,8 @@ __all__ = [
     "criteria",
     "gradient_search",
     "group_search",
-    "lacking",
     "line_search",
+    "missing_text",
     "reliance",
     "start_search",
     "tighten",

@@ -1,4 +1,4 @@
-"""Grids: which values of x_S are tried first."""
+"""CandidateGrids: the candidate values of x_S that a search evaluates, read off training rows."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Kind
 from dear_plugin.data.special_values import row_value
 from dear_plugin.problem.action_sets import ActionSets
-from dear_plugin.search.ends import corners, reach_out
+from dear_plugin.search.ends import corners, extend_to_ends
 from dear_plugin.search.problem import SearchProblem
 from dear_plugin.search.representatives import (
     COMMON,
     DENSE,
     common_of,
     dense_of,
-    filled,
+    padded,
     points,
     spread_of,
     values_at,
@@ -28,10 +28,10 @@ from dear_plugin.search.representatives import (
 
 COMBINATIONS = 64
 LATTICE = 1024
-# So many values on either side of the factual, as far as this; no nearer than this.
-BESIDE, REACH, LEAST_STEP = 10, 1.0 / 16.0, 1e-5
-# So many directions of a group are tried where a cost is known, up to this share of it.
-DIRECTIONS, INWARD = 16, 0.95
+# Values near the factual on either side: their number, the farthest, the least step.
+NEAR, NEAR_REACH, LEAST_STEP = 10, 1.0 / 16.0, 1e-5
+# Directions of a group that are tried below a known cost, and the share of that cost to spend.
+DIRECTIONS, COST_SHARE = 16, 0.95
 VALUES_A_TIME = 1 << 19
 SHAPES = {
     "numeric": Shape("s", torch.bool),
@@ -44,19 +44,22 @@ SHAPES = {
     "lattice": Shape(f"s {LATTICE} w"),
 }
 
+# Rows (m,), sets (m,) and values (m, c, w).
+Candidates = tuple[Tensor, Tensor, Tensor]
+
 
 @dataclass(frozen=True)
 class CandidateGrids:
-    """Values to try, for every set.
+    """Candidate values of every set.
 
     Attributes:
         numeric: (s,) bool, sets of one numeric feature.
-        counts: (s,) how many categories a discrete singleton has, 0 for all other sets.
-        values: (2, s, c) coarse values of numeric singletons and those between them.
+        counts: (s,) the number of categories of a discrete singleton, 0 for all other sets.
+        values: (2, s, c) coarse values of numeric singletons, and the values between them.
         dense: (s, 96) many values of numeric singletons, the common ones among them.
-        common: (s, 32) the values of numeric singletons that most training rows have.
+        common: (s, 32) the most frequent training values of numeric singletons.
         several: (s,) bool, sets of more than one feature.
-        combinations: (s, 64, w) values of several features together, well spread.
+        combinations: (s, 64, w) well spread values of several features together.
         lattice: (s, 1024, w) many more, for rows that those do not solve.
     """
 
@@ -71,13 +74,13 @@ class CandidateGrids:
 
     @classmethod
     def of(cls, rows: Tensor, encoder: Encoder, sets: ActionSets, count: int) -> CandidateGrids:
-        """Read the values off training rows, (n, p).
+        """Read the values off training rows.
 
         Args:
-            rows: training rows.
-            encoder: the gate.
-            sets: the sets.
-            count: how many coarse values a number gets.
+            rows: (n, p) training rows.
+            encoder: the encoder of the rows.
+            sets: the s action sets.
+            count: the number c of coarse values of a numeric feature.
         """
         features = encoder.schema.features
         number = torch.tensor([f.kind is Kind.NUMERIC for f in features])
@@ -86,51 +89,52 @@ class CandidateGrids:
         dense, common = torch.zeros(encoder.p, DENSE), torch.zeros(encoder.p, COMMON)
         for j in sorted({j for members in sets.members for j in members}):
             spread[j], dense[j] = spread_of(rows[:, j], 2 * count), dense_of(rows[:, j])
-            common[j] = filled(common_of(rows[:, j]), COMMON)
+            common[j] = padded(common_of(rows[:, j]), COMMON)
         first = sets.positions[:, 0]
         values = spread[first].view(len(sets), count, 2).permute(2, 0, 1).contiguous()
+        width = sets.positions.shape[1]
         return cls(
             *_kinds(encoder, sets),
             values,
             dense[first],
             common[first],
             ~sets.single,
-            values_at(points(sets.positions.shape[1], COMBINATIONS), spread, number, levels, sets),
-            values_at(points(sets.positions.shape[1], LATTICE), spread, number, levels, sets),
+            values_at(points(width, COMBINATIONS), spread, number, levels, sets),
+            values_at(points(width, LATTICE), spread, number, levels, sets),
         )
 
     @classmethod
     def from_tensors(
         cls, tensors: Mapping[str, Tensor], encoder: Encoder, sets: ActionSets
     ) -> CandidateGrids:
-        """Grids from their tensors.
+        """Restore saved grids.
 
         Raises:
-            ValueError: they are not those of these features and sets.
+            ValueError: the tensors belong to other features or sets.
         """
         s, w = sets.positions.shape
         check_tensors(tensors, SHAPES, {"s": s, "w": w})
         grids = cls(**tensors)
         numeric, counts = _kinds(encoder, sets)
-        own = (grids.numeric, numeric), (grids.counts, counts), (grids.several, ~sets.single)
-        if not all(torch.equal(came, wanted) for came, wanted in own):
+        pairs = (grids.numeric, numeric), (grids.counts, counts), (grids.several, ~sets.single)
+        if not all(torch.equal(saved, expected) for saved, expected in pairs):
             raise ValueError("the grids are those of other features or sets")
         return grids
 
-    def everything(self, problem: SearchProblem) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        """All values of all sets as `(rows, sets, values)`, admissible ones only."""
-        yield from others(problem, problem.actionable, self)
+    def all_candidates(self, problem: SearchProblem) -> Iterator[Candidates]:
+        """All admissible candidates of all sets."""
+        yield from other_categories(problem, problem.actionable, self)
         yield from special_levels(problem)
-        asked = problem.actionable & self.numeric
-        if bool(asked.any()):
-            yield numbers(problem, asked, self.dense, outer=DENSE)
-            yield near(problem, asked)
-        yield from cornered(problem, problem.actionable & self.several)
-        yield from together(problem, problem.actionable & self.several, self.combinations)
+        numeric = problem.actionable & self.numeric
+        if bool(numeric.any()):
+            yield grid_candidates(problem, numeric, self.dense, outer=DENSE)
+            yield near_factual(problem, numeric)
+        yield from corner_candidates(problem, problem.actionable & self.several)
+        yield from group_candidates(problem, problem.actionable & self.several, self.combinations)
 
 
 def _kinds(encoder: Encoder, sets: ActionSets) -> tuple[Tensor, Tensor]:
-    """(s,) which sets are one number, and (s,) how many categories the others of one have."""
+    """(s,) bool, sets of one number, and (s,) the categories of discrete singletons, or 0."""
     features = encoder.schema.features
     number = torch.tensor([f.kind is Kind.NUMERIC for f in features])
     levels = torch.tensor([len(f.categories) for f in features])
@@ -138,16 +142,16 @@ def _kinds(encoder: Encoder, sets: ActionSets) -> tuple[Tensor, Tensor]:
     return number[first] & sets.single, torch.where(sets.single, levels[first], 0)
 
 
-def others(
-    problem: SearchProblem, asked: Tensor, grids: CandidateGrids
-) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Every other category of discrete singletons, (n, s) bool, equally many at a time."""
-    asked = asked & (grids.counts > 1)
-    for count in sorted(set(grids.counts[asked.any(0)].tolist())):
-        rows, sets = (asked & (grids.counts == count)).nonzero(as_tuple=True)
+def other_categories(
+    problem: SearchProblem, pairs: Tensor, grids: CandidateGrids
+) -> Iterator[Candidates]:
+    """Every other category of discrete singletons in pairs, (n, s) bool, by their number."""
+    pairs = pairs & (grids.counts > 1)
+    for count in sorted(set(grids.counts[pairs.any(0)].tolist())):
+        rows, sets = (pairs & (grids.counts == count)).nonzero(as_tuple=True)
         feature = problem.sets.positions[sets, 0]
         own = problem.x[rows, feature][:, None]
-        # The own category is left out: 0 ... count - 2, and those from the own one on moved up.
+        # The factual category is left out: 0 ... count - 2, plus 1 from the factual one on.
         rank = torch.arange(count - 1).expand(len(rows), -1)
         values = (rank + (rank >= own)).float()
         admitted = problem.feasible.admits(values, feature, rows)
@@ -157,8 +161,8 @@ def others(
             yield rows[some], sets[some], kept[..., None]
 
 
-def special_levels(problem: SearchProblem) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """The special levels of numeric singletons that an action may end in, a feature at a time."""
+def special_levels(problem: SearchProblem) -> Iterator[Candidates]:
+    """The special levels of numeric singletons that an action may set, a feature at a time."""
     levels = problem.feasible.levels
     if levels is None or not bool(levels.enter.any()):
         return
@@ -172,53 +176,53 @@ def special_levels(problem: SearchProblem) -> Iterator[tuple[Tensor, Tensor, Ten
             yield rows, sets, values.expand(len(rows), -1)[..., None]
 
 
-def numbers(
-    problem: SearchProblem, asked: Tensor, grid: Tensor, outer: int = 0
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Grid values, (s, c), of the numeric singletons asked for, (n, s), snapped to what may be.
+def grid_candidates(
+    problem: SearchProblem, pairs: Tensor, grid: Tensor, outer: int = 0
+) -> Candidates:
+    """Grid values of numeric singletons, snapped.
 
     Args:
-        problem: who asks what.
-        asked: which singletons.
-        grid: their values, ascending.
-        outer: of the first so many values the first and the last one give way to the ends of a
-            range that lies between or beyond all of them; 0 leaves them.
+        problem: the search problem.
+        pairs: (n, s) bool, the numeric singletons.
+        grid: (s, c) their values, ascending.
+        outer: the first and the last one of the first `outer` values are replaced by the ends of
+            a range that lie outside of all of them; 0 replaces none.
     """
-    rows, sets = asked.nonzero(as_tuple=True)
+    rows, sets = pairs.nonzero(as_tuple=True)
     feature, values = problem.sets.positions[sets, 0], grid[sets]
     if outer > 1:
-        reach_out(problem, rows, feature, values[:, :outer])
+        extend_to_ends(problem, rows, feature, values[:, :outer])
     return rows, sets, problem.feasible.snap(values, feature, rows)[..., None]
 
 
-def near(problem: SearchProblem, asked: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Values on either side of the factual, from one step of precision on, wider and wider apart.
+def near_factual(problem: SearchProblem, pairs: Tensor) -> Candidates:
+    """Values on either side of the factual, from one step of precision on, ever wider apart.
 
     Args:
-        problem: who asks what.
-        asked: (n, s) bool, which numeric singletons.
+        problem: the search problem.
+        pairs: (n, s) bool, the numeric singletons.
     """
-    rows, sets = asked.nonzero(as_tuple=True)
+    rows, sets = pairs.nonzero(as_tuple=True)
     feature = problem.sets.positions[sets, 0]
     step = problem.feasible.steps[feature].clamp_min(LEAST_STEP)[:, None]
-    widen = (REACH / step).clamp_min(1.0) ** (torch.arange(BESIDE) / (BESIDE - 1))
+    growth = (NEAR_REACH / step).clamp_min(1.0) ** (torch.arange(NEAR) / (NEAR - 1))
     # Where precision is coarse, the next whole steps.
-    away = torch.maximum(step * widen, step * (1.0 + torch.arange(BESIDE)).clamp_max(4.0))
+    away = torch.maximum(step * growth, step * (1.0 + torch.arange(NEAR)).clamp_max(4.0))
     values = problem.x[rows, feature, None] + torch.cat([-away.flip(1), away], 1)
     return rows, sets, problem.feasible.snap(values, feature, rows)[..., None]
 
 
-def cornered(problem: SearchProblem, asked: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """The corners of groups asked for, (n, s), snapped; see `corners`."""
-    for rows, sets, values in corners(problem, asked):
+def corner_candidates(problem: SearchProblem, pairs: Tensor) -> Iterator[Candidates]:
+    """The range corners of groups in pairs, (n, s) bool, snapped; see `corners`."""
+    for rows, sets, values in corners(problem, pairs):
         yield rows, sets, snapped(problem, rows, sets, values)
 
 
-def together(
-    problem: SearchProblem, asked: Tensor, values: Tensor
-) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Combinations, (s, c, w), of values of the groups asked for, (n, s), snapped."""
-    rows, sets = asked.nonzero(as_tuple=True)
+def group_candidates(
+    problem: SearchProblem, pairs: Tensor, values: Tensor
+) -> Iterator[Candidates]:
+    """Combinations of values, (s, c, w), of groups in pairs, (n, s) bool, snapped."""
+    rows, sets = pairs.nonzero(as_tuple=True)
     if not len(rows):
         return
     for part in torch.arange(len(rows)).split(max(1, VALUES_A_TIME // values.shape[1])):
@@ -226,50 +230,50 @@ def together(
         yield r, s, snapped(problem, r, s, values[s])
 
 
-def inward(
-    problem: SearchProblem, asked: Tensor, values: Tensor, known: Tensor
-) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Combinations, (s, c, w), drawn in towards the factual so that they may cost less.
+def below_cost(
+    problem: SearchProblem, pairs: Tensor, values: Tensor, bound: Tensor
+) -> Iterator[Candidates]:
+    """Combinations moved towards the factual until their direct cost is below a bound.
 
     Args:
-        problem: who asks what.
-        asked: (n, s) bool, which groups.
-        values: the first few are the directions that are tried.
-        known: (n,) the cost to stay below.
+        problem: the search problem.
+        pairs: (n, s) bool, the groups.
+        values: (s, c, w) combinations, the first of which give the directions.
+        bound: (n,) the cost of each row to stay below.
     """
     numeric = problem.feasible.steps < 1.0
     positions = problem.sets.positions
-    several = (problem.sets.masks & numeric).sum(1) > 1
-    # Another category costs one.
-    rows, sets = (asked & (several | (known > 1.0)[:, None])).nonzero(as_tuple=True)
+    has_numbers = (problem.sets.masks & numeric).sum(1) > 1
+    # A change of category costs one.
+    rows, sets = (pairs & (has_numbers | (bound > 1.0)[:, None])).nonzero(as_tuple=True)
     for part in torch.arange(len(rows)).split(max(1, VALUES_A_TIME // DIRECTIONS)):
         r, s = rows[part], sets[part]
-        where = positions[s]
-        own, number = problem.x[r[:, None], where][:, None], numeric[where][:, None]
+        features = positions[s]
+        own, number = problem.x[r[:, None], features][:, None], numeric[features][:, None]
         wanted = values[s, :DIRECTIONS]
-        # A shorter set repeats its first feature, which costs once.
-        first = torch.ones_like(where, dtype=torch.bool)
-        first[:, 1:] = where[:, 1:] != where[:, :1]
-        off = (wanted - own) * first[:, None]
-        level = (off != 0.0) & ~number
-        room = known[r, None] * INWARD - level.sum(2)
-        fits = room > 0.0
-        way = (off.abs() * number).sum(2)
-        share = (room / way.clamp_min(1e-9)).clamp(0.0, 1.0)[..., None]
-        drawn = torch.where(number, own + share * (wanted - own), wanted)
-        yield r, s, snapped(problem, r, s, torch.where(fits[..., None], drawn, own))
+        # The first feature, which shorter sets repeat, counts once.
+        counts = torch.ones_like(features, dtype=torch.bool)
+        counts[:, 1:] = features[:, 1:] != features[:, :1]
+        change = (wanted - own) * counts[:, None]
+        category = (change != 0.0) & ~number
+        budget = bound[r, None] * COST_SHARE - category.sum(2)
+        length = (change.abs() * number).sum(2)
+        share = (budget / length.clamp_min(1e-9)).clamp(0.0, 1.0)[..., None]
+        moved = torch.where(number, own + share * (wanted - own), wanted)
+        affordable = (budget > 0.0)[..., None]
+        yield r, s, snapped(problem, r, s, torch.where(affordable, moved, own))
 
 
 def snapped(problem: SearchProblem, rows: Tensor, sets: Tensor, values: Tensor) -> Tensor:
-    """Values of several features, (m, c, w), each snapped to what may be or left as it is."""
+    """(m, c, w) values of several features, each snapped, or the factual where not admissible."""
     positions, out = problem.sets.positions[sets], values.clone()
     for i in range(values.shape[2]):
         feature = positions[:, i]
         own = problem.x[rows, feature][:, None]
         near = problem.feasible.snap(values[..., i].contiguous(), feature, rows)
-        possible = problem.feasible.admits(near, feature, rows)
-        out[..., i] = torch.where(possible, near, own)
-        # A shorter set repeats its first feature, which can only have one value.
-        again = (feature == positions[:, 0])[:, None]
-        out[..., i] = torch.where(again, out[..., 0], out[..., i])
+        admitted = problem.feasible.admits(near, feature, rows)
+        out[..., i] = torch.where(admitted, near, own)
+        # The first feature, which shorter sets repeat, has one value.
+        repeated = (feature == positions[:, 0])[:, None]
+        out[..., i] = torch.where(repeated, out[..., 0], out[..., i])
     return out

@@ -1,6 +1,6 @@
-"""Worth: what an answer is worth, by what no search optimises (DESIGN, section 8).
+"""Credibility: confidence, reliance, plausibility and support of actions (DESIGN, section 8).
 
-Every criterion is one function of a question and of some actions.
+Each criterion is a function of a search problem and some actions; no search optimises it.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from dear_plugin.evaluation.plausibility import Plausibility
 from dear_plugin.evaluation.support import Support
 from dear_plugin.search.problem import SearchProblem
 
-# Of the indirect change; from the half on, a category has changed.
+# Shares of the indirect change; from the half on, categories change.
 SHARES = (0.0, 0.25, 0.5, 0.75)
 HALF = 0.5
-# Redraws that are asked first: an answer that fails some of these is not worth the others.
+# Redraws evaluated first; actions that fail some of these skip the others.
 FIRST_REDRAWS = 4
 CELLS_A_BATCH = 1 << 20
-# So many rows are sooner asked about at once than some of them later.
+# Up to this many evaluations, one call with all redraws is cheaper than two calls.
 FEW = 1 << 8
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What answers are judged by besides the decoder: the training rows around them.
+    """What answers are compared with besides the decoder: training rows.
 
     Attributes:
-        plausibility: how odd a row is among all of them.
-        support: whether the nearest are accepted.
+        plausibility: how unusual a row is among the training rows.
+        support: whether its nearest training rows are accepted.
     """
 
     plausibility: Plausibility
@@ -44,10 +44,10 @@ class Actions:
     """m actions, decoded.
 
     Attributes:
-        rows: (m,) who acts.
-        sets: (m,) on which set.
-        values: (m, w) the new values of its features.
-        reached: (m, p) where that leads.
+        rows: (m,) the row.
+        sets: (m,) the set acted on.
+        values: (m, w) the new values of the set's features.
+        reached: (m, p) the counterfactual.
     """
 
     rows: Tensor
@@ -58,16 +58,15 @@ class Actions:
     @classmethod
     def of(cls, problem: SearchProblem, rows: Tensor, sets: Tensor, values: Tensor) -> Actions:
         """Decode actions: rows (m,), sets (m,), values (m, w)."""
-        return cls(
-            rows, sets, values, problem.decode_actions(rows, sets, values[:, None])[1][:, 0]
-        )
+        _, reached = problem.decode_actions(rows, sets, values[:, None])
+        return cls(rows, sets, values, reached[:, 0])
 
     def __len__(self) -> int:
-        """How many actions (m)."""
+        """The number of actions (m)."""
         return len(self.rows)
 
     def part(self, at: Tensor) -> Actions:
-        """Some of them, (q,)."""
+        """The actions at positions (q,)."""
         return Actions(self.rows[at], self.sets[at], self.values[at], self.reached[at])
 
 
@@ -77,56 +76,57 @@ def confidence(
     """The share of redraws of the decoder under which actions are still accepted.
 
     Args:
-        problem: who asks what; its `redraws` are used.
+        problem: the search problem; its `redraws` are used.
         actions: m actions.
-        least: the share to reach: what cannot reach it any more is told by the redraws so far,
-            the others counted as failures.
+        least: the share to reach. Actions that cannot reach it after the first redraws skip the
+            others, which then count as failures.
 
     Returns:
-        (m,) the share, and (m,) by how much the margin falls short of that in the redraw that
-        decides whether `least` is reached; 0 where none does.
+        (m,) the share, and (m,) by how much the margin falls short in the redraw that decides
+        whether `least` is reached; 0 where none does.
     """
     redraws, m = problem.redraws, len(actions)
     if redraws is None:
         return torch.ones(m), torch.zeros(m)
     count = redraws.count
     may_fail = int((1.0 - least) * count + 1e-6)
-    held, margins = torch.zeros(m, count, dtype=torch.bool), torch.full((m, count), torch.inf)
+    valid, margins = torch.zeros(m, count, dtype=torch.bool), torch.full((m, count), torch.inf)
     at, first = torch.arange(m), min(FIRST_REDRAWS, count)
-    # Few are asked about in one call of the model, which costs as much.
     for which in torch.arange(count).split([first, count - first] if m * count > FEW else count):
         if not len(at) or not len(which):
             break
         cells = at[:, None], which
-        margins[cells], held[cells] = _redrawn(problem, redraws, actions.part(at), which)
-        lost = first - held[:, :first].sum(1) > may_fail
-        at = (~lost).nonzero()[:, 0]
-    # Whoever else was asked about, what the first redraws rule out has nothing of the others.
+        margins[cells], valid[cells] = _redrawn(problem, redraws, actions.part(at), which)
+        excluded = first - valid[:, :first].sum(1) > may_fail
+        at = (~excluded).nonzero()[:, 0]
+    # Actions excluded by the first redraws get no others, even if these were evaluated.
     if m:
-        held[lost, first:], margins[lost, first:] = False, torch.inf
-    short = -margins.kthvalue(min(may_fail, count - 1) + 1, dim=1).values
-    return held.float().mean(1), torch.where(short.isfinite(), short, 0.0).clamp_min(0.0)
+        valid[excluded, first:], margins[excluded, first:] = False, torch.inf
+    shortfall = -margins.kthvalue(min(may_fail, count - 1) + 1, dim=1).values
+    shortfall = torch.where(shortfall.isfinite(), shortfall, 0.0).clamp_min(0.0)
+    return valid.float().mean(1), shortfall
 
 
 def _redrawn(
     problem: SearchProblem, redraws: Redraws, actions: Actions, which: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """(m, r) margins and (m, r) bool, what becomes of actions under some redraws, (r,)."""
+    """(m, r) margins and (m, r) bool, the decisions for actions under some redraws, (r,)."""
     m, r, p = len(actions), len(which), problem.x.shape[1]
-    margins, held = torch.empty(m, r), torch.empty(m, r, dtype=torch.bool)
+    margins, valid = torch.empty(m, r), torch.empty(m, r, dtype=torch.bool)
     for at in torch.arange(m).split(max(1, CELLS_A_BATCH // (r * p))):
         part = actions.part(at)
         moved = redraws.decode(problem.x[part.rows], part.values, part.sets, which)
-        reached = problem.admitted(part.rows, part.sets, moved).reshape(-1, p)
-        margin, valid = problem.decide(reached, part.rows.repeat_interleave(r))
-        margins[at], held[at] = margin.view(-1, r), valid.view(-1, r)
-    return margins, held
+        reached = problem.project(part.rows, part.sets, moved).reshape(-1, p)
+        margin, accepted = problem.decide(reached, part.rows.repeat_interleave(r))
+        margins[at], valid[at] = margin.view(-1, r), accepted.view(-1, r)
+    return margins, valid
 
 
 def reliance(problem: SearchProblem, actions: Actions) -> Tensor:
-    """(m,) the least share of the indirect change with which the decision holds, and all above it.
+    """(m,) the least share of the indirect change from which on the action is accepted.
 
-    One of 0, 1/4, 1/2, 3/4, 1. At 0 the action alone suffices; 1 says that all of it is needed.
+    One of 0, 1/4, 1/2, 3/4, 1. At 0 the direct change alone suffices; at 1 all of the indirect
+    change is needed.
     """
     p = actions.reached.shape[1]
     parts = torch.arange(len(actions)).split(max(1, CELLS_A_BATCH // (len(SHARES) * p)))
@@ -136,21 +136,22 @@ def reliance(problem: SearchProblem, actions: Actions) -> Tensor:
 def _reliance(problem: SearchProblem, actions: Actions) -> Tensor:
     x, whole = problem.x[actions.rows][:, None], actions.reached[:, None]
     (m, p), shares = actions.reached.shape, torch.tensor(SHARES)[:, None]
-    number = (problem.numbers & ~is_special(x)) & ~is_special(whole)
-    way = torch.where(number, x + shares * (whole - x), torch.where(shares >= HALF, whole, x))
-    way = problem.feasible.project(x[:, 0], way, actions.rows)
-    way = torch.where(problem.sets.masks[actions.sets][:, None], whole, way).reshape(-1, p)
-    _, valid = problem.decide(way, actions.rows.repeat_interleave(len(SHARES)))
-    # From the top down: how many shares in a row, besides the whole, are accepted.
-    held = valid.view(m, len(SHARES)).flip(1).long().cumprod(1).sum(1)
-    return torch.tensor([*SHARES, 1.0])[len(SHARES) - held]
+    number = (problem.numeric & ~is_special(x)) & ~is_special(whole)
+    partial = torch.where(number, x + shares * (whole - x), torch.where(shares >= HALF, whole, x))
+    partial = problem.feasible.project(x[:, 0], partial, actions.rows)
+    acted = problem.sets.masks[actions.sets][:, None]
+    partial = torch.where(acted, whole, partial).reshape(-1, p)
+    _, valid = problem.decide(partial, actions.rows.repeat_interleave(len(SHARES)))
+    # The number of consecutive shares, from the largest down, that are accepted.
+    count = valid.view(m, len(SHARES)).flip(1).long().cumprod(1).sum(1)
+    return torch.tensor([*SHARES, 1.0])[len(SHARES) - count]
 
 
-def plausibility(problem: SearchProblem, actions: Actions, evidence: Evidence) -> Tensor:
-    """(m,) the conformal p-values of where actions lead; see `Plausibility`."""
+def plausibility(actions: Actions, evidence: Evidence) -> Tensor:
+    """(m,) the conformal p-values of counterfactuals; see `Plausibility`."""
     return evidence.plausibility.of(actions.reached)
 
 
 def support(problem: SearchProblem, actions: Actions, evidence: Evidence) -> Tensor:
-    """(m,) the share of accepted neighbours of where actions lead; see `Support`."""
+    """(m,) the share of accepted neighbours of counterfactuals; see `Support`."""
     return evidence.support.of(actions.reached, problem.goal.select(actions.rows))

@@ -1,4 +1,4 @@
-"""Ends: of a range that a user has set, both ends are tried, however narrow or wide it is."""
+"""Range ends: candidates at the ends of user ranges, which training values may not contain."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from torch import Tensor
 
 from dear_plugin.search.problem import SearchProblem
 
-# Of so many features together all combinations of ends are tried.
+# All combinations of ends are tried for this many features of a group.
 MOST = 5
 VALUES_A_TIME = 1 << 19
 
 
-def reach_out(problem: SearchProblem, rows: Tensor, feature: Tensor, values: Tensor) -> None:
-    """Move the first and the last of ascending values, (m, c), out to the ends of ranges.
+def extend_to_ends(problem: SearchProblem, rows: Tensor, feature: Tensor, values: Tensor) -> None:
+    """Move the first and last of ascending values, (m, c), in place to ends that lie outside.
 
-    Values beyond an end are snapped to it. Only where the grid stops short of it, it is missing.
+    Values outside a range are snapped to its end, so only ends outside the values are missing.
     """
     if not problem.feasible.is_narrowed:
         return
@@ -31,13 +31,13 @@ def reach_out(problem: SearchProblem, rows: Tensor, feature: Tensor, values: Ten
 def _ends(
     problem: SearchProblem, rows: Tensor, feature: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The least and greatest value that actions may set, and which of these a range made.
+    """The least and greatest value that actions may set, and bool, which are ends of a range.
 
-    A direction makes the factual an end, which is no action; a range that is wider than what was
-    observed makes none.
+    A bound at the factual comes from a direction and is no action. A bound at 0 or 1 comes from
+    the observed values.
 
     Args:
-        problem: who asks what.
+        problem: the search problem.
         rows: (...) the row.
         feature: (...) the feature.
     """
@@ -46,15 +46,15 @@ def _ends(
     return low, high, (low > 0.0) & (low != x), (high < 1.0) & (high != x)
 
 
-def corners(problem: SearchProblem, asked: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """The ends of what groups asked for, (n, s), may reach, where a range made one of them.
+def corners(problem: SearchProblem, pairs: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Combinations of bounds of groups in pairs, (n, s) bool, that have an end of a range.
 
-    Numbers are set to one end or the other, all combinations of the first five; what has
-    categories stays as it is.
+    Numbers are set to their lower or upper bound, in all combinations of the first five; discrete
+    features keep their value.
     """
     if not problem.feasible.is_narrowed:
         return
-    rows, sets = asked.nonzero(as_tuple=True)
+    rows, sets = pairs.nonzero(as_tuple=True)
     numeric = problem.feasible.steps < 1.0
     for part in torch.arange(len(rows)).split(VALUES_A_TIME >> MOST):
         r, s = rows[part], sets[part]

@@ -1,10 +1,10 @@
 """Gradient search: the paper's Algorithm 1, batched over rows and sets.
 
-Descent on d_S of `(f(x_cf) - s)^2 + lambda ||x - x_cf||_1`, started from the closed form of
-Proposition 2, `d = m / (lambda + ||w||^2) w`, with lambda lowered until success. The target score
-s lies past the boundary: with s on it, the squared error pulls from below and the l1 term holds it
-there. The first success is then drawn back to the boundary. Features that may only grow or fall
-add the hinge of the paper's appendix, and are kept exactly when rows are written.
+Gradient descent on d_S of `(f(x_cf) - s)^2 + lambda ||x - x_cf||_1`, started from the closed form
+of Proposition 2, `d = m / (lambda + ||w||^2) w`, with lambda lowered until success. The target
+score s lies past the boundary: for an s on the boundary, the l1 term would keep the minimum below
+it. The first success is then moved back to the boundary. Directions and ranges add the hinge of
+the paper's appendix; the projection of rows enforces them exactly.
 """
 
 from __future__ import annotations
@@ -16,33 +16,34 @@ from torch import Tensor
 
 from dear_plugin.evaluation.costs import direct_action
 from dear_plugin.search.candidates import snapped
-from dear_plugin.search.group import draw_back
+from dear_plugin.search.group import move_back
 from dear_plugin.search.incumbent import Incumbents
 from dear_plugin.search.problem import Search, SearchProblem
 
+# How far past the boundary the target score lies.
 AIM = 0.5
 LAMBDAS = (0.5, 0.1, 0.02, 0.0)
 STEPS = 40
 CHECK_EVERY = 5
 RATE = 0.03
-# A gradient smaller than this moves little: its sign is rounding noise, which a batch decides.
-STILL = 1e-2
+# Added to the gradient's scale: the sign of a tiny gradient is rounding noise of the batch.
+DAMPING = 1e-2
 
 
 def gradient_search(problem: SearchProblem, search: Search, incumbents: Incumbents) -> None:
-    """Note the cheapest success of Algorithm 1 for every row and set.
+    """Find the cheapest success of Algorithm 1 for every row and set.
 
     Args:
-        problem: who asks what; its decoder must be differentiable.
-        search: how far past the boundary to aim, and how finely to draw back.
-        incumbents: where to note it.
+        problem: the search problem; its decoder must be differentiable.
+        search: `slack` and `refine` are used.
+        incumbents: updated with the successes.
 
     Raises:
-        DearError: a decoder or model without derivatives.
+        DearError: the decoder or the model has no derivatives.
     """
     descent = _GradientDescent.of(problem)
     for weight in LAMBDAS:
-        # Each pair stops by itself, so that nobody's answer depends on who else asks.
+        # Each pair stops on its own: a row's answer does not depend on the other rows.
         open_pairs = problem.actionable & ~incumbents.solved_pairs
         if not bool(open_pairs.any()):
             break
@@ -54,7 +55,7 @@ def gradient_search(problem: SearchProblem, search: Search, incumbents: Incumben
         _check(problem, search, incumbents, descent, open_pairs)
     rows, sets = (problem.actionable & incumbents.solved_pairs).nonzero(as_tuple=True)
     if len(rows):
-        draw_back(problem, rows, sets, incumbents.values[rows, sets], search, incumbents)
+        move_back(problem, rows, sets, incumbents.values[rows, sets], search, incumbents)
 
 
 @dataclass
@@ -62,12 +63,12 @@ class _GradientDescent:
     """The state of the descent, for all sets at once.
 
     Attributes:
-        problem: who asks what.
+        problem: the search problem.
         x: (s, n, d) encoded factual rows.
         v: (s, n, k) their latents.
         mask: (s, 1, d) the columns of each set.
-        action: (s, n, d) d_S, zero off S.
-        speed: (s, n, d) the second moment of its gradient.
+        action: (s, n, d) d_S, zero outside of S.
+        second_moment: (s, n, d) the running second moment of the gradient.
     """
 
     problem: SearchProblem
@@ -75,11 +76,11 @@ class _GradientDescent:
     v: Tensor
     mask: Tensor
     action: Tensor
-    speed: Tensor
+    second_moment: Tensor
 
     @classmethod
     def of(cls, problem: SearchProblem) -> _GradientDescent:
-        """At the factual."""
+        """Start at the factual rows."""
         encoder = problem.classifier.encoder
         s = len(problem.sets)
         x = encoder.expand(problem.x).expand(s, -1, -1)
@@ -88,29 +89,29 @@ class _GradientDescent:
         return cls(problem, x, problem.v.transpose(0, 1), mask, zero, zero.clone())
 
     def start(self, weight: float) -> None:
-        """Proposition 2's closed form, inside the unit box."""
+        """Set the action to Proposition 2's closed form, clipped to the unit box."""
         margin, slope = self._margin_and_slope(torch.zeros(self.x.shape))
         wanted = AIM + self.problem.goal.extra_margin() - margin
         action = direct_action(wanted, slope * self.mask, max(weight, 1e-2))
         self.action = (self.x + action).clamp(0.0, 1.0) - self.x
         self.action = self.action * self.mask
-        self.speed = torch.zeros(self.x.shape)
+        self.second_moment = torch.zeros(self.x.shape)
 
     def step(self, weight: float) -> None:
         """One step of descent, scaled by the running size of the gradient."""
         action = self.action.detach().requires_grad_(True)
         loss = self._loss(action, weight)
         (gradient,) = torch.autograd.grad(loss.sum(), action)
-        self.speed = 0.9 * self.speed + 0.1 * gradient.square()
-        moved = action.detach() - RATE * gradient / (self.speed.sqrt() + STILL)
+        self.second_moment = 0.9 * self.second_moment + 0.1 * gradient.square()
+        moved = action.detach() - RATE * gradient / (self.second_moment.sqrt() + DAMPING)
         self.action = moved * self.mask
 
     @property
     def values(self) -> Tensor:
         """(s, n, c, w) the new values of every set's features.
 
-        Half a category more is no other category yet: besides the largest level of every block,
-        c = 2 offers the one that gained most.
+        With categories c = 2: rows with the largest level of every block, and rows with the level
+        that increased most.
         """
         encoder = self.problem.classifier.encoder
         rows = encoder.collapse((self.x + self.action).detach())[:, :, None]
@@ -143,7 +144,7 @@ class _GradientDescent:
         of = encoder.feature_of
         floor, ceiling = problem.feasible.floor[:, of], problem.feasible.ceiling[:, of]
         inside = torch.where(encoder.blocks[of], reached, torch.clamp(reached, floor, ceiling))
-        # Rows are written inside the limits: that is where they are scored and paid for.
+        # Score and cost are those of the clipped rows.
         error = (self._margin(inside) - AIM - problem.goal.extra_margin()).square()
         cost = ((inside - self.x).abs() * encoder.weights).sum(2)
         hinge = (reached - inside).abs().sum(2)
@@ -157,9 +158,9 @@ def _check(
     descent: _GradientDescent,
     pairs: Tensor,
 ) -> None:
-    """Ask what the current actions of some pairs, (n, s), come to once rounded and admissible.
+    """Evaluate the current actions of some pairs, (n, s) bool, snapped, and update incumbents.
 
-    Pairs that an earlier lambda solved are left alone, or the answer would depend on the company.
+    Pairs that an earlier lambda solved are skipped: else an answer would depend on other rows.
     """
     rows, sets = pairs.nonzero(as_tuple=True)
     values = snapped(problem, rows, sets, descent.values[sets, rows])

@@ -1,4 +1,4 @@
-"""Found: the best that was found so far, and what was said of those for whom nothing was."""
+"""Incumbents: the best success of each row and set, and the nearest miss of each row."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from dear_plugin.search.problem import Evaluation, SearchProblem
 
-# Of a margin, whatever its unit: more than a float32 loses on its way through a model.
+# Relative rounding error of a margin, larger than that of a float32 model.
 TOLERANCE = 1e-5
 
 
@@ -20,11 +20,11 @@ class Incumbents:
 
     Attributes:
         values: (n, s, w) the new values of the sets' features.
-        cost: (n, s) the cost; infinite where no success was found.
+        cost: (n, s) the cost; infinite without a success.
         tried_values: (n, w) the action with the largest margin, for rows without a success.
         tried_set: (n,) its set, -1 where nothing was admissible.
         tried_margin: (n,) its margin.
-        limit: (n,) the cost from which on nothing is looked for.
+        limit: (n,) successes that cost more than this are not searched for.
     """
 
     values: Tensor
@@ -36,7 +36,7 @@ class Incumbents:
 
     @classmethod
     def none(cls, problem: SearchProblem, limit: Tensor | None = None) -> Incumbents:
-        """Nothing found yet; what costs more than a limit, (n,), is not looked for."""
+        """No incumbents; `limit`, (n,), is infinite where it is None."""
         n, (s, w) = len(problem), problem.sets.positions.shape
         return cls(
             torch.zeros(n, s, w),
@@ -48,12 +48,12 @@ class Incumbents:
         )
 
     def select(self, rows: Tensor) -> Incumbents:
-        """What was found for some rows, (q,)."""
+        """The incumbents of the rows at positions (q,)."""
         return Incumbents(*(getattr(self, field.name)[rows] for field in fields(self)))
 
     @property
-    def known(self) -> Tensor:
-        """(n,) the cost below which it is worth to look any further."""
+    def cost_bound(self) -> Tensor:
+        """(n,) the cost below which a success is an improvement."""
         return torch.minimum(self.cost.amin(1), self.limit)
 
     @property
@@ -68,50 +68,50 @@ class Incumbents:
 
     @property
     def successes(self) -> tuple[Tensor, Tensor, Tensor]:
-        """The actions that succeed: rows (m,), sets (m,), values (m, 1, w)."""
+        """The successful actions: rows (m,), sets (m,), values (m, 1, w)."""
         rows, sets = self.solved_pairs.nonzero(as_tuple=True)
         return rows, sets, self.values[rows, sets][:, None]
 
     def update(self, rows: Tensor, sets: Tensor, values: Tensor, evaluation: Evaluation) -> None:
-        """Keep what is better than the incumbents; of equals, the first.
+        """Keep actions that improve on the incumbents; of equal ones, the first.
 
         Args:
-            rows: (m,) which rows act; the actions of one pair (row, set) stand together.
-            sets: (m,) on which set.
+            rows: (m,) the row; the actions of one pair (row, set) are consecutive.
+            sets: (m,) the set acted on.
             values: (m, c, w) the new values.
-            evaluation: (m, c) what came of them.
+            evaluation: (m, c) their evaluation.
         """
-        price = evaluation.cost.masked_fill(~evaluation.valid, torch.inf)
-        least, pairs, cost = price.amin(1), rows * self.cost.shape[1] + sets, self.cost.view(-1)
+        valid_cost = evaluation.cost.masked_fill(~evaluation.valid, torch.inf)
+        least, pairs = valid_cost.amin(1), rows * self.cost.shape[1] + sets
+        cost = self.cost.view(-1)
         before = cost.index_select(0, pairs)
         cost.scatter_reduce_(0, pairs, least, "amin")
         won = ((least < before) & (least == cost.index_select(0, pairs))).numpy().nonzero()[0]
         if len(won):
-            # Of a pair that stands there several times several may win.
+            # A pair may occur several times, with equal costs; the first one counts.
             pair = pairs.numpy()[won]
-            lead = np.ones(len(pair), dtype=bool)
-            np.not_equal(pair[1:], pair[:-1], out=lead[1:])
-            first, into = torch.from_numpy(won[lead]), torch.from_numpy(pair[lead])
-            best = values[first, price[first].argmin(1)]
+            is_first = np.ones(len(pair), dtype=bool)
+            np.not_equal(pair[1:], pair[:-1], out=is_first[1:])
+            first, into = torch.from_numpy(won[is_first]), torch.from_numpy(pair[is_first])
+            best = values[first, valid_cost[first].argmin(1)]
             self.values.flatten(0, 1).index_copy_(0, into, best.expand(-1, self.values.shape[2]))
-        # The nearest miss matters to rows without any success only.
+        # Only rows without any success need their nearest miss.
         at = (~self.solved).index_select(0, rows).nonzero()[:, 0]
         if len(at):
             self._update_misses(rows[at], sets[at], values[at], evaluation.margin[at])
 
     def _update_misses(self, rows: Tensor, sets: Tensor, values: Tensor, margin: Tensor) -> None:
-        # Margins that differ by rounding alone are equal, and the first wins: models round
-        # differently in batches of another size, and a row's answer must not depend on the batch.
+        # Of margins that differ by rounding only, the first counts: models round differently in
+        # batches of another size, and a row's answer must not depend on the batch.
         most = margin.amax(1)
         top = self.tried_margin.scatter_reduce(0, rows, most, "amax")
         tolerance = TOLERANCE * top.abs()
-        least, farther = top - tolerance, top > self.tried_margin + tolerance
-        ahead = farther[rows] & (most >= least[rows])
-        leads = ahead.nonzero()[:, 0]
+        least, improved = top - tolerance, top > self.tried_margin + tolerance
+        leads = (improved[rows] & (most >= least[rows])).nonzero()[:, 0]
         first = torch.full((len(top),), len(rows)).scatter_reduce(0, rows[leads], leads, "amin")
         chosen = first[first < len(rows)]
-        missed = rows[chosen]
-        at = (margin[chosen] >= least[missed, None]).int().argmax(1)
-        self.tried_margin[missed] = top[missed]
-        self.tried_set[missed] = sets[chosen]
-        self.tried_values[missed] = values[chosen, at]
+        at_rows = rows[chosen]
+        at = (margin[chosen] >= least[at_rows, None]).int().argmax(1)
+        self.tried_margin[at_rows] = top[at_rows]
+        self.tried_set[at_rows] = sets[chosen]
+        self.tried_values[at_rows] = values[chosen, at]

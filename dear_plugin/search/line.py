@@ -1,8 +1,8 @@
 """Line search: the smallest change of one feature that succeeds, for all rows and sets at once.
 
-For one feature the problem is one-dimensional: scan its admissible values, then close in on the
-smallest change that succeeds. It needs no gradient, finds non-monotone solutions, and cannot
-stall on a plateau.
+For one feature the problem is one-dimensional: scan its admissible values, then bisect to the
+smallest change that succeeds. It needs no gradient, finds non-monotone solutions, and does not
+stop on a plateau.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin.search.bisect import Bracket, bisect
-from dear_plugin.search.candidates import CandidateGrids, others, special_levels
+from dear_plugin.search.candidates import CandidateGrids, other_categories, special_levels
 from dear_plugin.search.incumbent import Incumbents
 from dear_plugin.search.problem import Search, SearchProblem
 from dear_plugin.search.representatives import DENSE
@@ -27,57 +27,69 @@ def line_search(
     incumbents: Incumbents,
     prune: bool = True,
 ) -> None:
-    """Note the cheapest success of every row and singleton.
+    """Find the cheapest success of every row and singleton.
 
     Args:
-        problem: who asks what.
-        grids: the values to try first.
-        search: how finely.
-        incumbents: where to note it.
-        prune: ask only about what may still become a row's cheapest.
+        problem: the search problem.
+        grids: the candidate values.
+        search: the resolution of the search.
+        incumbents: updated with the successes.
+        prune: evaluate only what may become a row's cheapest success.
     """
-    asked = problem.actionable & grids.numeric
-    coarse, between = grids.values
-    (first,) = CandidateScan.over(problem, asked, [coarse], search.slack, coarse.shape[1])
-    look = CandidateScan.search if prune else CandidateScan.update
-    # What the nearer half finds leaves little to ask of the other.
-    for half in first.halves():
-        look(half, problem, incumbents)
-    promising = asked & _promising(incumbents, search.deepen)
-    (second,) = CandidateScan.over(problem, promising, [between], search.slack)
-    look(second, problem, incumbents)
-    scans = [first, second]
-    if not problem.classifier.is_module:
-        # Trees have steps anywhere: right beside the factual, and around values that many have.
-        steps = [CandidateScan.near(problem, asked, search.slack)]
-        steps += CandidateScan.over(problem, asked, [grids.common], search.slack)
-        for scan in steps:
-            look(scan, problem, incumbents)
-        scans += steps
-    # To be of another category costs one: many rows have something cheaper by now.
-    willing = problem.actionable & (incumbents.known > 1.0)[:, None] if prune else problem.actionable
-    discrete = chain(others(problem, willing, grids), special_levels(problem))
-    for rows, sets, values in discrete:
+    numeric = problem.actionable & grids.numeric
+    evaluate = CandidateScan.search if prune else CandidateScan.update
+    scans = _scan_grids(problem, grids, search, incumbents, prune)
+    # A change of category costs one; many rows have a cheaper success by now.
+    discrete = problem.actionable
+    if prune:
+        discrete = discrete & (incumbents.cost_bound > 1.0)[:, None]
+    candidates = chain(other_categories(problem, discrete, grids), special_levels(problem))
+    for rows, sets, values in candidates:
         incumbents.update(rows, sets, values, problem.evaluate(rows, sets, values, search.slack))
     bisect(problem, Bracket.of(problem, scans, incumbents), search, incumbents, prune)
-    unsolved = asked & ~incumbents.solved[:, None]
+    unsolved = numeric & ~incumbents.solved[:, None]
     if search.rescue and bool(unsolved.any()):
-        # Narrow intervals of success may lie between the values tried so far. What succeeds here
-        # stands as it is: a bracket around it would take more evaluations than other rows get.
-        every = torch.linspace(0, grids.dense.shape[1] - 1, min(search.rescue, DENSE))
-        dense = grids.dense[:, every.round().long()]
-        (third,) = CandidateScan.over(problem, unsolved, [dense], search.slack)
-        look(third, problem, incumbents)
+        # Narrow intervals of success may lie between the values tried so far. Successes found
+        # here are not bisected, which would take more evaluations than other rows get.
+        some = torch.linspace(0, grids.dense.shape[1] - 1, min(search.rescue, DENSE))
+        dense = grids.dense[:, some.round().long()]
+        (scan,) = CandidateScan.over(problem, unsolved, [dense], search.slack)
+        evaluate(scan, problem, incumbents)
+
+
+def _scan_grids(
+    problem: SearchProblem,
+    grids: CandidateGrids,
+    search: Search,
+    incumbents: Incumbents,
+    prune: bool,
+) -> list[CandidateScan]:
+    """Evaluate the grids of numeric singletons; the first scan covers all pairs."""
+    numeric = problem.actionable & grids.numeric
+    evaluate = CandidateScan.search if prune else CandidateScan.update
+    coarse, between = grids.values
+    (first,) = CandidateScan.over(problem, numeric, [coarse], search.slack, coarse.shape[1])
+    # The nearer half first: its successes exclude most values of the other one.
+    for half in first.halves():
+        evaluate(half, problem, incumbents)
+    promising = numeric & _promising(incumbents, search.deepen)
+    more = CandidateScan.over(problem, promising, [between], search.slack)
+    if not problem.classifier.is_module:
+        # Trees have steps anywhere: next to the factual, and around frequent values.
+        more.append(CandidateScan.near(problem, numeric, search.slack))
+        more += CandidateScan.over(problem, numeric, [grids.common], search.slack)
+    for scan in more:
+        evaluate(scan, problem, incumbents)
+    return [first, *more]
 
 
 def _promising(incumbents: Incumbents, count: int) -> Tensor:
-    """(n, s) bool: every set of unsolved rows, the cheapest few of solved ones.
+    """(n, s) bool: all sets of unsolved rows, the `count` cheapest ones of solved rows.
 
-    Successes need not be monotone: a window nearer to the factual may lie between coarse values.
+    Successes need not be monotone: one nearer to the factual may lie between coarse values.
     """
     if not count:
         return ~incumbents.solved[:, None].expand(incumbents.cost.shape)
-    last = incumbents.cost.kthvalue(
-        min(count, incumbents.cost.shape[1]), dim=1, keepdim=True
-    ).values
+    count = min(count, incumbents.cost.shape[1])
+    last = incumbents.cost.kthvalue(count, dim=1, keepdim=True).values
     return (incumbents.cost <= last) & (incumbents.cost.isfinite() | ~incumbents.solved[:, None])

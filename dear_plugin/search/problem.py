@@ -1,4 +1,4 @@
-"""The question of a search, and what comes of asking it."""
+"""SearchProblem: rows, action sets, decoder and model; actions in, their evaluation out."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from dear_plugin.problem.feasible import FeasibleSet
 from dear_plugin.problem.seen_pairs import SeenPairs
 from dear_plugin.problem.target import Goal
 
-# Tensors of 2 MiB, of which a call's own cost is little, or of 16 MiB where categories lie side by
-# side; frames that are long enough to be worth their columns.
+# Cells of rows in one evaluation: 2 MiB, large enough for the overhead of a call; 16 MiB of
+# encoded columns; and for a black box, frames long enough for their overhead per column.
 CELLS_A_BATCH = 1 << 19
 CELLS_EXPANDED = 1 << 22
 CELLS_A_FRAME = 1 << 21
@@ -29,33 +29,33 @@ CELLS_A_FRAME = 1 << 21
 
 @dataclass(frozen=True)
 class Search:
-    """How to search.
+    """Settings of a search.
 
     Attributes:
         solver: "line" scans and bisects (any model, any decoder); "gradient" is Algorithm 1.
-        coarse: values of a numeric feature tried first.
-        deepen: for how many of a row's cheapest sets as many values again are tried in between;
-            for all of them where none succeeds.
+        coarse: the number of values of a numeric feature that are tried first.
+        deepen: for how many of a row's cheapest sets as many values in between are tried; for all
+            sets where none succeeds.
         refine: halvings between the last failure and the first success.
-        rescue: how many more values of each number are tried, of up to 96, where nothing succeeds:
-            those that look most likely to, going by what the model said; before groups are.
-        slack: how far past the boundary to aim, in units of the margin.
-        margin: how much farther past the boundary to aim, where that can be reached: a share of
-            the spread of the model's scores, so that an answer outlives a retraining.
+        rescue: how many more values of each number, of up to 96, are tried where nothing succeeds,
+            before groups are.
+        slack: the least margin of a success, past the boundary.
+        margin: how much farther past the boundary to aim, where that can be reached, as a share of
+            the spread of the model's scores; answers then survive a retraining of the model.
         min_confidence: the least share of redraws of the decoder under which an answer still
-            succeeds; 0 does not look.
+            succeeds; 0 requires none.
         min_plausibility: the least plausibility of an answer, or the factual's own where that is
-            less; 0 does not look.
+            less; 0 requires none.
         max_reliance: the largest share of the indirect change that an answer may need; at 0 the
-            action alone suffices.
-        prefer_alone: how much more an answer may cost, as a share, that needs no indirect change.
-        min_support: the least share of accepted neighbours of an answer; None does not look.
-        k_neighbours: how many neighbours support looks at.
+            direct change alone must suffice.
+        prefer_alone: how much more an answer that needs no indirect change may cost, as a share.
+        min_support: the least share of accepted neighbours of an answer; None requires none.
+        k_neighbours: the number of neighbours of the support.
         groups: try pairs of features for rows that no set solves, then larger sets.
-        max_features: how many features a set may have that is tried for such a row.
+        max_features: the largest number of features of these sets.
 
     Raises:
-        SettingError: a value that a setting cannot have.
+        SettingError: an invalid value of a setting.
     """
 
     solver: Literal["line", "gradient"] = "line"
@@ -75,7 +75,7 @@ class Search:
     max_features: int = 5
 
     def __post_init__(self) -> None:
-        """Refuse what is no setting."""
+        """Validate the settings."""
         validate(
             self,
             solver=one_of("line", "gradient"),
@@ -97,50 +97,45 @@ class Search:
 
     @classmethod
     def cheapest(cls, **options: Any) -> Search:
-        """The cheapest action that succeeds, whatever it is worth: the question of the paper.
+        """The settings of the paper: the cheapest action that succeeds, without further criteria.
 
         Args:
             options: any other settings.
         """
-        nothing = {
-            "margin": 0.0,
-            "min_confidence": 0.0,
-            "min_plausibility": 0.0,
-            "prefer_alone": 0.0,
-        }
-        return cls(**{**nothing, **options})
+        off = dict.fromkeys(("margin", "min_confidence", "min_plausibility", "prefer_alone"), 0.0)
+        return cls(**{**off, **options})
 
     @property
     def has_criteria(self) -> bool:
-        """Whether more is asked of an answer than that it succeeds."""
-        asked = self.min_confidence, self.min_plausibility, 1.0 - self.max_reliance
-        return any(asked) or bool(self.prefer_alone) or self.min_support is not None
+        """Whether answers must meet criteria besides success."""
+        criteria = self.min_confidence, self.min_plausibility, 1.0 - self.max_reliance
+        return any(criteria) or bool(self.prefer_alone) or self.min_support is not None
 
     @property
     def largest_set(self) -> int:
-        """How many features are acted on together for a row that no given set solves."""
+        """The largest number of features acted on together for rows that no given set solves."""
         return self.max_features if self.groups else 1
 
     def with_slack(self, slack: float) -> Search:
-        """The same search, aiming farther past the boundary."""
+        """The search with at least this slack."""
         return self if slack <= self.slack else replace(self, slack=slack)
 
 
 @dataclass(frozen=True)
 class SearchProblem:
-    """What the search asks: n people, their sets, the decoder and the model.
+    """n rows, their action sets, the decoder and the model of a search.
 
     Attributes:
         x: (n, p) factual rows.
-        v: (n, s, k) their latents.
-        goal: the target of each.
-        feasible: their admissible changes.
+        v: (n, s, k) the latents of the rows.
+        goal: the targets of the rows.
+        feasible: the feasible sets of the rows.
         sets: the s action sets.
         decoder: g(v, x_S).
         classifier: the model.
-        actionable: (n, s) bool, who may act on what.
-        seen_pairs: which pairs of values indirect changes may make; None does not look.
-        redraws: the decoder as other rows might have made it; None where nobody asks.
+        actionable: (n, s) bool, the sets that each row may act on.
+        seen_pairs: which pairs of values indirect changes may create; None allows all.
+        redraws: decoders fitted on resampled training rows; None where confidence is not needed.
     """
 
     x: Tensor
@@ -155,16 +150,16 @@ class SearchProblem:
     redraws: Redraws | None = None
 
     def __len__(self) -> int:
-        """How many people (n)."""
+        """The number of rows (n)."""
         return len(self.x)
 
     @lazy
-    def numbers(self) -> Tensor:
+    def numeric(self) -> Tensor:
         """(p,) bool, which features are numbers."""
         return torch.tensor([not f.categories for f in self.classifier.encoder.schema])
 
     def select(self, rows: Tensor) -> SearchProblem:
-        """The question of some of the people."""
+        """The problem of the rows at positions (q,)."""
         return replace(
             self,
             x=self.x[rows],
@@ -175,30 +170,30 @@ class SearchProblem:
         )
 
     def decode_actions(self, rows: Tensor, sets: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Where actions lead, before and after A_d, (m, c, p) each.
+        """The rows of actions before and after projection onto A_d, (m, c, p) each.
 
         Args:
-            rows: (m,) who acts.
-            sets: (m,) on which set.
+            rows: (m,) the row.
+            sets: (m,) the set acted on.
             values: (m, c, w) the new values of the set's features, or (m, c, 1) for singletons.
         """
         x = self.x.index_select(0, rows)
         v = self.v.flatten(0, 1).index_select(0, rows * self.v.shape[1] + sets)
         wide = values.expand(-1, -1, self.sets.positions.shape[1])
         moved = self.decoder.decode(x, v, wide, sets)
-        return self._admitted(x, moved, rows, sets)
+        return self._project(x, moved, rows, sets)
 
-    def admitted(self, rows: Tensor, sets: Tensor, moved: Tensor) -> Tensor:
-        """The nearest admissible rows to those where a decoder takes actions, (m, c, p).
+    def project(self, rows: Tensor, sets: Tensor, moved: Tensor) -> Tensor:
+        """(m, c, p) the nearest admissible rows to decoded ones.
 
         Args:
-            rows: (m,) who acts.
-            sets: (m,) on which set.
-            moved: (m, c, p) where the decoder would take them.
+            rows: (m,) the row.
+            sets: (m,) the set acted on.
+            moved: (m, c, p) the decoder's rows.
         """
-        return self._admitted(self.x.index_select(0, rows), moved, rows, sets)[1]
+        return self._project(self.x.index_select(0, rows), moved, rows, sets)[1]
 
-    def _admitted(
+    def _project(
         self, x: Tensor, moved: Tensor, rows: Tensor, sets: Tensor
     ) -> tuple[Tensor, Tensor]:
         feasible, acted = self.feasible, self.sets.masks[sets]
@@ -210,49 +205,50 @@ class SearchProblem:
         return moved, feasible.repair(x, reached, acted, rows)
 
     def decide(self, reached: Tensor, rows: Tensor, slack: float = 0.0) -> tuple[Tensor, Tensor]:
-        """(m,) margins and (m,) bool, what the model says of rows, (m, p), each of a row (m,)."""
+        """(m,) margins and (m,) bool, whether the goal accepts counterfactuals.
+
+        Args:
+            reached: (m, p) the counterfactuals.
+            rows: (m,) the factual row of each.
+            slack: the least margin.
+        """
         scores = self.classifier.scores(reached, keep_off_grid=True)
         margin, valid = self.goal.evaluate(scores, rows, slack)
         if self.feasible.rules is not None:
-            lawful = self.feasible.satisfies_rules(reached, rows)
-            margin, valid = margin.masked_fill(~lawful, -torch.inf), valid & lawful
+            satisfied = self.feasible.satisfies_rules(reached, rows)
+            margin, valid = margin.masked_fill(~satisfied, -torch.inf), valid & satisfied
         return margin.float(), valid
 
     def evaluate(self, rows: Tensor, sets: Tensor, values: Tensor, slack: float) -> Evaluation:
-        """Cost, margin and success of actions, (m, c) each; arguments as in `decode_actions`.
+        """Cost, margin and success of actions, (m, c) each.
 
         Args:
-            rows: (m,) who acts.
-            sets: (m,) on which set.
+            rows: (m,) the row.
+            sets: (m,) the set acted on.
             values: (m, c, w) the new values.
-            slack: how far past the boundary.
+            slack: the least margin of a success.
         """
         most = CELLS_A_BATCH if self.classifier.is_module else CELLS_A_FRAME
         share = max(self.x.shape[1] / most, self.classifier.encoder.d / CELLS_EXPANDED)
         parts = round(len(rows) * values.shape[1] * share)
         if parts <= 1:
             return self._evaluate(rows, sets, values, slack)
-        # Small answers kept between large chunks would break memory into pieces: one is filled.
-        evaluation = Evaluation.none(values.shape[:2])
-        asked = (each.tensor_split(parts) for each in (rows, sets, values))
-        told = (
-            each.tensor_split(parts)
-            for each in (evaluation.cost, evaluation.margin, evaluation.valid)
-        )
-        for (r, s, a), (cost, margin, valid) in zip(
-            zip(*asked, strict=True), zip(*told, strict=True), strict=True
-        ):
-            part = self._evaluate(r, s, a, slack)
+        # Allocated once: small results between large chunks would fragment memory.
+        out = Evaluation.none(values.shape[:2])
+        tensors = rows, sets, values, out.cost, out.margin, out.valid
+        chunks = zip(*(each.tensor_split(parts) for each in tensors), strict=True)
+        for r, s, chunk, cost, margin, valid in chunks:
+            part = self._evaluate(r, s, chunk, slack)
             cost.copy_(part.cost), margin.copy_(part.margin), valid.copy_(part.valid)
-        return evaluation
+        return out
 
     def _evaluate(self, rows: Tensor, sets: Tensor, values: Tensor, slack: float) -> Evaluation:
         _, reached = self.decode_actions(rows, sets, values)
         m, c, p = reached.shape
-        # Values first, people second, as decoders lay them out: flat without a copy.
+        # Candidates first, rows second, as decoders lay them out: `reshape` makes no copy.
         reached = reached.transpose(0, 1)
-        moved = self.classifier.encoder.distance(reached, self.x.index_select(0, rows))
-        cost = moved.reshape(c * m, p).sum(1)
+        distance = self.classifier.encoder.distance(reached, self.x.index_select(0, rows))
+        cost = distance.reshape(c * m, p).sum(1)
         margin, valid = self.decide(
             reached.reshape(c * m, p), rows.expand(c, m).reshape(-1), slack
         )
@@ -261,12 +257,12 @@ class SearchProblem:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What came of actions, (m, c) each.
+    """The outcome of actions, (m, c) each.
 
     Attributes:
-        cost: l1 in scaled units, direct and indirect; of failures it may be anything.
-        margin: the target's margin.
-        valid: whether the decision is the wanted one.
+        cost: l1 in scaled units, direct and indirect; meaningless for failures.
+        margin: the goal's margin.
+        valid: bool, success: the goal accepts the counterfactual.
     """
 
     cost: Tensor
@@ -275,18 +271,11 @@ class Evaluation:
 
     @classmethod
     def none(cls, shape: Sequence[int]) -> Evaluation:
-        """Of nothing asked: failures that cost infinity."""
-        nothing = torch.full(shape, torch.inf)
-        return cls(nothing, -nothing, torch.zeros(shape, dtype=torch.bool))
+        """Failures of infinite cost."""
+        infinite = torch.full(shape, torch.inf)
+        return cls(infinite, -infinite, torch.zeros(shape, dtype=torch.bool))
 
-    def part(self, rows: Tensor) -> Evaluation:
-        """What came of the actions of some rows, (q,)."""
-        return Evaluation(*(each[rows] for each in self._parts()))
-
-    def only(self, wanted: Tensor) -> Evaluation:
-        """This answer where it is wanted, (m, c) bool, elsewhere failures without a margin."""
-        margin = self.margin.masked_fill(~wanted, -torch.inf)
-        return Evaluation(self.cost, margin, self.valid & wanted)
-
-    def _parts(self) -> tuple[Tensor, Tensor, Tensor]:
-        return self.cost, self.margin, self.valid
+    def masked(self, mask: Tensor) -> Evaluation:
+        """The evaluation within a mask, (m, c) bool; failures of margin -inf outside of it."""
+        margin = self.margin.masked_fill(~mask, -torch.inf)
+        return Evaluation(self.cost, margin, self.valid & mask)

@@ -1,7 +1,7 @@
-"""Vetting: of the actions that succeed, the cheapest that has what is asked of an answer.
+"""Vetting: chooses the cheapest successful action of each row that meets all criteria.
 
-Candidates are looked at cheapest first. One is accepted when all criteria hold; where none is, the
-one that comes nearest is the answer.
+Candidates are examined in order of cost. The first that meets all criteria is chosen; where none
+does, the one with the best score.
 """
 
 from __future__ import annotations
@@ -19,20 +19,21 @@ from dear_plugin.search.credibility import Actions, Evidence, reliance
 from dear_plugin.search.criteria import TOLERANCE, Criterion, criteria, scored
 from dear_plugin.search.problem import Search, SearchProblem
 
-# Candidates of a row that are looked at in each round; in all later ones as many as in the last.
-AT_ONCE = (1, 1, 2, 4, 8, 16)
+# Candidates of a row that are examined in each round; the last number holds for later rounds.
+ROUND_SIZES = (1, 1, 2, 4, 8, 16)
 
 
 @dataclass(frozen=True)
 class RankedCandidates:
-    """m successful actions, those of a row side by side and cheapest first.
+    """m successful actions, ordered by row and price.
 
     Attributes:
-        rows: (m,) ascending, who acts.
-        sets: (m,) on which set.
+        rows: (m,) ascending, the row.
+        sets: (m,) the set acted on.
         values: (m, w) the new values of its features.
-        price: (m,) the cost; less where nothing has to follow, as far as that is preferred.
-        margin: (m,) the target's margin.
+        price: (m,) the cost by which candidates are compared: discounted by
+            `Search.prefer_alone` where no indirect change is needed.
+        margin: (m,) the goal's margin.
     """
 
     rows: Tensor
@@ -48,10 +49,10 @@ class RankedCandidates:
         actions: Iterable[tuple[Tensor, Tensor, Tensor]],
         search: Search,
     ) -> RankedCandidates:
-        """Evaluate actions, rows (q,), sets (q,), values (q, c, w); keep what succeeds."""
+        """Evaluate actions, rows (q,), sets (q,), values (q, c, w), and keep the successes."""
         w = problem.sets.positions.shape[1]
-        none = torch.empty(0)
-        parts = [(none.long(), none.long(), torch.empty(0, w), none, none)]
+        empty = torch.empty(0)
+        parts = [(empty.long(), empty.long(), torch.empty(0, w), empty, empty)]
         for rows, sets, values in actions:
             if not len(rows):
                 continue
@@ -68,24 +69,24 @@ class RankedCandidates:
         return cls(*(each[order] for each in (rows, sets, values, price, margin)))
 
     def part(self, at: Tensor) -> RankedCandidates:
-        """Some of them, (q,) ascending."""
+        """The candidates at positions (q,), ascending."""
         return RankedCandidates(*(each[at] for each in vars(self).values()))
 
     def actions(self, problem: SearchProblem, at: Tensor) -> Actions:
-        """Some of them, (q,), decoded."""
+        """The candidates at positions (q,), decoded."""
         return Actions.of(problem, self.rows[at], self.sets[at], self.values[at])
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One action per row.
+    """The chosen action of each row.
 
     Attributes:
-        sets: (n,) the set, -1 where nothing succeeded.
-        values: (n, w) its features' new values.
+        sets: (n,) the set, -1 without a success.
+        values: (n, w) the new values of its features.
         price: (n,) as in `RankedCandidates`.
-        score: (n,) double, how many criteria hold, in their order, and how much the answer has of
-            the next one; infinite where all hold.
+        score: (n,) double, the number of criteria met, in their order, plus 1 minus what is
+            missing of the next one; infinite where all are met.
     """
 
     sets: Tensor
@@ -95,28 +96,28 @@ class Choice:
 
     @classmethod
     def none(cls, problem: SearchProblem) -> Choice:
-        """Nothing chosen yet."""
+        """No action chosen for any row."""
         n, w = len(problem), problem.sets.positions.shape[1]
         price, score = torch.full((n,), torch.inf), torch.full((n,), -1.0, dtype=torch.float64)
         return cls(torch.full((n,), -1), torch.zeros(n, w), price, score)
 
     @property
     def passed(self) -> Tensor:
-        """(n,) bool: rows whose answer has all that is asked."""
+        """(n,) bool: rows whose choice meets all criteria."""
         return self.score == torch.inf
 
     def update(self, candidates: RankedCandidates, score: Tensor) -> None:
-        """Choose what has more than what was chosen, or has all for less; of equals the first.
+        """Choose candidates of a higher score, or that meet all criteria at a lower price.
 
         Args:
-            candidates: m of them, cheapest first.
-            score: (m,) what they have.
+            candidates: m candidates; of equal ones, the first is chosen.
+            score: (m,) their scores.
         """
         rows, price = candidates.rows, candidates.price
         top = self.score.scatter_reduce(0, rows, score, "amax")[rows]
         cheaper = (score == torch.inf) & (price < self.price[rows])
-        ahead = ((score == top) & ((score > self.score[rows]) | cheaper)).nonzero()[:, 0]
-        at = ahead[_leading(rows[ahead], 1)]
+        better = ((score == top) & ((score > self.score[rows]) | cheaper)).nonzero()[:, 0]
+        at = better[_first_per_row(rows[better], 1)]
         chosen = rows[at]
         self.score[chosen], self.price[chosen] = score[at], price[at]
         self.sets[chosen], self.values[chosen] = candidates.sets[at], candidates.values[at]
@@ -129,28 +130,31 @@ def choose(
     search: Search,
     evidence: Evidence,
 ) -> tuple[Choice, list[str]]:
-    """Choose an answer for each row, and say in words, (n,), what it lacks.
+    """Choose an action for each row.
 
     Args:
-        problem: who asks what.
-        grids: the values that are tried where nothing known has all that is asked.
-        known: actions that succeed, as `Candidates.of` takes them.
-        search: what is asked.
-        evidence: what answers are judged by.
+        problem: the search problem.
+        grids: candidates for rows without a known action that meets all criteria.
+        known: successful actions, as in `RankedCandidates.of`.
+        search: the required values of the criteria.
+        evidence: what answers are compared with.
+
+    Returns:
+        The choice, and (n,) text on the criteria that it does not meet.
     """
     wanted, choice = list(criteria(problem, search, evidence).values()), Choice.none(problem)
     candidates = RankedCandidates.of(problem, known, search)
     vet(problem, candidates, wanted, choice)
-    lost = torch.zeros(len(problem), dtype=torch.bool).index_fill(0, candidates.rows, True)
-    lost &= ~choice.passed
-    if bool(lost.any()):
-        rest = replace(problem, actionable=problem.actionable & lost[:, None])
-        every = RankedCandidates.of(rest, grids.everything(rest), search)
-        vet(problem, every, wanted, choice)
+    open_rows = torch.zeros(len(problem), dtype=torch.bool).index_fill(0, candidates.rows, True)
+    open_rows &= ~choice.passed
+    if bool(open_rows.any()):
+        rest = replace(problem, actionable=problem.actionable & open_rows[:, None])
+        more = RankedCandidates.of(rest, grids.all_candidates(rest), search)
+        vet(problem, more, wanted, choice)
         numeric = grids.numeric[choice.sets] & (choice.sets >= 0)
-        rows = (lost & choice.passed & numeric).nonzero()[:, 0]
+        rows = (open_rows & choice.passed & numeric).nonzero()[:, 0]
         tighten(problem, rows, wanted, choice, search)
-    return choice, lacking(problem, choice, criteria(problem, search, evidence, whole=True))
+    return choice, missing_text(problem, choice, criteria(problem, search, evidence, whole=True))
 
 
 def vet(
@@ -159,32 +163,34 @@ def vet(
     wanted: Sequence[Criterion],
     choice: Choice,
 ) -> None:
-    """Choose for each row the first of its candidates that meets all criteria, else the nearest.
+    """Choose for each row the first candidate that meets all criteria, else the best score.
 
-    Where a larger margin is needed, those of the same set that have less are tried last.
+    Where an examined candidate needs a larger margin, candidates of the same set with less margin
+    are examined last.
 
     Args:
-        problem: who asks what.
-        candidates: cheapest first.
+        problem: the search problem.
+        candidates: ordered by row and price.
         wanted: the criteria.
-        choice: what is chosen so far; rows that have an answer that meets all are left alone.
+        choice: the choice so far, updated in place; rows that meet all criteria are skipped.
     """
     n, s = len(problem), len(problem.sets)
     pair = candidates.rows * s + candidates.sets
     need = torch.full((n * s,), -torch.inf)
     untested = ~choice.passed[candidates.rows]
-    turn = 0
+    rounds = 0
     while bool(untested.any()):
         ready = untested & (candidates.margin >= need[pair])
         waiting = torch.ones(n, dtype=torch.bool).index_fill(0, candidates.rows[ready], False)
         at = (ready | (untested & waiting[candidates.rows])).nonzero()[:, 0]
-        at = at[_leading(candidates.rows[at], AT_ONCE[min(turn, len(AT_ONCE) - 1)])]
-        score, short = scored(candidates.actions(problem, at), wanted)
+        size = ROUND_SIZES[min(rounds, len(ROUND_SIZES) - 1)]
+        at = at[_first_per_row(candidates.rows[at], size)]
+        score, shortfall = scored(candidates.actions(problem, at), wanted)
         choice.update(candidates.part(at), score)
-        need.scatter_reduce_(0, pair[at], candidates.margin[at] + short, "amax")
+        need.scatter_reduce_(0, pair[at], candidates.margin[at] + shortfall, "amax")
         untested[at] = False
         untested &= ~choice.passed[candidates.rows]
-        turn += 1
+        rounds += 1
 
 
 def tighten(
@@ -194,14 +200,14 @@ def tighten(
     choice: Choice,
     search: Search,
 ) -> None:
-    """Draw what was chosen for some rows, (q,), back towards the factual while it meets all.
+    """Bisect choices towards the factual while they meet all criteria.
 
     Args:
-        problem: who asks what.
-        rows: ascending; their choice acts on one number.
+        problem: the search problem.
+        rows: (q,) ascending, rows whose choice acts on one number.
         wanted: the criteria.
-        choice: what was chosen.
-        search: how often.
+        choice: the choice so far, updated in place.
+        search: `refine` is the number of bisections.
     """
     if not len(rows):
         return
@@ -217,21 +223,25 @@ def tighten(
             score, _ = scored(candidates.actions(problem, every), wanted)
             choice.update(candidates, score)
             met[candidates.rows[score == torch.inf]] = True
-        fine = met[rows]
-        low = torch.where(fine, low, middle[:, 0])
-        high = torch.where(fine, middle[:, 0], high)
+        low = torch.where(met[rows], low, middle[:, 0])
+        high = torch.where(met[rows], middle[:, 0], high)
 
 
-def _leading(rows: Tensor, count: int) -> Tensor:
-    """(q,) the places of the first so many of each row, of rows (m,) ascending."""
+def _first_per_row(rows: Tensor, count: int) -> Tensor:
+    """(q,) the positions of the first `count` entries of each row, of rows (m,) ascending."""
     start = torch.searchsorted(rows, rows)
     return (torch.arange(len(rows)) - start < count).nonzero()[:, 0]
 
 
-def lacking(problem: SearchProblem, choice: Choice, wanted: Mapping[str, Criterion]) -> list[str]:
-    """(n,) what the answers that do not meet all criteria lack, in words; "" for the others.
+def missing_text(
+    problem: SearchProblem, choice: Choice, wanted: Mapping[str, Criterion]
+) -> list[str]:
+    """(n,) text on the criteria that choices do not meet; "" where they meet all.
 
-    The criteria are whole ones, see `criteria`.
+    Args:
+        problem: the search problem.
+        choice: the choice.
+        wanted: whole criteria, see `criteria`.
     """
     out = [""] * len(problem)
     rows = (~choice.passed & (choice.sets >= 0)).nonzero()[:, 0]
@@ -240,9 +250,9 @@ def lacking(problem: SearchProblem, choice: Choice, wanted: Mapping[str, Criteri
     actions = Actions.of(problem, rows, choice.sets[rows], choice.values[rows])
     parts: list[list[str]] = [[] for _ in out]
     for name, criterion in wanted.items():
-        verdict = criterion(actions)
-        least = torch.as_tensor(verdict.least).expand(len(rows))
-        for row, share, enough in zip(rows.tolist(), verdict.share, least, strict=True):
-            if share < enough - TOLERANCE:
-                parts[row].append(short_of(name, float(share), float(enough)))
+        result = criterion(actions)
+        least = torch.as_tensor(result.least).expand(len(rows))
+        for row, share, required in zip(rows.tolist(), result.share, least, strict=True):
+            if share < required - TOLERANCE:
+                parts[row].append(short_of(name, float(share), float(required)))
     return [join(each) and f"{LACKING}{join(each)}" for each in parts]
