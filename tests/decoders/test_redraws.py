@@ -1,4 +1,4 @@
-"""Redraws: the decoder as other rows of the same population might have made it."""
+"""Redraws: the decoder as other samples of the same population might have given it."""
 
 import numpy as np
 import pandas as pd
@@ -7,8 +7,9 @@ import torch
 
 from dear_plugin import ActionSets, Encoder, Schema
 from dear_plugin.datasets import load_loan
-from dear_plugin.decoders import Refitted, Transport, poisson
+from dear_plugin.decoders import Refitted, Transport
 from dear_plugin.decoders.still import Still
+from dear_plugin.decoders.transport import redraws as poisson
 from dear_plugin.decoders.transport.redraws import PoissonRedraws
 
 EVERY = torch.arange(16)
@@ -16,23 +17,23 @@ ACT_ON = ["income", "education", "savings", ("income", "savings")]
 
 
 class Fitted:
-    """A decoder, what it was fitted on, and people with new values to act on."""
+    """A fitted decoder, and rows with new values of x_S taken from other rows."""
 
-    def __init__(self, frame, act_on=None, immutable=(), people=60, **settings):
+    def __init__(self, frame, act_on=None, immutable=(), count=60, **settings):
         self.encoder = Encoder(Schema.infer(frame, immutable=immutable))
         self.sets = ActionSets.of(self.encoder.schema, act_on)
         self.rows = self.encoder.rows(frame)
         self.decoder = Transport(**settings)
         self.decoder.fit(self.rows, self.encoder, self.sets)
-        self.x, donors = self.rows[:people], self.rows[people : 2 * people]
-        self.which = torch.arange(people) % len(self.sets)
+        self.x, donors = self.rows[:count], self.rows[count : 2 * count]
+        self.which = torch.arange(count) % len(self.sets)
         positions = self.sets.positions[self.which]
         self.own, self.values = self.x.gather(1, positions), donors.gather(1, positions)
 
     def redraws(self):
         return self.decoder.redraws(self.rows, self.encoder, self.sets)
 
-    def answers(self):
+    def decoded(self):
         v = self.decoder.encode(self.x)[torch.arange(len(self.x)), self.which]
         return self.decoder.decode(self.x, v, self.values[:, None], self.which)[:, 0]
 
@@ -41,7 +42,7 @@ class Fitted:
 
 
 def mixed(n, seed=0):
-    """Numbers with atoms and without, two kinds of category, and one column of noise."""
+    """Numbers with and without atoms, a binary, a category, and one column of noise."""
     rng = np.random.default_rng(seed)
     a = rng.integers(0, 12, n)
     return pd.DataFrame(
@@ -72,54 +73,54 @@ def fitted(request):
     return Fitted(mixed(3000), **CASES[request.param])
 
 
-class TestLaws:
-    def test_whoever_does_nothing_stays_bit_for_bit(self, fitted):
+class TestProperties:
+    def test_at_their_own_values_rows_are_returned_bit_for_bit(self, fitted):
         out = fitted.redraws().decode(fitted.x, fitted.own, fitted.which, EVERY)
         assert out.shape == (60, 16, 7)
         assert (out == fitted.x[:, None]).all()
 
-    def test_what_is_acted_on_has_its_new_value_and_what_is_given_stays(self, fitted):
+    def test_features_acted_on_take_the_new_values_and_given_ones_stay(self, fitted):
         out, given = fitted.redrawn(), fitted.decoder.given_features
         positions = fitted.sets.positions[fitted.which]
         for redraw in out.unbind(1):
             assert (redraw.gather(1, positions) == fitted.values).all()
             assert (redraw[:, given] == fitted.x[:, given]).all()
 
-    def test_redraws_differ_and_come_again(self, fitted):
+    def test_redraws_differ_and_are_reproducible(self, fitted):
         first = fitted.redrawn()
         assert (first == fitted.redrawn()).all()
         assert len({tuple(redraw.flatten().tolist()) for redraw in first.unbind(1)}) == 16
 
-    def test_a_batch_is_what_single_rows_and_redraws_are_in_any_order(self, fitted):
+    def test_a_batch_equals_single_rows_and_redraws_in_any_order(self, fitted):
         whole, redraws = fitted.redrawn(), fitted.redraws()
         for i in reversed(range(len(fitted.x))):
             which = EVERY.flip(0)[i % 3 : i % 3 + 5]
             one = fitted.x[i : i + 1], fitted.values[i : i + 1], fitted.which[i : i + 1]
             assert (redraws.decode(*one, which)[0] == whole[i, which]).all()
 
-    def test_what_has_nothing_to_do_with_the_action_never_moves(self, fitted):
+    def test_an_independent_column_never_moves(self, fitted):
         noise = fitted.encoder.schema.index(["noise"])[0]
         assert (fitted.redrawn()[..., noise] == fitted.x[:, None, noise]).all()
 
-    def test_values_are_those_that_people_have(self, fitted):
+    def test_values_are_those_of_training_rows(self, fitted):
         out = fitted.redrawn()
         for name in ("a", "b", "kind", "flag"):
             (j,) = fitted.encoder.schema.index([name])
             assert torch.isin(out[..., j], fitted.rows[:, j]).all()
 
-    def test_the_decoder_and_the_global_generator_are_left_alone(self, fitted):
-        before, tensors = fitted.answers(), fitted.decoder.tensors()
+    def test_the_decoder_and_the_global_generator_are_unchanged(self, fitted):
+        before, tensors = fitted.decoded(), fitted.decoder.tensors()
         kept = {name: tensor.clone() for name, tensor in tensors.items()}
         torch.manual_seed(3)
         state = torch.get_rng_state()
         with torch.inference_mode():
             fitted.redrawn()
         assert (torch.get_rng_state() == state).all()
-        assert (fitted.answers() == before).all()
+        assert (fitted.decoded() == before).all()
         for name, tensor in fitted.decoder.tensors().items():
             torch.testing.assert_close(tensor, kept[name], rtol=0, atol=0, equal_nan=True)
 
-    def test_copies_stay_on_their_line(self):
+    def test_linear_copies_of_a_column_stay_on_their_line(self):
         frame = mixed(2000).assign(twin=lambda f: 2 * f["a"] + 1)
         case = Fitted(frame, act_on=["a"])
         a, twin = case.encoder.schema.index(["a", "twin"])
@@ -127,26 +128,26 @@ class TestLaws:
         assert torch.allclose(out[..., twin], out[..., a], atol=1e-6)
 
 
-class TestKnownAnswers:
-    def test_with_very_many_rows_all_agree_with_the_decoder(self):
-        few, many = (Fitted(mixed(n), act_on=["a"], people=200) for n in (1000, 200_000))
+class TestSpread:
+    def test_with_very_many_rows_redraws_agree_with_the_decoder(self):
+        few, many = (Fitted(mixed(n), act_on=["a"], count=200) for n in (1000, 200_000))
         gaps = [
-            (case.redrawn() - case.answers()[:, None]).abs().mean().item() for case in (few, many)
+            (case.redrawn() - case.decoded()[:, None]).abs().mean().item() for case in (few, many)
         ]
-        moved = (many.answers() - many.x).abs().mean().item()
+        moved = (many.decoded() - many.x).abs().mean().item()
         assert gaps[1] < 0.25 * gaps[0]
         assert gaps[1] < 0.05 * moved
 
     @pytest.mark.parametrize("act_on", ["a", ("a", "kind")], ids=str)
-    def test_their_spread_is_that_of_refits(self, act_on):
-        case = Fitted(mixed(1500), act_on=[act_on], people=300)
+    def test_the_spread_is_that_of_refits(self, act_on):
+        case = Fitted(mixed(1500), act_on=[act_on], count=300)
         refitted = Refitted(case.decoder, case.rows, case.encoder, sets=case.sets, count=16)
         spread = {
             kind: self.quantiles(case, case.redrawn(redraws))
             for kind, redraws in (("redrawn", case.redraws()), ("refitted", refitted))
         }
-        for ours, theirs in zip(*spread.values(), strict=True):
-            assert 0.6 * theirs < ours < 1.6 * theirs
+        for redrawn, expected in zip(*spread.values(), strict=True):
+            assert 0.6 * expected < redrawn < 1.6 * expected
 
     @staticmethod
     def quantiles(case, out):
@@ -157,21 +158,22 @@ class TestKnownAnswers:
 
 
 class TestMemory:
-    def test_what_is_kept_is_bounded_and_answers_do_not_depend_on_it(self, monkeypatch):
+    def test_the_cache_is_bounded_and_results_do_not_depend_on_it(self, monkeypatch):
         case = Fitted(mixed(2000), act_on=["a", "b", "kind", "smooth"])
         whole = case.redrawn()
         monkeypatch.setattr(poisson, "CELLS", 20_000)
-        tight = case.redraws()
-        assert isinstance(tight, PoissonRedraws)
-        assert (case.redrawn(tight) == whole).all()
-        assert tight.kept_cells <= 20_000
-        assert (case.redrawn(tight) == whole).all()
+        small = case.redraws()
+        assert isinstance(small, PoissonRedraws)
+        assert (case.redrawn(small) == whole).all()
+        assert small.kept_cells <= 20_000
+        assert (case.redrawn(small) == whole).all()
 
-    def test_many_features_and_sets_stay_below_it(self):
+    def test_many_features_and_sets_stay_below_the_bound(self, monkeypatch):
         rng = np.random.default_rng(0)
         shared = rng.integers(0, 9, (600, 1))
-        table = (shared + rng.integers(0, 9, (600, 60))).astype(float)
-        case = Fitted(pd.DataFrame(table, columns=[f"f{i}" for i in range(60)]), people=120)
+        table = (shared + rng.integers(0, 9, (600, 25))).astype(float)
+        case = Fitted(pd.DataFrame(table, columns=[f"f{i}" for i in range(25)]), count=50)
+        monkeypatch.setattr(poisson, "CELLS", 500_000)
         redraws = case.redraws()
         case.redrawn(redraws)
         assert redraws.kept_cells <= poisson.CELLS

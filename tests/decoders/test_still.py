@@ -1,4 +1,4 @@
-"""Still: nothing else moves."""
+"""Still: no indirect changes."""
 
 import numpy as np
 import pandas as pd
@@ -26,7 +26,7 @@ def case():
     return still, encoder, sets, rows
 
 
-def test_what_is_acted_on_changes_and_nothing_else(case):
+def test_only_features_acted_on_change(case):
     still, _, _, rows = case
     v = still.encode(rows)
     assert v.shape == (60, 2, 0)
@@ -36,7 +36,7 @@ def test_what_is_acted_on_changes_and_nothing_else(case):
     assert torch.equal(reached[..., 2], rows[:, None, 2].expand(-1, 2))
 
 
-def test_at_their_own_values_people_stay_as_they_are(case):
+def test_at_their_own_values_rows_are_unchanged(case):
     still, _, sets, rows = case
     for which in (0, 1):
         own = rows[:, sets.positions[which]][:, None]
@@ -44,7 +44,7 @@ def test_at_their_own_values_people_stay_as_they_are(case):
         assert torch.equal(still.decode(rows, still.encode(rows)[:, which], own, at)[:, 0], rows)
 
 
-def test_its_derivative_is_one_along_the_set_and_none_across(case):
+def test_its_derivative_is_one_along_the_set_and_zero_elsewhere(case):
     still, encoder, sets, rows = case
     x = encoder.expand(rows).expand(2, -1, -1)
     a = torch.rand(x.shape, generator=torch.Generator().manual_seed(0)).requires_grad_(True)

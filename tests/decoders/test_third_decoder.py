@@ -1,7 +1,7 @@
-"""A third decoder, in one file: what the protocol asks for is enough for everything else.
+"""A third decoder in one file: the abstract methods of the protocol are enough for all features.
 
-`LineShift` moves everybody by the change of the conditional mean, a straight line in x_S:
-`g(v, a) = v + B a`, with `v = x - B x_S`. It knows nothing of atoms or categories, which stay.
+`LineShift` moves rows by the change of the conditional mean, linear in x_S: `g(v, a) = v + B a`
+with `v = x - B x_S`. Categories do not move.
 """
 
 import subprocess
@@ -13,15 +13,15 @@ import pandas as pd
 import pytest
 import torch
 
-from dear_plugin import DEAR, Constraints, Schema, Search
+from dear_plugin import DEAR, Constraints, Schema, Search, decoders
 from dear_plugin.datasets import load_loan
-from dear_plugin.decoders import Decoder, register
+from dear_plugin.decoders import Decoder, make_decoder, register
 from dear_plugin.errors import DearError, FileFormatError
 
 
 @register
 class LineShift(Decoder):
-    """The whole of it; `shrink` is there so that there is a setting to be saved."""
+    """The decoder; `shrink` is a setting, so that one is saved."""
 
     def __init__(self, shrink=0.0):
         self.shrink = shrink
@@ -55,19 +55,19 @@ class LineShift(Decoder):
 
     def decode(self, x, v, values, sets):
         positions = self.sets.positions[sets][:, None].expand(values.shape)
-        there = x[:, None].expand(-1, values.shape[1], -1).scatter(2, positions, values)
-        moved = v[:, None] + torch.bmm(there, self.slopes[sets])
+        acted = x[:, None].expand(-1, values.shape[1], -1).scatter(2, positions, values)
+        moved = v[:, None] + torch.bmm(acted, self.slopes[sets])
         return moved.scatter(2, positions, values)
 
 
-class Stranger(LineShift):
-    """The same, but nobody registered it."""
+class Unregistered(LineShift):
+    """The same, but not registered."""
 
 
 SETS = ["income", "education", ("income", "savings")]
 
 
-def people():
+def loan():
     return load_loan(1500, seed=0).features
 
 
@@ -81,23 +81,23 @@ def model():
 
 @pytest.fixture(scope="module")
 def dear():
-    schema = Schema.infer(people(), immutable=["gender"], increasing=["education", "age"])
-    return DEAR(model(), schema, act_on=SETS, decoder=LineShift()).fit(people())
+    schema = Schema.infer(loan(), immutable=["gender"], increasing=["education", "age"])
+    return DEAR(model(), schema, act_on=SETS, decoder=LineShift()).fit(loan())
 
 
 @pytest.fixture(scope="module")
 def recourses(dear):
-    return dear.generate(people().iloc[:200])
+    return dear.generate(loan().iloc[:200])
 
 
-class TestItWorks:
-    def test_people_are_helped(self, recourses):
+class TestRecourse:
+    def test_every_row_has_a_success(self, recourses):
         actions = recourses.actions
         assert actions["success"].all()
         assert (actions["indirect_cost"] > 0).mean() > 0.2
 
-    def test_what_moves_along_is_the_mean_shift(self, dear, recourses):
-        frame, (row,) = people(), np.flatnonzero(recourses.actions["acted_on"] == "income")[:1]
+    def test_indirect_changes_are_the_mean_shift(self, dear, recourses):
+        frame, (row,) = loan(), np.flatnonzero(recourses.actions["acted_on"] == "income")[:1]
         step = recourses.counterfactuals["income"].iloc[row] - frame["income"].iloc[row]
         slope = np.polyfit(frame["income"], frame["loan_amount"], 1)[0]
         moved = recourses.counterfactuals["loan_amount"].iloc[row] - frame["loan_amount"].iloc[row]
@@ -110,8 +110,8 @@ class TestItWorks:
         assert after["age"].dtype == before["age"].dtype
         assert (after["income"] == after["income"].round(2)).all()
 
-    def test_constraints_alternatives_and_words(self, dear, recourses):
-        query = people().iloc[:200]
+    def test_constraints_alternatives_and_descriptions(self, dear, recourses):
+        query = loan().iloc[:200]
         frozen = dear.generate(query, within=Constraints(frozen=["savings"]))
         assert (frozen.counterfactuals["savings"] == query["savings"]).all()
         table = recourses.alternatives(3)
@@ -119,30 +119,30 @@ class TestItWorks:
         assert recourses.describe(query.index[0])
         assert recourses.support.between(0.0, 1.0).all()
 
-    def test_support_can_be_asked_for(self):
+    def test_support_can_be_required(self):
         search = Search.cheapest(min_support=0.6)
         supported = DEAR(
-            model(), Schema.infer(people()), act_on=SETS, decoder=LineShift(), search=search
-        ).fit(people())
-        found = supported.generate(people().iloc[:60])
+            model(), Schema.infer(loan()), act_on=SETS, decoder=LineShift(), search=search
+        ).fit(loan())
+        found = supported.generate(loan().iloc[:60])
         assert (found.support >= 0.6 - 1e-6).mean() > 0.5
 
-    def test_pairs_are_learned_with_its_own_settings(self):
+    def test_unfitted_copies_have_its_settings(self):
         decoder = LineShift(shrink=0.3)
         assert decoder.clone_unfitted() is not decoder
         assert decoder.clone_unfitted().settings() == {"shrink": 0.3}
 
-    def test_without_derivatives_the_gradient_solver_says_so(self):
+    def test_without_derivatives_the_gradient_solver_raises(self):
         search = Search(solver="gradient")
         dear = DEAR(
-            model(), Schema.infer(people()), act_on=SETS, decoder=LineShift(), search=search
-        ).fit(people())
+            model(), Schema.infer(loan()), act_on=SETS, decoder=LineShift(), search=search
+        ).fit(loan())
         with pytest.raises(DearError, match="LineShift has no derivatives"):
-            dear.generate(people().iloc[:200])
+            dear.generate(loan().iloc[:200])
 
 
-class TestItIsMeasured:
-    def test_on_a_linear_gaussian_system_it_is_right(self):
+class TestDiagnose:
+    def test_on_a_linear_gaussian_system_it_is_faithful(self):
         rng = np.random.default_rng(0)
         z = rng.normal(size=(6000, 4)) @ rng.normal(size=(4, 4))
         frame = pd.DataFrame(z, columns=list("abcd"))
@@ -155,48 +155,69 @@ class TestItIsMeasured:
         assert report.joint == pytest.approx(0.5, abs=0.05)
         assert report.entanglement.isna().all()
 
-    def test_less_of_it_is_less_faithful(self):
+    def test_shrunk_shifts_are_less_faithful(self):
         frame = load_loan(4000, seed=0).features
         schema = Schema.infer(frame)
-        made = {}
+        fidelity = {}
         for shrink in (0.0, 0.5, 1.0):
             dear = DEAR(model(), schema, act_on=["income", "age"], decoder=LineShift(shrink))
-            made[shrink] = dear.fit(frame.iloc[:2000]).diagnose(frame.iloc[2000:]).fidelity
-        assert made[0.0] > made[0.5] > made[1.0]
-        assert made[1.0] == pytest.approx(0.0, abs=0.05)
+            fidelity[shrink] = dear.fit(frame.iloc[:2000]).diagnose(frame.iloc[2000:]).fidelity
+        assert fidelity[0.0] > fidelity[0.5] > fidelity[1.0]
+        assert fidelity[1.0] == pytest.approx(0.0, abs=0.05)
 
 
-FRESH = """
+SCRIPT = """
 import importlib.util, sys
 spec = importlib.util.spec_from_file_location("third", sys.argv[1])
 third = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(third)
 dear = third.DEAR.load(sys.argv[2], third.model())
-print(dear.generate(third.people().iloc[:40]).counterfactuals.to_json(double_precision=15))
+print(dear.generate(third.loan().iloc[:40]).counterfactuals.to_json(double_precision=15))
 """
 
 
-class TestItIsSaved:
-    def test_and_loaded_with_the_same_answers(self, dear, recourses, tmp_path):
+class TestSaving:
+    def test_a_loaded_one_gives_the_same_results(self, dear, recourses, tmp_path):
         dear.save(tmp_path)
         loaded = DEAR.load(tmp_path, model())
         assert isinstance(loaded.decoder, LineShift)
-        again = loaded.generate(people().iloc[:200])
+        again = loaded.generate(loan().iloc[:200])
         pd.testing.assert_frame_equal(
             again.counterfactuals, recourses.counterfactuals, check_exact=True
         )
 
     def test_in_a_fresh_process_that_imports_its_file(self, dear, tmp_path):
         dear.save(tmp_path)
-        command = [sys.executable, "-c", FRESH, str(Path(__file__)), str(tmp_path)]
+        command = [sys.executable, "-c", SCRIPT, str(Path(__file__)), str(tmp_path)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
-        expected = dear.generate(people().iloc[:40]).counterfactuals
+        expected = dear.generate(loan().iloc[:40]).counterfactuals
         assert done.stdout.strip() == expected.to_json(double_precision=15)
 
-    def test_one_that_nobody_registered_is_refused(self, tmp_path):
-        DEAR(model(), Schema.infer(people()), act_on=SETS, decoder=Stranger()).fit(people()).save(
+    def test_an_unregistered_class_is_refused(self, tmp_path):
+        DEAR(model(), Schema.infer(loan()), act_on=SETS, decoder=Unregistered()).fit(loan()).save(
             tmp_path
         )
-        with pytest.raises(FileFormatError, match=r"Stranger.*register it first"):
+        with pytest.raises(FileFormatError, match=r"Unregistered.*register it first"):
             DEAR.load(tmp_path, model())
+
+
+class TestRegistry:
+    @pytest.mark.parametrize("name", ["LineShift", "lineshift"])
+    def test_a_registered_class_is_made_by_name(self, name):
+        dear = DEAR(model(), Schema.infer(loan()), act_on=SETS, decoder=name)
+        assert type(dear.decoder).__name__ == "LineShift"
+        assert dear.decoder.settings() == {"shrink": 0.0}
+        assert dear.fit(loan()).generate(loan().iloc[:20]).actions["success"].all()
+
+    def test_an_unregistered_class_is_not(self):
+        with pytest.raises(DearError, match="unknown decoder"):
+            make_decoder("Unregistered")
+
+    def test_a_decoder_is_returned_as_it_is(self):
+        decoder = Unregistered()
+        assert make_decoder(decoder) is decoder
+
+    def test_names_of_0_1_remain(self):
+        assert decoders.named("transport").settings() == make_decoder("transport").settings()
+        assert decoders.kind_of("Autoencoder") is decoders.Autoencoder

@@ -1,23 +1,26 @@
 """Derivatives of g along directions, once and twice."""
 
+import pytest
 import torch
 
-from dear_plugin.decoders.autoencoder.derivatives import along, mixed_derivatives
+from dear_plugin.decoders.autoencoder.derivatives import directional_derivative, mixed_derivatives
 
 VALID = torch.ones(1, 1, 2)
 
 
-def test_along_a_direction():
+def test_directional_derivative():
     at = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
-    slope = along(lambda x: x.square() * x.new_tensor([1.0, 10.0]), at, torch.tensor([1.0, -1.0]))
+    slope = directional_derivative(
+        lambda x: x.square() * x.new_tensor([1.0, 10.0]), at, torch.tensor([1.0, -1.0])
+    )
     assert torch.equal(slope, torch.tensor([[2.0, -40.0], [6.0, -80.0]]))
     assert not slope.requires_grad
 
 
-def test_what_does_not_depend_on_a_point_has_no_slope():
-    at = torch.ones(3, 2)
-    assert torch.equal(along(lambda x: 0.0 * x + 7.0, at, torch.ones(2)), torch.zeros(3, 2))
-    assert torch.equal(along(lambda x: torch.ones(3, 4), at, torch.ones(2)), torch.zeros(3, 4))
+@pytest.mark.parametrize("constant", [lambda x: 0.0 * x + 7.0, lambda x: torch.ones(3, 4)])
+def test_the_derivative_of_a_constant_is_zero(constant):
+    slope = directional_derivative(constant, torch.ones(3, 2), torch.ones(2))
+    assert torch.equal(slope, torch.zeros_like(constant(torch.ones(3, 2))))
 
 
 def test_mixed_derivatives_of_a_product():
@@ -33,14 +36,14 @@ def test_mixed_derivatives_of_a_product():
     assert not found[1, 0].any()
 
 
-def test_what_is_piecewise_linear_has_no_mixed_derivatives():
+def test_piecewise_linear_functions_have_no_mixed_derivatives():
     v, x_s = torch.randn(1, 5, 2), torch.randn(1, 5, 2)
     for g in (lambda v, x: torch.relu(v + x), lambda v, x: x + 0.0 * v, lambda v, x: x):
         assert not mixed_derivatives(g, v, x_s, VALID).any()
 
 
-def test_torchs_own_deprecations_stay_out_of_it():
-    """Its forward mode compiles with `torch.jit.script`, which warns: an error here."""
+def test_no_deprecation_of_torch_is_raised():
+    """Its forward mode compiles with `torch.jit.script`, which warns: an error in this suite."""
     with torch.no_grad():
         found = mixed_derivatives(torch.mul, torch.rand(1, 5, 2), torch.rand(1, 5, 2), VALID)
     assert torch.equal(found[0, 0, 0], torch.tensor([1.0, 0.0]).expand(5, 2))

@@ -1,4 +1,4 @@
-"""Networks: e and g of all sets at once are those of every set by itself."""
+"""Networks: the batched e and g of all sets equal those of every set alone."""
 
 import numpy as np
 import pandas as pd
@@ -6,7 +6,11 @@ import pytest
 import torch
 
 from dear_plugin import ActionSets, Encoder, Schema
-from dear_plugin.decoders.autoencoder.derivatives import along, column_tangents, mixed_derivatives
+from dear_plugin.decoders.autoencoder.derivatives import (
+    column_tangents,
+    directional_derivative,
+    mixed_derivatives,
+)
 from dear_plugin.decoders.autoencoder.networks import Networks
 from dear_plugin.decoders.autoencoder.stack import StackedMLP, Tanh, by_set
 
@@ -20,7 +24,7 @@ def rng(seed=0):
 
 
 class TestStack:
-    def test_every_network_of_a_stack_answers_as_if_alone(self):
+    def test_every_network_of_a_stack_computes_as_if_alone(self):
         stack = StackedMLP(3, (4, 5, 2), Tanh, rng())
         x = torch.randn(3, 7, 4, generator=rng(1))
         first, _, second = stack
@@ -29,7 +33,7 @@ class TestStack:
             alone = hidden @ second.weight[i] + second.bias[i]
             torch.testing.assert_close(stack(x)[i], alone)
 
-    def test_weights_come_from_the_generator(self):
+    def test_weights_are_drawn_from_the_generator(self):
         one, same, other = (StackedMLP(2, (3, 4), Tanh, rng(s)) for s in (0, 0, 1))
         assert torch.equal(one[0].weight, same[0].weight)
         assert not torch.equal(one[0].weight, other[0].weight)
@@ -39,7 +43,7 @@ class TestStack:
         x = torch.linspace(-30.0, 30.0, 601, dtype=dtype)
         torch.testing.assert_close(Tanh()(x), torch.tanh(x), atol=2e-7, rtol=0.0)
 
-    def test_people_go_through_the_network_of_their_own_set(self):
+    def test_rows_go_through_the_network_of_their_own_set(self):
         def g(v, x_s):
             return (torch.arange(4.0)[:, None, None] + 1.0) * (x_s + v.sum(2, keepdim=True))
 
@@ -52,10 +56,14 @@ class TestStack:
 
 @pytest.fixture(scope="module")
 def case():
-    """Networks with a gauge that is set, in double precision, and 30 rows."""
-    rng, n = np.random.default_rng(0), 300
+    """Networks with fitted scaling, in double precision, and 30 rows."""
+    draws, n = np.random.default_rng(0), 300
     frame = pd.DataFrame(
-        {"a": rng.normal(size=n), "b": rng.exponential(size=n), "town": rng.choice(list("ABC"), n)}
+        {
+            "a": draws.normal(size=n),
+            "b": draws.exponential(size=n),
+            "town": draws.choice(list("ABC"), n),
+        }
     )
     encoder = Encoder(Schema.infer(frame))
     networks = Networks(
@@ -63,16 +71,16 @@ def case():
         ActionSets.of(encoder.schema, SETS),
         layers=(5, K),
         activation=Tanh,
-        squashing=True,
+        use_asinh=True,
         generator=rng(),
     )
     x = encoder.expand(encoder.rows(frame))
-    networks.gauge.set_by(x, ~encoder.blocks[encoder.feature_of])
+    networks.gauge.fit(x, ~encoder.blocks[encoder.feature_of])
     return networks.double().requires_grad_(False), x[:30].double()
 
 
 class TestNetworks:
-    def test_latents_of_people_are_those_of_their_row_in_every_set(self, case):
+    def test_rows_given_once_or_per_set_have_the_same_latents(self, case):
         networks, x = case
         assert networks.latents(x).shape == (3, 30, K)
         assert torch.equal(networks.latents(x), networks.latents(x.expand(3, -1, -1)))
@@ -83,31 +91,31 @@ class TestNetworks:
         other = torch.where(networks.mask.bool(), wide, wide.flip(1))
         assert torch.equal(networks.generate(v, wide), networks.generate(v, other))
 
-    def test_the_skip_adds_x_s_to_its_own_output(self, case):
-        """With a g that says nothing, S comes out as it went in and the rest at its mean."""
+    def test_the_residual_connection_adds_x_s_to_its_own_output(self, case):
+        """With a g that is zero, S is returned unchanged and the rest at its mean."""
         networks, x = case
-        silent = StackedMLP(3, (K + 3, 5), Tanh, rng()).double().requires_grad_(False)
-        for weight in silent.parameters():
+        zero = StackedMLP(3, (K + 3, 5), Tanh, rng()).double().requires_grad_(False)
+        for weight in zero.parameters():
             weight.zero_()
-        loud, networks.g = networks.g, silent
-        made = networks.generate(networks.latents(x), x.expand(3, -1, -1))
-        networks.g = loud
-        torch.testing.assert_close(made[A, :, 0], x[:, 0])
-        torch.testing.assert_close(made[PAIR, :, :2], x[:, :2])
-        torch.testing.assert_close(made[A, :, 1], networks.gauge.centre[1].expand(30))
+        trained, networks.g = networks.g, zero
+        output = networks.generate(networks.latents(x), x.expand(3, -1, -1))
+        networks.g = trained
+        torch.testing.assert_close(output[A, :, 0], x[:, 0])
+        torch.testing.assert_close(output[PAIR, :, :2], x[:, :2])
+        torch.testing.assert_close(output[A, :, 1], networks.gauge.centre[1].expand(30))
 
-    def test_a_softmax_closes_every_block(self, case):
+    def test_categorical_blocks_end_in_a_softmax(self, case):
         networks, x = case
         block = networks.generate(networks.latents(x), x.expand(3, -1, -1))[..., 2:]
         torch.testing.assert_close(block.sum(2), torch.ones(3, 30).double())
         assert (block > 0).all()
 
-    def test_sets_of_fewer_columns_leave_the_rest_empty(self, case):
+    def test_smaller_sets_are_padded_with_zeros(self, case):
         networks, x = case
         assert networks.valid[:, 0].tolist() == [[1, 0, 0], [1, 1, 1], [1, 1, 0]]
-        picked = networks.pick(x.expand(3, -1, -1))
-        assert not picked[A, :, 1:].any()
-        assert torch.equal(picked[TOWN], x[:, 2:])
+        gathered = networks.gather(x.expand(3, -1, -1))
+        assert not gathered[A, :, 1:].any()
+        assert torch.equal(gathered[TOWN], x[:, 2:])
 
 
 class TestDerivatives:
@@ -119,38 +127,38 @@ class TestDerivatives:
         def g(v, a):
             return networks.generate(v, wide.scatter(2, networks._index(wide), a))
 
-        picked = networks.pick(wide)
-        exact = mixed_derivatives(g, v, picked, networks.valid)
+        gathered = networks.gather(wide)
+        exact = mixed_derivatives(g, v, gathered, networks.valid)
         assert exact.shape == (3, K, 3, 30, 5)
         for w in range(3):
             for k in range(K):
                 along_x = step * torch.eye(3).double()[w] * networks.valid
                 along_v = step * torch.eye(K).double()[k]
                 corners = [
-                    sign_v * sign_x * g(v + sign_v * along_v, picked + sign_x * along_x)
+                    sign_v * sign_x * g(v + sign_v * along_v, gathered + sign_x * along_x)
                     for sign_v in (1, -1)
                     for sign_x in (1, -1)
                 ]
                 difference = sum(corners) / (4.0 * step**2)
                 torch.testing.assert_close(exact[w, k], difference, atol=1e-4, rtol=1e-3)
 
-    def test_entanglement_is_their_mean_size_over_a_sets_own_columns(self, case):
+    def test_entanglement_is_the_mean_mixed_derivative_over_own_columns(self, case):
         networks, x = case
         wide = x.expand(3, -1, -1)
 
         def g(v, a):
             return networks.generate(v, wide.scatter(2, networks._index(wide), a))
 
-        mixed = mixed_derivatives(g, networks.latents(x), networks.pick(wide), networks.valid)
+        mixed = mixed_derivatives(g, networks.latents(x), networks.gather(wide), networks.valid)
         expected = [mixed[:w, :, i].abs().mean((0, 1, 3)) for i, w in enumerate((1, 3, 2))]
-        torch.testing.assert_close(networks.entangled(wide), torch.stack(expected))
+        torch.testing.assert_close(networks.entanglement(wide), torch.stack(expected))
 
-    def test_along_a_direction(self):
+    def test_directional_derivative(self):
         at = torch.tensor([1.0, 2.0])
-        slope = along(lambda x: x**2, at, torch.tensor([1.0, 0.5]))
+        slope = directional_derivative(lambda x: x**2, at, torch.tensor([1.0, 0.5]))
         assert slope.tolist() == [2.0, 2.0]
 
-    def test_tangents_name_the_columns_of_every_set_in_turn(self):
+    def test_tangents_are_the_columns_of_every_set_in_turn(self):
         mask = torch.tensor([[[0.0, 1.0, 0.0]], [[1.0, 0.0, 1.0]]])
         found = column_tangents(mask)[:, :, 0]
         assert found.tolist() == [

@@ -1,4 +1,4 @@
-"""Penalties: zero where v and x_S keep apart, and large where they do not."""
+"""Penalties: zero where v and x_S are independent, and large where they are not."""
 
 import pytest
 import torch
@@ -35,7 +35,7 @@ def x_s():
 
 
 class TestHessian:
-    def test_a_sum_of_a_part_in_v_and_a_part_in_x_has_none(self, v, x_s):
+    def test_an_additive_g_has_no_penalty(self, v, x_s):
         into, across = normal(K, D), normal(W, D)
         found = hessian_penalty(
             lambda a, b: torch.tanh(a @ into) + torch.sin(b @ across), v, x_s, BOTH, rng()
@@ -50,28 +50,28 @@ class TestHessian:
         assert float(found) == pytest.approx(float(table.square().sum() / D), rel=0.1)
 
     def test_only_the_columns_of_s_count(self, v, x_s):
-        """A bilinear term in a column that the set has not."""
+        """A bilinear term in a column that the set does not have."""
         first = torch.tensor([[[1.0, 0.0]]])
         found = hessian_penalty(
             lambda a, b: a[..., :1] * b[..., 1:].expand(1, -1, D), v, x_s, first, rng()
         )
         assert float(found) < 1e-9
 
-    def test_signs_are_fair(self):
+    def test_signs_are_balanced(self):
         drawn = signs(torch.empty(10_000), rng())
         assert set(drawn.tolist()) == {-1.0, 1.0}
         assert float(drawn.mean()) == pytest.approx(0.0, abs=0.05)
 
 
 class TestProbes:
-    def test_they_have_mean_0_and_variance_1(self, x_s):
+    def test_probes_have_mean_0_and_variance_1(self, x_s):
         found = probes(x_s, BOTH, rng())
         torch.testing.assert_close(
             found.mean(1), torch.zeros(1, found.shape[2]), atol=1e-5, rtol=0
         )
         torch.testing.assert_close(found.var(1), torch.ones(1, found.shape[2]), atol=0.1, rtol=0.0)
 
-    def test_a_set_of_fewer_columns_asks_only_about_its_own(self):
+    def test_probes_of_a_smaller_set_read_only_its_own_columns(self):
         one = normal(1, N, 1)
         padded = torch.cat([one, torch.zeros_like(one)], 2)
         found = probes(padded, torch.tensor([[[1.0, 0.0]]]), rng())
@@ -93,7 +93,7 @@ class TestIndependence:
     def of(v, x_s):
         return float(independence_penalty(v, probes(x_s, BOTH, rng()), rng(1)))
 
-    def test_of_independent_v_and_x_it_is_what_chance_leaves(self, v, x_s):
+    def test_of_independent_v_and_x_it_is_sampling_error(self, v, x_s):
         assert self.of(v, x_s) <= 2.0 / N
 
     @pytest.mark.parametrize(
@@ -103,16 +103,16 @@ class TestIndependence:
             lambda x: x[..., :1].square(),
             lambda x: torch.sin(2.0 * x[..., :1]),
         ],
-        ids=["linear", "even", "wiggling"],
+        ids=["linear", "even", "sine"],
     )
-    def test_what_v_knows_of_x_is_found_however_it_knows_it(self, v, x_s, leak):
-        told = torch.cat([v[..., :-1], leak(x_s)], 2)
-        assert self.of(told, x_s) >= 10.0 / N
+    def test_dependence_of_any_form_is_detected(self, v, x_s, leak):
+        leaked = torch.cat([v[..., :-1], leak(x_s)], 2)
+        assert self.of(leaked, x_s) >= 10.0 / N
 
     def test_it_has_a_gradient(self, v, x_s):
         v.requires_grad_(True)
-        told = torch.cat([v[..., :-1], v[..., -1:] + x_s[..., :1]], 2)
-        found = independence_penalty(told, probes(x_s, BOTH, rng()), rng(1)).sum()
+        leaked = torch.cat([v[..., :-1], v[..., -1:] + x_s[..., :1]], 2)
+        found = independence_penalty(leaked, probes(x_s, BOTH, rng()), rng(1)).sum()
         (gradient,) = torch.autograd.grad(found, v)
         assert gradient.isfinite().all()
         assert gradient.any()
@@ -122,11 +122,11 @@ class TestWitness:
     @staticmethod
     def of(v, x_s):
         """For the decoder `g(v, x_S) = v + x_S`."""
-        gap = v.roll(1, 1) - v
-        return float(witness_penalty(gap, probes(x_s, BOTH, rng())))
+        difference = v.roll(1, 1) - v
+        return float(witness_penalty(difference, probes(x_s, BOTH, rng())))
 
-    def test_strangers_who_are_independent_of_x_change_nothing_on_average(self, v, x_s):
+    def test_latents_independent_of_x_have_almost_no_penalty(self, v, x_s):
         assert self.of(v, x_s) <= 4.0 / N
 
-    def test_strangers_who_are_not_do(self, v, x_s):
+    def test_latents_that_depend_on_x_have_one(self, v, x_s):
         assert self.of(v + x_s[..., :1], x_s) >= 40.0 / N

@@ -1,4 +1,4 @@
-"""Remainder: people move by what g changes, categories by the coupling of its probabilities."""
+"""Remainder: rows plus the change of g, categories by maximal coupling of its probabilities."""
 
 import numpy as np
 import pandas as pd
@@ -7,48 +7,48 @@ import torch
 
 from dear_plugin import ActionSets, Encoder, Schema
 from dear_plugin.decoders import Autoencoder, Design, Training
-from dear_plugin.decoders.autoencoder.remainder import MIDDLE, coupled, moved
+from dear_plugin.decoders.autoencoder.remainder import MIDDLE, add_change, maximal_coupling
 
 
 def choose(own, old, new, tie=MIDDLE):
-    """One person's category under old and new probabilities."""
-    person = torch.tensor([[float(own)]]), torch.tensor([[old, new]]), torch.tensor([[float(tie)]])
-    return int(coupled(*person))
+    """The category of one row under old and new probabilities."""
+    row = torch.tensor([[float(own)]]), torch.tensor([[old, new]]), torch.tensor([[float(tie)]])
+    return int(maximal_coupling(*row))
 
 
-class TestCoupledAsShown:
+class TestMiddleTie:
     def test_a_category_is_kept_unless_its_probability_more_than_halves(self):
         old = [0.6, 0.3, 0.1]
         assert choose(0, old, [0.31, 0.5, 0.19]) == 0
         assert choose(0, old, [0.30, 0.6, 0.10]) == 0
         assert choose(0, old, [0.29, 0.5, 0.21]) == 1
 
-    def test_it_goes_to_the_one_that_gained_most_and_not_to_the_likeliest(self):
+    def test_it_becomes_the_one_that_gained_most_not_the_likeliest(self):
         assert choose(0, [0.4, 0.5, 0.1], [0.1, 0.55, 0.35]) == 2
 
-    def test_what_gains_is_kept(self):
+    def test_a_category_that_gains_is_kept(self):
         assert choose(2, [0.6, 0.3, 0.1], [0.1, 0.1, 0.8]) == 2
 
-    def test_nothing_changes_where_nothing_changes(self):
+    def test_equal_probabilities_keep_every_category(self):
         for own in range(3):
             assert choose(own, [0.6, 0.3, 0.1], [0.6, 0.3, 0.1]) == own
 
 
-class TestCoupledAtRandom:
-    def test_the_new_distribution_comes_out_and_as_many_as_can_be_are_kept(self):
+class TestRandomTie:
+    def test_the_new_distribution_is_reached_and_as_many_as_possible_are_kept(self):
         old, new, n = torch.tensor([0.5, 0.3, 0.2]), torch.tensor([0.2, 0.35, 0.45]), 40_000
         rng = torch.Generator().manual_seed(0)
         own = torch.multinomial(old, n, True, generator=rng).float()[:, None]
         tie = torch.rand(n, 1, generator=rng)
-        shares = torch.stack([old, new]).expand(n, 2, 3)
-        reached = coupled(own, shares, tie)
+        probabilities = torch.stack([old, new]).expand(n, 2, 3)
+        reached = maximal_coupling(own, probabilities, tie)
         share = torch.bincount(reached.long().flatten(), minlength=3) / n
         torch.testing.assert_close(share, new, atol=0.01, rtol=0.0)
         kept = float((reached == own).float().mean())
         assert kept == pytest.approx(float(torch.minimum(old, new).sum()), abs=0.01)
 
-    def test_probabilities_beyond_0_and_1_do_no_harm(self):
-        """A linear output has no bounds."""
+    def test_outputs_below_0_and_above_1_are_clipped(self):
+        """The linear output of a binary feature has no bounds."""
         reached = [
             choose(own, [1.2, -0.2], [-0.3, 1.3], tie) for own in (0, 1) for tie in (0, 0.9)
         ]
@@ -77,63 +77,63 @@ def fitted():
 FREE, GAIN, WHOLE, FLAG, TOWN = range(5)
 
 
-def shifted(fitted, column, by, tie=MIDDLE, row=0, people=None):
-    """Where someone ends up in one feature when g says so much more of its column."""
-    networks, rows = fitted
-    x = (rows if people is None else people)[row : row + 1, None]
-    made = torch.full((1, 2, networks.encoder.d), 0.25)
-    made[:, 1, networks.encoder.starts[column]] += by
-    out = moved(networks, x, made, torch.full(x.shape, tie))
+def shifted(fitted, column, by, tie=MIDDLE, rows=None):
+    """The shift of one feature, and the first row after and before, when g changes by so much."""
+    networks, all_rows = fitted
+    x = (all_rows if rows is None else rows)[:1, None]
+    outputs = torch.full((1, 2, networks.encoder.d), 0.25)
+    outputs[:, 1, networks.encoder.starts[column]] += by
+    out = add_change(networks, x, outputs, torch.full(x.shape, tie))
     return float(out[0, 0, column] - x[0, 0, column]), out[0, 0], x[0, 0]
 
 
-def middling(fitted):
-    """Those whose integer can go up and down."""
+def middle_rows(fitted):
+    """Rows whose integer can go up and down."""
     return fitted[1][fitted[1][:, WHOLE] == 0.5]
 
 
-class TestMoved:
-    def test_a_number_moves_by_the_difference_and_nothing_else_does(self, fitted):
+class TestAddChange:
+    def test_a_number_moves_by_the_difference_and_nothing_else_moves(self, fitted):
         by, after, before = shifted(fitted, FREE, 0.01)
         assert by == pytest.approx(0.01, abs=1e-6)
         assert torch.equal(after[1:], before[1:])
 
-    def test_as_shown_an_integer_is_not_rounded_yet(self, fitted):
-        assert shifted(fitted, WHOLE, 0.04, people=middling(fitted))[0] == pytest.approx(0.04)
+    def test_at_the_middle_tie_an_integer_is_not_rounded(self, fitted):
+        assert shifted(fitted, WHOLE, 0.04, rows=middle_rows(fitted))[0] == pytest.approx(0.04)
 
-    def test_at_random_it_goes_by_whole_steps_and_right_on_average(self, fitted):
-        ties, people = (torch.arange(100) + 0.25) / 100, middling(fitted)
-        steps = [shifted(fitted, WHOLE, 0.04, float(t), people=people)[0] for t in ties]
+    def test_at_a_drawn_tie_it_moves_in_whole_steps_and_right_on_average(self, fitted):
+        ties, rows = (torch.arange(100) + 0.25) / 100, middle_rows(fitted)
+        steps = [shifted(fitted, WHOLE, 0.04, float(t), rows=rows)[0] for t in ties]
         assert {round(s, 4) for s in steps} == {0.0, 0.1}
         assert np.mean(steps) == pytest.approx(0.04, abs=0.002)
 
-    def test_who_is_at_an_atom_leaps_or_stays(self, fitted):
+    def test_a_row_at_an_atom_jumps_or_stays(self, fitted):
         networks, rows = fitted
-        still, away = rows[rows[:, GAIN] == 0], rows[rows[:, GAIN] > 0]
-        leap = float(networks.gauge.leap[GAIN])
-        assert shifted(fitted, GAIN, 0.4 * leap, people=still)[0] == 0.0
-        assert shifted(fitted, GAIN, 0.6 * leap, people=still)[0] == pytest.approx(leap)
-        assert shifted(fitted, GAIN, -0.1, people=away)[0] == pytest.approx(-0.1, abs=1e-6)
+        at_atom, off_atom = rows[rows[:, GAIN] == 0], rows[rows[:, GAIN] > 0]
+        jump = float(networks.gauge.leap[GAIN])
+        assert shifted(fitted, GAIN, 0.4 * jump, rows=at_atom)[0] == 0.0
+        assert shifted(fitted, GAIN, 0.6 * jump, rows=at_atom)[0] == pytest.approx(jump)
+        assert shifted(fitted, GAIN, -0.1, rows=off_atom)[0] == pytest.approx(-0.1, abs=1e-6)
 
-    def test_nobody_leaves_the_bounds_but_who_is_outside_may_stay_there(self, fitted):
+    def test_no_row_leaves_the_bounds_but_one_outside_may_stay_there(self, fitted):
         _, rows = fitted
         after = shifted(fitted, FREE, 9.0)[1]
         assert float(after[FREE]) == 1.0
         outside = rows[:1].clone()
         outside[0, FREE] = 1.4
-        assert shifted(fitted, FREE, 9.0, people=outside)[0] == 0.0
+        assert shifted(fitted, FREE, 9.0, rows=outside)[0] == 0.0
 
     def test_a_binary_follows_its_probability(self, fitted):
         _, rows = fitted
         no, yes = rows[rows[:, FLAG] == 0], rows[rows[:, FLAG] == 1]
-        assert shifted(fitted, FLAG, 0.3, people=no)[0] == 0.0
-        assert shifted(fitted, FLAG, 0.5, people=no)[0] == 1.0
-        assert shifted(fitted, FLAG, 0.5, people=yes)[0] == 0.0
+        assert shifted(fitted, FLAG, 0.3, rows=no)[0] == 0.0
+        assert shifted(fitted, FLAG, 0.5, rows=no)[0] == 1.0
+        assert shifted(fitted, FLAG, 0.5, rows=yes)[0] == 0.0
 
-    def test_so_does_a_category(self, fitted):
+    def test_a_category_follows_its_probabilities(self, fitted):
         networks, rows = fitted
         x = rows[rows[:, TOWN] == 0][:1, None]
-        made = torch.full((1, 3, networks.encoder.d), 0.25)
-        made[..., -3:] = torch.tensor([[0.8, 0.1, 0.1], [0.5, 0.4, 0.1], [0.3, 0.1, 0.6]])
-        out = moved(networks, x, made, torch.full(x.shape, MIDDLE))
+        outputs = torch.full((1, 3, networks.encoder.d), 0.25)
+        outputs[..., -3:] = torch.tensor([[0.8, 0.1, 0.1], [0.5, 0.4, 0.1], [0.3, 0.1, 0.6]])
+        out = add_change(networks, x, outputs, torch.full(x.shape, MIDDLE))
         assert out[0, :, TOWN].tolist() == [0.0, 2.0]

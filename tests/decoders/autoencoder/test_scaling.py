@@ -1,4 +1,4 @@
-"""Gauge: what is scaled, what is squashed, and whose value many share."""
+"""Scaling: standardised columns, asinh, and atoms."""
 
 import pytest
 import torch
@@ -7,94 +7,94 @@ from dear_plugin.decoders.autoencoder.scaling import ColumnScaler
 
 N = 5000
 PLAIN, TAIL, ATOM, BLOCK, CONSTANT = range(5)
-NUMBER = torch.tensor([True, True, True, False, True])
+NUMERIC = torch.tensor([True, True, True, False, True])
 
 
 @pytest.fixture(scope="module")
 def x():
     rng = torch.Generator().manual_seed(0)
-    normal, coin = torch.randn(N, 4, generator=rng), torch.rand(N, generator=rng)
+    normal, uniform = torch.randn(N, 4, generator=rng), torch.rand(N, generator=rng)
     plain = 0.5 + 0.1 * normal[:, 0]
     tail = 1e-3 * torch.exp(2.0 * normal[:, 1])
-    atom = torch.where(coin < 0.9, 0.0, 0.2 + 0.01 * normal[:, 2])
-    block = (coin < 0.4).float()
+    atom = torch.where(uniform < 0.9, 0.0, 0.2 + 0.01 * normal[:, 2])
+    block = (uniform < 0.4).float()
     return torch.stack([plain, tail, atom, block, torch.full((N,), 0.3)], 1)
 
 
 @pytest.fixture(scope="module")
-def gauge(x):
-    gauge = ColumnScaler(5, squashing=True)
-    gauge.set_by(x, NUMBER)
-    return gauge
+def scaler(x):
+    scaler = ColumnScaler(5, use_asinh=True)
+    scaler.fit(x, NUMERIC)
+    return scaler
 
 
-class TestBeforeItIsSet:
+class TestUnfitted:
     def test_scaling_changes_nothing(self, x):
-        gauge = ColumnScaler(5, squashing=False)
-        assert torch.equal(gauge.scale(x), x)
-        assert torch.equal(gauge.unscale(x), x)
-        assert torch.equal(gauge.asinh_scale(x), x)
+        scaler = ColumnScaler(5, use_asinh=False)
+        assert torch.equal(scaler.scale(x), x)
+        assert torch.equal(scaler.unscale(x), x)
+        assert torch.equal(scaler.asinh_scale(x), x)
 
-    def test_nobody_is_at_an_atom(self, x):
-        assert not (x == ColumnScaler(5, squashing=True).atom).any()
+    def test_no_row_is_at_an_atom(self, x):
+        assert not (x == ColumnScaler(5, use_asinh=True).atom).any()
 
 
 class TestScaling:
-    def test_numbers_get_mean_0_and_variance_1(self, gauge, x):
-        z = gauge.scale(x)[:, :BLOCK]
+    def test_numbers_get_mean_0_and_variance_1(self, scaler, x):
+        z = scaler.scale(x)[:, :BLOCK]
         torch.testing.assert_close(z.mean(0), torch.zeros(3), atol=1e-3, rtol=0.0)
         torch.testing.assert_close(z.std(0), torch.ones(3), atol=1e-3, rtol=0.0)
 
-    def test_what_is_no_number_is_left_alone(self, gauge, x):
-        assert torch.equal(gauge.scale(x)[:, BLOCK], x[:, BLOCK])
+    def test_columns_that_are_not_numeric_stay_unscaled(self, scaler, x):
+        assert torch.equal(scaler.scale(x)[:, BLOCK], x[:, BLOCK])
 
-    def test_a_constant_column_stays_finite(self, gauge, x):
-        assert gauge.asinh_scale(gauge.scale(x)).isfinite().all()
+    def test_a_constant_column_stays_finite(self, scaler, x):
+        assert scaler.asinh_scale(scaler.scale(x)).isfinite().all()
 
-    def test_back_again(self, gauge, x):
-        torch.testing.assert_close(gauge.unscale(gauge.scale(x)), x)
+    def test_unscale_is_the_inverse_of_scale(self, scaler, x):
+        torch.testing.assert_close(scaler.unscale(scaler.scale(x)), x)
 
 
-class TestSquashing:
-    def test_the_bulk_of_a_heavy_tail_is_spread_out(self, gauge, x):
-        """Half of the rows lie in a hundredth of the range, and in a good part of it squashed."""
+class TestAsinh:
+    def test_the_bulk_of_a_heavy_tail_is_spread_out(self, scaler, x):
+        """Half of the rows lie in a hundredth of the range before, in over a tenth of it after."""
 
         def bulk(column):
             low, high = column.quantile(torch.tensor([0.25, 0.75]))
             return float((high - low) / (column.max() - column.min()))
 
-        z = gauge.scale(x)
+        z = scaler.scale(x)
         assert bulk(z[:, TAIL]) < 0.01
-        assert bulk(gauge.asinh_scale(z)[:, TAIL]) > 0.1
+        assert bulk(scaler.asinh_scale(z)[:, TAIL]) > 0.1
 
-    def test_order_is_kept_and_the_middle_is_0(self, gauge, x):
-        z = gauge.scale(x)
-        squashed = gauge.asinh_scale(z)
+    def test_order_is_kept_and_the_middle_is_0(self, scaler, x):
+        z = scaler.scale(x)
+        read = scaler.asinh_scale(z)
         for j in (PLAIN, TAIL):
             order = z[:, j].argsort()
-            assert (squashed[order, j].diff() >= 0).all()
-            assert float(squashed[:, j].median()) == pytest.approx(0.0, abs=1e-6)
+            assert (read[order, j].diff() >= 0).all()
+            assert float(read[:, j].median()) == pytest.approx(0.0, abs=1e-6)
 
-    def test_some_columns_are_squashed_as_they_are_among_all(self, gauge, x):
+    def test_selected_columns_are_scaled_as_among_all(self, scaler, x):
         columns = torch.tensor([[TAIL, PLAIN], [ATOM, TAIL]])
-        z = gauge.scale(x)
-        some = gauge.asinh_scale(torch.stack([z[:, c] for c in columns]), columns)
-        every = gauge.asinh_scale(z)
+        z = scaler.scale(x)
+        some = scaler.asinh_scale(torch.stack([z[:, c] for c in columns]), columns)
+        every = scaler.asinh_scale(z)
         assert torch.equal(some, torch.stack([every[:, c] for c in columns]))
 
 
 class TestAtoms:
-    def test_the_value_of_many_and_how_far_the_others_are(self, gauge):
-        assert float(gauge.atom[ATOM]) == 0.0
-        assert float(gauge.leap[ATOM]) == pytest.approx(0.2, abs=0.01)
+    def test_an_atom_and_its_mean_jump(self, scaler):
+        assert float(scaler.atom[ATOM]) == 0.0
+        assert float(scaler.leap[ATOM]) == pytest.approx(0.2, abs=0.01)
 
-    def test_no_atom_where_few_share_a_value_or_all_do_or_it_is_no_number(self, gauge):
+    def test_no_atom_in_smooth_constant_or_categorical_columns(self, scaler):
         others = [PLAIN, TAIL, BLOCK, CONSTANT]
-        assert gauge.atom[others].isinf().all()
-        assert (gauge.leap[others] == 1.0).all()
+        assert scaler.atom[others].isinf().all()
+        assert (scaler.leap[others] == 1.0).all()
 
-    def test_what_was_measured_is_saved_without_nan(self, gauge):
-        other = ColumnScaler(5, squashing=True)
-        other.load_state_dict(gauge.state_dict())
-        for name, value in gauge.state_dict().items():
+    def test_saved_buffers_have_no_nan(self, scaler):
+        other = ColumnScaler(5, use_asinh=True)
+        other.load_state_dict(scaler.state_dict())
+        for name, value in scaler.state_dict().items():
             assert torch.equal(value, other.state_dict()[name])

@@ -1,26 +1,26 @@
-"""Training: it finds the minimum, knows when to stop, and says what it saw."""
+"""Training: the minimum, early stopping, and the history of losses."""
 
 import pytest
 import torch
 from torch import nn
 
-from dear_plugin.decoders.autoencoder.training import MOST_HELD, History, Training, train
+from dear_plugin.decoders.autoencoder.training import MOST_HELD_OUT, History, Training, train
 
 CENTRE = 3.0
 
 
 class Target:
-    """`(w - x)^2` for one weight, on rows around a centre; it notes what it was asked."""
+    """`(w - x)^2` for one weight, on rows around a centre; it records its calls."""
 
     def __init__(self):
         self.weight = nn.Parameter(torch.zeros(1))
-        self.batches, self.held, self.states = [], [], []
+        self.batches, self.held_out, self.states = [], [], []
 
     def __call__(self, x, generator):
         if torch.is_grad_enabled():
             self.batches.append(len(x))
         else:
-            self.held.append(len(x))
+            self.held_out.append(len(x))
             self.states.append(float(self.weight))
         noise = 0.01 * torch.randn(len(x), 1, generator=generator)
         error = (self.weight - x + noise).square().mean()
@@ -31,9 +31,9 @@ def rows(n=1000):
     return CENTRE + torch.randn(n, 1, generator=torch.Generator().manual_seed(0))
 
 
-def run(target, how, n=1000, seed=0):
+def run(target, training, n=1000, seed=0):
     generator = torch.Generator().manual_seed(seed)
-    return train(target, [target.weight], rows(n), how, generator)
+    return train(target, [target.weight], rows(n), training, generator)
 
 
 class TestLearning:
@@ -42,13 +42,13 @@ class TestLearning:
         run(target, Training(epochs=60, batch=100, rate=0.05))
         assert float(target.weight.detach()) == pytest.approx(CENTRE / 1.1, abs=0.1)
 
-    def test_the_best_held_out_state_is_put_back(self):
+    def test_the_best_held_out_state_is_restored(self):
         """A rate that overshoots: the last state is not the best one."""
         target = Target()
         history = run(target, Training(epochs=6, batch=1000, rate=5.0))
-        held = [epoch["held_out"] for epoch in history.epochs]
-        assert held[-1] > min(held)
-        assert float(target.weight.detach()) == target.states[held.index(min(held))]
+        losses = [epoch["held_out"] for epoch in history.epochs]
+        assert losses[-1] > min(losses)
+        assert float(target.weight.detach()) == target.states[losses.index(min(losses))]
 
     def test_the_same_seed_gives_the_same_weights_and_the_random_state_is_left_alone(self):
         state = torch.random.get_rng_state()
@@ -61,7 +61,7 @@ class TestLearning:
         assert torch.equal(state, torch.random.get_rng_state())
 
     @pytest.mark.parametrize("n", [1, 2, 5])
-    def test_few_rows_will_do(self, n):
+    def test_few_rows_are_enough(self, n):
         target = Target()
         history = run(target, Training(epochs=3), n)
         assert history.epochs
@@ -72,14 +72,14 @@ class TestBatches:
     def test_a_tenth_is_held_out_and_the_rest_cut_into_equal_parts(self):
         target = Target()
         run(target, Training(epochs=2, batch=128), 1000)
-        assert set(target.held) == {100}
+        assert set(target.held_out) == {100}
         assert sum(target.batches) == 2 * 900
         assert max(target.batches) - min(target.batches) <= 1
 
-    def test_no_more_than_so_many_are_held_out(self):
+    def test_the_number_of_rows_held_out_is_bounded(self):
         target = Target()
         run(target, Training(epochs=1, batch=50_000), 50_000)
-        assert set(target.held) == {MOST_HELD}
+        assert set(target.held_out) == {MOST_HELD_OUT}
 
 
 class TestStopping:
@@ -95,14 +95,14 @@ class TestStopping:
         assert len(history.epochs) == 3
         assert history.stopped == "all steps taken"
 
-    def test_when_nothing_gets_better(self):
+    def test_without_improvement(self):
         history = run(Target(), Training(epochs=50, rate=0.0, patience=3))
         assert len(history.epochs) == 4
         assert history.stopped == "no better for 3 epochs"
 
 
 class TestHistory:
-    def test_it_names_every_term_and_the_held_out_loss(self):
+    def test_it_has_every_term_and_the_held_out_loss(self):
         history = run(Target(), Training(epochs=3))
         assert [set(epoch) for epoch in history.epochs] == [{"near", "small", "held_out"}] * 3
         assert all(type(value) is float for epoch in history.epochs for value in epoch.values())
@@ -112,7 +112,7 @@ class TestHistory:
         assert history.epochs[-1]["held_out"] < 0.5 * history.epochs[0]["held_out"]
 
     def test_epochs_are_compared_under_the_same_draws(self):
-        """Without learning the held-out loss does not move, though the losses draw."""
+        """At rate 0 the held-out loss is constant, though the losses draw random numbers."""
         history = run(Target(), Training(epochs=4, rate=0.0, patience=9))
         assert len({epoch["held_out"] for epoch in history.epochs}) == 1
 
@@ -122,7 +122,7 @@ class TestHistory:
 
 
 class TestProgress:
-    def test_it_is_silent_unless_asked(self, capsys):
+    def test_there_is_no_output_by_default(self, capsys):
         run(Target(), Training(epochs=2))
         assert capsys.readouterr() == ("", "")
         run(Target(), Training(epochs=2, progress=True))
