@@ -1,1 +1,1 @@
-"""Models: a torch module or a black box in, scores of rows out."""
+"""Models: scores of rows from a torch module or a black box."""

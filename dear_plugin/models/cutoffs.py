@@ -1,10 +1,9 @@
-"""Cutoffs: from which margin on a model that has a decision of its own decides for a class.
+"""Cutoffs: the margins from which on a model's `predict` decides for a class.
 
-A model with `predict` beside `predict_proba` need not decide for the likeliest class:
-scikit-learn's `FixedThresholdClassifier` and `TunedThresholdClassifierCV` do not. A search reads
-probabilities alone, many thousands of them, so it must know beforehand which are enough. That is
-learned from training rows: they are the same whoever asks, so that a row's answer does not depend
-on the other rows of its batch.
+A model with `predict` and `predict_proba` need not predict the likeliest class: scikit-learn's
+`FixedThresholdClassifier` and `TunedThresholdClassifierCV` do not. A search evaluates
+probabilities alone, so it needs the margin at which the prediction changes. It is estimated from
+training rows, so that a row's counterfactual does not depend on the other rows of its batch.
 """
 
 from __future__ import annotations
@@ -19,25 +18,26 @@ from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.goals import ClassGoal
 from dear_plugin.problem.scores import most_likely
 
-# As many rows show whether `predict` is the likeliest class; where it is not, more are looked at.
+# The number of training rows that are predicted first, and if `predict` is not the likeliest class
+# for all of them.
 SOME_ROWS, MOST_ROWS = 2_000, 20_000
-# Then rows near the cut-off are combined column by column, some of them so many times.
+# The refinement: rounds of new rows, recombined column by column from rows near the cutoff.
 PARENTS, CHILDREN, ROUNDS = 40, 500, 5
-# How far before the first margin that the model accepts the cut-off is set, in log-odds: a search
-# aims a little past it, and must not pass over a score that many rows share, as trees give them.
+# The cutoff is set at most this far below the first accepted margin, in log-odds. The search aims
+# slightly above it, and must not skip a score that many rows share, as scores of trees are.
 BEFORE = 2e-4
-# Where it may lie if no row that was asked about lies beyond it, in log-odds.
+# The distance of the cutoff from the outermost row if all rows lie on one side, in log-odds.
 FAR = 1.0
-# So many rows in a row are not refused above a cut-off that is sure.
+# The second cutoff is followed by at least so many accepted rows.
 RUN = 50
 
 
 def cutoffs(classifier: Classifier, rows: Tensor) -> Tensor | None:
-    """(2, c) double, per class the least margin at which the model decides for it.
+    """(2, c) double, per class the least margin at which the model predicts it.
 
-    The first row separates best; right above the second no row is refused. They are the same where
-    the decision depends on the margin alone. None where the model has no decision but its scores,
-    or decides for the likeliest class.
+    The first is the cutoff with the fewest errors; no row just above the second is rejected. They
+    are equal if the prediction depends on the margin alone. None if the model has no `predict`, or
+    predicts the likeliest class.
 
     Args:
         classifier: the model.
@@ -47,121 +47,124 @@ def cutoffs(classifier: Classifier, rows: Tensor) -> Tensor | None:
         return None
     rng = torch.Generator().manual_seed(0)
     order = torch.randperm(len(rows), generator=rng)
-    asked = _Asked.of(classifier, rows[order[:SOME_ROWS]])
-    if bool((most_likely(asked.scores) == asked.decided).all()):
+    sample = _Predicted.of(classifier, rows[order[:SOME_ROWS]])
+    if bool((most_likely(sample.scores) == sample.decisions).all()):
         return None
     if len(rows) > SOME_ROWS:
-        asked = _Asked.of(classifier, rows[order[:MOST_ROWS]])
-    count = max(asked.scores.shape[1], 2)
-    found = [_cutoff(classifier, asked, label, rng) for label in range(count)]
-    return torch.tensor(found, dtype=torch.float64).T
+        sample = _Predicted.of(classifier, rows[order[:MOST_ROWS]])
+    classes = max(sample.scores.shape[1], 2)
+    pairs = [_cutoff(classifier, sample, label, rng) for label in range(classes)]
+    return torch.tensor(pairs, dtype=torch.float64).T
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """What the model says of m rows.
+class _Predicted:
+    """The scores and decisions of m rows.
 
     Attributes:
         rows: (m, p).
         scores: (m, c).
-        decided: (m,) int64.
+        decisions: (m,) int64.
     """
 
     rows: Tensor
     scores: Tensor
-    decided: Tensor
+    decisions: Tensor
 
     @classmethod
-    def of(cls, classifier: Classifier, rows: Tensor) -> _Asked:
-        """Ask about rows."""
+    def of(cls, classifier: Classifier, rows: Tensor) -> _Predicted:
+        """Evaluate rows."""
         frame = classifier.encoder.frame(rows)
-        scores, decided = classifier.frame_scores(frame), classifier.decisions(frame)
-        return cls(rows, scores, most_likely(scores) if decided is None else decided)
+        scores, decisions = classifier.frame_scores(frame), classifier.decisions(frame)
+        return cls(rows, scores, most_likely(scores) if decisions is None else decisions)
 
-    def joined(self, other: _Asked) -> _Asked:
-        """What it says of both."""
+    def joined(self, other: _Predicted) -> _Predicted:
+        """The rows of both."""
         pairs = zip(vars(self).values(), vars(other).values(), strict=True)
-        return _Asked(*map(torch.cat, pairs))
+        return _Predicted(*map(torch.cat, pairs))
 
 
 @dataclass(frozen=True)
 class _Ranked:
-    """Rows by their margin for one class.
+    """Rows sorted by their margin for one class.
 
     Attributes:
         order: (m,) the rows, by ascending margin.
         margin: (m,) double, their margins.
-        refused: (m,) int64, 1 where the model decides otherwise.
+        rejected: (m,) int64, 1 where the model predicts another class.
     """
 
     order: Tensor
     margin: Tensor
-    refused: Tensor
+    rejected: Tensor
 
     @classmethod
-    def of(cls, asked: _Asked, label: int) -> _Ranked:
-        """What was said, as one class sees it."""
-        goal = ClassGoal(torch.full((len(asked.rows),), label))
-        margin, order = goal.margin(asked.scores).double().sort()
-        return cls(order, margin, (asked.decided != label)[order].long())
+    def of(cls, sample: _Predicted, label: int) -> _Ranked:
+        """Sort rows for one class."""
+        goal = ClassGoal(torch.full((len(sample.rows),), label))
+        margin, order = goal.margin(sample.scores).double().sort()
+        return cls(order, margin, (sample.decisions != label)[order].long())
 
     @lazy
-    def above(self) -> Tensor:
-        """(m + 1,) how many rows from each one on are refused."""
-        return torch.cat([self.refused.flip(0).cumsum(0).flip(0), self.refused.new_zeros(1)])
+    def rejected_above(self) -> Tensor:
+        """(m + 1,) the number of rejected rows from each position on."""
+        counts = self.rejected.flip(0).cumsum(0).flip(0)
+        return torch.cat([counts, self.rejected.new_zeros(1)])
 
     @lazy
-    def place(self) -> int:
-        """How many rows lie below the cut-off with the fewest errors."""
-        accepted = 1 - self.refused
-        below = torch.cat([accepted.new_zeros(1), accepted.cumsum(0)])
-        return int(self._apart(below + self.above).argmin())
+    def position(self) -> int:
+        """The position of the cutoff with the fewest errors."""
+        accepted = 1 - self.rejected
+        accepted_below = torch.cat([accepted.new_zeros(1), accepted.cumsum(0)])
+        return self._argmin(accepted_below + self.rejected_above)
 
     @lazy
     def ends(self) -> tuple[float, float]:
-        """The margins between which that lies."""
-        return self._around(self.place)
+        """The margins before and after that position."""
+        return self._around(self.position)
 
     @lazy
-    def sure(self) -> float:
-        """The least margin from which on none of the next rows is refused."""
-        ahead = torch.cat([self.above[RUN:], self.above.new_zeros(min(RUN, len(self.above)))])
-        refused = self.above - ahead
-        refused[: self.place] = RUN
-        return _between(*self._around(int(self._apart(refused).argmin())))
+    def strict(self) -> float:
+        """The least margin from which on none of the next `RUN` rows is rejected."""
+        above = self.rejected_above
+        ahead = torch.cat([above[RUN:], above.new_zeros(min(RUN, len(above)))])
+        rejected = above - ahead
+        rejected[: self.position] = RUN
+        return _between(*self._around(self._argmin(rejected)))
 
-    def _apart(self, errors: Tensor) -> Tensor:
-        """(m + 1,) errors; equal margins cannot be told apart."""
-        again = torch.cat([torch.zeros(1, dtype=torch.bool), self.margin[1:] == self.margin[:-1]])
+    def _argmin(self, errors: Tensor) -> int:
+        """The position with the fewest errors, (m + 1,), not between equal margins."""
+        tied = torch.cat([torch.zeros(1, dtype=torch.bool), self.margin[1:] == self.margin[:-1]])
         most = torch.iinfo(torch.int64).max
-        return errors.masked_fill(torch.cat([again, again[:1]]), most)
+        return int(errors.masked_fill(torch.cat([tied, tied[:1]]), most).argmin())
 
-    def _around(self, at: int) -> tuple[float, float]:
-        """The margins before and after a place; one is far away where there is no row."""
-        low = float(self.margin[at - 1]) if at else float(self.margin[0]) - FAR
-        return low, float(self.margin[at]) if at < len(self.margin) else low + FAR
+    def _around(self, position: int) -> tuple[float, float]:
+        """The margins before and after a position, `FAR` apart at either end."""
+        low = float(self.margin[position - 1]) if position else float(self.margin[0]) - FAR
+        high = float(self.margin[position]) if position < len(self.margin) else low + FAR
+        return low, high
 
 
 def _cutoff(
-    classifier: Classifier, asked: _Asked, label: int, rng: torch.Generator
+    classifier: Classifier, sample: _Predicted, label: int, rng: torch.Generator
 ) -> tuple[float, float]:
-    """The margins that separate best, and surely, what the model decides is of a class.
+    """The cutoff of a class with the fewest errors, and the strict one.
 
-    Training rows may be few there, or none of them of the class. So rows on both sides of it are
-    combined, and their combinations, until it is known well.
+    Training rows may be sparse near the cutoff, or all on one side of it: rows on both sides are
+    recombined in several rounds until the cutoff is bracketed closely.
     """
-    ranked = _Ranked.of(asked, label)
+    ranked = _Ranked.of(sample, label)
     for _ in range(ROUNDS):
-        before, at = ranked.ends, ranked.place
+        before, at = ranked.ends, ranked.position
         if before[1] - before[0] <= BEFORE:
             break
-        near = asked.rows[ranked.order[max(0, at - PARENTS) : at + PARENTS]]
+        near = sample.rows[ranked.order[max(0, at - PARENTS) : at + PARENTS]]
         picks = torch.randint(len(near), (CHILDREN, near.shape[1]), generator=rng)
-        asked = asked.joined(_Asked.of(classifier, near.gather(0, picks)))
-        ranked = _Ranked.of(asked, label)
+        sample = sample.joined(_Predicted.of(classifier, near.gather(0, picks)))
+        ranked = _Ranked.of(sample, label)
         if ranked.ends == before:
             break
-    return _between(*ranked.ends), ranked.sure
+    return _between(*ranked.ends), ranked.strict
 
 
 def _between(low: float, high: float) -> float:

@@ -1,4 +1,4 @@
-"""Evaluation: a torch module's evaluation mode, shared by all threads that ask it at once."""
+"""Evaluation mode of torch modules, shared by all threads that call a module at once."""
 
 from __future__ import annotations
 
@@ -12,43 +12,43 @@ from torch import nn
 
 
 @dataclass(frozen=True, eq=False)
-class _Asker:
-    """One who asks a module, in a thread."""
+class _Call:
+    """One call of a module, in a thread."""
 
     thread: int = field(default_factory=threading.get_ident)
 
 
-class _Askers:
-    """Who is asking each module that somebody left in training mode.
+class _Calls:
+    """The running calls of each module that was in training mode.
 
-    They are kept module by module, for one network may be asked alone and inside another.
+    They are kept per submodule, since a network may be called alone and inside another.
     """
 
     def __init__(self) -> None:
-        self.of: dict[nn.Module, set[_Asker]] = {}
+        self.of: dict[nn.Module, set[_Call]] = {}
         self.lock = threading.Lock()
 
-    def enter(self, asker: _Asker, module: nn.Module) -> None:
-        """Switch a module to evaluation; what somebody has switched already has one asker more."""
+    def enter(self, call: _Call, module: nn.Module) -> None:
+        """Switch a module to evaluation mode and register the call."""
         with self.lock:
             for part in [m for m in module.modules() if m.training or m in self.of]:
-                self.of.setdefault(part, set()).add(asker)
+                self.of.setdefault(part, set()).add(call)
                 part.training = False
 
-    def leave(self, asker: _Asker) -> None:
-        """Put the flags back that nobody else still needs; to leave twice is to leave."""
+    def leave(self, call: _Call) -> None:
+        """Remove a call, and restore the flags that no other call needs; idempotent."""
         with self.lock:
-            self._only(lambda other: other is not asker)
+            self._keep(lambda other: other is not call)
 
     def renew(self) -> None:
-        """In a forked child this thread alone lives on: nobody else opens the lock or leaves."""
+        """In a forked child, replace the lock and drop the calls of threads that do not exist."""
         self.lock = threading.Lock()
-        here = threading.get_ident()
-        self._only(lambda asker: asker.thread == here)
+        current = threading.get_ident()
+        self._keep(lambda call: call.thread == current)
 
-    def _only(self, stays: Callable[[_Asker], bool]) -> None:
-        for part, askers in list(self.of.items()):
-            left = {asker for asker in askers if stays(asker)}
+    def _keep(self, kept: Callable[[_Call], bool]) -> None:
+        for part, calls in list(self.of.items()):
+            left = {call for call in calls if kept(call)}
             if left:
                 self.of[part] = left
             else:
@@ -56,29 +56,28 @@ class _Askers:
                 del self.of[part]
 
 
-_ASKERS = _Askers()
+_CALLS = _Calls()
 if hasattr(os, "register_at_fork"):  # Windows does not fork
-    os.register_at_fork(after_in_child=_ASKERS.renew)
+    os.register_at_fork(after_in_child=_CALLS.renew)
 
 
 @contextmanager
 def evaluating(module: nn.Module) -> Iterator[None]:
-    """Evaluation mode for a while: dropout off, batch norm fixed; every flag is put back.
+    """A context in which a module is in evaluation mode; every training flag is restored.
 
-    The first of several threads switches it on and the last one off, so that none of them meets
-    the dropout of another that has just finished. A child forked meanwhile has the flags that its
-    own thread asked for.
+    The first of several threads switches it on and the last one off, so that dropout stays off for
+    all of them. A forked child keeps the flags that its own thread needs.
 
     Args:
-        module: any torch module, in training or not.
+        module: any torch module, in training mode or not.
     """
-    asker = _Asker()
+    call = _Call()
     try:
-        _ASKERS.enter(asker, module)
+        _CALLS.enter(call, module)
         yield
     finally:
         try:
-            _ASKERS.leave(asker)
-        except KeyboardInterrupt:  # it came on the way out: what is left is put back first
-            _ASKERS.leave(asker)
+            _CALLS.leave(call)
+        except KeyboardInterrupt:  # interrupted while leaving: restore the flags first
+            _CALLS.leave(call)
             raise

@@ -1,4 +1,4 @@
-"""Ending: whether a torch module made its answer with a sigmoid or a softmax."""
+"""Output kind: detects whether a torch module's output comes from a sigmoid or a softmax."""
 
 from __future__ import annotations
 
@@ -10,38 +10,36 @@ from torch.overrides import TorchFunctionMode
 
 from dear_plugin.errors import ModelError
 
-# How they are called on their way to torch, however the module calls them.
+# The names of these functions as torch dispatches them.
 SQUASHING = ("sigmoid", "sigmoid_", "special_expit", "expit", "softmax")
 
 
-def logits_of(ask: Callable[[], Any]) -> Any:
-    """What a module answers that has not said what it returns.
-
-    It watches how the answer is made; the values say nothing.
+def logits_of(call: Callable[[], Any]) -> Any:
+    """The output of a module, checked to be logits by the functions called, not by its values.
 
     Args:
-        ask: the call of the module.
+        call: calls the module.
 
     Raises:
-        ModelError: the answer is what a sigmoid or a softmax gave: these are no logits.
+        ModelError: the output is that of a sigmoid or a softmax.
     """
-    with _Watch() as watch:
-        raw = ask()
-    maker = watch.maker(raw)
-    if maker:
+    with _Recorder() as recorder:
+        raw = call()
+    source = recorder.source_of(raw)
+    if source:
         raise ModelError(
-            f"the module ends in a {maker}, and what a module returns is read as logits unless it"
-            " is said to be something else: say output='probabilities'"
+            f"the module ends in a {source}, but outputs of modules are read as logits by default:"
+            " say output='probabilities'"
         )
     return raw
 
 
-class _Watch(TorchFunctionMode):
-    """Remembers what squashing functions gave; it holds in this thread alone."""
+class _Recorder(TorchFunctionMode):
+    """Records the outputs of squashing functions in the current thread."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.made: list[tuple[str, Tensor]] = []
+        self.outputs: list[tuple[str, Tensor]] = []
 
     def __torch_function__(
         self,
@@ -53,12 +51,12 @@ class _Watch(TorchFunctionMode):
         out = func(*args, **(kwargs or {}))
         name = getattr(func, "__name__", "")
         if name in SQUASHING and isinstance(out, Tensor):
-            self.made.append((name.strip("_").removeprefix("special_"), out))
+            self.outputs.append((name.strip("_").removeprefix("special_"), out))
         return out
 
-    def maker(self, raw: Any) -> str:
-        """The function that gave an answer or that of which it is a view; "" where none did."""
+    def source_of(self, raw: Any) -> str:
+        """The function that returned a tensor or one that it is a view of; "" if there is none."""
         if not isinstance(raw, Tensor):
             return ""
-        home = raw.untyped_storage().data_ptr()
-        return next((n for n, o in self.made if o.untyped_storage().data_ptr() == home), "")
+        memory = raw.untyped_storage().data_ptr()
+        return next((n for n, o in self.outputs if o.untyped_storage().data_ptr() == memory), "")
