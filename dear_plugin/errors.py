@@ -40,7 +40,7 @@ class ArgumentError(DearError, TypeError):
     """A call got a keyword argument that it does not take."""
 
 
-class NotFittedError(DearError, SklearnNotFittedError, RuntimeError):
+class NotFittedError(DearError, SklearnNotFittedError, RuntimeError):  # type: ignore[misc]
     """`generate` or a diagnostic was called before `fit`; also scikit-learn's error."""
 
 
