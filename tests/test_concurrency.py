@@ -163,7 +163,7 @@ class TestProcesses:
     ):
         """A lock of that thread would stay closed in the child for ever."""
         hopeless = DEAR(lambda f: np.full(len(f), 0.1), mixed.schema).fit(mixed.frame[:300])
-        inside, go, learn = threading.Event(), threading.Event(), Optimizer.learned
+        inside, go, learn = threading.Event(), threading.Event(), Optimizer.fit
 
         def held_up(*args):
             inside.set()
@@ -171,7 +171,7 @@ class TestProcesses:
             return learn(*args)
 
         with monkeypatch.context() as patch:
-            patch.setattr(Optimizer, "learned", held_up)
+            patch.setattr(Optimizer, "fit", held_up)
             asker = threading.Thread(target=hopeless.generate, args=[query])
             asker.start()
             inside.wait()

@@ -213,7 +213,7 @@ class TestQuestions:
         encoder = mixed.encoder
         sets = ActionSets.of(mixed.schema)
         classifier = Classifier(mixed.net, encoder)
-        return Optimizer.learned(encoder.rows(mixed.frame), sets, Transport(), classifier, 8)
+        return Optimizer.fit(encoder.rows(mixed.frame), sets, Transport(), classifier, 8)
 
     def test_memory_is_bounded_by_chunks_that_do_not_change_the_answer(
         self, mixed, moves, monkeypatch

@@ -17,9 +17,9 @@ from dear_plugin.search.candidates import snapped
 
 KINDS = ("another set", "pair of features", "larger action")
 LARGER = 2
-# More alternatives than these are given to nobody, however many are asked for.
+# The largest number of alternatives per row; a larger k is clipped.
 MOST = 100
-# Float32 cells that the actions of a chunk of rows may take: 32 MiB.
+# Float32 cells for the actions of a chunk of rows: 32 MiB.
 CELLS = 1 << 23
 # Actions of each row that are decoded and compared at a time.
 AT_ONCE = 8
@@ -58,30 +58,30 @@ class Alternatives:
         return cls(optimizer, problem, *actions, rank)
 
     def cheapest_first(self, rows: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-        """The offers of some rows, (q,), a few of each at a time: places (q, b), ranks (q, b)."""
+        """Batches of alternatives of some rows, (q,): columns (q, b) and ranks (q, b)."""
         rank, order = self.rank[rows].sort(dim=1, stable=True)
         for start in range(0, rank.shape[1], AT_ONCE):
             if not bool(rank[:, start].isfinite().any()):
                 return
             yield order[:, start : start + AT_ONCE], rank[:, start : start + AT_ONCE]
 
-    def proposal(self, rows: Tensor, places: Tensor) -> Proposal:
-        """The offers of some rows, (m,), at places, (m,)."""
-        sets, values = self.sets[rows, places], self.values[rows, places]
+    def proposal(self, rows: Tensor, columns: Tensor) -> Proposal:
+        """The alternatives of some rows, (m,), at columns, (m,)."""
+        sets, values = self.sets[rows, columns], self.values[rows, columns]
         return self.optimizer.decoded(self.problem, rows, sets, values, [""] * len(rows))
 
 
 @dataclass(frozen=True)
 class KeptAlternatives:
-    """Up to k offers of n rows, no two of a row alike, in the order in which they were kept.
+    """Up to k alternatives of n rows, pairwise different, in the order in which they were kept.
 
     Attributes:
         x: (n, p) the factual rows.
-        rows: (n, k, p) where the offers lead.
+        rows: (n, k, p) the counterfactuals.
         direct: (n, k, p) bool, the features acted on.
-        suppressed: (n, k) what the constraints forbade.
+        suppressed: (n, k) as in `Proposal`.
         rank: (n, k) as in `Alternatives`; infinite where there is none.
-        count: (n,) how many there are.
+        count: (n,) the number of alternatives kept.
     """
 
     x: Tensor
@@ -93,7 +93,7 @@ class KeptAlternatives:
 
     @classmethod
     def of(cls, x: Tensor, best: Proposal, k: int) -> KeptAlternatives:
-        """What `generate` proposes, before everything else."""
+        """The proposals of `generate`, which come first."""
         n, p = x.shape
         kept = cls(
             x,
@@ -109,35 +109,36 @@ class KeptAlternatives:
 
     @property
     def short(self) -> Tensor:
-        """(q,) the rows that could do with more."""
+        """(q,) the rows with fewer than k alternatives."""
         return (self.count < self.rank.shape[1]).nonzero()[:, 0]
 
-    def add(self, offers: Alternatives, rows: Tensor) -> None:
-        """Keep the cheapest offers that are not like others, until a row has enough.
+    def add(self, alternatives: Alternatives, rows: Tensor) -> None:
+        """Keep the cheapest alternatives that differ from those kept, up to k of each row.
 
         Args:
-            offers: to m rows.
-            rows: (m,) which rows these are here.
+            alternatives: of m rows.
+            rows: (m,) the positions of these rows here.
         """
-        for places, rank in offers.cheapest_first(torch.arange(len(rows))):
+        for columns, rank in alternatives.cheapest_first(torch.arange(len(rows))):
             wanted = rank.isfinite() & (self.count[rows] < self.rank.shape[1])[:, None]
-            who, column = wanted.nonzero(as_tuple=True)
-            if not len(who):
+            row, column = wanted.nonzero(as_tuple=True)
+            if not len(row):
                 return
-            proposal = offers.proposal(who, places[who, column])
-            for i in range(places.shape[1]):
+            proposal = alternatives.proposal(row, columns[row, column])
+            for i in range(columns.shape[1]):
                 at = (column == i).nonzero()[:, 0]
-                self._add(rows[who[at]], proposal.select(at), rank[who[at], i])
+                self._add(rows[row[at]], proposal.select(at), rank[row[at], i])
 
     def _add(self, rows: Tensor, proposal: Proposal, rank: Tensor) -> None:
-        """Keep one offer of each of some rows, (q,), unless one like it is kept already."""
-        same = (self.rows[rows] == proposal.rows[:, None]).all(2)
+        """Keep one alternative of each of some rows, (q,), if it differs from those kept."""
+        same_row = (self.rows[rows] == proposal.rows[:, None]).all(2)
         acted = self.direct[rows] & (self.rows[rows] != self.x[rows, None])
-        again = (acted == (proposal.direct & (proposal.rows != self.x[rows]))[:, None]).all(2)
-        alike = same | again & (rank < LARGER)[:, None]
-        taken = torch.arange(self.rank.shape[1]) < self.count[rows, None]
-        fresh = ~(alike & taken).any(1) & (self.count[rows] < self.rank.shape[1])
-        at = fresh.nonzero()[:, 0]
+        acts = proposal.direct & (proposal.rows != self.x[rows])
+        same_set = (acted == acts[:, None]).all(2)
+        duplicate = same_row | same_set & (rank < LARGER)[:, None]
+        kept = torch.arange(self.rank.shape[1]) < self.count[rows, None]
+        new = ~(duplicate & kept).any(1) & (self.count[rows] < self.rank.shape[1])
+        at = new.nonzero()[:, 0]
         self._keep(rows[at], proposal.select(at), rank[at])
 
     def _keep(self, rows: Tensor, proposal: Proposal, rank: Tensor) -> None:
@@ -147,10 +148,10 @@ class KeptAlternatives:
         self.count[rows] += 1
 
     def proposals(self) -> list[Proposal]:
-        """The offers of all rows, one plan per rank; rows that have fewer fail in the later."""
-        return [self._plan(i) for i in range(self.rank.shape[1])]
+        """One proposal per rank for all rows; rows with fewer alternatives fail in later ones."""
+        return [self._proposal(i) for i in range(self.rank.shape[1])]
 
-    def _plan(self, i: int) -> Proposal:
+    def _proposal(self, i: int) -> Proposal:
         some = i < self.count
         return Proposal(
             torch.where(some[:, None], self.rows[:, i], self.x),
@@ -162,7 +163,7 @@ class KeptAlternatives:
 
 
 def rows_at_once(sets: Sequence[ActionSets], d: int, k: int) -> int:
-    """Of how many rows the actions on some sets are kept in memory at a time."""
+    """The number of rows whose actions on some sets are in memory at a time."""
     cells = max(len(each) * max(d, 2 * k * each.positions.shape[1]) for each in sets)
     return max(1, CELLS // cells)
 
@@ -179,11 +180,11 @@ def alternatives(
 
     Args:
         case: the rows.
-        best: what `generate` proposes, which comes first.
-        k: the most for each row.
-        search: how finely.
-        optimizers: the given sets, then pairs for rows whose sets are exhausted, if any; each is
-            only computed where it is needed.
+        best: the proposal of `generate`, which comes first.
+        k: the largest number of each row.
+        search: the search settings.
+        optimizers: of the given sets, then of pairs for rows whose sets are exhausted, or None;
+            each is computed only when it is needed.
         size: the rows of a chunk, at most `rows_at_once`.
     """
     chunks = torch.arange(len(case)).split(size)
@@ -192,7 +193,7 @@ def alternatives(
     # A row without any success keeps its best attempt in the first rank.
     failed = first.failed.nonzero()[:, 0]
     kept = first.merged(best.select(failed), failed)
-    first = replace(kept, kinds=first.kinds, notes=best.noted)
+    first = replace(kept, kinds=first.kinds, notes=best.all_notes)
     # Ranks that no row has are dropped.
     return [first, *(other for other in others if not bool(other.failed.all()))]
 
@@ -208,7 +209,7 @@ def _of_chunk(
     kept = KeptAlternatives.of(case.x, best, k)
     tried: list[tuple[Tensor, Optimizer, SearchProblem, Incumbents]] = []
     for kind, compute in enumerate(optimizers):
-        # Decided row by row, so that no answer depends on the other rows.
+        # Decided for each row, so that its answer does not depend on the other rows.
         rows = kept.short if kind else torch.arange(len(case))
         if not len(rows):
             break
@@ -221,8 +222,8 @@ def _of_chunk(
     for rows, each, problem, found in tried:
         some = torch.isin(rows, kept.short).nonzero()[:, 0]
         if len(some):
-            offers = _larger(each, problem.select(some), found.select(some), search, k)
-            kept.add(offers, rows[some])
+            larger = _larger(each, problem.select(some), found.select(some), search, k)
+            kept.add(larger, rows[some])
     return kept.proposals()
 
 
@@ -238,17 +239,17 @@ def _sets(
 def _larger(
     optimizer: Optimizer, problem: SearchProblem, found: Incumbents, search: Search, k: int
 ) -> Alternatives:
-    """Actions on the same sets that go further than they must, in k steps to the far end."""
+    """Larger actions on the same sets than needed, in k steps to the end of the range."""
     n, s, w = found.values.shape
     cost, wide = torch.full((n, s, k), torch.inf), torch.zeros(n, s, k, w)
     rows, sets = found.solved_pairs.nonzero(as_tuple=True)
     values = _further(optimizer, problem, rows, sets, found.values[rows, sets], k)
-    answer = problem.evaluate(rows, sets, values, search.slack)
-    # Where steps are smaller than the feature's own, some lead to the same value.
-    again = torch.zeros_like(answer.valid)
-    again[:, 1:] = (values[:, 1:] == values[:, :-1]).all(2)
+    evaluation = problem.evaluate(rows, sets, values, search.slack)
+    # Steps below the resolution of a feature repeat a value.
+    repeated = torch.zeros_like(evaluation.valid)
+    repeated[:, 1:] = (values[:, 1:] == values[:, :-1]).all(2)
     wide[rows, sets] = values
-    cost[rows, sets] = torch.where(answer.valid & ~again, answer.cost, torch.inf)
+    cost[rows, sets] = torch.where(evaluation.valid & ~repeated, evaluation.cost, torch.inf)
     which = torch.arange(s).repeat_interleave(k).expand(n, s * k)
     actions = which, wide.view(n, s * k, w)
     return Alternatives.of(optimizer, problem, actions, cost.view(n, s * k), LARGER)
@@ -257,12 +258,11 @@ def _larger(
 def _further(
     optimizer: Optimizer, problem: SearchProblem, rows: Tensor, sets: Tensor, start: Tensor, k: int
 ) -> Tensor:
-    """(m, k, w) from values, (m, w), to the far end of each feature, or every category."""
+    """(m, k, w) steps from values, (m, w), to the end of each range, or all categories."""
     own = problem.x[rows[:, None], optimizer.sets.positions[sets]]
     far = torch.where(start > own, 1.0, torch.where(start < own, 0.0, own))
     steps = torch.arange(1, k + 1).view(1, k, 1) / k
-    way = start[:, None] + (far - start)[:, None] * steps
-    numbers = snapped(problem, rows, sets, way)
+    numbers = snapped(problem, rows, sets, start[:, None] + (far - start)[:, None] * steps)
     counts = optimizer.grids.counts[sets].view(-1, 1, 1)
     levels = torch.arange(k).view(1, k, 1).expand(numbers.shape).float()
     level = snapped(problem, rows, sets, torch.minimum(levels, counts - 1.0))

@@ -1,4 +1,4 @@
-"""Answers: what a method computes about its results when they are looked at."""
+"""Answers: what a method computes about its results on first access."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class MethodAnswers(LazyAnswers):
         return self.method._support.of(reached, self.case.goal.select(rows))
 
     def alternatives(self, k: int) -> Iterator[Recourses]:
-        """As of `LazyAnswers`; one at a time, for k results of many rows may not fit in memory."""
+        """As of `LazyAnswers`; one at a time, as k results of many rows may not fit in memory."""
         method, case = self.method, self.case
         before = method.classifier.frame_scores(self.frame)
         accepted = case.goal.succeeds(before, lambda: method.classifier.decisions(self.frame))
@@ -67,7 +67,7 @@ class MethodAnswers(LazyAnswers):
         confidence, reliance = self.method._certainty(case, answers)
         plausibility, own = (self.method._plausibility.of(each) for each in (answers.rows, case.x))
         least = own.clamp_max(criteria.min_plausibility)
-        passed = (confidence >= criteria.min_confidence - TOLERANCE) & ~answers.lacking
+        passed = (confidence >= criteria.min_confidence - TOLERANCE) & ~answers.has_remark
         passed &= reliance <= criteria.max_reliance + TOLERANCE
         passed &= plausibility >= least - TOLERANCE
         if criteria.min_support is not None:

@@ -1,4 +1,4 @@
-"""RecourseMethod: the contract of every method; a frame in, recourses out."""
+"""RecourseMethod: the base class of all methods; a frame in, recourses out."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ Compute = Callable[[Case, pd.DataFrame, Tensor, Tensor], Recourses]
 class RecourseMethod(ABC):
     """Frame in, `Recourses` out.
 
-    A method implements two functions: `_learn(rows)` and `_propose(case)`. What must hold for all
-    methods is done here: checks, constraints, rounding, scoring the rows of the result with the
-    user's own model, and keeping every row.
+    A subclass implements `_learn(rows)` and `_propose(case)`. The base class does what all
+    methods share: it checks the input, applies constraints, rounds, scores the rows of the result
+    with the user's own model, and keeps every row.
 
     Args:
         model: a torch module on the encoded tensor, an object with `predict_proba` on frames, or
@@ -70,7 +70,7 @@ class RecourseMethod(ABC):
         """The features, the model, and how many rows it is fitted on."""
         fitted = "not fitted" if self._rows is None else f"fitted on {len(self._rows):,} rows"
         model = type(self.classifier.model).__name__
-        return f"{type(self).__name__}({', '.join([*self._parts, f'model {model}', fitted])})"
+        return f"{type(self).__name__}({', '.join([*self._repr_parts, f'model {model}', fitted])})"
 
     def __sklearn_clone__(self) -> Self:
         """The same method with the same model, not fitted: what `sklearn.base.clone` returns."""
@@ -80,7 +80,7 @@ class RecourseMethod(ABC):
         """The constructor's arguments by name, as of a scikit-learn estimator.
 
         Args:
-            deep: makes no difference: the model belongs to the user.
+            deep: has no effect; parameters of the model are not included.
         """
         return dict(self._params)
 
@@ -97,7 +97,7 @@ class RecourseMethod(ABC):
         return self
 
     def fit(self, frame: pd.DataFrame) -> Self:
-        """Learn from training rows; a fit that fails or is interrupted changes nothing.
+        """Fit on training rows; a fit that fails or is interrupted changes nothing.
 
         Args:
             frame: n rows with the schema's features, in user units.
@@ -124,15 +124,15 @@ class RecourseMethod(ABC):
         within: Constraints | None = None,
         on_error: Literal["report", "raise"] = "report",
     ) -> Recourses:
-        """Recourse for n rows; an already accepted row comes back as itself.
+        """Recourse for n rows; an accepted row is returned unchanged.
 
         Args:
             frame: any frame with the schema's features; no rows give an empty result.
-            target: the wanted decision: a `Target`, or the label of a class; None is class 1,
-                which a model that names its classes must have beside 0 (or True beside False).
+            target: the wanted decision: a `Target`, or the label of a class; None is class 1. A
+                model that names its classes must then have classes 0 and 1 (or False and True).
             within: constraints of this call only.
-            on_error: "report" returns a row that cannot be read, such as one with a category never
-                seen, as it is, with success False and the reason; "raise" refuses the frame.
+            on_error: "report" returns a row that cannot be read, such as one with an unknown
+                category, unchanged, with success False and the reason; "raise" raises an error.
 
         Raises:
             NotFittedError: `fit` was not called.
@@ -149,7 +149,7 @@ class RecourseMethod(ABC):
         within: Constraints | None,
         on_error: str,
     ) -> Recourses:
-        """The result of n rows; those that cannot be read come back as they are.
+        """The result of n rows; those that cannot be read are returned unchanged.
 
         `compute` returns the result of m readable rows from their case, their frame, its scores
         and (m,) their positions among all rows.
@@ -187,14 +187,14 @@ class RecourseMethod(ABC):
 
     @abstractmethod
     def _learn(self, rows: Tensor) -> None:
-        """Learn from training rows, (n, p)."""
+        """Fit on training rows, (n, p)."""
 
     @abstractmethod
     def _propose(self, case: Case) -> Proposal:
-        """Propose for m refused rows; proposals must lie within `case.feasible`."""
+        """Propose for m rejected rows; proposals must lie within `case.feasible`."""
 
     def _alternatives(self, case: Case, k: int) -> Sequence[Proposal]:
-        """Up to k proposals for all m rows, cheapest first; by default the one of `_propose`."""
+        """Up to k proposals for all m rows, cheapest first; by default that of `_propose`."""
         return [self._propose(case)]
 
     def _flip_probabilities(
@@ -208,7 +208,7 @@ class RecourseMethod(ABC):
         return torch.ones(len(case)), torch.zeros(len(case))
 
     def _spread(self, case: Case, proposal: Proposal) -> Spread:
-        """How far redraws of a decoder agree on answers; by default there is no decoder."""
+        """How far redraws of the decoder agree on answers; by default there is none."""
         return Spread.none(case.x, proposal.rows, self._is_number)
 
     @lazy
@@ -217,8 +217,8 @@ class RecourseMethod(ABC):
         return torch.tensor([f.kind is Kind.NUMERIC for f in self.schema])
 
     @property
-    def _parts(self) -> Sequence[str]:
-        """What `repr` says of it besides the model and the rows."""
+    def _repr_parts(self) -> Sequence[str]:
+        """The parts of `repr` besides the model and the rows."""
         return [f"{len(self.schema)} features"]
 
     @property
@@ -235,7 +235,7 @@ class RecourseMethod(ABC):
 
     @property
     def _support_of_answers(self) -> Support:
-        """What computes the support of answers that are judged by it."""
+        """The support that answers are judged by."""
         return self._support
 
     @lazy

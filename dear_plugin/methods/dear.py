@@ -1,9 +1,9 @@
-"""DEAR: DisEntangling Algorithmic Recourse, from the decoder, the search and the vetting."""
+"""DEAR: DisEntangling Algorithmic Recourse, composed of a decoder, a search and criteria."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from dear_plugin._lazy import lazy
 from dear_plugin._validation.settings import require_instance
 from dear_plugin.data.schema import Rule, Schema
 from dear_plugin.data.sensitive import warn_of_actions
-from dear_plugin.decoders import Decoder, named
+from dear_plugin.decoders import Decoder, make_decoder
 from dear_plugin.errors import NotFittedError
 from dear_plugin.evaluation.report import Report, diagnose
 from dear_plugin.evaluation.support import Support
@@ -25,7 +25,7 @@ from dear_plugin.methods.alternatives import MOST, alternatives, rows_at_once
 from dear_plugin.methods.flip_probabilities import flip_probabilities
 from dear_plugin.methods.larger_sets import LargerSets
 from dear_plugin.methods.optimizer import Optimizer
-from dear_plugin.methods.redrawn import redrawn
+from dear_plugin.methods.robustness import certainty, spread
 from dear_plugin.methods.what_if import WhatIf
 from dear_plugin.models.classifier import Classifier, Output
 from dear_plugin.problem.action_sets import ActionSets, ActOn
@@ -34,14 +34,14 @@ from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.spread import Spread
 from dear_plugin.search import CandidateGrids, Evidence, Search
 
-# Rows that are searched at a time, and float32 cells of their latents: 128 MiB.
+# Rows per search, and float32 cells of their latents: 128 MiB.
 ROWS_A_CHUNK, CELLS_A_CHUNK = 1024, 1 << 25
-# Training rows whose scores give the unit of the margin.
+# Training rows in the sample of scores that gives the unit of the margin.
 SCORED_ROWS = 2_000
 
 
 class DEAR(WhatIf):
-    """Which feature to act on, by how much, and what else is expected to move along with it.
+    """Which features to act on, by how much, and which indirect changes to expect.
 
     Pawelczyk, Tiyavorabun and Kasneci, "Decomposing Counterfactual Explanations for Consequential
     Decision Making", arXiv 2211.02151. A change is split into a direct action d_S on chosen
@@ -53,12 +53,12 @@ class DEAR(WhatIf):
             a callable from a frame to probabilities.
         schema: the features.
         act_on: feature names, or groups of them; None means every mutable feature, one at a time.
-        decoder: "transport" (people keep their rank), "autoencoder" (the paper's), or a decoder:
-            `Transport(given=())` compares people whatever they cannot change.
+        decoder: "transport" (rows keep their conditional rank), "autoencoder" (the paper's), or
+            a decoder: `Transport(given=())` does not condition on immutable features.
         output: "logits" (default for modules), "probabilities" (default for black boxes) or
             "values" (regression).
         encode: for modules on a host's encoding, a differentiable map from ours, (m, d).
-        search: how to search.
+        search: the search settings.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class DEAR(WhatIf):
         search: Search | None = None,
     ) -> None:
         super().__init__(model, schema, output=output, encode=encode)
-        self.decoder = named(decoder)
+        self.decoder = make_decoder(decoder)
         self.search = Search() if search is None else search
         require_instance("search", self.search, Search)
         self.sets = ActionSets.of(schema, act_on)
@@ -86,8 +86,8 @@ class DEAR(WhatIf):
         """How well the indirect changes follow the data, measured on rows not fitted on.
 
         Args:
-            frame: held-out rows, some thousands are plenty; those that cannot be read are left
-                out, and the log says how many.
+            frame: held-out rows, a few thousand suffice; those that cannot be read are left out,
+                and the log says how many.
             seed: of the random draws.
 
         Raises:
@@ -100,7 +100,7 @@ class DEAR(WhatIf):
         """Write a fitted DEAR to a folder of JSON and safetensors, without the model.
 
         Args:
-            folder: made if it is not there.
+            folder: created if it does not exist.
 
         Raises:
             NotFittedError: `fit` was not called.
@@ -122,7 +122,7 @@ class DEAR(WhatIf):
             folder: where it was saved.
             model: the model, which is not saved.
             encode: as in the constructor.
-            rules: those of the schema, which are code and not saved.
+            rules: those of the schema, which are not saved as they are code.
 
         Raises:
             FileFormatError: a damaged, incomplete or newer save, or another number of rules.
@@ -149,16 +149,16 @@ class DEAR(WhatIf):
         for cached in ("_support", "_evidence", "_cutoffs", "_training_scores"):
             other.__dict__.pop(cached, None)
         if self._optimizer is not None:
-            other._optimizer = self._optimizer.asking(other.classifier)
+            other._optimizer = self._optimizer.with_classifier(other.classifier)
             if "_larger_sets" in self.__dict__:
-                other.__dict__["_larger_sets"] = self._larger_sets.asking(other._optimizer)
+                other.__dict__["_larger_sets"] = self._larger_sets.with_single(other._optimizer)
         return other
 
     def with_search(self, search: Search) -> DEAR:
         """The same fitted DEAR with another search; nothing is fitted again.
 
         Args:
-            search: how to search.
+            search: the search settings.
         """
         require_instance("search", search, Search)
         other = copy.copy(self)
@@ -171,9 +171,9 @@ class DEAR(WhatIf):
         return other
 
     def _learn(self, rows: Tensor) -> None:
-        # A copy: the decoder that was passed may serve others, and an interrupt changes nothing.
+        # A copy: the decoder passed may be in use elsewhere, and an interrupt changes nothing.
         decoder, coarse = self.decoder.clone_unfitted(), self.search.coarse
-        self._optimizer = Optimizer.learned(rows, self.sets, decoder, self.classifier, coarse)
+        self._optimizer = Optimizer.fit(rows, self.sets, decoder, self.classifier, coarse)
         self.decoder = decoder
         passed = self._params["decoder"]
         if isinstance(passed, Decoder) and hasattr(decoder, "history"):
@@ -190,7 +190,7 @@ class DEAR(WhatIf):
         return Proposal.joined([self._propose_chunk(case.select(rows)) for rows in chunks])
 
     def _propose_chunk(self, case: Case) -> Proposal:
-        """Propose for a chunk of rows; with the margin where one or two features reach it."""
+        """Propose for a chunk of rows, with the margin where one or two features reach it."""
         search = self.search.with_slack(case.slack)
         if not search.margin:
             return self._search_sets(case, search)
@@ -200,11 +200,11 @@ class DEAR(WhatIf):
         if not len(failed):
             return proposal
         rest = self._search_sets(case.select(failed), search)
-        notes = [n or "accepted, but by less than the margin asked for" for n in rest.noted]
+        notes = [n or "accepted, but by less than the margin asked for" for n in rest.all_notes]
         return proposal.merged(replace(rest, notes=notes), failed)
 
     def _with_margin(self, case: Case) -> Case:
-        """The case, aiming past the boundary by the margin."""
+        """The case with goals beyond the boundary by the margin."""
         if not self.search.margin:
             return case
         return replace(case, goal=case.goal.with_lead(self.search.margin, self._training_scores))
@@ -213,19 +213,19 @@ class DEAR(WhatIf):
         """Search the sets, then pairs and larger sets for rows that no set solves."""
         evidence = self._evidence if search.has_criteria else None
         proposal = self._fitted_optimizer.proposal(case, search, evidence)
-        if search.largest_set == 1 or not bool(proposal.wanting.any()):
+        if search.largest_set == 1 or not bool(proposal.incomplete.any()):
             return proposal
         return self._larger_sets.proposal(case, proposal, search, evidence)
 
     def _alternatives(self, case: Case, k: int) -> Sequence[Proposal]:
         search, k = self.search.with_slack(case.slack), min(k, MOST)
         sets = [self.sets]
-        optimizer: list[Callable[[], Optimizer | None]] = [lambda: self._fitted_optimizer]
+        optimizers: list[Callable[[], Optimizer | None]] = [lambda: self._fitted_optimizer]
         if search.largest_set > 1 and (pairs := self._larger_sets.pair_sets) is not None:
             sets.append(pairs)
-            optimizer.append(lambda: self._reserve)
+            optimizers.append(lambda: self._larger_sets.pairs)
         size = min(ROWS_A_CHUNK, rows_at_once(sets, self.encoder.d, k))
-        return alternatives(case, self._propose(case), k, search, optimizer, size)
+        return alternatives(case, self._propose(case), k, search, optimizers, size)
 
     def _flip_probabilities(
         self, case: Case, proposal: Proposal, position: int
@@ -233,46 +233,24 @@ class DEAR(WhatIf):
         return flip_probabilities(case, proposal, position, self.sets, self.decoder, self.schema)
 
     def _certainty(self, case: Case, proposal: Proposal) -> tuple[Tensor, Tensor]:
-        """(m,) the confidence and (m,) the reliance of answers; where nothing is done, 1 and 0."""
-        sure, needed = super()._certainty(case, proposal)
-        for rows, pattern, optimizer in self._acting(case, proposal):
-            part = proposal.select(rows)
-            sure[rows], needed[rows] = optimizer.certainty(case.select(rows), part.rows, pattern)
-        return sure, needed
+        return certainty(case, proposal, self._optimizer_of)
 
     def _spread(self, case: Case, proposal: Proposal) -> Spread:
-        """How far redraws of the decoder agree on answers."""
-        out = super()._spread(case, proposal)
-        for rows, _, optimizer in self._acting(case, proposal):
-            some, reached = case.select(rows), proposal.rows[rows]
-            there = redrawn(optimizer, some, reached, proposal.direct[rows[0]])
-            out = out.put(rows, Spread.of(some.x, reached, there, self._is_number))
-        return out
-
-    def _acting(
-        self, case: Case, proposal: Proposal
-    ) -> Iterator[tuple[Tensor, Tensor, Optimizer]]:
-        """Rows, (q,), that act on the same features, (p,) bool, and the optimizer of these."""
-        acts = proposal.direct & (proposal.rows != case.x).any(1, keepdim=True)
-        for pattern in acts.unique(dim=0):
-            if bool(pattern.any()):
-                rows = (acts == pattern).all(1).nonzero()[:, 0]
-                yield rows, pattern, self._optimizer_of(tuple(pattern.nonzero()[:, 0].tolist()))
+        return spread(case, proposal, self._optimizer_of, self._is_number)
 
     @property
-    def _parts(self) -> Sequence[str]:
-        """What `repr` says of it besides the model and the rows."""
+    def _repr_parts(self) -> Sequence[str]:
+        """The parts of `repr` besides the model and the rows."""
         decoder = type(self.decoder).__name__
-        return [*super()._parts, f"{len(self.sets)} action sets", f"decoder {decoder}"]
+        return [*super()._repr_parts, f"{len(self.sets)} action sets", f"decoder {decoder}"]
 
     @property
     def _criteria(self) -> Search:
-        """The criteria of a credible answer: those of the search, or the default ones."""
+        """The criteria of a credible answer: those of the search, or the defaults."""
         return self.search if self.search.has_criteria else super()._criteria
 
     @property
     def _support_of_answers(self) -> Support:
-        """What computes the support of answers that are judged by it."""
         return self._evidence.support
 
     @property
@@ -288,26 +266,19 @@ class DEAR(WhatIf):
 
     @lazy
     def _training_scores(self) -> Tensor:
-        """(m, c) the scores of training rows, whose spread is the unit of the margin."""
+        """(m, c) scores of training rows; their spread is the unit of the margin."""
         rng = torch.Generator().manual_seed(0)
         rows = self._fitted_rows
         some = rows[torch.randperm(len(rows), generator=rng)[:SCORED_ROWS]]
         return self.classifier.score_training_rows(some)[1]
 
-    @property
-    def _reserve(self) -> Optimizer | None:
-        """The pairs of features."""
-        return self._larger_sets.pairs
-
     def _optimizer_of(self, members: tuple[int, ...]) -> Optimizer:
-        # The decoder that `generate` would use, so that `apply` gives the same answers.
-        if self._fitted_optimizer.place(members) is not None:
-            return self._fitted_optimizer
-        pairs = self._larger_sets.pairs if self._larger_sets.is_pair(members) else None
-        return self._larger_sets.larger(members) if pairs is None else pairs
+        # The decoder that `generate` uses for the set, so that `apply` gives the same answers.
+        given = self._fitted_optimizer
+        known = given.index_of(members) is not None
+        return given if known else self._larger_sets.optimizer_of(members)
 
     @lazy
     def _larger_sets(self) -> LargerSets:
-        return LargerSets(
-            self._fitted_rows, self._fitted_optimizer, self.decoder, self.search.coarse
-        )
+        rows, coarse = self._fitted_rows, self.search.coarse
+        return LargerSets(rows, self._fitted_optimizer, self.decoder, coarse)

@@ -1,4 +1,4 @@
-"""Flip probabilities: of binary features that do not change, before and after an action."""
+"""Flip probabilities of binary features that do not change, before and after an action."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def flip_probabilities(
     Args:
         case: the rows.
         proposal: for them.
-        position: which of them.
-        sets: the sets that the decoder is fitted on; of others nothing is known.
+        position: of one row.
+        sets: the sets that the decoder is fitted on; for others the result is empty.
         decoder: fitted on the sets.
         schema: the features.
     """
@@ -43,8 +43,8 @@ def flip_probabilities(
     x, where = case.x[position], sets.positions[at]
     probabilities = decoder.flip_probabilities(x[None], torch.stack([x[where], row[where]], 1), at)
     free = case.feasible.floor[position] < case.feasible.ceiling[position]
-    still = (row == x) & ~direct & free
-    changes = ((abs(b - a), j) for j, (a, b) in probabilities.items() if still[j])
+    unchanged = (row == x) & ~direct & free
+    changes = ((abs(b - a), j) for j, (a, b) in probabilities.items() if unchanged[j])
     return {
         level(schema.features[j]): probabilities[j]
         for change, j in sorted(changes, reverse=True)[:MOST_NAMED]

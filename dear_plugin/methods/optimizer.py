@@ -1,4 +1,4 @@
-"""Moves: fitted sets, their decoder and what to try first; they turn cases into plans."""
+"""Optimizer: action sets with a fitted decoder and candidate values; cases in, proposals out."""
 
 from __future__ import annotations
 
@@ -20,34 +20,30 @@ from dear_plugin.problem.seen_pairs import SeenPairs
 from dear_plugin.results.describe import unreached
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.search import (
-    Actions,
     CandidateGrids,
     Evidence,
     Incumbents,
     Search,
     SearchProblem,
     choose,
-    confidence,
     gradient_search,
     group_search,
     line_search,
-    reliance,
     start_search,
 )
-from dear_plugin.search.candidates import snapped
 
 
 @dataclass(frozen=True)
 class Optimizer:
-    """What can be done about a refusal by acting on some sets.
+    """Searches for actions on s action sets.
 
     Attributes:
         sets: the s sets.
         decoder: fitted on them.
-        grids: what to try first.
+        grids: the candidate values.
         classifier: the model.
         rows: (n, p) the training rows.
-        possible: which pairs of values indirect changes may make; None where all were met.
+        seen_pairs: the pairs of values that indirect changes may produce; None for all.
     """
 
     sets: ActionSets
@@ -55,10 +51,10 @@ class Optimizer:
     grids: CandidateGrids
     classifier: Classifier
     rows: Tensor
-    possible: SeenPairs | None = None
+    seen_pairs: SeenPairs | None = None
 
     @classmethod
-    def learned(
+    def fit(
         cls,
         rows: Tensor,
         sets: ActionSets,
@@ -67,46 +63,43 @@ class Optimizer:
         coarse: int,
     ) -> Optimizer:
         """Fit a decoder for some sets on training rows, (n, p)."""
-        decoder.fit(rows, classifier.encoder, sets)
         encoder = classifier.encoder
-        grids, possible = (
-            CandidateGrids.of(rows, encoder, sets, coarse),
-            SeenPairs.of(rows, encoder),
-        )
-        return cls(sets, decoder, grids, classifier, rows, possible)
+        decoder.fit(rows, encoder, sets)
+        grids = CandidateGrids.of(rows, encoder, sets, coarse)
+        return cls(sets, decoder, grids, classifier, rows, SeenPairs.of(rows, encoder))
 
     @property
     def encoder(self) -> Encoder:
-        """The gate."""
+        """The encoder of the model."""
         return self.classifier.encoder
 
-    def asking(self, model: Classifier) -> Optimizer:
-        """The same for another model: what was learned, redraws too, is about the rows alone."""
-        other = replace(self, classifier=model)
+    def with_classifier(self, classifier: Classifier) -> Optimizer:
+        """The same with another model; the decoder and its redraws depend on the rows only."""
+        other = replace(self, classifier=classifier)
         if (redraws := self.__dict__.get("redraws")) is not None:
             other.__dict__["redraws"] = redraws
         return other
 
     @lazy
     def redraws(self) -> Redraws:
-        """The decoder as other rows of the same population might have made it."""
+        """Redraws of the decoder from its posterior."""
         return self.decoder.redraws(self.rows, self.encoder, self.sets)
 
     @lazy
-    def still(self) -> Optimizer:
-        """The same sets, acted on without anything moving along."""
+    def direct_only(self) -> Optimizer:
+        """The same sets without indirect changes."""
         decoder = Still()
         decoder.fit(self.rows, self.encoder, self.sets)
-        return replace(self, decoder=decoder, possible=None)
+        return replace(self, decoder=decoder, seen_pairs=None)
 
-    def place(self, members: tuple[int, ...]) -> int | None:
-        """Where a set, by the positions of its features, lies among `sets`; None if nowhere."""
+    def index_of(self, members: tuple[int, ...]) -> int | None:
+        """The position among `sets` of a set, given by its features' positions; None if absent."""
         known = [frozenset(m) for m in self.sets.members]
         wanted = frozenset(members)
         return known.index(wanted) if wanted in known else None
 
     def problem(self, case: Case, only: Tensor | None = None) -> SearchProblem:
-        """A case as the searches see it; only some sets, (s,) bool, may be acted on."""
+        """The search problem of a case; `only`, (s,) bool, restricts the sets."""
         may = case.feasible.may_act(self.sets)
         return SearchProblem(
             case.x,
@@ -117,7 +110,7 @@ class Optimizer:
             self.decoder,
             self.classifier,
             may if only is None else may & only,
-            self.possible,
+            self.seen_pairs,
         )
 
     def find(
@@ -131,11 +124,11 @@ class Optimizer:
         """The cheapest success of every row and set.
 
         Args:
-            problem: who asks what.
-            search: how to search.
-            prune: ask only about what may still become a row's cheapest.
+            problem: the search problem of n rows.
+            search: the search settings.
+            prune: skip actions that cannot become the cheapest of their row.
             starts: (n, w) values of the only set that are tried first.
-            limit: (n,) the cost from which on nothing is looked for.
+            limit: (n,) successes that cost more than this are not searched for.
         """
         found = Incumbents.none(problem, limit)
         if starts is not None:
@@ -144,7 +137,7 @@ class Optimizer:
         if search.solver == "gradient":
             gradient_search(problem, search, found)
             return found
-        # Also where alternatives are looked for, which is not a part of a plan.
+        # `proposal` enters this mode itself; the search for alternatives does not.
         with torch.inference_mode():
             line_search(problem, self.grids, search, found, prune)
             group_search(problem, self.grids, search, found, prune)
@@ -159,74 +152,22 @@ class Optimizer:
         only: Tensor | None = None,
         starts: Tensor | None = None,
     ) -> Proposal:
-        """The cheapest success of every row; with evidence, the cheapest that is worth something.
+        """The cheapest success of every row; with evidence, the cheapest that meets the criteria.
 
         Args:
             case: the rows.
-            search: how to search, and what is asked of an answer.
-            evidence: what answers are judged by; None takes the cheapest.
+            search: the search settings, and the criteria of an answer.
+            evidence: what the criteria compare answers with; None takes the cheapest.
             only: (s,) bool, the sets that may be acted on; None for all.
             starts: as in `find`.
         """
         problem = self.problem(case, only)
-        # No derivative is asked for on the way, and small operations are quicker for it.
+        # The line search needs no derivatives, and small operations are faster in this mode.
         with torch.inference_mode(search.solver == "line"):
-            proposal = self._plan(problem, search, evidence, starts)
-        return _outliving(proposal)
+            proposal = self._search(problem, search, evidence, starts)
+        return proposal.clone()
 
-    def applied(self, case: Case, at: int, values: Tensor) -> Proposal:
-        """What follows from given actions on one set: nothing is searched.
-
-        Args:
-            case: m people.
-            at: the place of the set among `sets`.
-            values: (m, p) the new values of its features, admissible or people's own.
-        """
-        problem = self.problem(case)
-        with torch.inference_mode():
-            sets = torch.full((len(case),), at)
-            chosen = self._as_searched(problem, sets, values[:, self.sets.positions[at]])
-            every = torch.arange(len(case))
-            proposal = self.decoded(problem, every, sets, chosen, [""] * len(case))
-            # Decimals finer than the steps of a search are kept as they were given.
-            proposal = replace(proposal, rows=torch.where(proposal.direct, values, proposal.rows))
-            return _outliving(proposal)
-
-    def certainty(self, case: Case, reached: Tensor, acted: Tensor) -> tuple[Tensor, Tensor]:
-        """(m,) the confidence and (m,) the reliance of answers on one set.
-
-        Args:
-            case: m people.
-            reached: (m, p) their answers.
-            acted: (p,) bool, the features of the set.
-        """
-        with torch.inference_mode():
-            problem, actions = self.answered(case, reached, acted)
-            sure, needed = confidence(problem, actions)[0], reliance(problem, actions)
-        return sure.clone(), needed.clone()
-
-    def answered(
-        self, case: Case, reached: Tensor, acted: Tensor
-    ) -> tuple[SearchProblem, Actions]:
-        """Answers on one set as the criteria see them; arguments as in `certainty`."""
-        sets = (self.sets.masks == acted).all(1).nonzero()[:1, 0].expand(len(case))
-        values = reached.gather(1, self.sets.positions[sets])
-        problem = replace(self.problem(case), redraws=self.redraws)
-        return problem, Actions(torch.arange(len(case)), sets, values, reached)
-
-    def _as_searched(self, problem: SearchProblem, sets: Tensor, wanted: Tensor) -> Tensor:
-        """Wanted values, (m, w), to the bit as the search has them when it tries the same."""
-        rows, where = torch.arange(len(wanted)), self.sets.positions[sets]
-        own = problem.x.gather(1, where)
-        held = wanted == own
-        inside = [
-            problem.feasible.admits(own[:, [i]], where[:, i], rows) for i in range(where.shape[1])
-        ]
-        # Who does nothing stays; who holds a number that no action may reach holds it there.
-        kept = held & (held.all(1, keepdim=True) | ~torch.cat(inside, 1))
-        return torch.where(kept, own, snapped(problem, rows, sets, wanted[:, None])[:, 0])
-
-    def _plan(
+    def _search(
         self,
         problem: SearchProblem,
         search: Search,
@@ -243,18 +184,21 @@ class Optimizer:
             problem = replace(problem, redraws=self.redraws)
         known = [found.successes]
         if search.prefer_alone or search.max_reliance < 1.0:
-            known.append(self._alone(problem, search, found).successes)
+            known.append(self._find_direct_only(problem, search, found).successes)
         choice, notes = choose(problem, self.grids, known, search, evidence)
         proposal = self._completed(problem, search, found, choice.sets, choice.values)
         return replace(proposal, notes=notes)
 
-    def _alone(self, problem: SearchProblem, search: Search, found: Incumbents) -> Incumbents:
-        """What succeeds without any indirect change, and costs little more than what was found."""
-        still = replace(problem, decoder=self.still.decoder, v=problem.v[..., :0], seen_pairs=None)
+    def _find_direct_only(
+        self, problem: SearchProblem, search: Search, found: Incumbents
+    ) -> Incumbents:
+        """Successes without indirect changes that cost at most `prefer_alone` more than others."""
+        optimizer = self.direct_only
+        alone = replace(problem, decoder=optimizer.decoder, v=problem.v[..., :0], seen_pairs=None)
         limit = None
         if search.max_reliance == 1.0:
             limit = found.cost.amin(1) * (1.0 + search.prefer_alone)
-        return self.still.find(still, replace(search, solver="line"), limit=limit)
+        return optimizer.find(alone, replace(search, solver="line"), limit=limit)
 
     def decoded(
         self,
@@ -264,21 +208,21 @@ class Optimizer:
         values: Tensor,
         reasons: Sequence[str],
     ) -> Proposal:
-        """The plan of m actions.
+        """The proposal of m actions.
 
         Args:
-            problem: the n people.
-            rows: (m,) who acts.
-            sets: (m,) the set acted on, -1 where nothing is done.
+            problem: the search problem of n rows.
+            rows: (m,) the row of each action.
+            sets: (m,) the set acted on, -1 for no action.
             values: (m, w) the new values of its features.
-            reasons: (m,) why there is nothing better.
+            reasons: (m,) why there is no recourse; "" where there is one.
         """
         acting, x = sets >= 0, problem.x[rows]
         which = sets.clamp_min(0)
         moved, reached = problem.decode_actions(rows, which, values[:, None])
-        wanted = problem.feasible.rounded(x, moved, rows)
-        here = x[:, None]
-        lost = self.encoder.distance(wanted, here) - self.encoder.distance(reached, here)
+        expected, factual = problem.feasible.rounded(x, moved, rows), x[:, None]
+        distance = self.encoder.distance
+        lost = distance(expected, factual) - distance(reached, factual)
         direct = self.sets.masks[which] & acting[:, None]
         indirect = torch.where(direct, 0.0, lost[:, 0].clamp_min(0.0))
         return Proposal(
@@ -296,7 +240,7 @@ class Optimizer:
         sets: Tensor,
         values: Tensor,
     ) -> Proposal:
-        """Rows without a success get their nearest miss, and say what was tried."""
+        """The proposal of successes; other rows get their nearest miss and a reason."""
         failed = sets < 0
         values = torch.where(failed[:, None], found.tried_values, values)
         labels, single = self.sets.labels, self.sets.single
@@ -310,11 +254,5 @@ class Optimizer:
                 else f"{unreached(alone, together, search.largest_set)};"
                 f" acting on {labels[which]} comes closest"
             )
-        everyone, chosen = torch.arange(len(sets)), torch.where(failed, found.tried_set, sets)
-        return self.decoded(problem, everyone, chosen, values, reasons)
-
-
-def _outliving(proposal: Proposal) -> Proposal:
-    """A plan whose tensors can be differentiated, though made in inference mode."""
-    own = {name: getattr(proposal, name).clone() for name in ("rows", "direct", "suppressed")}
-    return replace(proposal, **own)
+        every, chosen = torch.arange(len(sets)), torch.where(failed, found.tried_set, sets)
+        return self.decoded(problem, every, chosen, values, reasons)

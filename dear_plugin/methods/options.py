@@ -22,16 +22,16 @@ def search_of(
     max_reliance: float | None = None,
     min_plausibility: float | None = None,
 ) -> Search:
-    """How to search, as a host's user says it: by a `Search`, or by what is asked of an answer.
+    """The search settings from a host's arguments: a `Search`, or single criteria.
 
     Args:
-        search: how to search; None is `Search()`, whose answers are credible.
-        min_confidence: as in `Search`; None leaves it as it is there.
+        search: the settings; None is `Search()`, whose answers are credible.
+        min_confidence: as in `Search`; None is its default.
         max_reliance: likewise.
         min_plausibility: likewise.
 
     Raises:
-        SettingError: a search together with any of the others, or a value that none can have.
+        SettingError: a search together with any of the others, or an invalid value.
     """
     options: dict[str, Any] = {
         "min_confidence": min_confidence,
@@ -43,20 +43,20 @@ def search_of(
         return Search(**given)
     require_instance("search", search, Search)
     if given:
-        told = ", ".join(f"{name}={value!r}" for name, value in given.items())
+        criteria = ", ".join(f"{name}={value!r}" for name, value in given.items())
         raise SettingError(
-            f"got search= together with {', '.join(given)}: say it in one place, as"
-            f" search=Search({told}, ...) or without search="
+            f"got search= together with {', '.join(given)}: set them in one place, as"
+            f" search=Search({criteria}, ...) or without search="
         )
     return search
 
 
 def paired(schema: Schema, act_on: ActOn | None) -> list[tuple[str, ...]]:
-    """The sets of `act_on`, and all pairs of the features that it names alone.
+    """The sets of `act_on`, and all pairs of its single features.
 
     Args:
         schema: the features.
-        act_on: as in `DEAR`; None is every feature that is acted on by default.
+        act_on: as in `DEAR`; None is every actionable feature.
     """
     if act_on is None:
         warn_of_actions(schema)

@@ -20,20 +20,20 @@ from dear_plugin.errors import DearError, FileFormatError, ModelError, SettingEr
 # Version 0.1.0 wrote format 1, which still loads.
 FORMAT = 2
 SETTINGS, TENSORS = "dear.json", "dear.safetensors"
-# What Python says of values that are not those that were saved.
+# Exceptions of values that are not those that were saved.
 _MISFITS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RuntimeError)
 
 logger = logging.getLogger(__name__)
 
 
 def write(folder: Path, settings: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
-    """Write settings and tensors: whatever happens meanwhile, the folder holds a whole save.
+    """Write settings and tensors; an interruption leaves the folder with a complete save.
 
-    Both are drafted first. If the tensors have taken their place and the settings have not when
-    power or patience ends, `read` finds the settings in their draft.
+    Both are written as drafts, then renamed. After an interruption between the two renamings,
+    `read` takes the settings from their draft.
 
     Args:
-        folder: made if it is not there.
+        folder: created if it does not exist.
         settings: plain values for JSON.
         tensors: by name.
 
@@ -55,9 +55,9 @@ def write(folder: Path, settings: Mapping[str, Any], tensors: Mapping[str, Tenso
 
 @contextmanager
 def understood(folder: str | Path) -> Iterator[None]:
-    """Turn what goes wrong while a save is put together into one clear error.
+    """Turn the errors of loading a save into a `FileFormatError`.
 
-    A model that is none is the caller's mistake, not the file's.
+    A `ModelError` passes through: the model is not part of the save.
     """
     try:
         yield
@@ -69,7 +69,7 @@ def understood(folder: str | Path) -> Iterator[None]:
 
 
 def read(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Read what `write` wrote; a warning of the logger says where an older version did.
+    """Read what `write` wrote; the log warns of a save by an older version.
 
     Raises:
         FileFormatError: a missing, damaged or newer file; the message names it.
@@ -85,8 +85,8 @@ def read(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         raise FileFormatError(f"{folder / TENSORS} is damaged: {error}") from error
     if settings["format"] < FORMAT:
         logger.warning(
-            "%s was saved by version %s: what follows an action is as that version learned it,"
-            " sampling noise included; fit again and save, so that this version learns it",
+            "%s was saved by version %s: indirect changes are as that version estimated them,"
+            " sampling noise included; fit and save again to estimate them with this version",
             folder,
             settings.get("version", "0.1.0"),
         )
@@ -98,7 +98,7 @@ def _draft(folder: Path, name: str) -> Path:
 
 
 def _put(path: Path, content: bytes) -> None:
-    """Write a file and see it onto the disk: a name may reach it sooner than what it names."""
+    """Write a file and flush it to the disk, before it is renamed."""
     with path.open("wb") as file:
         file.write(content)
         file.flush()
@@ -106,7 +106,7 @@ def _put(path: Path, content: bytes) -> None:
 
 
 def _unfinished(folder: Path, digest: str) -> dict[str, Any]:
-    """The settings that belong to the tensors, of a save that ended between the two.
+    """The draft settings of an interrupted save that belong to its tensors.
 
     Raises:
         FileFormatError: there are none: the tensors are damaged.
@@ -126,10 +126,10 @@ def _settings(path: Path) -> dict[str, Any]:
         raise FileFormatError(f"{path} is not there: is {path.parent} a saved DEAR?") from None
     except OSError as error:
         raise FileFormatError(f"{path} cannot be read: {error}") from error
-    except (ValueError, RecursionError) as error:  # no text, no JSON, or JSON without an end
+    except (ValueError, RecursionError) as error:  # not text, not JSON, or nested too deeply
         raise FileFormatError(f"{path} is damaged: {error}") from error
     version = settings.get("format") if isinstance(settings, dict) else None
-    if type(version) is not int:  # nor is `true` a version
+    if type(version) is not int:  # a bool is an int as well
         raise FileFormatError(f"{path} names no format: it is not a saved DEAR, or damaged")
     if version > FORMAT:
         raise FileFormatError(
@@ -142,7 +142,7 @@ def _settings(path: Path) -> dict[str, Any]:
 
 
 def _seal(settings: Mapping[str, Any]) -> str:
-    """A digest of settings, by which a changed file is told from the one that was saved."""
+    """A digest of settings, which detects a file that was changed after saving."""
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Saving: a fitted DEAR as settings and tensors, and back."""
+"""Saving: a fitted DEAR to settings and tensors, and back."""
 
 from __future__ import annotations
 

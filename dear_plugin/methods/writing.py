@@ -1,4 +1,4 @@
-"""Writing: proposals written into the user's frame, scored by the user's model, as results."""
+"""Writing: proposals in; results with rows in user units, scored by the user's model, out."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ SLACKS = (1e-4, 1e-3, 1e-1)
 def settle(
     method: RecourseMethod, case: Case, frame: pd.DataFrame, before: Tensor, done: Tensor
 ) -> WrittenProposal:
-    """Propose, write, and score the rows of the result; aim farther where that fails.
+    """Propose, write and score rows; retry failed rows with a larger slack.
 
     Args:
-        method: what proposes.
+        method: the recourse method.
         case: n rows.
         frame: the same in user units.
         before: (n, c) their scores.
@@ -66,7 +66,7 @@ def result_of(
     direct, indirect = split(method.encoder, case.x, proposal.rows, proposal.direct)
     columns: dict[str, Any] = {
         "success": success.numpy(),
-        "reason": proposal.said(success),
+        "reason": proposal.texts(success),
         "acted_on": proposal.acted_on(case.x, method.schema.names),
         "direct_cost": direct.double().numpy(),
         "indirect_cost": indirect.double().numpy(),

@@ -85,7 +85,7 @@ class Descriptions:
             more = certainty(float(reliance), round(confidence * spread.count), spread.count)
         if worth.credible[place] or not result.proposal.searched:
             return " ".join([f"{words}.", *more]) if more else words
-        note = result.proposal.noted[position]
+        note = result.proposal.all_notes[position]
         return nearest(words, more, note, float(worth.plausibility[place]))
 
     def _expected(self, follows: Tensor, spread: Spread, place: int) -> dict[str, Expected]:

@@ -28,11 +28,11 @@ class Proposal:
     Attributes:
         rows: (m, p) the counterfactuals; the factual itself where there is no proposal.
         direct: (m, p) bool, the features acted on.
-        suppressed: (m,) l1 movement that the decoder expected and the constraints forbade.
+        suppressed: (m,) l1 indirect change that the decoder expects and the constraints exclude.
         reasons: (m,) why a row has no recourse; "" where it has one.
-        notes: (m,) what else there is to say of a row that has one; () for nothing.
+        notes: (m,) what is missing from the recourse of a row; () for no notes.
         kinds: (m,) how an alternative differs from the first; () outside alternatives.
-        searched: whether the actions were searched for; False where the user gave them.
+        searched: whether the actions come from a search; False where the user gave them.
     """
 
     rows: Tensor
@@ -49,20 +49,20 @@ class Proposal:
         return torch.from_numpy(np.fromiter(map(bool, self.reasons), bool, len(self.reasons)))
 
     @property
-    def noted(self) -> list[str]:
+    def all_notes(self) -> list[str]:
         """(m,) a note for every row, "" for none."""
         return _all(self.notes, self.reasons)
 
     @property
-    def lacking(self) -> Tensor:
+    def has_remark(self) -> Tensor:
         """(m,) bool, rows with a note, or with a reason other than being accepted."""
-        said = zip(self.noted, self.reasons, strict=True)
-        return torch.tensor([bool(n) or r not in ("", ACCEPTED) for n, r in said]).bool()
+        rows = zip(self.all_notes, self.reasons, strict=True)
+        return torch.tensor([bool(n) or r not in ("", ACCEPTED) for n, r in rows]).bool()
 
     @lazy
-    def wanting(self) -> Tensor:
-        """(m,) bool, rows without a recourse, or with one that lacks something."""
-        return self.failed | torch.tensor([bool(note) for note in self.noted], dtype=torch.bool)
+    def incomplete(self) -> Tensor:
+        """(m,) bool, rows without a recourse, or with one that has a note."""
+        return self.failed | torch.tensor([bool(note) for note in self.all_notes], dtype=torch.bool)
 
     @classmethod
     def joined(cls, proposals: Sequence[Proposal]) -> Proposal:
@@ -76,8 +76,13 @@ class Proposal:
             [k for p in proposals for k in p.kinds],
         )
 
+    def clone(self) -> Proposal:
+        """The same with copies of its tensors: those made in inference mode have no gradient."""
+        own = {name: getattr(self, name).clone() for name in ("rows", "direct", "suppressed")}
+        return replace(self, **own)
+
     def select(self, rows: Tensor) -> Proposal:
-        """Some of the rows."""
+        """The proposal of the rows at positions (q,)."""
         at = rows.tolist()
         return Proposal(
             self.rows[rows],
@@ -106,7 +111,7 @@ class Proposal:
         )
 
     def refused(self, rows: Tensor, broken: Sequence[str]) -> Proposal:
-        """This proposal where some rows, (m,), break rules of the schema, which are named."""
+        """This proposal with a reason for the rows, (m,), that break rules; `broken` names these."""
         reasons = list(self.reasons)
         for i, names in zip(rows.tolist(), broken, strict=True):
             reasons[i] = f"the row would break what holds between columns: {names}"
@@ -126,13 +131,13 @@ class Proposal:
 
     def acted_on(self, x: Tensor, names: Sequence[str]) -> Texts:
         """(m,) the names of the features acted on and changed of x, (m, p), joined by " + "."""
-        # Few rows of these cells differ: each is the key of its own label.
+        # Few of these rows differ: each label is made once, with the row's bytes as its key.
         cells, p = (self.direct & (self.rows != x)).numpy().tobytes(), x.shape[1]
         rows = [cells[at : at + p] for at in range(0, len(cells), p)]
         labels = {row: " + ".join(compress(names, row)) for row in set(rows)}
         return _texts(labels[row] for row in rows)
 
-    def said(self, success: Tensor) -> Texts:
+    def texts(self, success: Tensor) -> Texts:
         """(m,) a reason for every failure, and the notes on successes.
 
         Args:
@@ -141,7 +146,7 @@ class Proposal:
         if not self.searched:
             pairs = zip(self.reasons, success.tolist(), strict=True)
             return _texts(r or ("" if done else NOT_ENOUGH) for r, done in pairs)
-        each = zip(self.reasons, self.noted, success.tolist(), strict=True)
+        each = zip(self.reasons, self.all_notes, success.tolist(), strict=True)
         return _texts(
             note if done and not reason else _corrected(reason, done)
             for reason, note, done in each
@@ -173,7 +178,7 @@ def identity_proposal(x: Tensor, accepted: Tensor) -> Proposal:
 
 
 def _texts(texts: Iterable[str]) -> Texts:
-    """Texts as frames hold them: from a list pandas takes three times as long."""
+    """Texts as an object array, from which pandas makes a column faster than from a list."""
     return np.array(list(texts), dtype=object)
 
 
@@ -183,7 +188,7 @@ def _all(notes: Sequence[str], reasons: Sequence[str]) -> list[str]:
 
 
 def _corrected(reason: str, done: bool) -> str:
-    """The reason of one row, corrected by the decision of the model."""
+    """The reason of one row after the model's decision on the rounded row."""
     if not done:
         return reason or "the model refused the rounded row"
     if reason != ACCEPTED:

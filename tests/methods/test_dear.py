@@ -320,7 +320,7 @@ def test_nothing_that_outlives_a_call_is_marked_by_inference(loan, decoder, solv
     dear = DEAR(net, schema, decoder=decoder, search=search).fit(loan.frame)
     found = dear.generate(loan.frame.iloc[:30])
     assert found.support.notna().any()
-    assert dear._reserve is not None
+    assert dear._larger_sets.pairs is not None
     kept = [*tensors(dear, {}), *tensors(found, {})]
     assert len(kept) > 20
     assert not any(each.is_inference() for each in kept)

@@ -212,7 +212,7 @@ class TestReasons:
         with caplog.at_level(logging.INFO, "dear_plugin"):
             DEAR(Above(schema, 99.0), schema).fit(frame).generate(frame.iloc[:20])
         assert [r.message for r in caplog.records] == [
-            "learning 28 pairs of features for rows that no single one solves"
+            "fitting 28 pairs of features for rows that no single one solves"
         ]
 
 
@@ -230,28 +230,28 @@ class TestWhatIsLearned:
     ):
         few = people[0].iloc[9:15]
         roomy = dear.generate(few)
-        assert len(dear._larger_sets.learned) > 2
+        assert len(dear._larger_sets.fitted) > 2
         monkeypatch.setattr(wider, "CELLS", 1)
         narrow = DEAR(model, schema).fit(frame)
         result = narrow.generate(few)
-        assert len(narrow._larger_sets.learned) == 1
+        assert len(narrow._larger_sets.fitted) == 1
         pd.testing.assert_frame_equal(result.actions, roomy.actions, check_exact=True)
 
     def test_another_model_asks_the_same_sets(self, dear, schema, people, monkeypatch):
         dear.generate(people[0].iloc[9:15])
-        known = dict(dear._larger_sets.learned)
+        known = dict(dear._larger_sets.fitted)
         other = dear.with_model(Above(schema, 13.4))
-        monkeypatch.setattr(LargerSets, "_learn", None)
-        assert other._larger_sets.learned.keys() == known.keys()
-        assert all(m.classifier is other.classifier for m in other._larger_sets.learned.values())
-        for optimizer, mine in zip(other._larger_sets.learned.values(), known.values(), strict=True):
+        monkeypatch.setattr(LargerSets, "_fit", None)
+        assert other._larger_sets.fitted.keys() == known.keys()
+        assert all(m.classifier is other.classifier for m in other._larger_sets.fitted.values())
+        for optimizer, mine in zip(other._larger_sets.fitted.values(), known.values(), strict=True):
             assert optimizer.decoder is mine.decoder
-        assert other._reserve.classifier is other.classifier
+        assert other._larger_sets.pairs.classifier is other.classifier
 
     def test_a_new_fit_forgets_them(self, model, schema, frame, people):
         few, dear = people[0].iloc[9:15], DEAR(model, schema).fit(frame)
         dear.generate(few)
-        assert dear._larger_sets.learned
+        assert dear._larger_sets.fitted
         dear.fit(frame.iloc[:1200])
         anew = DEAR(model, schema).fit(frame.iloc[:1200])
         pd.testing.assert_frame_equal(dear.generate(few).actions, anew.generate(few).actions)

@@ -41,7 +41,7 @@ def learned(frame, margin, decoder=None, **marks):
     schema = Schema.infer(frame, **marks)
     encoder = Encoder(schema)
     sets, classifier = ActionSets.of(schema, SETS), Classifier(Rule(margin), encoder)
-    return Optimizer.learned(encoder.rows(frame), sets, decoder or Transport(), classifier, 16)
+    return Optimizer.fit(encoder.rows(frame), sets, decoder or Transport(), classifier, 16)
 
 
 def case_of(optimizer, people, within=None):
@@ -88,7 +88,7 @@ class TestPlan:
         schema = Schema.infer(coins)
         encoder, sets = Encoder(schema), ActionSets.of(schema, order)
         classifier = Classifier(Rule(lambda x: x.sum(1) - 0.5), encoder)
-        optimizer = Optimizer.learned(encoder.rows(coins), sets, Transport(), classifier, 16)
+        optimizer = Optimizer.fit(encoder.rows(coins), sets, Transport(), classifier, 16)
         tails = coins[(coins == 0).all(axis=1)]
         proposal = optimizer.proposal(case_of(optimizer, tails), Search.cheapest())
         assert proposal.direct[:, list(coins).index(order[0])].all()

@@ -233,17 +233,17 @@ class TestSetsThatWereNotFitted:
         assert allowed.any()
         assert (after[["age", "owner"]] == [80, 1]).all(axis=None)
         assert np.allclose(after["debt"], 2.0, atol=1e-6)
-        kept = dict(dear._larger_sets.learned)
+        kept = dict(dear._larger_sets.fitted)
         pd.testing.assert_frame_equal(
             dear.apply(people, actions).counterfactuals, result.counterfactuals
         )
-        assert dict(dear._larger_sets.learned) == kept
+        assert dict(dear._larger_sets.fitted) == kept
 
     def test_a_pair_is_the_one_that_generate_would_ask(self, loan):
         names = ["savings", "income"]
         dear = DEAR(loan.net, loan.schema, act_on=names).fit(loan.frame)
         dear.apply(loan.refused(3), {"income": 60.0, "savings": 60.0})
-        assert dear._larger_sets.learned == {}
+        assert dear._larger_sets.fitted == {}
 
     def test_a_second_fit_forgets_them(self, loan):
         dear = DEAR(loan.net, loan.schema, act_on=["income"]).fit(loan.frame)

@@ -1,0 +1,75 @@
+"""Robustness: confidence, reliance and spread of given answers over redraws of the decoder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from dear_plugin.methods.optimizer import Optimizer
+from dear_plugin.methods.rows_by_set import rows_by_set
+from dear_plugin.problem.case import Case
+from dear_plugin.results.proposal import Proposal
+from dear_plugin.results.spread import Spread
+from dear_plugin.search import Actions, SearchProblem, confidence, reliance
+
+OptimizerOf = Callable[[tuple[int, ...]], Optimizer]
+
+
+def certainty(case: Case, proposal: Proposal, optimizer_of: OptimizerOf) -> tuple[Tensor, Tensor]:
+    """(m,) the confidence and (m,) the reliance of answers; 1 and 0 where nothing changes.
+
+    Args:
+        case: m rows.
+        proposal: their answers.
+        optimizer_of: the optimizer of a set, given by the positions of its features.
+    """
+    sure, needed = torch.ones(len(case)), torch.zeros(len(case))
+    for rows, optimizer in _acting(case, proposal, optimizer_of):
+        with torch.inference_mode():
+            problem, actions = _actions(optimizer, case.select(rows), proposal.select(rows))
+            parts = confidence(problem, actions)[0], reliance(problem, actions)
+        sure[rows], needed[rows] = (part.clone() for part in parts)
+    return sure, needed
+
+
+def spread(case: Case, proposal: Proposal, optimizer_of: OptimizerOf, is_number: Tensor) -> Spread:
+    """How far redraws of the decoder agree on answers; arguments as of `certainty`.
+
+    `is_number`, (p,) bool, marks the numeric features.
+    """
+    out = Spread.none(case.x, proposal.rows, is_number)
+    for rows, optimizer in _acting(case, proposal, optimizer_of):
+        part, answers = case.select(rows), proposal.select(rows)
+        redrawn = _redrawn(optimizer, part, answers)
+        out = out.put(rows, Spread.of(part.x, answers.rows, redrawn, is_number))
+    return out
+
+
+def _acting(
+    case: Case, proposal: Proposal, optimizer_of: OptimizerOf
+) -> Iterator[tuple[Tensor, Optimizer]]:
+    """Rows, (q,), that act on the same set and change, and the optimizer of the set."""
+    changed = (proposal.rows != case.x).any(1).nonzero()[:, 0]
+    for members, rows in rows_by_set(proposal.direct, changed):
+        yield rows, optimizer_of(members)
+
+
+def _actions(optimizer: Optimizer, case: Case, answers: Proposal) -> tuple[SearchProblem, Actions]:
+    """The answers of m rows that act on the same set, as the criteria take them."""
+    masks, positions = optimizer.sets.masks, optimizer.sets.positions
+    sets = (masks == answers.direct[0]).all(1).nonzero()[:1, 0].expand(len(case))
+    values = answers.rows.gather(1, positions[sets])
+    problem = replace(optimizer.problem(case), redraws=optimizer.redraws)
+    return problem, Actions(torch.arange(len(case)), sets, values, answers.rows)
+
+
+def _redrawn(optimizer: Optimizer, case: Case, answers: Proposal) -> Tensor:
+    """(m, r, p) the counterfactuals of the same actions under each redraw, projected."""
+    with torch.inference_mode():
+        redraws, (problem, actions) = optimizer.redraws, _actions(optimizer, case, answers)
+        every = torch.arange(redraws.count)
+        moved = redraws.decode(case.x, actions.values, actions.sets, every)
+        return problem.project(actions.rows, actions.sets, moved)
