@@ -302,4 +302,4 @@ class TestInDEAR:
         assert report.round_trip == 0.0
 
     def test_pairs_are_learned_given_the_same(self, dear):
-        assert dear._reserve.decoder.settings() == dear.decoder.settings()
+        assert dear._larger_sets.pairs.decoder.settings() == dear.decoder.settings()
