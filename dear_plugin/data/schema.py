@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from dear_plugin.data import summary
 from dear_plugin.data.feature import Feature, Kind
 from dear_plugin.data.inference import infer_features, infer_orders
 from dear_plugin.data.sensitive import warn_of_mutable
@@ -141,6 +142,14 @@ class Schema:
     def __len__(self) -> int:
         """The number of features (p)."""
         return len(self.features)
+
+    def __repr__(self) -> str:
+        """The features in a line; a notebook shows them as a table."""
+        return f"Schema({summary.in_a_line(self.features)})"
+
+    def _repr_html_(self) -> str:
+        """The features as a table, for notebooks."""
+        return summary.as_table(self.features)
 
     def __iter__(self) -> Iterator[Feature]:
         """The features in frame order."""

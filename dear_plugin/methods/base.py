@@ -10,6 +10,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from dear_plugin import _html
 from dear_plugin._lazy import lazy
 from dear_plugin._validation.settings import one_of
 from dear_plugin.data.encoder import Encoder
@@ -71,6 +72,10 @@ class RecourseMethod(ABC):
         fitted = "not fitted" if self._rows is None else f"fitted on {len(self._rows):,} rows"
         model = type(self.classifier.model).__name__
         return f"{type(self).__name__}({', '.join([*self._repr_parts, f'model {model}', fitted])})"
+
+    def _repr_html_(self) -> str:
+        """The method and its features, for notebooks."""
+        return _html.note(repr(self)) + self.schema._repr_html_()
 
     def __sklearn_clone__(self) -> Self:
         """The same method with the same model, not fitted: what `sklearn.base.clone` returns."""
