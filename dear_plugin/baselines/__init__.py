@@ -1,4 +1,4 @@
-"""Baselines: the rivals of the paper, each as its own paper defines it."""
+"""Baselines: the methods that the paper compares DEAR with, each as its own paper defines it."""
 
 from __future__ import annotations
 
@@ -27,3 +27,6 @@ __all__ = [
     "Wachter",
     "WachterConfig",
 ]
+
+# names of 0.1
+Descent, Paths, Shells, Shrinkage = LatentConfig, FaceConfig, CCHVAEConfig, WachterConfig

@@ -1,4 +1,4 @@
-"""Rival: a method and one frozen value that says how it goes about it."""
+"""Baseline: a recourse method with one frozen dataclass of settings."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ Config = TypeVar("Config")
 
 
 class Baseline(RecourseMethod, ABC, Generic[Config]):
-    """What the rivals of DEAR have in common.
+    """A method that DEAR is compared with.
 
     Args:
         model: see `RecourseMethod`.
         schema: the features.
-        config: the method's settings; None are its usual ones.
+        config: the method's settings; None for the defaults.
         output: see `RecourseMethod`.
         encode: see `RecourseMethod`.
 
     Raises:
-        ModelError: a model that the method cannot take.
+        ModelError: a model that the method cannot use.
     """
 
     def __init__(
@@ -47,13 +47,12 @@ class Baseline(RecourseMethod, ABC, Generic[Config]):
     def _default_config(self) -> Config:
         """The settings when none are given."""
 
-    @abstractmethod
     def _validate_model(self) -> None:
-        """Refuse a model that cannot be taken."""
+        """Raise a `ModelError` for a model that the method cannot use; any model by default."""
 
 
-def need_gradient(method: RecourseMethod) -> None:
-    """Refuse a black box.
+def require_gradient(method: RecourseMethod) -> None:
+    """Raise an error for a black box.
 
     Raises:
         ModelError: the model is no torch module.
@@ -61,6 +60,6 @@ def need_gradient(method: RecourseMethod) -> None:
     if not method.classifier.is_module:
         kind, model = type(method).__name__, type(method.classifier.model).__name__
         raise ModelError(
-            f"{kind} descends the model's gradient: it needs a torch module, {model} came;"
+            f"{kind} descends the model's gradient: it needs a torch module, got {model};"
             " CCHVAE, FaceKNN, FaceEpsilon and NearestAccepted take any model"
         )

@@ -1,9 +1,9 @@
-"""CLUE: descent among latents towards people of whom the model is certain.
+"""CLUE: descent among latents towards rows of which the model is certain.
 
 Antoran, Bhatt, Adel, Weller and Hernandez-Lobato, "Getting a CLUE: A Method for Explaining
 Uncertainty Estimates", ICLR 2021: minimise over z `H(y | g(z)) + d(g(z), x)`, started from the
-person's own latents. Nothing in it asks for the wanted class: a counterfactual is a row on the way
-that has it, and whom it does not help starts again nearer to a place where the model agrees.
+row's own latents. The target is not part of the loss: the counterfactual is a row along the
+descent that meets it, and rows without one start again nearer to latents that the model accepts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import final
 import torch
 from torch import Tensor
 
-from dear_plugin.baselines.base import need_gradient
+from dear_plugin.baselines.base import require_gradient
 from dear_plugin.baselines.candidate_pool import CandidatePool
 from dear_plugin.baselines.latent import LatentConfig, LatentMethod, descend
 from dear_plugin.errors import ModelError
@@ -23,18 +23,18 @@ from dear_plugin.results.proposal import Proposal
 
 @final
 class Clue(LatentMethod[LatentConfig]):
-    """CLUE for one model rather than an ensemble: the entropy is that of its probabilities.
+    """CLUE for a single model instead of an ensemble: the entropy of its probabilities.
 
     Args:
         model: a torch module that classifies.
         schema: the features.
-        vae: a trained one, or how `fit` should train one.
-        config: how to descend; the weight is 4 / d unless given, as by the method's authors.
+        vae: a trained one, or the design of the one that `fit` trains.
+        config: the settings; by default the weight is 4 / d, as in the authors' code.
         output: see `RecourseMethod`.
         encode: see `RecourseMethod`.
 
     Raises:
-        ModelError: a black box has no gradient, a value no entropy.
+        ModelError: a black box, which has no gradient, or a regression, which has no entropy.
         SchemaError: a VAE trained for another schema.
     """
 
@@ -42,18 +42,18 @@ class Clue(LatentMethod[LatentConfig]):
         return LatentConfig(weight=4.0 / self.encoder.d)
 
     def _validate_model(self) -> None:
-        need_gradient(self)
+        require_gradient(self)
         if self.classifier.output == "values":
             raise ModelError("Clue lowers the entropy of a classifier; output='values' has none")
 
     def _propose(self, case: Case) -> Proposal:
         pool = CandidatePool.of(case, self.classifier)
         descend(pool, self.vae, entropy, self.config)
-        return pool.proposal("on the way to certainty the model never agrees")
+        return pool.proposal("no row along the descent of the entropy is accepted")
 
 
 def entropy(case: Case, scores: Tensor) -> Tensor:
-    """Of the model's probabilities, (m,), from its scores, (m, classes)."""
+    """The entropy of the model's probabilities, (m,), from its scores, (m, classes)."""
     if scores.shape[1] == 1:
         scores = torch.cat([torch.zeros_like(scores), scores], 1)
     log_p = scores.log_softmax(1)

@@ -1,4 +1,4 @@
-"""Gradients: the model's slope at the rows that people would get, rounding included."""
+"""Gradients: of the model at feasible rows, straight through the rounding."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from torch import Tensor
 from dear_plugin.baselines.candidate_pool import CandidatePool
 
 
-def rounded(pool: CandidatePool, soft: Tensor) -> tuple[Tensor, Tensor]:
-    """The admissible rows, (m, p), nearest to encoded ones, (m, d), and they encoded.
+def straight_through(pool: CandidatePool, soft: Tensor) -> tuple[Tensor, Tensor]:
+    """The feasible rows, (m, p), nearest to encoded ones, (m, d), and these rows encoded.
 
-    The second has the value of the rounded rows and the gradient of the soft ones: what is
-    descended is what people would get, and a category can be left through its middle.
+    The second has the value of the rounded rows and the gradient of the soft ones (a
+    straight-through estimator): the descent sees the rows that a user would get.
     """
     encoder = pool.classifier.encoder
-    between = torch.clamp(soft.detach(), *pool.ends)
-    rows = pool.project(encoder.collapse(between)[:, None])[:, 0]
+    inside = torch.clamp(soft.detach(), *pool.bounds)
+    rows = pool.project(encoder.collapse(inside)[:, None])[:, 0]
     return rows, soft + (encoder.expand(rows) - soft).detach()
 
 
-def slopes(pool: CandidatePool, shown: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Scores, (m, classes), margins, (m,), and their slopes, (m, d), at encoded rows, (m, d)."""
+def margin_gradients(pool: CandidatePool, encoded: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Scores, (m, classes), margins, (m,), and gradients of these, (m, d), at rows, (m, d)."""
     with torch.enable_grad():
-        place = shown.detach().requires_grad_(True)
-        scores = pool.classifier.differentiable(place)
+        at = encoded.detach().requires_grad_(True)
+        scores = pool.classifier.differentiable(at)
         margin = pool.case.goal.margin(scores)
-        (slope,) = torch.autograd.grad(margin.sum(), place)
-    return scores.detach(), margin.detach().float(), slope
+        (gradient,) = torch.autograd.grad(margin.sum(), at)
+    return scores.detach(), margin.detach().float(), gradient

@@ -1,4 +1,4 @@
-"""Latent: what the methods have in common that search among the people a VAE knows."""
+"""Latent: the base of methods that search among the latents of a VAE, and their descent."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from torch import Tensor
 
 from dear_plugin.baselines.base import Baseline, Config
 from dear_plugin.baselines.candidate_pool import CandidatePool
-from dear_plugin.baselines.gradients import rounded
+from dear_plugin.baselines.gradients import straight_through
 from dear_plugin.baselines.vae import Vae, VaeDesign
 from dear_plugin.data.schema import Schema
 from dear_plugin.errors import NotFittedError, SchemaError
 from dear_plugin.methods.base import Case
 from dear_plugin.models.classifier import Output
 
-# Of Adam: the memory of the gradient and of its square. A gradient smaller than STILL moves
-# little, or rounding noise decides.
-MEMORY, SQUARES, STILL = 0.9, 0.99, 1e-3
+# Of Adam. Gradients far below EPSILON move little, or rounding errors would decide.
+BETA_1, BETA_2, EPSILON = 0.9, 0.99, 1e-3
 
 Loss = Callable[[Case, Tensor], Tensor]
 
@@ -32,13 +31,13 @@ class LatentMethod(Baseline[Config], ABC):
     Args:
         model: see `RecourseMethod`.
         schema: the features.
-        vae: a trained one, or how `fit` should train one.
-        config: the method's settings; None are its usual ones.
+        vae: a trained one, or the design of the one that `fit` trains.
+        config: the method's settings; None for the defaults.
         output: see `RecourseMethod`.
         encode: see `RecourseMethod`.
 
     Raises:
-        ModelError: a model that the method cannot take.
+        ModelError: a model that the method cannot use.
         SchemaError: a VAE trained for another schema.
     """
 
@@ -71,21 +70,21 @@ class LatentMethod(Baseline[Config], ABC):
 
     def _learn(self, rows: Tensor) -> None:
         given = self.design
-        self._vae = given if isinstance(given, Vae) else Vae.learned(rows, self.encoder, given)
+        self._vae = given if isinstance(given, Vae) else Vae.fit_rows(rows, self.encoder, given)
 
 
 @dataclass(frozen=True)
 class LatentConfig:
-    """How to descend among latents.
+    """The settings of a descent among latents.
 
     Attributes:
-        weight: lambda, what l1 cost counts.
+        weight: lambda, the weight of the l1 cost.
         steps: how many.
-        rate: Adam's step.
-        starts: how often those without a success start, ever farther from themselves: in the end
-            where the model agrees.
-        places: latents drawn from the prior to find such a place among.
-        seed: of the draw; nothing global is seeded.
+        rate: Adam's learning rate.
+        starts: how often rows without a success start, each time farther from their own latents
+            and at last from latents that the model accepts.
+        places: latents drawn from the prior, among which accepted ones are looked up.
+        seed: of the draw; the global generators are left alone.
     """
 
     weight: float = 0.5
@@ -99,77 +98,75 @@ class LatentConfig:
 def descend(pool: CandidatePool, vae: Vae, loss: Loss, config: LatentConfig) -> None:
     """Minimise `loss(scores) + lambda ||x - x_cf||_1` over latents.
 
-    Everybody starts from their own latents and takes all steps by themselves. Of the rows on the
-    way, the success at which least was left to minimise is kept.
+    Each row starts from its own latents and takes all steps independently of the others. Of the
+    rows along the descent, the success of least total loss is kept.
 
     Args:
-        pool: who tries; it keeps the successes.
+        pool: the rows; it keeps the successes.
         vae: decodes the latents.
         loss: a case and scores, (m, classes), -> (m,).
         config: the weight, the steps, the starts.
     """
-    for share, part in pool.attempts(config.starts):
-        own = vae.encode(part.case.x)
-        start = own if share == 0.0 else own + share * (_agreed(part, vae, own, config) - own)
-        _Way(part, vae, loss, config.weight).walk(start, config)
+    for share, part in pool.restarts(config.starts):
+        start = own = vae.encode(part.case.x)
+        if share > 0.0:
+            start = own + share * (_nearest_accepted(part, vae, own, config) - own)
+        _LatentDescent(part, vae, loss, config).run(start)
 
 
-def _agreed(pool: CandidatePool, vae: Vae, own: Tensor, config: LatentConfig) -> Tensor:
-    """The nearest drawn latents, (m, k), at which the model agrees; where it never does, any."""
+def _nearest_accepted(pool: CandidatePool, vae: Vae, own: Tensor, config: LatentConfig) -> Tensor:
+    """The nearest drawn latents, (m, k), that the model accepts; the first if it accepts none."""
     rng = torch.Generator().manual_seed(config.seed)
-    places = torch.randn(config.places, vae.k, generator=rng)
-    rows = tried(pool, vae, places.expand(len(own), -1, -1))
+    drawn = torch.randn(config.places, vae.k, generator=rng)
+    rows = project_latents(pool, vae, drawn.expand(len(own), -1, -1))
     scores = pool.classifier.scores(rows.flatten(0, 1))
-    whose = torch.arange(len(own)).repeat_interleave(config.places)
-    agreed = pool.case.goal.accepts(scores, whose, pool.case.slack).view(rows.shape[:2])
-    gap = torch.cdist(own, places)
-    return places[torch.where(agreed, gap, torch.inf).argmin(1)]
+    owner = torch.arange(len(own)).repeat_interleave(config.places)
+    accepted = pool.case.goal.accepts(scores, owner, pool.case.slack).view(rows.shape[:2])
+    return drawn[torch.where(accepted, torch.cdist(own, drawn), torch.inf).argmin(1)]
 
 
 @dataclass(frozen=True)
-class _Way:
-    """A descent: of whom, among what, on what."""
+class _LatentDescent:
+    """Adam on the latents of the rows of a pool."""
 
     pool: CandidatePool
     vae: Vae
     loss: Loss
-    weight: float
+    config: LatentConfig
 
-    def walk(self, z: Tensor, config: LatentConfig) -> None:
-        """Adam, from latents, (m, k), each person's by themselves."""
+    def run(self, z: Tensor) -> None:
+        """Descend from latents, (m, k), with moments of each latent by itself."""
         mean, square = torch.zeros_like(z), torch.zeros_like(z)
-        for step in range(1, config.steps + 1):
-            place = z.clone().requires_grad_(True)
+        for step in range(1, self.config.steps + 1):
+            at = z.clone().requires_grad_(True)
             with torch.enable_grad():
-                total = self._look(place)
-                (gradient,) = torch.autograd.grad(total.sum(), place)
-            mean = MEMORY * mean + (1.0 - MEMORY) * gradient
-            square = SQUARES * square + (1.0 - SQUARES) * gradient.square()
-            size = (square / (1.0 - SQUARES**step)).sqrt() + STILL
-            z = z - config.rate * mean / (1.0 - MEMORY**step) / size
+                (gradient,) = torch.autograd.grad(self._evaluate(at).sum(), at)
+            mean = BETA_1 * mean + (1.0 - BETA_1) * gradient
+            square = BETA_2 * square + (1.0 - BETA_2) * gradient.square()
+            size = (square / (1.0 - BETA_2**step)).sqrt() + EPSILON
+            z = z - self.config.rate * mean / (1.0 - BETA_1**step) / size
 
-    def _look(self, z: Tensor) -> Tensor:
-        """Note who is at some latents; what is minimised there, (m,)."""
+    def _evaluate(self, z: Tensor) -> Tensor:
+        """Add the rows at some latents to the pool; the total loss there, (m,)."""
         pool, encoder = self.pool, self.vae.encoder
-        soft = decoded(pool, self.vae, z)
-        rows, shown = rounded(pool, soft)
-        scores = pool.classifier.differentiable(shown)
+        soft = decode_latents(pool, self.vae, z)
+        rows, encoded = straight_through(pool, soft)
+        scores = pool.classifier.differentiable(encoded)
         cost = ((soft - encoder.expand(pool.case.x)).abs() * encoder.weights).sum(1)
-        total = self.loss(pool.case, scores) + self.weight * cost
-        left = total.detach().float()[:, None]
-        pool.update(rows[:, None], scores=scores.detach(), loss=left)
+        total = self.loss(pool.case, scores) + self.config.weight * cost
+        pool.update(rows[:, None], scores=scores.detach(), loss=total.detach().float()[:, None])
         return total
 
 
-def decoded(pool: CandidatePool, vae: Vae, z: Tensor) -> Tensor:
-    """The people at latents, (m, k) -> (m, d) encoded; what cannot change is as it was."""
-    (low, high), x = pool.ends, vae.encoder.expand(pool.case.x)
+def decode_latents(pool: CandidatePool, vae: Vae, z: Tensor) -> Tensor:
+    """The decoded rows, (m, k) -> (m, d) encoded; columns that cannot change are the factual's."""
+    (low, high), x = pool.bounds, vae.encoder.expand(pool.case.x)
     return torch.where(low < high, vae.decode(z, x), x)
 
 
-def tried(pool: CandidatePool, vae: Vae, z: Tensor) -> Tensor:
-    """The admissible rows at latents, (m, c, k) -> (m, c, p)."""
-    everyone = torch.arange(len(z)).repeat_interleave(z.shape[1])
-    crowd = CandidatePool.of(pool.case.select(everyone), pool.classifier)
-    rows, _ = rounded(crowd, decoded(crowd, vae, z.flatten(0, 1)))
-    return rows.view(*z.shape[:2], rows.shape[1])
+def project_latents(pool: CandidatePool, vae: Vae, z: Tensor) -> Tensor:
+    """The feasible rows nearest to decoded latents, (m, c, k) -> (m, c, p)."""
+    m, c, _ = z.shape
+    repeated = pool.select(torch.arange(m).repeat_interleave(c))
+    rows, _ = straight_through(repeated, decode_latents(repeated, vae, z.flatten(0, 1)))
+    return rows.view(m, c, rows.shape[1])

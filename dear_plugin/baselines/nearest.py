@@ -1,4 +1,4 @@
-"""NearestAccepted: the closest training row that the model accepts; nobody should lose to it."""
+"""NearestAccepted: the nearest training row that the model accepts."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ CELLS_A_TIME = 1 << 23
 
 @final
 class NearestAccepted(RecourseMethod):
-    """The nearest training row, in l1 cost, that the model accepts and that the limits admit.
+    """The nearest training row, in l1 cost, that the model accepts and that is feasible.
 
-    It needs no gradient and takes any model. The nearest unlike neighbour is as old as case-based
+    It needs no gradient and takes any model. Nearest unlike neighbours come from case-based
     explanation: Keane and Smyth, "Good Counterfactuals and Where to Find Them", ICCBR 2020.
 
     Args:
@@ -29,37 +29,31 @@ class NearestAccepted(RecourseMethod):
     """
 
     def _learn(self, rows: Tensor) -> None:
-        """(n, p) the people to look among; the model may decide later."""
-        self._people = rows.unique(dim=0)
-        self._scores = self.classifier.scores(self._people)
+        self._unique = rows.unique(dim=0)
+        self._scores = self.classifier.scores(self._unique)
 
     def _propose(self, case: Case) -> Proposal:
         pool = CandidatePool.of(case, self.classifier)
-        for who in torch.arange(len(case)).split(max(1, CELLS_A_TIME // len(self._people))):
-            self._try(pool, who)
+        for rows in torch.arange(len(case)).split(max(1, CELLS_A_TIME // len(self._unique))):
+            self._search(pool, rows)
         return pool.proposal("no training row that the model accepts keeps the constraints")
 
-    def _try(self, pool: CandidatePool, who: Tensor) -> None:
-        """Note the nearest accepted row of some people, (q,)."""
-        part = CandidatePool.of(pool.case.select(who), self.classifier)
-        may = part.feasible_mask(self._people) & accepted(part.case, self._scores)
-        gap = distances(self, part.case.x, self._people)
-        least, at = torch.where(may, gap, torch.inf).min(1)
+    def _search(self, pool: CandidatePool, rows: Tensor) -> None:
+        """Add the nearest accepted training row of some rows, (q,), to the pool."""
+        part = pool.select(rows)
+        wanted = part.feasible_mask(self._unique) & accepted_mask(part.case, self._scores)
+        weights, encoder = self.encoder.weights, self.encoder
+        distance = torch.cdist(
+            encoder.expand(part.case.x) * weights, encoder.expand(self._unique) * weights, p=1.0
+        )
+        least, nearest = torch.where(wanted, distance, torch.inf).min(1)
         found = least.isfinite()
-        rows = pool.project(self._people[at[found]][:, None], who[found])
-        pool.update(rows, who[found])
+        reached = pool.project(self._unique[nearest[found]][:, None], rows[found])
+        pool.update(reached, rows[found])
 
 
-def accepted(case: Case, scores: Tensor) -> Tensor:
-    """Which rows are what who wants, (m, r) bool, from their scores, (r, classes)."""
+def accepted_mask(case: Case, scores: Tensor) -> Tensor:
+    """(m, r) bool: which of r training rows meet the goal of which row, from (r, classes)."""
     m, r = len(case), len(scores)
     rows = torch.arange(m).repeat_interleave(r)
-    everyone = scores.repeat(m, 1)
-    return case.goal.accepts(everyone, rows, case.slack).view(m, r)
-
-
-def distances(method: RecourseMethod, x: Tensor, rows: Tensor) -> Tensor:
-    """l1 cost, (m, r), between rows (m, p) and (r, p)."""
-    encoder = method.encoder
-    weights = encoder.weights
-    return torch.cdist(encoder.expand(x) * weights, encoder.expand(rows) * weights, p=1.0)
+    return case.goal.accepts(scores.repeat(m, 1), rows, case.slack).view(m, r)

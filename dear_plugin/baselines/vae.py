@@ -1,9 +1,9 @@
-"""Vae: what people look like, given what they cannot change; REVISE, C-CHVAE and CLUE share it.
+"""Vae: a conditional variational autoencoder of rows, for REVISE, C-CHVAE and CLUE.
 
 Kingma and Welling, "Auto-Encoding Variational Bayes", ICLR 2014, conditional on the immutable
 features and heterogeneous as in Pawelczyk, Broelemann and Kasneci, "Learning Model-Agnostic
-Counterfactual Explanations for Tabular Data", WWW 2020: numbers are Gaussian with their own
-variance, so that none is ignored for its scale, binary features Bernoulli, others categorical.
+Counterfactual Explanations for Tabular Data", WWW 2020: numbers are Gaussian on standardised
+columns, so that none is ignored for its scale, binary features Bernoulli, others categorical.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Kind, Schema
+from dear_plugin.decoders.autoencoder.networks import map_blocks
 from dear_plugin.decoders.autoencoder.stack import StackedMLP
 from dear_plugin.decoders.autoencoder.training import History, Training, train
 
@@ -25,14 +26,14 @@ VAE_TRAINING = Training(epochs=200, batch=512, rate=2e-2, patience=30, most_step
 
 @dataclass(frozen=True)
 class VaeDesign:
-    """What the networks look like and what they are trained for.
+    """The shape of the networks and the settings of their training.
 
     Attributes:
         layers: widths of the encoder after its input, the last one is k; the decoder mirrors it.
-        beta: weight of the divergence from the prior; 1 is the evidence's lower bound, and less
-            keeps people apart who would collapse into one.
+        beta: weight of the divergence from the prior; 1 is the evidence lower bound, and a
+            smaller one keeps different rows from collapsing to one output.
         training: the loop.
-        seed: of weights, batches and latents; nothing global is seeded.
+        seed: of weights, batches and latents; the global generators are left alone.
     """
 
     layers: tuple[int, ...] = (16, 32, 10)
@@ -43,10 +44,10 @@ class VaeDesign:
 
 @dataclass(frozen=True)
 class Vae:
-    """A trained variational autoencoder of people.
+    """A trained variational autoencoder of rows.
 
     Attributes:
-        encoder: the gate.
+        encoder: the encoder of the schema.
         networks: the trained networks.
         history: the losses by epoch.
     """
@@ -57,7 +58,7 @@ class Vae:
 
     @classmethod
     def fit(cls, frame: pd.DataFrame, schema: Schema, design: VaeDesign | None = None) -> Self:
-        """Train on a frame, so that several methods can share what comes of it.
+        """Train on a frame, so that several methods can share the result.
 
         Args:
             frame: n training rows, in user units.
@@ -68,10 +69,10 @@ class Vae:
             InputError: rows that do not fit the schema.
         """
         encoder = Encoder(schema)
-        return cls.learned(encoder.rows(frame), encoder, design or VaeDesign())
+        return cls.fit_rows(encoder.rows(frame), encoder, design or VaeDesign())
 
     @classmethod
-    def learned(cls, rows: Tensor, encoder: Encoder, design: VaeDesign) -> Self:
+    def fit_rows(cls, rows: Tensor, encoder: Encoder, design: VaeDesign) -> Self:
         """Train on rows, (n, p)."""
         generator = torch.Generator().manual_seed(design.seed)
         x = encoder.expand(rows)
@@ -82,7 +83,7 @@ class Vae:
 
     @property
     def k(self) -> int:
-        """How many latents there are."""
+        """The number of latents."""
         return self.networks.k
 
     def encode(self, rows: Tensor) -> Tensor:
@@ -90,16 +91,18 @@ class Vae:
         return self.networks.posterior(self.encoder.expand(rows))[0]
 
     def decode(self, z: Tensor, x: Tensor) -> Tensor:
-        """The expected people, (m, d) encoded, differentiable in the latents.
+        """The expected rows, (m, d) encoded, differentiable in the latents.
 
         Args:
             z: (m, k) latents.
-            x: (m, d) encoded factual rows, whose immutable columns are given and kept.
+            x: (m, d) encoded factual rows, whose immutable columns are conditioned on and kept.
         """
-        networks = self.networks
+        networks, blocks = self.networks, self.encoder.blocks[self.encoder.feature_of]
         raw = networks.natural(z, x)
-        made = torch.where(networks.number, raw * networks.spread + networks.centre, raw.sigmoid())
-        return torch.where(networks.held, x, _shares(self.encoder, raw, made))
+        numbers = raw * networks.spread + networks.centre
+        out = torch.where(networks.numeric, numbers, raw.sigmoid())
+        out = torch.where(blocks, log_probabilities(self.encoder, raw).exp(), out)
+        return torch.where(networks.immutable, x, out)
 
 
 class Networks(nn.Module):
@@ -107,13 +110,13 @@ class Networks(nn.Module):
 
     Args:
         design: the layers.
-        encoder: the gate.
+        encoder: the encoder of the schema.
         x: (n, d) encoded training rows, by which numbers are standardised.
         generator: of the initial weights.
     """
 
-    number: Tensor
-    held: Tensor
+    numeric: Tensor
+    immutable: Tensor
     centre: Tensor
     spread: Tensor
 
@@ -125,16 +128,16 @@ class Networks(nn.Module):
         inner = design.layers[:-1]
         self.e = StackedMLP(1, (d, *inner, 2 * self.k), nn.Tanh, generator)
         self.g = StackedMLP(1, (self.k + d, *inner[::-1], d), nn.Tanh, generator)
-        number = torch.tensor([f.kind is Kind.NUMERIC for f in encoder.schema])
-        held = torch.tensor([f.immutable for f in encoder.schema])
-        for name, marks in (("number", number), ("held", held)):
-            self.register_buffer(name, marks[encoder.feature_of])
-        self.register_buffer("centre", torch.where(self.number, x.mean(0), 0.0))
+        numeric = torch.tensor([f.kind is Kind.NUMERIC for f in encoder.schema])
+        immutable = torch.tensor([f.immutable for f in encoder.schema])
+        for name, mask in (("numeric", numeric), ("immutable", immutable)):
+            self.register_buffer(name, mask[encoder.feature_of])
+        self.register_buffer("centre", torch.where(self.numeric, x.mean(0), 0.0))
         scale = x.std(0, correction=0).clamp_min(1e-3)
-        self.register_buffer("spread", torch.where(self.number, scale, 1.0))
+        self.register_buffer("spread", torch.where(self.numeric, scale, 1.0))
 
     def standard(self, x: Tensor) -> Tensor:
-        """Numbers in standard units, (m, d)."""
+        """Encoded rows with standardised numbers, (m, d)."""
         return (x - self.centre) / self.spread
 
     def posterior(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -143,15 +146,15 @@ class Networks(nn.Module):
         return mean, log_variance
 
     def natural(self, z: Tensor, x: Tensor) -> Tensor:
-        """Means of numbers in standard units and logits of categories, (m, d)."""
-        given = self.standard(x) * self.held
+        """Means of standardised numbers and logits of categories, (m, d)."""
+        given = self.standard(x) * self.immutable
         out: Tensor = self.g(torch.cat([z, given.expand(len(z), -1)], -1)[None])[0]
         return out
 
 
 @dataclass(frozen=True)
 class _Loss:
-    """The negative evidence bound of a batch, beta on the divergence."""
+    """The negative evidence lower bound of a batch, with weight beta on the divergence."""
 
     networks: Networks
     encoder: Encoder
@@ -172,26 +175,18 @@ class _Loss:
     def _numbers(self, raw: Tensor, x: Tensor) -> Tensor:
         networks = self.networks
         each = (raw - networks.standard(x)).square() / 2.0
-        return (each * (networks.number & ~networks.held)).sum(1).mean()
+        return (each * (networks.numeric & ~networks.immutable)).sum(1).mean()
 
     def _categories(self, raw: Tensor, x: Tensor) -> Tensor:
         networks, encoder = self.networks, self.encoder
         blocks = encoder.blocks[encoder.feature_of]
-        own = nn.functional.binary_cross_entropy_with_logits(raw, x.clamp(0, 1), reduction="none")
-        each = torch.where(blocks, -x * _log_shares(encoder, raw), own)
-        return (each * ~(networks.number | networks.held)).sum(1).mean()
+        binary = nn.functional.binary_cross_entropy_with_logits(
+            raw, x.clamp(0, 1), reduction="none"
+        )
+        each = torch.where(blocks, -x * log_probabilities(encoder, raw), binary)
+        return (each * ~(networks.numeric | networks.immutable)).sum(1).mean()
 
 
-def _log_shares(encoder: Encoder, raw: Tensor) -> Tensor:
+def log_probabilities(encoder: Encoder, raw: Tensor) -> Tensor:
     """Log-probabilities of the categories in every one-hot block, raw elsewhere, (m, d)."""
-    parts = list(raw.split([f.columns for f in encoder.schema], -1))
-    for j in encoder.blocks.nonzero()[:, 0].tolist():
-        parts[j] = parts[j].log_softmax(-1)
-    return torch.cat(parts, -1)
-
-
-def _shares(encoder: Encoder, raw: Tensor, made: Tensor) -> Tensor:
-    """Probabilities in every one-hot block, and what was made elsewhere, (m, d)."""
-    if encoder.d == encoder.p:
-        return made
-    return torch.where(encoder.blocks[encoder.feature_of], _log_shares(encoder, raw).exp(), made)
+    return map_blocks(encoder, raw, lambda block: block.log_softmax(-1))

@@ -1,10 +1,9 @@
-"""Wachter: the nearest row that the model accepts, every feature moving by itself.
+"""Wachter: the nearest row that the model accepts, with every feature independent.
 
 Wachter, Mittelstadt and Russell, "Counterfactual Explanations without Opening the Black Box",
-Harvard JOLT 31(2), 2018: descent on `(f(x') - y')^2 + lambda d(x, x')` with lambda searched for.
+Harvard JOLT 31(2), 2018: descent on `(f(x') - y')^2 + lambda d(x, x')`, with a search for lambda.
 With a score for f and l1 for d it is SCFE of Pawelczyk et al., "Exploring Counterfactual
-Explanations Through the Lens of Adversarial Examples", AISTATS 2022, which the DEAR paper compares
-itself with.
+Explanations Through the Lens of Adversarial Examples", AISTATS 2022, a baseline of the DEAR paper.
 """
 
 from __future__ import annotations
@@ -15,30 +14,30 @@ from typing import final
 import torch
 from torch import Tensor
 
-from dear_plugin.baselines.base import Baseline, need_gradient
+from dear_plugin.baselines.base import Baseline, require_gradient
 from dear_plugin.baselines.candidate_pool import CandidatePool
-from dear_plugin.baselines.gradients import rounded, slopes
+from dear_plugin.baselines.gradients import margin_gradients, straight_through
 from dear_plugin.baselines.weights import Weights
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.methods.base import Case
 from dear_plugin.problem.target import Goal, RangeGoal
 from dear_plugin.results.proposal import Proposal
 
-# The square of a slope below which a step is no longer.
-LEAST_SLOPE = 1e-6
+# The least squared norm of the gradient, which bounds the length of a step.
+LEAST_SQUARE = 1e-6
 
 
 @dataclass(frozen=True)
 class WachterConfig:
-    """How Wachter descends.
+    """The settings of Wachter.
 
     Attributes:
-        aim: the margin that is aimed for; past the boundary, for l1 pulls back from it.
+        aim: the margin that is aimed for; past the boundary, since the l1 cost pulls back.
         weight: the first lambda.
         rounds: how many lambdas are tried.
         steps: steps for each.
-        starts: how often those without a success start again, elsewhere.
-        seed: of where they then start; nothing global is seeded.
+        starts: how often rows without a success start, from other points each time.
+        seed: of these points; the global generators are left alone.
     """
 
     aim: float = 0.5
@@ -53,14 +52,14 @@ class WachterConfig:
 class Wachter(Baseline[WachterConfig]):
     """SCFE: `(margin(x') - aim)^2 + lambda ||x' - x||_1`, by proximal gradient steps.
 
-    The proximal step solves the l1 term exactly, so what need not move does not. A step is as long
-    as the linearised model asks for. Rows on a plateau, where the model has no gradient, start
-    again from random places, as Wachter et al. do against local minima.
+    The proximal step solves the l1 term exactly, so changes are sparse. The length of a step is
+    that of the linearised model. Rows on a plateau, where the model has no gradient, start again
+    from random points, as Wachter et al. do against local minima.
 
     Args:
         model: a torch module.
         schema: the features.
-        config: how to descend.
+        config: the settings.
         output: see `RecourseMethod`.
         encode: see `RecourseMethod`.
 
@@ -72,51 +71,51 @@ class Wachter(Baseline[WachterConfig]):
         return WachterConfig()
 
     def _validate_model(self) -> None:
-        need_gradient(self)
+        require_gradient(self)
 
     def _learn(self, rows: Tensor) -> None:
-        """There is nothing to learn."""
+        """Nothing is learned."""
 
     def _propose(self, case: Case) -> Proposal:
         pool = CandidatePool.of(case, self.classifier)
         rng = torch.Generator().manual_seed(self.config.seed)
-        for share, part in pool.attempts(self.config.starts):
+        for share, part in pool.restarts(self.config.starts):
             self._search(part, torch.rand(self.encoder.d, generator=rng), share)
-        return pool.proposal("no descent from here reaches the target")
+        return pool.proposal("no descent from the row or from random points reaches the target")
 
-    def _search(self, pool: CandidatePool, place: Tensor, share: float) -> None:
-        """Try lambda after lambda, from a share of the way to a place, (d,), in the unit box."""
-        x, (low, high) = self.encoder.expand(pool.case.x), pool.ends
-        start = x + share * (low + (high - low) * place - x)
+    def _search(self, pool: CandidatePool, point: Tensor, share: float) -> None:
+        """Try lambdas, each from a share of the way to a point, (d,), of the unit box."""
+        x, (low, high) = self.encoder.expand(pool.case.x), pool.bounds
+        start = x + share * (low + (high - low) * point - x)
         weights = Weights.starting(self.config.weight, len(pool.case))
         for _ in range(self.config.rounds):
             weights = weights.after(self._descend(pool, start, weights.now))
 
-    def _descend(self, pool: CandidatePool, here: Tensor, weight: Tensor) -> Tensor:
-        """Descend from rows, (m, d), with one lambda each, (m,); who succeeds, (m,) bool."""
-        x, (low, high) = self.encoder.expand(pool.case.x), pool.ends
-        won = torch.zeros(len(x), dtype=torch.bool)
-        aim, tangent = self._aim(pool.case.goal), along_blocks(self.encoder)
+    def _descend(self, pool: CandidatePool, encoded: Tensor, weight: Tensor) -> Tensor:
+        """Descend from rows, (m, d), with a lambda each, (m,); (m,) bool, which succeed."""
+        x, (low, high) = self.encoder.expand(pool.case.x), pool.bounds
+        success = torch.zeros(len(x), dtype=torch.bool)
+        aim, tangent = self._aim(pool.case.goal), block_tangents(self.encoder)
         shrink = weight[:, None] * self.encoder.weights / 2.0
         for _ in range(self.config.steps):
-            rows, shown = rounded(pool, here)
-            scores, margin, slope = slopes(pool, shown)
-            won |= pool.update(rows[:, None], scores=scores)
-            slope = torch.where(low < high, slope @ tangent, 0.0)
-            scale = slope.square().sum(1, keepdim=True).clamp_min(LEAST_SLOPE)
-            delta = here - x - (margin - aim)[:, None] * slope / scale
+            rows, rounded = straight_through(pool, encoded)
+            scores, margin, gradient = margin_gradients(pool, rounded)
+            success |= pool.update(rows[:, None], scores=scores)
+            gradient = torch.where(low < high, gradient @ tangent, 0.0)
+            scale = gradient.square().sum(1, keepdim=True).clamp_min(LEAST_SQUARE)
+            delta = encoded - x - (margin - aim)[:, None] * gradient / scale
             delta = delta.sign() * (delta.abs() - shrink / scale).clamp_min(0.0)
-            here = torch.clamp(x + delta, low, high)
-        return won
+            encoded = torch.clamp(x + delta, low, high)
+        return success
 
     def _aim(self, goal: Goal) -> float:
-        """The margin aimed for: no farther into a range than half-way to its middle."""
+        """The margin aimed for; in a range, at most half-way to its middle."""
         width = goal.high - goal.low if isinstance(goal, RangeGoal) else torch.inf
         return min(self.config.aim, width / 4.0)
 
 
-def along_blocks(encoder: Encoder) -> Tensor:
-    """(d, d) takes slopes along one-hot blocks, in which what one category gains others lose."""
-    of = encoder.feature_of
-    together = (of[:, None] == of) & encoder.blocks[of]
+def block_tangents(encoder: Encoder) -> Tensor:
+    """(d, d) the projection of gradients onto one-hot blocks whose columns add up to 1."""
+    feature = encoder.feature_of
+    together = (feature[:, None] == feature) & encoder.blocks[feature]
     return torch.eye(encoder.d) - together / together.sum(1).clamp_min(1)

@@ -1,4 +1,4 @@
-"""Weights: how much cost counts against the decision, searched for row by row."""
+"""Weights: the weight lambda of the cost, searched row by row."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ FACTOR = 8.0
 
 @dataclass(frozen=True)
 class Weights:
-    """The trade-off lambda of m people: the largest that still brings success is the cheapest.
+    """The lambda of m rows: the largest with a success gives the cheapest counterfactual.
 
     Attributes:
-        now: (m,) what to try.
-        fine: (m,) the largest that succeeded, 0 where none did.
-        much: (m,) the smallest that failed, infinite where none did.
+        now: (m,) what to try next.
+        succeeded: (m,) the largest that succeeded, 0 where none did.
+        failed: (m,) the smallest that failed, infinite where none did.
     """
 
     now: Tensor
-    fine: Tensor
-    much: Tensor
+    succeeded: Tensor
+    failed: Tensor
 
     @classmethod
     def starting(cls, weight: float, m: int) -> Weights:
-        """Everybody starts from the same."""
+        """The same first value for all rows."""
         return cls(torch.full((m,), weight), torch.zeros(m), torch.full((m,), torch.inf))
 
-    def after(self, won: Tensor) -> Weights:
-        """What to try next, given who had a success, (m,) bool: bisection of the logarithm."""
-        fine = torch.where(won, torch.maximum(self.fine, self.now), self.fine)
-        much = torch.where(won, self.much, torch.minimum(self.much, self.now))
-        middle = (fine * much).sqrt()
-        now = torch.where(much.isinf(), self.now * FACTOR, middle)
-        return Weights(torch.where(fine == 0.0, self.now / FACTOR, now), fine, much)
+    def after(self, success: Tensor) -> Weights:
+        """What to try after these successes, (m,) bool: bisection of the logarithm."""
+        succeeded = torch.where(success, torch.maximum(self.succeeded, self.now), self.succeeded)
+        failed = torch.where(success, self.failed, torch.minimum(self.failed, self.now))
+        middle = (succeeded * failed).sqrt()
+        now = torch.where(failed.isinf(), self.now * FACTOR, middle)
+        return Weights(torch.where(succeeded == 0.0, self.now / FACTOR, now), succeeded, failed)

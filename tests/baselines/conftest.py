@@ -1,4 +1,4 @@
-"""A small world in which the right answers are known."""
+"""A small data set and linear models, for which the right counterfactuals are known."""
 
 from __future__ import annotations
 

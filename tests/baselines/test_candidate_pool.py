@@ -1,4 +1,4 @@
-"""Trial: what people may become when every feature is acted on by itself."""
+"""CandidatePool: projection to the feasible set, and the best candidate of each row."""
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,7 @@ from dear_plugin import Constraints, Encoder, Schema, Target
 from dear_plugin.baselines.candidate_pool import CandidatePool
 from dear_plugin.methods.base import Case
 from dear_plugin.models.classifier import Classifier
-from dear_plugin.problem.constraints import feasible
+from dear_plugin.problem.constraints import feasible_set
 
 FRAME = pd.DataFrame(
     {
@@ -36,64 +36,64 @@ def schema():
     return Schema.infer(FRAME, immutable=["age"], decreasing=["debt"])
 
 
-def trial_of(schema, within=None, frame=FRAME):
+def pool_of(schema, within=None, frame=FRAME):
     encoder = Encoder(schema)
     x = encoder.rows(frame)
-    box = feasible(within, x, encoder, encoder.units.resolutions(frame))
+    feasible = feasible_set(within, x, encoder, encoder.units.resolutions(frame))
     goal = Target.of_class(1).resolve(len(x), None)
-    case = Case(x, goal, box, 1e-4, torch.arange(len(x)))
+    case = Case(x, goal, feasible, 1e-4, torch.arange(len(x)))
     return CandidatePool.of(case, Classifier(Income(), encoder))
 
 
 def project(pool, feature, value):
-    """What becomes of everybody when one feature is to take a value."""
+    """The projected rows when one feature moves to a value."""
     moved = pool.case.x.clone()
     moved[:, feature] = value
     return pool.project(moved[:, None])[:, 0]
 
 
-def test_what_cannot_change_stays_bit_for_bit(schema):
-    pool = trial_of(schema, Constraints(frozen=["income"]))
+def test_features_that_cannot_change_stay_bit_for_bit(schema):
+    pool = pool_of(schema, Constraints(frozen=["income"]))
     assert torch.equal(project(pool, AGE, 0.9), pool.case.x)
     assert torch.equal(project(pool, INCOME, 0.9), pool.case.x)
 
 
-def test_what_may_not_be_acted_on_stays_too(schema):
-    pool = trial_of(schema, Constraints(act_on=["income"]))
+def test_features_that_are_not_actionable_stay(schema):
+    pool = pool_of(schema, Constraints(act_on=["income"]))
     assert torch.equal(project(pool, DEBT, 0.0), pool.case.x)
 
 
 def test_numbers_end_in_whole_steps_inside_their_range(schema):
-    pool = trial_of(schema, Constraints(ranges={"income": (15.0, 40.0)}))
+    pool = pool_of(schema, Constraints(ranges={"income": (15.0, 40.0)}))
     assert project(pool, INCOME, 0.9)[:, INCOME].tolist() == pytest.approx([0.6] * 3)
     assert project(pool, INCOME, 0.1201)[0, INCOME].item() == pytest.approx(0.12)
 
 
-def test_who_is_outside_a_range_and_does_not_move_stays_outside(schema):
-    pool = trial_of(schema, Constraints(ranges={"income": (15.0, 40.0)}))
+def test_a_value_outside_a_range_that_does_not_move_stays_outside(schema):
+    pool = pool_of(schema, Constraints(ranges={"income": (15.0, 40.0)}))
     assert torch.equal(pool.project(pool.case.x[:, None])[:, 0], pool.case.x)
 
 
 def test_directions_are_kept(schema):
-    pool = trial_of(schema)
+    pool = pool_of(schema)
     assert torch.equal(project(pool, DEBT, 1.0), pool.case.x)
     assert project(pool, DEBT, 0.0)[:, DEBT].tolist() == [0.0, 0.0, 0.0]
 
 
-def test_half_a_step_is_no_step(schema):
-    pool = trial_of(schema)
+def test_less_than_half_a_step_is_no_change(schema):
+    pool = pool_of(schema)
     little = pool.case.x[:, INCOME] + 0.4 * pool.case.feasible.steps[INCOME]
     assert torch.equal(project(pool, INCOME, little), pool.case.x)
 
 
-def test_a_binary_feature_is_one_or_the_other(schema):
-    pool = trial_of(schema)
+def test_a_binary_feature_takes_the_nearer_value(schema):
+    pool = pool_of(schema)
     assert project(pool, MEMBER, 0.7)[:, MEMBER].tolist() == [1.0, 1.0, 1.0]
     assert project(pool, MEMBER, 0.3)[:, MEMBER].tolist() == [0.0, 0.0, 0.0]
 
 
-def test_no_category_is_taken_that_is_not_allowed(schema):
-    pool = trial_of(schema, Constraints(categories={"town": ["A", "B"]}))
+def test_a_category_that_is_not_allowed_is_not_taken(schema):
+    pool = pool_of(schema, Constraints(categories={"town": ["A", "B"]}))
     assert project(pool, TOWN, 1.0)[:, TOWN].tolist() == [1.0, 1.0, 1.0]
     assert torch.equal(project(pool, TOWN, 2.0), pool.case.x)
 
@@ -106,8 +106,8 @@ def test_no_category_is_taken_that_is_not_allowed(schema):
         Constraints(ranges={"income": (15.0, 40.0)}, act_on=["income", "town"]),
     ],
 )
-def test_a_row_fits_when_nothing_about_it_would_be_changed(schema, within):
-    pool = trial_of(schema, within)
+def test_a_row_is_feasible_if_the_projection_does_not_change_it(schema, within):
+    pool = pool_of(schema, within)
     rows = torch.cartesian_prod(
         *[torch.tensor(v) for v in ([0.0, 0.25], [0.0, 0.3, 1.0], [0.0, 0.5], [0.0, 1.0])],
         torch.arange(3.0),
@@ -119,43 +119,43 @@ def test_a_row_fits_when_nothing_about_it_would_be_changed(schema, within):
 
 
 @pytest.mark.parametrize("within", [None, Constraints(categories={"town": ["A", "B"]})])
-def test_the_ends_hold_all_that_is_admissible_and_the_factual(schema, within):
-    pool = trial_of(schema, within)
-    low, high = pool.ends
-    wide = pool.classifier.encoder.expand
+def test_the_bounds_contain_the_factual_and_all_feasible_rows(schema, within):
+    pool = pool_of(schema, within)
+    low, high = pool.bounds
+    expand = pool.classifier.encoder.expand
     generator = torch.Generator().manual_seed(0)
     moved = pool.project(
         torch.rand(3, 50, 5, generator=generator) * torch.tensor([1, 1, 1, 1, 2.9])
     )
     for rows in (pool.case.x, *moved.unbind(1)):
-        assert (wide(rows) >= low - 1e-6).all()
-        assert (wide(rows) <= high + 1e-6).all()
+        assert (expand(rows) >= low - 1e-6).all()
+        assert (expand(rows) <= high + 1e-6).all()
 
 
-def test_the_cheapest_success_is_kept_and_else_the_nearest_miss(schema):
-    pool = trial_of(schema)
+def test_the_cheapest_success_is_kept_or_the_largest_margin(schema):
+    pool = pool_of(schema)
     rows = pool.case.x[:, None].repeat(1, 3, 1)
     rows[:2, :, INCOME] = torch.tensor([[0.9, 0.6, 0.3], [0.3, 0.45, 0.4]])
-    won = pool.update(rows)
-    assert won.tolist() == [True, False, True]
-    assert pool.rows[:, INCOME].tolist() == pytest.approx([0.6, 0.45, 1.0])
+    success = pool.update(rows)
+    assert success.tolist() == [True, False, True]
+    assert pool.best[:, INCOME].tolist() == pytest.approx([0.6, 0.45, 1.0])
     assert pool.proposal("no").reasons == ["", "no", ""]
 
 
-def test_a_method_may_mind_more_than_cost(schema):
-    pool = trial_of(schema)
+def test_a_method_may_minimise_another_loss_than_cost(schema):
+    pool = pool_of(schema)
     rows = pool.case.x[:, None].repeat(1, 2, 1)
     rows[:, :, INCOME] = torch.tensor([0.6, 0.9])
     pool.update(rows, loss=torch.tensor([[2.0, 1.0]] * 3))
-    assert np.allclose(pool.rows[:, INCOME], 0.9)
+    assert np.allclose(pool.best[:, INCOME], 0.9)
 
 
-def test_attempts_are_for_those_without_a_success(schema):
-    pool, asked = trial_of(schema), []
-    for share, part in pool.attempts(3):
-        asked.append((share, len(part.case)))
+def test_restarts_have_only_rows_without_a_success(schema):
+    pool, restarts = pool_of(schema), []
+    for share, part in pool.restarts(3):
+        restarts.append((share, len(part.case)))
         rows = part.case.x[:, None].clone()
         rows[:1, 0, INCOME] = 0.8
         part.update(rows)
-    assert asked == [(0.0, 3), (0.5, 1)]
+    assert restarts == [(0.0, 3), (0.5, 1)]
     assert pool.solved.all()

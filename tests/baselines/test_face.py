@@ -1,4 +1,4 @@
-"""FACE: it starts from the right person, keeps to their own kind, and ends where it may."""
+"""FACE: paths start at the factual, stay in its group, and end at feasible accepted rows."""
 
 import numpy as np
 import pandas as pd
@@ -21,35 +21,35 @@ def refused(square):
     return square[square["a"] + square["b"] < 1.1].iloc[:60]
 
 
-def test_everyone_ends_at_a_training_row_of_their_own_group(fitted, square, refused):
+def test_every_row_ends_at_a_training_row_of_its_group(fitted, square, refused):
     result = fitted.generate(refused)
     assert result.actions["success"].all()
     assert (result.counterfactuals["group"] == refused["group"]).all()
     assert len(result.counterfactuals.merge(square.drop_duplicates())) == len(refused)
 
 
-def test_it_starts_from_the_right_person(fitted, square):
-    """Two crowds, far apart: whoever stands in one of them ends at its edge, not at the other's.
+def test_paths_start_at_the_factual_row(fitted, square):
+    """Of two distant clusters, rows of one end at its own boundary, not at that of the other.
 
-    CARLA starts 99 of 100 people from somebody else, and then costs seven times as much.
+    CARLA starts 99 of 100 paths from another row, and its costs are seven times as high.
     """
     low = square.assign(b=0.1)[square["a"] < 0.9]
     high = square.assign(b=0.9)[square["a"] < 0.1]
-    people = pd.concat([low, high]).reset_index(drop=True).sample(frac=1.0, random_state=1)
-    result = fitted.generate(people)
-    moved = (result.counterfactuals[["a", "b"]] - people[["a", "b"]]).abs().sum(axis=1)
-    needed = (1.2 - people["a"] - people["b"]).clip(lower=0.0)
+    rows = pd.concat([low, high]).reset_index(drop=True).sample(frac=1.0, random_state=1)
+    result = fitted.generate(rows)
+    moved = (result.counterfactuals[["a", "b"]] - rows[["a", "b"]]).abs().sum(axis=1)
+    needed = (1.2 - rows["a"] - rows["b"]).clip(lower=0.0)
     assert result.actions["success"].all()
     assert (moved < needed + 0.5).all()
 
 
-def test_company_and_order_do_not_matter(fitted, refused):
+def test_results_do_not_depend_on_the_order_of_rows(fitted, refused):
     together = fitted.generate(refused).counterfactuals
     backwards = fitted.generate(refused[::-1]).counterfactuals[::-1]
     pd.testing.assert_frame_equal(together, backwards)
 
 
-def test_where_the_model_can_be_sure_the_end_is_a_row_of_which_it_is(square, linear, refused):
+def test_paths_end_at_rows_of_the_required_confidence(square, linear, refused):
     schema = Schema.infer(square, immutable=["group"])
     model = linear(3.0, 3.0, 0.0, bias=-3.6)
     with_threshold = (
@@ -69,14 +69,14 @@ def test_where_the_model_can_be_sure_the_end_is_a_row_of_which_it_is(square, lin
     assert just["cost"].median() < with_threshold["cost"].median()
 
 
-def test_who_can_have_no_sure_end_has_one_with_which_the_model_agrees(square, linear, refused):
+def test_without_a_confident_end_any_accepted_row_is_used(square, linear, refused):
     schema = Schema.infer(square, immutable=["group"])
     model = linear(1.0, 1.0, 0.0, bias=-1.2)
     never = FaceKNN(model, schema, config=FaceConfig(confidence=0.99)).fit(square)
     assert never.generate(refused).actions["success"].all()
 
 
-def test_the_end_keeps_what_the_call_asks_for(fitted, refused):
+def test_the_end_satisfies_the_constraints_of_the_call(fitted, refused):
     result = fitted.generate(refused, within=Constraints(ranges={"b": (0.0, 0.5)}))
     done = result.actions["success"].to_numpy()
     changed = (result.counterfactuals["b"] != refused["b"]).to_numpy()
@@ -84,12 +84,12 @@ def test_the_end_keeps_what_the_call_asks_for(fitted, refused):
     assert result.counterfactuals["b"][done & changed].between(0.0, 0.5).all()
 
 
-def test_a_stranger_to_all_groups_is_told(square, linear):
+def test_a_row_of_an_unknown_group_gets_a_reason(square, linear):
     schema = Schema.infer(square, immutable=["group"])
     others = square[square["group"] == 0]
     method = FaceKNN(linear(1.0, 1.0, 0.0, bias=-1.2), schema).fit(others)
-    stranger = square[(square["group"] == 1) & (square["a"] + square["b"] < 1.0)].iloc[:1]
-    result = method.generate(stranger)
+    unknown = square[(square["group"] == 1) & (square["a"] + square["b"] < 1.0)].iloc[:1]
+    result = method.generate(unknown)
     assert not result.actions["success"].any()
     assert result.actions["reason"].iloc[0].startswith("no path")
 
@@ -99,20 +99,20 @@ def test_beyond_the_radius_there_is_no_path(square, linear):
     schema = Schema.infer(frame, immutable=["group"])
     model = linear(1.0, 1.0, 0.0, bias=-1.2)
     method = FaceEpsilon(model, schema, config=FaceConfig(radius=0.1)).fit(frame)
-    people = frame[frame["a"] + frame["b"] < 1.0].iloc[:20]
-    assert not method.generate(people).actions["success"].any()
+    rows = frame[frame["a"] + frame["b"] < 1.0].iloc[:20]
+    assert not method.generate(rows).actions["success"].any()
 
 
-def test_people_who_are_alike_are_one_node(square, linear, refused):
+def test_equal_rows_are_one_node(square, linear, refused):
     schema = Schema.infer(square, immutable=["group"])
     model = linear(1.0, 1.0, 0.0, bias=-1.2)
-    crowd = pd.concat([square, *[refused.iloc[:1]] * 200])
+    repeated = pd.concat([square, *[refused.iloc[:1]] * 200])
     one = FaceKNN(model, schema).fit(square).generate(refused).counterfactuals
-    many = FaceKNN(model, schema).fit(crowd).generate(refused).counterfactuals
+    many = FaceKNN(model, schema).fit(repeated).generate(refused).counterfactuals
     pd.testing.assert_frame_equal(one, many)
 
 
-def test_a_black_box_will_do(square, refused):
+def test_it_takes_a_black_box(square, refused):
     schema = Schema.infer(square, immutable=["group"])
     method = FaceKNN(lambda f: (f["a"] + f["b"] > 1.2).astype(float), schema).fit(square)
     assert np.all(method.generate(refused).actions["success"])

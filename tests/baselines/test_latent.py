@@ -1,4 +1,4 @@
-"""REVISE, C-CHVAE and CLUE: they stay among the people that there are."""
+"""REVISE, C-CHVAE and CLUE: counterfactuals near the data manifold."""
 
 import math
 from dataclasses import replace
@@ -29,7 +29,7 @@ METHODS = {"REVISE": Revise, "C-CHVAE": CCHVAE, "CLUE": Clue}
 
 
 class First(nn.Module):
-    """A model that looks at the first column alone."""
+    """A model of the first column alone."""
 
     def __init__(self, steepness=8.0):
         super().__init__()
@@ -41,7 +41,7 @@ class First(nn.Module):
 
 @pytest.fixture(scope="module")
 def line():
-    """People on a line: b is 1 - a, and the group that never changes has nothing to do with it."""
+    """Rows on a line: b is 1 - a, and the immutable group is independent of both."""
     rng = np.random.default_rng(0)
     a = rng.random(800)
     b = 1.0 - a + rng.normal(0.0, 0.01, 800)
@@ -55,7 +55,7 @@ def vae(line):
 
 
 @pytest.fixture(scope="module")
-def everyone(mixed):
+def mixed_vae(mixed):
     return Vae.fit(mixed.frame, mixed.schema, replace(DESIGN, layers=(16, 16, 8)))
 
 
@@ -70,34 +70,34 @@ def result(request, line, vae, refused):
     return METHODS[request.param](First(), schema, vae=vae).fit(frame).generate(refused)
 
 
-def test_everyone_is_helped(result):
+def test_every_row_has_a_success(result):
     assert result.actions["success"].all()
 
 
-def test_answers_lie_on_the_manifold(result):
+def test_counterfactuals_lie_on_the_manifold(result):
     after = result.counterfactuals
     assert (after["a"] + after["b"] - 1.0).abs().quantile(0.9) < 0.1
 
 
-def test_moving_a_feature_by_itself_would_leave_it(line, refused):
+def test_independent_changes_would_leave_it(line, refused):
     frame, schema = line
     after = Wachter(First(), schema).fit(frame).generate(refused).counterfactuals
     assert (after["a"] + after["b"] - 1.0).abs().median() > 0.2
 
 
-def test_what_cannot_change_does_not(result, refused):
+def test_immutable_features_do_not_change(result, refused):
     assert (result.counterfactuals["group"] == refused["group"]).all()
 
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
-def test_people_do_not_collapse_into_one(everyone, mixed, method):
-    people = mixed.refused(40)
-    result = method(mixed.net, mixed.schema, vae=everyone).fit(mixed.frame).generate(people)
+def test_counterfactuals_do_not_collapse_to_one(mixed_vae, mixed, method):
+    rows = mixed.refused(40)
+    result = method(mixed.net, mixed.schema, vae=mixed_vae).fit(mixed.frame).generate(rows)
     assert result.actions["success"].mean() > 0.9
-    assert len(result.counterfactuals.drop_duplicates()) > 0.9 * len(people)
+    assert len(result.counterfactuals.drop_duplicates()) > 0.9 * len(rows)
 
 
-def test_a_descent_that_minds_cost_more_goes_less_far(line, vae, refused):
+def test_a_larger_weight_of_cost_gives_smaller_costs(line, vae, refused):
     frame, schema = line
     costs = [
         Revise(First(), schema, vae=vae, config=LatentConfig(weight=weight))
@@ -110,8 +110,8 @@ def test_a_descent_that_minds_cost_more_goes_less_far(line, vae, refused):
     assert costs == sorted(costs, reverse=True)
 
 
-def test_on_a_line_the_best_trade_of_loss_and_cost_is_known(line, vae, refused):
-    """There `softplus(-8 (a - 0.6)) + lambda |2 (a - x)|` is least where its slope is zero."""
+def test_on_a_line_the_optimum_is_known(line, vae, refused):
+    """`softplus(-8 (a - 0.6)) + lambda |2 (a - x)|` is minimal where its derivative is zero."""
     frame, schema = line
     weight = 0.5
     best = 0.6 + math.log(8.0 / (2.0 * weight) - 1.0) / 8.0
@@ -121,14 +121,14 @@ def test_on_a_line_the_best_trade_of_loss_and_cost_is_known(line, vae, refused):
 
 def test_of_the_first_shell_with_a_success_the_nearest_is_taken(line, vae, refused):
     frame, schema = line
-    fine = CCHVAE(First(), schema, vae=vae, config=CCHVAEConfig(width=0.05)).fit(frame)
-    rough = CCHVAE(First(), schema, vae=vae, config=CCHVAEConfig(width=2.0, draws=5)).fit(frame)
-    cost = fine.generate(refused).actions["cost"]
-    assert cost.median() < rough.generate(refused).actions["cost"].median()
+    narrow = CCHVAE(First(), schema, vae=vae, config=CCHVAEConfig(width=0.05)).fit(frame)
+    wide = CCHVAE(First(), schema, vae=vae, config=CCHVAEConfig(width=2.0, draws=5)).fit(frame)
+    cost = narrow.generate(refused).actions["cost"]
+    assert cost.median() < wide.generate(refused).actions["cost"].median()
     assert np.allclose(cost, 2.0 * (0.6 - refused["a"]), atol=0.15)
 
 
-def test_out_of_reach_is_out_of_reach(line, vae, refused):
+def test_rows_beyond_the_last_shell_get_a_reason(line, vae, refused):
     frame, schema = line
     actions = (
         CCHVAE(First(), schema, vae=vae, config=CCHVAEConfig(width=0.01, count=2))
@@ -137,10 +137,10 @@ def test_out_of_reach_is_out_of_reach(line, vae, refused):
         .actions
     )
     assert not actions["success"].any()
-    assert actions["reason"].str.startswith("no person within reach").all()
+    assert actions["reason"].str.startswith("no row decoded").all()
 
 
-def test_a_plateau_is_left_from_nearer_to_where_the_model_agrees(line, vae, refused):
+def test_a_plateau_is_left_by_restarts_nearer_to_accepted_latents(line, vae, refused):
     class Step(nn.Module):
         def forward(self, x):
             return torch.relu(x[:, :1] - 0.6) * 8.0 - 0.1
@@ -151,16 +151,16 @@ def test_a_plateau_is_left_from_nearer_to_where_the_model_agrees(line, vae, refu
     assert Revise(Step(), schema, vae=vae).fit(frame).generate(refused).actions["success"].all()
 
 
-def test_clue_keeps_binaries_binary_and_flips_some(everyone, mixed):
-    people = mixed.refused(40)
-    method = Clue(mixed.net, mixed.schema, vae=everyone).fit(mixed.frame)
-    after = method.generate(people).counterfactuals
+def test_clue_keeps_binaries_binary_and_flips_some(mixed_vae, mixed):
+    rows = mixed.refused(40)
+    method = Clue(mixed.net, mixed.schema, vae=mixed_vae).fit(mixed.frame)
+    after = method.generate(rows).counterfactuals
     assert set(after["owner"]) <= {0, 1}
     assert set(after["member"]) <= {True, False}
-    assert (after["member"] != people["member"]).any()
+    assert (after["member"] != rows["member"]).any()
 
 
-def test_constraints_of_the_call_are_kept_on_the_way(line, vae, refused):
+def test_constraints_of_the_call_are_kept(line, vae, refused):
     frame, schema = line
     method = Revise(First(), schema, vae=vae).fit(frame)
     result = method.generate(refused, within=Constraints(frozen=["b"], ranges={"a": (0.0, 0.7)}))
@@ -169,7 +169,7 @@ def test_constraints_of_the_call_are_kept_on_the_way(line, vae, refused):
     assert (result.counterfactuals["a"] <= 0.7).all()
 
 
-def test_certainty_is_the_entropy_of_the_probabilities():
+def test_entropy_is_that_of_the_probabilities():
     one = torch.tensor([[0.0], [3.0]])
     p = torch.sigmoid(one[:, 0])
     expected = -(p * p.log() + (1 - p) * (1 - p).log())
@@ -191,7 +191,7 @@ def test_clue_lowers_the_entropy_of_the_model(line, vae, refused):
     assert scores[0] > 0.9 > scores[1]
 
 
-def test_what_they_cannot_take_they_refuse(line):
+def test_unsuitable_models_are_refused(line):
     schema = line[1]
     for method in (Revise, Clue):
         with pytest.raises(ModelError, match="needs a torch module"):

@@ -19,41 +19,40 @@ def refused(square):
     return square[square["a"] + square["b"] < 1.1].iloc[:40]
 
 
-def by_hand(square, person, admitted):
+def brute_force(square, row, admitted):
     """The l1-nearest accepted row of the same group, by brute force."""
-    fine = (square["a"] + square["b"] > 1.2001) & (square["group"] == person["group"]) & admitted
-    gap = (square[fine][["a", "b"]] - person[["a", "b"]]).abs().sum(axis=1)
-    return gap.min()
+    valid = (square["a"] + square["b"] > 1.2001) & (square["group"] == row["group"]) & admitted
+    return (square[valid][["a", "b"]] - row[["a", "b"]]).abs().sum(axis=1).min()
 
 
-def test_it_is_the_brute_force_answer(method, square, refused):
+def test_it_equals_brute_force(method, square, refused):
     result = method.generate(refused)
-    expected = [by_hand(square, person, True) for _, person in refused.iterrows()]
+    expected = [brute_force(square, row, True) for _, row in refused.iterrows()]
     assert result.actions["success"].all()
     assert np.allclose(result.actions["cost"], expected, atol=1e-6)
 
 
-def test_every_answer_is_a_training_row(method, square, refused):
+def test_every_counterfactual_is_a_training_row(method, square, refused):
     after = method.generate(refused).counterfactuals
     assert len(after.merge(square.drop_duplicates())) == len(refused)
 
 
-def test_it_looks_among_the_rows_that_the_call_admits(method, square, refused):
+def test_only_feasible_rows_are_considered(method, square, refused):
     result = method.generate(refused, within=Constraints(ranges={"b": (0.0, 0.6)}))
-    for i, (_, person) in enumerate(refused.iterrows()):
-        kept = (square["b"] - person["b"]).abs() < 1e-9
-        expected = by_hand(square, person, square["b"].between(0.0, 0.6) | kept)
+    for i, (_, row) in enumerate(refused.iterrows()):
+        kept = (square["b"] - row["b"]).abs() < 1e-9
+        expected = brute_force(square, row, square["b"].between(0.0, 0.6) | kept)
         assert result.actions["cost"].iloc[i] == pytest.approx(expected, abs=1e-6)
 
 
-def test_where_no_row_is_left_the_person_stays_and_is_told(method, refused):
+def test_without_a_feasible_row_the_factual_is_returned_with_a_reason(method, refused):
     result = method.generate(refused, within=Constraints(frozen=["a", "b"]))
     assert not result.actions["success"].any()
     assert result.actions["reason"].str.startswith("no training row").all()
     pd.testing.assert_frame_equal(result.counterfactuals, refused)
 
 
-def test_a_black_box_will_do(square, refused):
+def test_it_takes_a_black_box(square, refused):
     schema = Schema.infer(square, immutable=["group"])
     method = NearestAccepted(lambda f: (f["a"] + f["b"] > 1.2).astype(float), schema).fit(square)
     assert method.generate(refused).actions["success"].all()

@@ -1,4 +1,4 @@
-"""Vae: it tells people apart, keeps what is given, and can be shared."""
+"""Vae: reconstruction, conditioning on immutable features, and sharing between methods."""
 
 import copy
 from dataclasses import replace
@@ -26,40 +26,40 @@ def x(mixed):
     return mixed.encoder.rows(mixed.frame)
 
 
-def test_people_come_back_as_they_went_in_nearly(vae, x):
-    wide = vae.encoder.expand(x)
-    rest = (vae.decode(vae.encode(x), wide) - wide).square().mean(0) / wide.var(0)
-    assert rest[vae.networks.number].mean() < 0.3
+def test_most_of_the_variance_is_reconstructed(vae, x):
+    encoded = vae.encoder.expand(x)
+    error = (vae.decode(vae.encode(x), encoded) - encoded).square().mean(0) / encoded.var(0)
+    assert error[vae.networks.numeric].mean() < 0.3
 
 
 def test_it_does_not_collapse(vae, x):
-    back = vae.encoder.collapse(vae.decode(vae.encode(x), vae.encoder.expand(x)))
-    assert len(back.unique(dim=0)) == len(x.unique(dim=0))
+    decoded = vae.encoder.collapse(vae.decode(vae.encode(x), vae.encoder.expand(x)))
+    assert len(decoded.unique(dim=0)) == len(x.unique(dim=0))
 
 
-def test_categories_are_shares_and_what_is_given_stays(vae, x):
-    wide = vae.encoder.expand(x)
+def test_categories_are_probabilities_and_immutable_features_stay(vae, x):
+    encoded = vae.encoder.expand(x)
     drawn = torch.randn(len(x), vae.k, generator=torch.Generator().manual_seed(0))
-    made = vae.decode(drawn, wide)
+    decoded = vae.decode(drawn, encoded)
     blocks = vae.encoder.blocks.nonzero()[:, 0].tolist()
     for start, j in ((vae.encoder.starts[j], j) for j in blocks):
-        share = made[:, start : start + vae.encoder.schema.features[j].columns]
-        assert torch.allclose(share.sum(1), torch.ones(len(x)), atol=1e-5)
+        probabilities = decoded[:, start : start + vae.encoder.schema.features[j].columns]
+        assert torch.allclose(probabilities.sum(1), torch.ones(len(x)), atol=1e-5)
     gender = [f.name for f in vae.encoder.schema].index("gender")
-    assert torch.equal(made[:, gender], wide[:, gender])
+    assert torch.equal(decoded[:, gender], encoded[:, gender])
 
 
-def test_what_is_given_matters(mixed):
-    """Where a feature depends on what is given, people drawn from the prior do so as well."""
+def test_draws_depend_on_the_immutable_features(mixed):
+    """Draws from the prior differ between genders as the training rows do."""
     frame = mixed.frame[["gender", "income"]].copy()
     frame["income"] += 40.0 * (frame["gender"] == "male")
     schema = Schema.infer(frame, immutable=["gender"])
     vae = Vae.fit(frame, schema, replace(DESIGN, layers=(8, 2)))
     x = vae.encoder.expand(vae.encoder.rows(frame))
     drawn = torch.randn(len(x), vae.k, generator=torch.Generator().manual_seed(0))
-    made, male = vae.decode(drawn, x)[:, 1], x[:, 0] == 1.0
-    gap = [float(income[male].mean() - income[~male].mean()) for income in (made, x[:, 1])]
-    assert gap[0] == pytest.approx(gap[1], abs=0.1)
+    decoded, male = vae.decode(drawn, x)[:, 1], x[:, 0] == 1.0
+    difference = [float(y[male].mean() - y[~male].mean()) for y in (decoded, x[:, 1])]
+    assert difference[0] == pytest.approx(difference[1], abs=0.1)
 
 
 def test_the_same_seed_gives_the_same_vae_and_leaves_the_global_one_alone(mixed, x):
@@ -75,7 +75,7 @@ def test_the_same_seed_gives_the_same_vae_and_leaves_the_global_one_alone(mixed,
 
 
 @pytest.mark.parametrize("method", [Revise, CCHVAE, Clue])
-def test_a_trained_one_is_shared_and_left_as_it_is(mixed, vae, method):
+def test_a_trained_one_is_shared_and_unchanged(mixed, vae, method):
     before = copy.deepcopy(vae.networks.state_dict())
     fitted = method(mixed.net, mixed.schema, vae=vae).fit(mixed.frame)
     fitted.generate(mixed.refused(5))

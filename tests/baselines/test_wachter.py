@@ -1,4 +1,4 @@
-"""Wachter: on a linear model the cheapest change is known in closed form."""
+"""Wachter: on a linear model the cheapest change has a closed form."""
 
 import numpy as np
 import pytest
@@ -21,27 +21,26 @@ def refused(square):
     return square[3 * square["a"] + square["b"] < 1.9].iloc[:40]
 
 
-def test_the_steepest_feature_moves_to_the_boundary_and_no_other(square, linear, schema, refused):
+def test_only_the_steepest_feature_moves_and_to_the_boundary(square, linear, schema, refused):
     method = Wachter(linear(3.0, 1.0, 0.0, bias=-2.0), schema).fit(square)
     actions = method.generate(refused).actions
-    gap = 2.0 - (3 * refused["a"] + refused["b"])
+    distance = 2.0 - (3 * refused["a"] + refused["b"])
     assert (actions["acted_on"] == "a").all()
-    assert np.allclose(actions["cost"], gap / 3.0, atol=2e-3)
+    assert np.allclose(actions["cost"], distance / 3.0, atol=2e-3)
     assert (actions["indirect_cost"] == 0.0).all()
 
 
-def test_what_one_feature_cannot_do_the_next_steepest_completes(square, linear, schema):
+def test_the_next_steepest_feature_moves_when_the_first_reaches_its_end(square, linear, schema):
     method = Wachter(linear(3.0, 1.0, 0.0, bias=-3.5), schema).fit(square)
-    person = square.iloc[[0]]
-    result = method.generate(person)
+    result = method.generate(square.iloc[[0]])
     assert result.counterfactuals.iloc[0].tolist() == pytest.approx([1.0, 0.5, 0.0], abs=5e-3)
 
 
 def test_a_binary_feature_flips_where_that_is_cheapest(square, linear):
     schema = Schema.infer(square)
     method = Wachter(linear(1.0, 1.0, 9.0, bias=-5.0), schema).fit(square)
-    people = square[square["group"] == 0].iloc[:20]
-    assert (method.generate(people).actions["acted_on"] == "group").all()
+    rows = square[square["group"] == 0].iloc[:20]
+    assert (method.generate(rows).actions["acted_on"] == "group").all()
 
 
 def test_the_best_category_is_taken(mixed):
@@ -51,8 +50,8 @@ def test_the_best_category_is_taken(mixed):
     with torch.no_grad():
         model.weight.zero_(), model.bias.fill_(-1.0)
         model.weight[0, start : start + width] = torch.arange(width).float()
-    people = mixed.frame[mixed.frame["town"] == "A"].iloc[:10]
-    result = Wachter(model, mixed.schema).fit(mixed.frame).generate(people)
+    rows = mixed.frame[mixed.frame["town"] == "A"].iloc[:10]
+    result = Wachter(model, mixed.schema).fit(mixed.frame).generate(rows)
     assert result.actions["success"].all()
     assert (result.actions["cost"] == 1.0).all()
 
@@ -65,18 +64,18 @@ def test_constraints_of_the_call_are_kept(square, linear, schema, refused):
     assert (result.actions["acted_on"][result.actions["success"]] == "b").all()
 
 
-def test_a_plateau_is_left_by_starting_elsewhere(square, schema):
+def test_a_plateau_is_left_by_restarts(square, schema):
     class Plateau(nn.Module):
         """Flat below a + b = 0.8, where the gradient is exactly zero."""
 
         def forward(self, x):
             return torch.relu(x[:, :1] + x[:, 1:2] - 0.8) - 0.3
 
-    people = square[square["a"] + square["b"] < 0.7].iloc[:20]
+    rows = square[square["a"] + square["b"] < 0.7].iloc[:20]
     once = Wachter(Plateau(), schema, config=WachterConfig(starts=1)).fit(square)
-    assert not once.generate(people).actions["success"].any()
+    assert not once.generate(rows).actions["success"].any()
     again = Wachter(Plateau(), schema).fit(square)
-    assert again.generate(people).actions["success"].mean() > 0.8
+    assert again.generate(rows).actions["success"].mean() > 0.8
 
 
 def test_a_range_of_values_is_reached(square, linear, schema, refused):
@@ -90,8 +89,8 @@ def test_a_black_box_is_refused(schema):
         Wachter(lambda frame: np.zeros(len(frame)), schema)
 
 
-def test_the_weight_of_cost_is_bisected_towards_the_largest_that_succeeds():
+def test_the_weight_is_bisected_to_the_largest_that_succeeds():
     weights = Weights.starting(1.0, 2)
     for _ in range(25):
         weights = weights.after(weights.now <= torch.tensor([0.3, 40.0]))
-    assert torch.allclose(weights.fine, torch.tensor([0.3, 40.0]), rtol=1e-3)
+    assert torch.allclose(weights.succeeded, torch.tensor([0.3, 40.0]), rtol=1e-3)
