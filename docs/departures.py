@@ -1,4 +1,4 @@
-"""From the paper's DEAR to ours, one departure at a time: what each does to the same people.
+"""From the paper's DEAR to the default, one departure at a time, on the same rows.
 
 python docs/departures.py            (writes docs/results/departures.md)
 """
@@ -15,29 +15,33 @@ from dear_plugin.demo.stage import Demo, stage
 PAPER = Autoencoder.paper((8, 10, 5))
 REMAINDER = Autoencoder(replace(PAPER.design, reconstruct="remainder"))
 LINE, GRADIENT = Search(groups=False), Search(solver="gradient", groups=False)
-WAYS = {
-    "the paper to the letter": (PAPER, GRADIENT),
+CONFIGURATIONS = {
+    "the paper's method": (PAPER, GRADIENT),
     "... with the line search": (PAPER, LINE),
-    "... and the person's remainder": (REMAINDER, LINE),
+    "... and the factual's remainder": (REMAINDER, LINE),
     "... and latents independent of x_S": (Autoencoder(), LINE),
     "ranks in place of networks": ("transport", Search()),
 }
 
 
-def line(way, scene):
-    """One way of doing it: reliability, costs, and how far to believe what moves along."""
-    decoder, search = WAYS[way]
+def evaluate(name, experiment):
+    """Success, costs, fidelity and times of one configuration."""
+    decoder, search = CONFIGURATIONS[name]
     dear = DEAR(
-        scene.model, scene.schema, act_on=scene.data.act_on, decoder=decoder, search=search
+        experiment.model,
+        experiment.schema,
+        act_on=experiment.data.act_on,
+        decoder=decoder,
+        search=search,
     )
     start = time.process_time()
-    dear.fit(scene.train)
+    dear.fit(experiment.train)
     fitted = time.process_time()
-    actions = dear.generate(scene.refused).actions
-    asked = time.process_time()
-    report, done = dear.diagnose(scene.test), actions[actions["success"]]
+    actions = dear.generate(experiment.refused).actions
+    generated = time.process_time()
+    report, done = dear.diagnose(experiment.test), actions[actions["success"]]
     return {
-        "way": way,
+        "way": name,
         "success": actions["success"].mean(),
         "cost": done["cost"].median(),
         "direct": done["direct_cost"].median(),
@@ -46,13 +50,13 @@ def line(way, scene):
         "fidelity": report.fidelity,
         "distribution": report.distribution_fidelity,
         "fit_cpu_s": fitted - start,
-        "cpu_ms_a_row": 1000 * (asked - fitted) / len(actions),
+        "cpu_ms_a_row": 1000 * (generated - fitted) / len(actions),
     }
 
 
 if __name__ == "__main__":
-    people = stage(Demo(rows=300))
-    table = [line(way, people) for way in WAYS]
+    experiment = stage(Demo(rows=300))
+    table = [evaluate(name, experiment) for name in CONFIGURATIONS]
     text = write("departures", table, Path(mkdtemp()))
     (Path(__file__).parent / "results" / "departures.md").write_text(text, encoding="utf8")
     print(text)
