@@ -1,8 +1,8 @@
-"""One predictor and the same people: the engine, DiCE and Alibi give the same counterfactuals.
+"""One predictor and the same rows: the engine, DiCE and Alibi give the same counterfactuals.
 
-Each host is handed its own usual wrapping of that one predictor: DiCE a torch module on its own
-min-max + one-hot vector, Alibi a numpy function on label-encoded rows. The engine is asked with
-the same: a black box may have steps, so that other values are tried of it than of a module.
+Each host gets its usual wrapping of that predictor: DiCE a torch module on its own min-max +
+one-hot vector, Alibi a numpy function on label-encoded rows. The engine gets the same, since it
+evaluates other values of a black box, which may be a step function, than of a module.
 """
 
 import pandas as pd
