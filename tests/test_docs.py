@@ -5,9 +5,11 @@ import importlib.util
 import io
 import math
 import re
+import sys
 import warnings
 from itertools import pairwise
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pandas as pd
@@ -58,7 +60,9 @@ def test_code_on_a_page_runs_from_the_top(page, tmp_path, monkeypatch, caplog):
     if page.name in HOSTS:
         pytest.importorskip(HOSTS[page.name])
     monkeypatch.chdir(tmp_path)
-    namespace = {"__name__": "page"}
+    module = ModuleType("page")
+    monkeypatch.setitem(sys.modules, "page", module)  # its classes can be pickled
+    namespace = module.__dict__
     with warnings.catch_warnings():
         for i, (code, expected) in enumerate(blocks(page)):
             run(code, expected, f"{page.name}, block {i + 1}", namespace)
