@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
+from dear_plugin import _html
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.decoders import Decoder
 from dear_plugin.evaluation import fidelity
@@ -20,6 +21,8 @@ logger = logging.getLogger(__name__)
 
 # With fewer rows, a weak dependence may not be significant.
 FEW_ROWS = 1000
+# Fidelities from which indirect changes follow the data closely, or in part.
+CLOSELY, PARTLY = 0.9, 0.6
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,43 @@ class Report:
     def auc(self) -> float:
         """Another name of `joint`."""
         return self.joint
+
+    @property
+    def verdict(self) -> str:
+        """Whether the indirect changes are to be relied on, in a sentence."""
+        if np.isnan(self.fidelity):
+            return "The features do not depend on each other: no indirect changes are expected."
+        if self.fidelity >= CLOSELY:
+            return "Indirect changes follow the dependences in the data closely."
+        if self.fidelity >= PARTLY:
+            return "Indirect changes follow the dependences in the data in part."
+        return "Indirect changes do not follow the dependences in the data: do not rely on them."
+
+    def _repr_html_(self) -> str:
+        """The verdict and the figures, for notebooks."""
+        figures = {
+            "dependence fidelity (1 is perfect)": _text(self.fidelity),
+            "distribution fidelity (1 is perfect)": _text(self.distribution_fidelity),
+            "joint AUC (0.5 is perfect)": _text(self.joint, 3),
+            "joint AUC of independent changes": _text(self.joint_independent, 3),
+            "round trip (0 is perfect)": f"{self.round_trip:.2g}",
+        }
+        sets = [
+            (row["set"], _text(row["dependence_fidelity"]), _text(row["distribution_fidelity"]))
+            for row in self.per_set.to_dict("records")
+        ]
+        heads = ("acting on", "dependence fidelity", "distribution fidelity")
+        return "".join(
+            [
+                _html.STYLE,
+                f"<p><b>{_html.cell(self.verdict)}</b></p>",
+                _html.table((f"{self.rows:,} rows", "measured"), figures.items()),
+                _html.table(heads, sets),
+                _html.note(
+                    "-: too little dependence to measure. Associations, not causal effects."
+                ),
+            ]
+        )
 
     def __str__(self) -> str:
         """The report in a few lines."""

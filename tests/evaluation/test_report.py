@@ -134,6 +134,21 @@ class TestText:
         assert f"AUC {report.joint:.3f}" in text
 
 
+class TestVerdict:
+    @pytest.mark.parametrize(
+        ("fidelity", "words"),
+        [(0.95, "closely"), (0.7, "in part"), (0.2, "do not rely"), (np.nan, "do not depend")],
+    )
+    def test_it_goes_by_the_dependence_fidelity(self, report, fidelity, words):
+        assert words in replace(report, fidelity=fidelity).verdict
+
+    def test_the_table_of_a_notebook_begins_with_it(self, report):
+        html = report._repr_html_()
+        assert report.verdict in html
+        assert "income + savings" in html
+        assert f"{report.rows:,} rows" in html
+
+
 class TestDiagnose:
     @pytest.fixture(scope="module")
     @staticmethod
