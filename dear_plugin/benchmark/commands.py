@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 from tqdm.auto import tqdm
 
-from dear_plugin.benchmark import alibi, credible_tables, dice, summary
+from dear_plugin.benchmark import alibi, credible_tables, dice, dice_marks, summary
 from dear_plugin.benchmark import speed as timing
 from dear_plugin.benchmark.credible import Plan, measured
 from dear_plugin.benchmark.engine import fidelity_rows, reliability_rows
@@ -18,6 +18,7 @@ from dear_plugin.benchmark.figures import entanglement, figures, qualitative
 from dear_plugin.benchmark.frugality import frugality
 from dear_plugin.benchmark.hosts import lines, scene
 from dear_plugin.benchmark.independence import independence_rows
+from dear_plugin.benchmark.matched import differences
 from dear_plugin.benchmark.paper import runs
 from dear_plugin.benchmark.protocol import Cell, cells
 from dear_plugin.benchmark.tables import Row, write
@@ -104,13 +105,14 @@ def speed(options: Namespace) -> Iterator[str]:
 def on_dice(options: Namespace) -> Iterator[str]:
     """DEAR beside DiCE's own methods."""
     people = scene(ON_DICE[options.dataset](), options.rows)
-    outcomes: list[dice.Outcome] = []
-    count = len(options.methods) + 2 + 2 * ("gradient" in options.methods)
-    for outcome in tqdm(dice.contest(people, options.methods), desc="DiCE", total=count):
-        outcomes.append(outcome)
+    outcomes = list(tqdm(dice.contest(people, options.methods), desc="DiCE"))
     rows = [dice.row_of(outcome, outcomes[0]) for outcome in outcomes]
+    told = [outcome.answers for outcome in outcomes]
+    rivals = [each for each in told if each.method in options.methods]
+    ours = [each for each in told if each.method in dice.COMPARED]
     yield _table("dice", rows, options.out, ["dice-ml"])
-    yield _table("dice-marks", lines(dice.marks(outcomes)), options.out, ["dice-ml"])
+    yield _table("dice-matched", differences(ours, rivals), options.out, ["dice-ml"])
+    yield _table("dice-marks", lines(dice_marks.marks(outcomes)), options.out, ["dice-ml"])
 
 
 def on_alibi(options: Namespace) -> Iterator[str]:
