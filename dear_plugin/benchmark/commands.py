@@ -120,8 +120,13 @@ def on_alibi(options: Namespace) -> Iterator[str]:
     left_out = LEFT_OUT[options.dataset]
     people = scene(ON_ALIBI[options.dataset](), options.rows, without=left_out)
     found = alibi.contest(people, options.steps, options.many, options.epochs)
-    rows = list(tqdm(found, desc="Alibi", total=len(options.steps) + 2 + bool(options.many)))
+    count = len(options.steps) + 3 + bool(options.many)
+    told = list(tqdm(found, desc="Alibi", total=count))
+    rows, answers = [line.row for line in told], [line.answers for line in told if line.answers]
+    ours = [each for each in answers if each.method in (alibi.DEFAULT, alibi.CHEAPEST)]
+    rivals = [each for each in answers if each.method.startswith(alibi.RIVAL)]
     yield _table("alibi", rows, options.out, ["alibi"])
+    yield _table("alibi-matched", differences(ours, rivals), options.out, ["alibi"])
     yield _table("alibi-marks", lines(alibi.marks(rows)), options.out, ["alibi"])
 
 

@@ -87,7 +87,8 @@ def on_hosts() -> Iterator[Row]:
     if find_spec("alibi"):
         people = scene(load_adult("full"), RIVALS_PEOPLE, without=["fnlwgt"])
         example = Example(steps=300, epochs=10)
-        (row,) = in_fresh_process(alibi.cfrl_rows, people, example)
+        (line,) = in_fresh_process(alibi.cfrl_rows, people, example)
+        row = line.row
         yield {
             "method": "Alibi CFRL, 300 steps, its autoencoder 10 epochs",
             "rows": row["rows"],

@@ -162,16 +162,20 @@ class TestAlibi:
         told = ["--rows", "20", "--steps", "5", "--epochs", "1", "--many", "200"]
         assert main(["alibi", "--dataset", "loan", *told, "--out", str(tmp_path)]) == 0
         table = pd.read_csv(tmp_path / "alibi.csv").set_index("method")
-        many = "DEAR, 200 rows in one call"
-        changed = "DEAR, education held and savings growing too"
-        assert list(table.index) == ["DEAR", changed, many, "CFRL, 5 steps"]
-        dear = table.iloc[:3]
+        many = "DEAR, default, 200 rows in one call"
+        changed = "DEAR, default, education held and savings growing too"
+        names = ["DEAR, default", changed, "DEAR, cheapest", many, "CFRL, 5 steps"]
+        assert list(table.index) == names
+        dear = table.iloc[:4]
         assert (dear["validity"] == 1.0).all() and (dear["violations"] == 0).all()
         assert table.loc[changed, "fit_cpu_s"] == 0.0
         whole = table["direct_mean"] + table["indirect_mean"]
-        np.testing.assert_allclose(table["cost_mean"][:2], whole[:2], rtol=1e-4)
+        np.testing.assert_allclose(table["cost_mean"][:3], whole[:3], rtol=1e-4)
         assert (table[["cpu_ms_a_row", "fit_peak_mib"]] >= 0).all(axis=None)
         assert "alibi 0.9" in capsys.readouterr().out
+        assert table.loc["DEAR, default", "confidence"] >= 0.9
+        matched = pd.read_csv(tmp_path / "alibi-matched.csv")
+        assert matched["rival"].tolist() == ["CFRL, 5 steps"] * 2
         marks = pd.read_csv(tmp_path / "alibi-marks.csv").set_index("mark")["met"]
         assert marks["validity"] == marks["violations"] == "met"
 
