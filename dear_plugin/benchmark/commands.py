@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from itertools import chain, product
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from tqdm.auto import tqdm
 
 from dear_plugin.benchmark import alibi, credible_tables, dice, dice_marks, summary
 from dear_plugin.benchmark import speed as timing
+from dear_plugin.benchmark import trees as optimum
 from dear_plugin.benchmark.credible import Plan, measured
 from dear_plugin.benchmark.engine import fidelity_rows, reliability_rows
 from dear_plugin.benchmark.figures import entanglement, figures, qualitative
@@ -100,6 +102,13 @@ def speed(options: Namespace) -> Iterator[str]:
     yield _table("on-hosts", tqdm(timing.on_hosts(), desc="hosts"), options.out)
     yield _table("frugality", frugality(cell), options.out)
     yield _table("wide", timing.wide(), options.out)
+
+
+def trees(options: Namespace) -> Iterator[str]:
+    """DEAR's costs beside the optimum, on tree ensembles."""
+    found = optimum.trees(options.datasets, options.models, options.rows)
+    installed = [name for name in ("xgboost", "lightgbm") if find_spec(name)]
+    yield _table("trees", tqdm(found, desc="trees"), options.out, ["scikit-learn", *installed])
 
 
 def on_dice(options: Namespace) -> Iterator[str]:
