@@ -6,8 +6,10 @@ limits allow, at steps of its precision. Where these are more than 2,000, as man
 third spread evenly, a third as the training rows' values are, a third nearer and nearer to the
 factual, from one step on. Decoder, limits, margin and criteria are DEAR's own, but nothing is
 passed over, bracketed or guessed: what succeeds is vetted cheapest first until one action passes.
-The price is the cost, less by what `prefer_alone` grants where nothing has to follow. What DEAR
-found counts among the values, so no answer is cheaper than the optimum.
+Where no action passes with the margin, the least price without it is the optimum: DEAR asks for a
+margin where it can be reached. The price is the cost, less by what `prefer_alone` grants where
+nothing has to follow. What DEAR found counts among the values, so no answer is cheaper than the
+optimum.
 """
 
 from __future__ import annotations
@@ -28,10 +30,13 @@ from dear_plugin.dear import DEAR
 from dear_plugin.levels import ordinary
 from dear_plugin.method import SLACKS
 from dear_plugin.search import Candidates, Choice, Question, criteria, vet
+from dear_plugin.search.criteria import TOLERANCE
 from dear_plugin.search.grids import others, special_levels
 from dear_plugin.target import goal_of
 
 MOST_VALUES = 2_000
+# Nothing is tried nearer to the factual, as a share of the range.
+LEAST = 1e-9
 
 
 @dataclass(frozen=True)
@@ -41,10 +46,12 @@ class Compared:
     Attributes:
         ours: (n,) the price of DEAR's answer, where it has all that is asked.
         best: (n,) the least price there is.
+        ahead: (n,) whether that is with the margin.
     """
 
     ours: Floats
     best: Floats
+    ahead: Truths
 
     @property
     def possible(self) -> Truths:
@@ -57,10 +64,14 @@ class Compared:
         return self.possible & ~np.isfinite(self.ours)
 
     @property
+    def both(self) -> Truths:
+        """(n,) for whom DEAR has one."""
+        return self.possible & ~self.missed
+
+    @property
     def ratios(self) -> Floats:
         """(m,) DEAR's price over the least one, of people for whom it has an answer."""
-        both = self.possible & ~self.missed
-        return self.ours[both] / self.best[both]
+        return self.ours[self.both] / self.best[self.both]
 
 
 def compared(dear: DEAR, people: pd.DataFrame) -> Compared:
@@ -71,38 +82,53 @@ def compared(dear: DEAR, people: pd.DataFrame) -> Compared:
         people: n refused rows.
     """
     search, actions = dear.search, dear.generate(people).actions
-    fine = actions["credible"] if search.vets else actions["success"]
-    cost = actions["cost"].where(fine, np.inf).to_numpy(dtype=float)
+    price = actions["cost"].to_numpy(dtype=float)
     alone = (actions["reliance"] == 0.0).to_numpy()
-    ours = np.where(alone, cost / (1.0 + search.prefer_alone), cost)
+    price = np.where(alone, price / (1.0 + search.prefer_alone), price)
     with torch.inference_mode():
-        found = _optimum(dear, people, torch.from_numpy(ours).float())
-    return Compared(ours, np.minimum(ours, found.double().numpy()))
+        case = _case(dear, people)
+        fine = actions["credible"] if search.vets else actions["success"]
+        ours = np.where(fine, price, np.inf)
+        best = np.minimum(ours, _optimum(dear, dear._ahead(case), ours))
+        ahead = np.isfinite(best)
+        if search.margin and not ahead.all():
+            rest = np.flatnonzero(~ahead)
+            some = case.select(torch.from_numpy(rest))
+            ours[rest] = np.where(_passes(dear, some, actions.iloc[rest]), price[rest], np.inf)
+            best[rest] = np.minimum(ours[rest], _optimum(dear, some, ours[rest]))
+    return Compared(ours, best, ahead)
 
 
-def _optimum(dear: DEAR, people: pd.DataFrame, known: Tensor) -> Tensor:
+def _passes(dear: DEAR, case: Case, actions: pd.DataFrame) -> Truths:
+    """(n,) which answers have all that is asked besides the margin."""
+    search, own = dear.search, dear._evidence.plausibility.of(case.x).double().numpy()
+    least = np.minimum(own, search.min_plausibility)
+    fine = actions["success"] & (actions["confidence"] >= search.min_confidence - TOLERANCE)
+    fine &= actions["plausibility"] >= least - TOLERANCE
+    passes: Truths = (fine & (actions["reliance"] <= search.max_reliance)).to_numpy(dtype=bool)
+    return passes
+
+
+def _optimum(dear: DEAR, case: Case, known: Floats) -> Floats:
     """(n,) the least price below what is known, (n,); infinite where there is none."""
     search, moves = dear.search, dear._fitted_moves
-    question = moves.question(dear._ahead(_case(dear, people)))
+    question = moves.question(case)
     # More than that costs nothing that is cheaper, even where nothing has to follow.
-    limit = known * (1.0 + search.prefer_alone)
-    values = _everything(question, moves.rows)
-    parts = list(_cheaper(question, chain(values, _levels(dear, question)), limit, search.slack))
+    limit = torch.from_numpy(known * (1.0 + search.prefer_alone)).float()
+    every = chain(_numbers(question, moves.rows), _levels(dear, question))
+    parts = list(_cheaper(question, every, limit, search.slack))
     if not search.vets:
-        rows, cost = (torch.cat([part[i] for part in parts]) for i in (0, 3))
-        return known.scatter_reduce(0, rows, cost, "amin")
+        least = torch.full_like(limit, torch.inf)
+        for rows, _, _, cost in parts:
+            least.scatter_reduce_(0, rows, cost, "amin")
+        return least.double().numpy()
     question = replace(question, redraws=moves.redraws)
     candidates = Candidates.of(question, [part[:3] for part in parts], search)
-    wanted = list(criteria(question, search, dear._evidence).values())
-    choice = Choice.none(question)
     # What one action lacks in margin makes nobody pass over the next.
-    vet(
-        question,
-        replace(candidates, margin=torch.full_like(candidates.price, torch.inf)),
-        wanted,
-        choice,
-    )
-    return torch.where(choice.passed, choice.price, torch.inf)
+    candidates = replace(candidates, margin=torch.full_like(candidates.price, torch.inf))
+    choice = Choice.none(question)
+    vet(question, candidates, list(criteria(question, search, dear._evidence).values()), choice)
+    return torch.where(choice.passed, choice.price, torch.inf).double().numpy()
 
 
 def _case(dear: DEAR, people: pd.DataFrame) -> Case:
@@ -134,7 +160,7 @@ def _levels(dear: DEAR, question: Question) -> Iterator[tuple[Tensor, Tensor, Te
     yield from special_levels(question)
 
 
-def _everything(question: Question, train: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+def _numbers(question: Question, train: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """All numbers, set by set: rows (m,), sets (m,), values (m, c, 1)."""
     for at, (feature, *_) in enumerate(question.sets.members):
         rows = question.may[:, at].nonzero()[:, 0]
@@ -161,7 +187,7 @@ def _values(own: Tensor, column: Tensor, step: float) -> Tensor:
     third = MOST_VALUES // 3
     known = ordinary(column).unique()
     ranked = known[torch.linspace(0, len(known) - 1, third).long()]
-    least = max(step, 1e-6)
+    least = max(step, LEAST)
     away = least * (1.0 / least) ** (torch.arange(third // 2) / (third // 2 - 1))
     spread = torch.cat([torch.linspace(0.0, 1.0, third), ranked])
     beside = own + torch.cat([-away, away])

@@ -82,17 +82,22 @@ def trees(tables: Sequence[str], kinds: Sequence[str], rows: int) -> Iterator[Ro
 
 def _columns(found: Compared) -> Row:
     """How far from the optimum; means are over people for whom DEAR has an answer."""
-    ratios, count = found.ratios, int(found.possible.sum())
+    ratios, gap = found.ratios, found.ours[found.both] - found.best[found.both]
+    counts = {
+        "people": len(found.best),
+        "possible": int(found.possible.sum()),
+        "with the margin": int(found.ahead.sum()),
+        "missed": int(found.missed.sum()),
+    }
     if not len(ratios):
-        return {"people": len(found.best), "possible": count, "missed": int(found.missed.sum())}
+        return counts
     mean, ninth = float(ratios.mean()), float(np.quantile(ratios, 0.9))
     return {
-        "people": len(found.best),
-        "possible": count,
-        "missed": int(found.missed.sum()),
+        **counts,
         "optimal": float((ratios <= 1.001).mean()),
         "mean": mean,
         "90th": ninth,
         "worst": float(ratios.max()),
+        "excess": float(gap.mean()),
         "marks": "met" if mean <= MEAN and ninth <= NINTH else "NOT MET",
     }

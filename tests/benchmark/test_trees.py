@@ -56,9 +56,18 @@ class TestOptimum:
         found = compared(dear.with_search(Search(groups=False)), people)
         assert (found.ratios >= 1.0).all()
 
+    def test_where_the_margin_is_out_of_reach_it_is_the_least_without(self, credit):
+        dear, people = credit
+        far, none = (
+            compared(dear.with_search(Search(groups=False, margin=margin)), people)
+            for margin in (50.0, 0.0)
+        )
+        assert not far.ahead.any() and none.ahead.all()
+        np.testing.assert_allclose(far.best, none.best)
+
     def test_who_has_none_is_told_apart_from_who_is_missed(self):
-        infinite = np.inf
-        found = Compared(np.array([2.0, infinite, infinite]), np.array([1.0, 1.0, infinite]))
+        ours, best = np.array([2.0, np.inf, np.inf]), np.array([1.0, 1.0, np.inf])
+        found = Compared(ours, best, np.isfinite(best))
         assert found.possible.tolist() == [True, True, False]
         assert found.missed.tolist() == [False, True, False]
         assert found.ratios.tolist() == [2.0]
