@@ -11,8 +11,10 @@ from pathlib import Path
 
 from dear_plugin.benchmark import commands, dice
 from dear_plugin.benchmark.contenders import CONTENDERS
+from dear_plugin.benchmark.forests import FORESTS
 from dear_plugin.benchmark.grounds import CELLS
 from dear_plugin.benchmark.protocol import LOADERS
+from dear_plugin.benchmark.trees import TABLES
 from dear_plugin.benchmark.worth import LINES
 from dear_plugin.data import sensitive
 from dear_plugin.errors import DearError
@@ -83,6 +85,10 @@ def _parser() -> argparse.ArgumentParser:
     speed.add_argument("--cache", type=Path, default=None, help="keep trained classifiers here")
     speed.add_argument("--out", type=Path, default=Path("results") / "speed")
     speed.set_defaults(run=commands.speed)
+    trees = add("trees", help="costs beside the optimum, on forests and boosted trees")
+    trees.add_argument("--datasets", nargs="+", choices=tuple(TABLES), default=tuple(TABLES))
+    trees.add_argument("--models", nargs="+", choices=tuple(FORESTS), default=tuple(FORESTS))
+    _common(trees, commands.trees, "trees", 60)
     host = add("dice", help="beside DiCE's own methods")
     host.add_argument("--dataset", choices=tuple(commands.ON_DICE), default="adult")
     host.add_argument("--methods", nargs="+", choices=dice.METHODS, default=dice.METHODS)

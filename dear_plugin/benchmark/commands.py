@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from itertools import chain, product
 from pathlib import Path
 
 import pandas as pd
 from tqdm.auto import tqdm
 
-from dear_plugin.benchmark import alibi, credible_tables, dice, summary
+from dear_plugin.benchmark import alibi, credible_tables, dice, dice_marks, summary
 from dear_plugin.benchmark import speed as timing
+from dear_plugin.benchmark import trees as optimum
 from dear_plugin.benchmark.credible import Plan, measured
 from dear_plugin.benchmark.engine import fidelity_rows, reliability_rows
 from dear_plugin.benchmark.figures import entanglement, figures, qualitative
 from dear_plugin.benchmark.frugality import frugality
 from dear_plugin.benchmark.hosts import lines, scene
 from dear_plugin.benchmark.independence import independence_rows
+from dear_plugin.benchmark.matched import differences
 from dear_plugin.benchmark.paper import runs
 from dear_plugin.benchmark.protocol import Cell, cells
 from dear_plugin.benchmark.tables import Row, write
@@ -101,16 +104,24 @@ def speed(options: Namespace) -> Iterator[str]:
     yield _table("wide", timing.wide(), options.out)
 
 
+def trees(options: Namespace) -> Iterator[str]:
+    """DEAR's costs beside the optimum, on tree ensembles."""
+    found = optimum.trees(options.datasets, options.models, options.rows)
+    installed = [name for name in ("xgboost", "lightgbm") if find_spec(name)]
+    yield _table("trees", tqdm(found, desc="trees"), options.out, ["scikit-learn", *installed])
+
+
 def on_dice(options: Namespace) -> Iterator[str]:
     """DEAR beside DiCE's own methods."""
     people = scene(ON_DICE[options.dataset](), options.rows)
-    outcomes: list[dice.Outcome] = []
-    count = len(options.methods) + 2 + 2 * ("gradient" in options.methods)
-    for outcome in tqdm(dice.contest(people, options.methods), desc="DiCE", total=count):
-        outcomes.append(outcome)
+    outcomes = list(tqdm(dice.contest(people, options.methods), desc="DiCE"))
     rows = [dice.row_of(outcome, outcomes[0]) for outcome in outcomes]
+    told = [outcome.answers for outcome in outcomes]
+    rivals = [each for each in told if each.method in options.methods]
+    ours = [each for each in told if each.method in dice.COMPARED]
     yield _table("dice", rows, options.out, ["dice-ml"])
-    yield _table("dice-marks", lines(dice.marks(outcomes)), options.out, ["dice-ml"])
+    yield _table("dice-matched", differences(ours, rivals), options.out, ["dice-ml"])
+    yield _table("dice-marks", lines(dice_marks.marks(outcomes)), options.out, ["dice-ml"])
 
 
 def on_alibi(options: Namespace) -> Iterator[str]:
@@ -118,8 +129,13 @@ def on_alibi(options: Namespace) -> Iterator[str]:
     left_out = LEFT_OUT[options.dataset]
     people = scene(ON_ALIBI[options.dataset](), options.rows, without=left_out)
     found = alibi.contest(people, options.steps, options.many, options.epochs)
-    rows = list(tqdm(found, desc="Alibi", total=len(options.steps) + 2 + bool(options.many)))
+    count = len(options.steps) + 3 + bool(options.many)
+    told = list(tqdm(found, desc="Alibi", total=count))
+    rows, answers = [line.row for line in told], [line.answers for line in told if line.answers]
+    ours = [each for each in answers if each.method in (alibi.DEFAULT, alibi.CHEAPEST)]
+    rivals = [each for each in answers if each.method.startswith(alibi.RIVAL)]
     yield _table("alibi", rows, options.out, ["alibi"])
+    yield _table("alibi-matched", differences(ours, rivals), options.out, ["alibi"])
     yield _table("alibi-marks", lines(alibi.marks(rows)), options.out, ["alibi"])
 
 

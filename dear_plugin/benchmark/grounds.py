@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from dear_plugin.benchmark.bootstrap import retrained
 from dear_plugin.benchmark.classifiers import recipe, trained
+from dear_plugin.benchmark.forests import forest
 from dear_plugin.benchmark.protocol import LEAST_REFUSED, LOADERS, MOST_SEEDS
 from dear_plugin.benchmark.rulers import Accepts, decision
 from dear_plugin.data.encoder import Encoder
@@ -203,15 +204,4 @@ def _trees(frame: pd.DataFrame, labels: pd.Series, seed: int) -> _Made:
 
 
 def _boosted(frame: pd.DataFrame, labels: pd.Series, seed: int) -> Any:
-    from sklearn.compose import make_column_transformer
-    from sklearn.ensemble import HistGradientBoostingClassifier
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OrdinalEncoder
-
-    words = list(frame.select_dtypes(exclude="number").columns)
-    codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
-    columns = make_column_transformer((codes, words), remainder="passthrough")
-    trees = HistGradientBoostingClassifier(
-        categorical_features=list(range(len(words))), early_stopping=False, random_state=seed
-    )
-    return make_pipeline(columns, trees).fit(frame, labels)
+    return forest("HistGradientBoosting", frame, labels, seed)

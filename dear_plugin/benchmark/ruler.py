@@ -11,6 +11,8 @@ import numpy as np
 
 from dear_plugin.benchmark.cfrl import Rows
 from dear_plugin.benchmark.hosts import Scene
+from dear_plugin.benchmark.matched import Answers, Oddness
+from dear_plugin.benchmark.tables import Row
 from dear_plugin.benchmark.wrappings import OnAlibi
 from dear_plugin.data.schema import Kind
 from dear_plugin.evaluation.neighbours import Neighbours
@@ -51,6 +53,19 @@ RULES: Mapping[str, tuple[Rules, Rules]] = {
     ),
     "loan": (Rules(("gender",), ("age",)), Rules(("education",), ("savings",))),
 }
+
+
+@dataclass(frozen=True)
+class Line:
+    """One method's line of the table, and its answers one by one.
+
+    Attributes:
+        row: the line.
+        answers: to each refused row; None where they are not compared.
+    """
+
+    row: Row
+    answers: Answers | None = None
 
 
 @dataclass(frozen=True)
@@ -113,27 +128,39 @@ class Ruler:
         support = Support(Neighbours(encoder.rows(self.scene.train), encoder), classifier)
         return float(support.of(self.predictor.rows(X_cf), goal).mean())
 
-    def line(self, method: str, X_cf: Any, rules: Rules, action: Any = None) -> dict[str, Any]:
-        """One method's answers; costs and support are those of valid rows.
+    @cached_property
+    def _oddness(self) -> Oddness:
+        return Oddness(self.scene.train, self.predictor.encoder, self.predictor.rows(self.refused))
+
+    def line(
+        self, method: str, X_cf: Any, rules: Rules, told: Mapping[str, Any] | None = None
+    ) -> Line:
+        """One method's answers; costs, support and what they are worth are those of valid rows.
 
         Args:
             method: its name in the table.
             X_cf: (n, p) its answers to the refused rows.
             rules: what it had to keep.
-            action: DEAR's account of its costs.
+            told: DEAR's account of its costs and of what its answers are worth. Of a rival's
+                nothing is expected to follow: confidence 1, reliance 0.
         """
         X, valid = self.refused, self.valid(X_cf)
-        line: dict[str, Any] = {
+        cost, n = self.cost(X, X_cf), len(X)
+        answers = self._oddness.answers(method, self.predictor.rows(X_cf), cost, valid)
+        row: dict[str, Any] = {
             "method": method,
-            "rows": len(X),
+            "rows": n,
             "validity": float(valid.mean()),
             "violations": self.violations(X, X_cf, rules),
-            **_middle("cost", self.cost(X, X_cf)[valid]),
+            **_middle("cost", cost[valid]),
         }
         for part in ("direct", "indirect"):
-            told = [] if action is None else action[f"{part}_cost"][valid, 0]
-            line |= _middle(part, told)
-        return line | {"support": self.support(X_cf[valid]) if valid.any() else NOTHING}
+            row |= _middle(part, [] if told is None else told["action"][f"{part}_cost"][valid, 0])
+        row["support"] = self.support(X_cf[valid]) if valid.any() else NOTHING
+        worth = (np.ones(n), np.zeros(n))
+        if told is not None:
+            worth = told["confidence"][:, 0], told["reliance"][:, 0]
+        return Line(row | answers.columns(*worth), answers)
 
 
 def _middle(name: str, values: Any) -> dict[str, float]:

@@ -9,6 +9,7 @@ seconds of that process, for machines are shared. Rivals are asked about fewer p
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -27,10 +28,14 @@ from dear_plugin.benchmark.tables import Row
 from dear_plugin.data.schema import Schema
 from dear_plugin.datasets import load_adult
 from dear_plugin.decoders import Autoencoder
+from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.methods.dear import DEAR
+from dear_plugin.methods.options import paired
 from dear_plugin.search import Search
 
 PEOPLE = 1000
+# How many of them are also asked about one at a time.
+ALONE = 50
 RIVALS = ("Wachter", "REVISE", "C-CHVAE", "CLUE", "FACE-K", "FACE-E", "nearest accepted")
 RIVALS_PEOPLE = 200
 HOSTS_PEOPLE = 10
@@ -72,9 +77,9 @@ def methods(cell: Cell) -> Iterator[Row]:
 
 def sizes(cell: Cell, counts: Sequence[int]) -> Iterator[Row]:
     """Every method asked about ever more people in one call, the rivals up to `PEOPLE`."""
-    for name in ("DEAR", *RIVALS):
+    for name in (*SIZED, *RIVALS):
         for count in counts:
-            if name == "DEAR" or count <= PEOPLE:
+            if name in SIZED or count <= PEOPLE:
                 yield in_fresh_process(_size, cell, name, count)
 
 
@@ -87,7 +92,8 @@ def on_hosts() -> Iterator[Row]:
     if find_spec("alibi"):
         people = scene(load_adult("full"), RIVALS_PEOPLE, without=["fnlwgt"])
         example = Example(steps=300, epochs=10)
-        (row,) = in_fresh_process(alibi.cfrl_rows, people, example)
+        (line,) = in_fresh_process(alibi.cfrl_rows, people, example)
+        row = line.row
         yield {
             "method": "Alibi CFRL, 300 steps, its autoencoder 10 epochs",
             "rows": row["rows"],
@@ -105,18 +111,48 @@ def wide() -> Iterator[Row]:
         yield in_fresh_process(_wide, name)
 
 
+CHEAPEST = Search.cheapest()
+# How DEAR is asked; each option of the two searches beside the other.
 WAYS: dict[str, dict[str, Any]] = {
-    "DEAR": {},
-    "DEAR, black box": {"black_box": True},
-    "DEAR, support 1": {"search": Search(min_support=1.0)},
-    "DEAR, autoencoder": {"decoder": Autoencoder()},
+    "DEAR, default": {},
+    "DEAR, cheapest": {"search": CHEAPEST},
+    "DEAR, default, pairs from the start": {"pairs": True},
+    "DEAR, cheapest, pairs from the start": {"pairs": True, "search": CHEAPEST},
+    "DEAR, default, black box": {"black_box": True},
+    "DEAR, cheapest, black box": {"black_box": True, "search": CHEAPEST},
+    "DEAR, default, support 1": {"search": Search(min_support=1.0)},
+    "DEAR, default, autoencoder": {"decoder": Autoencoder()},
+    "DEAR, cheapest, autoencoder": {"decoder": Autoencoder(), "search": CHEAPEST},
 }
+SIZED = ("DEAR, default", "DEAR, cheapest")
+
+
+def _dear(cell: Cell, name: str) -> DEAR:
+    """One of `WAYS`, not yet fitted."""
+    options = dict(WAYS[name])
+    model = BlackBox(cell.model, cell) if options.pop("black_box", False) else cell.model
+    if options.pop("pairs", False):
+        options["act_on"] = paired(cell.schema, None)
+    return DEAR(model, cell.schema, **options)
 
 
 def _way(cell: Cell, name: str, people: pd.DataFrame) -> Row:
-    options = dict(WAYS[name])
-    model = BlackBox(cell.model, cell) if options.pop("black_box", False) else cell.model
-    return _timed(name, DEAR(model, cell.schema, **options), cell, people)
+    dear = _dear(cell, name)
+    row = _timed(name, dear, cell, people)
+    alone = singles_s(dear, people.iloc[:ALONE])
+    return {**row, "one_person_cpu_ms": 1000.0 * float(np.median(alone))}
+
+
+def singles_s(dear: DEAR, people: pd.DataFrame, rounds: int = 1) -> list[float]:
+    """CPU seconds of people asked about one a call.
+
+    Args:
+        dear: fitted.
+        people: the people.
+        rounds: how often each is asked about and timed.
+    """
+    calls = [partial(dear.generate, people.iloc[[i]]) for i in range(len(people))]
+    return [median_s(call, 1) for call in calls for _ in range(rounds)]
 
 
 def _rival(cell: Cell, name: str, people: pd.DataFrame) -> Row:
@@ -137,7 +173,7 @@ def _timed(name: str, method: Any, cell: Cell, people: pd.DataFrame) -> Row:
     return {
         "method": name,
         "rows": len(people),
-        "success": float(found.actions["success"].mean()),
+        "success": float(found.outcome["success"].mean()),
         "fit_cpu_s": fit.cpu_s,
         "fit_peak_mib": fit.peak_mib,
         "first_cpu_ms": 1000.0 * first.cpu_s,
@@ -162,8 +198,15 @@ def _on_dice(people: Scene, name: str) -> Row:
     }
 
 
+def _method(cell: Cell, name: str) -> RecourseMethod:
+    """DEAR in one of `WAYS`, or a rival; fitted."""
+    if name in WAYS:
+        return _dear(cell, name).fit(cell.train)
+    return Stage(cell).ready(CONTENDERS[name])[0]
+
+
 def _size(cell: Cell, name: str, count: int) -> Row:
-    method, _ = Stage(cell).ready(CONTENDERS[name])
+    method = _method(cell, name)
     method.generate(people_of(cell, 10))
     people = people_of(cell, count)
     with Meter() as call:
@@ -173,7 +216,7 @@ def _size(cell: Cell, name: str, count: int) -> Row:
     return {
         "method": name,
         "rows": count,
-        "success": float(found.actions["success"].mean()),
+        "success": float(found.outcome["success"].mean()),
         "cpu_s": cpu_s,
         "cpu_us_a_row": 1e6 * cpu_s / count,
         "peak_mib": call.peak_mib,
@@ -208,7 +251,7 @@ def _wide(name: str) -> Row:
         "data": name,
         "sets": len(dear.sets),
         "rows": len(people),
-        "success": float(found.actions["success"].mean()),
+        "success": float(found.outcome["success"].mean()),
         "fit_cpu_s": fit.cpu_s,
         "fit_peak_mib": fit.peak_mib,
         "cpu_s": call.cpu_s,

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import torch
 
-from dear_plugin.benchmark import dice, tables
+from dear_plugin.benchmark import dice, dice_marks, matched, tables
 from dear_plugin.benchmark.__main__ import main
 from dear_plugin.benchmark.hosts import scene
 from dear_plugin.benchmark.meter import Meter, in_fresh_process
@@ -19,6 +19,13 @@ from dear_plugin.benchmark.wrappings import OnAlibi, OnDice
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.datasets import load_loan
 from dear_plugin.errors import DataError
+
+LINES = [
+    "DEAR, default",
+    "DEAR, cheapest",
+    "DEAR, default, on what people can act on",
+    "DEAR, default, pairs too",
+]
 
 
 @pytest.fixture(scope="module")
@@ -74,8 +81,9 @@ class TestWrappings:
 class TestDice:
     def test_everyone_is_measured_by_the_same_code(self, people, outcomes):
         rows = [dice.row_of(outcome, outcomes[0]) for outcome in outcomes]
-        names = ["DEAR", "DEAR, on what people can act on", "random", "kdtree"]
-        assert [row["method"] for row in rows] == names
+        names = [*LINES, "random", "kdtree"]
+        assert [row["method"] for row in rows[:6]] == names
+        assert all("pairs too, min_support=" in row["method"] for row in rows[6:])
         assert all(row["rows"] == 3 for row in rows)
         assert rows[0]["solved"] == 1.0
         for row, outcome in zip(rows, outcomes, strict=True):
@@ -101,18 +109,38 @@ class TestDice:
         nothing = example(final_cfs_df=None, final_cfs_df_sparse=None)
         assert differences(query, nothing, ["gender"]) == 0
 
+    def test_what_answers_are_worth_is_told_of_all(self, outcomes):
+        default, cheapest, *_ = outcomes
+        rivals = [each for each in outcomes if each.method in dice.METHODS]
+        for rival in rivals:
+            assert rival.columns["confidence"] == rival.columns["alone"] == 1.0
+        assert default.columns["confidence"] >= 0.9
+        assert default.columns["plausible"] == 1.0
+        assert cheapest.columns["confidence"] <= 1.0
+        told = list(matched.differences([default.answers], [each.answers for each in rivals]))
+        assert [row["rival"] for row in told] == ["random", "kdtree"]
+        assert all(0 <= row["people"] <= 3 for row in told)
+
+    def test_costs_are_compared_where_both_are_plausible(self):
+        cost, where_to = np.array([1.0, 2.0, np.nan]), np.array([0.5, 0.5, np.nan])
+        ours = matched.Answers("a", cost, where_to, np.array([True, True, False]))
+        rival = matched.Answers("b", cost + 1.0, where_to, np.array([True, False, False]))
+        (row,) = matched.differences([ours], [rival])
+        assert (row["people"], row["cost"], row["rival's cost"]) == (1, 1.0, 2.0)
+        assert row["difference"] == "-1.000 [-1.000, -1.000]" and row["cheaper"] == 1.0
+
     def test_marks_say_what_was_measured(self, outcomes):
-        dear, _, random, _ = outcomes
+        dear, random = outcomes[0], outcomes[4]
         gradient = replace(random, method="gradient", together=1000.0 * dear.together)
-        found = {mark.mark: mark for mark in dice.marks([dear, gradient, dear])}
+        found = {mark.mark: mark for mark in dice_marks.marks([dear, gradient, dear])}
         assert found["rows solved"].met and found["held features changed"].met
         assert found["CPU seconds a query, all rows in one call"].met
         assert "1000 times" in found["CPU seconds a query, all rows in one call"].measured
         slow = replace(gradient, together=dear.together)
-        assert not list(dice.marks([dear, slow, dear]))[-2].met
+        assert not list(dice_marks.marks([dear, slow, dear]))[-2].met
 
-    def test_without_gradient_there_is_less_to_say(self, outcomes):
-        assert [mark.mark for mark in dice.marks(outcomes)] == [
+    def test_without_rivals_there_is_less_to_say(self, outcomes):
+        assert [mark.mark for mark in dice_marks.marks(outcomes[:4])] == [
             "rows solved",
             "held features changed",
         ]
@@ -134,16 +162,20 @@ class TestAlibi:
         told = ["--rows", "20", "--steps", "5", "--epochs", "1", "--many", "200"]
         assert main(["alibi", "--dataset", "loan", *told, "--out", str(tmp_path)]) == 0
         table = pd.read_csv(tmp_path / "alibi.csv").set_index("method")
-        many = "DEAR, 200 rows in one call"
-        changed = "DEAR, education held and savings growing too"
-        assert list(table.index) == ["DEAR", changed, many, "CFRL, 5 steps"]
-        dear = table.iloc[:3]
+        many = "DEAR, default, 200 rows in one call"
+        changed = "DEAR, default, education held and savings growing too"
+        names = ["DEAR, default", changed, "DEAR, cheapest", many, "CFRL, 5 steps"]
+        assert list(table.index) == names
+        dear = table.iloc[:4]
         assert (dear["validity"] == 1.0).all() and (dear["violations"] == 0).all()
         assert table.loc[changed, "fit_cpu_s"] == 0.0
         whole = table["direct_mean"] + table["indirect_mean"]
-        np.testing.assert_allclose(table["cost_mean"][:2], whole[:2], rtol=1e-4)
+        np.testing.assert_allclose(table["cost_mean"][:3], whole[:3], rtol=1e-4)
         assert (table[["cpu_ms_a_row", "fit_peak_mib"]] >= 0).all(axis=None)
         assert "alibi 0.9" in capsys.readouterr().out
+        assert table.loc["DEAR, default", "confidence"] >= 0.9
+        matched = pd.read_csv(tmp_path / "alibi-matched.csv")
+        assert matched["rival"].tolist() == ["CFRL, 5 steps"] * 2
         marks = pd.read_csv(tmp_path / "alibi-marks.csv").set_index("mark")["met"]
         assert marks["validity"] == marks["violations"] == "met"
 
