@@ -1,4 +1,4 @@
-"""What answers are worth: the columns confidence, reliance, plausibility and credible."""
+"""The columns confidence, reliance, plausibility and credible of answers."""
 
 import numpy as np
 import pandas as pd
@@ -9,39 +9,41 @@ from dear_plugin import DEAR, Constraints, Search, Target
 from dear_plugin.baselines import NearestAccepted
 
 NUMBERS = ["confidence", "reliance", "plausibility"]
-WORTH = [*NUMBERS, "credible"]
+CRITERIA = [*NUMBERS, "credible"]
 
 
 @pytest.fixture(scope="module")
 def dear(mixed):
-    """The default without pairs."""
+    """The default settings without pairs."""
     return DEAR(mixed.net, mixed.schema, search=Search(groups=False)).fit(mixed.frame)
 
 
 @pytest.fixture(scope="module")
-def people(mixed):
+def factuals(mixed):
     return mixed.refused(40)
 
 
 @pytest.fixture(scope="module")
-def result(dear, people):
-    return dear.generate(people)
+def result(dear, factuals):
+    return dear.generate(factuals)
 
 
 @pytest.fixture(scope="module")
-def cheapest(dear, people):
-    return dear.with_search(Search.cheapest(groups=False)).generate(people)
+def cheapest(dear, factuals):
+    return dear.with_search(Search.cheapest(groups=False)).generate(factuals)
 
 
 def plausible(study, rows, k=5):
     """(m,) the conformal p-values of rows, by brute force."""
-    encoder, far = study.encoder, {"compute_mode": "donot_use_mm_for_euclid_dist"}
-    crowd = encoder.encode(study.frame).double()
-    own = torch.cdist(crowd, crowd, **far).fill_diagonal_(torch.inf)
+    encoder, exact = study.encoder, {"compute_mode": "donot_use_mm_for_euclid_dist"}
+    training = encoder.encode(study.frame).double()
+    own = torch.cdist(training, training, **exact).fill_diagonal_(torch.inf)
     own = own.topk(k, largest=False).values.mean(1)
-    away = torch.cdist(encoder.expand(rows).double(), crowd, **far).topk(k, largest=False).values
-    odder = (own >= away.mean(1)[:, None] - 1e-12).sum(1)
-    return (1.0 + odder.double()) / (len(crowd) + 1.0)
+    distance = (
+        torch.cdist(encoder.expand(rows).double(), training, **exact).topk(k, largest=False).values
+    )
+    less_plausible = (own >= distance.mean(1)[:, None] - 1e-12).sum(1)
+    return (1.0 + less_plausible.double()) / (len(training) + 1.0)
 
 
 class TestTheColumns:
@@ -51,18 +53,18 @@ class TestTheColumns:
         assert result.actions[NUMBERS][done].notna().all(axis=None)
         assert result.actions["credible"].dtype == bool
 
-    def test_they_are_computed_when_they_are_looked_at(self, dear, people):
-        result = dear.generate(people.iloc[:3])
+    def test_they_are_computed_on_access(self, dear, factuals):
+        result = dear.generate(factuals.iloc[:3])
         assert "actions" not in vars(result)
         assert result.actions is result.actions
-        assert list(result.actions)[-4:] == WORTH
-        assert not set(WORTH) & set(result.outcome)
+        assert list(result.actions)[-4:] == CRITERIA
+        assert not set(CRITERIA) & set(result.outcome)
 
     def test_confidence_is_a_share_of_the_redraws(self, result, dear):
-        count = dear._moves.redraws.count
-        held = result.actions["confidence"].dropna() * count
-        assert np.allclose(held, held.round())
-        assert held.between(0, count).all()
+        count = dear._optimizer.redraws.count
+        successes = result.actions["confidence"].dropna() * count
+        assert np.allclose(successes, successes.round())
+        assert successes.between(0, count).all()
 
     def test_reliance_is_one_of_five_shares(self, result, cheapest):
         for some in (result, cheapest):
@@ -72,10 +74,10 @@ class TestTheColumns:
     def test_plausibility_is_the_conformal_p_value_of_the_answer(self, result, mixed):
         expected = plausible(mixed, result.proposal.rows)
         done = result.actions["success"].to_numpy()
-        gap = np.abs(result.actions["plausibility"].to_numpy() - expected.numpy())[done]
-        assert gap.max() <= 2.0 / len(mixed.frame)
+        difference = np.abs(result.actions["plausibility"].to_numpy() - expected.numpy())[done]
+        assert difference.max() <= 2.0 / len(mixed.frame)
 
-    def test_credible_is_who_meets_all_that_is_asked(self, result, mixed):
+    def test_credible_rows_meet_all_criteria(self, result, mixed):
         actions = result.actions
         own = plausible(mixed, result.x).clamp_max(0.05).numpy()
         numbers = (actions["confidence"] >= 0.9) & (actions["plausibility"] >= own - 1e-6)
@@ -83,52 +85,52 @@ class TestTheColumns:
         assert actions["credible"].tolist() == (actions["success"] & numbers & ~lacks).tolist()
         assert actions["credible"].mean() > 0.5
 
-    def test_who_lacks_something_is_told_the_numbers_of_the_columns(self, dear, mixed):
-        picky = Search(min_confidence=1.0, min_plausibility=0.6, groups=False)
-        actions = dear.with_search(picky).generate(mixed.refused(120)).actions
-        said = actions["reason"].str.extract(r"confidence ([\d.]+) \(1 is asked for\)")[0]
-        some = said.dropna().astype(float)
+    def test_the_reason_has_the_numbers_of_the_columns(self, dear, mixed):
+        strict = Search(min_confidence=1.0, min_plausibility=0.6, groups=False)
+        actions = dear.with_search(strict).generate(mixed.refused(120)).actions
+        texts = actions["reason"].str.extract(r"confidence ([\d.]+) \(1 is asked for\)")[0]
+        some = texts.dropna().astype(float)
         lacking = actions.loc[some.index]
         assert not lacking["credible"].any()
         assert np.allclose(some, lacking["confidence"], atol=0.006)
-        odd = (
+        unusual = (
             actions["reason"].str.extract(r"plausibility ([\d.e-]+) \(")[0].dropna().astype(float)
         )
-        assert np.allclose(odd, actions.loc[odd.index, "plausibility"], rtol=0.06)
-        assert min(len(some), len(odd)) > 0
+        assert np.allclose(unusual, actions.loc[unusual.index, "plausibility"], rtol=0.06)
+        assert min(len(some), len(unusual)) > 0
 
-    def test_an_accepted_person_does_nothing_and_relies_on_nothing(self, dear, mixed):
+    def test_an_accepted_row_has_confidence_one_and_reliance_zero(self, dear, mixed):
         accepted = mixed.frame.drop(mixed.refused(len(mixed.frame)).index).iloc[:20]
         actions = dear.generate(accepted).actions
         assert (actions["confidence"] == 1.0).all()
         assert (actions["reliance"] == 0.0).all()
-        # Nobody has to be less odd than they are.
+        # The required plausibility is at most the factual's own.
         assert actions["credible"].all()
 
-    def test_nobody_s_depend_on_the_others(self, result, dear, people):
+    def test_they_do_not_depend_on_the_other_rows(self, result, dear, factuals):
         for i in (0, 7, 23):
-            one = dear.generate(people.iloc[[i]]).actions[WORTH]
-            pd.testing.assert_frame_equal(one, result.actions[WORTH].iloc[[i]])
+            one = dear.generate(factuals.iloc[[i]]).actions[CRITERIA]
+            pd.testing.assert_frame_equal(one, result.actions[CRITERIA].iloc[[i]])
 
-    def test_the_cheapest_have_them_too_and_are_judged_by_what_is_asked_by_default(
+    def test_the_cheapest_have_them_and_are_compared_with_the_default_criteria(
         self, cheapest, mixed
     ):
         actions = cheapest.actions
         own = plausible(mixed, cheapest.x).clamp_max(0.05).numpy()
-        fine = (actions["confidence"] >= 0.9) & (actions["plausibility"] >= own - 1e-6)
-        assert actions["credible"].tolist() == (actions["success"] & fine).tolist()
+        meets = (actions["confidence"] >= 0.9) & (actions["plausibility"] >= own - 1e-6)
+        assert actions["credible"].tolist() == (actions["success"] & meets).tolist()
         assert 0.0 < actions["credible"].mean() < 1.0
 
 
 class TestWithoutAnAnswer:
-    def test_a_failed_row_has_none_of_them(self, dear, people):
-        actions = dear.generate(people, within=Constraints(act_on=[])).actions
+    def test_a_failed_row_has_none_of_them(self, dear, factuals):
+        actions = dear.generate(factuals, within=Constraints(act_on=[])).actions
         assert not actions["success"].any()
         assert actions[NUMBERS].isna().all(axis=None)
         assert not actions["credible"].any()
 
-    def test_nor_has_a_row_that_cannot_be_read(self, dear, people):
-        rows = people.iloc[:4].copy()
+    def test_nor_has_a_row_that_cannot_be_read(self, dear, factuals):
+        rows = factuals.iloc[:4].copy()
         rows["town"] = ["A", "Z", "B", "A"]
         actions = dear.generate(rows).actions
         assert actions["success"].tolist()[1] is False
@@ -136,84 +138,84 @@ class TestWithoutAnAnswer:
         assert not actions["credible"].iloc[1]
         assert actions[NUMBERS].iloc[[0, 2, 3]].notna().all(axis=None)
 
-    def test_of_nobody_there_are_none(self, dear, people):
-        actions = dear.generate(people.iloc[:0]).actions
-        assert list(actions)[-4:] == WORTH
+    def test_no_rows_have_no_values(self, dear, factuals):
+        actions = dear.generate(factuals.iloc[:0]).actions
+        assert list(actions)[-4:] == CRITERIA
         assert len(actions) == 0
 
 
-class TestElsewhere:
-    def test_a_rival_s_answers_rely_on_nothing(self, mixed, people):
-        result = NearestAccepted(mixed.net, mixed.schema).fit(mixed.frame).generate(people)
+class TestOtherMethods:
+    def test_a_baseline_s_answers_have_reliance_zero(self, mixed, factuals):
+        result = NearestAccepted(mixed.net, mixed.schema).fit(mixed.frame).generate(factuals)
         done = result.actions["success"]
         assert done.any()
         assert (result.actions["confidence"][done] == 1.0).all()
         assert (result.actions["reliance"][done] == 0.0).all()
         expected = plausible(mixed, result.proposal.rows)[torch.tensor(done.to_numpy())]
-        gap = np.abs(result.actions["plausibility"][done] - expected.numpy())
-        assert gap.max() <= 2.0 / len(mixed.frame)
+        difference = np.abs(result.actions["plausibility"][done] - expected.numpy())
+        assert difference.max() <= 2.0 / len(mixed.frame)
         own = plausible(mixed, result.x).clamp_max(0.05).numpy()
-        fine = done & (result.actions["plausibility"] >= own - 1e-6)
-        assert result.actions["credible"].tolist() == fine.tolist()
+        meets = done & (result.actions["plausibility"] >= own - 1e-6)
+        assert result.actions["credible"].tolist() == meets.tolist()
 
-    def test_the_same_action_applied_has_the_same_worth(self, dear, result, people):
-        again = dear.apply(people, result.direct)
-        # What was not searched for says nothing of a margin.
+    def test_the_same_action_applied_has_the_same_values(self, dear, result, factuals):
+        again = dear.apply(factuals, result.direct)
+        # An applied action has no margin to reach.
         pd.testing.assert_frame_equal(again.actions[NUMBERS], result.actions[NUMBERS])
         assert (again.actions["credible"] >= result.actions["credible"]).all()
 
-    def test_alternatives_begin_with_the_answer_and_have_them_too(self, result):
+    def test_alternatives_begin_with_the_answer_and_have_them(self, result):
         table = result.alternatives(3)
         first = table[table["rank"] == 0].set_index("index")
         pd.testing.assert_frame_equal(
-            first[["reason", *WORTH]], result.actions[["reason", *WORTH]], check_names=False
+            first[["reason", *CRITERIA]], result.actions[["reason", *CRITERIA]], check_names=False
         )
         others = table[table["rank"] > 0]
         assert others[NUMBERS].notna().all(axis=None)
         assert len(others["confidence"].unique()) > 1
 
-    def test_support_that_is_asked_for_is_a_part_of_it(self, dear, people):
-        """Of alternatives too, which nobody vets."""
+    def test_a_required_support_is_part_of_credible(self, dear, factuals):
+        """Of alternatives too, which are not vetted."""
         search = Search.cheapest(groups=False, min_support=0.8)
-        table = dear.with_search(search).generate(people).alternatives(3)
+        table = dear.with_search(search).generate(factuals).alternatives(3)
         support = dear._support.of(
-            dear.encoder.rows(table[list(people)]),
+            dear.encoder.rows(table[list(factuals)]),
             Target.of_class(1).resolve(len(table), None),
         )
         assert (support[table["credible"].to_numpy()] >= 0.8 - 1e-6).all()
         assert 0.0 < table["credible"].mean() < 1.0
 
-    def test_they_are_kept_by_saving(self, dear, result, people, mixed, tmp_path):
+    def test_they_are_the_same_after_saving(self, dear, result, factuals, mixed, tmp_path):
         dear.save(tmp_path)
-        again = DEAR.load(tmp_path, mixed.net).generate(people)
+        again = DEAR.load(tmp_path, mixed.net).generate(factuals)
         pd.testing.assert_frame_equal(again.actions, result.actions, check_exact=True)
 
 
 class TestTheCheapest:
-    def test_it_asks_none_of_it(self):
+    def test_it_has_no_criteria(self):
         search = Search.cheapest()
-        assert not search.vets
+        assert not search.has_criteria
         assert (search.margin, search.prefer_alone, search.max_reliance) == (0.0, 0.0, 1.0)
         assert search.min_support is None
 
-    def test_any_setting_may_be_given_besides(self):
+    def test_it_accepts_other_settings(self):
         assert Search.cheapest(coarse=4, min_support=0.5).coarse == 4
-        assert Search.cheapest(min_support=0.5).vets
+        assert Search.cheapest(min_support=0.5).has_criteria
         assert Search.cheapest(margin=0.2).margin == 0.2
 
-    def test_nothing_is_redrawn_and_nobody_s_neighbours_are_looked_for(self, mixed, people):
+    def test_neither_redraws_nor_neighbours_are_computed(self, mixed, factuals):
         cheap = DEAR(mixed.net, mixed.schema, search=Search.cheapest()).fit(mixed.frame)
-        result = cheap.generate(people)
+        result = cheap.generate(factuals)
         assert result.outcome["success"].all()
-        assert "redraws" not in vars(cheap._moves)
+        assert "redraws" not in vars(cheap._optimizer)
         for name in ("_evidence", "_plausibility", "_neighbours", "_support", "_spread"):
             assert name not in vars(cheap)
 
-    def test_its_answers_are_the_least_that_the_search_finds(self, dear, cheapest, people):
-        """Right at the boundary, whatever they are worth."""
-        moves, n = dear._moves, len(people)
-        case = cheapest.hooks.worth.case
-        found = moves.find(moves.question(case), Search.cheapest(groups=False))
+    def test_its_answers_have_the_least_cost_of_the_search(self, dear, cheapest, factuals):
+        """At the boundary, whatever their criteria."""
+        optimizer, n = dear._optimizer, len(factuals)
+        case = cheapest.lazy_answers.case
+        found = optimizer.find(optimizer.problem(case), Search.cheapest(groups=False))
         torch.testing.assert_close(
             torch.from_numpy(cheapest.outcome["cost"].to_numpy()).float(),
             found.cost.amin(1),
@@ -229,23 +231,23 @@ class TestTheCheapest:
         assert ratio.median() > 1.0
 
 
-class TestSufficientAlone:
+class TestMaxReliance:
     @pytest.fixture(scope="class")
     @classmethod
-    def alone(cls, dear, people):
-        return dear.with_search(Search(max_reliance=0.0, groups=False)).generate(people)
+    def alone(cls, dear, factuals):
+        return dear.with_search(Search(max_reliance=0.0, groups=False)).generate(factuals)
 
-    def test_what_is_credible_relies_on_nothing(self, alone):
+    def test_credible_rows_have_reliance_zero(self, alone):
         credible = alone.actions["credible"]
         assert credible.mean() > 0.5
         assert (alone.actions["reliance"][credible] == 0.0).all()
 
-    def test_the_action_by_itself_is_accepted_by_the_model(self, alone, people, mixed):
-        """Only what is acted on changes."""
-        direct = alone.plan.direct.numpy()
-        after = people.copy()
+    def test_the_direct_change_alone_is_accepted(self, alone, factuals, mixed):
+        """Without the indirect changes."""
+        direct = alone.proposal.direct.numpy()
+        after = factuals.copy()
         for j, name in enumerate(mixed.schema.names):
             after[name] = after[name].where(~direct[:, j], alone.counterfactuals[name])
         with torch.no_grad():
-            fine = (mixed.net(mixed.encoder.encode(after))[:, 0] > 0).numpy()
-        assert fine[alone.actions["credible"]].all()
+            meets = (mixed.net(mixed.encoder.encode(after))[:, 0] > 0).numpy()
+        assert meets[alone.actions["credible"]].all()

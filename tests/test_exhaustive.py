@@ -81,7 +81,7 @@ ACT_ON = ("education", "loan_amount", "duration")
 
 
 @pytest.mark.parametrize(
-    "wanted", [Target.of_class(c) for c in range(3)] + [Target.of_class(2, 0.9)]
+    "target", [Target.of_class(c) for c in range(3)] + [Target.of_class(2, 0.9)]
 )
 def test_three_classes(loans, target):
     frame, schema, encoder = loans

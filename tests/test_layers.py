@@ -1,6 +1,6 @@
-"""The house: a room imports only from rooms above it, and an adapter only through the front door.
+"""The folders of dear_plugin import in one direction; adapters use only its public names.
 
-Imports are read with `ast`, so that one inside a function or behind TYPE_CHECKING counts as well.
+Source files are parsed, so that imports inside functions and behind TYPE_CHECKING count as well.
 """
 
 import ast
@@ -18,82 +18,38 @@ ROOT = Path(__file__).parents[1]
 ENGINE = ROOT / "dear_plugin"
 ADAPTERS = ROOT / "adapters"
 
-# Each room sees those before it. A new module needs its place here, chosen on purpose.
-LADDER = (
+# Folders and root files; each may import those before it. A new one needs its place here.
+ORDER = (
     "_version",
     "errors",
-    "lazy",
-    "memory",
-    "settings",
-    "shapes",
-    "feature",
-    "sensitive",
-    "inspection",
-    "inference",
-    "schema",
-    "levels",
-    "labels",
-    "columns",
-    "units",
-    "encoding",
-    "rules",
-    "goals",
-    "target",
-    "evaluation",
-    "chain",
-    "ending",
+    "_lazy",
+    "_batches",
+    "_html",
+    "_validation",
+    "data",
+    "problem",
     "models",
-    "classifier",
-    "actions",
-    "limits",
-    "per_row",
-    "constraints",
     "decoders",
-    "possible",
-    "costs",
-    "neighbours",
-    "support",
-    "plausibility",
-    "cutoffs",
-    "wording",
+    "results",
+    "evaluation",
     "search",
-    "options",
-    "plan",
-    "case",
-    "spread",
-    "recourses",
-    "unreadable",
-    "metrics",
-    "excess",
-    "judged",
-    "fidelity",
-    "diagnostics",
-    "method",
-    "moves",
-    "redrawn",
-    "shares",
-    "what_if",
-    "wider",
-    "alternatives",
-    "jacobians",
-    "persistence",
+    "methods",
+    "baselines",
+    "plots",
+    "datasets",
+    "testing",
+    "benchmark",
+    "demo",
+    "__main__",
 )
-METHODS = ("dear", "baselines")
-FRONT_DOOR = "__init__"
-
-SEES = {room: set(LADDER[:rung]) for rung, room in enumerate(LADDER)}
-SEES |= {room: set(LADDER) for room in METHODS}
-SEES["plots"] = {*LADDER, *METHODS}
-SEES["datasets"] = {"errors"}
-SEES["persistence"] = {"errors"}
-SEES[FRONT_DOOR] = {*LADDER, *METHODS, "plots", "datasets"}
-SEES["benchmark"] = SEES[FRONT_DOOR] | {FRONT_DOOR}
-SEES["demo"] = SEES["benchmark"] | {"benchmark"}
-SEES["__main__"] = SEES["demo"] | {"demo"}
+# Narrower than the order.
+ONLY = {"datasets": {"errors"}}
+PACKAGE = "__init__"
+USE_PACKAGE = {"benchmark", "demo", "__main__"}
 
 HOSTS = {"dear_dice": "dice_ml", "dear_alibi": "alibi"}
-MEET_HOSTS = {"benchmark", "demo", "__main__"}
-MAY_PRINT = {"__main__.py", "demo.py", "demo", "benchmark/__main__.py"}
+USE_HOSTS = {"benchmark", "demo", "__main__"}
+MAY_PRINT = {"__main__.py", "demo", "benchmark/__main__.py"}
 
 
 def sources(folder: Path) -> list[Path]:
@@ -104,8 +60,17 @@ def name(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def room_of(path: Path) -> str:
+def folder_of(path: Path) -> str:
+    """The top folder, or the root file without its suffix."""
     return path.relative_to(ENGINE).parts[0].removesuffix(".py")
+
+
+def allowed(folder: str) -> set[str]:
+    """What a folder may import."""
+    if folder == PACKAGE:
+        return set(ORDER)
+    before = set(ORDER[: ORDER.index(folder)])
+    return ONLY.get(folder, before | ({PACKAGE} if folder in USE_PACKAGE else set()))
 
 
 @cache
@@ -125,8 +90,8 @@ def imports(path: Path) -> Iterator[tuple[str, str | None]]:
         if isinstance(node, ast.Import):
             yield from ((alias.name, None) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            here = package(path)
-            start = here[: len(here) - node.level + 1] if node.level else []
+            here = package(path) if node.level else []
+            start = here[: len(here) - node.level + 1]
             module = ".".join([*start, *([node.module] if node.module else [])])
             yield from ((module, alias.name) for alias in node.names)
 
@@ -135,67 +100,112 @@ def top_level(path: Path) -> set[str]:
     return {module.partition(".")[0] for module, _ in imports(path)}
 
 
-def rooms_seen(path: Path) -> set[str]:
-    """The rooms of the engine that a source file imports from; `__version__` belongs to none."""
-    seen = set()
+def folders_imported(path: Path) -> set[str]:
+    """The folders that a source file imports from; `__version__` belongs to none."""
+    found = set()
     for module, member in imports(path):
         head, *rest = module.split(".")
         if head != "dear_plugin" or (not rest and member == "__version__"):
             continue
-        through_the_front_door = member if member in SEES else FRONT_DOOR
-        seen.add(rest[0] if rest else through_the_front_door)
-    return seen
+        found.add(rest[0] if rest else member if member in ORDER else PACKAGE)
+    return found
+
+
+def names_used(path: Path) -> Iterator[tuple[str, ...]]:
+    """The dotted names of dear_plugin that a source file uses, by import or by attribute."""
+    for module, member in imports(path):
+        head, *rest = module.split(".")
+        if head == "dear_plugin" and (rest or member):
+            yield (*rest, *([member] if member else []))
+    bound = {
+        alias.asname or alias.name
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Import)
+        for alias in node.names
+        if alias.name == "dear_plugin"
+    }
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Attribute):
+            head, *rest = ast.unparse(node).split(".")
+            if head in bound:
+                yield tuple(rest)
+
+
+def is_public(dotted: tuple[str, ...]) -> bool:
+    """Whether the first name is in `dear_plugin.__all__` and no later one is private."""
+    first, *rest = dotted
+    return first in dear_plugin.__all__ and not any(part.startswith("_") for part in rest)
 
 
 ENGINE_SOURCES = pytest.mark.parametrize("path", sources(ENGINE), ids=name)
 ADAPTER_SOURCES = pytest.mark.parametrize("path", sources(ADAPTERS), ids=name)
 ALL_SOURCES = pytest.mark.parametrize("path", sources(ENGINE) + sources(ADAPTERS), ids=name)
+FOLDERS = sorted(path.parent for path in ENGINE.rglob("__init__.py"))
 
 
 @ENGINE_SOURCES
-def test_every_module_has_a_room(path):
-    assert room_of(path) in SEES, f"{name(path)}: give it a place in the map of rooms above"
+def test_a_folder_imports_only_from_folders_before_it(path):
+    folder = folder_of(path)
+    assert folder in {*ORDER, PACKAGE}, f"give {folder} its place in ORDER"
+    others = folders_imported(path) - allowed(folder) - {folder}
+    assert not others, f"{name(path)} imports from {sorted(others)}"
+
+
+def test_every_name_in_the_order_exists():
+    assert {folder_of(path) for path in sources(ENGINE)} == {*ORDER, PACKAGE}
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=name)
+def test_a_folder_has_a_one_line_docstring(folder):
+    text = ast.get_docstring(tree(folder / "__init__.py")) or ""
+    first, _, rest = text.partition("\n")
+    assert first.endswith("."), "the first line of the docstring is a sentence"
+    assert not rest or rest.startswith("\n"), "the first line of the docstring stands alone"
 
 
 @ENGINE_SOURCES
-def test_a_room_imports_only_from_rooms_above_it(path):
-    room = room_of(path)
-    below = rooms_seen(path) - SEES.get(room, set()) - {room}
-    assert not below, f"{name(path)} imports from {sorted(below)}"
+def test_only_plots_import_matplotlib(path):
+    assert folder_of(path) == "plots" or "matplotlib" not in top_level(path)
 
 
 @ENGINE_SOURCES
-def test_matplotlib_is_imported_in_plots_alone(path):
-    assert room_of(path) == "plots" or "matplotlib" not in top_level(path)
-
-
-@ENGINE_SOURCES
-def test_the_engine_knows_no_host(path):
-    if room_of(path) not in MEET_HOSTS:
+def test_only_commands_import_hosts(path):
+    if folder_of(path) not in USE_HOSTS:
         assert not top_level(path) & {*HOSTS, *HOSTS.values()}
 
 
 @ADAPTER_SOURCES
-def test_an_adapter_comes_through_the_front_door(path):
-    public = set(getattr(dear_plugin, "__all__", ()))
-    hidden = {
-        f"{module}.{member}" if member else module
-        for module, member in imports(path)
-        if module.partition(".")[0] == "dear_plugin"
-        if module != "dear_plugin" or (member is not None and member not in public)
-    }
-    assert not hidden, f"{name(path)} imports {sorted(hidden)}, not public in dear_plugin"
+def test_an_adapter_uses_only_public_names(path):
+    private = {".".join(dotted) for dotted in names_used(path) if not is_public(dotted)}
+    assert not private, f"{name(path)} uses {sorted(private)}, not in dear_plugin.__all__"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from dear_plugin.methods.base import Case",
+        "from dear_plugin import methods",
+        "import dear_plugin.methods.base",
+        "import dear_plugin\ncase = dear_plugin.methods.base.Case",
+        "import dear_plugin as engine\ncase = engine.methods.base.Case",
+        "import dear_plugin\nnumber = dear_plugin.options._number",
+    ],
+)
+def test_private_names_are_found_by_import_and_by_attribute(code, tmp_path):
+    path = tmp_path / "adapter.py"
+    path.write_text(code, encoding="utf-8")
+    assert not all(is_public(dotted) for dotted in names_used(path))
 
 
 @ADAPTER_SOURCES
-def test_an_adapter_knows_only_its_own_host(path):
-    mine = path.relative_to(ADAPTERS).parts[0]
-    others = {*HOSTS, *HOSTS.values()} - {mine, HOSTS[mine]}
+def test_an_adapter_imports_no_other_host(path):
+    own = path.relative_to(ADAPTERS).parts[0]
+    others = {*HOSTS, *HOSTS.values()} - {own, HOSTS[own]}
     assert not top_level(path) & others
 
 
 @ALL_SOURCES
-def test_a_mistake_raises_a_real_error(path):
+def test_no_source_file_has_an_assert_statement(path):
     lines = [node.lineno for node in ast.walk(tree(path)) if isinstance(node, ast.Assert)]
     assert not lines, f"{name(path)}: `assert` on lines {lines}"
 
@@ -213,16 +223,16 @@ def test_only_commands_print(path):
     assert may or not lines, f"{name(path)}: `print` on lines {lines}"
 
 
-def test_adapters_is_a_folder_and_no_package():
+def test_adapters_is_no_package():
     assert not (ADAPTERS / "__init__.py").exists(), "it would hide the package `adapters` of PyPI"
 
 
 @pytest.mark.parametrize("folder", [ENGINE, *(ADAPTERS / adapter for adapter in HOSTS)], ids=name)
-def test_a_package_says_that_it_is_typed(folder):
+def test_a_package_is_marked_as_typed(folder):
     assert (folder / "py.typed").is_file()
 
 
-def test_the_engine_imports_without_any_extra():
+def test_dear_plugin_imports_without_any_extra():
     absent = ["dice_ml", "alibi", "matplotlib", "dask", "distributed"]
     code = f"import sys; sys.modules.update(dict.fromkeys({absent})); import dear_plugin"
     done = subprocess.run(

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from dear_plugin import DEAR, Encoder, Schema, Search
-from tests.search.test_line import crooked, crowd, refused
+from tests.search.test_line import discrete_frame, random_network, refused
 
 pytestmark = [
     pytest.mark.filterwarnings(f"ignore:::{engine}")
@@ -145,9 +145,9 @@ def test_chunks_of_one_call_do_not_show(loan, monkeypatch):
 
 def test_nor_does_it_that_nobody_fails_in_one_of_them(monkeypatch):
     """Who fails is tried again with pairs, chunk by chunk."""
-    frame = crowd()
+    frame = discrete_frame()
     schema, act_on = Schema.infer(frame), ["visits", "rooms"]
-    model = crooked(frame, Encoder(schema), 0)
+    model = random_network(frame, Encoder(schema), 0)
     people = refused(model, Encoder(schema), frame)
     single = DEAR(model, schema, act_on=act_on, search=Search.cheapest(groups=False)).fit(frame)
     done = single.generate(people).actions["success"]

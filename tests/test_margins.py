@@ -1,4 +1,4 @@
-"""Margins: how much farther past the boundary a search aims, as a share of the scores' spread."""
+"""Margins: the lead of a search past the boundary, a share of the scores' spread."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import torch
 from dear_plugin import DEAR, Search, Target
 from dear_plugin.problem.goals import ClassGoal, RangeGoal
 
-# The quartiles of a normal distribution lie so many standard deviations apart.
+# The interquartile range of a normal distribution, in standard deviations.
 QUARTILES = 1.349
 SLACK = 1e-4
 
@@ -28,66 +28,70 @@ def wanted(label, n=1, **options):
 
 
 def least(goal, scores, slack=SLACK):
-    """The least of ascending scores, (m, c), that a search takes for a success."""
+    """The least of ascending scores, (m, c), that a search accepts."""
     rows = torch.zeros(len(scores), dtype=torch.int64)
-    good = goal.judge(scores, rows, slack)[1]
-    return scores[good.nonzero()[0, 0]]
+    valid = goal.evaluate(scores, rows, slack)[1]
+    return scores[valid.nonzero()[0, 0]]
 
 
 class TestTwoClasses:
-    TRIED = torch.linspace(-3.0, 3.0, 60_001)[:, None]
+    SCORES = torch.linspace(-3.0, 3.0, 60_001)[:, None]
 
     @pytest.mark.parametrize("share", [0.1, 0.3, 1.0])
     def test_log_odds_must_exceed_the_boundary_by_a_share_of_their_spread(self, logits, share):
-        goal = wanted(1).leading(share, logits)
+        goal = wanted(1).with_lead(share, logits)
         expected = share * spread(logits[:, 0]) + SLACK
-        assert least(goal, self.TRIED).item() == pytest.approx(float(expected), abs=2e-4)
+        assert least(goal, self.SCORES).item() == pytest.approx(float(expected), abs=2e-4)
         assert share * 2.0 == pytest.approx(float(expected), rel=0.1)
 
     def test_the_other_class_has_the_same_lead(self, logits):
-        goal = wanted(0).leading(0.3, logits)
+        goal = wanted(0).with_lead(0.3, logits)
         expected = 0.3 * spread(logits[:, 0]) + SLACK
-        assert -least(goal, self.TRIED.flip(0)).item() == pytest.approx(float(expected), abs=2e-4)
+        assert -least(goal, self.SCORES.flip(0)).item() == pytest.approx(float(expected), abs=2e-4)
 
     def test_it_is_beyond_a_threshold(self, logits):
-        goal = wanted(1, threshold=0.8).leading(0.3, logits)
+        goal = wanted(1, threshold=0.8).with_lead(0.3, logits)
         expected = np.log(4.0) + 0.3 * float(spread(logits[:, 0])) + SLACK
-        assert least(goal, self.TRIED).item() == pytest.approx(expected, abs=2e-4)
+        assert least(goal, self.SCORES).item() == pytest.approx(expected, abs=2e-4)
 
     def test_two_columns_are_read_as_one(self, logits):
         pair = torch.cat([-logits, logits], 1) / 2.0
-        tried = torch.cat([-self.TRIED, self.TRIED], 1) / 2.0
-        goal, single = wanted(1).leading(0.3, pair), wanted(1).leading(0.3, logits)
+        tried = torch.cat([-self.SCORES, self.SCORES], 1) / 2.0
+        goal, single = wanted(1).with_lead(0.3, pair), wanted(1).with_lead(0.3, logits)
         odds = least(goal, tried)
         assert float(odds[1] - odds[0]) == pytest.approx(
-            least(single, self.TRIED).item(), abs=2e-4
+            least(single, self.SCORES).item(), abs=2e-4
         )
 
-    def test_whoever_meets_the_goal_meets_it_with_a_lead_too(self, logits):
-        """Success is the model's decision; only a search aims farther."""
-        plain, led = wanted(1, 4000), wanted(1, 4000).leading(0.5, logits)
+    def test_a_lead_does_not_change_success(self, logits):
+        """Success is the model's decision; only a search uses the lead."""
+        plain, led = wanted(1, 4000), wanted(1, 4000).with_lead(0.5, logits)
         assert torch.equal(plain.accepts(logits), led.accepts(logits))
-        assert torch.equal(plain.met(logits, lambda: None), led.met(logits, lambda: None))
+        assert torch.equal(
+            plain.succeeds(logits, lambda: None), led.succeeds(logits, lambda: None)
+        )
         assert torch.equal(plain.margin(logits), led.margin(logits))
         assert torch.equal(plain.score(logits), led.score(logits))
 
-    def test_accepts_and_judge_agree_about_the_lead(self, logits):
-        goal = wanted(1, 4000).leading(0.3, logits)
-        assert torch.equal(goal.accepts(logits, None, SLACK), goal.judge(logits, None, SLACK)[1])
+    def test_accepts_and_evaluate_agree_about_the_lead(self, logits):
+        goal = wanted(1, 4000).with_lead(0.3, logits)
+        assert torch.equal(
+            goal.accepts(logits, None, SLACK), goal.evaluate(logits, None, SLACK)[1]
+        )
 
-    def test_of_a_model_that_says_the_same_of_everybody_nothing_is_asked(self):
-        goal = wanted(1).leading(0.3, torch.full((50, 1), 7.0))
-        assert least(goal, self.TRIED).item() == pytest.approx(SLACK, abs=2e-4)
+    def test_a_constant_model_has_no_lead(self):
+        goal = wanted(1).with_lead(0.3, torch.full((50, 1), 7.0))
+        assert least(goal, self.SCORES).item() == pytest.approx(SLACK, abs=2e-4)
 
     def test_each_row_may_want_its_own_class(self, logits):
-        goal = ClassGoal(torch.tensor([0, 1])).leading(0.3, logits)
+        goal = ClassGoal(torch.tensor([0, 1])).with_lead(0.3, logits)
         lead = 0.3 * float(spread(logits[:, 0]))
         scores = torch.tensor([[-lead - 0.01], [lead + 0.01], [-lead + 0.01], [lead - 0.01]])
-        good = goal.judge(scores, torch.tensor([0, 1, 0, 1]), SLACK)[1]
-        assert good.tolist() == [True, True, False, False]
+        valid = goal.evaluate(scores, torch.tensor([0, 1, 0, 1]), SLACK)[1]
+        assert valid.tolist() == [True, True, False, False]
 
     def test_some_rows_keep_it(self, logits):
-        goal = wanted(1, 5).leading(0.3, logits)
+        goal = wanted(1, 5).with_lead(0.3, logits)
         assert torch.equal(goal.select(torch.tensor([3])).lead, goal.lead)
 
 
@@ -95,7 +99,7 @@ class TestMoreClasses:
     def test_each_class_has_the_spread_of_its_own_margins(self):
         rng = torch.Generator().manual_seed(0)
         scores = torch.randn(4000, 3, generator=rng) * torch.tensor([0.2, 1.0, 5.0])
-        goal = ClassGoal(torch.tensor([0, 1, 2])).leading(0.3, scores)
+        goal = ClassGoal(torch.tensor([0, 1, 2])).with_lead(0.3, scores)
         for label in range(3):
             rest = [i for i in range(3) if i != label]
             margins = scores[:, label] - scores[:, rest].amax(1)
@@ -103,7 +107,7 @@ class TestMoreClasses:
 
     def test_the_lead_is_over_the_next_class(self):
         rng = torch.Generator().manual_seed(0)
-        goal = wanted(2).leading(0.3, torch.randn(4000, 3, generator=rng))
+        goal = wanted(2).with_lead(0.3, torch.randn(4000, 3, generator=rng))
         ahead = torch.linspace(-1.0, 2.0, 30_001)
         tried = torch.stack([torch.zeros_like(ahead), ahead * 0.0 - 1.0, ahead], 1)
         expected = float(goal.lead[2]) + SLACK
@@ -113,43 +117,44 @@ class TestMoreClasses:
 class TestRanges:
     VALUES = torch.linspace(-20.0, 40.0, 60_001)[:, None]
 
-    def test_a_value_stays_so_far_inside_of_either_end(self, logits):
-        goal = RangeGoal(10.0, 30.0).leading(0.3, logits)
-        inside = self.VALUES[goal.judge(self.VALUES, None, SLACK)[1]]
+    def test_a_value_keeps_the_lead_from_either_end(self, logits):
+        goal = RangeGoal(10.0, 30.0).with_lead(0.3, logits)
+        inside = self.VALUES[goal.evaluate(self.VALUES, None, SLACK)[1]]
         lead = 0.3 * float(spread(logits[:, 0])) + SLACK * 20.0
         assert inside.min().item() == pytest.approx(10.0 + lead, abs=2e-3)
         assert inside.max().item() == pytest.approx(30.0 - lead, abs=2e-3)
 
-    def test_a_range_narrower_than_the_spread_is_not_used_up(self, logits):
-        """Then it is a share of half the interval."""
-        goal = RangeGoal(10.0, 10.5).leading(0.3, logits)
-        inside = self.VALUES[goal.judge(self.VALUES, None, SLACK)[1]]
+    def test_the_lead_of_a_narrow_range_is_a_share_of_its_half_width(self, logits):
+        goal = RangeGoal(10.0, 10.5).with_lead(0.3, logits)
+        inside = self.VALUES[goal.evaluate(self.VALUES, None, SLACK)[1]]
         assert inside.min().item() == pytest.approx(10.0 + 0.3 * 0.25, abs=2e-3)
         assert inside.max().item() == pytest.approx(10.5 - 0.3 * 0.25, abs=2e-3)
 
     def test_an_open_one_has_one_end(self, logits):
-        goal = RangeGoal(10.0, float("inf")).leading(0.3, logits)
-        inside = self.VALUES[goal.judge(self.VALUES, None, 1e-9)[1]]
+        goal = RangeGoal(10.0, float("inf")).with_lead(0.3, logits)
+        inside = self.VALUES[goal.evaluate(self.VALUES, None, 1e-9)[1]]
         lead = 0.3 * float(spread(logits[:, 0]))
         assert inside.min().item() == pytest.approx(10.0 + lead, abs=2e-3)
         assert inside.max().item() == 40.0
 
     def test_without_slack_the_range_is_as_it_was(self, logits):
-        plain, led = RangeGoal(10.0, 30.0), RangeGoal(10.0, 30.0).leading(0.3, logits)
+        plain, led = RangeGoal(10.0, 30.0), RangeGoal(10.0, 30.0).with_lead(0.3, logits)
         assert torch.equal(plain.accepts(self.VALUES), led.accepts(self.VALUES))
 
 
 class TestAnswers:
-    """What comes of it in `generate`."""
+    """Answers of `generate` with a margin."""
 
     @pytest.fixture(scope="class")
     @classmethod
     def led(cls, loan):
         """The cheapest answers, without a margin and with one."""
         dear = DEAR(loan.net, loan.schema, search=Search.cheapest(groups=False)).fit(loan.frame)
-        people = loan.refused(60)
+        factuals = loan.refused(60)
         return {
-            margin: dear.with_search(Search.cheapest(groups=False, margin=margin)).generate(people)
+            margin: dear.with_search(Search.cheapest(groups=False, margin=margin)).generate(
+                factuals
+            )
             for margin in (0.0, 0.3, 1.0)
         }
 
@@ -159,8 +164,8 @@ class TestAnswers:
             return loan.net(loan.encoder.encode(frame))[:, 0]
 
     @pytest.mark.parametrize("margin", [0.3, 1.0])
-    def test_they_lie_so_far_past_the_boundary_or_say_that_they_do_not(self, loan, led, margin):
-        """Of the training rows, all 1,500 say what the spread is."""
+    def test_they_reach_the_lead_or_have_a_reason(self, loan, led, margin):
+        """The spread is that of all 1,500 training rows."""
         lead = margin * float(spread(self.odds(loan, loan.frame)))
         result = led[margin]
         done = result.actions["success"].to_numpy()
@@ -173,17 +178,17 @@ class TestAnswers:
     def test_no_success_is_lost_and_none_gets_cheaper(self, led):
         free = led[0.0].actions
         for margin in (0.3, 1.0):
-            tied = led[margin].actions
-            assert (tied["success"] >= free["success"]).all()
-            both = free["success"] & tied["success"]
-            assert (tied["cost"][both] >= free["cost"][both] - 1e-6).mean() >= 0.97
-            assert tied["cost"][both].mean() > free["cost"][both].mean()
+            led_margin = led[margin].actions
+            assert (led_margin["success"] >= free["success"]).all()
+            both = free["success"] & led_margin["success"]
+            assert (led_margin["cost"][both] >= free["cost"][both] - 1e-6).mean() >= 0.97
+            assert led_margin["cost"][both].mean() > free["cost"][both].mean()
 
-    def test_a_value_in_a_range_is_answered_so_too(self, loan):
+    def test_a_range_has_a_lead_as_well(self, loan):
         dear = DEAR(loan.net, loan.schema, output="values", search=Search.cheapest(margin=0.3))
         dear = dear.fit(loan.frame)
         result = dear.generate(loan.refused(30), Target.of_range(0.5))
-        fine = result.actions["success"] & (result.actions["reason"] == "")
+        valid = result.actions["success"] & (result.actions["reason"] == "")
         lead = 0.3 * float(spread(self.odds(loan, loan.frame)))
-        assert fine.sum() > 10
-        assert (result.actions["score_after"][fine] >= 0.5 + lead - 1e-3).all()
+        assert valid.sum() > 10
+        assert (result.actions["score_after"][valid] >= 0.5 + lead - 1e-3).all()

@@ -13,14 +13,14 @@ from dear_plugin.methods.optimizer import Optimizer
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.constraints import feasible_set
 from dear_plugin.problem.target import Target
-from dear_plugin.search import Answer, CandidateGrids, Incumbents, SearchProblem
+from dear_plugin.search import CandidateGrids, Evaluation, Incumbents, SearchProblem
 
 N = 1200
 
 
 @pytest.fixture(scope="module")
 def frame() -> pd.DataFrame:
-    """Independent features, so that nothing else is expected to move but by chance."""
+    """Independent features: indirect changes are small."""
     rng = np.random.default_rng(0)
     return pd.DataFrame(
         {
@@ -42,7 +42,7 @@ def method(frame, accepts, act_on=None, search=None) -> DEAR:
 
 
 class Rule:
-    """Probabilities .9 where a rule holds and .1 elsewhere: no slope anywhere."""
+    """Probabilities 0.9 where a rule holds and 0.1 elsewhere: a piecewise constant model."""
 
     def __init__(self, accepts):
         self.accepts = accepts
@@ -51,8 +51,8 @@ class Rule:
         return np.where(self.accepts(frame), 0.9, 0.1)
 
 
-def asked(frame, rule, column, search=None):
-    """The answers to those whom a rule on one column refuses, acting on that column alone."""
+def before_and_after(frame, rule, column, search=None):
+    """A column of rows that a rule on it rejects, before and after acting on that column."""
     refused = frame[~rule(frame)].iloc[:40]
     others = Constraints(frozen=[c for c in frame if c != column])
     recourses = method(frame, rule, [column], search).generate(refused, within=others)
@@ -61,55 +61,59 @@ def asked(frame, rule, column, search=None):
 
 
 class TestOneNumber:
-    """Known truth on plateaus, where every gradient is zero."""
+    """Known solutions on plateaus, where every gradient is zero."""
 
     @pytest.mark.parametrize("column", ["units", "cents", "depth"])
     def test_the_smallest_change_that_succeeds_is_found(self, frame, column):
-        _, after = asked(
+        _, after = before_and_after(
             frame, lambda f: f[column] >= 70, column, Search.cheapest(groups=False, refine=16)
         )
         unit = {"units": 0, "cents": 0.005, "depth": 0.005}[column]
         assert after.between(70, 70 + unit).all()
 
-    def test_either_way_is_tried_and_the_nearer_taken(self, frame):
-        before, after = asked(frame, lambda f: (f["units"] <= 20) | (f["units"] >= 60), "units")
+    def test_both_directions_are_tried_and_the_nearer_taken(self, frame):
+        before, after = before_and_after(
+            frame, lambda f: (f["units"] <= 20) | (f["units"] >= 60), "units"
+        )
         nearer = np.where(before < 40, 20, 60)
         assert (after == nearer)[before != 40].all()
 
     def test_a_success_in_a_narrow_band_is_found(self, frame):
-        _, after = asked(frame, lambda f: f["units"].between(43, 47), "units")
+        _, after = before_and_after(frame, lambda f: f["units"].between(43, 47), "units")
         assert after.between(43, 47).all()
 
-    def test_beyond_the_band_the_near_side_is_taken(self, frame):
-        before, after = asked(frame, lambda f: f["units"].between(43, 57), "units")
+    def test_the_nearer_end_of_a_band_is_taken(self, frame):
+        before, after = before_and_after(frame, lambda f: f["units"].between(43, 57), "units")
         assert after.tolist() == np.where(before < 43, 43, 57).tolist()
 
-    def test_more_bisections_come_nearer(self, frame):
+    def test_more_bisections_are_more_exact(self, frame):
         def excess(refine):
             search = Search.cheapest(groups=False, coarse=4, refine=refine)
-            return asked(frame, lambda f: f["depth"] >= 70, "depth", search)[1].max() - 70
+            return (
+                before_and_after(frame, lambda f: f["depth"] >= 70, "depth", search)[1].max() - 70
+            )
 
         assert excess(2) > excess(6) > excess(12) >= 0
 
     def test_an_end_of_the_range_is_reached(self, frame):
-        _, after = asked(frame, lambda f: f["units"] >= 100, "units")
+        _, after = before_and_after(frame, lambda f: f["units"] >= 100, "units")
         assert (after == 100).all()
 
-    def test_beyond_the_observed_nothing_is_promised(self, frame):
+    def test_values_beyond_the_observed_ones_are_not_found(self, frame):
         result = method(frame, lambda f: f["units"] >= 101, ["units"]).generate(frame.iloc[:5])
         assert not result.actions["success"].any()
 
 
 class TestOneCategory:
     def test_every_other_category_is_tried(self, frame):
-        _, after = asked(frame, lambda f: f["colour"] == "teal", "colour")
+        _, after = before_and_after(frame, lambda f: f["colour"] == "teal", "colour")
         assert (after == "teal").all()
 
     def test_a_binary_flips(self, frame):
-        _, after = asked(frame, lambda f: f["ready"] == 1, "ready")
+        _, after = before_and_after(frame, lambda f: f["ready"] == 1, "ready")
         assert (after == 1).all()
 
-    def test_one_that_the_call_forbids_is_not_tried(self, frame):
+    def test_a_forbidden_category_is_not_tried(self, frame):
         def rule(f):
             return f["colour"].isin(["red", "teal"])
 
@@ -121,7 +125,7 @@ class TestOneCategory:
 
 class TestAmongSets:
     def test_the_cheapest_set_is_taken(self, frame):
-        """One unit of `units` costs .01, a colour costs 1."""
+        """One unit of `units` costs 0.01, a colour costs 1."""
 
         def rule(f):
             return (f["units"] >= 50) | (f["colour"] == "teal")
@@ -131,14 +135,14 @@ class TestAmongSets:
         assert (actions["acted_on"] == "units").all()
 
     def test_no_alternative_is_cheaper_than_the_answer(self, mixed, fitted):
-        """The search prunes; what it leaves out may not be cheaper."""
-        refused, cheapest = mixed.refused(60), fitted.with_search(Search.cheapest())
-        answer = cheapest.generate(refused).actions["cost"]
+        """Pruning excludes no cheaper success."""
+        refused, cheapest = mixed.refused(30), fitted.with_search(Search.cheapest())
+        evaluation = cheapest.generate(refused).actions["cost"]
         singles = cheapest.generate(refused).alternatives(7).query("kind == 'another set'")
         cheapest = singles.groupby("index")["cost"].min()
-        assert (answer <= cheapest[answer.index] + 1e-6).all()
+        assert (evaluation <= cheapest[evaluation.index] + 1e-6).all()
 
-    def test_pairs_help_whom_no_single_feature_helps(self, frame):
+    def test_pairs_solve_rows_that_no_single_feature_solves(self, frame):
         def rule(f):
             return (f["units"] >= 60) & (f["cents"] >= 60)
 
@@ -149,7 +153,7 @@ class TestAmongSets:
         assert together.actions["success"].all()
         assert (together.actions["acted_on"] == "units + cents").all()
 
-    def test_a_group_moves_no_further_than_it_must(self, frame):
+    def test_a_group_changes_no_more_than_necessary(self, frame):
         def rule(f):
             return f["units"] + f["cents"] >= 120
 
@@ -159,7 +163,7 @@ class TestAmongSets:
         total = result.counterfactuals["units"] + result.counterfactuals["cents"]
         assert (total <= 125).all()
 
-    def test_a_group_gives_back_a_feature_it_does_not_need(self, frame):
+    def test_a_group_resets_a_feature_it_does_not_need(self, frame):
         refused = frame[frame["units"] < 50].iloc[:20]
         result = method(frame, lambda f: f["units"] >= 60, [("units", "colour")]).generate(refused)
         near = result.counterfactuals["units"].between(60, 65)
@@ -169,7 +173,7 @@ class TestAmongSets:
 
 class TestFailures:
     def test_the_nearest_miss_is_the_attempt(self, loan):
-        """Refused whatever they do: the attempt is the row with the greatest margin."""
+        """The model rejects all rows: the attempt is the row with the greatest margin."""
         net = copy.deepcopy(loan.net)
         net[-1].bias.data -= 100.0
         dear = DEAR(net, loan.schema, search=Search.cheapest(groups=False)).fit(loan.frame)
@@ -186,55 +190,53 @@ class TestFailures:
         assert set(result.actions["reason"]) == {"nothing admissible to act on"}
 
     def test_an_empty_range_leaves_nothing_to_act_on(self, frame):
-        """Between 2.3 and 2.7 there is no whole number."""
+        """There is no integer between 2.3 and 2.7."""
         dear = method(frame, lambda f: f["units"] >= 101, ["units"])
         result = dear.generate(frame.iloc[:5], within=Constraints(ranges={"units": (2.3, 2.7)}))
         assert set(result.actions["reason"]) == {"nothing admissible to act on"}
 
 
-def question_of(people: torch.Tensor, moves: Optimizer) -> SearchProblem:
-    encoder = moves.encoder
-    box = feasible_set(None, people, encoder, encoder.units.resolutions(encoder.frame(people)))
+def problem_of(rows: torch.Tensor, optimizer: Optimizer) -> SearchProblem:
+    encoder = optimizer.encoder
+    feasible = feasible_set(None, rows, encoder, encoder.units.resolutions(encoder.frame(rows)))
     return SearchProblem(
-        people,
-        moves.decoder.encode(people),
-        Target.of_class(1).resolve(len(people), None),
-        box,
-        moves.sets,
-        moves.decoder,
-        moves.classifier,
-        box.may_act(moves.sets),
+        rows,
+        optimizer.decoder.encode(rows),
+        Target.of_class(1).resolve(len(rows), None),
+        feasible,
+        optimizer.sets,
+        optimizer.decoder,
+        optimizer.classifier,
+        feasible.may_act(optimizer.sets),
     )
 
 
-class TestQuestions:
+class TestSearchProblem:
     @pytest.fixture
-    def moves(self, mixed) -> Optimizer:
+    def optimizer(self, mixed) -> Optimizer:
         encoder = mixed.encoder
         sets = ActionSets.of(mixed.schema)
         classifier = Classifier(mixed.net, encoder)
         return Optimizer.fit(encoder.rows(mixed.frame), sets, Transport(), classifier, 8)
 
-    def test_memory_is_bounded_by_chunks_that_do_not_change_the_answer(
-        self, mixed, moves, monkeypatch
-    ):
-        question = question_of(mixed.encoder.rows(mixed.refused(30)), moves)
-        whole = moves.find(question, Search())
+    def test_chunks_do_not_change_the_answer(self, mixed, optimizer, monkeypatch):
+        problem = problem_of(mixed.encoder.rows(mixed.refused(30)), optimizer)
+        whole = optimizer.find(problem, Search())
         monkeypatch.setattr("dear_plugin.search.problem.CELLS_A_BATCH", 500)
-        parts = moves.find(question, Search())
+        parts = optimizer.find(problem, Search())
         assert torch.allclose(whole.cost, parts.cost, atol=1e-6)
         assert torch.allclose(whole.values, parts.values, atol=1e-6)
 
-    def test_some_people_can_be_selected(self, mixed, moves):
-        question = question_of(mixed.encoder.rows(mixed.refused(10)), moves)
-        some = question.select(torch.tensor([3, 7]))
-        cost = moves.find(question, Search(), prune=False).cost
-        assert torch.allclose(moves.find(some, Search(), prune=False).cost, cost[[3, 7]])
+    def test_some_rows_can_be_selected(self, mixed, optimizer):
+        problem = problem_of(mixed.encoder.rows(mixed.refused(10)), optimizer)
+        some = problem.select(torch.tensor([3, 7]))
+        cost = optimizer.find(problem, Search(), prune=False).cost
+        assert torch.allclose(optimizer.find(some, Search(), prune=False).cost, cost[[3, 7]])
 
 
-class TestFound:
+class TestIncumbents:
     @pytest.fixture
-    def found(self, mixed) -> Incumbents:
+    def incumbents(self, mixed) -> Incumbents:
         n, s, w = 2, 3, 1
         return Incumbents(
             torch.zeros(n, s, w),
@@ -245,47 +247,50 @@ class TestFound:
             torch.full((n,), torch.inf),
         )
 
-    def note(self, found, row, which, values, cost, good, margin=None):
+    def update(self, incumbents, row, which, values, cost, valid, margin=None):
         margin = torch.tensor([margin or [0.0] * len(values)])
-        answer = Answer(torch.tensor([cost]), margin, torch.tensor([good]))
-        found.note(
-            torch.tensor([row]), torch.tensor([which]), torch.tensor([values])[..., None], answer
+        evaluation = Evaluation(torch.tensor([cost]), margin, torch.tensor([valid]))
+        incumbents.update(
+            torch.tensor([row]),
+            torch.tensor([which]),
+            torch.tensor([values])[..., None],
+            evaluation,
         )
 
-    def test_the_cheapest_success_is_kept(self, found):
-        self.note(found, 0, 1, [0.1, 0.2, 0.3], [0.5, 0.2, 0.1], [True, True, False])
-        self.note(found, 0, 1, [0.9], [0.4], [True])
-        assert found.cost[0, 1] == pytest.approx(0.2)
-        assert found.values[0, 1, 0] == pytest.approx(0.2)
-        assert found.solved.tolist() == [True, False]
+    def test_the_cheapest_success_is_kept(self, incumbents):
+        self.update(incumbents, 0, 1, [0.1, 0.2, 0.3], [0.5, 0.2, 0.1], [True, True, False])
+        self.update(incumbents, 0, 1, [0.9], [0.4], [True])
+        assert incumbents.cost[0, 1] == pytest.approx(0.2)
+        assert incumbents.values[0, 1, 0] == pytest.approx(0.2)
+        assert incumbents.solved.tolist() == [True, False]
 
-    def test_of_equal_costs_the_first_is_kept(self, found):
-        self.note(found, 0, 0, [0.1], [0.5], [True])
-        self.note(found, 0, 0, [0.9], [0.5], [True])
-        assert found.values[0, 0, 0] == pytest.approx(0.1)
+    def test_of_equal_costs_the_first_is_kept(self, incumbents):
+        self.update(incumbents, 0, 0, [0.1], [0.5], [True])
+        self.update(incumbents, 0, 0, [0.9], [0.5], [True])
+        assert incumbents.values[0, 0, 0] == pytest.approx(0.1)
 
-    def test_a_pair_may_stand_there_several_times(self, found):
+    def test_a_pair_may_occur_several_times(self, incumbents):
         pairs = torch.tensor([0, 0, 0, 1]), torch.tensor([1, 1, 1, 1])
         values = torch.tensor([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6], [0.7, 0.8]])[..., None]
         cost = torch.tensor([[0.9, 0.5], [0.5, 0.2], [0.7, 0.5], [0.6, 0.6]])
-        good = torch.tensor([[True, True], [True, False], [True, True], [False, True]])
-        found.note(*pairs, values, Answer(cost, torch.zeros(4, 2), good))
-        assert found.cost[:, 1].tolist() == pytest.approx([0.5, 0.6])
-        assert found.values[:, 1, 0].tolist() == pytest.approx([0.2, 0.8])
+        valid = torch.tensor([[True, True], [True, False], [True, True], [False, True]])
+        incumbents.update(*pairs, values, Evaluation(cost, torch.zeros(4, 2), valid))
+        assert incumbents.cost[:, 1].tolist() == pytest.approx([0.5, 0.6])
+        assert incumbents.values[:, 1, 0].tolist() == pytest.approx([0.2, 0.8])
 
-    def test_the_nearest_miss_is_the_greatest_margin(self, found):
-        self.note(found, 1, 0, [0.1, 0.2], [1.0, 1.0], [False, False], [-3.0, -2.0])
-        self.note(found, 1, 2, [0.7, 0.8], [1.0, 1.0], [False, False], [-2.5, -1.0])
-        assert found.tried_set.tolist() == [-1, 2]
-        assert found.tried_values[1, 0] == pytest.approx(0.8)
+    def test_the_nearest_miss_is_the_greatest_margin(self, incumbents):
+        self.update(incumbents, 1, 0, [0.1, 0.2], [1.0, 1.0], [False, False], [-3.0, -2.0])
+        self.update(incumbents, 1, 2, [0.7, 0.8], [1.0, 1.0], [False, False], [-2.5, -1.0])
+        assert incumbents.tried_set.tolist() == [-1, 2]
+        assert incumbents.tried_values[1, 0] == pytest.approx(0.8)
 
     @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
-    def test_of_misses_that_rounding_alone_tells_apart_the_first_is_kept(self, found, unit):
-        a_hair_better = [-2.0000003 * unit, -2.0 * unit]
-        self.note(found, 1, 0, [0.1, 0.2], [1.0, 1.0], [False, False], a_hair_better)
-        self.note(found, 1, 2, [0.7], [1.0], [False], [-1.9999998 * unit])
-        assert found.tried_set.tolist() == [-1, 0]
-        assert found.tried_values[1, 0] == pytest.approx(0.1)
+    def test_of_misses_that_differ_by_rounding_the_first_is_kept(self, incumbents, unit):
+        slightly_better = [-2.0000003 * unit, -2.0 * unit]
+        self.update(incumbents, 1, 0, [0.1, 0.2], [1.0, 1.0], [False, False], slightly_better)
+        self.update(incumbents, 1, 2, [0.7], [1.0], [False], [-1.9999998 * unit])
+        assert incumbents.tried_set.tolist() == [-1, 0]
+        assert incumbents.tried_values[1, 0] == pytest.approx(0.1)
 
 
 class TestGrids:

@@ -1,4 +1,4 @@
-"""Fixtures of the decoder's rooms."""
+"""Fixtures of the tests of decoders."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ from dear_plugin.decoders.transport.conditioning import Conditioning, Crowd
 
 @pytest.fixture(scope="session")
 def gather() -> Callable[..., Crowd]:
-    """A frame's people, the sets they may act on, and who is compared with whom."""
+    """A training sample of a frame: its rows, action sets and the features conditioned on."""
 
     def crowd(frame: pd.DataFrame, act_on=None, given=()) -> Crowd:
         encoder = Encoder(Schema.infer(frame))

@@ -1,4 +1,4 @@
-"""ActionSets: which features S may be acted on together."""
+"""ActionSets: the sets of features S that a search may act on."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from dear_plugin import ActionSets
 from dear_plugin.errors import ConstraintError, SchemaError
 
 
-class TestWhatIsAskedFor:
+class TestActOn:
     def test_by_default_every_mutable_feature_alone(self, mixed):
         sets = ActionSets.of(mixed.schema)
         assert sets.names == tuple((n,) for n in mixed.schema.mutable)
@@ -24,7 +24,7 @@ class TestWhatIsAskedFor:
 
 
 class TestAsTensors:
-    def test_masks_say_which_features_are_in_which_set(self, mixed):
+    def test_masks_are_the_features_of_each_set(self, mixed):
         sets = ActionSets.of(mixed.schema, ["debt", ("income", "job")])
         assert sets.masks.shape == (2, 8)
         assert [row.nonzero()[:, 0].tolist() for row in sets.masks] == [[2], [1, 6]]
@@ -35,13 +35,13 @@ class TestAsTensors:
         assert sets.single.tolist() == [True, False]
 
 
-class TestWhatIsRefused:
+class TestErrors:
     def refuses(self, mixed, act_on, match, error=ConstraintError):
         with pytest.raises(error, match=match):
             ActionSets.of(mixed.schema, act_on)
 
     def test_a_bare_name(self, mixed):
-        self.refuses(mixed, "debt", "must be a list of features, 'debt' came")
+        self.refuses(mixed, "debt", "must be a list of features, got 'debt'")
 
     def test_nothing(self, mixed):
         self.refuses(mixed, [], "nothing to act on")

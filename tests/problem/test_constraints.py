@@ -1,4 +1,4 @@
-"""Constraints of one call, and the admissible rows A_d that they leave."""
+"""Constraints of one call, and the admissible rows A_d under them."""
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,7 @@ from dear_plugin import ActionSets, Constraints, Encoder, Schema
 from dear_plugin.errors import ConstraintError
 from dear_plugin.problem.constraints import feasible_set
 
-PEOPLE = pd.DataFrame(
+FACTUALS = pd.DataFrame(
     {
         "age": [20, 40, 60, 30],
         "pay": [10.5, 20.25, 30.0, 50.0],
@@ -18,13 +18,17 @@ PEOPLE = pd.DataFrame(
         "sex": ["f", "m", "f", "m"],
     }
 )
-SCHEMA = Schema.infer(PEOPLE, immutable=["sex"], increasing=["age"], ranges={"pay": (12.0, 99.0)})
+SCHEMA = Schema.infer(
+    FACTUALS, immutable=["sex"], increasing=["age"], ranges={"pay": (12.0, 99.0)}
+)
 AGE, PAY, OWNER, JOB, SEX = range(5)
 
 
-def box(within=None, people=PEOPLE, schema=SCHEMA):
+def feasible(within=None, factuals=FACTUALS, schema=SCHEMA):
     encoder = Encoder(schema)
-    return feasible_set(within, encoder.rows(people), encoder, encoder.units.resolutions(people))
+    return feasible_set(
+        within, encoder.rows(factuals), encoder, encoder.units.resolutions(factuals)
+    )
 
 
 def user(column: torch.Tensor, j: int) -> list[float]:
@@ -34,17 +38,17 @@ def user(column: torch.Tensor, j: int) -> list[float]:
 
 
 def project(moved, within=None):
-    """The admissible row nearest to each person's `moved` features, {column: scaled value}."""
+    """The admissible rows nearest to rows with moved features, {column: scaled value}."""
     encoder = Encoder(SCHEMA)
-    x = encoder.rows(PEOPLE)
-    there = x.clone()
+    x = encoder.rows(FACTUALS)
+    moved_rows = x.clone()
     for j, value in moved.items():
-        there[:, j] = torch.as_tensor(value)
-    return box(within).project(x, there[:, None], torch.arange(len(x)))[:, 0], x
+        moved_rows[:, j] = torch.as_tensor(value)
+    return feasible(within).project(x, moved_rows[:, None], torch.arange(len(x)))[:, 0], x
 
 
 class TestOneCall:
-    """What is drawn up once holds for every call; what a call asks for holds for that call."""
+    """Static bounds are shared by all calls; a call's constraints hold for that call only."""
 
     @pytest.mark.parametrize("count", [1, 4])
     @pytest.mark.parametrize(
@@ -57,119 +61,121 @@ class TestOneCall:
         ],
         ids=["ranges", "categories", "frozen", "act_on"],
     )
-    def test_leaves_nothing_behind(self, within, count):
-        people = PEOPLE.iloc[:count]
-        before, asked, after = (box(each, people) for each in (None, within, None))
-        for name in ("low", "high", "floor", "ceiling", "barred"):
+    def test_does_not_change_later_calls(self, within, count):
+        factuals = FACTUALS.iloc[:count]
+        before, constrained, after = (feasible(each, factuals) for each in (None, within, None))
+        for name in ("low", "high", "floor", "ceiling", "not_actionable"):
             torch.testing.assert_close(getattr(before, name), getattr(after, name))
-        torch.testing.assert_close(before.ends, after.ends)
-        names = ("low", "high", "floor", "barred")
-        assert not all(torch.equal(getattr(before, n), getattr(asked, n)) for n in names)
+        torch.testing.assert_close(before.user_bounds, after.user_bounds)
+        names = ("low", "high", "floor", "not_actionable")
+        assert not all(torch.equal(getattr(before, n), getattr(constrained, n)) for n in names)
 
     @pytest.mark.parametrize("count", [1, 4])
-    def test_whoever_writes_on_what_it_hands_out_writes_on_nothing_else(self, count):
-        people = PEOPLE.iloc[:count]
-        before, spoilt = box(people=people), box(people=people)
-        for drawn in (
-            spoilt.low,
-            spoilt.high,
-            spoilt.not_actionable,
-            spoilt.ends[0][:1],
-            spoilt.steps,
+    def test_its_tensors_may_be_written_to(self, count):
+        factuals = FACTUALS.iloc[:count]
+        before, written = feasible(factuals=factuals), feasible(factuals=factuals)
+        for feasible_rows in (
+            written.low,
+            written.high,
+            written.not_actionable,
+            written.user_bounds[0][:1],
+            written.steps,
         ):
-            drawn.zero_()
-        after = box(people=people)
-        for name in ("low", "high", "barred", "steps", "ends"):
+            feasible_rows.zero_()
+        after = feasible(factuals=factuals)
+        for name in ("low", "high", "not_actionable", "steps", "user_bounds"):
             torch.testing.assert_close(getattr(after, name), getattr(before, name))
 
-    def test_columns_of_other_dtypes_have_ends_of_their_own(self):
+    def test_columns_of_other_dtypes_have_their_own_bounds(self):
         schema = SCHEMA.replace("pay", limits=(12.5, 49.5))
-        before, whole, after = (
-            box(people=people, schema=schema)
-            for people in (PEOPLE, PEOPLE.astype({"pay": int}), PEOPLE)
+        before, integers, after = (
+            feasible(factuals=factuals, schema=schema)
+            for factuals in (FACTUALS, FACTUALS.astype({"pay": int}), FACTUALS)
         )
-        assert user(whole.low[:, PAY], PAY) == [13.0] * 4
-        assert user(whole.high[:, PAY], PAY) == [49.0] * 4
-        for drawn in (before, after):
-            assert user(drawn.low[:, PAY], PAY) == [12.5] * 4
-            assert user(drawn.high[:, PAY], PAY) == [49.5] * 4
+        assert user(integers.low[:, PAY], PAY) == [13.0] * 4
+        assert user(integers.high[:, PAY], PAY) == [49.0] * 4
+        for feasible_rows in (before, after):
+            assert user(feasible_rows.low[:, PAY], PAY) == [12.5] * 4
+            assert user(feasible_rows.high[:, PAY], PAY) == [49.5] * 4
 
 
 class TestActions:
     def test_they_stay_inside_the_observed_bounds_and_the_ranges(self):
-        drawn = box()
-        assert user(drawn.low[:, PAY], PAY) == [12.0] * 4
-        assert user(drawn.high[:, PAY], PAY) == [50.0] * 4
+        feasible_rows = feasible()
+        assert user(feasible_rows.low[:, PAY], PAY) == [12.0] * 4
+        assert user(feasible_rows.high[:, PAY], PAY) == [50.0] * 4
 
     def test_an_increasing_feature_starts_at_its_own_value(self):
-        assert user(box().low[:, AGE], AGE) == [20.0, 40.0, 60.0, 30.0]
+        assert user(feasible().low[:, AGE], AGE) == [20.0, 40.0, 60.0, 30.0]
 
     def test_a_decreasing_feature_ends_at_its_own_value(self):
-        drawn = box(schema=SCHEMA.replace("age", direction=-1))
-        assert user(drawn.high[:, AGE], AGE) == [20.0, 40.0, 60.0, 30.0]
+        feasible_rows = feasible(schema=SCHEMA.replace("age", direction=-1))
+        assert user(feasible_rows.high[:, AGE], AGE) == [20.0, 40.0, 60.0, 30.0]
 
-    def test_immutable_features_are_barred_for_everyone(self):
-        assert box().not_actionable[:, SEX].all()
-        assert not box().not_actionable[:, :SEX].any()
+    def test_immutable_features_are_not_actionable(self):
+        assert feasible().not_actionable[:, SEX].all()
+        assert not feasible().not_actionable[:, :SEX].any()
 
-    def test_only_sets_without_a_barred_feature_may_be_acted_on(self):
+    def test_sets_need_actionable_features_only(self):
         sets = ActionSets.of(SCHEMA, ["age", "pay", ("age", "pay")])
-        may = box(Constraints(frozen=[["age"], [], [], []])).may_act(sets)
-        assert may[0].tolist() == [False, True, False]
-        assert may[1].all()
+        admitted = feasible(Constraints(frozen=[["age"], [], [], []])).may_act(sets)
+        assert admitted[0].tolist() == [False, True, False]
+        assert admitted[1].all()
 
-    def test_values_are_snapped_to_whole_steps_inside_the_ends(self):
+    def test_values_are_snapped_to_whole_steps_inside_the_bounds(self):
         rows, feature = torch.arange(4), torch.full((4,), AGE)
-        snapped = box().snap(torch.full((4, 1), 0.513), feature, rows)
+        snapped = feasible().snap(torch.full((4, 1), 0.513), feature, rows)
         assert user(snapped[:, 0], AGE) == [41.0, 41.0, 60.0, 41.0]
 
 
-class TestWhatOneCallAdds:
+class TestConstraintsOfACall:
     def test_frozen_for_all_rows_or_one_list_per_row(self):
-        everyone = box(Constraints(frozen=["pay"]))
-        assert everyone.not_actionable[:, PAY].all()
-        own = box(Constraints(frozen=[["pay"], None, ["age", "job"], []]))
-        assert own.not_actionable[:, PAY].tolist() == [True, False, False, False]
-        assert own.not_actionable[2].tolist() == [True, False, False, True, True]
+        shared = feasible(Constraints(frozen=["pay"]))
+        assert shared.not_actionable[:, PAY].all()
+        per_row = feasible(Constraints(frozen=[["pay"], None, ["age", "job"], []]))
+        assert per_row.not_actionable[:, PAY].tolist() == [True, False, False, False]
+        assert per_row.not_actionable[2].tolist() == [True, False, False, True, True]
 
-    def test_act_on_bars_the_others_without_freezing_them(self):
-        drawn = box(Constraints(act_on=["pay"]))
-        assert drawn.not_actionable[0].tolist() == [True, False, True, True, True]
-        assert (drawn.floor[:, AGE] < drawn.ceiling[:, AGE])[:2].all()
+    def test_act_on_does_not_freeze_the_other_features(self):
+        feasible_rows = feasible(Constraints(act_on=["pay"]))
+        assert feasible_rows.not_actionable[0].tolist() == [True, False, True, True, True]
+        assert (feasible_rows.floor[:, AGE] < feasible_rows.ceiling[:, AGE])[:2].all()
 
-    def test_an_empty_act_on_bars_everything(self):
-        assert box(Constraints(act_on=[])).not_actionable.all()
+    def test_an_empty_act_on_leaves_nothing_actionable(self):
+        assert feasible(Constraints(act_on=[])).not_actionable.all()
 
     def test_a_range_for_all_rows_with_open_ends(self):
-        drawn = box(Constraints(ranges={"pay": (None, 40.0)}))
-        assert user(drawn.low[:, PAY], PAY) == [12.0] * 4
-        assert user(drawn.high[:, PAY], PAY) == [40.0] * 4
+        feasible_rows = feasible(Constraints(ranges={"pay": (None, 40.0)}))
+        assert user(feasible_rows.low[:, PAY], PAY) == [12.0] * 4
+        assert user(feasible_rows.high[:, PAY], PAY) == [40.0] * 4
 
     def test_an_end_may_be_one_value_per_row(self):
-        drawn = box(Constraints(ranges={"pay": (None, np.array([20, 25, 30, 35]))}))
-        assert user(drawn.high[:, PAY], PAY) == [20.0, 25.0, 30.0, 35.0]
+        feasible_rows = feasible(Constraints(ranges={"pay": (None, np.array([20, 25, 30, 35]))}))
+        assert user(feasible_rows.high[:, PAY], PAY) == [20.0, 25.0, 30.0, 35.0]
 
-    def test_or_the_ranges_one_mapping_per_row(self):
-        drawn = box(Constraints(ranges=[{"pay": (15, 20)}, {}, None, {"age": (35, 36)}]))
-        assert user(drawn.high[:, PAY], PAY) == [20.0, 50.0, 50.0, 50.0]
-        assert user(drawn.low[:, AGE], AGE) == [20.0, 40.0, 60.0, 35.0]
+    def test_ranges_may_be_one_mapping_per_row(self):
+        feasible_rows = feasible(
+            Constraints(ranges=[{"pay": (15, 20)}, {}, None, {"age": (35, 36)}])
+        )
+        assert user(feasible_rows.high[:, PAY], PAY) == [20.0, 50.0, 50.0, 50.0]
+        assert user(feasible_rows.low[:, AGE], AGE) == [20.0, 40.0, 60.0, 35.0]
 
     def test_a_range_never_widens_what_the_schema_allows(self):
-        drawn = box(Constraints(ranges={"pay": (0, 1000)}))
-        assert user(drawn.low[:, PAY], PAY) == [12.0] * 4
-        assert user(drawn.high[:, PAY], PAY) == [50.0] * 4
+        feasible_rows = feasible(Constraints(ranges={"pay": (0, 1000)}))
+        assert user(feasible_rows.low[:, PAY], PAY) == [12.0] * 4
+        assert user(feasible_rows.high[:, PAY], PAY) == [50.0] * 4
 
     def test_ends_between_two_steps_are_moved_inwards(self):
-        drawn = box(Constraints(ranges={"age": (20.2, 70), "pay": (12.001, 40.009)}))
-        assert user(drawn.low[:1, AGE], AGE) == [21.0]
-        assert user(drawn.low[:1, PAY], PAY) == [12.01]
-        assert user(drawn.high[:1, PAY], PAY) == [40.0]
+        feasible_rows = feasible(Constraints(ranges={"age": (20.2, 70), "pay": (12.001, 40.009)}))
+        assert user(feasible_rows.low[:1, AGE], AGE) == [21.0]
+        assert user(feasible_rows.low[:1, PAY], PAY) == [12.01]
+        assert user(feasible_rows.high[:1, PAY], PAY) == [40.0]
 
-    @pytest.mark.parametrize("nothing", [(60.2, 60.8), (1e6, 1e7), (-9.0, -8.0)])
-    def test_a_range_without_a_value_in_it_holds_everyone_where_they_are(self, nothing):
-        drawn = box(Constraints(ranges={"age": nothing}))
-        assert (drawn.low > drawn.high)[:, AGE].all()
-        assert torch.equal(drawn.floor[:, AGE], drawn.ceiling[:, AGE])
+    @pytest.mark.parametrize("empty", [(60.2, 60.8), (1e6, 1e7), (-9.0, -8.0)])
+    def test_a_range_without_a_value_freezes_the_feature(self, empty):
+        feasible_rows = feasible(Constraints(ranges={"age": empty}))
+        assert (feasible_rows.low > feasible_rows.high)[:, AGE].all()
+        assert torch.equal(feasible_rows.floor[:, AGE], feasible_rows.ceiling[:, AGE])
 
     @pytest.mark.parametrize(
         ("moved", "after"),
@@ -180,36 +186,38 @@ class TestWhatOneCallAdds:
             (24.0, [10.5, 20.25, 25.0, 25.0]),
         ],
     )
-    def test_who_is_outside_a_range_stays_or_lands_inside(self, moved, after):
-        """Of 10.5, 20.25, 30 and 50 only the third lies in it; who passes an end is clipped."""
+    def test_a_factual_outside_a_range_stays_or_moves_inside(self, moved, after):
+        """Of 10.5, 20.25, 30 and 50 only the third lies inside."""
         scaled = (moved - 10.5) / 39.5
         reached, x = project({PAY: scaled}, Constraints(ranges={"pay": (25, 40)}))
         assert user(reached[:, PAY], PAY) == after
-        stays = torch.tensor(after) == torch.tensor(PEOPLE["pay"])
+        stays = torch.tensor(after) == torch.tensor(FACTUALS["pay"])
         assert torch.equal(reached[stays, PAY], x[stays, PAY])
 
     def test_only_allowed_categories_may_be_taken(self):
-        drawn = box(Constraints(categories={"job": ["judge", "nurse"], "owner": [0]}))
+        feasible_rows = feasible(Constraints(categories={"job": ["judge", "nurse"], "owner": [0]}))
         cook_judge_nurse = torch.arange(3.0).expand(4, 3)
-        may = drawn.admits(cook_judge_nurse, torch.full((4,), JOB), torch.arange(4))
-        assert may.tolist() == [[False, True, True]] * 4
+        admitted = feasible_rows.admits(cook_judge_nurse, torch.full((4,), JOB), torch.arange(4))
+        assert admitted.tolist() == [[False, True, True]] * 4
         binary = torch.arange(2.0).expand(4, 2)
-        may = drawn.admits(binary, torch.full((4,), OWNER), torch.arange(4))
-        assert may.tolist() == [[True, False]] * 4
+        admitted = feasible_rows.admits(binary, torch.full((4,), OWNER), torch.arange(4))
+        assert admitted.tolist() == [[True, False]] * 4
 
     def test_categories_may_differ_by_row(self):
-        drawn = box(Constraints(categories=[{"job": "judge"}, {}, None, {"job": ["cook"]}]))
+        feasible_rows = feasible(
+            Constraints(categories=[{"job": "judge"}, {}, None, {"job": ["cook"]}])
+        )
         judge = torch.ones(4, 1)
-        may = drawn.admits(judge, torch.full((4,), JOB), torch.arange(4))
-        assert may[:, 0].tolist() == [True, True, True, False]
+        admitted = feasible_rows.admits(judge, torch.full((4,), JOB), torch.arange(4))
+        assert admitted[:, 0].tolist() == [True, True, True, False]
 
 
 class TestProjection:
-    def test_changes_come_in_whole_steps(self):
+    def test_changes_are_whole_steps(self):
         out, x = project({AGE: 0.9999, PAY: 0.50003})
         assert user(out[:2, AGE], AGE) == [60.0, 60.0]
-        whole = (out - x)[:, PAY].double() * SCHEMA.features[PAY].width * 100
-        assert torch.allclose(whole, whole.round(), atol=1e-3)
+        integers = (out - x)[:, PAY].double() * SCHEMA.features[PAY].width * 100
+        assert torch.allclose(integers, integers.round(), atol=1e-3)
 
     def test_a_row_that_does_not_move_is_itself_bit_for_bit(self):
         out, x = project({})
@@ -238,7 +246,7 @@ class TestProjection:
         assert (to_judge[:, JOB] == 1.0).all()
 
 
-class TestWhatIsRefused:
+class TestErrors:
     @pytest.mark.parametrize(
         ("within", "match"),
         [
@@ -251,44 +259,44 @@ class TestWhatIsRefused:
     )
     def test_unknown_names(self, within, match):
         with pytest.raises(ConstraintError, match=match):
-            box(Constraints(**within))
+            feasible(Constraints(**within))
 
     @pytest.mark.parametrize(
         ("within", "match"),
         [
-            ({"frozen": "age"}, r"frozen: give a list of names.*'age' came"),
-            ({"frozen": 3}, r"frozen: give a list of names.*3 came"),
+            ({"frozen": "age"}, r"frozen: expected a list of names.*got 'age'"),
+            ({"frozen": 3}, r"frozen: expected a list of names.*got 3"),
             ({"frozen": [["age"]]}, r"a list of 4, one per row"),
             ({"frozen": ["age", None, None, None]}, r"a list of 4, one per row"),
             ({"act_on": [["age"]] * 5}, r"act_on: .*a list of 4"),
-            ({"ranges": [{"age": (1, 2)}]}, r"ranges: give a mapping.*a list of 4"),
-            ({"ranges": ["age"] * 4}, r"ranges: give a mapping"),
+            ({"ranges": [{"age": (1, 2)}]}, r"ranges: expected a mapping.*a list of 4"),
+            ({"ranges": ["age"] * 4}, r"ranges: expected a mapping"),
             ({"categories": [{}] * 3}, r"categories: .*a list of 4"),
         ],
     )
     def test_lists_of_another_length_or_kind(self, within, match):
         with pytest.raises(ConstraintError, match=match):
-            box(Constraints(**within))
+            feasible(Constraints(**within))
 
     @pytest.mark.parametrize(
         ("pair", "match"),
         [
             ((40, 30), "low must not exceed high"),
             ((float("nan"), 30), "low must not exceed high"),
-            ((1, 2, 3), r"a \(low, high\) is expected, \(1, 2, 3\) came"),
-            (None, r"a \(low, high\) is expected, None came"),
-            (5, r"a \(low, high\) is expected, 5 came"),
+            ((1, 2, 3), r"expected \(low, high\), got \(1, 2, 3\)"),
+            (None, r"expected \(low, high\), got None"),
+            (5, r"expected \(low, high\), got 5"),
             ((np.array([1, 2]), 50), "a number, or 4, one per row"),
             ((np.array([1, 2]), np.array([1, 2, 3])), "a number, or 4, one per row"),
-            (("a", "b"), "an end is a number, .*'a' came"),
-            ((pd.NA, 3), "an end is a number, .*<NA> came"),
-            ((0, [1, 2, "x", 4]), "an end is a number, .*'x', 4] came"),
+            (("a", "b"), "an end is a number, .*got 'a'"),
+            ((pd.NA, 3), "an end is a number, .*got <NA>"),
+            ((0, [1, 2, "x", 4]), "an end is a number, .*got .*'x', 4"),
             ((0, 10**400), "an end is a number"),
         ],
     )
-    def test_ranges_that_are_none(self, pair, match):
+    def test_invalid_ranges(self, pair, match):
         with pytest.raises(ConstraintError, match=rf"ranges\['age'\]: .*{match}"):
-            box(Constraints(ranges={"age": pair}))
+            feasible(Constraints(ranges={"age": pair}))
 
     @pytest.mark.parametrize(
         ("within", "match"),
@@ -299,10 +307,10 @@ class TestWhatIsRefused:
                 {"categories": {"job": ["cok"]}},
                 r"categories\['job'\].*'cok' \(did you mean 'cook'",
             ),
-            ({"categories": {"job": []}}, r"categories\['job'\]: \[\] came.*'cook'"),
+            ({"categories": {"job": []}}, r"categories\['job'\]: .*'cook'.*got \[\]"),
             ({"categories": {"owner": 7}}, r"categories\['owner'\].*unknown values: 7"),
         ],
     )
     def test_categories_of_numbers_and_ranges_of_categories(self, within, match):
         with pytest.raises(ConstraintError, match=match):
-            box(Constraints(**within))
+            feasible(Constraints(**within))

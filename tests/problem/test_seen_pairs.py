@@ -1,4 +1,4 @@
-"""Possible: nobody is told to become what nobody is."""
+"""SeenPairs: indirect changes create no pair of values that no training row has."""
 
 import numpy as np
 import pandas as pd
@@ -13,8 +13,8 @@ N = 3000
 AGE, ROLE, MARRIED, SEX, PAY = range(5)
 
 
-def people(seed=0):
-    """Husbands are married men, wives are married women, and nobody under 20 is either."""
+def training_frame(seed=0):
+    """Husbands are married men, wives are married women, all of them at least 25."""
     rng = np.random.default_rng(seed)
     age = rng.integers(15, 75, N)
     sex = rng.choice(["f", "m"], N)
@@ -34,7 +34,7 @@ def people(seed=0):
 
 @pytest.fixture(scope="module")
 def frame():
-    return people()
+    return training_frame()
 
 
 @pytest.fixture(scope="module")
@@ -43,10 +43,10 @@ def case(frame):
     return SeenPairs.of(encoder.rows(frame), encoder), encoder, encoder.rows(frame)
 
 
-def unseen(possible, rows, x):
-    """(m,) how many pairs of each row no training row has, but for those that x has."""
-    codes, own = possible.codes(rows), possible.codes(x)
-    pairs = possible.unseen[codes[:, :, None], codes[:, None]]
+def unseen(seen_pairs, rows, x):
+    """(m,) the number of unseen pairs of each row that x does not have."""
+    codes, own = seen_pairs.codes(rows), seen_pairs.codes(x)
+    pairs = seen_pairs.unseen[codes[:, :, None], codes[:, None]]
     known = (codes == own)[:, :, None] & (codes == own)[:, None]
     return (pairs & ~known).sum((1, 2)) // 2
 
@@ -55,73 +55,73 @@ def acting_on(feature, rows):
     return (torch.arange(rows.shape[1]) == feature).expand(rows.shape)
 
 
-def test_real_rows_are_left_alone(case):
-    possible, _, rows = case
+def test_training_rows_are_not_changed(case):
+    seen_pairs, _, rows = case
     other = rows.flip(0)
     whole = torch.ones_like(rows, dtype=torch.bool)
-    assert torch.equal(possible.mended(rows, other[:, None].clone(), ~whole)[:, 0], other)
+    assert torch.equal(seen_pairs.repair(rows, other[:, None].clone(), ~whole)[:, 0], other)
 
 
-def test_a_change_that_nobody_has_the_like_of_is_undone(case):
-    possible, encoder, rows = case
+def test_a_change_that_creates_an_unseen_pair_is_undone(case):
+    seen_pairs, encoder, rows = case
     single = rows[(rows[:, MARRIED] == 0)][:50]
     husband = float(encoder.schema.features[ROLE].categories.index("husband"))
     moved = single.clone()
     moved[:, ROLE], moved[:, PAY] = husband, moved[:, PAY] + 0.01
-    made = possible.mended(single, moved[:, None].clone(), acting_on(AGE, single))[:, 0]
-    assert torch.equal(made[:, ROLE], single[:, ROLE])
-    assert torch.equal(made[:, PAY], moved[:, PAY])
+    repaired = seen_pairs.repair(single, moved[:, None].clone(), acting_on(AGE, single))[:, 0]
+    assert torch.equal(repaired[:, ROLE], single[:, ROLE])
+    assert torch.equal(repaired[:, PAY], moved[:, PAY])
 
 
-def test_changes_that_go_together_stand(case):
-    possible, encoder, rows = case
+def test_consistent_changes_are_kept(case):
+    seen_pairs, encoder, rows = case
     man = (rows[:, SEX] == 1) & (rows[:, MARRIED] == 0)
     man &= ((rows[:, AGE] - 0.6).abs() < 0.2) & ((rows[:, PAY] - 0.5).abs() < 0.1)
     single = rows[man][:50]
     moved = single.clone()
     moved[:, ROLE] = float(encoder.schema.features[ROLE].categories.index("husband"))
     moved[:, MARRIED] = 1.0
-    made = possible.mended(single, moved[:, None].clone(), acting_on(AGE, single))[:, 0]
-    assert torch.equal(made, moved)
+    repaired = seen_pairs.repair(single, moved[:, None].clone(), acting_on(AGE, single))[:, 0]
+    assert torch.equal(repaired, moved)
 
 
-def test_random_changes_leave_no_pair_that_nobody_has(case):
-    possible, _, rows = case
+def test_random_changes_leave_no_unseen_pair(case):
+    seen_pairs, _, rows = case
     rng = torch.Generator().manual_seed(0)
     moved = torch.stack([column[torch.randperm(N, generator=rng)] for column in rows.T], 1)
     moved[:, AGE] = rows[:, AGE]
-    assert unseen(possible, moved, rows).sum() > 500
-    made = possible.mended(rows, moved[:, None].clone(), acting_on(AGE, rows))[:, 0]
-    assert not unseen(possible, made, rows).any()
-    assert ((made == moved) | (made == rows)).all()
-    assert (made != rows).float().mean() > 0.2
+    assert unseen(seen_pairs, moved, rows).sum() > 500
+    repaired = seen_pairs.repair(rows, moved[:, None].clone(), acting_on(AGE, rows))[:, 0]
+    assert not unseen(seen_pairs, repaired, rows).any()
+    assert ((repaired == moved) | (repaired == rows)).all()
+    assert (repaired != rows).float().mean() > 0.2
 
 
-def test_what_is_acted_on_stays(case):
-    possible, encoder, rows = case
+def test_features_acted_on_are_not_changed(case):
+    seen_pairs, encoder, rows = case
     moved = rows[:, None].clone()
     moved[..., ROLE] = float(encoder.schema.features[ROLE].categories.index("wife"))
-    assert torch.equal(possible.mended(rows, moved.clone(), acting_on(ROLE, rows)), moved)
+    assert torch.equal(seen_pairs.repair(rows, moved.clone(), acting_on(ROLE, rows)), moved)
 
 
-def test_an_odd_person_may_stay_odd(case):
-    possible, encoder, rows = case
-    odd = rows[:20].clone()
-    odd[:, SEX], odd[:, MARRIED] = 0.0, 0.0
-    odd[:, ROLE] = float(encoder.schema.features[ROLE].categories.index("husband"))
-    made = possible.mended(odd, odd[:, None].clone(), acting_on(AGE, odd))[:, 0]
-    assert torch.equal(made, odd)
+def test_a_factual_with_an_unseen_pair_may_keep_it(case):
+    seen_pairs, encoder, rows = case
+    unusual = rows[:20].clone()
+    unusual[:, SEX], unusual[:, MARRIED] = 0.0, 0.0
+    unusual[:, ROLE] = float(encoder.schema.features[ROLE].categories.index("husband"))
+    repaired = seen_pairs.repair(unusual, unusual[:, None].clone(), acting_on(AGE, unusual))[:, 0]
+    assert torch.equal(repaired, unusual)
 
 
-def test_numbers_alone_are_not_looked_at():
+def test_numbers_alone_have_no_pairs():
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(500, 3)), columns=list("abc"))
     encoder = Encoder(Schema.infer(frame))
     assert SeenPairs.of(encoder.rows(frame), encoder) is None
 
 
 @pytest.mark.parametrize("decoder", ["transport", Transport(given=())])
-def test_no_answer_has_such_a_pair(frame, case, decoder):
-    possible, encoder, _ = case
+def test_no_answer_has_a_new_unseen_pair(frame, case, decoder):
+    seen_pairs, encoder, _ = case
 
     def rich(rows):
         score = 1.0 / (
@@ -135,9 +135,9 @@ def test_no_answer_has_such_a_pair(frame, case, decoder):
     recourses = dear.generate(refused)
     done = torch.as_tensor(recourses.actions["success"].to_numpy(bool))
     assert done.float().mean() > 0.5
-    x, made = encoder.rows(refused), encoder.rows(recourses.counterfactuals)
+    x, repaired = encoder.rows(refused), encoder.rows(recourses.counterfactuals)
     acted = recourses.proposal.direct
-    codes, own = possible.codes(made), possible.codes(x)
-    pairs = possible.unseen[codes[:, :, None], codes[:, None]]
-    followed = (codes != own) & ~acted[:, possible.features]
+    codes, own = seen_pairs.codes(repaired), seen_pairs.codes(x)
+    pairs = seen_pairs.unseen[codes[:, :, None], codes[:, None]]
+    followed = (codes != own) & ~acted[:, seen_pairs.features]
     assert not (pairs & followed[:, :, None])[done].any()

@@ -1,4 +1,4 @@
-"""Target: a wanted class or range as a signed margin, >= 0 when the decision is the wanted one."""
+"""Target: a wanted class or range as a signed margin, >= 0 for the wanted decision."""
 
 import math
 import re
@@ -11,7 +11,7 @@ from torch import tensor
 
 from dear_plugin import Target
 from dear_plugin.errors import TargetError
-from dear_plugin.problem.target import goal_of, surer
+from dear_plugin.problem.target import goal_of, with_strict_cutoffs
 
 
 def logit(p: float) -> float:
@@ -41,7 +41,7 @@ class TestTwoClasses:
         for scores in (tensor([[logit(p)]]), tensor([[math.log(1 - p), math.log(p)]])):
             assert goal.margin(scores)[0] == pytest.approx(logit(p) - logit(0.3), abs=1e-5)
             assert bool(goal.accepts(scores)) is accepted
-            assert bool(goal.met(scores, lambda: tensor([0]))) is accepted
+            assert bool(goal.succeeds(scores, lambda: tensor([0]))) is accepted
 
     @pytest.mark.parametrize("scores", [tensor([[0.0]]), tensor([[1.0, 1.0]])])
     def test_an_exact_tie_is_the_first_class(self, scores):
@@ -60,19 +60,19 @@ class TestManyClasses:
         goal = Target.of_class([2, 1]).resolve(2, None)
         assert goal.accepts(self.scores).tolist() == [True, False]
 
-    def test_of_nobody_every_class_may_be_wanted(self):
-        """A model that is asked about no rows does not say how many classes it has."""
-        goal, nobody = Target.of_class(2).resolve(3, None), torch.zeros(0, 1)
-        assert goal.margin(nobody, torch.arange(0)).shape == (0,)
-        assert goal.accepts(nobody, torch.arange(0)).shape == (0,)
+    def test_without_rows_every_class_may_be_wanted(self):
+        """Scores of no rows do not reveal the number of classes."""
+        goal, no_scores = Target.of_class(2).resolve(3, None), torch.zeros(0, 1)
+        assert goal.margin(no_scores, torch.arange(0)).shape == (0,)
+        assert goal.accepts(no_scores, torch.arange(0)).shape == (0,)
 
-    def test_a_threshold_asks_for_a_probability_besides(self):
+    def test_a_threshold_requires_a_probability_as_well(self):
         p = self.scores.softmax(1)[0, 2]
         for threshold, accepted in ((float(p) - 0.01, True), (float(p) + 0.01, False)):
             goal = Target.of_class(2, threshold).resolve(2, None)
             assert bool(goal.accepts(self.scores)[0]) is accepted
 
-    def test_a_threshold_below_one_half_asks_for_the_decision_as_well(self):
+    def test_a_threshold_below_one_half_requires_the_decision_as_well(self):
         goal = Target.of_class(1, threshold=0.2).resolve(2, None)
         assert goal.score(self.scores)[1] > 0.2
         assert not goal.accepts(self.scores)[1]
@@ -89,45 +89,55 @@ class TestManyClasses:
 
 
 class TestTheModelsOwnDecision:
-    """What `predict` says beside the probabilities, as the column of a class."""
+    """The column of the class that `predict` returns besides the probabilities."""
 
     scores = tensor([[logit(0.6)], [logit(0.8)], [logit(0.2)]])
 
     def test_it_replaces_the_likeliest_class(self):
         goal = Target.of_class(1).resolve(3, None)
-        assert goal.met(self.scores, lambda: tensor([0, 1, 1])).tolist() == [False, True, True]
-        assert goal.met(self.scores, lambda: None).tolist() == [True, True, False]
+        assert goal.succeeds(self.scores, lambda: tensor([0, 1, 1])).tolist() == [
+            False,
+            True,
+            True,
+        ]
+        assert goal.succeeds(self.scores, lambda: None).tolist() == [True, True, False]
 
-    def test_a_threshold_asks_for_the_probability_besides(self):
+    def test_a_threshold_requires_the_probability_as_well(self):
         goal = Target.of_class(1, threshold=0.7).resolve(3, None)
-        assert goal.met(self.scores, lambda: tensor([1, 1, 1])).tolist() == [False, True, False]
-        assert goal.met(self.scores, lambda: tensor([0, 0, 0])).tolist() == [False] * 3
+        assert goal.succeeds(self.scores, lambda: tensor([1, 1, 1])).tolist() == [
+            False,
+            True,
+            False,
+        ]
+        assert goal.succeeds(self.scores, lambda: tensor([0, 0, 0])).tolist() == [False] * 3
 
-    def test_of_many_classes_a_threshold_asks_for_the_probability_besides(self):
+    def test_a_threshold_of_many_classes_requires_the_probability_as_well(self):
         goal = Target.of_class(2, threshold=0.8).resolve(2, None)
         scores = tensor([[0.0, 1.0, 3.0], [0.0, 0.0, 1.0]])
-        assert goal.met(scores, lambda: tensor([2, 2])).tolist() == [True, False]
-        assert goal.met(scores, lambda: tensor([1, 2])).tolist() == [False, False]
+        assert goal.succeeds(scores, lambda: tensor([2, 2])).tolist() == [True, False]
+        assert goal.succeeds(scores, lambda: tensor([1, 2])).tolist() == [False, False]
 
     def test_cut_offs_move_the_boundary_of_each_class(self):
         cutoffs = tensor([[-1.0, 1.0], [-2.0, 2.0]], dtype=torch.float64)
-        goal = Target.of_class([1, 0, 1]).resolve(3, None).from_here(self.scores, lambda: cutoffs)
+        goal = Target.of_class([1, 0, 1]).resolve(3, None).bind(self.scores, lambda: cutoffs)
         expected = [logit(0.6) - 1.0, -logit(0.8) + 1.0, logit(0.2) - 1.0]
         assert goal.margin(self.scores).tolist() == pytest.approx(expected, abs=1e-5)
         assert goal.accepts(self.scores).tolist() == [False, False, False]
-        farther = [logit(0.6) - 2.0, -logit(0.8) + 2.0, logit(0.2) - 2.0]
-        assert surer(goal).margin(self.scores).tolist() == pytest.approx(farther, abs=1e-5)
+        strict = [logit(0.6) - 2.0, -logit(0.8) + 2.0, logit(0.2) - 2.0]
+        assert with_strict_cutoffs(goal).margin(self.scores).tolist() == pytest.approx(
+            strict, abs=1e-5
+        )
 
     def test_the_stricter_of_cut_off_and_threshold_counts(self):
         cutoffs = tensor([[-1.0, 1.0]] * 2, dtype=torch.float64)
         for threshold, bar in ((0.6, 1.0), (0.9, logit(0.9))):
             goal = Target.of_class(1, threshold).resolve(3, None)
-            bound = goal.from_here(self.scores, lambda: cutoffs)
+            bound = goal.bind(self.scores, lambda: cutoffs)
             assert bound.margin(self.scores)[0] == pytest.approx(logit(0.6) - bar, abs=1e-5)
 
-    def test_where_the_score_decides_no_cut_off_is_asked_for(self):
+    def test_cut_offs_are_not_computed_where_the_score_decides(self):
         goal = Target.of_class(1, threshold=0.1).resolve(3, None)
-        bound = goal.from_here(self.scores, lambda: pytest.fail("it was asked for"))
+        bound = goal.bind(self.scores, lambda: pytest.fail("cutoffs were computed"))
         assert bound.accepts(self.scores).all()
 
 
@@ -141,12 +151,14 @@ class TestTheDefault:
         "classes", [["approved", "rejected"], ["no", "yes"], [1, 2], [-1, 1], ["0", "1"], [1]]
     )
     def test_no_other_classes_have_one(self, classes):
-        meant = " or ".join(rf"target=Target\.of_class\({c!r}\)" for c in classes)
-        with pytest.raises(TargetError, match=f"{re.escape(str(classes))} is wanted.*say {meant}"):
+        options = " or ".join(rf"target=Target\.of_class\({c!r}\)" for c in classes)
+        with pytest.raises(
+            TargetError, match=f"{re.escape(str(classes))} is wanted.*pass {options}"
+        ):
             goal_of(None, 1, classes, "probabilities")
 
     def test_of_many_classes_a_few_are_suggested(self):
-        with pytest.raises(TargetError, match=r"say .*'a'.* or .*'b'.* or .*'c'\)$"):
+        with pytest.raises(TargetError, match=r"pass .*'a'.* or .*'b'.* or .*'c'\)$"):
             goal_of(None, 1, ["a", "b", "c", "d"], "probabilities")
 
 
@@ -155,16 +167,16 @@ class TestLabels:
         goal = Target.of_class("yes").resolve(1, ["no", "yes"])
         assert goal.accepts(tensor([[0.0, 1.0]]))
 
-    def test_an_unknown_label_is_named_with_the_known(self):
+    def test_an_unknown_label_is_named_with_the_known_ones(self):
         with pytest.raises(
             TargetError, match=r"'yess' \(did you mean 'yes'\?\); known are: no, yes"
         ):
             Target.of_class("yess").resolve(1, ["no", "yes"])
 
     def test_without_named_classes_a_class_is_a_number(self):
-        with pytest.raises(TargetError, match="a number from 0, 'yes' came"):
+        with pytest.raises(TargetError, match="a number from 0, got 'yes'"):
             Target.of_class("yes").resolve(1, None)
-        with pytest.raises(TargetError, match=r"a number from 0, 0\.5 came"):
+        with pytest.raises(TargetError, match=r"a number from 0, got 0\.5"):
             Target.of_class(0.5).resolve(1, None)
 
     @pytest.mark.parametrize("kind", [list, tuple, np.array, pd.Series])
@@ -173,12 +185,12 @@ class TestLabels:
         assert goal.accepts(tensor([[2.0], [2.0], [2.0]])).tolist() == [True, False, True]
 
     def test_another_number_of_classes_than_rows_is_refused(self):
-        with pytest.raises(TargetError, match="2 classes came for 3 rows"):
+        with pytest.raises(TargetError, match="expected 1 class or 3, got 2 for 3 rows"):
             Target.of_class([1, 0]).resolve(3, None)
 
     @pytest.mark.parametrize("label", [10**30, 10**400, float("inf"), float("nan")], ids=str)
     def test_a_number_that_no_model_has_as_a_class_is_refused(self, label):
-        with pytest.raises(TargetError, match=r"a number from 0, .* came"):
+        with pytest.raises(TargetError, match=r"a number from 0, got"):
             Target.of_class(label).resolve(1, None)
 
     @pytest.mark.parametrize("threshold", [0.0, 1.0, -1.0, 2.0, float("nan"), "a", "0.5", [0.5]])
@@ -190,9 +202,9 @@ class TestLabels:
 class TestRange:
     @pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
     def test_slack_does_not_depend_on_the_unit(self, unit):
-        """An open range has no width: slack is a share of the way that each row has to go."""
+        """An open range has no width: slack is a share of each row's shortfall."""
         goal = Target.of_range(low=30.0 * unit).resolve(2, None)
-        bound = goal.from_here(tensor([[20.0], [29.0]], dtype=torch.float64) * unit)
+        bound = goal.bind(tensor([[20.0], [29.0]], dtype=torch.float64) * unit)
         scores = tensor([[30.5], [30.5], [30.05]], dtype=torch.float64) * unit
         rows = tensor([0, 1, 1])
         assert bound.accepts(scores, rows, slack=0.1).tolist() == [False, True, False]
@@ -234,7 +246,7 @@ class TestRange:
 
 
 class TestRows:
-    def test_scores_name_the_row_they_belong_to(self):
+    def test_scores_may_belong_to_given_rows(self):
         goal = Target.of_class([1, 0]).resolve(2, None)
         scores, rows = tensor([[1.0], [1.0], [1.0]]), tensor([0, 1, 0])
         assert goal.accepts(scores, rows).tolist() == [True, False, True]
@@ -244,7 +256,7 @@ class TestRows:
         assert goal.accepts(tensor([[-1.0]])).tolist() == [True]
 
     @pytest.mark.parametrize("target", [Target.of_class(1), Target.of_range(0.0)])
-    def test_slack_asks_for_more(self, target):
+    def test_slack_requires_a_larger_margin(self, target):
         goal = target.resolve(1, None)
         assert goal.accepts(tensor([[0.5]]), slack=0.4)
         assert not goal.accepts(tensor([[0.5]]), slack=0.6)

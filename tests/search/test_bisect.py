@@ -1,4 +1,4 @@
-"""Brackets: halved towards the smallest change, with few evaluations."""
+"""Bisection: brackets are halved to the smallest change, with few evaluations."""
 
 import numpy as np
 import pandas as pd
@@ -9,12 +9,19 @@ from dear_plugin import Encoder, Schema
 from dear_plugin.search import Search
 from dear_plugin.search.bisect import Bracket, _cuts
 from dear_plugin.search.problem import SearchProblem
-from tests.search.test_line import Rule, asked, crooked, numbers, refused, searched
+from tests.search.test_line import (
+    Rule,
+    number_frame,
+    problem_of,
+    random_network,
+    refused,
+    searched,
+)
 
 
 class TestCuts:
     @pytest.mark.parametrize("halvings", range(9))
-    def test_they_halve_so_often(self, halvings):
+    def test_their_parts_multiply_to_a_power_of_two(self, halvings):
         parts = 1
         for cut in _cuts(halvings):
             parts *= cut
@@ -23,12 +30,12 @@ class TestCuts:
 
 @pytest.fixture(scope="module")
 def case():
-    """Who must go past a crooked boundary, on numbers fine and coarse."""
-    frame = numbers().round({"a": 2, "b": 0})
+    """A nonlinear boundary, on numbers of fine and of coarse precision."""
+    frame = number_frame().round({"a": 2, "b": 0})
     schema = Schema.infer(frame)
     model = Rule(lambda x: (x[:, 0] - 0.6) + 0.02 * torch.sin(300 * x[:, 0]) + 0.3 * x[:, 1])
-    people = refused(model, Encoder(schema), frame, 100)
-    return asked(model, schema, frame, people, act_on=["a", "b"])
+    factuals = refused(model, Encoder(schema), frame, 100)
+    return problem_of(model, schema, frame, factuals, act_on=["a", "b"])
 
 
 @pytest.fixture(scope="module")
@@ -41,12 +48,12 @@ def ties():
     )
     schema = Schema.infer(frame)
     encoder = Encoder(schema)
-    model = crooked(frame, encoder, 1)
-    return asked(model, schema, frame, refused(model, encoder, frame, 1000))
+    model = random_network(frame, encoder, 1)
+    return problem_of(model, schema, frame, refused(model, encoder, frame, 1000))
 
 
-def test_no_success_is_the_factual_itself(ties):
-    """Rounding may tell a factual from its own value on the grid, and the decoder then moves."""
+def test_no_success_is_the_factual(ties):
+    """Rounding may separate a factual from its value on the grid; that is no change."""
     problem, grids = ties
     incumbents = searched(problem, grids)
     rows, sets = incumbents.solved_pairs.nonzero(as_tuple=True)
@@ -55,18 +62,18 @@ def test_no_success_is_the_factual_itself(ties):
     assert (moved > problem.feasible.steps[feature] / 2).all()
 
 
-def test_brackets_that_cannot_hold_the_cheapest_are_left_alone(case, monkeypatch):
+def test_brackets_that_cannot_contain_the_cheapest_are_skipped(case, monkeypatch):
     problem, grids = case
     rows = []
     evaluate = SearchProblem.evaluate
 
-    def counting(self, who, *rest):
-        rows.append(len(who))
-        return evaluate(self, who, *rest)
+    def counting(self, owners, *rest):
+        rows.append(len(owners))
+        return evaluate(self, owners, *rest)
 
     monkeypatch.setattr(SearchProblem, "evaluate", counting)
     counts = []
-    for can_improve in (Bracket.can_improve, lambda bracket, known: torch.arange(len(bracket))):
+    for can_improve in (Bracket.can_improve, lambda bracket, bound: torch.arange(len(bracket))):
         monkeypatch.setattr(Bracket, "can_improve", can_improve)
         rows.clear()
         counts.append((searched(problem, grids).cost.amin(1), sum(rows)))
@@ -76,25 +83,23 @@ def test_brackets_that_cannot_hold_the_cheapest_are_left_alone(case, monkeypatch
 
 
 @pytest.mark.parametrize("refine", [0, 1, 2, 5, 9])
-def test_a_bracket_costs_a_value_for_each_halving_and_one_for_looking_round(
-    case, refine, monkeypatch
-):
+def test_a_bracket_takes_one_evaluation_per_halving_and_one_more(case, refine, monkeypatch):
     problem, grids = case
-    asked_about = torch.zeros(len(problem), len(problem.sets), dtype=torch.long)
+    evaluations = torch.zeros(len(problem), len(problem.sets), dtype=torch.long)
     evaluate = SearchProblem.evaluate
 
     def counting(self, rows, sets, values, slack):
         counts = torch.full_like(rows, values.shape[1])
-        asked_about.index_put_((rows, sets), counts, accumulate=True)
+        evaluations.index_put_((rows, sets), counts, accumulate=True)
         return evaluate(self, rows, sets, values, slack)
 
     start = searched(problem, grids, Search(refine=0))
     monkeypatch.setattr(SearchProblem, "evaluate", counting)
     searched(problem, grids, Search(refine=0))
-    before = asked_about.clone()
-    asked_about.zero_()
+    before = evaluations.clone()
+    evaluations.zero_()
     searched(problem, grids, Search(refine=refine))
-    extra = asked_about - before
+    extra = evaluations - before
     assert start.solved_pairs.any()
     assert (extra >= 0).all()
     assert int(extra.max()) <= refine + (refine > 1)

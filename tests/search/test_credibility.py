@@ -1,4 +1,4 @@
-"""Worth: what an answer is worth, by what no search optimises."""
+"""Credibility: confidence, reliance, plausibility and support of actions."""
 
 import pytest
 import torch
@@ -6,99 +6,101 @@ import torch
 from dear_plugin import Constraints
 from dear_plugin.search import confidence, reliance
 from dear_plugin.search.credibility import FIRST_REDRAWS, plausibility, support
-from tests.search.handmade import ACT_ON, TOWN, A, B, D, crowd, decoded, person, world
+from tests.search.handmade import TOWN, A, B, D, decoded, factual, make_world, training_frame
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 def both(x):
-    """Accepts where a and b together pass a bar."""
+    """Accepts where a + b exceeds a threshold."""
     return x[:, A] + x[:, B] - 0.8
 
 
 class TestConfidence:
-    """Sixteen redraws, under which b follows a by more or less."""
+    """Sixteen redraws with different gains of b."""
 
-    # In no order: the first ones are asked first.
+    # Shuffled: the first ones are evaluated first.
     GAINS = torch.linspace(0.0, 1.5, 16)[(torch.arange(16) * 7 + 5) % 16]
 
     @pytest.fixture
-    def asked(self):
-        """(31,) actions on a from 0.1 to 0.7, and on d, which helps nobody."""
+    def world_and_actions(self):
+        """(31,) actions on a from 0.1 to 0.7, and one on d, which never succeeds."""
         values = [*torch.linspace(0.1, 0.7, 30).tolist(), 0.9]
-        told = world(both, person(times=31), gains=self.GAINS)
-        return told, told.actions([0] * 30 + [1], values)
+        world = make_world(both, factual(times=31), gains=self.GAINS)
+        return world, world.actions([0] * 30 + [1], values)
 
-    def by_hand(self, told, actions):
-        each = [
-            decoded(told.problem.x, actions.values[:, 0], actions.sets, gain)
+    def brute_force(self, world, actions):
+        rows_by_gain = [
+            decoded(world.problem.x, actions.values[:, 0], actions.sets, gain)
             for gain in self.GAINS
         ]
-        return torch.stack([both(rows) > 0.0 for rows in each], 1)
+        return torch.stack([both(rows) > 0.0 for rows in rows_by_gain], 1)
 
-    def test_it_is_the_share_of_redraws_under_which_the_action_succeeds(self, asked):
-        told, actions = asked
-        share, _ = confidence(told.problem, actions)
-        expected = self.by_hand(told, actions).double().mean(1)
+    def test_confidence_is_the_share_of_redraws_under_which_the_action_succeeds(
+        self, world_and_actions
+    ):
+        world, actions = world_and_actions
+        share, _ = confidence(world.problem, actions)
+        expected = self.brute_force(world, actions).double().mean(1)
         torch.testing.assert_close(share.double(), expected)
         assert len(share.unique()) > 8
 
-    def test_with_a_share_to_reach_the_verdict_is_the_same_and_failures_are_told_sooner(
-        self, asked
+    def test_a_required_share_skips_redraws_of_failures_and_changes_no_decision(
+        self, world_and_actions
     ):
-        told, actions = asked
-        whole, _ = confidence(told.problem, actions)
+        world, actions = world_and_actions
+        whole, _ = confidence(world.problem, actions)
         for least in (0.25, 0.5, 1.0, 0.9):
-            told.problem.redraws.asked.clear()
-            share, _ = confidence(told.problem, actions, least)
+            world.problem.redraws.calls.clear()
+            share, _ = confidence(world.problem, actions, least)
             assert torch.equal(share >= least, whole >= least)
             torch.testing.assert_close(share[whole >= least], whole[whole >= least])
             assert (share <= whole).all()
-        first, rest = told.problem.redraws.asked[-2:]
+        first, rest = world.problem.redraws.calls[-2:]
         assert first == (31, list(range(FIRST_REDRAWS)))
         assert rest[0] < 31
         assert rest[1] == list(range(FIRST_REDRAWS, 16))
 
-    def test_of_sixteen_one_may_fail_where_nine_tenths_are_asked_for(self):
+    def test_one_of_sixteen_may_fail_at_a_confidence_of_nine_tenths(self):
         for failing, enough in ((1, True), (2, False)):
             gains = torch.ones(16)
             gains[-failing:] = 0.0
-            told = world(both, person(), gains=gains)
-            share, _ = confidence(told.problem, told.actions([0], [0.5]), 0.9)
+            world = make_world(both, factual(), gains=gains)
+            share, _ = confidence(world.problem, world.actions([0], [0.5]), 0.9)
             assert (share.item() >= 0.9) == enough
 
-    def test_how_far_it_falls_short_is_the_margin_of_the_redraw_that_decides(self):
-        """Nine of ten must hold: the second worst decides."""
-        told = world(both, person(), gains=torch.tensor([1.0] * 8 + [0.2, 0.1]))
-        actions = told.actions([0], [0.45])
-        _, short = confidence(told.problem, actions, 0.9)
-        # Margins 0.45 + 0.1 + 0.35 * gain - 0.8: of gain .2 it is -0.18.
+    def test_the_shortfall_is_the_margin_of_the_deciding_redraw(self):
+        """Nine of ten must succeed: the second worst decides."""
+        world = make_world(both, factual(), gains=torch.tensor([1.0] * 8 + [0.2, 0.1]))
+        actions = world.actions([0], [0.45])
+        _, short = confidence(world.problem, actions, 0.9)
+        # Margins 0.45 + 0.1 + 0.35 * gain - 0.8: at gain 0.2 it is -0.18.
         assert short.item() == pytest.approx(0.18, abs=1e-6)
-        _, short = confidence(told.problem, actions, 0.8)
+        _, short = confidence(world.problem, actions, 0.8)
         assert short.item() == pytest.approx(0.0, abs=1e-6)
 
-    def test_who_has_no_redraws_is_sure(self):
-        told = world(both, person(times=2))
-        share, short = confidence(told.problem, told.actions([0, 1], [0.2, 0.9]))
+    def test_without_redraws_the_confidence_is_one(self):
+        world = make_world(both, factual(times=2))
+        share, short = confidence(world.problem, world.actions([0, 1], [0.2, 0.9]))
         assert share.tolist() == [1.0, 1.0]
         assert short.tolist() == [0.0, 0.0]
 
-    def test_redraws_keep_the_limits_that_hold_for_answers(self):
-        """Where b may not change, no redraw changes it."""
-        told = world(both, person(), gains=self.GAINS, within=Constraints(frozen=["b"]))
-        low, high = told.actions([0], [0.65]), told.actions([0], [0.75])
-        assert confidence(told.problem, low)[0].item() == 0.0
-        assert confidence(told.problem, high)[0].item() == 1.0
+    def test_redraws_are_projected_onto_the_feasible_set(self):
+        """With b frozen, no redraw changes it."""
+        world = make_world(both, factual(), gains=self.GAINS, within=Constraints(frozen=["b"]))
+        low, high = world.actions([0], [0.65]), world.actions([0], [0.75])
+        assert confidence(world.problem, low)[0].item() == 0.0
+        assert confidence(world.problem, high)[0].item() == 1.0
 
-    def test_of_no_actions(self):
-        told = world(both, person(), gains=self.GAINS)
-        share, short = confidence(told.problem, told.actions([0], [0.5]).part(torch.arange(0)))
+    def test_no_actions(self):
+        world = make_world(both, factual(), gains=self.GAINS)
+        share, short = confidence(world.problem, world.actions([0], [0.5]).part(torch.arange(0)))
         assert share.shape == short.shape == (0,)
 
 
-def needed(margin, told, actions):
-    """(m,) the least of the shares with which the decision holds, and at all above it."""
-    x, reached = told.problem.x, actions.reached
+def needed(margin, world, actions):
+    """(m,) the least share from which on the action is accepted, by brute force."""
+    x, reached = world.problem.x, actions.reached
     out = []
     for i in range(len(actions)):
         holds = []
@@ -126,62 +128,63 @@ class TestReliance:
         ],
         ids=["a number", "a category", "either", "town harms", "a window", "alone"],
     )
-    def test_it_is_the_least_share_with_which_the_decision_holds_and_all_above_it(self, margin):
+    def test_reliance_is_the_least_share_from_which_on_the_action_is_accepted(self, margin):
         values = torch.linspace(0.15, 0.95, 33).tolist()
-        told = world(margin, person(times=66))
-        actions = told.actions([0] * 33 + [1] * 33, values * 2)
+        world = make_world(margin, factual(times=66))
+        actions = world.actions([0] * 33 + [1] * 33, values * 2)
         valid = margin(actions.reached) > 0.0
-        came = reliance(told.problem, actions)
-        expected = needed(margin, told, actions)
+        shares = reliance(world.problem, actions)
+        expected = needed(margin, world, actions)
         assert valid.sum() > 5
-        torch.testing.assert_close(came[valid], expected[valid])
+        torch.testing.assert_close(shares[valid], expected[valid])
 
-    def test_at_nought_the_action_alone_suffices_and_nothing_undoes_it(self):
+    def test_an_action_undone_by_its_indirect_change_is_fully_reliant(self):
         margin = lambda x: x[:, A] - 0.5 - 0.5 * (x[:, B] > 0.45).float()  # noqa: E731
-        told = world(margin, person(times=2))
-        # b follows from .1 to .52 and to .7: past .45 the model is lost, then won again.
-        alone = told.actions([0, 0], [0.52, 0.7])
+        world = make_world(margin, factual(times=2))
+        # b follows from 0.1 to 0.52 and to 0.7; above 0.45 the model rejects.
+        alone = world.actions([0, 0], [0.52, 0.7])
         assert (margin(alone.reached) > 0.0).tolist() == [False, False]
-        fine = told.actions([0, 1], [0.44, 0.9])
-        assert reliance(told.problem, fine).tolist() == [1.0, 1.0]
+        valid_actions = world.actions([0, 1], [0.44, 0.9])
+        assert reliance(world.problem, valid_actions).tolist() == [1.0, 1.0]
 
-    def test_what_is_lost_on_the_way_there_is_not_counted_as_sufficient(self):
-        """It holds with nothing and with all of what follows, but not with half of it."""
+    def test_a_share_does_not_suffice_if_a_larger_one_is_rejected(self):
+        """Accepted with none and with all of the indirect change, but not with half of it."""
         margin = lambda x: (x[:, B] - 0.3).abs() - 0.1  # noqa: E731
-        told = world(lambda x: torch.minimum(margin(x), x[:, A] - 0.4), person())
-        actions = told.actions([0], [0.5])
-        assert reliance(told.problem, actions).item() == pytest.approx(1.0)
+        world = make_world(lambda x: torch.minimum(margin(x), x[:, A] - 0.4), factual())
+        actions = world.actions([0], [0.5])
+        assert reliance(world.problem, actions).item() == pytest.approx(1.0)
 
-    def test_a_category_counts_from_one_half_on(self):
-        told = world(lambda x: x[:, TOWN] - 0.5, person())
-        assert reliance(told.problem, told.actions([0], [0.5])).item() == 0.5
+    def test_a_category_changes_from_one_half_on(self):
+        world = make_world(lambda x: x[:, TOWN] - 0.5, factual())
+        assert reliance(world.problem, world.actions([0], [0.5])).item() == 0.5
 
-    def test_parts_of_the_way_keep_the_decimals_of_a_column(self):
-        """b has one decimal: a quarter of the way from 0.1 to 0.5 is 0.2, half of it 0.3."""
-        frame = crowd()
+    def test_partial_changes_keep_the_decimals_of_a_column(self):
+        """b has one decimal: a quarter of the change from 0.1 to 0.5 gives 0.2, half gives 0.3."""
+        frame = training_frame()
         frame["b"] = frame["b"].round(1)
         for bar, share in ((0.19, 0.25), (0.21, 0.5), (0.29, 0.5), (0.31, 0.75), (0.49, 1.0)):
-            told = world(lambda x, bar=bar: x[:, B] - bar, person(), frame=frame)
-            assert reliance(told.problem, told.actions([0], [0.5])).item() == share
+            world = make_world(lambda x, bar=bar: x[:, B] - bar, factual(), frame=frame)
+            assert reliance(world.problem, world.actions([0], [0.5])).item() == share
 
-    def test_who_acts_on_what_nothing_follows_from_relies_on_nothing(self):
-        told = world(lambda x: x[:, D] - 0.5, person(times=3))
-        assert reliance(told.problem, told.actions([1] * 3, [0.6, 0.8, 1.0])).tolist() == [0.0] * 3
+    def test_an_action_without_indirect_change_has_reliance_zero(self):
+        world = make_world(lambda x: x[:, D] - 0.5, factual(times=3))
+        assert (
+            reliance(world.problem, world.actions([1] * 3, [0.6, 0.8, 1.0])).tolist() == [0.0] * 3
+        )
 
-    def test_nobody_s_depends_on_the_others(self):
-        told = world(both, person(times=40))
-        actions = told.actions([0] * 40, torch.linspace(0.1, 0.9, 40).tolist())
-        whole = reliance(told.problem, actions)
+    def test_reliance_does_not_depend_on_the_other_rows(self):
+        world = make_world(both, factual(times=40))
+        actions = world.actions([0] * 40, torch.linspace(0.1, 0.9, 40).tolist())
+        whole = reliance(world.problem, actions)
         for i in range(0, 40, 7):
-            one = reliance(told.problem, actions.part(torch.tensor([i])))
+            one = reliance(world.problem, actions.part(torch.tensor([i])))
             assert one.item() == whole[i].item()
 
 
-def test_the_others_are_those_of_where_the_action_leads():
-    told = world(both, person(times=2))
-    actions = told.actions([0, 1], [0.5, 0.9])
-    odd, near = told.evidence.plausibility, told.evidence.support
-    assert torch.equal(plausibility(told.problem, actions, told.evidence), odd.of(actions.reached))
-    share = near.of(actions.reached, told.problem.goal)
-    assert torch.equal(support(told.problem, actions, told.evidence), share)
-    assert ACT_ON == ["a", "d"]
+def test_plausibility_and_support_are_those_of_the_counterfactual():
+    world = make_world(both, factual(times=2))
+    actions = world.actions([0, 1], [0.5, 0.9])
+    unusual, near = world.evidence.plausibility, world.evidence.support
+    assert torch.equal(plausibility(actions, world.evidence), unusual.of(actions.reached))
+    share = near.of(actions.reached, world.problem.goal)
+    assert torch.equal(support(world.problem, actions, world.evidence), share)

@@ -1,4 +1,4 @@
-"""Gradient search: Algorithm 1 against the line search, and what it cannot do."""
+"""Gradient search: Algorithm 1 against the line search, and its requirements."""
 
 from dataclasses import replace
 
@@ -37,25 +37,25 @@ def study(request, studies):
 
 @pytest.fixture(scope="module")
 def single(study):
-    """Algorithm 1 on every feature by itself."""
+    """Algorithm 1 on single features."""
     return fitted(study)
 
 
 @pytest.fixture(scope="module")
 def both(study, single):
-    """The same autoencoder searched along lines and by Algorithm 1."""
+    """The answers of the line search and of Algorithm 1 with the same autoencoder."""
     line = fitted(study, search=LINE)
     return [dear.generate(study.refused(200)) for dear in (line, single)]
 
 
 @pytest.fixture(scope="module")
 def descent(mixed):
-    """Algorithm 1 on every feature of the mixed study by itself."""
+    """Algorithm 1 on single features of the mixed study."""
     return fitted(mixed)
 
 
 class TestAgainstTheLineSearch:
-    def test_it_helps_nearly_everyone_whom_the_line_search_helps(self, both):
+    def test_it_solves_nearly_all_rows_that_the_line_search_solves(self, both):
         line, gradient = (r.actions["success"] for r in both)
         assert line.mean() >= 0.95
         assert gradient[line].mean() >= 0.97
@@ -76,14 +76,14 @@ class TestAgainstTheLineSearch:
 @pytest.fixture(scope="module")
 def grouped(mixed):
     """Groups, one with a category of six levels, and a category by itself."""
-    people = mixed.refused(200)
+    factuals = mixed.refused(200)
     line = fitted(mixed, GROUPS["mixed"], LINE)
     gradient = fitted(mixed, GROUPS["mixed"])
-    return people, line.generate(people), gradient.generate(people)
+    return factuals, line.generate(factuals), gradient.generate(factuals)
 
 
 class TestGroupsAndCategories:
-    def test_groups_help_as_many_as_without_derivatives(self, grouped):
+    def test_groups_solve_as_many_rows_as_without_derivatives(self, grouped):
         _, line, gradient = grouped
         assert gradient.actions["success"].mean() >= line.actions["success"].mean() - 0.02
         assert gradient.actions["acted_on"].str.contains("income").mean() > 0.5
@@ -94,14 +94,14 @@ class TestGroupsAndCategories:
         ratio = (gradient.actions["cost"] / line.actions["cost"])[solved]
         assert 0.9 <= ratio.median() <= 1.05
 
-    def test_success_is_what_the_model_says(self, grouped, mixed):
+    def test_success_is_the_model_s_decision(self, grouped, mixed):
         _, _, gradient = grouped
         with torch.no_grad():
             logits = mixed.net(mixed.encoder.encode(gradient.counterfactuals))[:, 0]
         assert gradient.actions["success"].tolist() == (logits > 0).tolist()
 
-    def test_a_category_can_be_what_is_acted_on(self, mixed):
-        """The wanted decision is to live in B."""
+    def test_a_category_may_be_acted_on(self, mixed):
+        """The model accepts town B."""
         encoder = mixed.encoder
         (j,) = mixed.schema.index(["town"])
         model = nn.Linear(encoder.d, 1)
@@ -115,50 +115,50 @@ class TestGroupsAndCategories:
         assert recourses.actions["acted_on"].str.contains("town").all()
 
 
-class TestLimits:
+class TestConstraints:
     @pytest.mark.parametrize("act_on", ["singles", "groups"])
     def test_directions_ranges_and_immutables_hold_exactly(self, study, studies, single, act_on):
         name = next(n for n, s in studies.items() if s is study)
-        people = study.refused(60)
+        factuals = study.refused(30)
         dear = single if act_on == "singles" else fitted(study, GROUPS[name])
-        after = dear.generate(people).counterfactuals
+        after = dear.generate(factuals).counterfactuals
         for feature in study.schema:
-            old, new = people[feature.name], after[feature.name]
+            old, new = factuals[feature.name], after[feature.name]
             if feature.immutable:
                 assert (old == new).all()
             if feature.direction:
                 step = new.astype(float) - old.astype(float)
                 assert (feature.direction * step >= 0).all()
             if feature.kind is Kind.NUMERIC:
-                low, high = feature.feasible or feature.bounds
+                low, high = feature.limits or feature.bounds
                 assert new.between(np.minimum(low, old) - 1e-9, np.maximum(high, old) + 1e-9).all()
 
-    def test_what_one_call_forbids_does_not_happen(self, mixed, descent):
-        people = mixed.refused(60)
+    def test_constraints_of_a_call_hold(self, mixed, descent):
+        factuals = mixed.refused(30)
         within = Constraints(frozen=["job"], ranges={"income": (20.0, 50.0)})
-        recourses = descent.generate(people, within=within)
+        recourses = descent.generate(factuals, within=within)
         after = recourses.counterfactuals
-        assert (after["job"] == people["job"]).all()
-        inside = people["income"].between(20.0, 50.0)
+        assert (after["job"] == factuals["job"]).all()
+        inside = factuals["income"].between(20.0, 50.0)
         assert after["income"][inside].between(20.0, 50.0).all()
         assert not recourses.actions["acted_on"].str.contains("job").any()
 
 
-class TestWhatItNeeds:
-    def test_ranks_have_no_derivatives_and_the_error_says_what_to_do(self, mixed):
+class TestRequirements:
+    def test_a_decoder_without_derivatives_is_rejected(self, mixed):
         dear = DEAR(mixed.net, mixed.schema, search=GRADIENT).fit(mixed.frame)
         with pytest.raises(DearError, match="no derivatives; use decoder='autoencoder'"):
             dear.generate(mixed.refused(3))
 
-    def test_nor_has_a_black_box(self, mixed, descent):
+    def test_a_black_box_is_rejected(self, mixed, descent):
         dear = descent.with_model(mixed.pipeline)
         refused = mixed.frame[mixed.pipeline.predict(mixed.frame) == 0].iloc[:3]
         with pytest.raises(ModelError, match="black box has no gradient; use solver='line'"):
             dear.generate(refused)
 
 
-class TestWhatItLeavesAlone:
-    def test_the_model_its_mode_its_gradients_and_the_random_state(self, mixed, descent):
+class TestSideEffects:
+    def test_model_gradients_mode_and_random_state_are_unchanged(self, mixed, descent):
         mixed.net.train()
         weights = [w.detach().clone() for w in mixed.net.parameters()]
         gradients = [w.grad.clone() for w in mixed.net.parameters()]
@@ -171,13 +171,13 @@ class TestWhatItLeavesAlone:
         assert all(map(torch.equal, gradients, [w.grad for w in after]))
         assert torch.equal(state, torch.random.get_rng_state())
 
-    def test_the_same_question_has_the_same_answer(self, mixed, descent):
+    def test_equal_queries_have_equal_answers(self, mixed, descent):
         one, other = (descent.generate(mixed.refused(10)) for _ in range(2))
         assert one.counterfactuals.equals(other.counterfactuals)
 
 
-def test_a_flat_model_is_answered_with_a_failure_and_not_with_nan(mixed, descent):
-    """Algorithm 1 cannot leave a plateau; it must say so."""
+def test_a_flat_model_leads_to_failures_without_nan(mixed, descent):
+    """Algorithm 1 cannot leave a plateau."""
 
     class Flat(nn.Module):
         def forward(self, x):

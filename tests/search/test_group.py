@@ -1,4 +1,4 @@
-"""Group search: several features together, for those whom no single one helps."""
+"""Group search: several features together, for rows that no single one solves."""
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,7 @@ from dear_plugin.decoders import Transport
 from dear_plugin.methods.base import Case
 from dear_plugin.methods.optimizer import Optimizer
 from dear_plugin.models.classifier import Classifier
-from dear_plugin.problem.constraints import feasible
+from dear_plugin.problem.constraints import feasible_set
 from dear_plugin.search import Incumbents, group_search, line_search
 from tests.rule import Rule
 
@@ -18,11 +18,11 @@ BAR = 0.8
 
 
 def both(x):
-    """Accepts where a and b both pass the bar: whoever has neither needs both."""
+    """Accepts where a and b both exceed the bar."""
     return torch.minimum(x[:, 0], x[:, 1]) - BAR
 
 
-def crowd(n=3000, seed=0):
+def training_frame(n=3000, seed=0):
     rng = np.random.default_rng(seed)
     return pd.DataFrame(
         {
@@ -35,15 +35,15 @@ def crowd(n=3000, seed=0):
     )
 
 
-def asked(margin, schema, frame, people, act_on, within=None):
+def problem_of(margin, schema, frame, factuals, act_on, within=None):
     encoder = Encoder(schema)
     classifier = Classifier(Rule(margin), encoder)
     sets = ActionSets.of(schema, act_on)
-    moves = Optimizer.learned(encoder.rows(frame), sets, Transport(), classifier, Search().coarse)
-    x = encoder.rows(people)
-    box = feasible(within, x, encoder, encoder.units.resolutions(people))
+    optimizer = Optimizer.fit(encoder.rows(frame), sets, Transport(), classifier, Search().coarse)
+    x = encoder.rows(factuals)
+    feasible = feasible_set(within, x, encoder, encoder.units.resolutions(factuals))
     goal = Target.of_class(1).resolve(len(x), None)
-    return moves.problem(Case(x, goal, box, 1e-4, torch.arange(len(x)))), moves.grids
+    return optimizer.problem(Case(x, goal, feasible, 1e-4, torch.arange(len(x)))), optimizer.grids
 
 
 def searched(problem, grids):
@@ -54,7 +54,7 @@ def searched(problem, grids):
 
 @pytest.fixture(scope="module")
 def frame():
-    return crowd()
+    return training_frame()
 
 
 @pytest.fixture(scope="module")
@@ -64,38 +64,38 @@ def schema(frame):
 
 @pytest.fixture(scope="module")
 def neither(frame):
-    """People who pass the bar in neither feature."""
+    """Rows below the bar in both features."""
     return frame[(frame["a"] < 70) & (frame["b"] < 7)].iloc[:200]
 
 
 @pytest.fixture(scope="module")
 def pair(frame, schema, neither):
-    """The question of those who need both, with the pair and each of its features as sets."""
-    problem, grids = asked(both, schema, frame, neither, ["a", "b", ("a", "b")])
+    """The problem of these rows, with the pair and each of its features as sets."""
+    problem, grids = problem_of(both, schema, frame, neither, ["a", "b", ("a", "b")])
     return problem, grids, searched(problem, grids)
 
 
-class TestAnAnd:
-    def test_no_single_feature_helps(self, pair):
+class TestConjunction:
+    def test_no_single_feature_succeeds(self, pair):
         problem, grids, _ = pair
         incumbents = Incumbents.none(problem)
         line_search(problem, grids, Search(), incumbents)
         assert not incumbents.solved.any()
 
-    def test_the_pair_helps_everybody(self, pair):
+    def test_the_pair_solves_all_rows(self, pair):
         _, _, incumbents = pair
         assert incumbents.solved_pairs[:, 2].all()
         assert not incumbents.solved_pairs[:, :2].any()
 
-    def test_neither_feature_goes_further_than_it_must(self, pair):
+    def test_neither_feature_changes_more_than_necessary(self, pair):
         _, _, incumbents = pair
         values = incumbents.values[:, 2, :2]
         assert (values >= BAR - 1e-6).all()
-        # Four halvings of the way: a sixteenth of it may be left over.
+        # After four halvings a sixteenth of the change may be unnecessary.
         assert values.amax() <= BAR + 1 / 16
         assert values.median() <= BAR + 0.03
 
-    def test_the_cost_is_that_of_the_best_of_a_fine_lattice(self, pair):
+    def test_the_cost_is_that_of_a_fine_lattice(self, pair):
         problem, _, incumbents = pair
         few = torch.arange(40)
         axis = torch.linspace(0.0, 1.0, 101)
@@ -104,7 +104,7 @@ class TestAnAnd:
         best = torch.where(evaluation.valid, evaluation.cost, torch.inf).amin(1)
         assert float((incumbents.cost[few, 2] / best).median()) <= 1.05
 
-    def test_what_is_noted_is_what_it_leads_to(self, pair):
+    def test_incumbents_are_reproduced_by_an_evaluation(self, pair):
         problem, _, incumbents = pair
         rows, sets = incumbents.solved_pairs.nonzero(as_tuple=True)
         again = problem.evaluate(rows, sets, incumbents.values[rows, sets][:, None], 0.0)
@@ -112,8 +112,8 @@ class TestAnAnd:
         torch.testing.assert_close(again.cost[:, 0], incumbents.cost[rows, sets])
 
 
-def test_a_feature_that_is_not_needed_is_given_back_unless_that_costs_more(frame, schema, neither):
-    problem, grids = asked(lambda x: x[:, 0] - BAR, schema, frame, neither, [("a", "b")])
+def test_a_feature_that_is_not_needed_is_reset_unless_that_costs_more(frame, schema, neither):
+    problem, grids = problem_of(lambda x: x[:, 0] - BAR, schema, frame, neither, [("a", "b")])
     incumbents = searched(problem, grids)
     assert incumbents.solved.all()
     kept = incumbents.values[:, 0, 1] == problem.x[:, 1]
@@ -124,19 +124,19 @@ def test_a_feature_that_is_not_needed_is_given_back_unless_that_costs_more(frame
     assert (evaluation.cost[:, 0] >= incumbents.cost[rows, 0]).all()
 
 
-def test_three_features_and_a_pair_are_searched_side_by_side(frame, schema, neither):
-    """A shorter set repeats its first feature, which must not matter."""
+def test_sets_of_two_and_of_three_features(frame, schema, neither):
+    """A shorter set repeats its first feature, without effect."""
 
     def three(x):
         return torch.minimum(both(x), x[:, 2] - 0.5)
 
     low = neither[neither["c"] < 5]
     groups = [("a", "b"), ("c", "a", "b")]
-    problem, grids = asked(three, schema, frame, low, groups)
+    problem, grids = problem_of(three, schema, frame, low, groups)
     incumbents = searched(problem, grids)
     assert not incumbents.solved_pairs[:, 0].any()
     assert incumbents.solved_pairs[:, 1].float().mean() >= 0.95
-    problem, grids = asked(both, schema, frame, neither, groups)
+    problem, grids = problem_of(both, schema, frame, neither, groups)
     incumbents = searched(problem, grids)
     assert incumbents.solved_pairs[:, 0].all()
     assert (incumbents.values[:, 0, 2] == incumbents.values[:, 0, 0]).all()
@@ -149,18 +149,16 @@ def test_a_category_and_a_number_together(frame, schema):
     def moved_to_c(x):
         return torch.minimum(x[:, 0] - BAR, x[:, town + 2] - 0.5)
 
-    people = frame[(frame["a"] < 70) & (frame["town"] != "C")].iloc[:200]
-    problem, grids = asked(moved_to_c, schema, frame, people, [("town", "a")])
+    factuals = frame[(frame["a"] < 70) & (frame["town"] != "C")].iloc[:200]
+    problem, grids = problem_of(moved_to_c, schema, frame, factuals, [("town", "a")])
     incumbents = searched(problem, grids)
     assert incumbents.solved.all()
     assert incumbents.values[:, 0, 0].unique().tolist() == [2.0]
     assert incumbents.values[:, 0, 1].median() <= BAR + 0.05
 
 
-class TestLimits:
-    def test_directions_ranges_and_levels_are_kept_where_breaking_them_would_be_nearer(
-        self, frame
-    ):
+class TestConstraints:
+    def test_directions_ranges_and_levels_hold_where_violating_them_is_nearer(self, frame):
         schema = Schema.infer(frame, increasing=["a"], decreasing=["b"])
         encoder = Encoder(schema)
         town = encoder.starts[3]
@@ -173,17 +171,17 @@ class TestLimits:
         middle = frame[frame["a"].between(30, 70) & frame["b"].between(3, 7)].iloc[:200]
         within = Constraints(ranges={"a": (0.0, 90.0)}, categories={"town": ["A", "D"]})
         groups = [("a", "b"), ("a", "b", "town")]
-        problem, grids = asked(far, schema, frame, middle, groups, within)
+        problem, grids = problem_of(far, schema, frame, middle, groups, within)
         incumbents = searched(problem, grids)
-        lives_in_d = (middle["town"] == "D").to_numpy()
-        assert incumbents.solved_pairs[:, 0].tolist() == (~lives_in_d).tolist()
+        is_in_d = (middle["town"] == "D").to_numpy()
+        assert incumbents.solved_pairs[:, 0].tolist() == (~is_in_d).tolist()
         assert incumbents.solved.float().mean() >= 0.95
         rows, sets = incumbents.solved_pairs.nonzero(as_tuple=True)
         a, b = incumbents.values[rows, sets, 0], incumbents.values[rows, sets, 1]
         assert (a >= problem.x[rows, 0]).all()
         assert (b <= problem.x[rows, 1]).all()
         assert (a <= float(encoder.rows(middle.assign(a=90.0))[0, 0]) + 1e-6).all()
-        moved = incumbents.values[incumbents.solved_pairs[:, 1] & torch.tensor(lives_in_d), 1, 2]
+        moved = incumbents.values[incumbents.solved_pairs[:, 1] & torch.tensor(is_in_d), 1, 2]
         assert moved.unique().tolist() == [0.0]
 
     def test_decimals_are_kept(self, pair):
@@ -191,14 +189,14 @@ class TestLimits:
         user = incumbents.values[:, 2, 1] * 10.0
         torch.testing.assert_close(user, (user * 10).round() / 10, atol=1e-4, rtol=0.0)
 
-    def test_a_group_with_a_frozen_feature_is_not_asked(self, frame, schema, neither):
+    def test_a_group_with_a_frozen_feature_is_not_evaluated(self, frame, schema, neither):
         within = Constraints(frozen=["b"])
-        incumbents = searched(*asked(both, schema, frame, neither, [("a", "b")], within))
+        incumbents = searched(*problem_of(both, schema, frame, neither, [("a", "b")], within))
         assert not incumbents.solved.any()
         assert (incumbents.tried_set == -1).all()
 
 
-class TestBeforeARowIsReportedAsFailed:
+class TestUnsolvedRows:
     @pytest.fixture
     def dear(self, frame, schema, request):
         search = Search.cheapest(groups=request.param)
@@ -214,7 +212,7 @@ class TestBeforeARowIsReportedAsFailed:
         assert (after["b"] >= 8).all()
 
     @pytest.mark.parametrize("dear", [False], indirect=True)
-    def test_without_them_the_failure_is_reported_with_what_comes_closest(self, dear, neither):
+    def test_without_pairs_the_reason_names_the_closest_feature(self, dear, neither):
         actions = dear.generate(neither).actions
         assert not actions["success"].any()
         tried = "no change of a single one of the 3 actionable features was found"
@@ -222,18 +220,18 @@ class TestBeforeARowIsReportedAsFailed:
         assert actions["reason"].str.contains("acting on [abc] comes closest").all()
 
     @pytest.mark.parametrize("dear", [True], indirect=True)
-    def test_only_for_rows_that_no_single_feature_solves(self, dear, frame):
+    def test_pairs_are_only_for_rows_that_no_single_feature_solves(self, dear, frame):
         half = frame[(frame["a"] > 85) & (frame["b"] < 7)].iloc[:50]
         assert set(dear.generate(half).actions["acted_on"]) == {"b"}
 
     @pytest.mark.parametrize("dear", [True], indirect=True)
-    def test_nor_with_what_may_not_be_acted_on(self, dear, neither):
+    def test_pairs_leave_frozen_features(self, dear, neither):
         actions = dear.generate(neither, within=Constraints(frozen=["b"])).actions
         assert not actions["success"].any()
         assert not actions["acted_on"].str.contains("b").any()
 
     @pytest.mark.parametrize("dear", [True], indirect=True)
-    def test_nor_where_pairs_do_not_help_either(self, frame, schema, dear):
+    def test_rows_that_pairs_do_not_solve_fail(self, frame, schema, dear):
         def never(x):
             return x[:, 0] * 0.0 - 1.0
 
