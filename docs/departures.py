@@ -1,4 +1,4 @@
-"""From the paper's DEAR to ours, one departure at a time: what each does to the same people.
+"""From the paper's DEAR to ours, one departure at a time, on the same rows.
 
 python docs/departures.py            (writes docs/results/departures.md)
 """
@@ -10,7 +10,7 @@ from tempfile import mkdtemp
 
 from dear_plugin import DEAR, Autoencoder, Search
 from dear_plugin.benchmark.tables import write
-from dear_plugin.demo.stage import Demo, stage
+from dear_plugin.demo.experiment import Demo, make_experiment
 
 PAPER = Autoencoder.paper((8, 10, 5))
 REMAINDER = Autoencoder(replace(PAPER.design, reconstruct="remainder"))
@@ -24,18 +24,22 @@ WAYS = {
 }
 
 
-def line(way, scene):
-    """One way of doing it: reliability, costs, and how far to believe what moves along."""
+def line(way, experiment):
+    """One configuration: reliability, costs and fidelity."""
     decoder, search = WAYS[way]
     dear = DEAR(
-        scene.model, scene.schema, act_on=scene.data.act_on, decoder=decoder, search=search
+        experiment.model,
+        experiment.schema,
+        act_on=experiment.data.act_on,
+        decoder=decoder,
+        search=search,
     )
     start = time.process_time()
-    dear.fit(scene.train)
+    dear.fit(experiment.train)
     fitted = time.process_time()
-    actions = dear.generate(scene.refused).actions
-    asked = time.process_time()
-    report, done = dear.diagnose(scene.test), actions[actions["success"]]
+    actions = dear.generate(experiment.refused).actions
+    generated = time.process_time()
+    report, done = dear.diagnose(experiment.test), actions[actions["success"]]
     return {
         "way": way,
         "success": actions["success"].mean(),
@@ -46,13 +50,13 @@ def line(way, scene):
         "fidelity": report.fidelity,
         "distribution": report.distribution_fidelity,
         "fit_cpu_s": fitted - start,
-        "cpu_ms_a_row": 1000 * (asked - fitted) / len(actions),
+        "cpu_ms_a_row": 1000 * (generated - fitted) / len(actions),
     }
 
 
 if __name__ == "__main__":
-    people = stage(Demo(rows=300))
-    table = [line(way, people) for way in WAYS]
+    experiment = make_experiment(Demo(rows=300))
+    table = [line(way, experiment) for way in WAYS]
     text = write("departures", table, Path(mkdtemp()))
     (Path(__file__).parent / "results" / "departures.md").write_text(text, encoding="utf8")
     print(text)

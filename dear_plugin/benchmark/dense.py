@@ -23,7 +23,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_plugin.benchmark.rulers.decision import Floats, Truths
+from dear_plugin.benchmark.metrics.decision import Floats, Truths
 from dear_plugin.data.special_values import without_special
 from dear_plugin.methods.base import SLACKS
 from dear_plugin.methods.dear import DEAR

@@ -1,12 +1,12 @@
-"""DEAR beside DiCE's own methods: the same model, the same refused people, the same ruler.
+"""DiCE: DEAR compared with DiCE's own methods on the same model and rejected rows.
 
 python -m dear_plugin.benchmark dice --rows 200 --out results/dice
 
-Every method answers through `wrap_dice`, one row a call as DiCE does it: its answers are held to
-the constraints, scored again by the model, and measured by the engine. Its time is that of its own
-`generate_counterfactuals` alone, and a held feature counts as changed where its own answer, before
-it is held, changes it. Of a rival's answer nothing is expected to follow: its confidence is 1, its
-reliance 0; plausibility is measured alike for all.
+Every method is called through `wrap_dice`, one row per call as in DiCE: its answers are projected
+onto the constraints, scored by the model, and evaluated by the engine. Its time is that of its own
+`generate_counterfactuals`; a frozen feature counts as changed if the answer before the projection
+changes it. Baselines have no indirect changes: confidence 1, reliance 0. Plausibility is computed
+in the same way for all methods.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from dear_plugin.benchmark.hosts import Scene, silent
-from dear_plugin.benchmark.matched import Answers, Oddness
-from dear_plugin.benchmark.rulers.decision import Floats, Truths
+from dear_plugin.benchmark.experiment import Experiment, silent
+from dear_plugin.benchmark.matched import Answers, PlausibilityTest
+from dear_plugin.benchmark.metrics.decision import Floats, Truths
 from dear_plugin.benchmark.tables import Row
-from dear_plugin.benchmark.watched import Watched
+from dear_plugin.benchmark.timed_explainer import TimedExplainer
 from dear_plugin.benchmark.wrappings import OnDice
 from dear_plugin.problem.constraints import Constraints
 from dear_plugin.problem.target import Target
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from dear_dice import DiceDEAR
 
 DEFAULT, PAIRS, CHEAPEST = "DEAR, default", "DEAR, default, pairs too", "DEAR, cheapest"
-# The lines of DEAR whose costs are set against those of a rival where both are plausible.
+# The configurations of DEAR in the comparison of costs of plausible answers.
 COMPARED = (DEFAULT, PAIRS, CHEAPEST)
 METHODS = ("random", "genetic", "kdtree", "gradient")
-HELD = {"adult": ("sex", "race", "native-country"), "loan": ("gender",)}
+FROZEN = {"adult": ("sex", "race", "native-country"), "loan": ("gender",)}
 SUPPORTS = (0.2, 0.4, 0.6, 0.8, 1.0)
-# Each with the cheapest sparsity that it has; `gradient` without, as the mark says: with it a row
-# takes 20 seconds. Two columns of probabilities where a method misreads one.
+# The fastest sparsity option of each method; none for `gradient`, which needs 20 seconds per row
+# with it. Two columns of probabilities for methods that misinterpret a single one.
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "random": {"posthoc_sparsity_algorithm": "binary"},
     "genetic": {"posthoc_sparsity_algorithm": "binary"},
@@ -54,18 +54,18 @@ COLUMNS = {"random": 1, "genetic": 2, "kdtree": 2, "gradient": 1}
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one method.
+    """The answers and times of one method.
 
     Attributes:
         method: its name in the table.
-        recourses: its answers, measured by the engine.
-        changed: how many held cells it changed by itself.
-        build: CPU seconds to build the explainer; there DEAR learns.
+        recourses: its answers, evaluated by the engine.
+        changed: the number of frozen cells that its own answers change.
+        build: CPU seconds to build the explainer; DEAR is fitted there.
         calls: CPU seconds of each call with one row.
-        together: CPU seconds a row where all rows come in one call.
+        together: CPU seconds a row with all rows in one call.
         train: the training rows.
-        worth: what its answers are worth, by its own account: `confidence` and `reliance`, (n,)
-            each; None where nothing is expected to follow.
+        certainty: `confidence` and `reliance` that the method returns, (n,) each; None for those
+            of `recourses`.
     """
 
     method: str
@@ -75,11 +75,11 @@ class Outcome:
     calls: Sequence[float]
     together: float
     train: pd.DataFrame
-    worth: pd.DataFrame | None = None
+    certainty: pd.DataFrame | None = None
 
     @property
     def solved(self) -> Truths:
-        """(n,) which rows are solved."""
+        """(n,) bool, the solved rows."""
         solved: Truths = self.recourses.actions["success"].to_numpy(dtype=bool)
         return solved
 
@@ -91,39 +91,39 @@ class Outcome:
 
     @cached_property
     def answers(self) -> Answers:
-        """Its answers, and whether they are plausible."""
+        """Its costs and plausibility."""
         found = self.recourses
-        oddness = Oddness(self.train, found.encoder, found.x)
-        return oddness.answers(self.method, found.proposal.rows, self.cost, self.solved)
+        test = PlausibilityTest(self.train, found.encoder, found.x)
+        return test.answers(self.method, found.proposal.rows, self.cost, self.solved)
 
     @property
     def columns(self) -> dict[str, float]:
-        """What its answers are worth."""
-        worth = self.recourses.actions if self.worth is None else self.worth
-        confidence, reliance = (worth[name].to_numpy() for name in ("confidence", "reliance"))
+        """The mean metrics of its answers."""
+        frame = self.recourses.actions if self.certainty is None else self.certainty
+        confidence, reliance = (frame[name].to_numpy() for name in ("confidence", "reliance"))
         return self.answers.columns(confidence, reliance)
 
     @property
     def support(self) -> float:
-        """The mean support of what it solved."""
+        """The mean support of solved rows."""
         return _or_nan(np.mean, self.recourses.support.to_numpy()[self.solved])
 
 
 @dataclass(frozen=True)
-class Contest:
-    """Who competes, over what.
+class DiceComparison:
+    """The comparison of an experiment.
 
     Attributes:
-        scene: the model and the refused rows.
-        held: the features that are not to change.
-        known: DEAR at some `min_support`, pairs too or not.
+        experiment: the model and the rejected rows.
+        frozen: the features that must not change.
+        known: DEAR by pairs or not and `min_support`.
     """
 
-    scene: Scene
-    held: tuple[str, ...]
+    experiment: Experiment
+    frozen: tuple[str, ...]
     known: dict[tuple[bool, float], Outcome] = field(default_factory=dict)
 
-    def incumbent(self, method: str) -> Outcome:
+    def dice_method(self, method: str) -> Outcome:
         """One of DiCE's own methods."""
         import dice_ml
 
@@ -132,11 +132,11 @@ class Contest:
             start = time.process_time()
             explainer = dice_ml.Dice(data, model, method=method)
             build = time.process_time() - start
-            watched, found = self._ask(explainer, ARGUMENTS[method])
-        calls = watched.seconds
+            timed, found = self._answers(explainer, ARGUMENTS[method])
+        calls = timed.seconds
         together = _or_nan(np.mean, calls)
-        train = self.scene.train
-        return Outcome(method, found, watched.changed, build, calls, together, train)
+        train = self.experiment.train
+        return Outcome(method, found, timed.changed, build, calls, together, train)
 
     def dear(self, name: str, **options: Any) -> Outcome:
         """DEAR with options of `DiceDEAR`."""
@@ -147,21 +147,21 @@ class Contest:
             start = time.process_time()
             explainer = dear_dice.DiceDEAR(data, model, **options)
             build = time.process_time() - start
-            together, worth = self._together(explainer)
-            watched, found = self._ask(explainer, {})
+            together, certainty = self._together(explainer)
+            timed, found = self._answers(explainer, {})
         return Outcome(
             name,
             found,
-            watched.changed,
+            timed.changed,
             build,
-            watched.seconds,
+            timed.seconds,
             together,
-            self.scene.train,
-            worth,
+            self.experiment.train,
+            certainty,
         )
 
     def supported(self, least: float, pairs: bool = False) -> Outcome:
-        """DEAR at the smallest `min_support` whose mean support is no lower than that.
+        """DEAR at the smallest `min_support` with at least some mean support.
 
         Args:
             least: the mean support to reach.
@@ -181,62 +181,66 @@ class Contest:
 
     @property
     def pairs(self) -> list[str | tuple[str, ...]]:
-        """What may change, one at a time and in pairs."""
-        names = [n for n in self.scene.schema.names if n not in self.held]
+        """The actionable features and their pairs."""
+        names = [n for n in self.experiment.schema.names if n not in self.frozen]
         return [*names, *combinations(names, 2)]
 
     def _interfaces(self, columns: int) -> tuple[Any, Any]:
-        """DiCE's data and model interface; fresh, for its methods write into them."""
+        """DiCE's data and model interface; new ones, as its methods modify them."""
         import dice_ml
 
-        scene = self.scene
+        experiment = self.experiment
         with silent():
             data = dice_ml.Data(
-                dataframe=scene.train, continuous_features=scene.numbers, outcome_name=scene.target
+                dataframe=experiment.train,
+                continuous_features=experiment.numbers,
+                outcome_name=experiment.target,
             )
-            module = OnDice(scene.model, scene.schema, columns)
+            module = OnDice(experiment.model, experiment.schema, columns)
             return data, dice_ml.Model(model=module, backend="PYT", func="ohe-min-max")
 
-    def _ask(self, explainer: Any, arguments: dict[str, Any]) -> tuple[Watched, Recourses]:
-        """All refused rows, one a call."""
+    def _answers(
+        self, explainer: Any, arguments: dict[str, Any]
+    ) -> tuple[TimedExplainer, Recourses]:
+        """The answers of all rejected rows, one row per call."""
         import dear_dice
 
-        watched = Watched(explainer, self.held)
-        method = dear_dice.wrap_dice(watched, **arguments).fit(self.scene.train)
-        within = Constraints(frozen=self.held)
-        return watched, method.generate(self.scene.refused, Target.of_class(1), within=within)
+        timed = TimedExplainer(explainer, self.frozen)
+        method = dear_dice.wrap_dice(timed, **arguments).fit(self.experiment.train)
+        within = Constraints(frozen=self.frozen)
+        return timed, method.generate(self.experiment.refused, Target.of_class(1), within=within)
 
     def _together(self, explainer: DiceDEAR) -> tuple[float, pd.DataFrame]:
-        """CPU seconds a row with all rows in one call, the first such call not counted.
+        """CPU seconds a row with all rows in one call, and confidence and reliance, (n, 2).
 
-        And what the answers are worth, (n, 2), as DEAR tells it beside each.
+        The first call is not timed.
         """
-        query = self.scene.refused
-        vary = [name for name in query.columns if name not in self.held]
+        query = self.experiment.refused
+        vary = [name for name in query.columns if name not in self.frozen]
         for _ in range(2):
             start = time.process_time()
-            told = explainer.generate_counterfactuals(
+            result = explainer.generate_counterfactuals(
                 query, total_CFs=1, desired_class=1, features_to_vary=vary
             )
             seconds = time.process_time() - start
-        worth = [example.actions[["confidence", "reliance"]] for example in told.cf_examples_list]
-        parts = [part.reindex([0]) for part in worth]
+        names = ["confidence", "reliance"]
+        parts = [each.actions[names].reindex([0]) for each in result.cf_examples_list]
         return seconds / len(query), pd.concat(parts, ignore_index=True)
 
 
-def contest(scene: Scene, methods: Sequence[str]) -> Iterator[Outcome]:
-    """DEAR, then DiCE's methods, then DEAR where it is as well supported as each of them.
+def compare(experiment: Experiment, methods: Sequence[str]) -> Iterator[Outcome]:
+    """DEAR, DiCE's methods, and DEAR with at least the support of each of these.
 
-    With pairs of features to act on; as well supported as `gradient` also without.
+    The latter with pairs of features; at the support of `gradient` also without.
     """
-    run = Contest(scene, HELD[scene.name])
+    run = DiceComparison(experiment, FROZEN[experiment.name])
     yield run.dear(DEFAULT)
     yield run.dear(CHEAPEST, search=Search.cheapest())
-    yield run.dear(f"{DEFAULT}, on what people can act on", act_on=scene.act_on)
+    yield run.dear(f"{DEFAULT}, actionable features", act_on=experiment.act_on)
     yield run.dear(PAIRS, act_on=run.pairs)
     found: list[Outcome] = []
     for method in methods:
-        found.append(run.incumbent(method))
+        found.append(run.dice_method(method))
         yield found[-1]
     for outcome in (each for each in found if each.solved.any()):
         run.supported(outcome.support, pairs=True)
@@ -246,11 +250,11 @@ def contest(scene: Scene, methods: Sequence[str]) -> Iterator[Outcome]:
 
 
 def row_of(outcome: Outcome, dear: Outcome) -> Row:
-    """One method's line; `both` are the rows that the default and the method solve.
+    """The table row of a method; `both` is the number of rows that it and the default solve.
 
     Args:
         outcome: the method.
-        dear: DEAR as it comes, the default.
+        dear: the default of DEAR.
     """
     own, both = outcome.cost[outcome.solved], outcome.solved & dear.solved
     return {
@@ -266,7 +270,7 @@ def row_of(outcome: Outcome, dear: Outcome) -> Row:
         "both_mean_dear": _or_nan(np.mean, dear.cost[both]),
         "support": outcome.support,
         **outcome.columns,
-        "held_changed": outcome.changed,
+        "frozen_changed": outcome.changed,
         "build_cpu_s": outcome.build,
         "first_call_cpu_s": outcome.calls[0],
         "one_row_cpu_s": _or_nan(np.mean, outcome.calls[1:]),
@@ -274,6 +278,6 @@ def row_of(outcome: Outcome, dear: Outcome) -> Row:
     }
 
 
-def _or_nan(middle: Any, values: Any) -> float:
-    """A mean or median, NaN of nothing."""
-    return float(middle(values)) if len(values) else float("nan")
+def _or_nan(average: Any, values: Any) -> float:
+    """A mean or median, NaN without values."""
+    return float(average(values)) if len(values) else float("nan")

@@ -1,7 +1,7 @@
-"""Matched: costs of two methods for the same people, where both lead to a plausible place.
+"""Matched: cost differences of two methods on rows with plausible answers of both.
 
-What leads where nobody is may cost little; so costs are compared among people for whom both
-answers pass what the default asks: no odder than one training row in twenty, or than the factual.
+An answer outside the data may have a low cost. So costs are compared on rows for which both
+answers have the default plausibility: that of one training row in twenty, or of the factual.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
-from dear_plugin.benchmark.rulers import estimate
-from dear_plugin.benchmark.rulers.decision import Floats, Truths, where
+from dear_plugin.benchmark.metrics import estimate
+from dear_plugin.benchmark.metrics.decision import Floats, Truths, where
 from dear_plugin.benchmark.tables import Row
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.evaluation.plausibility import Plausibility
 
 LEAST = 0.05
-# What rounding may take from a share.
+# Rounding error of a share.
 TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
-class Oddness:
-    """How odd answers are, beside the people who asked.
+class PlausibilityTest:
+    """The plausibility of answers and of their factuals.
 
     Attributes:
         train: the training rows.
-        encoder: the gate.
-        factuals: (n, p) the people.
+        encoder: the encoder of the rows.
+        factuals: (n, p) the factuals.
     """
 
     train: pd.DataFrame
@@ -48,7 +48,7 @@ class Oddness:
         return self._plausibility.of(self.factuals).double().numpy()
 
     def answers(self, method: str, rows: Tensor, cost: Floats, solved: Truths) -> Answers:
-        """One method's answers, (n, p), with costs, (n,), to the people whom it solves, (n,)."""
+        """Answers of a method: counterfactuals, (n, p), costs, (n,), and which rows it solves."""
         found = self._plausibility.of(rows).double().numpy()
         plausible = found >= np.minimum(LEAST, self._own) - TOLERANCE
         return Answers(method, where(solved, cost), where(solved, found), solved & plausible)
@@ -56,13 +56,13 @@ class Oddness:
 
 @dataclass(frozen=True)
 class Answers:
-    """One method's answers to n people; NaN where it has none.
+    """One method's answers of n rows; NaN without an answer.
 
     Attributes:
         method: its name.
         cost: (n,) total cost.
-        plausibility: (n,) of where they lead.
-        plausible: (n,) bool, whether that is enough.
+        plausibility: (n,) of the counterfactuals.
+        plausible: (n,) bool, whether it is at least the required plausibility.
     """
 
     method: str
@@ -71,7 +71,7 @@ class Answers:
     plausible: Truths
 
     def columns(self, confidence: Floats, reliance: Floats) -> dict[str, float]:
-        """What the answers are worth, over people solved.
+        """The mean metrics over solved rows.
 
         Args:
             confidence: (n,) of each answer.
@@ -88,25 +88,25 @@ class Answers:
         return {name: _mean(values[solved]) for name, values in measured.items()}
 
 
-def differences(ours: Iterable[Answers], rivals: Sequence[Answers]) -> Iterator[Row]:
-    """Our cost minus a rival's, the median over people for whom both are plausible.
+def differences(dear: Iterable[Answers], baselines: Sequence[Answers]) -> Iterator[Row]:
+    """DEAR's cost minus a baseline's, the median over rows with plausible answers of both.
 
     Args:
-        ours: lines of DEAR.
-        rivals: of the same people, in the same order.
+        dear: several configurations of DEAR.
+        baselines: of the same rows, in the same order.
     """
-    for rival in rivals:
-        for line in ours:
-            both = line.plausible & rival.plausible
-            gap = line.cost[both] - rival.cost[both]
+    for baseline in baselines:
+        for line in dear:
+            both = line.plausible & baseline.plausible
+            difference = line.cost[both] - baseline.cost[both]
             yield {
                 "DEAR": line.method,
-                "rival": rival.method,
-                "people": int(both.sum()),
+                "baseline": baseline.method,
+                "rows": int(both.sum()),
                 "cost": _median(line.cost[both]),
-                "rival's cost": _median(rival.cost[both]),
-                "difference": str(estimate(gap, np.zeros(len(gap)), median=True)),
-                "cheaper": _mean(np.where(gap < 0.0, 1.0, 0.0)),
+                "baseline cost": _median(baseline.cost[both]),
+                "difference": str(estimate(difference, np.zeros(len(difference)), median=True)),
+                "cheaper": _mean(np.where(difference < 0.0, 1.0, 0.0)),
             }
 
 

@@ -1,4 +1,4 @@
-"""Speed, made small: loans, a few people, both searches."""
+"""Speed on the loan data: a few rows, both searches."""
 
 import pandas as pd
 import pytest
@@ -23,29 +23,31 @@ def cell():
     return Cell("loan", "lr", 0, schema, train, test, refused, model, 0.5, 0.0, data.immutable)
 
 
-def test_the_cheapest_stands_beside_the_default():
-    for name in speed.WAYS:
+def test_every_configuration_has_both_searches():
+    for name in speed.CONFIGURATIONS:
         if "support" not in name:
-            assert name.replace("default", "cheapest") in speed.WAYS
-    assert set(speed.SIZED) <= set(speed.WAYS)
+            assert name.replace("default", "cheapest") in speed.CONFIGURATIONS
+    assert set(speed.SIZED) <= set(speed.CONFIGURATIONS)
 
 
-def test_a_line_tells_of_many_and_of_one(cell, monkeypatch):
+def test_a_line_has_times_of_many_rows_and_of_one(cell, monkeypatch):
     monkeypatch.setattr(speed, "REPEATS", 1)
-    monkeypatch.setattr(speed, "ALONE", 2)
-    row = speed._way(cell, "DEAR, cheapest, pairs from the start", speed.people_of(cell, 5))
+    monkeypatch.setattr(speed, "SINGLE_ROWS", 2)
+    row = speed._configuration(
+        cell, "DEAR, cheapest, pairs from the start", speed.refused_rows(cell, 5)
+    )
     assert row["rows"] == 5 and row["success"] == 1.0
-    assert row["one_person_cpu_ms"] > 0.0 and row["warm_cpu_ms"] > 0.0
+    assert row["one_row_cpu_ms"] > 0.0 and row["warm_cpu_ms"] > 0.0
 
 
-def test_evaluations_are_told_for_both_searches(cell, monkeypatch):
-    monkeypatch.setattr(frugality, "PEOPLE", 4)
+def test_evaluations_of_both_searches(cell, monkeypatch):
+    monkeypatch.setattr(frugality, "ROWS", 4)
     monkeypatch.setattr(frugality, "SINGLES", 1)
-    people = speed.people_of(cell, 4)
-    counted = frugality.Counts(cell.model)
-    told = pd.DataFrame(frugality._evaluations(cell, counted, people)).set_index("what")
+    frame = speed.refused_rows(cell, 4)
+    counting = frugality.CountingModel(cell.model)
+    table = pd.DataFrame(frugality._evaluations(cell, counting, frame)).set_index("quantity")
     default, cheapest = (
-        told.loc[f"evaluations of a black box, {name}, a person", "measured"]
+        table.loc[f"evaluations of a black box, {name}, per row", "value"]
         for name in ("default", "cheapest")
     )
     assert 0.0 < cheapest < default
