@@ -15,7 +15,7 @@ from dear_plugin import __version__
 
 HERE = Path(__file__).parent
 NOTEBOOKS = HERE / "notebooks"
-# What is public: every name of these modules' `__all__` is on a page of the API.
+# Every name of these modules' `__all__` must be on a page of the API.
 PUBLIC = (
     "dear_plugin",
     "dear_plugin.baselines",
@@ -63,7 +63,7 @@ nb_output_stderr = "remove"
 
 
 def _fingerprint() -> str:
-    """What the notebooks' outputs depend on besides themselves: the code and the data."""
+    """A digest of the code and the data, on which the notebooks' outputs depend."""
     digest = hashlib.sha256(bool(os.environ.get("DEAR_DATA_HOME")).to_bytes())
     home = HERE.parent
     code = [*(home / "dear_plugin").rglob("*.py"), *(home / "adapters").rglob("*.py")]
@@ -76,7 +76,7 @@ nb_execution_cache_path = str(HERE / "_build" / "notebooks" / _fingerprint())
 
 
 def _copy_notebooks() -> None:
-    """Sources must lie under docs/; a file that has not changed keeps its date."""
+    """Copy the notebooks below docs/; an unchanged file keeps its date."""
     NOTEBOOKS.mkdir(exist_ok=True)
     wanted = {path.name: path for path in (HERE.parent / "notebooks").glob("*.ipynb")}
     for old in NOTEBOOKS.iterdir():
@@ -91,17 +91,17 @@ def _copy_notebooks() -> None:
 _copy_notebooks()
 
 
-def _complain_of_missing(app, env) -> None:
+def _warn_of_undocumented(app, env) -> None:
     """Warn of every public name that no page documents."""
     known = {name.rpartition(".")[2] for name, *_ in env.get_domain("py").get_objects()}
     for module in PUBLIC:
         for name in import_module(module).__all__:
             if name not in known and not name.startswith("__"):
-                logging.getLogger(__name__).warning("%s.%s is on no page", module, name)
+                logging.getLogger(__name__).warning("%s.%s is not documented", module, name)
 
 
 class Results(SphinxDirective):
-    """A table that a command wrote to docs/results, and the command.
+    """A table in docs/results, and the command that wrote it.
 
     ```{results} fidelity
     :command: python -m dear_plugin.benchmark engine
@@ -112,17 +112,17 @@ class Results(SphinxDirective):
     option_spec: ClassVar = {"command": directives.unchanged_required}
 
     def run(self):
-        """The table, or a line on how to make it."""
+        """The table, or a line with the command that writes it."""
         path, command = HERE / "results" / f"{self.arguments[0]}.md", self.options["command"]
         self.env.note_dependency(str(path))
         if not path.exists():
             return self.parse_text_to_nodes(f"*Not run yet:* `{command}` writes this table.")
         table, _, made_with = path.read_text("utf8").strip().partition("\n\n")
-        said = f"*Made by* `{command}`*:* {made_with.strip()}"
-        return [*self.parse_text_to_nodes(table), *self.parse_text_to_nodes(said)]
+        caption = f"*Made by* `{command}`*:* {made_with.strip()}"
+        return [*self.parse_text_to_nodes(table), *self.parse_text_to_nodes(caption)]
 
 
 def setup(app) -> None:
-    """Check that the API is whole."""
+    """Add the directive, and check that every public name is documented."""
     app.add_directive("results", Results)
-    app.connect("env-check-consistency", _complain_of_missing)
+    app.connect("env-check-consistency", _warn_of_undocumented)

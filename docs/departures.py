@@ -1,4 +1,4 @@
-"""From the paper's DEAR to ours, one departure at a time, on the same rows.
+"""From the paper's DEAR to the default, one departure at a time, on the same rows.
 
 python docs/departures.py            (writes docs/results/departures.md)
 """
@@ -15,18 +15,18 @@ from dear_plugin.demo.experiment import Demo, make_experiment
 PAPER = Autoencoder.paper((8, 10, 5))
 REMAINDER = Autoencoder(replace(PAPER.design, reconstruct="remainder"))
 LINE, GRADIENT = Search(groups=False), Search(solver="gradient", groups=False)
-WAYS = {
-    "the paper to the letter": (PAPER, GRADIENT),
+CONFIGURATIONS = {
+    "the paper's method": (PAPER, GRADIENT),
     "... with the line search": (PAPER, LINE),
-    "... and the person's remainder": (REMAINDER, LINE),
+    "... and the factual's remainder": (REMAINDER, LINE),
     "... and latents independent of x_S": (Autoencoder(), LINE),
     "ranks in place of networks": ("transport", Search()),
 }
 
 
-def line(way, experiment):
-    """One configuration: reliability, costs and fidelity."""
-    decoder, search = WAYS[way]
+def evaluate(name, experiment):
+    """Success, costs, fidelity and times of one configuration."""
+    decoder, search = CONFIGURATIONS[name]
     dear = DEAR(
         experiment.model,
         experiment.schema,
@@ -41,7 +41,7 @@ def line(way, experiment):
     generated = time.process_time()
     report, done = dear.diagnose(experiment.test), actions[actions["success"]]
     return {
-        "way": way,
+        "way": name,
         "success": actions["success"].mean(),
         "cost": done["cost"].median(),
         "direct": done["direct_cost"].median(),
@@ -56,7 +56,7 @@ def line(way, experiment):
 
 if __name__ == "__main__":
     experiment = make_experiment(Demo(rows=300))
-    table = [line(way, experiment) for way in WAYS]
+    table = [evaluate(name, experiment) for name in CONFIGURATIONS]
     text = write("departures", table, Path(mkdtemp()))
     (Path(__file__).parent / "results" / "departures.md").write_text(text, encoding="utf8")
     print(text)

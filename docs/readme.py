@@ -1,4 +1,4 @@
-"""Fill the README's tables from docs/results: no number there is written by hand.
+"""Copy the tables of the README from docs/results.
 
 python docs/readme.py
 
@@ -16,7 +16,7 @@ MARKED = re.compile(
 
 
 def read(name):
-    """A table of docs/results as dicts, [] where nobody has run it yet."""
+    """A table of docs/results as dicts; [] if there is none."""
     path = HERE / "results" / f"{name}.md"
     if not path.exists():
         return []
@@ -26,10 +26,10 @@ def read(name):
 
 
 def table(name, columns, rows):
-    """Some columns and rows of a table, under other headings."""
+    """Some columns and rows of a table, with other headings."""
     found = read(name)
     if not found:
-        return f"*`docs/results/{name}.md` is not there yet.*\n"
+        return f"*`docs/results/{name}.md` does not exist yet.*\n"
     heads = dict(pair.split(" = ") for pair in columns.split("; "))
     first = next(iter(heads))
     kept = [row for row in found if not rows or row[first] in rows.split("; ")]
@@ -39,7 +39,7 @@ def table(name, columns, rows):
 
 
 def filled(text):
-    """A text with its tables as docs/results has them."""
+    """A text with its tables copied from docs/results."""
     return MARKED.sub(lambda m: m[1] + table(m[2], m[3], m[4] or "") + m[5], text)
 
 

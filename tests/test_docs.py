@@ -1,13 +1,15 @@
-"""What the documentation shows runs as it stands, and prints what it says it prints."""
+"""The code of the documentation runs, and prints the text that is shown for it."""
 
 import contextlib
 import importlib.util
 import io
 import math
 import re
+import sys
 import warnings
 from itertools import pairwise
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pandas as pd
@@ -26,31 +28,31 @@ NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
 def blocks(page):
-    """The code of a page and what each piece should print, None where nothing is said."""
+    """The code blocks of a page with the output shown for each, None where none is shown."""
     text = INCLUDE.sub(lambda m: (page.parent / m[1]).read_text("utf8"), page.read_text("utf8"))
     found = [*BLOCK.findall(text), ("end", "")]
     return [
-        (code, told if follows == "text" else None)
-        for (kind, code), (follows, told) in pairwise(found)
+        (code, shown if follows == "text" else None)
+        for (kind, code), (follows, shown) in pairwise(found)
         if kind == "python"
     ]
 
 
-def alike(told, said):
+def alike(expected, printed):
     """Whether two texts have the same words and about the same numbers."""
-    if NUMBER.sub("#", told).split() != NUMBER.sub("#", said).split():
+    if NUMBER.sub("#", expected).split() != NUMBER.sub("#", printed).split():
         return False
-    pairs = zip(NUMBER.findall(told), NUMBER.findall(said), strict=True)
+    pairs = zip(NUMBER.findall(expected), NUMBER.findall(printed), strict=True)
     return all(math.isclose(float(a), float(b), rel_tol=0.1, abs_tol=0.02) for a, b in pairs)
 
 
-def run(code, told, place, here):
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said):
-        exec(compile(code, place, "exec"), here)
-    if told is not None:
-        shown = said.getvalue()
-        assert alike(told, shown), f"{place} should print\n{told}\nand prints\n{shown}"
+def run(code, expected, name, namespace):
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        exec(compile(code, name, "exec"), namespace)
+    if expected is not None:
+        printed = output.getvalue()
+        assert alike(expected, printed), f"{name} should print\n{expected}\nand prints\n{printed}"
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda p: p.name)
@@ -58,20 +60,22 @@ def test_code_on_a_page_runs_from_the_top(page, tmp_path, monkeypatch, caplog):
     if page.name in HOSTS:
         pytest.importorskip(HOSTS[page.name])
     monkeypatch.chdir(tmp_path)
-    here = {"__name__": "page"}
+    module = ModuleType("page")
+    monkeypatch.setitem(sys.modules, "page", module)  # its classes can be pickled
+    namespace = module.__dict__
     with warnings.catch_warnings():
-        for i, (code, told) in enumerate(blocks(page)):
-            run(code, told, f"{page.name}, block {i + 1}", here)
-    told = [
+        for i, (code, expected) in enumerate(blocks(page)):
+            run(code, expected, f"{page.name}, block {i + 1}", namespace)
+    logged = [
         record.message for record in caplog.records if record.name == "dear_plugin.data.sensitive"
     ]
-    assert not told, f"{page.name}: {told}"
+    assert not logged, f"{page.name}: {logged}"
     if page.name == "dice.md":
-        here["dear_dice"].unregister()
+        namespace["dear_dice"].unregister()
 
 
-def engine_reader():
-    """A frame, a model, people refused, people held out."""
+def engine_namespace():
+    """A frame, a model, refused rows, held-out rows."""
     data = load_loan(2000)
     frame = data.frame.rename(columns={"gender": "sex"})
     test = load_loan(400, seed=1).frame.rename(columns={"gender": "sex"})
@@ -80,11 +84,11 @@ def engine_reader():
         return ((rows["income"] + rows["savings"]) / 140).clip(0, 1).to_numpy()
 
     rejected = test[model(test) < 0.5].head(20)
-    here = {"frame": frame, "model": model, "rejected": rejected, "held_out": test}
-    return here | {"index": rejected.index[0]}
+    names = {"frame": frame, "model": model, "rejected": rejected, "held_out": test}
+    return names | {"index": rejected.index[0]}
 
 
-def dice_reader():
+def dice_namespace():
     """A frame, a torch model of DiCE's encoding, a query."""
     pytest.importorskip("dice_ml")
     rng = np.random.default_rng(0)
@@ -99,7 +103,7 @@ def dice_reader():
     return {"frame": frame, "net": net, "query": query}
 
 
-def alibi_reader():
+def alibi_namespace():
     """Label-encoded rows, their names and categories, a predictor."""
     pytest.importorskip("alibi")
     rng = np.random.default_rng(0)
@@ -114,23 +118,23 @@ def alibi_reader():
     return {"X_train": X, "X": few, "names": names, "maps": maps, "predictor": predictor}
 
 
-READERS = [engine_reader, dice_reader, alibi_reader]
+NAMESPACES = [engine_namespace, dice_namespace, alibi_namespace]
 
 
 @pytest.mark.parametrize("block", range(3), ids=["engine", "dice", "alibi"])
-def test_code_in_the_readme_runs_for_whoever_has_what_it_names(block, monkeypatch):
+def test_code_in_the_readme_runs_with_the_names_it_uses(block, monkeypatch):
     code, _ = blocks(ROOT / "README.md")[block]
     with warnings.catch_warnings():
         if block:
             warnings.simplefilter("ignore", FutureWarning)
-        run(code, None, f"README, block {block + 1}", READERS[block]())
+        run(code, None, f"README, block {block + 1}", NAMESPACES[block]())
     if block == 1:
         import dear_dice
 
         dear_dice.unregister()
 
 
-def test_tables_in_the_readme_are_those_of_the_results():
+def test_tables_in_the_readme_equal_the_results():
     spec = importlib.util.spec_from_file_location("readme", ROOT / "docs/readme.py")
     readme = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(readme)
@@ -145,13 +149,15 @@ def links(page):
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
-def test_links_to_files_lead_somewhere(name):
+def test_linked_files_exist(name):
     missing = [str(target) for target in links(ROOT / name) if not target.exists()]
     assert not missing
 
 
-def test_every_guide_says_that_associations_are_not_effects_where_it_shows_them():
+def test_pages_that_show_indirect_changes_call_them_associations():
     for page in PAGES:
         text = page.read_text("utf8")
         if "describe(" in text or "expected to move" in text:
-            assert re.search(r"associations?\b", text), f"{page.name} shows and does not say"
+            assert re.search(r"associations?\b", text), (
+                f"{page.name} does not call them associations"
+            )

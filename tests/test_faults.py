@@ -1,7 +1,7 @@
-"""Faults: what a model, a disk, a number or an impatient user can do, and what is left standing.
+"""Faults: failing models, disks and saves, interrupts and extreme numbers.
 
-Nothing is lost and nothing silently repaired. What is wrong with a frame or a save is told in
-`test_bad_input.py` and `test_persistence.py`; here things go wrong midway.
+A fault raises an error and leaves the method usable. Invalid frames and settings are tested in
+`test_bad_input.py` and `test_persistence.py`.
 """
 
 import copy
@@ -30,10 +30,10 @@ from dear_plugin import (
     Schema,
     Target,
     Training,
-    persistence,
 )
 from dear_plugin.baselines import CCHVAE, FaceKNN, NearestAccepted
 from dear_plugin.errors import FileFormatError, InputError, ModelError, SchemaError, TargetError
+from dear_plugin.methods import persistence
 from dear_plugin.methods.persistence import SETTINGS, TENSORS
 from dear_plugin.models.classifier import Classifier
 
@@ -48,31 +48,31 @@ KINDS = {
 }
 
 
-class Moody:
-    """A black box that answers as another does, until its patience is at an end.
+class Failing:
+    """A black box that returns the output of another one for a number of calls.
 
     Args:
-        calm: the model that it is on good days.
-        mood: what it says instead, of a frame and the calm answer.
+        model: the other black box.
+        fault: the output afterwards, a function of the frame and the model's output.
     """
 
-    def __init__(self, calm, mood):
-        self.calm, self.mood = calm, mood
-        self.patience = 10**9
+    def __init__(self, model, fault):
+        self.model, self.fault = model, fault
+        self.calls_left = 10**9
 
     def predict_proba(self, frame):
-        self.patience -= 1
-        answer = self.calm.predict_proba(frame)
-        return answer if self.patience >= 0 else self.mood(frame, answer)
+        self.calls_left -= 1
+        answer = self.model.predict_proba(frame)
+        return answer if self.calls_left >= 0 else self.fault(frame, answer)
 
 
 def raising(error):
-    """A mood."""
+    """A fault that raises an error."""
 
-    def mood(frame, answer):
+    def fault(frame, answer):
         raise error
 
-    return mood
+    return fault
 
 
 def answers(method, query) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -81,7 +81,7 @@ def answers(method, query) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def unchanged(before, method, query) -> None:
-    """The method still says what it said."""
+    """The method gives the same results as before."""
     for one, other in zip(before, answers(method, query), strict=True):
         pd.testing.assert_frame_equal(one, other, check_exact=True)
 
@@ -92,133 +92,133 @@ def query(mixed) -> pd.DataFrame:
 
 
 class TestAModelThatFailsMidway:
-    """It answers for the factual rows, and no longer for what is proposed."""
+    """It fails after the call for the factual rows."""
 
-    @pytest.mark.parametrize("patience", [0, 1, 2, 5])
+    @pytest.mark.parametrize("calls_left", [0, 1, 2, 5])
     @pytest.mark.parametrize(
-        ("mood", "error", "match"),
+        ("fault", "error", "match"),
         [
             (raising(ConnectionError("the line is dead")), ConnectionError, "the line is dead"),
             (raising(KeyboardInterrupt()), KeyboardInterrupt, None),
             (lambda f, a: a * np.nan, ModelError, r"NaN or infinity \(first in row 0 of \d+\)"),
-            (lambda f, a: a[:-1], ModelError, r"about m = \d+ rows and returned shape"),
+            (lambda f, a: a[:-1], ModelError, r"got m = \d+ rows and returned shape"),
             (lambda f, a: a[:, :, None], ModelError, r"returned shape \(\d+, 2, 1\)"),
             (lambda f, a: a + 1.0, ModelError, "returned values from"),
             (lambda f, a: a.astype(str), ModelError, "must return numbers"),
         ],
         ids=["raises", "is interrupted", "NaN", "a row less", "a dimension more", "> 1", "text"],
     )
-    def test_the_error_comes_out_and_the_method_lives_on(
-        self, mixed, query, patience, mood, error, match
+    def test_the_error_is_raised_and_the_method_stays_usable(
+        self, mixed, query, calls_left, fault, error, match
     ):
-        model = Moody(mixed.pipeline, mood)
+        model = Failing(mixed.pipeline, fault)
         dear = DEAR(model, mixed.schema).fit(mixed.frame)
         before = answers(dear, query)
-        model.patience = patience
+        model.calls_left = calls_left
         with pytest.raises(error, match=match):
             dear.generate(query)
-        model.patience = 10**9
+        model.calls_left = 10**9
         unchanged(before, dear, query)
 
-    def test_one_nan_among_many_names_its_row(self, mixed, query):
+    def test_the_row_of_a_nan_is_reported(self, mixed, query):
         def third(frame):
-            rng = mixed.pipeline.predict_proba(frame)
-            rng[3] = np.nan
-            return rng
+            p = mixed.pipeline.predict_proba(frame)
+            p[3] = np.nan
+            return p
 
         with pytest.raises(ModelError, match=f"first in row 3 of {len(query)}"):
             DEAR(third, mixed.schema).fit(mixed.frame).generate(query)
 
-    @pytest.mark.parametrize("patience", [1, 2, 3, 5])
+    @pytest.mark.parametrize("calls_left", [1, 2, 3, 5])
     @pytest.mark.parametrize(
-        ("mood", "match"),
+        ("fault", "match"),
         [
             (lambda f, a: np.hstack([a, a * 0.0]), "4 columns, 2 before"),
             (lambda f, a: a[:, 1], "1 columns, 2 before"),
         ],
         ids=["more", "fewer"],
     )
-    def test_another_number_of_classes_is_no_answer(self, mixed, query, patience, mood, match):
-        model = Moody(mixed.pipeline, mood)
+    def test_another_number_of_classes_raises(self, mixed, query, calls_left, fault, match):
+        model = Failing(mixed.pipeline, fault)
         dear = DEAR(model, mixed.schema).fit(mixed.frame)
-        model.patience = patience
+        model.calls_left = calls_left
         with pytest.raises(ModelError, match=match):
             dear.generate(query)
 
-    def test_nor_are_several_within_one_batch(self, mixed, monkeypatch):
+    def test_several_numbers_of_classes_in_a_batch_raise(self, mixed, monkeypatch):
         monkeypatch.setattr("dear_plugin.models.classifier.ROWS_A_CALL", 64)
-        model = Moody(mixed.pipeline, lambda f, a: a[:, 1])
-        model.patience = 1
+        model = Failing(mixed.pipeline, lambda f, a: a[:, 1])
+        model.calls_left = 1
         with pytest.raises(ModelError, match=r"\[1, 2\] columns for parts of the same rows"):
             Classifier(model, mixed.encoder).scores(mixed.encoder.rows(mixed.frame.iloc[:100]))
 
-    def test_a_network_that_works_in_place_changes_nothing(self):
-        """What it is shown are no rows of ours."""
+    def test_in_place_operations_of_a_network_have_no_effect(self):
+        """Its inputs are copies."""
         frame = pd.DataFrame({"x": np.arange(60) % 13, "z": np.arange(60) / 8.0})
 
-        def answered(inplace):
+        def results(inplace):
             torch.manual_seed(1)
             net = nn.Sequential(nn.Threshold(0.5, 0.0, inplace=inplace), nn.Linear(2, 1))
             result = DEAR(net, Schema.infer(frame)).fit(frame).generate(frame)
             return result.counterfactuals, result.actions.assign(support=result.support)
 
-        for here, there in zip(answered(inplace=True), answered(inplace=False), strict=True):
-            pd.testing.assert_frame_equal(here, there, check_exact=True)
+        for one, other in zip(results(inplace=True), results(inplace=False), strict=True):
+            pd.testing.assert_frame_equal(one, other, check_exact=True)
 
-    def test_one_that_is_slow_is_waited_for(self, mixed, query):
+    def test_a_slow_model(self, mixed, query):
         def slowly(frame, answer):
             time.sleep(0.002)
             return answer
 
-        slow = Moody(mixed.pipeline, slowly)
-        slow.patience = 0
+        slow = Failing(mixed.pipeline, slowly)
+        slow.calls_left = 0
         expected = answers(DEAR(mixed.pipeline, mixed.schema).fit(mixed.frame), query)
         unchanged(expected, DEAR(slow, mixed.schema).fit(mixed.frame), query)
 
-    def test_one_that_writes_into_the_frame_it_is_shown_changes_nothing(self, mixed, query):
-        def scribbling(frame):
-            rng = mixed.pipeline.predict_proba(frame)
+    def test_a_model_that_modifies_its_input_frame_has_no_effect(self, mixed, query):
+        def modifying(frame):
+            p = mixed.pipeline.predict_proba(frame)
             frame[frame.columns[0]] = 0
-            return rng
+            return p
 
         expected = answers(DEAR(mixed.pipeline, mixed.schema).fit(mixed.frame), query)
-        asked = query.copy(deep=True)
-        unchanged(expected, DEAR(scribbling, mixed.schema).fit(mixed.frame), asked)
-        pd.testing.assert_frame_equal(asked, query, check_exact=True)
+        frame = query.copy(deep=True)
+        unchanged(expected, DEAR(modifying, mixed.schema).fit(mixed.frame), frame)
+        pd.testing.assert_frame_equal(frame, query, check_exact=True)
 
-    def test_flags_of_a_network_that_raises_are_put_back(self, mixed, query):
+    def test_training_flags_of_a_network_that_raises_are_restored(self, mixed, query):
         class Fragile(nn.Module):
             def __init__(self):
                 super().__init__()
-                self.net, self.whole = mixed.net, True
+                self.net, self.broken = mixed.net, False
 
             def forward(self, x):
-                if not self.whole:
+                if self.broken:
                     raise ArithmeticError("broken")
                 return self.net(x)
 
         net = Fragile().train()
         dear = DEAR(net, mixed.schema).fit(mixed.frame)
         before, flags = answers(dear, query), [m.training for m in net.modules()]
-        net.whole = False
+        net.broken = True
         with pytest.raises(ArithmeticError, match="broken"):
             dear.generate(query)
-        net.whole = True
+        net.broken = False
         assert [m.training for m in net.modules()] == flags
         unchanged(before, dear, query)
 
 
-# At the first call into the engine, on the way, and at the very last one.
+# Shares of the calls into dear_plugin after which the interrupt is raised.
 WHEN = (0.0, 0.5, 0.98, 1.0)
 
 
 def watched(action, count: int | None = None) -> int:
-    """How many calls into the engine an action makes; Ctrl-C comes at one, where it is said."""
+    """The number of calls into dear_plugin of an action; KeyboardInterrupt at call `count`."""
     calls = 0
 
     def watch(frame, event, arg):
         nonlocal calls
-        # What comes while a generator is being closed is swallowed by Python, not by us.
+        # Python ignores exceptions raised while a generator is closed.
         closing = frame.f_code.co_flags & inspect.CO_GENERATOR
         if event == "call" and "dear_plugin" in frame.f_code.co_filename and not closing:
             calls += 1
@@ -235,37 +235,37 @@ def watched(action, count: int | None = None) -> int:
 
 
 def interrupt(rehearsal, share: float, action) -> None:
-    """Ctrl-C at a share of the way through an action that has been rehearsed."""
+    """KeyboardInterrupt after a share of the calls of an action, counted in a rehearsal."""
     count = max(1, int(share * watched(rehearsal)))
     with pytest.raises(KeyboardInterrupt):
         watched(action, count)
 
 
-class TestAnInterrupt:
-    """Ctrl-C comes at any moment; what there was before it is there after it."""
+class TestInterrupt:
+    """Ctrl-C at any moment leaves the state of before."""
 
     @pytest.mark.parametrize("kind", KINDS)
     @pytest.mark.parametrize("share", WHEN)
-    def test_during_a_second_fit_the_first_one_stays(self, mixed, query, kind, share):
-        method, people = KINDS[kind](mixed.net, mixed.schema).fit(mixed.frame[:300]), mixed.frame
+    def test_during_a_second_fit_the_first_one_is_kept(self, mixed, query, kind, share):
+        method, frame = KINDS[kind](mixed.net, mixed.schema).fit(mixed.frame[:300]), mixed.frame
         before = answers(method, query)
-        again = copy.deepcopy(method)
-        interrupt(lambda: again.fit(people[300:700]), share, lambda: method.fit(people[300:700]))
+        rehearsal = copy.deepcopy(method)
+        rows = frame[300:700]
+        interrupt(lambda: rehearsal.fit(rows), share, lambda: method.fit(rows))
         unchanged(before, method, query)
-        method.fit(people[300:700])
+        method.fit(rows)
 
     @pytest.mark.parametrize("kind", KINDS)
     @pytest.mark.parametrize("share", WHEN)
-    def test_during_generate_the_next_answer_is_the_same(self, mixed, query, kind, share):
+    def test_during_generate_the_next_result_is_the_same(self, mixed, query, kind, share):
         method = KINDS[kind](mixed.net, mixed.schema).fit(mixed.frame[:300])
         before = answers(method, query)
         interrupt(lambda: method.generate(query), share, lambda: method.generate(query))
         unchanged(before, method, query)
 
-    def test_while_the_pairs_in_reserve_are_learned(self, mixed, query, monkeypatch):
+    def test_while_pairs_are_fitted(self, mixed, query, monkeypatch):
         dear = DEAR(lambda f: np.full(len(f), 0.1), mixed.schema).fit(mixed.frame[:300])
-        patient = copy_of(dear, mixed)
-        before = answers(patient, query)
+        before = answers(copy_of(dear, mixed), query)
         with monkeypatch.context() as patch:
             patch.setattr(type(dear.decoder), "fit", raising_at_once)
             with pytest.raises(KeyboardInterrupt):
@@ -283,10 +283,10 @@ class TestAnInterrupt:
         ],
     )
     @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError], ids=["Ctrl-C", "disk full"])
-    def test_during_save_a_whole_save_stays(
+    def test_during_save_a_complete_save_is_kept(
         self, mixed, query, tmp_path, monkeypatch, step, call, whole, error
     ):
-        """As much holds for a process that is killed and for a power cut."""
+        """This covers killed processes and power cuts."""
         old, new = (DEAR(mixed.net, mixed.schema).fit(mixed.frame[i::2]) for i in (0, 1))
         old.save(tmp_path)
         with monkeypatch.context() as patch:
@@ -301,18 +301,18 @@ class TestAnInterrupt:
 
 
 def copy_of(dear, mixed) -> DEAR:
-    """Another one of the same."""
+    """Another method fitted on the same rows."""
     return DEAR(dear.classifier.model, mixed.schema).fit(mixed.frame[:300])
 
 
 def ending_at(call, error, owner, name) -> tuple:
-    """For `setattr`: a function of a module or class whose so many-th call fails."""
-    usual, calls = getattr(owner, name), itertools.count(1)
+    """Arguments of `setattr` that make the given call of a function fail."""
+    original, calls = getattr(owner, name), itertools.count(1)
 
     def step(*args, **kwargs):
         if next(calls) == call:
             raise error
-        return usual(*args, **kwargs)
+        return original(*args, **kwargs)
 
     return owner, name, step
 
@@ -327,26 +327,25 @@ import torch
 from dear_plugin import DEAR, Autoencoder, Schema, Training
 from dear_plugin.datasets import load_loan
 
-# A shell that runs the tests in the background has its children ignore it.
+# A shell that runs the tests in the background makes its children ignore SIGINT.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-class Sleepy:
+class Sleeping:
     calls = 10**9
     def predict_proba(self, frame):
         self.calls -= 1
         if self.calls == 0:
             print("asleep", flush=True)
             time.sleep(60)
-        chance = (frame["income"] > 5000).to_numpy(float)
-        return torch.tensor(chance).numpy()
+        return torch.tensor((frame["income"] > 5000).to_numpy(float)).numpy()
 
 def answers():
-    found = dear.generate(people.iloc[:50])
-    return found.counterfactuals.to_csv() + found.actions.to_csv()
+    result = dear.generate(frame.iloc[:50])
+    return result.counterfactuals.to_csv() + result.actions.to_csv()
 
-people = load_loan(300).features
-model, short = Sleepy(), Training(epochs=1)
-dear = DEAR(model, Schema.infer(people), decoder=Autoencoder(training=short)).fit(people)
+frame = load_loan(300).features
+model, short = Sleeping(), Training(epochs=1)
+dear = DEAR(model, Schema.infer(frame), decoder=Autoencoder(training=short)).fit(frame)
 before = answers()
 try:
     {action}
@@ -360,12 +359,12 @@ MIDWAY = {
     forever = Training(epochs=10**9, most_steps=10**9, patience=10**9)
     dear.decoder.training = forever
     threading.Timer(0.5, lambda: print("asleep", flush=True)).start()
-    dear.fit(people)
+    dear.fit(frame)
 """,
 }
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has another Ctrl-C")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows handles Ctrl-C differently")
 @pytest.mark.parametrize("where", MIDWAY)
 def test_a_real_ctrl_c_leaves_a_usable_object(where):
     script = REAL.replace("{action}", MIDWAY[where].strip())
@@ -382,7 +381,7 @@ def test_a_real_ctrl_c_leaves_a_usable_object(where):
 
 class TestNumbers:
     @pytest.mark.parametrize("value", [1e300, -1e300, 1e60, np.finfo(float).max])
-    def test_what_is_too_far_away_to_be_told_apart_is_refused_by_column_and_row(
+    def test_numbers_too_far_for_float32_are_rejected_by_column_and_row(
         self, fitted, query, value
     ):
         far = query.copy()
@@ -392,32 +391,30 @@ class TestNumbers:
         ):
             fitted.generate(far, on_error="raise")
 
-    def test_what_is_far_but_can_be_told_apart_is_taken_as_it_is(self, fitted, query):
+    def test_far_numbers_within_float32_are_not_clipped(self, fitted, query):
         far = query.assign(debt=1e9)
         after = fitted.generate(far, within=Constraints(frozen=["debt"])).counterfactuals
         assert (after["debt"] == 1e9).all()
 
-    def test_a_span_that_no_float_holds_is_refused_by_column(self):
-        with pytest.raises(SchemaError, match=r"'x' spans .*larger units"):
+    def test_a_range_that_overflows_is_rejected_by_column(self):
+        with pytest.raises(SchemaError, match=r"'x' has the range .*larger units"):
             Schema.infer(pd.DataFrame({"x": [-1.5e308, 0.0, 1.5e308]}))
 
     @pytest.mark.parametrize("size", [5e-324, 1e-300, 1e-18, 1e18, 1e300])
-    def test_the_size_of_a_unit_does_not_matter(self, size):
-        """Denormal and huge numbers are acted on as others are."""
+    def test_results_do_not_depend_on_the_unit(self, size):
+        """Including denormal and huge numbers."""
         rng = np.random.default_rng(0)
         frame = pd.DataFrame({"x": rng.integers(0, 100, 200) * size, "z": rng.normal(0, 1, 200)})
         cut = float(frame["x"].median())
         dear = DEAR(
             lambda f: np.where(f["x"] > cut, 0.9, 0.1), Schema.infer(frame), act_on=["x"]
         ).fit(frame)
-        refused = frame[frame["x"] <= cut]
-        result = dear.generate(refused)
+        result = dear.generate(frame[frame["x"] <= cut])
         assert result.actions["success"].all()
         assert (result.counterfactuals["x"] > cut).all()
         assert (result.counterfactuals["x"] <= frame["x"].max()).all()
 
-    def test_values_next_to_each_other_are_told_apart_as_far_as_a_float32_can(self):
-        """A number that the model needs, and that cannot be said, is a failure and says so."""
+    def test_values_closer_than_float32_resolution_fail_with_a_reason(self):
         frame = pd.DataFrame({"x": [0.0, 1.0, 2.0, 2.0**60], "z": [0.5, 1.5, 2.5, 3.5]})
         narrow = lambda f: np.where(f["x"] == 1.0, 0.9, 0.1)  # noqa: E731
         result = DEAR(narrow, Schema.infer(frame), act_on=["x"]).fit(frame).generate(frame)
@@ -427,23 +424,23 @@ class TestNumbers:
 
 
 class TestNarrowColumns:
-    """The frame that is asked about may hold less than the one that was learned from."""
+    """Factual frames may have narrower dtypes than the training frame."""
 
     frame = pd.DataFrame({"x": np.arange(400), "b": np.arange(400) + 100, "z": [0, 300] * 200})
 
-    def answer(self, dtypes, cut, act_on, caplog):
+    def generate(self, dtypes, cut, act_on, caplog):
         def model(frame):
             x = frame[act_on[0]].to_numpy(dtype=float)
             return np.where((x >= cut) | (x < 0), 0.9, 0.1)
 
-        # x <= b in every row; what b can hold is to be tested, not that order.
+        # Without orders: x <= b in every row, but the range of b's dtype is tested here.
         schema = replace(Schema.infer(self.frame, increasing=["x"]), orders=())
         dear = DEAR(model, schema, act_on=act_on).fit(self.frame)
         return dear.generate(self.frame.iloc[:6:2].astype(dtypes))
 
     @pytest.mark.parametrize("dtype", ["int8", "Int8", "float16", "uint8"])
-    def test_what_is_acted_on_stays_within_what_its_dtype_holds(self, dtype, caplog):
-        result = self.answer({"x": dtype}, 200, ["x"], caplog)
+    def test_direct_changes_stay_in_the_range_of_the_dtype(self, dtype, caplog):
+        result = self.generate({"x": dtype}, 200, ["x"], caplog)
         reached = dtype in ("float16", "uint8")
         assert result.actions["success"].eq(reached).all()
         assert result.counterfactuals["x"].between(0, 255).all()
@@ -451,18 +448,18 @@ class TestNarrowColumns:
         assert ("too narrow" in caplog.text) == (dtype != "float16")
 
     @pytest.mark.parametrize("dtype", ["int8", "Int8"])
-    def test_and_so_does_what_moves_along(self, dtype, caplog):
-        result = self.answer({"b": dtype}, 200, ["x"], caplog)
+    def test_indirect_changes_stay_in_the_range_of_the_dtype(self, dtype, caplog):
+        result = self.generate({"b": dtype}, 200, ["x"], caplog)
         assert result.actions["success"].all()
         assert result.counterfactuals["b"].between(100, 127).all()
         assert "['b']" in caplog.text
 
-    def test_a_category_that_it_cannot_hold_is_refused_by_column(self, caplog):
+    def test_a_numeric_category_out_of_range_is_rejected_by_column(self, caplog):
         with pytest.raises(InputError, match="'z' of dtype int8 cannot hold 300"):
-            self.answer({"z": "int8"}, 200, ["z"], caplog)
+            self.generate({"z": "int8"}, 200, ["z"], caplog)
 
 
-class TestFewPeople:
+class TestFewRows:
     @pytest.mark.parametrize("kind", KINDS)
     def test_five_rows_are_enough_to_run(self, mixed, kind):
         few = mixed.frame.iloc[:5]
@@ -475,7 +472,7 @@ class TestFewPeople:
         assert result.actions["reason"][~result.actions["success"]].ne("").all()
 
     @pytest.mark.parametrize("kind", KINDS)
-    @pytest.mark.parametrize("logit", [-3.0, 3.0], ids=["refuses all", "accepts all"])
+    @pytest.mark.parametrize("logit", [-3.0, 3.0], ids=["rejects all", "accepts all"])
     def test_a_model_of_one_class(self, mixed, query, kind, logit):
         result = KINDS[kind](Same(logit), mixed.schema).fit(mixed.frame[:300]).generate(query)
         assert result.actions["success"].eq(logit > 0).all()
@@ -485,7 +482,7 @@ class TestFewPeople:
         assert result.actions["reason"].ne("").all()
 
     @pytest.mark.parametrize("label", [0, 1, "yes"])
-    def test_an_estimator_that_was_shown_one_class(self, label):
+    def test_an_estimator_fitted_on_one_class(self, label):
         frame = pd.DataFrame({"x": np.arange(40), "z": np.arange(40) % 7})
         model = DecisionTreeClassifier().fit(frame, np.full(len(frame), label))
         dear = DEAR(model, Schema.infer(frame)).fit(frame)
@@ -497,7 +494,7 @@ class TestFewPeople:
                 dear.generate(frame.head(3))
 
     @pytest.mark.parametrize("kind", KINDS)
-    def test_nobody_may_do_anything(self, mixed, query, kind):
+    def test_all_features_frozen(self, mixed, query, kind):
         frozen = Constraints(frozen=list(mixed.schema.names))
         method = KINDS[kind](mixed.net, mixed.schema).fit(mixed.frame[:300])
         result = method.generate(query, within=frozen)
@@ -507,7 +504,7 @@ class TestFewPeople:
 
 
 class Same(nn.Module):
-    """Says the same of everyone, in a way that has a gradient."""
+    """A constant module with a gradient."""
 
     def __init__(self, logit):
         super().__init__()
@@ -526,27 +523,27 @@ def save(mixed, tmp_path_factory):
 
 @pytest.fixture
 def damaged(save, tmp_path, mixed):
-    """Write other bytes to one file of a save; loading it must fail with one error, by name."""
+    """Write other bytes to a file of a save; loading must raise an error with its name."""
 
-    def refuse(name: str, content: bytes) -> None:
+    def check(name: str, content: bytes) -> None:
         for file in (SETTINGS, TENSORS):
             (tmp_path / file).write_bytes((save / file).read_bytes())
         (tmp_path / name).write_bytes(content)
         with pytest.raises(FileFormatError, match=name):
             DEAR.load(tmp_path, mixed.net)
 
-    return refuse
+    return check
 
 
 class TestSaves:
     @pytest.mark.parametrize("name", [SETTINGS, TENSORS])
-    def test_cut_anywhere(self, save, damaged, name):
+    def test_truncated_files(self, save, damaged, name):
         content = (save / name).read_bytes()
         for end in range(0, len(content), max(1, len(content) // 40)):
             damaged(name, content[:end])
 
     @pytest.mark.parametrize("name", [SETTINGS, TENSORS])
-    def test_a_bit_flipped_anywhere(self, save, damaged, name):
+    def test_flipped_bits(self, save, damaged, name):
         content = bytearray((save / name).read_bytes())
         rng = np.random.default_rng(0)
         for at in rng.integers(0, len(content), 40).tolist():
@@ -556,21 +553,21 @@ class TestSaves:
             content[at] ^= bit
 
     @pytest.mark.parametrize("name", [SETTINGS, TENSORS])
-    def test_something_appended(self, save, damaged, name):
+    def test_appended_bytes(self, save, damaged, name):
         damaged(name, (save / name).read_bytes() + b"\0")
 
     @pytest.mark.parametrize(
         "text",
         ["[" * 100_000, '{"format": ' + "9" * 5000 + "}", '{"format": NaN}', '{"format": true}'],
-        ids=["depth", "digits", "NaN", "truth"],
+        ids=["depth", "digits", "NaN", "true"],
     )
-    def test_json_that_is_meant_to_hurt(self, damaged, text):
+    def test_malicious_json(self, damaged, text):
         damaged(SETTINGS, text.encode())
 
-    def test_a_header_that_asks_for_all_memory(self, damaged):
+    def test_a_header_with_a_huge_size(self, damaged):
         damaged(TENSORS, (2**62).to_bytes(8, "little") + b"{}")
 
-    def test_a_newer_one_says_so_whatever_else_it_holds(self, save, damaged, mixed):
+    def test_a_newer_format_is_reported(self, save, damaged, mixed):
         newer = {"format": 99, "surprise": {"a": [1, 2]}}
         damaged(SETTINGS, json.dumps(newer).encode())
 

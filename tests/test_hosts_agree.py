@@ -1,8 +1,8 @@
 """One predictor and the same rows: the engine, DiCE and Alibi give the same counterfactuals.
 
-DiCE gets a torch module on its min-max and one-hot vector, Alibi a numpy function of label-encoded
-rows. The engine gets the same: for a black box other candidate values are evaluated than for a
-module.
+Each host gets its usual wrapping of that predictor: DiCE a torch module on its own min-max +
+one-hot vector, Alibi a numpy function on label-encoded rows. The engine gets the same, since it
+evaluates other values of a black box, which may be a step function, than of a module.
 """
 
 import pandas as pd

@@ -19,12 +19,12 @@ def text(cell):
     return "".join(cell["source"])
 
 
-def test_there_are_seven():
+def test_there_are_seven_notebooks():
     assert [path.name[:2] for path in NOTEBOOKS] == [f"0{i}" for i in range(1, 8)]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_nothing_that_a_run_leaves_is_stored(path):
+def test_no_output_is_stored(path):
     notebook = read(path)
     code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in code)
@@ -33,17 +33,17 @@ def test_nothing_that_a_run_leaves_is_stored(path):
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_cells_have_names_and_the_first_is_the_title(path):
+def test_cells_have_ids_and_the_first_is_a_title(path):
     cells = read(path)["cells"]
-    names = [cell["id"] for cell in cells]
-    assert len(set(names)) == len(names)
-    assert not any(name.isdigit() for name in names)
+    ids = [cell["id"] for cell in cells]
+    assert len(set(ids)) == len(ids)
+    assert not any(each.isdigit() for each in ids)
     assert text(cells[0]).startswith("# ")
     assert all(text(cell).strip() for cell in cells)
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_whoever_shows_what_moves_along_says_that_it_is_an_association(path):
+def test_indirect_changes_are_called_associations_and_not_effects(path):
     words = " ".join(text(cell) for cell in read(path)["cells"] if cell["cell_type"] == "markdown")
     assert "association" in words
     assert "effect" in words
@@ -51,11 +51,11 @@ def test_whoever_shows_what_moves_along_says_that_it_is_an_association(path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_it_runs_from_a_clean_kernel_on_data_that_need_no_network(path, tmp_path, monkeypatch):
+def test_a_notebook_runs_in_a_clean_kernel_without_network(path, tmp_path, monkeypatch):
     nbformat = pytest.importorskip("nbformat")
     nbclient = pytest.importorskip("nbclient")
     monkeypatch.delenv("DEAR_DATA_HOME", raising=False)
     monkeypatch.setenv("OMP_NUM_THREADS", os.environ.get("OMP_NUM_THREADS", "1"))
     notebook = nbformat.read(path, as_version=4)
-    where = {"metadata": {"path": str(tmp_path)}}
-    nbclient.NotebookClient(notebook, timeout=SECONDS, resources=where).execute()
+    resources = {"metadata": {"path": str(tmp_path)}}
+    nbclient.NotebookClient(notebook, timeout=SECONDS, resources=resources).execute()

@@ -1,4 +1,4 @@
-"""Plots: real recourses become figures that can be saved, and nothing else is touched."""
+"""Plots: recourses become figures that can be saved, without side effects."""
 
 import warnings
 
@@ -39,22 +39,22 @@ def labels(axes):
 
 
 class TestNothingToShow:
-    """A picture without an action says why there is none."""
+    """A figure without an action has the reason."""
 
     @pytest.fixture
     def refused(self, mixed):
         return mixed.refused(4)
 
-    def test_who_can_do_nothing(self, mixed, refused, axes):
+    def test_a_row_without_recourse(self, mixed, refused, axes):
         frozen = Constraints(frozen=list(mixed.schema.mutable))
         result = DEAR(mixed.net, mixed.schema).fit(mixed.frame).generate(refused, within=frozen)
         person(result, 0, axes)
         said = " ".join(texts(axes)[0].split())
         assert said == "no recourse found: nothing admissible to act on"
         figure = overview(result)
-        assert texts(figure.axes[1])[0].startswith("nobody has recourse")
+        assert texts(figure.axes[1])[0].startswith("no row has a recourse")
 
-    def test_who_is_accepted_already(self, mixed, axes):
+    def test_an_accepted_row(self, mixed, axes):
         accepted = mixed.frame.drop(mixed.refused(len(mixed.frame)).index).head(2)
         result = DEAR(mixed.net, mixed.schema).fit(mixed.frame).generate(accepted)
         person(result, 0, axes)
@@ -79,7 +79,7 @@ class TestOverview:
         overview(recourses).savefig(tmp_path / "overview.svg")
         assert "<svg" in (tmp_path / "overview.svg").read_text(encoding="utf8")[:2000]
 
-    def test_it_has_a_title_two_pictures_and_the_caveat(self, recourses):
+    def test_it_has_a_title_two_panels_and_the_caveat(self, recourses):
         figure = overview(recourses, "What to do")
         assert isinstance(figure, Figure)
         assert figure.get_suptitle() == "What to do"
@@ -137,7 +137,7 @@ class TestPerson:
     def test_what_is_expected_has_its_range_over_the_redraws(self, recourses, axes):
         position = telling(recourses)
         person(recourses, position, axes)
-        spread = recourses.hooks.ranges(torch.tensor([position]))
+        spread = recourses.lazy_answers.spread(torch.tensor([position]))
         direct, names = recourses.proposal.direct[position], recourses.encoder.schema.names
         follows = recourses.changed[position] & ~direct & (spread.low[0] < spread.high[0])
         drawn = {}
@@ -152,11 +152,11 @@ class TestPerson:
         assert drawn == expected
         assert drawn
 
-    def test_the_title_names_the_person_and_the_probabilities(self, recourses, axes):
+    def test_the_title_names_the_row_and_the_probabilities(self, recourses, axes):
         position = telling(recourses)
         person(recourses, position, axes)
         row = recourses.actions.iloc[position]
-        assert f"row {recourses.factuals.index[position]}" in axes.get_title()
+        assert f"Row {recourses.factuals.index[position]}:" in axes.get_title()
         assert f"{row['score_before']:.0%} → {row['score_after']:.0%}" in axes.get_title()
 
     def test_a_telling_row_is_solved_and_moves_most(self, recourses):
@@ -166,7 +166,7 @@ class TestPerson:
         assert solved[position]
         assert moved[position] == moved[solved].max()
 
-    def test_everybody_can_be_drawn(self, recourses):
+    def test_every_row_can_be_drawn(self, recourses):
         for position in range(0, len(recourses), 7):
             figure = Figure(layout="constrained")
             person(recourses, position, figure.subplots())
@@ -174,7 +174,7 @@ class TestPerson:
 
 
 class TestSplits:
-    def test_bars_are_the_median_costs_of_those_who_act_on_a_feature(self, recourses, axes):
+    def test_bars_are_the_median_costs_by_feature_acted_on(self, recourses, axes):
         splits(recourses.actions, axes)
         done = recourses.actions[recourses.actions["success"]]
         for i, label in enumerate(labels(axes)):
@@ -197,20 +197,20 @@ class TestSplits:
         legend = [t.get_text() for t in axes.get_legend().get_texts()]
         assert legend == ["direct action", "expected indirect change"]
 
-    def test_they_can_be_told_apart_in_black_and_white(self):
+    def test_they_differ_in_black_and_white(self):
         assert "hatch" in INDIRECT
         assert "hatch" not in DIRECT
 
 
 class TestOddResults:
-    def test_accepted_people_are_left_out(self, mixed, axes):
+    def test_accepted_rows_are_left_out(self, mixed, axes):
         dear = DEAR(mixed.net, mixed.schema).fit(mixed.frame)
         result = dear.generate(mixed.frame.iloc[:80])
         with torch.no_grad():
             refused = mixed.net(mixed.encoder.encode(mixed.frame.iloc[:80]))[:, 0] <= 0
         splits(result.actions, axes)
-        helped = int((refused.numpy() & result.actions["success"].to_numpy()).sum())
-        assert f"What {helped} people act on" in axes.get_title()
+        solved = int((refused.numpy() & result.actions["success"].to_numpy()).sum())
+        assert f"acted on in {solved} rows" in axes.get_title()
 
     def test_dollar_signs_are_money_and_no_formula(self, mixed, axes, tmp_path):
         frame = mixed.frame.replace({"town": {"A": "under $5_{", "B": "over $6^{"}})
@@ -222,15 +222,15 @@ class TestOddResults:
             model.bias.fill_(-0.5)
             model.weight[0, list(Encoder(schema).starts)[7] + 4] = 1.0
         dear = DEAR(model, schema, act_on=["$a_{$", "$\\frac$"]).fit(frame)
-        people = frame[frame["$a_{$"] == "under $5_{"].iloc[:1].set_axis(["$x_{$"])
-        result = dear.generate(people)
+        query = frame[frame["$a_{$"] == "under $5_{"].iloc[:1].set_axis(["$x_{$"])
+        result = dear.generate(query)
         person(result, 0, axes)
         FigureCanvasAgg(axes.figure).draw()
         overview(result).savefig(tmp_path / "money.png")
         assert "$a_{$" in labels(axes)
-        assert "row $x_{$" in axes.get_title()
+        assert "Row $x_{$" in axes.get_title()
 
-    def test_labels_of_any_kind_and_one_person_alone(self, mixed, tmp_path):
+    def test_labels_of_any_kind_and_a_single_row(self, mixed, tmp_path):
         one = mixed.refused(1).set_axis(["Ms $ Smith"])
         result = DEAR(mixed.net, mixed.schema).fit(mixed.frame).generate(one)
         overview(result).savefig(tmp_path / "one.png")

@@ -1,17 +1,17 @@
-"""Thresholded: a classifier with a decision of its own beside its probabilities."""
+"""Thresholded: a classifier whose `predict` applies a threshold to `predict_proba`."""
 
 import numpy as np
 
 
 class Thresholded:
-    """It decides for class 1 from a probability on, as scikit-learn 1.5's thresholds do.
+    """It predicts class 1 from a probability on, as thresholds of scikit-learn 1.5 do.
 
     Attributes:
-        asked: how many rows each call of `predict` asked about.
+        sizes: the number of rows of each call of `predict`.
     """
 
     def __init__(self, fitted, threshold):
-        self.fitted, self.threshold, self.asked = fitted, threshold, []
+        self.fitted, self.threshold, self.sizes = fitted, threshold, []
 
     @property
     def classes_(self):
@@ -21,6 +21,6 @@ class Thresholded:
         return self.fitted.predict_proba(frame)
 
     def predict(self, frame):
-        self.asked.append(len(frame))
+        self.sizes.append(len(frame))
         chosen = self.predict_proba(frame)[:, 1] >= self.threshold
         return np.asarray(self.classes_)[chosen.astype(int)]

@@ -1,4 +1,4 @@
-"""Explainer: DEAR behind the interface of Alibi's explainers."""
+"""Explainer: DEAR with the interface of Alibi's explainers."""
 
 from __future__ import annotations
 
@@ -17,64 +17,54 @@ import torch
 from alibi.api.interfaces import Explainer, Explanation, FitMixin
 from tqdm import tqdm
 
-import dear_plugin
-from dear_alibi.arguments import check_backend, decoder_of, without_effect
-from dear_alibi.conditions import AlibiConstraints, Condition, Ranges
-from dear_alibi.explanation import data_of, joined
-from dear_alibi.predictor import Output, PredictorAdapter, preprocess_of
-from dear_alibi.settings import conditions_params, kind, metadata, plain
+from dear_alibi import arguments
+from dear_alibi.arguments import AlibiConstraints, Condition, Ranges
+from dear_alibi.explanation import data_of, joined, metadata_of, plain, type_of
+from dear_alibi.predictor import Output, Prediction, PredictorAdapter
 from dear_alibi.table import Array, Table
-from dear_alibi.targets import resolve, targets
-from dear_alibi.verdict import Verdict
 from dear_plugin import DEAR as Engine
-from dear_plugin import Recourses, Search, Target
+from dear_plugin import Recourses, Search, Target, errors, options
 
-ROWS_A_BATCH = 4096
+BATCH_SIZE = 4096
 
 
 class DEAR(Explainer, FitMixin):
-    """Which feature to act on, by how much, and what else is expected to move along with it.
+    """Which feature to act on, by how much, and which other changes are expected to follow.
 
-    It takes what Alibi's `CounterfactualRLTabular` takes: label-encoded rows, a category map,
-    immutable features, ranges and conditions; but no autoencoder, and its `fit` is independent of
-    the predictor, the target and the conditions of a call. What moves along is an association in
-    the data, not a causal effect.
+    It takes the arguments of Alibi's `CounterfactualRLTabular`, but no autoencoder. `fit` does not
+    depend on the predictor, the target or the conditions of a call. Indirect changes are
+    associations in the data, not causal effects.
 
     Args:
         predictor: a torch module, or a function of label-encoded rows (n, p) to probabilities
-            (n, c) as `CounterfactualRLTabular` takes it. A module receives
-            `dear_plugin.Encoder`'s tensor (n, d), or what `preprocessor` makes of the rows.
+            (n, c) as `CounterfactualRLTabular` takes it. A module receives the tensor (n, d) of
+            `dear_plugin.Encoder`, or the output of `preprocessor`.
         feature_names: the name of every column.
-        category_map: per categorical column, the string that each code stands for.
+        category_map: per categorical column, the string of each code.
         immutable_features: features that never change, in any call.
-        ranges: `{numeric feature: [low, high]}`, how far it may move in any call, in fractions of
+        ranges: `{numeric feature: [low, high]}`, its largest change in any call, as fractions of
             its width in the training rows: low in [-1, 0], high in [0, 1]. [0, 1] may only grow.
-        act_on: feature names, or groups of them, to be acted on; None is every mutable feature,
-            one at a time. The others may still move along.
-        preprocessor: for torch modules, what turns label-encoded rows into their input: a
-            function, a fitted scikit-learn transformer, or the pair of `get_he_preprocessor`, of
-            which the first is used: rows never travel back through an inverse.
+        act_on: feature names, or groups of them, to act on; None is every mutable feature, one at
+            a time. The others may change indirectly.
+        preprocessor: for torch modules, from label-encoded rows to their input: a function, a
+            fitted transformer, or the pair of `get_he_preprocessor`, whose inverse is not used.
         output: "logits" (default for modules) or "probabilities" (default for functions).
-        decoder: "transport" (people keep their rank), "autoencoder" (the paper's), or a decoder.
-        search: how to search; None asks for credible answers, `Search.cheapest()` for the
-            cheapest.
-        min_confidence: the least share of redraws of the decoder under which an answer still has
-            the target class; None is 0.9.
-        max_reliance: the largest share of what is expected to follow that an answer may need: at
-            0 the action alone is enough; None is 1.
-        min_plausibility: the least plausibility of an answer, or the row's own where that is
-            less; None is 0.05.
-        pairs: act on all pairs of features from the start, besides the single ones.
-        backend: "pytorch"; a TensorFlow model is a function, `model.predict`.
+        decoder: "transport" (ranks are kept), "autoencoder" (the paper's), or a decoder.
+        search: how to search; None is for credible answers, `Search.cheapest()` the cheapest.
+        min_confidence: as in `Search`; None is 0.9.
+        max_reliance: as in `Search`; None is 1.
+        min_plausibility: as in `Search`; None is 0.05.
+        pairs: act on all pairs of features as well.
+        backend: "pytorch"; a TensorFlow model is passed as a function, `model.predict`.
         device: where to put a torch predictor; None leaves it where it is.
-        seed: of a decoder that is given by name and trained; nothing global is seeded.
+        seed: of a decoder that is given by name and trained; no global generator is seeded.
         verbose: show progress bars.
-        **of_others: what other explainers of Alibi take, such as `coeff_sparsity`: it has no
-            effect, and the log says so. The same holds for `fit` and `explain`.
+        **of_others: arguments of Alibi's other explainers, such as `coeff_sparsity`: ignored with
+            a warning in the log. The same holds for `fit` and `explain`.
 
     Raises:
-        InputError, SchemaError, ConstraintError, ModelError, SettingError: what came contradicts
-            itself; all are `ValueError` too.
+        InputError, SchemaError, ConstraintError, ModelError, SettingError: arguments that
+            contradict each other; all are `ValueError` too.
     """
 
     def __init__(
@@ -100,67 +90,62 @@ class DEAR(Explainer, FitMixin):
         verbose: bool = False,
         **of_others: Any,
     ) -> None:
-        without_effect(DEAR.__init__, of_others)
-        check_backend(backend)
-        decoder = decoder_of(decoder)
+        arguments.check_ignored(DEAR.__init__, of_others)
+        arguments.check_backend(backend)
+        decoder = arguments.decoder_of(decoder)
         self._table = Table.of(feature_names, category_map)
         self._always = AlibiConstraints.of(self._table.declared, immutable_features, ranges)
-        self._asking = PredictorAdapter(preprocess_of(preprocessor), output, device)
-        asked = {
+        self._adapter = PredictorAdapter.of(preprocessor, output, device)
+        criteria = {
             "min_confidence": min_confidence,
             "max_reliance": max_reliance,
             "min_plausibility": min_plausibility,
         }
-        searching = dear_plugin.options.search_of(search, **asked)
+        searching = options.search_of(search, **criteria)
         self._options = {"act_on": act_on, "decoder": decoder, "search": searching}
-        self._pairs = dear_plugin.options.boolean("pairs", pairs)
+        self._pairs = options.boolean("pairs", pairs)
         self._seed, self._verbose = seed, verbose
         self._engine: Engine | None = None
         self._dtype = np.dtype(np.float64)
         params = {
-            **conditions_params(self._always),
+            **self._always.params,
             "preprocessor": plain(preprocessor),
             "output": output,
             **{name: plain(value) for name, value in self._options.items()},
-            **{name: getattr(searching, name) for name in asked},
+            **{name: getattr(searching, name) for name in criteria},
             "pairs": pairs,
             "backend": backend,
             "device": plain(device),
             "seed": seed,
             "verbose": verbose,
         }
-        super().__init__(meta=metadata(predictor, self._table, params))
+        super().__init__(meta=metadata_of(predictor, self._table, params))
         self.reset_predictor(predictor)
 
     def fit(self, X: Any, **of_others: Any) -> Self:
-        """Learn how features move together.
+        """Learn how features change together.
 
         Args:
-            X: (n, p) label-encoded training rows; the predictor is not asked.
+            X: (n, p) label-encoded training rows; the predictor is not called.
             **of_others: see the constructor.
-
-        Raises:
-            InputError, SchemaError, ConstraintError: rows that do not fit the description; all
-                are `ValueError` too.
         """
-        without_effect(self.fit, of_others)
+        arguments.check_ignored(self.fit, of_others)
         array = self._table.array_of(X)
         frame = self._table.frame(array)
         schema = self._table.schema(frame, self._always.immutable)
-        options = copy.deepcopy(self._options)
-        if options["act_on"] is None:
-            # Whoever gave a feature a range has said how far it may move.
-            told = self._always.ranges or {}
-            dear_plugin.options.warn_of_actions(f for f in schema if f.name not in told)
-            options["act_on"] = schema.actionable
+        settings = copy.deepcopy(self._options)
+        if settings["act_on"] is None:
+            ranges = self._always.ranges or {}
+            options.warn_of_actions(f for f in schema if f.name not in ranges)
+            settings["act_on"] = schema.actionable
         if self._pairs:
-            options["act_on"] = dear_plugin.options.paired(schema, options["act_on"])
-        engine = Engine(_no_predictor, schema, **options)
+            settings["act_on"] = options.paired(schema, settings["act_on"])
+        engine = Engine(_no_predictor, schema, **settings)
         if isinstance(self._options["decoder"], str):
-            _instruct(engine.decoder, self._seed, self._verbose)
+            _configure(engine.decoder, self._seed, self._verbose)
         engine.fit(frame)
         self._dtype = np.dtype(np.float64) if array.dtype == object else array.dtype
-        self._engine = self._asking.bound(engine, self.predictor, self._table, self._dtype)
+        self._engine = self._adapter.bind(engine, self.predictor, self._table, self._dtype)
         self.meta["params"]["fitted_rows"] = len(array)
         return self
 
@@ -172,43 +157,43 @@ class DEAR(Explainer, FitMixin):
         *,
         immutable_features: Sequence[str] | None = None,
         ranges: Ranges | None = None,
-        batch_size: int = ROWS_A_BATCH,
+        batch_size: int = BATCH_SIZE,
         **of_others: Any,
     ) -> Explanation:
-        """Recourse for n rows; none of the arguments needs a new fit.
+        """Recourse for n rows; no argument requires a new fit.
 
         Args:
             X: (n, p) label-encoded rows.
             Y_t: the wanted class, or one per row; None is the other one of two classes.
-            C: conditions, one for all rows or one per row: `{numeric feature: [-a, b]}`, how far
-                it may move in its own units, and `{categorical feature: [strings]}`, what it may
-                become besides what it is. None and [] are no condition.
-            immutable_features: features that stay as they are, besides the explainer's own.
+            C: conditions, one for all rows or one per row: `{numeric feature: [-a, b]}`, its
+                largest change in its own units, and `{categorical feature: [strings]}`, the
+                categories allowed besides the present one. None and [] are no condition.
+            immutable_features: features that do not change, besides the explainer's own.
             ranges: as the explainer's own, which hold as well.
-            batch_size: how many rows at once; it bounds memory and changes no answer.
+            batch_size: how many rows at once; it bounds memory and does not affect the result.
             **of_others: see the constructor.
 
         Returns:
             An `Explanation` with the data of `DEFAULT_DATA_DEAR`; a failed row holds the last
-            attempt and says so in `success`. Its `meta["params"]` tells the ranges and immutable
+            attempt, and its `success` is False. `meta["params"]` has the ranges and immutable
             features of this call.
 
         Raises:
             NotFittedError: `fit` was not called.
-            InputError, TargetError, ConstraintError, ModelError: what came does not fit; all are
+            InputError, TargetError, ConstraintError, ModelError: invalid arguments; all are
                 `ValueError` too.
         """
-        without_effect(self.explain, of_others)
+        arguments.check_ignored(self.explain, of_others)
         engine, array = self.engine, self._table.array_of(X)
-        frame, wanted, conditions = self._question(array, Y_t, C, immutable_features, ranges)
+        frame, wanted, constraints = self._call(array, Y_t, C, immutable_features, ranges)
         parts = []
         for rows in tqdm(_batches(len(array), batch_size), disable=not self._verbose):
             target = None if wanted is None else wanted[rows]
-            answer = _answer(engine, frame.iloc[rows], target, conditions.select(rows))
-            parts.append(data_of(self._table, array[rows], *answer))
+            result = _generate(engine, frame.iloc[rows], target, constraints.select(rows))
+            parts.append(data_of(self._table, array[rows], *result))
         data = joined(parts) | {"condition": copy.deepcopy(C)}
         meta = copy.deepcopy(self.meta)
-        meta["params"] |= conditions_params(conditions)
+        meta["params"] |= constraints.params
         return Explanation(meta=meta, data=data)
 
     def recourses(
@@ -224,47 +209,33 @@ class DEAR(Explainer, FitMixin):
 
         Arguments and errors as in `explain`; row i of X has the index i.
         """
-        return _answer(self.engine, *self._question(X, Y_t, C, immutable_features, ranges))[0]
+        return _generate(self.engine, *self._call(X, Y_t, C, immutable_features, ranges))[0]
 
     def frame(self, X: Any) -> pd.DataFrame:
-        """Label-encoded rows as the frame that `engine` reads: words where there are categories.
-
-        Raises:
-            InputError: as in `fit`.
-        """
+        """Label-encoded rows as the frame that `engine` reads, with strings for categories."""
         return self._table.frame(X)
 
     @property
     def engine(self) -> Engine:
-        """The fitted `dear_plugin.DEAR`, with the present predictor.
-
-        Raises:
-            NotFittedError: `fit` was not called.
-        """
+        """The fitted `dear_plugin.DEAR`, with the present predictor."""
         if self._engine is None:
-            raise dear_plugin.errors.NotFittedError("DEAR is not fitted; call fit(X) first")
+            raise errors.NotFittedError("DEAR is not fitted; call fit(X) first")
         return self._engine
 
     def reset_predictor(self, predictor: Any) -> None:
-        """Explain another predictor; what `fit` learned does not depend on it.
-
-        Args:
-            predictor: as in the constructor.
-
-        Raises:
-            ModelError: what came cannot predict.
-        """
-        self.predictor = self._asking.accepted(predictor)
-        self.meta["type"] = self.type = kind(predictor)
+        """Explain another predictor, as in the constructor, without a new fit."""
+        self.predictor = self._adapter.checked(predictor)
+        self.meta["type"] = self.type = type_of(predictor)
         if self._engine is not None:
-            state = self._engine, self.predictor, self._table, self._dtype
-            self._engine = self._asking.bound(*state)
+            self._engine = self._adapter.bind(
+                self._engine, self.predictor, self._table, self._dtype
+            )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Save the explainer without its predictor; a failure leaves all as it was.
+        """Save the explainer without its predictor; a failure changes no existing file.
 
         Args:
-            path: a folder, made if it is not there; `Explainer.load(path, predictor)` reads it.
+            path: a folder, created if missing; `Explainer.load(path, predictor)` reads it.
         """
         folder = Path(path)
         folder.mkdir(parents=True, exist_ok=True)
@@ -274,49 +245,43 @@ class DEAR(Explainer, FitMixin):
                 file.replace(folder / file.name)
 
     def __getstate__(self) -> dict[str, Any]:
-        """The state; without a predictor, as Alibi saves it, the engine goes without one too."""
+        """The state; Alibi saves it with predictor None, and the engine then has none either."""
         state = dict(vars(self))
         if self.predictor is None and self._engine is not None:
             state["_engine"] = self._engine.with_model(_no_predictor)
         return state
 
-    def _question(
-        self,
-        X: Any,
-        Y_t: Any,
-        C: Sequence[Condition] | None,
-        immutable: Sequence[str] | None,
-        ranges: Ranges | None,
+    def _call(
+        self, X: Any, Y_t: Any, C: Any, immutable: Any, ranges: Any
     ) -> tuple[pd.DataFrame, Array | None, AlibiConstraints]:
-        """The rows of a call, their wanted classes and their conditions, checked."""
+        """The n rows of a call, their wanted classes and their constraints, validated."""
         frame = self._table.frame(X)
-        asked = AlibiConstraints.of(self._table.declared, immutable, ranges, C).of_rows(len(frame))
-        return frame, targets(Y_t, len(frame)), self._always.within(asked)
+        added = AlibiConstraints.of(self._table.declared, immutable, ranges, C)
+        added.check_count(len(frame))
+        return frame, arguments.target_classes(Y_t, len(frame)), self._always.within(added)
 
 
-def _answer(
-    engine: Engine, frame: pd.DataFrame, wanted: Array | None, conditions: AlibiConstraints
-) -> tuple[Recourses, tuple[Verdict, Verdict], Array]:
-    """The engine's result on some rows, the predictor's answers around it, the targets."""
-    before = Verdict.of(engine, frame)
-    target = resolve(wanted, before)
-    within = conditions.constraints(engine.schema, frame)
+def _generate(
+    engine: Engine, frame: pd.DataFrame, wanted: Array | None, constraints: AlibiConstraints
+) -> tuple[Recourses, Prediction, Prediction, Array]:
+    """The engine's result on n rows, the predictions before and after, and the targets, (n, 1)."""
+    before = Prediction.of(engine, frame)
+    target = arguments.resolve_targets(wanted, before.classes, before.proba.shape[1])
+    within = constraints.constraints(engine.schema, frame)
     recourses = engine.generate(
         frame, Target.of_class(target[:, 0]), within=within, on_error="raise"
     )
-    return recourses, (before, Verdict.of(engine, recourses.counterfactuals)), target
+    return recourses, before, Prediction.of(engine, recourses.counterfactuals), target
 
 
 def _batches(n: int, size: int) -> list[slice]:
     if isinstance(size, bool) or not isinstance(size, Integral) or size < 1:
-        raise dear_plugin.errors.InputError(
-            f"batch_size must be a whole number, at least 1, got {size!r}"
-        )
+        raise errors.InputError(f"batch_size must be a whole number, at least 1, got {size!r}")
     return [slice(start, start + size) for start in range(0, n, size)]
 
 
-def _instruct(decoder: Any, seed: int, verbose: bool) -> None:
-    """Tell a decoder that came by name what the user said, where it trains something."""
+def _configure(decoder: Any, seed: int, verbose: bool) -> None:
+    """Set the seed and the progress bars of a decoder, where it has them."""
     if hasattr(decoder, "seed"):
         decoder.seed = seed
     if hasattr(decoder, "training"):
@@ -324,5 +289,5 @@ def _instruct(decoder: Any, seed: int, verbose: bool) -> None:
 
 
 def _no_predictor(frame: pd.DataFrame) -> Array:
-    """What the engine asks while it fits, which it does not, and in a saved explainer."""
-    raise dear_plugin.errors.ModelError("the explainer has no predictor; call reset_predictor")
+    """The model of an engine that is being fitted, which is not called, or saved."""
+    raise errors.ModelError("the explainer has no predictor; call reset_predictor")

@@ -1,4 +1,4 @@
-"""Predictor: what Alibi's users predict with, as a model that the engine can ask."""
+"""Predictor: what Alibi's users predict with, as a model of the engine, and its predictions."""
 
 from __future__ import annotations
 
@@ -11,83 +11,56 @@ import pandas as pd
 import torch
 from torch import nn
 
-import dear_plugin
 from dear_alibi.table import Array, Table
-from dear_plugin import DEAR, evaluating, logits_of
+from dear_plugin import DEAR, Target, errors, evaluating, logits_of
 
 Preprocess = Callable[[Array], Any]
 Output = Literal["logits", "probabilities"]
-ModelError = dear_plugin.errors.ModelError
 
 
 @dataclass(frozen=True)
 class LabelEncoded:
-    """A predictor of label-encoded rows, asked with frames.
+    """A predictor of label-encoded rows, as a model of frames.
 
     Attributes:
-        ask: label-encoded rows (m, p) -> answers (m, c).
-        table: what the columns mean.
+        predictor: a function of label-encoded rows (m, p) -> (m, c), or an object that has one as
+            `predict_proba`.
+        table: the columns.
         dtype: of the rows that it was trained on.
-        decide: label-encoded rows (m, p) -> the columns that it decides for, (m,); None where it
-            decides by its answers.
-    """
-
-    ask: Callable[[Array], Any]
-    table: Table
-    dtype: np.dtype[Any]
-    decide: Decision | None = None
-
-    def __call__(self, frame: pd.DataFrame) -> Any:
-        """The answers, (m, c), on a frame."""
-        return self.ask(self.table.array(frame, self.dtype))
-
-    def predict_proba(self, frame: pd.DataFrame) -> Any:
-        """The same, under the name by which the engine knows a classifier."""
-        return self(frame)
-
-    @property
-    def predict(self) -> Callable[[pd.DataFrame], Any]:
-        """The predictor's own decision, (m,), on a frame; only where it has one."""
-        if self.decide is None:
-            raise AttributeError("the predictor has no decision but its answers")
-        return self._decided
-
-    def _decided(self, frame: pd.DataFrame) -> Any:
-        return self.decide and self.decide(self.table.array(frame, self.dtype))
-
-
-@dataclass(frozen=True)
-class Decision:
-    """What a predictor with `predict` beside `predict_proba` decides.
-
-    Attributes:
-        predictor: the object.
     """
 
     predictor: Any
+    table: Table
+    dtype: np.dtype[Any]
 
-    @classmethod
-    def of(cls, predictor: Any) -> Decision | None:
-        """The decision of a predictor; None where it has none but its answers."""
-        both = (getattr(predictor, name, None) for name in ("predict", "predict_proba"))
-        return cls(predictor) if all(map(callable, both)) else None
+    def predict_proba(self, frame: pd.DataFrame) -> Any:
+        """The output, (m, c), on a frame."""
+        return _function_of(self.predictor)(self.table.array(frame, self.dtype))
 
-    def __call__(self, rows: Array) -> list[Any]:
-        """The columns, (m,), of its classes on label-encoded rows; unknown classes stay."""
+    @property
+    def predict(self) -> Callable[[pd.DataFrame], list[Any]]:
+        """The predictor's own decision on a frame, where it has `predict` and `predict_proba`."""
+        both = (getattr(self.predictor, name, None) for name in ("predict", "predict_proba"))
+        if not all(map(callable, both)):
+            raise AttributeError("the predictor has no decision besides its output")
+        return self._decisions
+
+    def _decisions(self, frame: pd.DataFrame) -> list[Any]:
+        """(m,) the columns of the predicted classes; unknown classes stay as they are."""
+        predicted = self.predictor.predict(self.table.array(frame, self.dtype))
         labels = np.asarray(getattr(self.predictor, "classes_", ())).tolist()
         known = {label: i for i, label in enumerate(labels)}
-        told = np.asarray(self.predictor.predict(rows)).reshape(-1).tolist()
-        return [known.get(label, label) for label in told]
+        return [known.get(label, label) for label in np.asarray(predicted).reshape(-1).tolist()]
 
 
 @dataclass(frozen=True)
 class Preprocessed:
-    """A torch module on the user's own preprocessed rows.
+    """A torch module on the user's own preprocessed rows, as a function of label-encoded rows.
 
     Attributes:
-        module: preprocessed rows, as a tensor (m, e) -> answers (m, c).
+        module: preprocessed rows, as a tensor (m, e) -> (m, c).
         preprocess: label-encoded rows (m, p) -> an array (m, e), dense or sparse.
-        stated: whether the user has said what the module returns.
+        stated: whether the user said what the module returns.
     """
 
     module: nn.Module
@@ -95,93 +68,103 @@ class Preprocessed:
     stated: bool
 
     def __call__(self, rows: Array) -> Array:
-        """The answers, (m, c), on label-encoded rows."""
-        home = next((p for p in self.module.parameters() if p.is_floating_point()), torch.empty(0))
-        x = torch.from_numpy(_dense(self.preprocess(rows))).to(home.device, home.dtype)
+        """(m, p) -> (m, c)."""
+        made = self.preprocess(rows)
+        dense = np.asarray(made.toarray() if hasattr(made, "toarray") else made, dtype=np.float64)
+        floats = (p for p in self.module.parameters() if p.is_floating_point())
+        parameter = next(floats, torch.empty(0))
+        x = torch.from_numpy(dense).to(parameter.device, parameter.dtype)
         with torch.no_grad(), evaluating(self.module):
-            answer = self.module(x) if self.stated else logits_of(lambda: self.module(x))
-        made: Array = answer.cpu().numpy()
-        return made
+            output = self.module(x) if self.stated else logits_of(lambda: self.module(x))
+        array: Array = output.cpu().numpy()
+        return array
 
 
 @dataclass(frozen=True)
 class PredictorAdapter:
-    """How predictors are to be asked, whichever it is.
+    """How to call the predictors of an explainer.
 
     Attributes:
-        preprocess: what a torch module's rows go through; None is the engine's encoding.
-        output: "logits" or "probabilities"; None is the kind's own.
-        device: where a torch module is put; None leaves it where it is.
+        preprocess: from label-encoded rows to the input of a torch module; None is the engine's
+            encoding.
+        output: "logits" or "probabilities"; None is "logits" for modules, else "probabilities".
+        device: where to put a torch module; None leaves it where it is.
     """
 
     preprocess: Preprocess | None = None
     output: Output | None = None
     device: int | str | torch.device | None = None
 
-    def __post_init__(self) -> None:
-        """Refuse an output that is neither."""
-        if self.output not in (None, "logits", "probabilities"):
-            raise ModelError(f"output must be 'logits' or 'probabilities', {self.output!r} came")
+    @classmethod
+    def of(
+        cls, preprocessor: Any, output: Output | None, device: int | str | torch.device | None
+    ) -> PredictorAdapter:
+        """The adapter of validated arguments; of Alibi's pair the inverse is not used."""
+        forward = preprocessor[0] if isinstance(preprocessor, tuple | list) else preprocessor
+        preprocess = getattr(forward, "transform", forward)
+        if preprocess is not None and not callable(preprocess):
+            raise errors.InputError(
+                "preprocessor must be a function of arrays, a fitted transformer, or the pair that"
+                f" get_he_preprocessor returns; got {type(preprocessor).__name__}"
+            )
+        if output not in (None, "logits", "probabilities"):
+            raise errors.ModelError(f"output must be 'logits' or 'probabilities', got {output!r}")
+        return cls(preprocess, output, device)
 
-    def accepted(self, predictor: Any) -> Any:
-        """The predictor, where it is to be.
-
-        Raises:
-            ModelError: it is not callable, or a black box beside a preprocessor.
-        """
-        if not callable(_ask(predictor)):
-            raise ModelError(
-                "predictor must be a torch module or a function of label-encoded rows;"
-                f" {type(predictor).__name__} came"
+    def checked(self, predictor: Any) -> Any:
+        """The predictor, on its device; `ModelError` if it is not callable."""
+        if not callable(_function_of(predictor)):
+            raise errors.ModelError(
+                "predictor must be a torch module or a function of label-encoded rows; got"
+                f" {type(predictor).__name__}"
             )
         if isinstance(predictor, nn.Module):
             return predictor if self.device is None else predictor.to(self.device)
         if self.preprocess is not None:
-            raise ModelError(
+            raise errors.ModelError(
                 "preprocessor= is for torch modules: a black box receives label-encoded rows, as"
-                " CounterfactualRLTabular's does, so let it preprocess them itself"
+                " CounterfactualRLTabular's does, and preprocesses them itself"
             )
         return predictor
 
-    def bound(self, engine: DEAR, predictor: Any, table: Table, dtype: np.dtype[Any]) -> DEAR:
-        """The engine, asking a predictor.
-
-        Args:
-            engine: DEAR with any model.
-            predictor: a torch module, or a black box on label-encoded rows.
-            table: what the columns mean.
-            dtype: of the training rows.
-        """
-        module = isinstance(predictor, nn.Module)
-        output = self.output or ("logits" if module else "probabilities")
-        if module and self.preprocess is None:
+    def bind(self, engine: DEAR, predictor: Any, table: Table, dtype: np.dtype[Any]) -> DEAR:
+        """The engine with a predictor, from `checked`, as its model; dtype of training rows."""
+        if not isinstance(predictor, nn.Module):
+            model = LabelEncoded(predictor, table, dtype)
+            return engine.with_model(model, output=self.output or "probabilities")
+        if self.preprocess is None:
             return engine.with_model(predictor, output=self.output)
-        stated = self.output is not None
-        prepared = self.preprocess and Preprocessed(predictor, self.preprocess, stated)
-        decide = None if module else Decision.of(predictor)
-        model = LabelEncoded(prepared or _ask(predictor), table, dtype, decide)
-        return engine.with_model(model, output=output)
-
-
-def preprocess_of(preprocessor: Any) -> Preprocess | None:
-    """The function in a preprocessor: a callable, a fitted transformer, or Alibi's pair of both.
-
-    Raises:
-        InputError: none of these.
-    """
-    forward = preprocessor[0] if isinstance(preprocessor, tuple | list) else preprocessor
-    found: Preprocess | None = getattr(forward, "transform", forward)
-    if found is not None and not callable(found):
-        raise dear_plugin.errors.InputError(
-            "preprocessor must be a function of arrays, a fitted transformer, or the pair that"
-            f" get_he_preprocessor returns; {type(preprocessor).__name__} came"
+        prepared = Preprocessed(predictor, self.preprocess, self.output is not None)
+        return engine.with_model(
+            LabelEncoded(prepared, table, dtype), output=self.output or "logits"
         )
-    return found
 
 
-def _ask(predictor: Any) -> Any:
+@dataclass(frozen=True)
+class Prediction:
+    """The predictor's output on n rows.
+
+    Attributes:
+        classes: (n, 1) int64, the decision: the predictor's own, where it has one besides its
+            probabilities.
+        proba: (n, c) float64, the probability of every class.
+    """
+
+    classes: Array
+    proba: Array
+
+    @classmethod
+    def of(cls, engine: DEAR, frame: pd.DataFrame) -> Prediction:
+        """The output of the engine's model on a frame."""
+        scores = engine.classifier.frame_scores(frame)
+        classes = range(max(scores.shape[1], 2))
+        goals = [Target.of_class(c).resolve(len(frame), None) for c in classes]
+        proba = torch.stack([goal.score(scores) for goal in goals], 1)
+        decisions = engine.classifier.decisions(frame)
+        if decisions is None:
+            decisions = torch.stack([g.accepts(scores) for g in goals], 1).long().argmax(1)
+        return cls(decisions[:, None].numpy(), proba.double().numpy())
+
+
+def _function_of(predictor: Any) -> Any:
     return getattr(predictor, "predict_proba", predictor)
-
-
-def _dense(made: Any) -> Array:
-    return np.asarray(made.toarray() if hasattr(made, "toarray") else made, dtype=np.float64)

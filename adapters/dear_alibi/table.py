@@ -1,4 +1,4 @@
-"""Table: label-encoded arrays, as Alibi has them, and the frames that the engine reads."""
+"""Table: Alibi's label-encoded arrays as frames and schemas of the engine, and back."""
 
 from __future__ import annotations
 
@@ -11,20 +11,18 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-import dear_plugin
-from dear_plugin import Feature, Kind, Schema
+from dear_plugin import Feature, Kind, Schema, errors
 
 Array = npt.NDArray[Any]
-InputError = dear_plugin.errors.InputError
 
 
 @dataclass(frozen=True)
 class Table:
-    """What the columns of an array mean.
+    """The columns of an array.
 
     Attributes:
-        declared: the features as the user named them: a column of the category map has all the
-            categories of the map, seen in training or not; every other column is a number.
+        declared: the features as the user described them: a column of the category map has all
+            its categories, seen in training or not; every other column is numeric.
     """
 
     declared: Schema
@@ -33,115 +31,98 @@ class Table:
     def of(
         cls, feature_names: Sequence[str], category_map: Mapping[int, Sequence[str]] | None
     ) -> Table:
-        """The table of Alibi's two descriptions.
-
-        Args:
-            feature_names: the name of every column, in order.
-            category_map: per categorical column, the string that each code stands for.
-
-        Raises:
-            InputError: a column that is not there, no categories, or one named twice.
-            SchemaError: features named twice.
-        """
+        """The table of Alibi's feature names and category map, `{column: strings of codes}`."""
         labels, p = dict(category_map or {}), len(feature_names)
-        strange = [k for k in labels if k not in range(p)]
-        if strange:
-            raise InputError(f"category_map: {strange} are no columns; there are 0 ... {p - 1}")
+        unknown = [k for k in labels if k not in range(p)]
+        if unknown:
+            raise errors.InputError(
+                f"category_map: {unknown} are no columns; there are 0 ... {p - 1}"
+            )
         return cls(Schema(tuple(_declare(n, labels.get(j)) for j, n in enumerate(feature_names))))
 
     @property
     def category_map(self) -> dict[int, list[str]]:
-        """The category map, in plain values."""
+        """The category map, as plain values."""
         features = enumerate(self.declared)
         return {j: list(map(str, f.categories)) for j, f in features if f.kind is not Kind.NUMERIC}
 
     def schema(self, frame: pd.DataFrame, immutable: Sequence[str]) -> Schema:
-        """The schema of training rows.
+        """The schema of training rows, from `frame`."""
+        inferred = Schema.infer(frame, immutable=immutable).complete()
+        features = tuple(map(_completed, self.declared, inferred))
+        return dataclasses.replace(inferred, features=features)
 
-        Args:
-            frame: the training rows, from `frame`.
-            immutable: features that never change.
-        """
-        learned = Schema.infer(frame, immutable=immutable).complete()
-        features = tuple(map(_learned, self.declared, learned))
-        return dataclasses.replace(learned, features=features)
+    def array_of(self, X: Any) -> Array:
+        """X as an array (n, p) of int, float or object; `InputError` if it is none."""
+        array, p = np.asarray(X), len(self.declared)
+        if array.ndim != 2 or array.shape[1] != p or not len(array):
+            raise errors.InputError(
+                f"X must have shape (n, {p}), with at least one row and a column per feature; got"
+                f" {array.shape}"
+            )
+        if array.dtype.kind not in "iufO":
+            raise errors.InputError(
+                f"X must hold numbers, with codes for categories; got dtype {array.dtype}"
+            )
+        return array
 
     def frame(self, X: Any) -> pd.DataFrame:
-        """Label-encoded rows (n, p) as a frame with words where there are categories.
+        """Label-encoded rows (n, p) as a frame with strings for categories.
 
-        Raises:
-            InputError: no (n, p) array of finite numbers, or codes that the category map does not
-                have.
+        Raises `InputError` if numbers are not finite, or codes are not in the category map.
         """
         array = self.array_of(X)
         numbers = [(f, array[:, j]) for j, f in enumerate(self.declared) if f.kind is Kind.NUMERIC]
         complaints = [text for f, values in numbers if (text := _not_finite(f, values))]
         if complaints:
-            raise InputError("; ".join(complaints))
+            raise errors.InputError("; ".join(complaints))
         columns = {f.name: _column(f, array[:, j]) for j, f in enumerate(self.declared)}
         return pd.DataFrame(columns)
 
-    def array_of(self, X: Any) -> Array:
-        """X as an array (n, p) of int, float or object.
-
-        Raises:
-            InputError: it is something else.
-        """
-        array, p = np.asarray(X), len(self.declared)
-        if array.ndim != 2 or array.shape[1] != p or not len(array):
-            raise InputError(
-                f"X must have shape (n, {p}), at least one row, a column per feature;"
-                f" {array.shape} came"
-            )
-        if array.dtype.kind not in "iufO":
-            raise InputError(
-                f"X must hold numbers, with codes for categories; dtype {array.dtype} came"
-            )
-        return array
-
     def array(self, frame: pd.DataFrame, dtype: np.dtype[Any]) -> Array:
-        """A frame as label-encoded rows, (n, p), wider than `dtype` where a number needs it."""
+        """The inverse, (n, p), in a wider dtype where a number requires it."""
         numbers = [frame[f.name].dtype for f in self.declared if f.kind is Kind.NUMERIC]
         out = np.empty((len(frame), len(self.declared)), np.result_type(dtype, *numbers))
-        for j, feature in enumerate(self.declared):
-            column = frame[feature.name]
-            out[:, j] = column if feature.kind is Kind.NUMERIC else _codes(feature, column)
+        for j, f in enumerate(self.declared):
+            column = frame[f.name]
+            numeric = f.kind is Kind.NUMERIC
+            out[:, j] = column if numeric else pd.Categorical(column, list(f.categories)).codes
         return out
 
 
 def _declare(name: str, labels: Sequence[str] | None) -> Feature:
     if labels is None:
         return Feature(str(name), Kind.NUMERIC)
-    words = tuple(str(label) for label in labels)
-    if not words or len(set(words)) < len(words):
-        raise InputError(f"category_map: {name!r} needs distinct categories, {list(words)} came")
-    kind = Kind.BINARY if len(words) <= 2 else Kind.CATEGORICAL
-    return Feature(str(name), kind, categories=words, dtype="category")
+    categories = tuple(str(label) for label in labels)
+    if not categories or len(set(categories)) < len(categories):
+        raise errors.InputError(
+            f"category_map: {name!r} needs distinct categories, got {list(categories)}"
+        )
+    kind = Kind.BINARY if len(categories) <= 2 else Kind.CATEGORICAL
+    return Feature(str(name), kind, categories=categories, dtype="category")
 
 
-def _learned(declared: Feature, learned: Feature) -> Feature:
-    """What training rows say of a feature, as far as the user has not said it."""
+def _completed(declared: Feature, inferred: Feature) -> Feature:
+    """A declared feature with what only the training rows show."""
     if declared.kind is not Kind.NUMERIC:
         return dataclasses.replace(
-            declared, immutable=learned.immutable, actionable=learned.actionable
+            declared, immutable=inferred.immutable, actionable=inferred.actionable
         )
-    return learned if learned.kind is Kind.NUMERIC else _number(learned)
-
-
-def _number(learned: Feature) -> Feature:
-    """A feature whose training rows have two values of it, as the number that it is."""
-    values = [float(str(c)) for c in learned.categories]
-    # Whole numbers beside the two values make it a number and add no decimals.
-    column = pd.Series([*values, 0, 1, 2], dtype=learned.dtype, name="number")
-    (wider,) = Schema.infer(column.to_frame())
+    if inferred.kind is Kind.NUMERIC:
+        return inferred
+    # A number with two values in the training rows, inferred as binary.
+    values = [float(str(c)) for c in inferred.categories]
+    # The integers make it numeric and add no decimals; the name causes no warning.
+    column = pd.Series([*values, 0, 1, 2], dtype=inferred.dtype, name="number")
+    (numeric,) = Schema.infer(column.to_frame())
     bounds = (min(values), max(values))
     return dataclasses.replace(
-        wider, name=learned.name, bounds=bounds, immutable=learned.immutable
+        numeric, name=inferred.name, bounds=bounds, immutable=inferred.immutable
     )
 
 
 def _not_finite(feature: Feature, values: Array) -> str:
-    """What is wrong with the values, (n,), of a number; "" if nothing is."""
+    """A message on the values, (n,), of a number that are not finite; "" if all are."""
     bad = ~np.isfinite(pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(dtype=float))
     at = np.flatnonzero(bad)[:3].tolist()
     if not at:
@@ -153,21 +134,16 @@ def _not_finite(feature: Feature, values: Array) -> str:
 
 
 def _column(feature: Feature, values: Array) -> pd.Series:
-    column = pd.Series(values).infer_objects()
-    return column if feature.kind is Kind.NUMERIC else _words(feature, column)
-
-
-def _codes(feature: Feature, words: pd.Series) -> Array:
-    return np.asarray(pd.Categorical(words, categories=list(feature.categories)).codes)
-
-
-def _words(feature: Feature, codes: pd.Series) -> pd.Series:
+    """The column of a feature: numbers, or strings of codes, (n,)."""
+    codes = pd.Series(values).infer_objects()
+    if feature.kind is Kind.NUMERIC:
+        return codes
     known = codes.isin(range(len(feature.categories)))
     if not known.all():
-        strange = codes[~known]
-        raise InputError(
+        unknown = codes[~known].iloc[:3]
+        raise errors.InputError(
             f"column {feature.name!r} must hold codes 0 ... {len(feature.categories) - 1} of its"
-            f" categories; {strange.iloc[:3].tolist()} came in rows {strange.index[:3].tolist()}"
+            f" categories; got {unknown.tolist()} in rows {unknown.index.tolist()}"
         )
-    whole = codes.to_numpy(dtype=np.int64)
-    return pd.Series(pd.Categorical.from_codes(whole, list(feature.categories)))
+    integers = codes.to_numpy(dtype=np.int64)
+    return pd.Series(pd.Categorical.from_codes(integers, list(feature.categories)))

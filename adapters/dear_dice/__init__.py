@@ -1,12 +1,12 @@
-"""DEAR as a method of DiCE: which feature to act on, by how much, and what else moves with it.
+"""DEAR as a method of DiCE: which feature to act on, by how much, and which changes follow.
 
-Three ways in, one explainer behind them:
+Three entry points give the same explainer:
 
 * `DiceDEAR(data_interface, model_interface)`, the explainer itself;
-* `register()`, after which `dice_ml.Dice(d, m, method="dear")` gives it; `unregister()` ends it;
+* `register()`, after which `dice_ml.Dice(d, m, method="dear")` returns it, until `unregister()`;
 * `dear_dice.Dice(d, m, method="dear")`, which patches nothing and passes on all other methods.
 
-`wrap_dice(explainer)` goes the other way: any DiCE explainer as a `dear_plugin.RecourseMethod`.
+`wrap_dice(explainer)` is the inverse: any DiCE explainer as a `dear_plugin.RecourseMethod`.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ try:
     import dice_ml as _dice_ml
 except ModuleNotFoundError as error:
     if error.name != "dice_ml":
-        raise  # dice-ml is here and something that it needs is not: that message is the true one
+        raise  # dice-ml is installed but one of its dependencies is not: keep that message
     raise ModuleNotFoundError(
         "dear_dice needs dice-ml: pip install 'dear-plugin[dice]'", name="dice_ml"
     ) from error
 
-from dear_dice.examples import Examples, Explanations
 from dear_dice.explainer import DiceDEAR
 from dear_dice.options import Options
 from dear_dice.registry import METHOD, Dice, register, unregister
+from dear_dice.results import Examples, Explanations
 from dear_dice.wrapped import wrap_dice
 
 __all__ = [

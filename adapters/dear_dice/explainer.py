@@ -11,16 +11,11 @@ import numpy as np
 import pandas as pd
 from dice_ml.explainer_interfaces.explainer_base import ExplainerBase
 
-from dear_dice.answers import Results
-from dear_dice.arguments import without_effect
-from dear_dice.dialect import QueryFormat
-from dear_dice.examples import Examples, Explanations
-from dear_dice.interface import Interface
-from dear_dice.model import BlackBox, Decided, Host, probabilities_expected, to_ask
-from dear_dice.native import native
-from dear_dice.options import Options
-from dear_dice.request import Query, Request, as_frame, check_columns
-from dear_dice.wish import DesiredOutcome
+from dear_dice.interface import Interface, QueryFormat
+from dear_dice.model import BlackBox, Host, Outcomes, as_configuration_error, model_arguments
+from dear_dice.options import Options, check_ignored
+from dear_dice.query import DesiredOutcome, Query, Request, as_frame, check_columns
+from dear_dice.results import Examples, Explanations, Results, to_dice
 from dear_plugin import DEAR, Recourses
 
 _TAKEN = tuple(field.name for field in fields(Request))
@@ -29,12 +24,13 @@ _TAKEN = tuple(field.name for field in fields(Request))
 class DiceDEAR(ExplainerBase):
     """DEAR in the place of one of DiCE's methods.
 
-    It learns from the data interface's rows when it is built; rows are then answered all at once.
+    The constructor fits it on the rows of the data interface; all rows of a query are processed
+    together.
 
     Args:
         data_interface: a public data interface, `dice_ml.Data(dataframe=...)`.
         model_interface: `dice_ml.Model(...)` of any backend. A torch module with
-            `func="ohe-min-max"` is asked directly, any other model through DiCE.
+            `func="ohe-min-max"` is called directly, any other model through DiCE.
         **options: see `Options`.
 
     Attributes:
@@ -43,7 +39,7 @@ class DiceDEAR(ExplainerBase):
         cfs_preds: the outcomes of the last row's counterfactuals, as DiCE's methods keep them.
 
     Raises:
-        UserConfigValidationException: private data, or a model whose answers are no probabilities.
+        UserConfigValidationException: private data, or a model that returns no probabilities.
         ArgumentError: an unknown option; it is a `TypeError`.
         SettingError: options that contradict each other; it is a `ValueError`.
     """
@@ -54,14 +50,14 @@ class DiceDEAR(ExplainerBase):
         self._interface = Interface(data_interface, self.options.marks)
         self._host = Host(model_interface, data_interface)
         self.model = self._host.interface
-        asked = to_ask(self._host, self._interface)
+        model = model_arguments(self._host, self._interface)
         schema = self._interface.schema
-        dear = DEAR(schema=schema, **asked, **self.options.engine(schema))
+        dear = DEAR(schema=schema, **model, **self.options.engine(schema))
         if dear.classifier.is_module:
-            with probabilities_expected():
+            with as_configuration_error():
                 dear.classifier.frame_scores(self._interface.sample)
         self.dear: DEAR = dear.fit(self._interface.frame)
-        self._spoken: tuple[QueryFormat | None, DEAR] = (None, self.dear)
+        self._last_engine: tuple[QueryFormat | None, DEAR] = (None, self.dear)
         self.cfs_preds: Any = None
 
     def generate_counterfactuals(
@@ -81,39 +77,39 @@ class DiceDEAR(ExplainerBase):
     ) -> Explanations:
         """Counterfactuals for every row of a query, each acting on another set of features.
 
-        A row that already has the wanted outcome comes back as itself, once; a row that cannot
-        get it has an empty frame.
+        A row that already has the wanted outcome is its own single counterfactual; a row without
+        a feasible counterfactual has an empty frame.
 
         Args:
             query_instances: a frame, a list of one-row frames, a dict or a list of dicts.
-            total_CFs: how many a row at most, the cheapest first.
+            total_CFs: the most per row, the cheapest first.
             desired_class: "opposite" (two classes), or the number of a class.
             desired_range: a regressor's range.
-            permitted_range: `{feature: [low, high]}` or `{feature: [levels]}` for this call; for
-                a feature that it names it replaces the data interface's. It restricts: nothing is
-                advised beyond what the training rows hold. Who is outside of it stays as they are
-                or comes inside.
-            features_to_vary: the features that may change, directly or indirectly. Any other is
-                never acted on and stays exactly as it is; what DEAR would have moved there is in
+            permitted_range: `{feature: [low, high]}` or `{feature: [levels]}` for this call; it
+                replaces the data interface's for the features that it names, and never reaches
+                beyond the training rows. A row outside of it keeps its value or moves inside.
+            features_to_vary: the features that may change, directly or indirectly. The others
+                keep their exact values; the indirect change that this suppresses is in
                 `actions["suppressed_cost"]`.
-            stopping_threshold: the least probability of the wanted class, as given; where class 0
-                is wanted also the greatest probability of class 1. Up to one half it adds nothing
-                to the model's own decision.
-            posthoc_sparsity_param: DiCE's sparsity moves single features back to the query, and
-                so breaks what DEAR expects to move together. `final_cfs_df_sparse` is therefore
-                `final_cfs_df`, unless the explainer was built with `undo_indirect=True` and this
-                is above 0: then each indirect change is undone that the outcome can do without.
-            posthoc_sparsity_algorithm: checked as DiCE does; nothing depends on it.
-            verbose: log each counterfactual in plain words, at level INFO.
-            random_seed: taken and not needed: the same query has the same answer.
-            **of_others: what other methods of DiCE take, such as `sample_size` or
-                `proximity_weight`: it has no effect, and the log says so.
+            stopping_threshold: the least probability of the wanted class; where class 0 is wanted
+                also the greatest probability of class 1. Up to one half it adds nothing to the
+                model's own decision.
+            posthoc_sparsity_param: DiCE's sparsity resets single features to the query, which
+                contradicts the indirect changes that DEAR expects. `final_cfs_df_sparse` is
+                therefore `final_cfs_df`, unless the explainer was built with `undo_indirect=True`
+                and this is above 0: then each indirect change that the outcome does not need is
+                undone.
+            posthoc_sparsity_algorithm: checked as DiCE does, otherwise ignored.
+            verbose: log a description of each counterfactual, at level INFO.
+            random_seed: ignored: the same query always has the same result.
+            **of_others: arguments of DiCE's other methods, such as `sample_size`: ignored with a
+                warning in the log.
 
         Raises:
-            ArgumentError: an argument that no method takes; it is a `TypeError`.
-            UserConfigValidationException, ValueError: as DiCE's own methods, in the same words.
+            ArgumentError: an argument of no method; it is a `TypeError`.
+            UserConfigValidationException, ValueError: as DiCE's own methods, with its messages.
         """
-        without_effect(of_others, _TAKEN)
+        check_ignored(of_others, _TAKEN)
         request = Request(
             total_CFs,
             desired_class,
@@ -133,7 +129,7 @@ class DiceDEAR(ExplainerBase):
         return Explanations(examples)
 
     def feature_importance(self, *args: Any, **kwargs: Any) -> Any:
-        """DiCE's importances, in DEAR's kind of result where the examples are DEAR's.
+        """As in DiCE; the result is an `Explanations` if all examples are DEAR's.
 
         Args:
             *args: as in DiCE.
@@ -148,9 +144,9 @@ class DiceDEAR(ExplainerBase):
     def _generate_counterfactuals(
         self, query_instance: Any, total_CFs: int, **arguments: Any
     ) -> Examples:
-        """One row's counterfactuals, as DiCE's own loop would ask for them."""
+        """One row's counterfactuals: the method that DiCE's base class calls per row."""
         own = {name: arguments.pop(name) for name in list(arguments) if name in _TAKEN}
-        without_effect(arguments, _TAKEN)
+        check_ignored(arguments, _TAKEN)
         request = Request(total_CFs, **own)
         return self._examples(as_frame(query_instance, self.data_interface), request)[0]
 
@@ -161,29 +157,30 @@ class DiceDEAR(ExplainerBase):
         vary = request.features_to_vary
         self.data_interface.check_features_to_vary(vary)
         vary = self._interface.names if vary == "all" else vary
-        query = self._query(frame, vary, request)
-        k = int(request.total_CFs)
-        answers = Results.of(self._results(query, vary, request, k), query, self._host, k)
+        query, k = self._query(frame, vary, request), int(request.total_CFs)
+        results = Results.of(self._ranked(query, vary, request, k), query, self._host, k)
         undo = self.options.undo_indirect and bool(request.posthoc_sparsity_param)
-        sparse = answers.undone(query, self._host) if undo and len(answers.rows) else answers
-        self.cfs_preds = answers.decided[answers.rows == len(frame) - 1]
-        return native(query, answers, sparse, request, self._host, self.data_interface)
+        shrinks = undo and len(results.rows) > 0
+        sparse = results.without_indirect(query, self._host) if shrinks else results
+        self.cfs_preds = results.outcomes[results.rows == len(frame) - 1]
+        return to_dice(query, results, sparse, request, self._host, self.data_interface)
 
     def _query(self, frame: pd.DataFrame, vary: Sequence[str], request: Request) -> Query:
         check_columns(frame, self._interface)
         rows = frame[self._interface.names]
-        dialect = QueryFormat.of(rows, self.dear.schema)
-        read = dialect.read(rows)
+        query_format = QueryFormat.of(rows, self.dear.schema)
+        read = query_format.read(rows)
         self._check_values(read, vary, request.permitted_range)
         scores = self._host.scores(rows)
-        decided = self._host.decided(rows, scores)
-        return Query(rows, read, dialect, decided, self._wish(decided, scores.shape[1], request))
+        outcomes = self._host.outcomes(rows, scores)
+        desired = self._desired(outcomes, scores.shape[1], request)
+        return Query(rows, read, query_format, outcomes, desired)
 
     def _check_values(self, read: pd.DataFrame, vary: Sequence[str], permitted: Any) -> None:
         """DiCE's own checks of names and levels, once per combination of levels."""
         self.data_interface.check_permitted_range(permitted)
         levels = self._interface.levels
-        # DiCE keeps a call's ranges on the explainer; a copy keeps them from the next call.
+        # DiCE stores a call's ranges on the explainer; with a copy they end with the call.
         checker = copy.copy(self)
         checker.feature_range = self._interface.ranges(permitted)
         distinct = read.drop_duplicates(subset=list(levels)) if levels else read.head(1)
@@ -191,34 +188,34 @@ class DiceDEAR(ExplainerBase):
             row = distinct.iloc[at : at + 1]
             checker.check_query_instance_validity(vary, permitted, row, levels)
 
-    def _wish(self, decided: Decided, nodes: int, request: Request) -> DesiredOutcome:
+    def _desired(self, outcomes: Outcomes, columns: int, request: Request) -> DesiredOutcome:
         if self._host.regression:
             return DesiredOutcome.of_range(self.infer_target_cfs_range(request.desired_range))
-        asked = request.desired_class
-        wanted = int(asked) if isinstance(asked, np.integer) else asked
-        # DiCE reads the present outcome off scores: these have no other than the decision.
-        rows: Any = np.eye(nodes)[decided] if nodes > 1 else decided.astype(float).tolist()
-        classes = [int(self.infer_target_cfs_class(wanted, row, nodes)) for row in rows]
-        return DesiredOutcome.of_classes(classes, request.stopping_threshold, nodes)
+        given = request.desired_class
+        wanted = int(given) if isinstance(given, np.integer) else given
+        # DiCE infers the present class from scores: these encode the model's decision.
+        rows: Any = np.eye(columns)[outcomes] if columns > 1 else outcomes.astype(float).tolist()
+        classes = [int(self.infer_target_cfs_class(wanted, row, columns)) for row in rows]
+        return DesiredOutcome.of_classes(classes, request.stopping_threshold, columns)
 
-    def _results(
+    def _ranked(
         self, query: Query, vary: Sequence[str], request: Request, k: int
     ) -> list[Recourses]:
-        """The engine's results over all rows, the best one first."""
-        dear = self._speaking(query.dialect)
+        """The engine's results over all rows, one per rank, the best first."""
+        dear = self._engine(query.format)
         within = self._interface.constraints(request.permitted_range, vary)
-        with probabilities_expected():
-            best = dear.generate(query.read, query.wish.target, within=within, on_error="raise")
-            # One more than is needed, for the first of them may act on the best one's set.
-            return [best, *best.hooks.alternatives(k + 1)] if k > 1 else [best]
+        with as_configuration_error():
+            best = dear.generate(query.read, query.desired.target, within=within, on_error="raise")
+            # One more than needed: the first alternative may act on the same set as the best.
+            return [best, *best.lazy_answers.alternatives(k + 1)] if k > 1 else [best]
 
-    def _speaking(self, dialect: QueryFormat) -> DEAR:
-        """The engine, handing a black box rows as the query writes them."""
+    def _engine(self, query_format: QueryFormat) -> DEAR:
+        """The engine, which passes rows to a black box in the format of the query."""
         if not isinstance(self.dear.classifier.model, BlackBox):
             return self.dear
-        spoken, dear = self._spoken
-        if spoken != dialect:
-            model = BlackBox(self._host, dialect)
+        last_format, dear = self._last_engine
+        if last_format != query_format:
+            model = BlackBox(self._host, query_format)
             dear = self.dear.with_model(model, output=self.dear.classifier.output)
-            self._spoken = (dialect, dear)
+            self._last_engine = (query_format, dear)
         return dear

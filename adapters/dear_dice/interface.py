@@ -1,8 +1,9 @@
-"""Interface: DiCE's data interface as a frame, a schema and constraints, by names and levels."""
+"""Interface: DiCE's data interface and queries as frames, a schema and constraints."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,39 +12,35 @@ from raiutils.exceptions import UserConfigValidationException
 
 from dear_plugin import Constraints, Kind, Schema
 
-# Enough rows to show a wrong order of columns, or logits, when the explainer is built.
+# Rows of `Interface.sample`: enough to reveal a wrong order of columns, or logits.
 SAMPLE = 256
 
 
 class Interface:
-    """A public data interface of DiCE, read once and left as it is.
-
-    Args:
-        data_interface: DiCE's data interface.
-        marks: the schema's marks, as in `Options.marks`.
+    """A public data interface of DiCE, read once and not changed; `marks` as in `Options.marks`.
 
     Attributes:
         data: the data interface.
-        frame: its training rows: features alone, categories as text, numbers to the decimals
-            that they had before DiCE made them float32.
+        frame: its training rows without the outcome: categories as text, numbers with the
+            decimals that they had before DiCE made them float32.
         schema: their schema; what DiCE calls continuous is numeric.
-
-    Raises:
-        UserConfigValidationException: the interface holds no training rows (private data).
-        SchemaError: a mark that names no feature, or a frame that has no schema.
+        spans: (low, high) of every continuous feature in the training rows, as DiCE computes it.
+        levels: the categories of every other feature.
     """
 
     def __init__(self, data_interface: Any, marks: Mapping[str, Any]) -> None:
         if not hasattr(data_interface, "data_df"):
             raise UserConfigValidationException(
                 "Private data interface is not supported with the dear explainer since DEAR learns"
-                " from the training rows what else moves with an action: use dice_ml.Data with"
-                " dataframe=, continuous_features= and outcome_name="
+                " indirect changes from the training rows: use dice_ml.Data with dataframe=,"
+                " continuous_features= and outcome_name="
             )
         self.data = data_interface
         self.frame = _frame(data_interface)
         self.schema = _schema(data_interface, self.frame, marks)
-        self._spans, self._levels = _defaults(data_interface)
+        ranges, _ = data_interface.get_features_range()
+        self.spans = {name: ranges[name] for name in data_interface.continuous_feature_names}
+        self.levels = {name: ranges[name] for name in data_interface.categorical_feature_names}
 
     @property
     def names(self) -> list[str]:
@@ -52,74 +49,123 @@ class Interface:
 
     @property
     def sample(self) -> pd.DataFrame:
-        """Some training rows, every level of every category among them."""
-        every = [self.frame.drop_duplicates(name) for name in self._levels]
+        """Some training rows that contain every level of every category."""
+        every = [self.frame.drop_duplicates(name) for name in self.levels]
         return pd.concat([self.frame.head(SAMPLE), *every])
-
-    @property
-    def levels(self) -> dict[str, list[str]]:
-        """The categories in the data, by feature."""
-        return self._levels
 
     def ranges(self, permitted: Mapping[str, Any] | None) -> dict[str, Any]:
         """DiCE's range of every feature: the data's own, the interface's, then the call's."""
-        return {**self._spans, **self._levels, **self.data.permitted_range, **(permitted or {})}
+        return {**self.spans, **self.levels, **self.data.permitted_range, **(permitted or {})}
 
     def text(self, permitted: Mapping[str, Any] | None) -> dict[str, Any] | None:
-        """A call's `permitted_range` with levels as text, as DiCE keeps them; None stays None."""
+        """A call's `permitted_range` with levels as text, as DiCE stores them."""
         if permitted is None:
             return None
-        return {n: list(map(str, r)) if n in self._levels else r for n, r in permitted.items()}
+        return {n: list(map(str, r)) if n in self.levels else r for n, r in permitted.items()}
 
     def constraints(self, permitted: Mapping[str, Any] | None, vary: Sequence[str]) -> Constraints:
-        """What one call leaves free.
-
-        Args:
-            permitted: the call's `permitted_range`; for a feature that it names it replaces the
-                interface's.
-            vary: the features that may change, directly or indirectly; the others are frozen.
-        """
-        asked = self.ranges(permitted)
+        """The constraints of one call, by `permitted_range` and `features_to_vary`."""
+        ranges = self.ranges(permitted)
+        levels = {name: list(map(str, ranges[name])) for name in self.levels}
         return Constraints(
             frozen=[name for name in self.names if name not in vary],
-            ranges={
-                name: tuple(asked[name])
-                for name, span in self._spans.items()
-                if list(asked[name]) != span
-            },
-            categories={
-                name: list(map(str, asked[name]))
-                for name, levels in self._levels.items()
-                if set(map(str, asked[name])) != set(levels)
-            },
+            ranges={n: tuple(ranges[n]) for n, s in self.spans.items() if list(ranges[n]) != s},
+            categories={n: ls for n, ls in levels.items() if set(ls) != set(self.levels[n])},
         )
 
 
+@dataclass(frozen=True)
+class QueryFormat:
+    """The dtypes of one query.
+
+    DiCE turns every category into text, but a query, and the model trained on such rows, may hold
+    integers, booleans or a pandas category.
+
+    Attributes:
+        dtypes: the dtype of every feature.
+        levels: for categories that are not plain text, the query's own value for each text.
+        numbers: numeric features stored in a column of text or objects.
+    """
+
+    dtypes: Mapping[str, Any]
+    levels: Mapping[str, Mapping[str, Any]]
+    numbers: Sequence[str]
+
+    @classmethod
+    def of(cls, query: pd.DataFrame, schema: Schema) -> QueryFormat:
+        """The format of a query that has the schema's features."""
+        categories = {f.name: f.categories for f in schema if f.kind is not Kind.NUMERIC}
+        levels = {name: _own_values(query[name], texts) for name, texts in categories.items()}
+        dtypes = {name: query[name].dtype for name in schema.names}
+        text = [name for name, dtype in dtypes.items() if pd.api.types.is_string_dtype(dtype)]
+        return cls(
+            dtypes,
+            {name: own for name, own in levels.items() if own},
+            [name for name in text if name not in categories],
+        )
+
+    def read(self, query: pd.DataFrame) -> pd.DataFrame:
+        """A query as the data interface writes it."""
+        texts = {name: query[name].astype(object).map(str) for name in self.levels}
+        numbers = {name: pd.to_numeric(query[name]) for name in self.numbers}
+        return query.assign(**texts, **numbers)
+
+    def write(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The inverse: features in the query's own values and dtypes."""
+        return pd.DataFrame({name: self._column(frame[name]) for name in self.dtypes})
+
+    def _column(self, column: pd.Series) -> pd.Series:
+        dtype, levels = self.dtypes[str(column.name)], self.levels.get(str(column.name))
+        values = column if levels is None else column.map(levels)
+        if isinstance(dtype, pd.CategoricalDtype):
+            # Levels that the query's dtype lacks are added.
+            new = pd.Index(values.unique()).difference(dtype.categories, sort=False)
+            known = dtype.categories.append(new) if len(new) else dtype.categories
+            return values.astype(pd.CategoricalDtype(known, ordered=dtype.ordered))
+        return values if values.dtype == dtype else values.astype(dtype)
+
+
+def _own_values(column: pd.Series, levels: tuple[Any, ...]) -> dict[str, Any]:
+    """The column's value for each level's text; empty where that is the text itself."""
+    category = isinstance(column.dtype, pd.CategoricalDtype)
+    values = list(column.cat.categories if category else column.unique())
+    if not category and all(isinstance(v, str) for v in values):
+        return {}
+    own = {str(v): v for v in values}
+    return {level: own.get(level, _like(values[0], level)) for level in levels} | own
+
+
+def _like(sample: Any, level: str) -> Any:
+    """A level's text as a value of the sample's type."""
+    if isinstance(sample, bool | np.bool_):
+        return level == "True"
+    try:
+        return type(sample)(level)
+    except (TypeError, ValueError):
+        return level
+
+
 def _frame(data: Any) -> pd.DataFrame:
-    words = set(data.categorical_feature_names)
+    categorical = set(data.categorical_feature_names)
+    columns = {name: data.data_df[name] for name in data.feature_names}
     return pd.DataFrame(
-        {
-            name: data.data_df[name].astype(object)
-            if name in words
-            else _as_printed(data.data_df[name])
-            for name in data.feature_names
-        }
+        {n: c.astype(object) if n in categorical else _decimal(c) for n, c in columns.items()}
     )
 
 
-def _as_printed(column: pd.Series) -> pd.Series:
-    """A column whose float32 values are the doubles that print alike: 0.1, not 0.10000000149."""
+def _decimal(column: pd.Series) -> pd.Series:
+    """A column with each float32 as the double that prints alike: 0.1, not 0.10000000149."""
     if column.dtype != np.float32:
         return column
-    values, back = np.unique(column.to_numpy(), return_inverse=True)
-    return pd.Series(values.astype(str).astype(np.float64)[back], index=column.index)
+    values, inverse = np.unique(column.to_numpy(), return_inverse=True)
+    return pd.Series(values.astype(str).astype(np.float64)[inverse], index=column.index)
 
 
 def _schema(data: Any, frame: pd.DataFrame, marks: Mapping[str, Any]) -> Schema:
     schema = Schema.infer(frame, **marks).complete()
     for name in data.continuous_feature_names:
         (at,) = schema.index([name])
-        if schema.features[at].kind is not Kind.NUMERIC:  # two values, but DiCE says continuous
+        if schema.features[at].kind is not Kind.NUMERIC:  # a number with two values
             ends = (float(frame[name].min()), float(frame[name].max()))
             places = int(data.get_decimal_precisions("dict")[name])
             schema = schema.replace(
@@ -128,12 +174,3 @@ def _schema(data: Any, frame: pd.DataFrame, marks: Mapping[str, Any]) -> Schema:
     for name, places in (data.continuous_features_precision or {}).items():
         schema = schema.replace(name, precision=int(places))
     return schema
-
-
-def _defaults(data: Any) -> tuple[dict[str, list[Any]], dict[str, list[str]]]:
-    """The spans and the levels of the training rows, as DiCE itself computes them."""
-    ranges, _ = data.get_features_range()
-    return (
-        {name: ranges[name] for name in data.continuous_feature_names},
-        {name: ranges[name] for name in data.categorical_feature_names},
-    )

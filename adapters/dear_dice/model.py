@@ -1,10 +1,10 @@
-"""Host: DiCE's model interface, as scores of frames and as a model that the engine can ask."""
+"""Host: DiCE's model interface as scores of frames, and as a model of the engine."""
 
 from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -16,30 +16,23 @@ import torch
 from dice_ml.constants import ModelTypes
 from dice_ml.model_interfaces.pytorch_model import PyTorchModel
 from raiutils.exceptions import UserConfigValidationException
-from torch import nn
+from torch import Tensor, nn
 
-import dear_plugin
-from dear_dice.dialect import QueryFormat
-from dear_dice.interface import Interface
-from dear_dice.ohe import OheMinMax
-from dear_plugin import Encoder, evaluating
+from dear_dice.interface import Interface, QueryFormat
+from dear_plugin import Encoder, Feature, Kind, errors, evaluating
 
 Scores = npt.NDArray[np.float64]
-Decided = npt.NDArray[Any]
+Outcomes = npt.NDArray[Any]
 
-# Of a model that does not name them.
-MOST_CLASSES = 1 << 10
+# The class numbers that `predict` may return where a model has no `classes_`.
+MAX_CLASSES = 1 << 10
 
 
 class Host:
     """A model interface bound to one data interface.
 
-    Every DiCE explainer writes its data interface into the model interface that it is given. This
-    one writes into a copy, so that two explainers can share a model interface.
-
-    Args:
-        model_interface: DiCE's model interface, of any backend.
-        data_interface: DiCE's data interface.
+    DiCE's explainers write their data interface into the model interface. This one writes into a
+    copy, so that two explainers can share a model interface.
 
     Attributes:
         interface: the bound copy; its `model` is the user's own object.
@@ -66,124 +59,149 @@ class Host:
         return module and isinstance(self.interface, PyTorchModel)
 
     @property
-    def is_ohe_module(self) -> bool:
-        """Whether it is a torch module on DiCE's own encoding, so that gradients can be had."""
-        return self.is_module and self.interface.transformer.func == "ohe-min-max"
+    def has_decisions(self) -> bool:
+        """Whether DiCE can read the model's own decision, `predict`, besides its scores."""
+        if self.regression or self.is_module:
+            return False
+        model, output = self.interface.model, inspect.signature(self.interface.get_output)
+        both = (getattr(model, name, None) for name in ("predict", "predict_proba"))
+        return "model_score" in output.parameters and all(map(callable, both))
 
-    def scores(self, frame: pd.DataFrame) -> Scores:
-        """What DiCE itself reads off the model, (m, c), for rows in the user's own dialect."""
-        if not self.is_module:
-            return _columns(self.interface.get_output(frame.copy()), len(frame))
-        # DiCE leaves tensors where they are; so a module may live on an accelerator.
-        home = next(self.interface.model.parameters(), torch.empty(0))
-        with torch.no_grad(), evaluating(self.interface.model):
-            x = torch.tensor(self.encoded(frame)).to(home)
-            return _columns(self.interface.get_output(x, out_tensor=True).cpu(), len(frame))
-
-    def encoded(self, frame: pd.DataFrame) -> Scores:
+    def encode(self, frame: pd.DataFrame) -> Scores:
         """The vectors, (m, D), that DiCE hands to the model."""
         return np.asarray(self.interface.transformer.transform(frame.copy()), dtype=np.float64)
 
-    @property
-    def decides(self) -> bool:
-        """Whether the model has a decision of its own that DiCE can read: `predict`."""
-        if self.regression or self.is_module:
-            return False
-        model, asked = self.interface.model, inspect.signature(self.interface.get_output)
-        both = (getattr(model, name, None) for name in ("predict", "predict_proba"))
-        return "model_score" in asked.parameters and all(map(callable, both))
+    def scores(self, frame: pd.DataFrame) -> Scores:
+        """(m, c) the model's output as DiCE reads it, for rows in the user's own format."""
+        if not self.is_module:
+            return _columns(self.interface.get_output(frame.copy()), len(frame))
+        # DiCE does not move tensors, so the input goes to the module's own device.
+        parameter = next(self.interface.model.parameters(), torch.empty(0))
+        with torch.no_grad(), evaluating(self.interface.model):
+            x = torch.tensor(self.encode(frame)).to(parameter)
+            return _columns(self.interface.get_output(x, out_tensor=True).cpu(), len(frame))
 
-    def decided(self, frame: pd.DataFrame, scores: Scores) -> Decided:
+    def outcomes(self, frame: pd.DataFrame, scores: Scores) -> Outcomes:
         """(m,) class numbers by the model's own decision, or predicted values.
 
-        Without one it is DiCE's rule: the likeliest class, of a tie the first.
-
-        Args:
-            frame: the rows, in the user's own dialect.
-            scores: (m, c) what DiCE reads off the model for them.
+        A model without a decision has DiCE's: the most likely class, the first of a tie.
         """
         if self.regression:
             return scores[:, 0]
-        if self.decides:
-            return self.predicted(frame)
+        if self.has_decisions:
+            return self.decisions(frame)
         if scores.shape[1] == 1:
             return np.asarray(np.round(scores[:, 0]), dtype=np.int64)
         return np.asarray(scores.argmax(1), dtype=np.int64)
 
-    def predicted(self, frame: pd.DataFrame) -> Decided:
-        """(m,) what the model's `predict` says, as class numbers."""
-        told = np.asarray(self.interface.get_output(frame.copy(), model_score=False)).reshape(-1)
-        labels = getattr(self.interface.model, "classes_", range(MOST_CLASSES))
-        known = {label: i for i, label in enumerate(np.asarray(labels).tolist())}
-        places = np.array([known.get(label, -1) for label in told.tolist()], dtype=np.int64)
-        if (places < 0).any():
+    def decisions(self, frame: pd.DataFrame) -> Outcomes:
+        """(m,) class numbers that the model's `predict` gives."""
+        predicted = np.asarray(self.interface.get_output(frame.copy(), model_score=False))
+        classes = getattr(self.interface.model, "classes_", range(MAX_CLASSES))
+        known = {label: i for i, label in enumerate(np.asarray(classes).tolist())}
+        labels = predicted.reshape(-1).tolist()
+        unknown = [label for label in labels if label not in known]
+        if unknown:
             raise UserConfigValidationException(
-                f"The model's predict returned {told[places < 0][0]!r}, which is no class that its"
-                " classes_ names, nor a number of one"
+                f"The model's predict returned {unknown[0]!r}, which is neither in its classes_"
+                " nor the number of a class"
             )
-        return places
+        return np.array([known[label] for label in labels], dtype=np.int64)
 
-    def labels(self, decided: Decided) -> Decided:
+    def labels(self, outcomes: Outcomes) -> Outcomes:
         """(m,) class numbers as the model's own labels, where it has some."""
         labels = None if self.regression else getattr(self.interface.model, "classes_", None)
-        return decided if labels is None else np.asarray(labels)[decided]
+        return outcomes if labels is None else np.asarray(labels)[outcomes]
 
 
 @dataclass(frozen=True)
 class BlackBox:
-    """A model that the engine asks about frames, through DiCE's model interface.
+    """A host as the engine's black box: a model of frames.
 
     Attributes:
         host: the model interface.
-        dialect: the values that the model knows; None for those of the data interface.
+        query_format: the values that the model knows; None for those of the data interface.
     """
 
     host: Host
-    dialect: QueryFormat | None = None
+    query_format: QueryFormat | None = None
 
     def __call__(self, frame: pd.DataFrame) -> Scores:
-        """Probabilities or values, (m, c), of the engine's frame."""
+        """(m, c) probabilities or values of the engine's frame."""
         return self.host.scores(self._written(frame))
 
-    def predict_proba(self, frame: pd.DataFrame) -> Scores:
-        """The same of a classifier, under the name by which the engine knows one."""
-        return self(frame)
+    predict_proba = __call__
 
     @property
-    def predict(self) -> Callable[[pd.DataFrame], Decided]:
-        """The model's own decision, (m,) class numbers; only where it has one."""
-        if not self.host.decides:
+    def predict(self) -> Callable[[pd.DataFrame], Outcomes]:
+        """The model's own decision, (m,) class numbers, where it has one."""
+        if not self.host.has_decisions:
             raise AttributeError("the model has no decision that DiCE can read")
-        return self._decided
+        return self._decisions
 
-    def _decided(self, frame: pd.DataFrame) -> Decided:
-        return self.host.predicted(self._written(frame))
+    def _decisions(self, frame: pd.DataFrame) -> Outcomes:
+        return self.host.decisions(self._written(frame))
 
     def _written(self, frame: pd.DataFrame) -> pd.DataFrame:
-        return frame if self.dialect is None else self.dialect.write(frame)
+        return frame if self.query_format is None else self.query_format.write(frame)
 
 
-def to_ask(host: Host, interface: Interface) -> dict[str, Any]:
-    """DiCE's model as the arguments `model`, `output` and `encode` of a `RecourseMethod`.
+class OheMinMax:
+    """The vector of DiCE's `func="ohe-min-max"`, built from names and levels, not from prefixes.
 
-    Args:
-        host: the model.
-        interface: the data.
+    Continuous features come first, in the order of DiCE's `continuous_features` argument, then
+    one group of columns per categorical feature in frame order, its levels sorted. The map is
+    differentiable and can be pickled.
     """
-    encoder, sample = Encoder(interface.schema), interface.sample
+
+    def __init__(self, encoder: Encoder, continuous: Sequence[str]) -> None:
+        schema = encoder.schema
+        order = [*schema.index(continuous)]
+        order += [j for j, name in enumerate(schema.names) if name not in continuous]
+        sources = [s for j in order for s in _sources(schema.features[j], encoder.starts[j])]
+        column, factor, offset = zip(*sources, strict=True)
+        self.column, self.factor, self.offset = map(torch.tensor, (column, factor, offset))
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """The engine's encoded columns, (m, d), as DiCE's, (m, D)."""
+        column, factor, offset = (t.to(x.device) for t in (self.column, self.factor, self.offset))
+        return x[..., column] * factor.to(x.dtype) + offset.to(x.dtype)
+
+
+def _sources(feature: Feature, start: int) -> list[tuple[int, float, float]]:
+    """(engine's column, factor, offset) of each of DiCE's columns of a feature."""
+    if feature.kind is Kind.NUMERIC:
+        constant = feature.bounds[0] == feature.bounds[1]
+        return [(start, 0.0 if constant else 1.0, 0.0)]
+    if feature.kind is Kind.CATEGORICAL:
+        return [(start + level, 1.0, 0.0) for level in range(feature.columns)]
+    if len(feature.categories) == 1:
+        return [(start, 0.0, 1.0)]
+    return [(start, -1.0, 1.0), (start, 1.0, 0.0)]
+
+
+def model_arguments(host: Host, interface: Interface) -> dict[str, Any]:
+    """A host as the arguments `model`, `output` and, for a torch module, `encode` of a method.
+
+    A module is passed as it is only if the engine can reproduce its input; otherwise it is a
+    black box.
+    """
     output = "values" if host.regression else "probabilities"
-    encode = OheMinMax(encoder, interface.data.continuous_feature_names)
-    if not host.is_ohe_module or not _agrees(encode, encoder, host, sample):
-        return {"model": BlackBox(host), "output": output}
-    return {"model": host.interface.model, "output": output, "encode": encode}
+    if host.is_module and host.interface.transformer.func == "ohe-min-max":
+        encoder, sample = Encoder(interface.schema), interface.sample
+        encode = OheMinMax(encoder, interface.data.continuous_feature_names)
+        ours, theirs = encode(encoder.encode(sample)).numpy(), host.encode(sample)
+        if ours.shape == theirs.shape and np.allclose(ours, theirs, atol=1e-5):
+            return {"model": host.interface.model, "output": output, "encode": encode}
+    return {"model": BlackBox(host), "output": output}
 
 
 @contextmanager
-def probabilities_expected() -> Iterator[None]:
-    """A model's wrong answer, told as DiCE tells a wrong configuration."""
+def as_configuration_error() -> Iterator[None]:
+    """Raise the engine's `ModelError` as DiCE's `UserConfigValidationException`."""
     try:
         yield
-    except dear_plugin.errors.ModelError as error:
+    except errors.ModelError as error:
         if error.__cause__ is not None:
             raise UserConfigValidationException(
                 "The torch model does not take the vector that func='ohe-min-max' makes of this"
@@ -192,18 +210,12 @@ def probabilities_expected() -> Iterator[None]:
             ) from error
         raise UserConfigValidationException(
             "DiCE expects probabilities of a classifier and one value of a regressor:"
-            f" {error}. A torch model that ends in logits needs one layer more:"
+            f" {error}. If a torch model returns logits, add a layer:"
             " torch.nn.Sequential(model, torch.nn.Sigmoid()), or Softmax(dim=1) where each class"
             " has a column."
         ) from error
 
 
 def _columns(raw: Any, m: int) -> Scores:
-    """A model's answer for m rows, of whatever type, as (m, c)."""
+    """A model's output for m rows, of any type, as (m, c)."""
     return np.asarray(raw, dtype=np.float64).reshape(m, -1)
-
-
-def _agrees(encode: OheMinMax, encoder: Encoder, host: Host, sample: pd.DataFrame) -> bool:
-    """Whether our map gives what DiCE's own transformer gives."""
-    ours, theirs = encode(encoder.encode(sample)).numpy(), host.encoded(sample)
-    return ours.shape == theirs.shape and bool(np.allclose(ours, theirs, atol=1e-5))

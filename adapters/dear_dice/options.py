@@ -1,18 +1,26 @@
-"""Options: what a user may say about DEAR when the explainer is built."""
+"""Options: keyword arguments of `DiceDEAR` as arguments of `dear_plugin.DEAR` and of a schema."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-import dear_plugin
-from dear_plugin import Schema, Search
+from dear_plugin import Schema, Search, errors, options
 
-# DiCE and the engine encode alike but round floats in another order; their scores differ by less.
-SLACK = 1e-4
-# What is asked of a counterfactual, as `Search` has it.
-ASKED = ("min_confidence", "max_reliance", "min_plausibility")
+logger = logging.getLogger("dear_dice")
+
+# DiCE and the engine encode alike but round floats in a different order: scores differ by less.
+SCORE_TOLERANCE = 1e-4
+# Arguments of "random", "genetic", "kdtree" and "gradient" that DEAR ignores.
+_OF_OTHERS = """
+    algorithm categorical_penalty diversity_loss_type diversity_weight feature_weights
+    features_weights init_near_query_instance initialization learning_rate limit_steps_ls
+    loss_converge_maxiter loss_diff_thres max_iter maxiterations min_iter optimizer project_iter
+    proximity_weight sample_size sparsity_weight thresh tie_random yloss_type
+"""
+IGNORED = tuple(_OF_OTHERS.split())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,24 +28,20 @@ class Options:
     """The options of `DiceDEAR`, in features of DiCE's data interface.
 
     Attributes:
-        act_on: feature names, or groups of them, to be acted on together; None is every feature
-            that may change, one at a time.
-        decoder: what else moves: "transport" (people keep their rank), "autoencoder" (the
-            paper's), or a decoder.
+        act_on: feature names, or groups of them, to act on; None is every feature that may
+            change, one at a time.
+        decoder: "transport" (ranks are kept), "autoencoder" (the paper's), or a decoder.
         search: how to search; None asks for credible counterfactuals, `Search.cheapest()` for the
-            cheapest, `Search(min_support=0.6)` for those that look like people who were accepted.
-        min_confidence: the least share of redraws of the decoder under which a counterfactual
-            still has the wanted outcome; None is 0.9.
-        max_reliance: the largest share of what is expected to follow that a counterfactual may
-            need: at 0 the action alone is enough; None is 1.
-        min_plausibility: the least plausibility, or the query's own where that is less; None is
-            0.05.
-        pairs: act on all pairs of features from the start, besides the single ones.
-        immutable: features that never change, in any call.
+            cheapest, `Search(min_support=0.6)` for those that resemble accepted training rows.
+        min_confidence: as in `Search`; None is 0.9.
+        max_reliance: as in `Search`; None is 1.
+        min_plausibility: as in `Search`; None is 0.05.
+        pairs: act on all pairs of features as well.
+        immutable: features that never change.
         increasing: numeric or two-valued features that may only grow.
         decreasing: numeric or two-valued features that may only fall.
-        ranges: `{feature: (low, high)}` for numeric features; they hold in every call, beneath
-            whatever `permitted_range` allows.
+        ranges: `{feature: (low, high)}` for numeric features, in every call and whatever
+            `permitted_range` allows.
         undo_indirect: let DiCE's post-hoc sparsity undo indirect changes (see
             `DiceDEAR.generate_counterfactuals`).
     """
@@ -57,45 +61,43 @@ class Options:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Options:
-        """The options that were given by name.
-
-        Raises:
-            ArgumentError: a name that is none of them; it is a `TypeError`.
-        """
-        known = [each.name for each in fields(cls)]
-        strange = [name for name in given if name not in known]
-        if strange:
-            raise dear_plugin.errors.ArgumentError(
-                dear_plugin.errors.unknown("options", strange, known)
-            )
+        """The options given by name; an unknown name raises `ArgumentError`."""
+        _refuse_unknown("options", given, [each.name for each in fields(cls)])
         return cls(**given)
+
+    def __post_init__(self) -> None:
+        """Check what needs no schema."""
+        options.boolean("pairs", self.pairs)
+        _ = self.searching
 
     @property
     def marks(self) -> dict[str, Any]:
-        """What goes into the schema."""
+        """The arguments of `Schema.infer`."""
         names = ("immutable", "increasing", "decreasing", "ranges")
         return {name: getattr(self, name) for name in names}
-
-    def engine(self, schema: Schema) -> dict[str, Any]:
-        """What goes to `DEAR`.
-
-        Args:
-            schema: the features.
-
-        Raises:
-            SettingError: `search` together with what is asked of a counterfactual, or a value
-                that an option cannot have.
-        """
-        act_on = dear_plugin.options.paired(schema, self.act_on) if self.pairs else self.act_on
-        return {"act_on": act_on, "decoder": self.decoder, "search": self.searching}
 
     @property
     def searching(self) -> Search:
         """How to search."""
-        asked = {name: getattr(self, name) for name in ASKED}
-        return dear_plugin.options.search_of(self.search, **asked).with_slack(SLACK)
+        names = ("min_confidence", "max_reliance", "min_plausibility")
+        criteria = {name: getattr(self, name) for name in names}
+        return options.search_of(self.search, **criteria).with_slack(SCORE_TOLERANCE)
 
-    def __post_init__(self) -> None:
-        """Refuse what contradicts itself before anything is learned."""
-        dear_plugin.options.boolean("pairs", self.pairs)
-        _ = self.searching
+    def engine(self, schema: Schema) -> dict[str, Any]:
+        """The arguments of `DEAR` for a schema."""
+        act_on = options.paired(schema, self.act_on) if self.pairs else self.act_on
+        return {"act_on": act_on, "decoder": self.decoder, "search": self.searching}
+
+
+def check_ignored(given: Iterable[str], own: Iterable[str]) -> None:
+    """Log given arguments of DiCE's other methods, and refuse those that are not its `own`."""
+    names = list(given)
+    _refuse_unknown("arguments", names, [*own, *IGNORED])
+    if names:
+        logger.warning("method 'dear' ignores %s: only other methods use them", ", ".join(names))
+
+
+def _refuse_unknown(what: str, names: Iterable[str], known: Sequence[str]) -> None:
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise errors.ArgumentError(errors.unknown(what, unknown, known))

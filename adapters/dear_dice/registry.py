@@ -1,10 +1,10 @@
-"""Registry: `method="dear"` for `dice_ml.Dice`, for a while, or without any patch."""
+"""Registry: `method="dear"` for `dice_ml.Dice`, by a reversible patch or by a subclass."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, final
 
 import dice_ml
@@ -17,63 +17,45 @@ METHOD = "dear"
 
 @dataclass(frozen=True)
 class _Decide:
-    """DiCE's choice of a method's class, which knows one method more."""
+    """`dice_ml.dice.decide`, which picks the class of a method, with one method more."""
 
-    before: Callable[[Any, Any], Any]
+    original: Callable[[Any, Any], Any]
 
     def __call__(self, model_interface: Any, method: Any) -> Any:
         if isinstance(method, str) and method == METHOD:
             return DiceDEAR
-        return self.before(model_interface, method)
+        return self.original(model_interface, method)
 
 
-@dataclass(frozen=True)
-class Registration:
-    """What `register` returns: used in a `with` statement, it ends at the end of the block."""
+def register() -> AbstractContextManager[object]:
+    """Let `dice_ml.Dice(d, m, method="dear", **options)` return a `DiceDEAR`.
 
-    mine: bool
-
-    def __enter__(self) -> Registration:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self.mine:
-            unregister()
-
-
-def register() -> Registration:
-    """Let `dice_ml.Dice(d, m, method="dear", **options)` give a `DiceDEAR`.
-
-    It wraps `dice_ml.dice.decide` and touches nothing else. Calling it again changes nothing;
-    `unregister` ends it, and so does the end of `with register(): ...`, unless it was registered
-    before.
+    It wraps `dice_ml.dice.decide` and changes nothing else; a second call has no effect.
+    `unregister` undoes it, and so does the end of `with register(): ...`, unless it was
+    registered before.
     """
-    mine = not isinstance(dice.decide, _Decide)
-    if mine:
+    ending = ExitStack()
+    if not isinstance(dice.decide, _Decide):
         dice.decide = _Decide(dice.decide)
-    return Registration(mine)
+        ending.callback(unregister)
+    return ending
 
 
 def unregister() -> None:
-    """Undo `register`; without it, nothing happens."""
+    """Undo `register`; no effect if nothing is registered."""
     if isinstance(dice.decide, _Decide):
-        dice.decide = dice.decide.before
+        dice.decide = dice.decide.original
 
 
 @final
 class Dice(dice_ml.Dice):
-    """`dice_ml.Dice` that knows `method="dear"` without anything being registered.
+    """`dice_ml.Dice` with `method="dear"`, without a patch.
 
     Args:
         data_interface: DiCE's data interface.
         model_interface: DiCE's model interface.
         method: "dear", or any of DiCE's own.
-        **options: what the method takes; for "dear", see `Options`.
+        **options: of the method; for "dear" see `Options`.
     """
 
     def __new__(

@@ -1,4 +1,4 @@
-"""Wrapped: any DiCE explainer as a `RecourseMethod`, so that one table holds them all."""
+"""Wrapped: any DiCE explainer as a `RecourseMethod`, to be compared with DEAR."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-import dear_plugin
 from dear_dice.interface import Interface
-from dear_dice.model import Host, to_ask
-from dear_plugin import Case, Kind, Proposal, RecourseMethod
+from dear_dice.model import Host, model_arguments
+from dear_plugin import Case, ClassGoal, Kind, Proposal, RangeGoal, RecourseMethod
 
 
 def wrap_dice(
@@ -29,15 +28,15 @@ def wrap_dice(
     ranges: Mapping[str, tuple[float, float]] | None = None,
     **arguments: Any,
 ) -> WrappedDice:
-    """A DiCE explainer as a method that stands beside DEAR on equal terms.
+    """A DiCE explainer as a method that can be compared with DEAR.
 
-    What holds for every method holds for it: constraints are kept, rows are rounded and scored
-    again through the user's model, and every row comes back, a failure with its reason. What is
-    frozen goes to DiCE as `features_to_vary`, ranges as `permitted_range`.
+    Constraints are kept, rows are rounded and scored again by the user's model, and every row is
+    in the result, a failure with its reason. Frozen features go to DiCE as `features_to_vary`,
+    ranges as `permitted_range`.
 
     Args:
         explainer: `dice_ml.Dice(d, m, method=...)`, of any method.
-        seed: of the global generators that DiCE draws from; their state is put back.
+        seed: of the global generators that DiCE draws from; their state is restored.
         immutable: features that never change.
         increasing: numeric or two-valued features that may only grow.
         decreasing: numeric or two-valued features that may only fall.
@@ -57,45 +56,44 @@ def wrap_dice(
 class WrappedDice(RecourseMethod):
     """See `wrap_dice`.
 
-    DiCE answers one row at a time and prints, draws from global generators and writes into its
-    data interface while it does; all of that is put back, so it should run in one thread.
+    DiCE processes one row at a time; it prints, draws from global generators and writes into its
+    data interface. All of that is undone, so it should run in one thread.
     """
 
     def __init__(
         self, explainer: Any, interface: Interface, seed: int, arguments: Mapping[str, Any]
     ) -> None:
         host = Host(explainer.model, explainer.data_interface)
-        super().__init__(schema=interface.schema, **to_ask(host, interface))
+        super().__init__(schema=interface.schema, **model_arguments(host, interface))
         self.explainer = explainer
         self.seed = seed
         self.arguments = dict(arguments)
 
     def _learn(self, rows: Tensor) -> None:
-        """An explainer has learned before it came here."""
+        """The explainer is already fitted."""
 
     def _propose(self, case: Case) -> Proposal:
         frames = [self.encoder.frame(t) for t in (case.x, case.feasible.low, case.feasible.high)]
         moved, reasons = case.x.clone(), [""] * len(case)
         for i in range(len(case)):
             try:
-                moved[i] = self._ask(case, i, [frame.iloc[i : i + 1] for frame in frames])
-            except Exception as error:  # one row's failure must not take the others with it
+                moved[i] = self._explained(case, i, [frame.iloc[i : i + 1] for frame in frames])
+            except Exception as error:  # one row's failure must not affect the others
                 reasons[i] = f"{type(error).__name__}: {error}"
-        everyone = torch.arange(len(case))
-        rows = case.feasible.project(case.x, moved[:, None], everyone)[:, 0]
+        rows = case.feasible.project(case.x, moved[:, None], torch.arange(len(case)))[:, 0]
         refused = ~case.goal.accepts(self.classifier.scores(rows))
         for i in refused.nonzero()[:, 0].tolist():
-            reasons[i] = reasons[i] or "the model refuses what DiCE found, held to the constraints"
+            reasons[i] = reasons[i] or "DiCE's row misses the target once constraints are applied"
         return Proposal(rows, rows != case.x, torch.zeros(len(case)), reasons)
 
-    def _ask(self, case: Case, i: int, frames: Sequence[pd.DataFrame]) -> Tensor:
-        """One row's counterfactual, (p,)."""
+    def _explained(self, case: Case, i: int, frames: Sequence[pd.DataFrame]) -> Tensor:
+        """(p,) DiCE's counterfactual of row i, whose query and bounds are frames of one row."""
         query, low, high = frames
         fixed = case.feasible.floor[i] == case.feasible.ceiling[i]
         vary = [n for n, f in zip(self.schema.names, fixed.tolist(), strict=True) if not f]
         permitted = self._permitted(case, i, low, high)
         arguments = {**_goal(case, i), **self.arguments, "permitted_range": permitted}
-        with _kept(self.explainer.data_interface, self.seed):
+        with _isolated(self.explainer.data_interface, self.seed):
             found = self.explainer.generate_counterfactuals(
                 query, total_CFs=1, features_to_vary=vary, **arguments
             ).cf_examples_list[0]
@@ -106,34 +104,34 @@ class WrappedDice(RecourseMethod):
         self, case: Case, i: int, low: pd.DataFrame, high: pd.DataFrame
     ) -> dict[str, list[Any]]:
         """The range of every number, and the levels of every category that may change."""
-        limits, permitted = case.feasible, {}
+        feasible, permitted = case.feasible, {}
         for j, feature in enumerate(self.schema):
             name, levels = feature.name, feature.categories
             if feature.kind is Kind.NUMERIC:
                 permitted[name] = [low[name].iat[0], high[name].iat[0]]
-            elif not bool(limits.floor[i, j] == limits.ceiling[i, j]):
+            elif not bool(feasible.floor[i, j] == feasible.ceiling[i, j]):
                 codes = torch.arange(len(levels), dtype=torch.float32)[None]
-                fine = limits.admits(codes, torch.tensor([j]), torch.tensor([i]))[0].tolist()
+                valid = feasible.admits(codes, torch.tensor([j]), torch.tensor([i]))[0].tolist()
                 own = int(case.x[i, j])
-                permitted[name] = [c for k, c in enumerate(levels) if fine[k] or k == own]
+                permitted[name] = [c for k, c in enumerate(levels) if valid[k] or k == own]
         return permitted
 
 
 def _goal(case: Case, i: int) -> dict[str, Any]:
-    """The row's target in DiCE's words."""
+    """The target of row i as DiCE's arguments."""
     goal = case.goal
-    if isinstance(goal, dear_plugin.RangeGoal):
+    if isinstance(goal, RangeGoal):
         return {"desired_range": [goal.low, goal.high]}
-    if not isinstance(goal, dear_plugin.ClassGoal):
-        raise NotImplementedError(f"DiCE knows no target like {goal}")
+    if not isinstance(goal, ClassGoal):
+        raise NotImplementedError(f"DiCE has no arguments for the target {goal}")
     wanted, least = int(goal.columns[i]), goal.threshold or 0.5
     return {"desired_class": wanted, "stopping_threshold": least if wanted else 1.0 - least}
 
 
 @contextmanager
-def _kept(data_interface: Any, seed: int) -> Iterator[None]:
-    """Seed what DiCE draws from, catch what it prints, and put back what it overwrites."""
-    drawn, numpy_drawn = random.getstate(), np.random.get_state()
+def _isolated(data_interface: Any, seed: int) -> Iterator[None]:
+    """Seed DiCE's generators, hide its output, and restore what it overwrites."""
+    python_state, numpy_state = random.getstate(), np.random.get_state()
     permitted = data_interface.permitted_range
     random.seed(seed)
     np.random.seed(seed)
@@ -146,6 +144,6 @@ def _kept(data_interface: Any, seed: int) -> Iterator[None]:
             torch.manual_seed(seed)
             yield
     finally:
-        random.setstate(drawn)
-        np.random.set_state(numpy_drawn)
+        random.setstate(python_state)
+        np.random.set_state(numpy_state)
         data_interface.permitted_range = permitted

@@ -42,6 +42,7 @@ class Baseline(RecourseMethod, ABC, Generic[Config]):
         super().__init__(model, schema, output=output, encode=encode)
         self._validate_model()
         self.config = self._default_config() if config is None else config
+        self._params |= {"config": config}
 
     @abstractmethod
     def _default_config(self) -> Config:

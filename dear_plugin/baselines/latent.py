@@ -55,6 +55,7 @@ class LatentMethod(Baseline[Config], ABC):
         if isinstance(vae, Vae) and vae.encoder.schema != schema:
             raise SchemaError("the VAE was trained for another schema; train it with Vae.fit")
         self.design = vae or VaeDesign()
+        self._params |= {"vae": vae}
         self._vae: Vae | None = None
 
     @property

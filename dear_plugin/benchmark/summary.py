@@ -147,8 +147,8 @@ def _match(own: Mapping[str, pd.DataFrame], baseline: str, other: pd.DataFrame) 
     cost, cost_baseline = _median(both["cost"]), _median(both["cost_baseline"])
     return line | {
         "both": len(both),
-        "rival_ynn": _mean(both["ynn_baseline"]),
-        "rival_cost": other,
+        "baseline_ynn": _mean(both["ynn_baseline"]),
+        "baseline_cost": cost_baseline,
         "dear": name,
         "ynn": _mean(both["ynn"]),
         "cost": cost,

@@ -1,1 +1,1 @@
-"""Evaluation: rows and decoders in, measures of answers and of decoders out."""
+"""Evaluation: costs, support and plausibility of counterfactuals; diagnostics of decoders."""

@@ -1,4 +1,4 @@
-"""Costs: the split of Proposition 1, the closed forms of Proposition 2, and the alignment.
+"""Costs: direct and indirect costs (Proposition 1), closed forms (Proposition 2), alignment.
 
 All in scaled units. Indirect costs are associations in the data, not causal effects.
 """
@@ -19,21 +19,21 @@ def split(encoder: Encoder, x: Tensor, reached: Tensor, direct: Tensor) -> tuple
     """Direct cost `||d_S||_1` and indirect cost of rows, (n,) each.
 
     Args:
-        encoder: the gate; a changed category counts 1.
+        encoder: measures distances; a changed category counts 1.
         x: (n, p) factual rows.
         reached: (n, p) counterfactual rows.
         direct: (n, p) bool, the features acted on.
     """
     moved = encoder.distance(reached, x)
-    own = (moved * direct).sum(1)
-    return own, (moved.sum(1) - own).clamp_min(0.0)
+    direct_cost = (moved * direct).sum(1)
+    return direct_cost, (moved.sum(1) - direct_cost).clamp_min(0.0)
 
 
 def direct_action(m: Tensor, w: Tensor, weight: float) -> Tensor:
     """Proposition 2: `d_S = m / (lambda + ||w||^2) w`.
 
     Args:
-        m: (...) how far the score is from its target, `s - f(x)`.
+        m: (...) the difference between the target score and the score, `s - f(x)`.
         w: (..., d) `Y^T grad f(x)`, the score's derivative along x_S.
         weight: lambda, the trade-off between score and cost.
 
@@ -47,7 +47,7 @@ def recourse_action(m: Tensor, w: Tensor, jacobian: Tensor, weight: float) -> Te
     """The corollary: `delta = Y d_S`, the change of all features to first order.
 
     Args:
-        m: (n,) how far the score is from its target.
+        m: (n,) the difference between the target score and the score.
         w: (n, q) `Y^T grad f(x)` on the q columns of S.
         jacobian: (n, d, q) `Y = dg / dx_S`.
         weight: lambda.
@@ -65,8 +65,8 @@ class Parts:
 
     Attributes:
         own: (d,) bool, the columns of S.
-        given: (n, d, q) `dg / dx_S` with v held: the identity mapping on S, the elasticity off it.
-        entangled: (n, d, q) `dg / dv dv / dx_S`: what moves because v depends on x_S. There
+        given: (n, d, q) `dg / dx_S` at fixed v: the identity mapping on S, the elasticity off it.
+        entangled: (n, d, q) `dg / dv dv / dx_S`: the change due to v's dependence on x_S, where
             `dv / dx_S` is the slope of E[v | x_S] over the training rows.
     """
 
@@ -86,12 +86,12 @@ class Parts:
 
     @property
     def direct_entanglement(self) -> Tensor:
-        """(n, q, q) the entangled part on S itself."""
+        """(n, q, q) the entangled part on S."""
         return self.entangled[:, self.own]
 
     @property
     def indirect_entanglement(self) -> Tensor:
-        """(n, d - q, q) the entangled part on the rest."""
+        """(n, d - q, q) the entangled part on the other columns."""
         return self.entangled[:, ~self.own]
 
     def costs(self, action: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,4 +1,4 @@
-"""Excess: what two samples differ by beyond chance, and how much chance alone makes of it."""
+"""Excess: the difference of two samples beyond its expectation by chance, and that variance."""
 
 from __future__ import annotations
 
@@ -9,52 +9,56 @@ from torch import Tensor
 RELABELLINGS = 20
 
 
-def squared_means(gap: Tensor, bins: Tensor) -> Tensor:
-    """(d,) the squared mean gap of a bin, (n, d) by row, less its variance; mean over rows."""
+def squared_means(difference: Tensor, bins: Tensor) -> Tensor:
+    """(d,) mean over rows of the squared bin mean of a difference, less its variance.
+
+    Args:
+        difference: (n, d) by row.
+        bins: (n,) the bin of each row.
+    """
     count = torch.bincount(bins).double()[:, None]
-    total = torch.zeros(len(count), gap.shape[1], dtype=torch.float64)
-    mean = total.index_add(0, bins, gap.double()) / count
-    square = total.index_add(0, bins, gap.double() ** 2) / count
+    total = torch.zeros(len(count), difference.shape[1], dtype=torch.float64)
+    mean = total.index_add(0, bins, difference.double()) / count
+    square = total.index_add(0, bins, difference.double() ** 2) / count
     variance = (square - mean**2).clamp_min(0.0) / (count - 1.0).clamp_min(1.0)
-    return (count * (mean**2 - variance)).sum(0) / len(gap)
+    return (count * (mean**2 - variance)).sum(0) / len(difference)
 
 
 def slope(after: Tensor, before: Tensor) -> Tensor:
-    """(d,) how far people who differed by 1 differ after a move, of (m, d) each; 1 if unmoved."""
+    """(d,) the regression slope of values after a move on those before, (m, d) each."""
     after, before = after.double(), before.double() - before.double().mean(0)
     return (after * before).mean(0) / before.square().mean(0).clamp_min(1e-12)
 
 
-def noise_of_means(gap: Tensor) -> Tensor:
-    """(d, d) by pairs of columns, the variance that chance alone gives `squared_means` of 2 bins.
+def noise_of_means(difference: Tensor) -> Tensor:
+    """(d, d) by pairs of columns, the chance variance of `squared_means` with two bins.
 
-    With B bins it is B - 1 times as much: there are so many independent squared deviations of
-    means, each of variance C / n, where C is the covariance of the gaps.
+    With B bins it is B - 1 times as much: there are as many independent squared deviations of
+    means, each of variance C / n, where C is the covariance of the differences.
 
     Args:
-        gap: (n, d) by row.
+        difference: (n, d) by row.
     """
-    n = len(gap)
-    centred = gap - gap.mean(0)
+    n = len(difference)
+    centred = difference - difference.mean(0)
     covariance = centred.T @ centred / max(n - 1, 1)
     return 2.0 * covariance**2 / n**2
 
 
-def sharing(rows: Tensor, people: Tensor) -> float:
-    """How far two samples of one law differ by, as a share of two that have nobody in common.
+def overlap_scale(first: Tensor, second: Tensor) -> float:
+    """The standard deviation of the difference of two sample means, relative to disjoint samples.
 
-    Of the deviation of a difference of means, where who is in both agrees with themselves, and who
-    is in the second several times counts once.
+    Rows in both samples cancel; a row that is in the second one several times counts once.
 
     Args:
-        rows: (n,) who is in the first sample, each once.
-        people: (m,) who is in the second one.
+        first: (n,) distinct row numbers.
+        second: (m,) row numbers, with repetitions.
     """
-    n, m = len(rows), len(people)
-    copies = torch.bincount(people, minlength=int(rows.max()) + 1).double()
-    both = float(copies[rows].sum()) / (n * m)
-    own = 1.0 / n + float(copies.square().sum()) / m**2
-    return float(np.sqrt(max(own - 2.0 * both, 0.0) / (1.0 / n + 1.0 / m)))
+    n, m = len(first), len(second)
+    copies = torch.bincount(second, minlength=int(first.max()) + 1).double()
+    shared = float(copies[first].sum()) / (n * m)
+    separate = 1.0 / n + float(copies.square().sum()) / m**2
+    return float(np.sqrt(max(separate - 2.0 * shared, 0.0) / (1.0 / n + 1.0 / m)))
 
 
 def ks(
@@ -66,7 +70,7 @@ def ks(
         a: (n, d) one sample.
         b: (m, d) the other one, with which it is pooled and relabelled.
         rng: of the relabellings.
-        scale: of what chance makes; see `sharing`.
+        scale: factor of the relabelled distances, see `overlap_scale`.
     """
     pooled, order = torch.cat([a, b]).sort(0)
     last = torch.ones(pooled.shape, dtype=torch.bool)
@@ -74,15 +78,15 @@ def ks(
     step = torch.cat([torch.full((len(a),), 1.0 / len(a)), torch.full((len(b),), -1.0 / len(b))])
     by_chance = torch.stack(
         [
-            _gap(step[torch.from_numpy(rng.permutation(len(step)))], order, last)
+            _distance(step[torch.from_numpy(rng.permutation(len(step)))], order, last)
             for _ in range(RELABELLINGS)
         ]
     )
-    return _gap(step, order, last) - scale * by_chance.mean(0), scale * by_chance
+    return _distance(step, order, last) - scale * by_chance.mean(0), scale * by_chance
 
 
 def shares_of_variance(draws: Tensor, counted: Tensor) -> Tensor:
-    """(d,) what each column adds to the variance of a sum of columns.
+    """(d,) the contribution of each column to the variance of a sum of columns.
 
     Args:
         draws: (m, d) independent draws of the columns.
@@ -93,7 +97,13 @@ def shares_of_variance(draws: Tensor, counted: Tensor) -> Tensor:
     return (centred * total).sum(0) / (len(draws) - 1)
 
 
-def _gap(step: Tensor, order: Tensor, last: Tensor) -> Tensor:
-    """(d,) the largest gap between two empirical distributions, ties taken whole."""
-    gaps = step[order].cumsum(0).abs()
-    return torch.where(last, gaps, 0.0).amax(0)
+def _distance(step: Tensor, order: Tensor, last: Tensor) -> Tensor:
+    """(d,) the largest difference of two empirical distribution functions.
+
+    Args:
+        step: (n + m,) 1/n for rows of the first sample, -1/m for those of the second.
+        order: (n + m, d) the rows in ascending order, by column.
+        last: (n + m, d) bool, the last of each group of tied values.
+    """
+    differences = step[order].cumsum(0).abs()
+    return torch.where(last, differences, 0.0).amax(0)

@@ -1,9 +1,9 @@
-"""Jacobians: Proposition 1's parts and the alignment, for any decoder.
+"""Jacobians: the parts of Proposition 1 and the alignment, for any decoder.
 
-Autoencoders are differentiated exactly; for ranks the derivative is a difference over one grid
-step. `dv / dx_S` is the slope of E[v | x_S] over the training rows, not the encoder's partial at
-fixed x_Sc: with exact reconstruction that partial cancels the elasticity and makes every indirect
-cost zero.
+They are exact where the decoder gives them (autoencoders), else finite differences over one step.
+`dv / dx_S` is the slope of E[v | x_S] over the training rows, not the encoder's partial derivative
+at fixed x_Sc: with exact reconstruction that one cancels the elasticity, so that every indirect
+cost is zero.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def parts(
 
     Args:
         decoder: fitted on the sets.
-        encoder: the gate.
+        encoder: expands rows.
         sets: the s sets.
-        rows: (n, p) where to take them.
+        rows: (n, p) the rows at which the Jacobians are evaluated.
         train: (m, p) training rows, for the slope of E[v | x_S].
 
     Returns:
@@ -49,7 +49,7 @@ def parts(
 def alignments(every: list[Parts], classifier: Classifier, goal: Goal, rows: Tensor) -> Tensor:
     """(n, s) cosine of the decoder's Jacobian `dg / dx_S` with the model's gradient.
 
-    The paper's guide to S: where it is high, acting on S makes most progress.
+    The paper's guide to the choice of S: the higher, the more the score changes per unit of cost.
 
     Args:
         every: one `Parts` per set.
@@ -72,32 +72,32 @@ def alignments(every: list[Parts], classifier: Classifier, goal: Goal, rows: Ten
 def _differences(
     decoder: Decoder, encoder: Encoder, sets: ActionSets, which: int, rows: Tensor
 ) -> Parts:
-    """Finite differences over one grid step; v is held, and independent of x_S by construction."""
+    """Finite differences over one step at fixed v, which is independent of x_S by construction."""
     at, positions = torch.full((len(rows),), which), sets.positions[which]
-    v, here = decoder.encode(rows)[:, which], rows[:, positions]
+    v, before = decoder.encode(rows)[:, which], rows[:, positions]
     columns = []
-    for there, size in _steps(encoder, positions, here):
-        made = decoder.decode(rows, v, torch.stack([here, there], 1), at)
-        gap = encoder.expand(made[:, 1]) - encoder.expand(made[:, 0])
-        columns.append(gap / size[:, None])
+    for after, size in _steps(encoder, positions, before):
+        made = decoder.decode(rows, v, torch.stack([before, after], 1), at)
+        difference = encoder.expand(made[:, 1]) - encoder.expand(made[:, 0])
+        columns.append(difference / size[:, None])
     given = torch.stack(columns, 2)
     own = sets.masks[which, encoder.feature_of]
     return Parts(own, given, torch.zeros(given.shape))
 
 
-def _steps(encoder: Encoder, positions: Tensor, here: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-    """Per encoded column of S: values (n, w) one step away, and the size of the step, (n,)."""
+def _steps(encoder: Encoder, positions: Tensor, before: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+    """Per encoded column of S: the values of x_S after a step, (n, w), and its size, (n,)."""
     for j in positions.unique().tolist():
         feature = encoder.schema.features[j]
-        # A shorter set repeats its first feature: all its places move together.
+        # The positions of a smaller set repeat its first feature: all copies change together.
         places = (positions == j).nonzero()[:, 0]
-        own = here[:, places[0]]
+        value = before[:, places[0]]
         ends = {
-            Kind.NUMERIC: [own + STEP],
-            Kind.BINARY: [1.0 - own],
-            Kind.CATEGORICAL: [torch.full_like(own, c) for c in range(feature.columns)],
+            Kind.NUMERIC: [value + STEP],
+            Kind.BINARY: [1.0 - value],
+            Kind.CATEGORICAL: [torch.full_like(value, c) for c in range(feature.columns)],
         }
         for end in ends[feature.kind]:
-            there = here.index_copy(1, places, end[:, None].expand(-1, len(places)))
-            size = end - own if feature.kind is not Kind.CATEGORICAL else torch.ones_like(own)
-            yield there, size
+            after = before.index_copy(1, places, end[:, None].expand(-1, len(places)))
+            size = end - value if feature.kind is not Kind.CATEGORICAL else torch.ones_like(value)
+            yield after, size

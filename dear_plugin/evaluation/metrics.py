@@ -1,4 +1,4 @@
-"""Metrics of recourses: plain functions; each says which rows it averages over.
+"""Metrics: functions of recourses; each states the rows it averages over.
 
 Sources: Pawelczyk et al. 2021, "CARLA" (success rate, constraint violation, yNN, redundancy,
 distances); the paper's section on evaluation measures (direct and indirect cost).
@@ -23,14 +23,18 @@ CHANGED = 1e-5
 
 
 def success_rate(recourses: Recourses) -> float:
-    """The share of all rows whose counterfactual the user's model accepts."""
+    """The share of all rows whose counterfactual has the target decision of the model."""
     return float(recourses.actions["success"].mean())
 
 
 def violations(recourses: Recourses, held: Iterable[str]) -> tuple[float, float]:
-    """How often held features changed: the share of rows, and the mean count per row.
+    """The share of rows with changes to features that should not change, and the mean count.
 
     Both are over successful rows.
+
+    Args:
+        recourses: the result.
+        held: the features that should not change.
     """
     names = list(held)
     done = recourses.actions["success"].to_numpy()
@@ -52,7 +56,7 @@ def ynn(
 def neighbours(
     recourses: Recourses, everyone: Tensor, classifier: Classifier, k: int = NEIGHBOURS
 ) -> npt.NDArray[np.float64]:
-    """(n,) the share of each counterfactual's neighbours with its label, NaN where there is none.
+    """(n,) the share of each counterfactual's neighbours with its label, NaN without success.
 
     Neighbours are the k nearest of all data, Euclidean on the encoding, labelled by the model; an
     identical row does not count as its own neighbour.
@@ -61,7 +65,7 @@ def neighbours(
         recourses: the result, with two classes.
         everyone: (m, p) all rows, training and test.
         classifier: the model.
-        k: how many neighbours.
+        k: the number of neighbours.
     """
     from scipy.spatial import cKDTree
 
@@ -73,10 +77,10 @@ def neighbours(
     reached = recourses.proposal.rows[torch.tensor(done)]
     points = encoder.expand(everyone).double().numpy()
     tree = cKDTree(points, leafsize=32, balanced_tree=False)
-    gap, near = tree.query(encoder.expand(reached).double().numpy(), k=k + 1)
-    # The nearest is dropped where it is the row itself, else the farthest.
-    itself = gap[:, :1] == 0.0
-    near = np.where(itself, near[:, 1:], near[:, :-1])
+    distances, near = tree.query(encoder.expand(reached).double().numpy(), k=k + 1)
+    # Drop the nearest if it is the row itself, else the farthest.
+    identical = distances[:, :1] == 0.0
+    near = np.where(identical, near[:, 1:], near[:, :-1])
     labels = _labels(classifier, everyone).numpy()
     own = _labels(classifier, reached).numpy()
     shares[done] = 1.0 - np.abs(labels[near] - own[:, None]).mean(1)
@@ -84,21 +88,21 @@ def neighbours(
 
 
 def redundancy(recourses: Recourses, classifier: Classifier) -> npt.NDArray[np.float64]:
-    """(n,) how many changed features could be put back, one at a time, and the success kept.
+    """(n,) the number of changed features that can be reset, one at a time, without failure.
 
-    NaN where there is no success. An expected indirect change counts as well, though nobody can
-    choose to put it back.
+    NaN without success. Indirect changes count as well, although they cannot be reset separately
+    in practice.
     """
     done = recourses.actions["success"].to_numpy(dtype=bool)
-    kept = np.full(len(done), np.nan)
+    redundant = np.full(len(done), np.nan)
     rows, features = (recourses.changed & torch.tensor(done)[:, None]).nonzero(as_tuple=True)
     back = recourses.proposal.rows[rows].clone()
     at = torch.arange(len(rows))
     back[at, features] = recourses.x[rows, features]
-    fine = _labels(classifier, back) == _labels(classifier, recourses.proposal.rows[rows])
-    counts = torch.zeros(len(done)).index_add(0, rows, fine.float())
-    kept[done] = counts.double().numpy()[done]
-    return kept
+    same = _labels(classifier, back) == _labels(classifier, recourses.proposal.rows[rows])
+    counts = torch.zeros(len(done)).index_add(0, rows, same.float())
+    redundant[done] = counts.double().numpy()[done]
+    return redundant
 
 
 def costs(encoder: Encoder, x: Tensor, reached: Tensor) -> dict[str, Tensor]:
@@ -107,7 +111,7 @@ def costs(encoder: Encoder, x: Tensor, reached: Tensor) -> dict[str, Tensor]:
     l1 and l0 count a changed category 1; l2 and l-infinity are on the encoding.
 
     Args:
-        encoder: the gate.
+        encoder: expands rows.
         x: (n, p) factual rows.
         reached: (n, p) counterfactual rows.
     """
@@ -122,8 +126,8 @@ def costs(encoder: Encoder, x: Tensor, reached: Tensor) -> dict[str, Tensor]:
 
 
 def _labels(classifier: Classifier, rows: Tensor) -> Tensor:
-    """(m,) the columns that the model itself decides for."""
-    decided = None
+    """(m,) the score columns of the predicted classes."""
+    decisions = None
     if classifier.has_decisions:
-        decided = classifier.decisions(classifier.encoder.frame(rows, keep_off_grid=True))
-    return (most_likely(classifier.scores(rows)) if decided is None else decided).float()
+        decisions = classifier.decisions(classifier.encoder.frame(rows, keep_off_grid=True))
+    return (most_likely(classifier.scores(rows)) if decisions is None else decisions).float()

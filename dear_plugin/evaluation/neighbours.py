@@ -19,7 +19,7 @@ LEAST_REACH = 1e-100
 
 @dataclass
 class Neighbours:
-    """A tree over training rows.
+    """A k-d tree over training rows.
 
     Attributes:
         rows: (n, p) the training rows.
@@ -39,32 +39,32 @@ class Neighbours:
 
         Args:
             rows: the rows.
-            k: how many neighbours.
-            skip: how many of the nearest are left out: 1 for the training rows themselves.
+            k: the number of neighbours.
+            skip: the number of nearest rows to leave out: 1 if the rows are training rows.
         """
         ranks = _ranks(k + skip, len(self.rows))[skip:] or [1]
-        away, _ = self._tree.query(self._points(rows), k=ranks)
-        return torch.from_numpy(np.asarray(away, dtype=np.float64).mean(1))
+        distances, _ = self._tree.query(self._points(rows), k=ranks)
+        return torch.from_numpy(np.asarray(distances, dtype=np.float64).mean(1))
 
     def within(self, rows: Tensor, reach: Tensor) -> Tensor:
-        """(m,) bool, whether a training row lies within reach, (m,) double, of rows, (m, p)."""
+        """(m,) bool, whether rows, (m, p), have a training row within reach, (m,) double."""
         points, limit = self._points(rows), reach.numpy()
         out = np.zeros(len(points), dtype=bool)
-        # A tree takes one limit for all: rows with limits of one size are asked for together.
-        size = np.frexp(limit)[1]
-        for each in np.unique(size):
-            at = np.flatnonzero(size == each)
-            # Just beyond it; the tree squares it, and of a very small number nothing is left.
+        # A query has one upper bound: rows are grouped by the binary exponent of their limit.
+        exponents = np.frexp(limit)[1]
+        for exponent in np.unique(exponents):
+            at = np.flatnonzero(exponents == exponent)
+            # The bound is exclusive, and its square must not underflow.
             most = limit[at].max() * (1.0 + 1e-9) + LEAST_REACH
-            away, _ = self._tree.query(points[at], k=1, distance_upper_bound=most)
-            out[at] = away <= limit[at]
+            distances, _ = self._tree.query(points[at], k=1, distance_upper_bound=most)
+            out[at] = distances <= limit[at]
         return torch.from_numpy(out)
 
     @lazy
     def _tree(self) -> Any:
         from scipy.spatial import cKDTree
 
-        # Cut at midpoints: atoms make balanced trees slow to search, three times as slow on Adult.
+        # Midpoint splits: with many ties, balanced trees are slow (three times slower on Adult).
         return cKDTree(self._points(self.rows), leafsize=32, balanced_tree=False)
 
     def _points(self, rows: Tensor) -> npt.NDArray[np.float64]:
@@ -73,5 +73,5 @@ class Neighbours:
 
 
 def _ranks(k: int, n: int) -> list[int]:
-    """The ranks 1 ... k, as many as there are rows."""
+    """The ranks 1 ... k, at most n."""
     return list(range(1, min(k, n) + 1))

@@ -1,7 +1,7 @@
-"""Plausibility: how odd a row is among all training rows, as a conformal p-value.
+"""Plausibility: the conformal p-value of a row's distance to the training rows.
 
-Label-free: whether the neighbours get the wanted decision is `Support`. Source: DESIGN, section 8;
-conformal p-values after Vovk et al. (2005), "Algorithmic Learning in a Random World".
+It ignores labels; `Support` measures the neighbours' decisions. Conformal p-values follow Vovk et
+al. (2005), "Algorithmic Learning in a Random World".
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from dear_plugin._lazy import lazy
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.evaluation.neighbours import Neighbours
 
-# So many training rows, drawn once, stand for all of them.
+# The size of the random subsample of training rows that is used.
 MOST_ROWS = 5_000
-# Of a row, when so many are asked for: a share of float32 is a little more or less.
+# The tolerance of a minimum p-value in rows, for the rounding error of float32.
 TOLERANCE = 0.01
 
 
 @dataclass
 class Plausibility:
-    """Whether there are training rows near a row.
+    """Conformal p-values of rows by their mean distance to the nearest training rows.
 
     Attributes:
         rows: (n, p) the training rows.
@@ -34,19 +34,19 @@ class Plausibility:
     encoder: Encoder
 
     def of(self, rows: Tensor) -> Tensor:
-        """(m,) p-values of rows, (m, p): the share of training rows at least as odd, in (0, 1].
+        """(m,) p-values of rows, (m, p), in (0, 1].
 
-        `(1 + #{i: d_i >= d}) / (n + 1)`, d the mean distance to the 5 nearest training rows and
-        d_i that of training row i, itself left out; over 5,000 training rows, if there are more.
+        `(1 + #{i: d_i >= d}) / (n + 1)`, where d is the mean distance to the 5 nearest training
+        rows and d_i that of training row i without itself, over at most 5,000 training rows.
         """
         at = torch.searchsorted(self._calibration, self._neighbours.distance(rows))
         n = len(self._calibration)
         return (1.0 + n - at) / (n + 1.0)
 
     def at_least(self, rows: Tensor, least: Tensor) -> Tensor:
-        """(m,) as `of`, but 0 where no training row is near enough for `least`, (m,).
+        """(m,) as `of`, but 0 where no training row is near enough for a p-value of `least`, (m,).
 
-        That no row is near is found out much sooner than how far the nearest ones are.
+        A bounded query for one near row is much faster than one for the nearest rows.
         """
         n = len(self._calibration)
         beyond = (least.double() * (n + 1.0) - 1.0 - TOLERANCE).ceil().long().clamp(0, n)
@@ -64,6 +64,6 @@ class Plausibility:
 
     @lazy
     def _calibration(self) -> Tensor:
-        """(n,) double, the distances of training rows, themselves left out; sorted."""
+        """(n,) double, the sorted mean distances of training rows, each without itself."""
         near = self._neighbours
         return near.distance(near.rows, skip=1).sort().values

@@ -1,4 +1,4 @@
-"""Diagnostics: a readable report on how far a fitted DEAR's indirect changes can be believed."""
+"""Report: diagnostics of a fitted decoder's indirect changes on held-out rows."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
+from dear_plugin import _html
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.decoders import Decoder
 from dear_plugin.evaluation import fidelity
@@ -18,31 +19,33 @@ from dear_plugin.problem.action_sets import ActionSets
 
 logger = logging.getLogger(__name__)
 
-# Fewer rows cannot tell a weak dependence from none.
+# With fewer rows, a weak dependence may not be significant.
 FEW_ROWS = 1000
+# Fidelities from which indirect changes follow the data closely, or in part.
+CLOSELY, PARTLY = 0.9, 0.6
 
 
 @dataclass(frozen=True)
 class Report:
-    """How well indirect changes follow the data.
+    """How well indirect changes reproduce the dependences in the data.
+
+    A fidelity is the reproduced share of the dependence on x_S in the data. It is NaN where that
+    dependence is not significant.
 
     Attributes:
         fidelity: dependence fidelity, ties at random: 0 features move independently, 1 perfect.
         distribution_fidelity: the same for whole distributions.
-        shown: dependence fidelity of the rows as people see them (middle ties).
-        standardised: dependence fidelity with every column scaled to variance 1, which shows
-            heavy-tailed features.
-        round_trip: mean absolute `g(e(x), x_S) - x`; 0 means x itself comes back.
-        identity: mean correlation of g_j with x_j; 0 means a stranger was drawn.
+        shown: dependence fidelity of rows as displayed, with middle ties.
+        standardised: dependence fidelity with every column scaled to variance 1, which weighs
+            heavy-tailed features equally.
+        round_trip: mean absolute `g(e(x), x_S) - x`; 0 is perfect reconstruction.
+        identity: mean correlation of g_j with x_j; 0 means that g is independent of x.
         joint: AUC of a classifier between generated and real rows; 0.5 is perfect.
-        joint_independent: the same for the same people moved independently: only x_S changes.
+        joint_independent: the same for rows of which only x_S is changed.
         entanglement: mean absolute `d2 g / dv dx_S` over the rows, a Series by set; NaN where a
             decoder has no derivatives.
         per_set: a tidy frame with `set, dependence_fidelity, distribution_fidelity, identity`.
-        rows: how many rows were measured.
-
-    A fidelity is a share of what follows x_S in the data. Where that is not clearly more than
-    chance alone would show, there is nothing to take a share of: it is NaN, and the text says so.
+        rows: the number of rows.
     """
 
     fidelity: float
@@ -57,14 +60,66 @@ class Report:
     per_set: pd.DataFrame
     rows: int
 
+    @property
+    def fidelity_as_displayed(self) -> float:
+        """Another name of `shown`."""
+        return self.shown
+
+    @property
+    def identity_correlation(self) -> float:
+        """Another name of `identity`."""
+        return self.identity
+
+    @property
+    def auc(self) -> float:
+        """Another name of `joint`."""
+        return self.joint
+
+    @property
+    def verdict(self) -> str:
+        """Whether the indirect changes are to be relied on, in a sentence."""
+        if np.isnan(self.fidelity):
+            return "The features do not depend on each other: no indirect changes are expected."
+        if self.fidelity >= CLOSELY:
+            return "Indirect changes follow the dependences in the data closely."
+        if self.fidelity >= PARTLY:
+            return "Indirect changes follow the dependences in the data in part."
+        return "Indirect changes do not follow the dependences in the data: do not rely on them."
+
+    def _repr_html_(self) -> str:
+        """The verdict and the figures, for notebooks."""
+        figures = {
+            "dependence fidelity (1 is perfect)": _text(self.fidelity),
+            "distribution fidelity (1 is perfect)": _text(self.distribution_fidelity),
+            "joint AUC (0.5 is perfect)": _text(self.joint, 3),
+            "joint AUC of independent changes": _text(self.joint_independent, 3),
+            "round trip (0 is perfect)": f"{self.round_trip:.2g}",
+        }
+        sets = [
+            (row["set"], _text(row["dependence_fidelity"]), _text(row["distribution_fidelity"]))
+            for row in self.per_set.to_dict("records")
+        ]
+        heads = ("acting on", "dependence fidelity", "distribution fidelity")
+        return "".join(
+            [
+                _html.STYLE,
+                f"<p><b>{_html.cell(self.verdict)}</b></p>",
+                _html.table((f"{self.rows:,} rows", "measured"), figures.items()),
+                _html.table(heads, sets),
+                _html.note(
+                    "-: too little dependence to measure. Associations, not causal effects."
+                ),
+            ]
+        )
+
     def __str__(self) -> str:
         """The report in a few lines."""
         return "\n".join(
             [
                 *self._fidelities(),
-                f"round trip {self.round_trip:.2g}, identity {_told(self.identity)},"
-                f" joint AUC {_told(self.joint, 3)} (0.5 is perfect, independent moves"
-                f" {_told(self.joint_independent, 3)})",
+                f"round trip {self.round_trip:.2g}, identity {_text(self.identity)},"
+                f" joint AUC {_text(self.joint, 3)} (0.5 is perfect, independent moves"
+                f" {_text(self.joint_independent, 3)})",
                 "0: features move independently; 1: they move as in the data."
                 " Associations, not causal effects.",
             ]
@@ -72,12 +127,12 @@ class Report:
 
     @property
     def independent(self) -> tuple[str, ...]:
-        """The sets that no other feature follows by clearly more than chance."""
+        """The sets on which no other feature depends significantly."""
         columns = ["dependence_fidelity", "distribution_fidelity"]
         return tuple(self.per_set.loc[self.per_set[columns].isna().all(axis=1), "set"])
 
     def _fidelities(self) -> Iterator[str]:
-        """What there is to say of the fidelities, in lines."""
+        """The lines on the fidelities."""
         totals = self.fidelity, self.shown, self.standardised, self.distribution_fidelity
         if np.isnan(totals).all() and len(self.independent) == len(self.per_set):
             more = "; more rows may show some" if self.rows < FEW_ROWS else ""
@@ -85,7 +140,7 @@ class Report:
             yield f"by clearly more than chance (in {self.rows:,} rows{more}):"
             yield "expect nothing to follow an action, small indirect changes are noise"
             return
-        first, shown, scaled, last = map(_told, totals)
+        first, shown, scaled, last = map(_text, totals)
         yield (
             f"dependence fidelity {first} (as shown {shown}, standardised {scaled}),"
             f" distribution fidelity {last}"
@@ -119,19 +174,19 @@ def diagnose(
 
 
 def report(
-    labels: tuple[str, ...], random: Sample, shown: Sample, entanglement: pd.Series, seed: int
+    labels: tuple[str, ...], random: Sample, displayed: Sample, entanglement: pd.Series, seed: int
 ) -> Report:
-    """Measure two samples of one decoder.
+    """The report on two samples of one decoder.
 
     Args:
         labels: the names of the s sets.
         random: a sample with ties at random.
-        shown: a sample with middle ties.
+        displayed: a sample with middle ties.
         entanglement: mean mixed derivatives by set.
         seed: of the relabellings.
     """
-    means, laws = fidelity.dependence(random), fidelity.distribution(random, seed)
-    same = fidelity.identity(random)
+    means, distributions = fidelity.dependence(random), fidelity.distribution(random, seed)
+    correlations = fidelity.identity(random)
     per_set = pd.DataFrame(
         {
             "set": labels,
@@ -139,18 +194,19 @@ def report(
                 fidelity.ratio(means[means["set"] == i]) for i in range(len(labels))
             ],
             "distribution_fidelity": [
-                fidelity.ratio(laws[laws["set"] == i]) for i in range(len(labels))
+                fidelity.ratio(distributions[distributions["set"] == i])
+                for i in range(len(labels))
             ],
-            "identity": same,
+            "identity": correlations,
         }
     )
     return Report(
         fidelity.ratio(means),
-        fidelity.ratio(laws),
-        fidelity.ratio(fidelity.dependence(shown)),
+        fidelity.ratio(distributions),
+        fidelity.ratio(fidelity.dependence(displayed)),
         fidelity.ratio(fidelity.dependence(random, standardised=True)),
         random.round_trip,
-        float(pd.Series(same).mean()),
+        float(pd.Series(correlations).mean()),
         fidelity.joint(random, seed),
         fidelity.joint(random, seed, independent=True),
         entanglement,
@@ -160,10 +216,10 @@ def report(
 
 
 def readable_rows(frame: pd.DataFrame, encoder: Encoder) -> Tensor:
-    """The rows of a held-out frame, (n, p), that can be read; a warning says how many cannot.
+    """The readable rows of a held-out frame, (n, p); a warning gives the number of others.
 
     Raises:
-        InputError: columns that cannot be read at all, or no row is left.
+        InputError: columns that are unreadable as a whole, or no readable row.
     """
     rows, reasons = encoder.readable_rows(frame)
     if len(reasons) == len(rows):
@@ -173,7 +229,7 @@ def readable_rows(frame: pd.DataFrame, encoder: Encoder) -> Tensor:
     return rows[[i for i in range(len(rows)) if i not in reasons]]
 
 
-def _told(number: float, places: int = 2) -> str:
+def _text(number: float, places: int = 2) -> str:
     return "-" if np.isnan(number) else f"{number:.{places}f}"
 
 

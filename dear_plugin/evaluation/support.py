@@ -1,4 +1,4 @@
-"""Support: do a counterfactual's nearest neighbours get the wanted decision?"""
+"""Support: the share of a counterfactual's nearest training rows with the target decision."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from dear_plugin.problem.target import Goal
 
 @dataclass
 class Support:
-    """Neighbourhoods of the fit frame, Euclidean on the encoding.
+    """The support of rows, by Euclidean distance on the encoding.
 
-    The support of a row is the share of its k = 5 nearest training rows that the model gives the
-    wanted decision (yNN of Pawelczyk et al. 2021, one row at a time).
+    The support of a row is the share of its k = 5 nearest training rows that reach the goal by the
+    model's scores (yNN of Pawelczyk et al. 2021, row by row).
 
     Attributes:
         neighbours: the training rows.
-        classifier: the model whose decisions count.
-        k: how many neighbours.
+        classifier: the model.
+        k: the number of neighbours.
     """
 
     neighbours: Neighbours
@@ -40,7 +40,7 @@ class Support:
 
     @lazy
     def _scored(self) -> tuple[Neighbours, Tensor]:
-        """Training rows and their scores; complete ones where the model takes no others."""
+        """Training rows and their scores, complete rows only if the model needs them."""
         rows, scores = self.classifier.score_training_rows(self.neighbours.rows)
         if rows is self.neighbours.rows:
             return self.neighbours, scores

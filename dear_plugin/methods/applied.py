@@ -11,8 +11,7 @@ from torch import Tensor
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Feature, Kind
 from dear_plugin.errors import ConstraintError
-from dear_plugin.methods.optimizer import Optimizer
-from dear_plugin.methods.rows_by_set import rows_by_set
+from dear_plugin.methods.optimizer import Optimizer, rows_by_set
 from dear_plugin.problem.case import Case
 from dear_plugin.results.describe import number
 from dear_plugin.results.proposal import ACCEPTED, Proposal, identity_proposal

@@ -20,8 +20,7 @@ from torch import Tensor
 
 from dear_plugin._lazy import lazy
 from dear_plugin.decoders import Decoder
-from dear_plugin.methods.optimizer import Optimizer
-from dear_plugin.methods.rows_by_set import rows_by_set
+from dear_plugin.methods.optimizer import Optimizer, rows_by_set
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.feasible import FeasibleSet

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -256,3 +256,21 @@ class Optimizer:
             )
         every, chosen = torch.arange(len(sets)), torch.where(failed, found.tried_set, sets)
         return self.decoded(problem, every, chosen, values, reasons)
+
+
+def rows_by_set(acted: Tensor, rows: Tensor) -> Iterator[tuple[tuple[int, ...], Tensor]]:
+    """The sets of features that rows act on, each with its rows; no set is empty.
+
+    Args:
+        acted: (n, p) bool, the features that each row acts on.
+        rows: (m,) ascending, the rows to group.
+
+    Yields:
+        The positions of the features, ascending, and (q,) the rows, ascending.
+    """
+    if not len(rows):
+        return
+    masks, which = acted[rows].unique(dim=0, return_inverse=True)
+    for i, mask in enumerate(masks):
+        if members := tuple(mask.nonzero()[:, 0].tolist()):
+            yield members, rows[which == i]

@@ -8,8 +8,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from dear_plugin.methods.optimizer import Optimizer
-from dear_plugin.methods.rows_by_set import rows_by_set
+from dear_plugin.methods.optimizer import Optimizer, rows_by_set
 from dear_plugin.problem.case import Case
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.spread import Spread

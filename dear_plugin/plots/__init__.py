@@ -1,12 +1,12 @@
-"""Plots: recourse as pictures, readable in black and white. Matplotlib is imported here alone.
+"""Plots: results in, figures out, readable in black and white; only this package uses matplotlib.
 
-Indirect changes are associations in the data, not causal effects; every picture of them says so.
+Indirect changes are associations in the data, not causal effects; every figure of them says so.
 """
 
 from __future__ import annotations
 
 from dear_plugin.plots.ink import NOTE, sheet
-from dear_plugin.plots.people import overview, person, splits, telling
+from dear_plugin.plots.rows import overview, person, splits, telling
 from dear_plugin.plots.tables import boxes, entanglement, frontier, together
 
 __all__ = [

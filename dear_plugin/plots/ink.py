@@ -1,4 +1,4 @@
-"""Ink: what all pictures share, readable in black and white."""
+"""Ink: the styles and panels that all figures share, readable in black and white."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LINES: tuple[dict[str, Any], ...] = (
     {"color": "black", "marker": ".", "linestyle": ":"},
 )
 MARKERS = "sDv^<>PXh8pd*"
-# What people write is no formula: two dollar signs are money.
+# Names and values are no formulas: two dollar signs do not start one.
 PLAIN: dict[str, Any] = {"parse_math": False}
 NOTE = "Expected indirect changes are associations in the data, not causal effects."
 
@@ -31,20 +31,20 @@ def sheet(
     """A figure with panels.
 
     Args:
-        panels: how many.
+        panels: their number.
         width: of one, in inches.
         height: of all, in inches.
-        columns: how many side by side; None for all.
+        columns: the panels side by side; None for all.
     """
     wide = columns or panels
     figure = Figure(figsize=(width * wide, height), layout="constrained")
     grid = figure.subplots(-(-panels // wide), wide, squeeze=False).flatten()
-    for spare_one in grid[panels:]:
-        spare_one.remove()
+    for unused in grid[panels:]:
+        unused.remove()
     return figure, list(grid[:panels])
 
 
 def spare(axes: Axes) -> None:
-    """Leave out what carries no information."""
+    """Remove the spines and ticks that carry no information."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(axis="y", length=0)

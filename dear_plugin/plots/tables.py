@@ -1,4 +1,4 @@
-"""Tables as pictures: many methods, many sets, many people."""
+"""Tables as figures: costs by method, by set, and over rows."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ LEAST_SHARE = 0.05
 HALF = 0.5
 
 
-def boxes(people: pd.DataFrame, axes: Axes, *, by: str = "method", of: str = "cost") -> None:
+def boxes(table: pd.DataFrame, axes: Axes, *, by: str = "method", of: str = "cost") -> None:
     """Draw the quartiles of a column, a box for each group, whiskers from 5 to 95 %.
 
     Args:
-        people: one line per person, with the two columns; failures left out beforehand.
+        table: one line per row, with the two columns; without failures.
         axes: where to draw.
-        by: the groups, drawn from top to bottom in the order in which they come.
-        of: what is drawn.
+        by: the column of groups, drawn from top to bottom in order of appearance.
+        of: the column of values.
     """
-    groups = {str(name): group[of].dropna() for name, group in people.groupby(by, sort=False)}
+    groups = {str(name): group[of].dropna() for name, group in table.groupby(by, sort=False)}
     drawn = axes.boxplot(
         list(groups.values()),
         orientation="horizontal",
@@ -77,7 +77,7 @@ def frontier(table: pd.DataFrame, axes: Axes) -> None:
 
 
 def entanglement(table: pd.DataFrame, axes: Axes) -> None:
-    """Draw how entangled a decoder is, a box for each set acted on.
+    """Draw the entanglement of a decoder, a box for each set acted on.
 
     Args:
         table: `set` and `entanglement`, mean absolute `d2 g / dv dx_S`, one line per row and set.
@@ -88,16 +88,16 @@ def entanglement(table: pd.DataFrame, axes: Axes) -> None:
     axes.set_xlabel("mean |d²g / dv dx_S|, per training row")
 
 
-def together(people: pd.DataFrame, axes: Axes) -> None:
-    """Draw which feature moves most along with each one acted on: shares of people.
+def together(table: pd.DataFrame, axes: Axes) -> None:
+    """Draw which feature changes most along with each one acted on, as shares of rows.
 
     Args:
-        people: `acted_on` and `moves_along`, one line per person; "" where nothing moves along.
+        table: `acted_on` and `moves_along`, one line per row; "" where nothing moves along.
         axes: where to draw.
     """
-    shares = people.groupby("acted_on")["moves_along"].value_counts(normalize=True).unstack()
+    shares = table.groupby("acted_on")["moves_along"].value_counts(normalize=True).unstack()
+    common = table["acted_on"].value_counts(normalize=True)
     shares = shares.fillna(0.0).drop(columns="", errors="ignore")
-    common = people["acted_on"].value_counts(normalize=True)
     shares = shares.loc[_at_least(shares.index, common)]
     shares = shares.loc[:, shares.max() > 0.0]
     axes.imshow(shares.T, cmap="Greys", vmin=0.0, vmax=1.0, aspect="auto")
@@ -108,10 +108,10 @@ def together(people: pd.DataFrame, axes: Axes) -> None:
     names = [f"{name}\n({common[name]:.0%})" for name in shares.index]
     axes.set_xticks(range(len(names)), names, rotation=30, ha="right", fontsize=8, **PLAIN)
     axes.set_yticks(range(shares.shape[1]), list(shares.columns), fontsize=8, **PLAIN)
-    axes.set_xlabel("acted on (share of people)")
+    axes.set_xlabel("acted on (share of rows)")
     axes.set_ylabel("expected to move most along")
 
 
 def _at_least(names: Iterable[str], shares: pd.Series) -> list[str]:
-    """The names that enough people share, the commonest first."""
+    """The names with a share of at least `LEAST_SHARE`, the most frequent first."""
     return sorted((n for n in names if shares[n] >= LEAST_SHARE), key=lambda n: -shares[n])

@@ -1,4 +1,4 @@
-"""Wording: a change of features in plain words.
+"""Wording: changes of features and what is known of them in; sentences out.
 
 An indirect change is an association in the data, not a causal effect: the words say "expected".
 """
@@ -18,19 +18,20 @@ ASSOCIATION = (
     " goes along with the action, not what the action brings about."
 )
 
-# Of a row in which nothing that was acted on has changed.
+# The reason of a row whose action disappears when it is rounded.
 NO_ACTION = "no action is left once the row is rounded"
 
-# Significant digits of numbers that have no decimals of their own, and where floats end.
+# Significant digits of numbers without a precision, the digits of a float64, and the size from
+# which on numbers are written with an exponent.
 DIGITS, MOST_DIGITS, LONGEST = 6, 17, 1e15
-# A float32 says no more of a number.
+# Relative resolution of float32.
 RESOLUTION = 2.0**-22
 
-# How the search begins its note on an answer that lacks something.
+# The beginning of the search's note on an answer that does not meet the criteria.
 LACKING = "no credible action was found; the nearest has "
-# The share of people who look as unusual, below which that is told.
-ODD = 0.05
-# Significant digits of what is uncertain.
+# The plausibility below which an answer that is not credible gives it.
+UNUSUAL = 0.05
+# Significant digits of uncertain amounts.
 UNCERTAIN_DIGITS = 3
 PARTS = {0.25: "a quarter", 0.5: "half", 0.75: "three quarters", 1.0: "all"}
 
@@ -39,12 +40,12 @@ Change = tuple[Feature, Any, Any]
 
 @dataclass(frozen=True)
 class Expected:
-    """What redraws of the decoder say of a feature that follows, where they do not agree.
+    """The indirect change of one feature over redraws of the decoder that do not agree.
 
     Attributes:
-        low: how far a number moves at least, in user units.
-        high: how far it moves at most.
-        times: in how many redraws a category changes, and of how many; None of numbers.
+        low: the least change of a number, in user units.
+        high: its largest change.
+        times: the redraws in which a category changes, and all redraws; None for numbers.
     """
 
     low: float = 0.0
@@ -58,13 +59,13 @@ def sentence(
     shares: Mapping[str, tuple[float, float]],
     expected: Mapping[str, Expected] | None = None,
 ) -> str:
-    """What to do; what is then expected to move.
+    """The action, and the indirect changes that are then expected.
 
     Args:
         direct: features acted on, with their old and new value.
-        indirect: features that move along, likewise.
+        indirect: features that change indirectly, likewise.
         shares: categories that do not flip, with their expected probability before and after.
-        expected: by name, what is uncertain of the features that move along.
+        expected: by name, the uncertain indirect changes.
     """
     action, known = join([_imperative(*change) for change in direct]), expected or {}
     parts = [
@@ -72,47 +73,45 @@ def sentence(
         f"{_infinitive(feature, old, new, known.get(feature.name))}"
         for i, (feature, old, new) in enumerate(indirect)
     ]
-    tilts = ", ".join(f"{k}: {a:.0%} -> {b:.0%}" for k, (a, b) in shares.items())
-    follows = join(parts) or ("nothing else is expected to change" if tilts else "")
-    tail = f"{follows} (expected shares: {tilts})" if tilts else follows
+    probabilities = ", ".join(f"{k}: {a:.0%} -> {b:.0%}" for k, (a, b) in shares.items())
+    follows = join(parts) or ("nothing else is expected to change" if probabilities else "")
+    tail = f"{follows} (expected shares: {probabilities})" if probabilities else follows
     return f"{action}; {tail}" if tail else action
 
 
 def certainty(reliance: float, times: int, count: int) -> list[str]:
-    """Whether the action is enough, and how sure that is, as sentences.
+    """Sentences on whether the action alone is enough, and on the confidence.
 
     Args:
-        reliance: the least share of what is expected to follow with which the answer succeeds.
-        times: under how many redraws of the decoder it succeeds.
-        count: of how many.
+        reliance: the least share of the indirect change with which the answer succeeds.
+        times: the number of redraws of the decoder under which it succeeds.
+        count: the number of redraws.
     """
     enough = "This alone is enough."
     if reliance > 0.0:
         what = "all of it is needed" if reliance == 1.0 else f"{PARTS[reliance]} of it would do"
         enough = f"This counts on what is expected to follow ({what})."
-    return [
-        enough,
-        f"With other people in the data it would still hold {times} times out of {count}.",
-    ]
+    return [enough, f"It still holds in {times} of {count} redraws of the data."]
 
 
 def nearest(words: str, more: Sequence[str], note: str, plausibility: float) -> str:
-    """An answer that is not credible, which is said first.
+    """The text of an answer that is not credible, which it says first.
 
     Args:
-        words: what to do.
-        more: how sure that is, in sentences.
-        note: what the search noted of it; "" where it was not asked for a credible one.
-        plausibility: the share of people in the data who look at least as unusual.
+        words: the action and its indirect changes.
+        more: the sentences of `certainty`.
+        note: the search's note on the answer; "" where no credible answer was searched for.
+        plausibility: the share of training rows that are at least as unusual.
     """
-    told = " ".join([f"{words}.", *more])
-    if not note and plausibility < ODD:
-        return f"Not credible: {told} {plausibility:.1%} of the people look at least as unusual."
+    text = " ".join([f"{words}.", *more])
+    if not note and plausibility < UNUSUAL:
+        rare = f"{plausibility:.1%} of the training rows are at least as unusual."
+        return f"Not credible: {text} {rare}"
     if not note:
-        return f"Not credible: {told}"
+        return f"Not credible: {text}"
     lack = note.removeprefix(LACKING)
     last = f"It has {lack}." if lack != note else f"It is {note}."
-    return f"No credible action was found; the nearest: {told} {last}"
+    return f"No credible action was found; the nearest: {text} {last}"
 
 
 def join(parts: Sequence[str]) -> str:
@@ -123,12 +122,12 @@ def join(parts: Sequence[str]) -> str:
 
 
 def short_of(name: str, share: float, least: float) -> str:
-    """What an answer has of something, and what was asked for.
+    """The value of a criterion that an answer does not meet, and the required value.
 
     Args:
         name: of the criterion.
-        share: how much of it there is, from 0 to 1; of reliance, how much is not relied on.
-        least: how much was asked for.
+        share: its value, from 0 to 1; for reliance, one minus it.
+        least: the required value; for reliance, one minus it.
     """
     if name == "reliance":
         return f"reliance {1.0 - share:.2g} (at most {1.0 - least:.2g} is asked for)"
@@ -136,12 +135,12 @@ def short_of(name: str, share: float, least: float) -> str:
 
 
 def unreached(alone: int, together: int, most: int) -> str:
-    """What was tried without reaching the target.
+    """The reason of a row whose search did not reach the target: the sets that were tried.
 
     Args:
-        alone: how many features may be acted on alone.
-        together: how many given sets of several features may be acted on.
-        most: how many of the features that may be acted on alone are tried together.
+        alone: the number of features that may be acted on alone.
+        together: the number of given sets of several features that may be acted on.
+        most: the largest number of the single features that are tried together.
     """
     most = min(most, alone)
     of = f"of the {alone} actionable features"
@@ -154,31 +153,31 @@ def unreached(alone: int, together: int, most: int) -> str:
 
 
 def number(value: Any, places: int | None = None, digits: int = DIGITS) -> str:
-    """A number as a person writes it: whole, with its decimals, or rounded, without zeros behind.
+    """A number as text: whole, with its decimals, or rounded; without trailing zeros.
 
     Args:
         value: the number.
-        places: the decimals that its feature has, if it has a few.
-        digits: how many significant digits are shown of one that has not.
+        places: the decimals of its feature; None if it has no precision.
+        digits: the significant digits of a number that does not have these decimals.
     """
     if isinstance(value, Integral):
         return str(int(value))
     exact = float(value)
     if exact.is_integer() and abs(exact) < LONGEST:
         return str(int(exact))
-    if places is not None and _has(exact, places):
+    if places is not None and _has_decimals(exact, places):
         return f"{round(exact, places):.15g}"
-    return f"{exact:.{_shown(exact, digits)}g}"
+    return f"{exact:.{_digits(exact, digits)}g}"
 
 
-def _has(exact: float, places: int) -> bool:
-    """Whether a number has so few decimals, but for what a float32 leaves open."""
-    hair = min(RESOLUTION * abs(exact), 0.1 * 10.0**-places)
-    return abs(exact - round(exact, places)) <= hair
+def _has_decimals(exact: float, places: int) -> bool:
+    """Whether a number has no more than some decimals, up to the resolution of float32."""
+    tolerance = min(RESOLUTION * abs(exact), 0.1 * 10.0**-places)
+    return abs(exact - round(exact, places)) <= tolerance
 
 
-def _shown(exact: float, digits: int) -> int:
-    """How many digits a number is shown with: all those before the point of one not too long."""
+def _digits(exact: float, digits: int) -> int:
+    """The significant digits of a number: at least all those of its integer part, if not long."""
     return max(digits, len(str(int(abs(exact))))) if abs(exact) < LONGEST else digits
 
 
@@ -191,7 +190,7 @@ def _imperative(feature: Feature, old: Any, new: Any) -> str:
     if feature.kind is not Kind.NUMERIC:
         return f"change {feature.name} from {old} to {new}"
     verb = "raise" if new > old else "lower"
-    return f"{verb} {feature.name} {_way(feature, old, new)}"
+    return f"{verb} {feature.name} {_from_to(feature, old, new)}"
 
 
 def _infinitive(feature: Feature, old: Any, new: Any, expected: Expected | None) -> str:
@@ -201,11 +200,11 @@ def _infinitive(feature: Feature, old: Any, new: Any, expected: Expected | None)
     if feature.kind is not Kind.NUMERIC:
         return f"to change from {old} to {new}"
     spread = _spread(feature, expected) if expected is not None else ""
-    return spread or f"to move {_way(feature, old, new)}"
+    return spread or f"to move {_from_to(feature, old, new)}"
 
 
 def _spread(feature: Feature, expected: Expected) -> str:
-    """How far a number moves, from one end to the other; "" where both read alike."""
+    """The range of a number's change; "" where both ends have the same text."""
     low, high = _amount(feature, expected.low), _amount(feature, expected.high)
     if low == high:
         return ""
@@ -222,30 +221,30 @@ def _spread(feature: Feature, expected: Expected) -> str:
 
 
 def _amount(feature: Feature, amount: float) -> str:
-    """By how much a number moves, with its decimals, or with few digits."""
+    """The amount of a change, with the feature's decimals, or with few digits."""
     places = feature.precision
-    told = amount if places is None else round(amount, places)
-    return number(told + 0.0, places, UNCERTAIN_DIGITS)
+    rounded = amount if places is None else round(amount, places)
+    return number(rounded + 0.0, places, UNCERTAIN_DIGITS)
 
 
-def _way(feature: Feature, old: Any, new: Any) -> str:
-    """Both ends, with as many digits as it takes to tell how far they are apart."""
-    here = there = ""
+def _from_to(feature: Feature, old: Any, new: Any) -> str:
+    """The old and the new number, with enough digits to show their difference."""
+    before = after = ""
     for digits in range(DIGITS, MOST_DIGITS + 1):
-        here = number(old, feature.precision, digits)
-        there = _far_enough(feature, old, new, digits)
-        off = max(abs(float(here) - float(old)), abs(float(there) - float(new)))
-        if off <= abs(float(new) - float(old)) / 10.0:
+        before = number(old, feature.precision, digits)
+        after = _not_short(feature, old, new, digits)
+        error = max(abs(float(before) - float(old)), abs(float(after) - float(new)))
+        if error <= abs(float(new) - float(old)) / 10.0:
             break
-    return f"from {here} to {there}"
+    return f"from {before} to {after}"
 
 
-def _far_enough(feature: Feature, old: Any, new: Any, digits: int) -> str:
-    """The new number; where digits are left out, not those that the model asks for."""
-    told, exact = number(new, feature.precision, digits), float(new)
-    ahead = exact - float(old)
-    hair = min(RESOLUTION * abs(exact), abs(ahead) / 100.0)
-    if (exact - float(told)) * math.copysign(1.0, ahead) <= hair:
-        return told
-    unit = 10.0 ** (math.floor(math.log10(abs(exact))) + 1 - _shown(exact, digits))
-    return number(float(told) + math.copysign(unit, ahead), feature.precision, digits)
+def _not_short(feature: Feature, old: Any, new: Any, digits: int) -> str:
+    """The new number, rounded away from the old one so that the action is not too small."""
+    text, exact = number(new, feature.precision, digits), float(new)
+    change = exact - float(old)
+    tolerance = min(RESOLUTION * abs(exact), abs(change) / 100.0)
+    if (exact - float(text)) * math.copysign(1.0, change) <= tolerance:
+        return text
+    unit = 10.0 ** (math.floor(math.log10(abs(exact))) + 1 - _digits(exact, digits))
+    return number(float(text) + math.copysign(unit, change), feature.precision, digits)

@@ -1,4 +1,4 @@
-"""Descriptions: the rows of a result in words, from its changes and what is known of them."""
+"""Descriptions: the rows of a result in; a text for each out."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Descriptions:
     result: Recourses
 
     def of(self, positions: list[int]) -> list[str]:
-        """The rows at m positions in words; what they share is computed once."""
+        """The texts of the rows at m positions; what they share is computed once."""
         words = {at: self._without_action(at) for at in positions}
         rows = torch.tensor([at for at, text in words.items() if text is None], dtype=torch.int64)
         if len(rows):
@@ -57,7 +57,7 @@ class Descriptions:
         return [(f, before[f.name], after[f.name]) for f in picked]
 
     def _without_action(self, position: int) -> str | None:
-        """The text of a row with nothing to do; None where there is something."""
+        """The text of a row without an action; None where it has one."""
         result, row = self.result, self.result.outcome.iloc[position]
         if not row["success"] and result.proposal.searched:
             return f"no recourse found: {row['reason']}"
@@ -66,11 +66,11 @@ class Descriptions:
         return _unchanged(row, bool(result.changed[position].any()))
 
     def _with_action(self, position: int, worth: Credibility, spread: Spread, place: int) -> str:
-        """The text of a row that acts, at a place of what is known of several."""
+        """The text of a row with an action; `place` is its place in `worth` and `spread`."""
         result = self.result
         changed, direct = result.changed[position], result.proposal.direct[position]
         follows, row = changed & ~direct, result.outcome.iloc[position]
-        could = follows | ((spread.moved[place] > 0) & ~direct)
+        may_follow = follows | ((spread.moved[place] > 0) & ~direct)
         words = sentence(
             self.changes(position, changed & direct),
             self.changes(position, follows),
@@ -80,7 +80,7 @@ class Descriptions:
         if not row["success"]:
             return f"{words}; {row['reason']}"
         more = []
-        if spread.count and bool(could.any()):
+        if spread.count and bool(may_follow.any()):
             confidence, reliance = worth.confidence[place], worth.reliance[place]
             more = certainty(float(reliance), round(confidence * spread.count), spread.count)
         if worth.credible[place] or not result.proposal.searched:
@@ -89,7 +89,7 @@ class Descriptions:
         return nearest(words, more, note, float(worth.plausibility[place]))
 
     def _expected(self, follows: Tensor, spread: Spread, place: int) -> dict[str, Expected]:
-        """What redraws say of the features that follow, (p,) bool, where they disagree."""
+        """The uncertain changes of the features that change indirectly, (p,) bool, by name."""
         out = {}
         for j in follows.nonzero()[:, 0].tolist():
             feature, moved = self.result.encoder.schema.features[j], int(spread.moved[place, j])
@@ -102,7 +102,7 @@ class Descriptions:
 
 
 def _unchanged(row: pd.Series, moves: bool) -> str:
-    """The text of a row, (actions,), without an action, though something may change."""
+    """The text of a row of `outcome` without an action; `moves` says whether it changes."""
     if row["success"] and row["reason"] in ("", ACCEPTED) and not moves:
         return "nothing to change: the decision is already the wanted one"
     return f"nothing changes: {row['reason'] or NO_ACTION}"

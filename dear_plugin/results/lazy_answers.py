@@ -1,4 +1,4 @@
-"""Lazy answers: what a result computes only when it is looked at."""
+"""Lazy answers: what a result computes on first access."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Credibility:
-    """What the answers of m rows are worth; NaN where there is none.
+    """The credibility of the answers of m rows; NaN where there is none.
 
     Attributes:
         confidence: (m,) double, the share of redraws of the decoder under which it succeeds.
         reliance: (m,) double, the least share of the indirect change with which it succeeds.
         plausibility: (m,) double, the share of training rows at least as far from others.
-        credible: (m,) bool, whether it meets what is asked of an answer.
+        credible: (m,) bool, whether it meets the criteria of an answer.
     """
 
     confidence: Floats
@@ -37,7 +37,7 @@ class Credibility:
 
 
 class LazyAnswers(ABC):
-    """What can be computed later about the n rows of a result."""
+    """The quantities of the n rows of a result that are computed on demand."""
 
     @abstractmethod
     def support(self, reached: Tensor, rows: Tensor) -> Tensor:
@@ -53,7 +53,7 @@ class LazyAnswers(ABC):
 
     @abstractmethod
     def credibility(self, rows: Tensor) -> Credibility:
-        """What the answers at positions, (m,), are worth."""
+        """The credibility of the answers at positions, (m,)."""
 
     @abstractmethod
     def spread(self, rows: Tensor) -> Spread:

@@ -62,7 +62,9 @@ class Proposal:
     @lazy
     def incomplete(self) -> Tensor:
         """(m,) bool, rows without a recourse, or with one that has a note."""
-        return self.failed | torch.tensor([bool(note) for note in self.all_notes], dtype=torch.bool)
+        return self.failed | torch.tensor(
+            [bool(note) for note in self.all_notes], dtype=torch.bool
+        )
 
     @classmethod
     def joined(cls, proposals: Sequence[Proposal]) -> Proposal:
@@ -111,7 +113,7 @@ class Proposal:
         )
 
     def refused(self, rows: Tensor, broken: Sequence[str]) -> Proposal:
-        """This proposal with a reason for the rows, (m,), that break rules; `broken` names these."""
+        """This proposal with a reason for rows, (m,), that break the rules named in `broken`."""
         reasons = list(self.reasons)
         for i, names in zip(rows.tolist(), broken, strict=True):
             reasons[i] = f"the row would break what holds between columns: {names}"

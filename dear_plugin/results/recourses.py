@@ -1,4 +1,4 @@
-"""Recourses: the result of a method, what each row could change, what follows, at what cost."""
+"""Recourses: the result of a method; the action of each row, its indirect changes, its cost."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class Recourses:
     Attributes:
         factuals: the frame of the query.
         counterfactuals: the same columns, order, dtypes, index and category labels; a failed row
-            is its best constraint-keeping attempt.
-        outcome: the columns of `actions` that are known at once.
+            is its best attempt within the constraints.
+        outcome: the columns of `actions` that are not computed lazily.
         encoder: of the method.
         x: (n, p) the factual rows.
-        proposal: what was proposed, (n, p) rows.
-        lazy_answers: what the method computes later.
+        proposal: the proposal of the method, (n, p) rows.
+        lazy_answers: what the method computes on first access.
     """
 
     factuals: pd.DataFrame
@@ -54,7 +54,7 @@ class Recourses:
     lazy_answers: LazyAnswers
 
     def __len__(self) -> int:
-        """How many rows there are (n)."""
+        """The number of rows (n)."""
         return len(self.factuals)
 
     def __getitem__(self, index: Hashable | Sequence[Hashable]) -> Recourses:
@@ -67,7 +67,7 @@ class Recourses:
         places = [_positions(self.factuals.index, label) for label in labels]
         unknown = [label for label, at in zip(labels, places, strict=True) if not len(at)]
         if unknown:
-            raise InputError(f"got {unknown[0]!r}, which is no label of the frame's index")
+            raise InputError(f"got {unknown[0]!r}, expected a label of the frame's index")
         none = np.empty(0, dtype=np.int64)
         return self.select(torch.from_numpy(np.concatenate([none, *places])))
 
@@ -105,7 +105,7 @@ class Recourses:
 
     @lazy
     def actions(self) -> pd.DataFrame:
-        """What is done, what it costs and what it is worth, with the index of the factuals.
+        """The actions, their costs and their credibility, with the index of the factuals.
 
         `success`, `reason`, `acted_on`; `direct_cost`, `indirect_cost`, `cost` and
         `suppressed_cost`, l1 in min-max scaled units where a changed category counts 1;
@@ -116,10 +116,10 @@ class Recourses:
         - `reliance`, the least share of the indirect change with which it does: 0 where the action
           alone suffices;
         - `plausibility`, the share of training rows at least as far from their neighbours;
-        - `credible`, whether these meet what the method asks of an answer (or what `Search` asks
-          by default), bool; False where there is no answer.
+        - `credible`, whether these meet the criteria of the method (or the defaults of `Search`),
+          bool; False where there is no answer.
 
-        The last four are computed when `actions` is first looked at.
+        The last four are computed on first access.
         """
         return self.outcome.assign(**vars(self.lazy_answers.credibility(torch.arange(len(self)))))
 
@@ -131,12 +131,12 @@ class Recourses:
 
     @lazy
     def direct(self) -> pd.DataFrame:
-        """The action alone: the new values of what is acted on, missing elsewhere.
+        """The action alone: the new values of the features acted on, missing elsewhere.
 
-        Index and columns are those of `factuals`. Integers and truth values come as pandas'
-        nullable dtypes (Int64, boolean), which know missing values; all other dtypes stay. A
-        feature of a group that keeps its value is there with that value: it is held. What
-        `dear.apply(factuals, direct)` gives are the counterfactuals again.
+        Index and columns are those of `factuals`. Integers and booleans have pandas' nullable
+        dtypes (Int64, boolean), which allow missing values; all other dtypes stay. A feature of a
+        group that keeps its value is there with that value: it is fixed.
+        `dear.apply(factuals, direct)` gives the counterfactuals again.
         """
         after, features = self.counterfactuals, self.encoder.schema.names
         where = dict(zip(features, self.proposal.direct.numpy().T, strict=True))
@@ -158,10 +158,9 @@ class Recourses:
     def describe(self, index: Hashable = RowKey.ALL) -> str | pd.Series:
         """One row's recourse in plain words, or every row's.
 
-        The action; what is then expected to follow, as a range over the redraws of the decoder
-        where these do not agree; whether the action alone is enough; and in how many redraws the
-        answer still succeeds. The indirect part is an association in the data, not a causal
-        effect.
+        The text has the action; the expected indirect changes, as ranges where the redraws of the
+        decoder do not agree; whether the action alone is enough; and in how many redraws the
+        answer still succeeds. Indirect changes are associations in the data, not causal effects.
 
         Args:
             index: a label of the frame's index; without one, all rows are described, as a series
@@ -175,7 +174,7 @@ class Recourses:
             return pd.Series(words, self.factuals.index, dtype=object, name="describe")
         at = _positions(self.factuals.index, index)
         if len(at) != 1:
-            raise InputError(f"index {index!r} names {len(at)} rows; exactly one is needed")
+            raise InputError(f"index {index!r} names {len(at)} rows, expected exactly one")
         return self.describe_row(int(at[0]))
 
     def describe_row(self, position: int) -> str:
@@ -184,22 +183,22 @@ class Recourses:
 
     @lazy
     def acts(self) -> Tensor:
-        """(n,) bool: rows in which a feature that is acted on changes."""
+        """(n,) bool: rows in which a feature acted on changes."""
         return (self.changed & self.proposal.direct).any(1)
 
     def alternatives(self, k: int = 4) -> pd.DataFrame:
-        """Up to k recourses a row, each acting on a different set of features.
+        """Up to k recourses per row, each acting on a different set of features.
 
-        When the sets run out, larger actions on a used set follow, labelled so.
+        After the last set, larger actions on the same sets follow; `kind` says so.
 
         Args:
-            k: the most for each row, up to 100.
+            k: the largest number per row, up to 100.
 
         Returns:
             A long frame, one row per (factual, rank): `index`, `rank` (0 is the answer of
-            `generate`; the others come kind by kind, cheapest first), the columns of `actions`,
-            `kind` ("another set", "pair of features" or "larger action"), and the features. Where
-            a feature has one of these names, ours ends in "_".
+            `generate`; the others follow by kind, cheapest first), the columns of `actions`,
+            `kind` ("another set", "pair of features" or "larger action"), and the features. A
+            column that has the name of a feature gets a trailing "_".
         """
         if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
             raise InputError(f"k must be a whole number from 1, got {k!r}")
@@ -207,7 +206,7 @@ class Recourses:
             return self._table(0).assign(kind="")
         parts, places = [], []
         for rank, result in enumerate(self.lazy_answers.alternatives(k)):
-            # What failed or changes nothing is no alternative; the first rank keeps every row.
+            # Failures and rows without a change are no alternatives; rank 0 keeps every row.
             valid = result.outcome["success"].to_numpy() & result.acts.numpy()
             kept = np.flatnonzero(valid | (rank == 0))
             if len(kept):
@@ -217,24 +216,24 @@ class Recourses:
         return pd.concat(parts, ignore_index=True).iloc[order].reset_index(drop=True)
 
     def _table(self, rank: int) -> pd.DataFrame:
-        """Labels, rank, actions and features side by side."""
+        """Labels, rank, actions and features of one rank, in one frame."""
         labels = pd.Series(list(self.factuals.index), dtype=object).infer_objects()
         head = pd.DataFrame({"index": labels, "rank": rank}, index=labels.index)
         head = pd.concat([head, self.actions.reset_index(drop=True)], axis=1)
-        clash = {c: _apart(c, self.counterfactuals) for c in head}
+        clash = {c: _free_name(c, self.counterfactuals) for c in head}
         features = self.counterfactuals.reset_index(drop=True)
         return pd.concat([head.rename(columns=clash), features], axis=1)
 
 
 def _only(column: pd.Series, kept: npt.NDArray[np.bool_]) -> pd.Series:
-    """A column, missing where it is not kept, (n,) bool; nullable where its dtype has no such."""
+    """A column, missing where not kept, (n,) bool; its dtype becomes nullable where needed."""
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iub":
         column = column.convert_dtypes(False, False, True, True, False)
     return column.where(kept)
 
 
 def _positions(index: pd.Index, label: Hashable) -> npt.NDArray[np.int64]:
-    """Where a label lies; the index itself knows that NaN is NaN."""
+    """The positions of a label; as the index finds it, NaN equals NaN."""
     try:
         at: npt.NDArray[np.int64] = np.atleast_1d(np.arange(len(index))[index.get_loc(label)])
         return at
@@ -242,8 +241,8 @@ def _positions(index: pd.Index, label: Hashable) -> npt.NDArray[np.int64]:
         return np.empty(0, dtype=np.int64)
 
 
-def _apart(name: str, taken: Container[object]) -> str:
-    """A name that is not taken."""
+def _free_name(name: str, taken: Container[object]) -> str:
+    """The name, with as many trailing underscores as it takes to be free."""
     while name in taken:
         name += "_"
     return name

@@ -11,20 +11,20 @@ from torch import Tensor
 
 from dear_plugin.data.special_values import is_special
 
-# Of the redraws; what lies beyond them is not told.
+# Quantiles over the redraws that bound the reported range.
 LOW, HIGH = 0.1, 0.9
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Where redraws of the decoder take m rows, feature by feature, in row units.
+    """The changes of m rows over redraws of the decoder, by feature, in row units.
 
     Attributes:
-        low: (m, p) how far a number moves at its 10th percentile over the redraws, or in the
-            answer where that is less; 0 of categories.
-        high: (m, p) the same at the 90th percentile, or in the answer where that is more.
-        moved: (m, p) int64, in how many redraws a feature ends up elsewhere than it was.
-        count: how many redraws there are; 0 where nothing is redrawn.
+        low: (m, p) the 10th percentile of a number's change over the redraws, or its change in
+            the answer where that is less; 0 for categories.
+        high: (m, p) the 90th percentile, or the change in the answer where that is more.
+        moved: (m, p) int64, the number of redraws in which a feature changes.
+        count: the number of redraws; 0 without redraws.
     """
 
     low: Tensor
@@ -34,25 +34,25 @@ class Spread:
 
     @classmethod
     def none(cls, x: Tensor, rows: Tensor, numbers: Tensor) -> Spread:
-        """Of answers that nothing is redrawn for.
+        """The spread of answers without redraws.
 
         Args:
             x: (m, p) the factual rows.
             rows: (m, p) the answers.
-            numbers: (p,) bool, which features are numbers.
+            numbers: (p,) bool, the numeric features.
         """
         step = _steps(x, rows[:, None], numbers)[:, 0]
         return cls(step, step.clone(), torch.zeros(x.shape, dtype=torch.int64), 0)
 
     @classmethod
     def of(cls, x: Tensor, rows: Tensor, redrawn: Tensor, numbers: Tensor) -> Spread:
-        """Of answers and what becomes of them under r redraws.
+        """The spread of answers over r redraws.
 
         Args:
             x: (m, p) the factual rows.
             rows: (m, p) the answers.
-            redrawn: (m, r, p) where the redraws take them.
-            numbers: (p,) bool, which features are numbers.
+            redrawn: (m, r, p) the counterfactuals under the redraws.
+            numbers: (p,) bool, the numeric features.
         """
         count, own = redrawn.shape[1], _steps(x, rows[:, None], numbers)[:, 0]
         steps = _steps(x, redrawn, numbers).sort(1).values
@@ -62,14 +62,14 @@ class Spread:
 
     @classmethod
     def joined(cls, parts: Sequence[Spread]) -> Spread:
-        """Those of consecutive chunks as one."""
+        """The spreads of consecutive chunks as one."""
         low, high, moved = (
             torch.cat([getattr(part, name) for part in parts]) for name in ("low", "high", "moved")
         )
         return cls(low, high, moved, max(part.count for part in parts))
 
     def put(self, at: Tensor, part: Spread) -> Spread:
-        """This one, with some rows, (q,), replaced by those of another."""
+        """This spread with some rows, (q,), replaced by those of another."""
         return Spread(
             self.low.index_copy(0, at, part.low),
             self.high.index_copy(0, at, part.high),
@@ -79,7 +79,7 @@ class Spread:
 
 
 def _steps(x: Tensor, rows: Tensor, numbers: Tensor) -> Tensor:
-    """(m, r, p) how far numbers move; 0 of categories, and from or to a special level."""
+    """(m, r, p) the changes of numbers; 0 for categories, and from or to a special value."""
     here = x[:, None]
     amount = numbers & ~is_special(here) & ~is_special(rows)
     return torch.where(amount, rows - here, 0.0)

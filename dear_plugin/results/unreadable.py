@@ -1,4 +1,4 @@
-"""Unreadable: results of frames in which some rows cannot be read; these come back as they are."""
+"""Unreadable: results of frames with rows that cannot be read; these are returned unchanged."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def with_unreadable(
 def _outcome(
     known: pd.DataFrame, index: pd.Index, at: npt.NDArray[np.int64], reasons: Mapping[int, str]
 ) -> pd.DataFrame:
-    """The outcome of readable rows, at some positions, among those of all: others cost nothing."""
+    """The outcome of all rows from that of readable ones, at positions `at`; others cost 0."""
     blank = {"success": False, "acted_on": "", "kind": ""}
     columns = {}
     for name, column in known.items():
@@ -91,7 +91,7 @@ def _proposal(proposal: Proposal, readable: Tensor, reasons: Sequence[str]) -> P
 
 @dataclass(frozen=True)
 class ReadableAnswers(LazyAnswers):
-    """The answers of n rows, of which some cannot be read.
+    """The answers of n rows, some of which cannot be read.
 
     Attributes:
         known: the answers of the m readable rows.
@@ -106,7 +106,7 @@ class ReadableAnswers(LazyAnswers):
     reasons: Mapping[int, str]
 
     def support(self, reached: Tensor, rows: Tensor) -> Tensor:
-        """As of `LazyAnswers`; NaN of unreadable rows."""
+        """As of `LazyAnswers`; NaN for unreadable rows."""
         place, mask = _places(self.readable, rows)
         out = torch.full((len(rows),), torch.nan)
         out[mask] = self.known.support(reached[mask], place[mask])
@@ -118,12 +118,12 @@ class ReadableAnswers(LazyAnswers):
             yield with_unreadable(result, self.frame, self.reasons)
 
     def flip_probabilities(self, position: int) -> Mapping[str, tuple[float, float]]:
-        """As of `LazyAnswers`; none of unreadable rows."""
+        """As of `LazyAnswers`; empty for an unreadable row."""
         place, mask = _places(self.readable, torch.tensor([position]))
         return self.known.flip_probabilities(int(place[0])) if bool(mask[0]) else {}
 
     def credibility(self, rows: Tensor) -> Credibility:
-        """As of `LazyAnswers`; NaN and False of unreadable rows."""
+        """As of `LazyAnswers`; NaN and False for unreadable rows."""
         place, mask = _places(self.readable, rows)
         known = self.known.credibility(place[mask])
         out = {}
@@ -134,16 +134,16 @@ class ReadableAnswers(LazyAnswers):
         return Credibility(**out)
 
     def spread(self, rows: Tensor) -> Spread:
-        """As of `LazyAnswers`; unreadable rows do not move."""
+        """As of `LazyAnswers`; 0 for unreadable rows."""
         place, mask = _places(self.readable, rows)
         known = self.known.spread(place[mask])
         shape = len(rows), known.low.shape[1]
-        still = Spread(torch.zeros(shape), torch.zeros(shape), torch.zeros(shape).long(), 0)
-        return still.put(mask.nonzero()[:, 0], known)
+        zero = Spread(torch.zeros(shape), torch.zeros(shape), torch.zeros(shape).long(), 0)
+        return zero.put(mask.nonzero()[:, 0], known)
 
 
 def _places(readable: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
-    """(m,) the places of rows among the readable ones, and (m,) bool, whether they are there."""
+    """(m,) the places of rows among the readable ones, and (m,) bool, whether each is one."""
     if not len(readable):
         return torch.zeros_like(rows), torch.zeros_like(rows, dtype=torch.bool)
     place = torch.searchsorted(readable, rows).clamp_max(len(readable) - 1)

@@ -63,7 +63,7 @@ class TestOptimum:
             for margin in (50.0, 0.0)
         )
         assert not far.with_margin.any() and none.with_margin.all()
-        np.testing.assert_allclose(far.optimum, none.best)
+        np.testing.assert_allclose(far.optimum, none.optimum)
 
     def test_unsolvable_rows_are_not_missed(self):
         costs, optimum = np.array([2.0, np.inf, np.inf]), np.array([1.0, 1.0, np.inf])

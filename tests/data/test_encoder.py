@@ -1,4 +1,4 @@
-"""Encoder: the gate. Frames come in, are checked once, and leave as they came."""
+"""Encoder: conversion between frames, rows and encoded columns."""
 
 import numpy as np
 import pandas as pd
@@ -33,7 +33,7 @@ class TestEncode:
         expected = (age - age.min()) / (age.max() - age.min())
         assert np.allclose(column, expected, atol=1e-6)
 
-    def test_a_number_outside_the_bounds_is_taken_as_it_is(self, mixed, encoder):
+    def test_a_number_outside_the_bounds_is_not_clipped(self, mixed, encoder):
         rows = encoder.rows(mixed.frame.iloc[:1].assign(age=18 + 2 * 62))
         assert rows[0, 0] == pytest.approx(2.0)
 
@@ -48,11 +48,11 @@ class TestEncode:
         jobs = ["porter", "cook", "nurse", "judge"]
         assert [jobs[i] for i in block.argmax(1)] == mixed.frame["job"].tolist()
 
-    def test_the_schema_decides_the_order_not_the_frame(self, mixed, encoder):
+    def test_the_order_is_that_of_the_schema_not_the_frame(self, mixed, encoder):
         backwards = mixed.frame[mixed.frame.columns[::-1]]
         assert torch.equal(encoder.encode(backwards), encoder.encode(mixed.frame))
 
-    def test_the_frame_is_untouched(self, mixed, encoder):
+    def test_the_frame_is_not_modified(self, mixed, encoder):
         before = mixed.frame.copy(deep=True)
         encoder.encode(mixed.frame).zero_()
         pd.testing.assert_frame_equal(before, mixed.frame, check_exact=True)
@@ -69,13 +69,13 @@ class TestRowsAndColumns:
         assert wide.shape == (3, 4, encoder.d)
         assert torch.equal(encoder.collapse(wide), rows)
 
-    def test_collapse_takes_the_likeliest_category(self, encoder):
+    def test_collapse_takes_the_argmax_category(self, encoder):
         x = torch.zeros(1, encoder.d)
         start = encoder.starts[where(encoder, "job")]
         x[0, start : start + 4] = torch.tensor([0.1, 0.2, 0.4, 0.3])
         assert encoder.collapse(x)[0, where(encoder, "job")] == 2
 
-    def test_every_column_knows_its_feature(self, encoder):
+    def test_feature_of_gives_the_feature_of_each_column(self, encoder):
         assert torch.bincount(encoder.feature_of).tolist() == [f.columns for f in encoder.schema]
 
     def test_without_blocks_rows_are_columns(self):
@@ -87,7 +87,7 @@ class TestRowsAndColumns:
 
 
 class TestDistance:
-    def test_a_changed_category_counts_one_whatever_its_levels(self, encoder):
+    def test_a_changed_category_counts_one(self, encoder):
         a, b = torch.zeros(encoder.p), torch.zeros(encoder.p)
         for name, level in (("job", 3), ("town", 5), ("owner", 1)):
             b[where(encoder, name)] = level
@@ -119,9 +119,7 @@ class TestUnits:
         assert steps[1] == pytest.approx(0.01 / encoder.schema.features[1].width)
         assert steps[where(encoder, "job")] == 1.0
 
-    def test_an_integer_column_counts_in_whole_units_whatever_the_schema_says(
-        self, mixed, encoder
-    ):
+    def test_an_integer_column_has_no_decimals_whatever_the_schema_says(self, mixed, encoder):
         frame = mixed.frame.astype({"income": "int64"})
         assert encoder.units.resolutions(mixed.frame)[1].decimals == 2
         assert encoder.units.resolutions(frame)[1].decimals == 0
@@ -142,11 +140,11 @@ class TestWriting:
         after, seen = encoder.patch(few, x, rows)
         torch.testing.assert_close(seen, encoder.rows(after), rtol=0, atol=0)
         pd.testing.assert_frame_equal(after.iloc[[0, 2, 3]], few.iloc[[0, 2, 3]])
-        there = mixed.frame.iloc[5]
-        assert after.iloc[1].drop("debt").tolist() == there.drop("debt").tolist()
-        assert after.iloc[1]["debt"] == pytest.approx(there["debt"], rel=1e-5)
+        source = mixed.frame.iloc[5]
+        assert after.iloc[1].drop("debt").tolist() == source.drop("debt").tolist()
+        assert after.iloc[1]["debt"] == pytest.approx(source["debt"], rel=1e-5)
 
-    def test_a_label_that_the_column_does_not_know_is_added_to_it(self, mixed, encoder):
+    def test_a_label_outside_the_columns_categories_is_added(self, mixed, encoder):
         cooks = mixed.frame[mixed.frame["job"] == "cook"].iloc[:2].copy()
         cooks["job"] = cooks["job"].cat.remove_unused_categories()
         x = encoder.rows(cooks)
@@ -157,9 +155,9 @@ class TestWriting:
         assert list(after["job"].cat.categories) == ["cook", "judge"]
 
 
-@pytest.fixture(params=["frames give out their memory", "copy on write"])
+@pytest.fixture(params=["shared memory", "copy on write"])
 def writing(request):
-    """How pandas keeps what one frame has of another's apart; from 3 on there is one way."""
+    """Both copy modes of pandas 2; pandas 3 has copy on write alone."""
     if pd.__version__.startswith("2."):
         with pd.option_context("mode.copy_on_write", request.param == "copy on write"):
             yield
@@ -170,7 +168,7 @@ def writing(request):
 KINDS = {
     "number": ["int64", "int8", "uint16", "float32", "float64", "Int64", "Float32"],
     "word": ["object", "category", "string"],
-    "truth": ["bool", "object", "boolean"],
+    "flag": ["bool", "object", "boolean"],
 }
 
 
@@ -178,22 +176,22 @@ KINDS = {
 @pytest.mark.parametrize(("name", "dtype"), [(n, d) for n, kinds in KINDS.items() for d in kinds])
 def test_cells_of_every_dtype_are_written_into_a_copy(name, dtype):
     frame = pd.DataFrame(
-        {"number": [1, 2, 3, 4], "word": list("abca"), "truth": [True, False, True, False]},
+        {"number": [1, 2, 3, 4], "word": list("abca"), "flag": [True, False, True, False]},
         index=list("wxyz"),
     ).astype({name: dtype})
     encoder = Encoder(Schema.infer(frame))
-    before, shown = frame.copy(deep=True), frame[name]
+    before, column = frame.copy(deep=True), frame[name]
     x = encoder.rows(frame)
     after, seen = encoder.patch(frame, x, x[[0, 0, 2, 1]])
     pd.testing.assert_frame_equal(frame, before)
-    pd.testing.assert_series_equal(shown, before[name])
+    pd.testing.assert_series_equal(column, before[name])
     expected = before.iloc[[0, 0, 2, 1]].set_axis(before.index)
     pd.testing.assert_frame_equal(after, expected)
     assert torch.equal(seen, x[[0, 0, 2, 1]])
 
 
 class Shallow(pd.DataFrame):
-    """A kind of frame whose copies share their memory."""
+    """A frame whose copies share its memory."""
 
     @property
     def _constructor(self):
@@ -203,19 +201,19 @@ class Shallow(pd.DataFrame):
         return super().copy(deep=False)
 
 
-class Aloof(pd.DataFrame):
-    """A kind of frame that gives out copies of its columns."""
+class CopyingFrame(pd.DataFrame):
+    """A frame whose columns are returned as copies."""
 
     @property
     def _constructor(self):
-        return Aloof
+        return CopyingFrame
 
     def __getitem__(self, key):
         return super().__getitem__(key).copy()
 
 
-@pytest.mark.parametrize("kind", [Shallow, Aloof])
-def test_kinds_of_frames_keep_their_own_ways(kind):
+@pytest.mark.parametrize("kind", [Shallow, CopyingFrame])
+def test_subclasses_of_dataframe_are_patched_through_their_own_methods(kind):
     plain = pd.DataFrame({"number": [1, 2, 3, 4], "word": list("abca")})
     frame, encoder = kind(plain), Encoder(Schema.infer(plain))
     x = encoder.rows(frame)
@@ -227,7 +225,7 @@ def test_kinds_of_frames_keep_their_own_ways(kind):
 
 
 class TestLevels:
-    """A model that reads codes, or an order, sees the dtype that it was trained on."""
+    """Models that use codes or an order get the dtype that they were trained on."""
 
     frame = pd.DataFrame(
         {
@@ -237,69 +235,69 @@ class TestLevels:
         }
     )
 
-    def test_levels_that_nobody_has_and_their_order_are_kept(self):
+    def test_unobserved_levels_and_the_order_are_kept(self):
         encoder = Encoder(Schema.infer(self.frame))
-        again = encoder.frame(encoder.rows(self.frame))
-        pd.testing.assert_frame_equal(again, self.frame)
+        written = encoder.frame(encoder.rows(self.frame))
+        pd.testing.assert_frame_equal(written, self.frame)
         assert Schema.from_dict(encoder.schema.to_dict()) == encoder.schema
 
     @pytest.mark.parametrize(
         ("act_on", "accepts"),
         [("job", lambda f: f["job"].cat.codes == 3), ("size", lambda f: f["size"] >= "L")],
     )
-    def test_a_black_box_reads_codes_or_the_order(self, act_on, accepts):
+    def test_a_black_box_that_uses_codes_or_the_order(self, act_on, accepts):
         model = lambda f: np.where(accepts(f), 0.9, 0.1)  # noqa: E731
         dear = DEAR(model, Schema.infer(self.frame), act_on=[act_on]).fit(self.frame)
         result = dear.generate(self.frame.head(6))
         assert result.actions["success"].all()
         assert accepts(result.counterfactuals).all()
 
-    def test_a_schema_saved_without_them_is_read(self):
+    def test_a_schema_saved_without_levels_is_read(self):
         schema = Schema.infer(self.frame)
         saved = schema.to_dict()
         for feature in saved["features"]:
             del feature["levels"], feature["ordered"]
         assert Schema.from_dict(saved).names == schema.names
 
-    def test_categories_are_among_them(self):
+    def test_categories_must_be_among_the_levels(self):
         with pytest.raises(SchemaError, match="'job': its categories must be among its levels"):
             Schema.infer(self.frame).replace("job", levels=("a", "b"))
 
 
-class TestTheGate:
-    def refuses(self, encoder, frame, match):
+class TestInvalidFrames:
+    def rejects(self, encoder, frame, match):
         with pytest.raises(InputError, match=match):
             encoder.rows(frame)
 
-    def test_all_complaints_come_at_once(self, mixed, encoder):
+    def test_all_complaints_are_in_one_error(self, mixed, encoder):
         frame = mixed.frame.iloc[:3].assign(age=np.nan, town="Z")
-        self.refuses(encoder, frame, r"'age' has missing.*'town' has values never seen: \['Z'\]")
+        self.rejects(encoder, frame, r"'age' has missing.*'town' has values never seen: \['Z'\]")
 
     def test_the_first_bad_rows_are_named_by_their_labels(self, mixed, encoder):
         frame = mixed.frame.iloc[:3].set_axis(["ann", "bob", "cid"])
         frame["debt"] = [1.0, np.inf, 2.0]
-        self.refuses(encoder, frame, r"'debt' has missing or infinite values in 1 rows.*'bob'")
+        self.rejects(encoder, frame, r"'debt' has missing or infinite values in 1 rows.*'bob'")
 
     def test_text_is_not_read_as_a_number(self, mixed, encoder):
         frame = mixed.frame.iloc[:3].assign(age="40")
-        self.refuses(encoder, frame, r"'age' must hold numbers.*to_numeric")
+        self.rejects(encoder, frame, r"'age' must hold numbers.*to_numeric")
 
     def test_true_and_false_are_not_read_as_a_number(self, mixed, encoder):
-        self.refuses(encoder, mixed.frame.iloc[:3].assign(age=True), r"got dtype bool")
+        self.rejects(encoder, mixed.frame.iloc[:3].assign(age=True), r"got dtype bool")
 
     def test_a_category_is_named_with_those_expected(self, mixed, encoder):
         frame = mixed.frame.iloc[:3].assign(gender="femal")
-        self.refuses(encoder, frame, r"'gender'.*\['femal'\].*\['female', 'male'\]")
+        self.rejects(encoder, frame, r"'gender'.*\['femal'\].*\['female', 'male'\]")
 
-    def test_a_label_that_exists_but_was_never_seen_is_unseen(self, mixed, encoder):
+    def test_an_unobserved_level_is_rejected(self, mixed, encoder):
         frame = mixed.frame.iloc[:3].copy()
         frame["job"] = pd.Categorical(["king"] * 3, categories=frame["job"].cat.categories)
-        self.refuses(encoder, frame, r"'job' has values never seen: \['king'\]")
+        self.rejects(encoder, frame, r"'job' has values never seen: \['king'\]")
 
     def test_numbers_are_not_text(self, mixed, encoder):
-        self.refuses(encoder, mixed.frame.iloc[:3].assign(gender=1), r"'gender'.*\[1\]")
+        self.rejects(encoder, mixed.frame.iloc[:3].assign(gender=1), r"'gender'.*\[1\]")
 
-    def test_missing_labels_are_refused(self, mixed, encoder):
+    def test_missing_labels_are_rejected(self, mixed, encoder):
         frame = mixed.frame.iloc[:3].copy()
         frame.loc[frame.index[0], "job"] = None
-        self.refuses(encoder, frame, r"'job' has values never seen: \[nan\]")
+        self.rejects(encoder, frame, r"'job' has values never seen: \[nan\]")

@@ -1,4 +1,4 @@
-"""Sensitive: columns that look like what nobody can act on are named in the log, and no more."""
+"""Sensitive: logger warnings on mutable columns with names of sensitive attributes."""
 
 import logging
 
@@ -12,7 +12,7 @@ from dear_plugin.data.sensitive import is_sensitive
 LOGGER = "dear_plugin.data.sensitive"
 
 
-def told(caplog):
+def messages(caplog):
     return [record.getMessage() for record in caplog.records if record.name == LOGGER]
 
 
@@ -24,14 +24,14 @@ def told(caplog):
         *("sex", "Gender", "race", "ethnicity", "Nationality", "religion"),
     ],
 )
-def test_whole_words_of_names_are_seen_in_any_case(name):
+def test_whole_words_match_in_any_case(name):
     assert is_sensitive(name)
 
 
 @pytest.mark.parametrize(
     "name", ["mortgage", "wages", "agency", "Essex", "racer", "status", "usage", "x", "", "42"]
 )
-def test_parts_of_words_are_not(name):
+def test_parts_of_words_do_not_match(name):
     assert not is_sensitive(name)
 
 
@@ -49,11 +49,11 @@ def frame():
 
 
 class TestSchema:
-    def test_where_nothing_is_immutable_the_columns_and_the_argument_are_named(
+    def test_a_schema_without_immutable_features_warns_with_columns_and_argument(
         self, frame, caplog
     ):
         Schema.infer(frame)
-        (message,) = told(caplog)
+        (message,) = messages(caplog)
         assert "immutable=['Age', 'marital-status']" in message
         assert "mortgage" not in message
 
@@ -64,43 +64,43 @@ class TestSchema:
             {"immutable": ["Age", "marital-status"]},
         ],
     )
-    def test_who_named_something_is_not_told(self, frame, caplog, marks):
+    def test_immutable_features_switch_the_warning_off(self, frame, caplog, marks):
         Schema.infer(frame, **marks)
-        assert not told(caplog)
+        assert not messages(caplog)
 
-    def test_what_has_a_direction_or_a_range_is_left_out(self, frame, caplog):
+    def test_features_with_a_direction_or_a_range_are_left_out(self, frame, caplog):
         Schema.infer(frame, increasing=["Age"])
         Schema.infer(frame, ranges={"Age": (18, 80)})
-        assert len(told(caplog)) == 2
-        assert not any("Age" in message for message in told(caplog))
+        assert len(messages(caplog)) == 2
+        assert not any("Age" in message for message in messages(caplog))
 
-    def test_a_table_without_such_names_says_nothing(self, frame, caplog):
+    def test_other_names_cause_no_warning(self, frame, caplog):
         Schema.infer(frame[["mortgage", "hours"]])
-        assert not told(caplog)
+        assert not messages(caplog)
 
 
 class TestActOn:
     def model(self, rows):
         return (rows["hours"] / 60).clip(0, 1).to_numpy()
 
-    def test_where_it_is_missing_the_columns_are_named_once(self, frame, caplog):
+    def test_without_act_on_the_columns_are_logged_once(self, frame, caplog):
         dear = DEAR(self.model, Schema.infer(frame, immutable=["marital-status"])).fit(frame)
         dear.generate(frame.head(3))
-        (message,) = told(caplog)
+        (message,) = messages(caplog)
         assert "act_on=[...]" in message
         assert "['Age']" in message
 
-    def test_who_says_what_may_be_acted_on_is_not_told(self, frame, caplog):
+    def test_act_on_switches_the_warning_off(self, frame, caplog):
         schema = Schema.infer(frame, immutable=["marital-status"])
         DEAR(self.model, schema, act_on=["Age", "hours"])
-        assert not told(caplog)
+        assert not messages(caplog)
 
-    def test_nor_where_age_may_only_grow(self, frame, caplog):
+    def test_a_direction_switches_the_warning_off(self, frame, caplog):
         schema = Schema.infer(frame, immutable=["marital-status"], increasing=["Age"])
         DEAR(self.model, schema)
-        assert not told(caplog)
+        assert not messages(caplog)
 
-    def test_it_can_be_silenced(self, frame, caplog):
+    def test_the_log_level_switches_the_warning_off(self, frame, caplog):
         logger = logging.getLogger(LOGGER)
         before = logger.level
         logger.setLevel("ERROR")
@@ -108,4 +108,4 @@ class TestActOn:
             DEAR(self.model, Schema.infer(frame))
         finally:
             logger.setLevel(before)
-        assert not told(caplog)
+        assert not messages(caplog)

@@ -1,4 +1,4 @@
-"""Missing values and special codes are levels of their own, which no action enters or leaves."""
+"""Missing values and special codes are separate levels that no action enters or leaves."""
 
 import numpy as np
 import pandas as pd
@@ -45,16 +45,16 @@ def model(table):
 
 
 @pytest.fixture(scope="module")
-def refused(table, model) -> pd.DataFrame:
+def rejected(table, model) -> pd.DataFrame:
     return table[0][model.predict(table[0]) == 0].head(150)
 
 
 class TestRows:
-    def test_a_frame_survives_the_encoding(self, table, schema):
+    def test_encoding_and_decoding_gives_the_frame_back(self, table, schema):
         encoder = Encoder(schema)
         pd.testing.assert_frame_equal(encoder.frame(encoder.rows(table[0])), table[0])
 
-    def test_each_level_has_a_row_value_of_its_own(self, table, schema):
+    def test_each_level_has_its_own_row_value(self, table, schema):
         rows = Encoder(schema).rows(table[0])
         months, income = rows[:, 2], rows[:, 1]
         assert set(months[is_special(months)].tolist()) == {SPECIAL, SPECIAL - 1}
@@ -62,7 +62,7 @@ class TestRows:
             is_special(income), torch.from_numpy(table[0]["income"].isna().to_numpy())
         )
 
-    def test_models_see_an_indicator_beside_a_zero(self, table, schema):
+    def test_the_encoding_has_an_indicator_and_a_zero(self, table, schema):
         encoder = Encoder(schema)
         x = encoder.encode(table[0])
         assert x.shape[1] == encoder.d == 1 + 2 + 3 + 4
@@ -75,8 +75,8 @@ class TestRows:
         encoder = Encoder(schema)
         known, unknown = table[0].iloc[[0]].copy(), table[0].iloc[[0]].copy()
         known["income"], unknown["income"] = 20.0, np.nan
-        gap = encoder.distance(encoder.rows(known), encoder.rows(unknown))
-        assert gap.tolist() == [[0.0, 1.0, 0.0, 0.0]]
+        distance = encoder.distance(encoder.rows(known), encoder.rows(unknown))
+        assert distance.tolist() == [[0.0, 1.0, 0.0, 0.0]]
 
     @pytest.mark.parametrize("dtype", ["Int64", "Float64"])
     def test_nullable_columns(self, dtype):
@@ -86,18 +86,18 @@ class TestRows:
 
 
 @pytest.fixture(scope="module", params=[DEAR, NearestAccepted, Wachter])
-def result(request, table, schema, model, refused):
+def result(request, table, schema, model, rejected):
     if request.param is Wachter:
         torch.manual_seed(0)
         encoder = Encoder(schema)
         net = torch.nn.Linear(encoder.d, 1)
         frame = table[0][(net(encoder.encode(table[0]))[:, 0] <= 0).numpy()].head(50)
         return Wachter(net, schema).fit(table[0]).generate(frame)
-    return request.param(model, schema).fit(table[0]).generate(refused)
+    return request.param(model, schema).fit(table[0]).generate(rejected)
 
 
-class TestAnswers:
-    def test_what_is_missing_stays_missing_and_nothing_else_becomes_it(self, result):
+class TestCounterfactuals:
+    def test_missing_cells_stay_missing_and_others_do_not_become_missing(self, result):
         before, after = result.factuals, result.counterfactuals
         assert result.actions["success"].mean() > 0.5
         pd.testing.assert_frame_equal(before.isna(), after.isna())
@@ -108,45 +108,45 @@ class TestAnswers:
         assert (before[before < 0] == after[before < 0]).all()
         assert after[after >= 0].between(0, 29).all()
 
-    def test_a_batch_is_its_rows(self, table, schema, model, refused):
+    def test_a_batch_equals_its_rows_one_by_one(self, table, schema, model, rejected):
         dear = DEAR(model, schema).fit(table[0])
-        batch = dear.generate(refused.head(12)).counterfactuals
-        alone = [dear.generate(refused.iloc[[i]]).counterfactuals for i in range(12)]
+        batch = dear.generate(rejected.head(12)).counterfactuals
+        alone = [dear.generate(rejected.iloc[[i]]).counterfactuals for i in range(12)]
         pd.testing.assert_frame_equal(batch, pd.concat(alone))
 
 
-class TestWhereTheSchemaLetsThem:
-    def test_an_action_leaves_a_code(self, table, schema, model, refused):
+class TestEnterAndLeaveSpecial:
+    def test_an_action_leaves_a_code(self, table, schema, model, rejected):
         free = schema.replace("months", leave_special=True)
-        result = DEAR(model, free, act_on=["months"]).fit(table[0]).generate(refused)
-        coded = refused["months"] < 0
+        result = DEAR(model, free, act_on=["months"]).fit(table[0]).generate(rejected)
+        coded = rejected["months"] < 0
         left = coded & (result.counterfactuals["months"] >= 0)
         assert left.any()
         assert (result.actions.loc[left, "direct_cost"] == 1.0).all()
         assert ((result.counterfactuals["months"] < 0) <= coded).all()
 
-    def test_an_action_ends_in_a_code_where_that_pays(self, table, model, schema):
+    def test_an_action_enters_a_code(self, table, model, schema):
         frame = table[0][["savings", "months"]]
         free = Schema.infer(frame, special={"months": [-9, -7]})
         free = free.replace("months", enter_special=True)
-        wanted = DEAR(lambda f: (f["months"] == -7).astype(float), free, act_on=["months"])
-        asked = frame[frame["months"] >= 0].head(20)
-        result = wanted.fit(frame).generate(asked)
+        dear = DEAR(lambda f: (f["months"] == -7).astype(float), free, act_on=["months"])
+        factuals = frame[frame["months"] >= 0].head(20)
+        result = dear.fit(frame).generate(factuals)
         assert result.actions["success"].all()
         assert (result.counterfactuals["months"] == -7).all()
 
-    def test_a_missing_category_is_entered_only_then(self, table, schema):
+    def test_a_missing_category_is_entered_only_with_enter_special(self, table, schema):
         def is_missing(frame):
             return frame["job"].isna().astype(float)
 
-        asked = table[0][table[0]["job"].notna()].head(10)
-        shut = DEAR(is_missing, schema).fit(table[0]).generate(asked)
-        assert not shut.actions["success"].any()
+        factuals = table[0][table[0]["job"].notna()].head(10)
+        default = DEAR(is_missing, schema).fit(table[0]).generate(factuals)
+        assert not default.actions["success"].any()
         free = schema.replace("job", enter_special=True)
-        assert DEAR(is_missing, free).fit(table[0]).generate(asked).actions["success"].all()
+        assert DEAR(is_missing, free).fit(table[0]).generate(factuals).actions["success"].all()
 
 
-def test_support_of_a_model_that_refuses_missing_values_looks_at_complete_rows(table, schema):
+def test_support_uses_complete_rows_if_the_model_rejects_missing_values(table, schema):
     from sklearn.linear_model import LogisticRegression
 
     complete = table[0].dropna()
@@ -156,7 +156,7 @@ def test_support_of_a_model_that_refuses_missing_values_looks_at_complete_rows(t
     def model(frame):
         return net.predict_proba(frame[numbers])[:, 1]
 
-    asked = complete[net.predict(complete[numbers]) == 0].head(20)
-    result = DEAR(model, schema).fit(table[0]).generate(asked)
+    factuals = complete[net.predict(complete[numbers]) == 0].head(20)
+    result = DEAR(model, schema).fit(table[0]).generate(factuals)
     assert result.actions["success"].any()
     assert result.support.between(0.0, 1.0).all()

@@ -6,18 +6,17 @@ import pandas as pd
 import pytest
 
 from dear_plugin import ActionSets, Encoder, Schema
-from dear_plugin.decoders.transport.conditioning import Conditioning, Crowd
+from dear_plugin.decoders.transport.conditioning import Conditioning, TrainingSample
 
 
 @pytest.fixture(scope="session")
-def gather() -> Callable[..., Crowd]:
+def training_sample() -> Callable[..., TrainingSample]:
     """A training sample of a frame: its rows, action sets and the features conditioned on."""
 
-    def crowd(frame: pd.DataFrame, act_on=None, given=()) -> Crowd:
+    def make(frame: pd.DataFrame, act_on=None, given=()) -> TrainingSample:
         encoder = Encoder(Schema.infer(frame))
         rows, sets = encoder.rows(frame), ActionSets.of(encoder.schema, act_on)
-        return Conditioning.of(rows, encoder, encoder.schema.index(given)).crowd(
-            rows, encoder, sets
-        )
+        conditioning = Conditioning.of(rows, encoder, encoder.schema.index(given))
+        return conditioning.training_sample(rows, encoder, sets)
 
-    return crowd
+    return make

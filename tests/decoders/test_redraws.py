@@ -161,11 +161,11 @@ class TestMemory:
     def test_the_cache_is_bounded_and_results_do_not_depend_on_it(self, monkeypatch):
         case = Fitted(mixed(2000), act_on=["a", "b", "kind", "smooth"])
         whole = case.redrawn()
-        monkeypatch.setattr(poisson, "CELLS", 20_000)
+        monkeypatch.setattr(poisson, "MAX_ENTRIES", 20_000)
         small = case.redraws()
         assert isinstance(small, PoissonRedraws)
         assert (case.redrawn(small) == whole).all()
-        assert small.kept_cells <= 20_000
+        assert small.kept_entries <= 20_000
         assert (case.redrawn(small) == whole).all()
 
     def test_many_features_and_sets_stay_below_the_bound(self, monkeypatch):
@@ -173,10 +173,10 @@ class TestMemory:
         shared = rng.integers(0, 9, (600, 1))
         table = (shared + rng.integers(0, 9, (600, 25))).astype(float)
         case = Fitted(pd.DataFrame(table, columns=[f"f{i}" for i in range(25)]), count=50)
-        monkeypatch.setattr(poisson, "CELLS", 500_000)
+        monkeypatch.setattr(poisson, "MAX_ENTRIES", 500_000)
         redraws = case.redraws()
         case.redrawn(redraws)
-        assert redraws.kept_cells <= poisson.CELLS
+        assert redraws.kept_entries <= poisson.MAX_ENTRIES
 
 
 class TestRefitted:

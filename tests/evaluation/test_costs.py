@@ -1,7 +1,7 @@
 """Costs: the split, Propositions 1 and 2 and the corollary, and the alignment.
 
-Known answers come first: closed forms against plain linear algebra, Jacobian forms against maps
-whose derivatives are known, and against the real cost of short steps.
+Closed forms are compared with linear algebra, Jacobians with maps of known derivatives and with
+the costs of short steps.
 """
 
 from dataclasses import replace
@@ -35,11 +35,11 @@ class TestSplit:
         reached = encoder.rows(frame.iloc[[1, 2]])
         direct = torch.tensor([[True, False, False], [False, True, True]])
         own, rest = split(encoder, x, reached, direct)
-        # Half of the range; another town (1) and an owner now (1), whatever their columns.
+        # Half of the range; another town (1) and another owner value (1).
         assert own.tolist() == [0.5, 2.0]
         assert rest.tolist() == [2.0, 1.0]
 
-    def test_it_adds_up_to_the_whole_distance(self, mixed):
+    def test_it_adds_up_to_the_total_distance(self, mixed):
         encoder = mixed.encoder
         rows = encoder.rows(mixed.frame)
         x, reached = rows[:500], rows[500:1000]
@@ -49,7 +49,7 @@ class TestSplit:
         assert (own >= 0).all()
         assert (rest >= 0).all()
 
-    def test_what_stays_costs_nothing(self, mixed):
+    def test_unchanged_rows_cost_nothing(self, mixed):
         x = mixed.encoder.rows(mixed.frame)[:50]
         own, rest = split(mixed.encoder, x, x, torch.ones(x.shape, dtype=torch.bool))
         assert own.tolist() == rest.tolist() == [0.0] * 50
@@ -88,18 +88,18 @@ class TestPropositionTwo:
         expected = (jacobian @ direct_action(m, w, weight)[..., None])[..., 0]
         torch.testing.assert_close(delta, expected)
 
-    def test_sets_and_people_are_dimensions(self, weight):
+    def test_sets_and_rows_are_batch_dimensions(self, weight):
         m, w = normal(4, 40), normal(4, 40, 3, seed=1)
         each = torch.stack([direct_action(m[i], w[i], weight) for i in range(4)])
         torch.testing.assert_close(direct_action(m, w, weight), each)
 
 
-def test_without_a_price_the_action_goes_all_the_way():
+def test_with_weight_0_the_action_reaches_the_target():
     m, w = normal(40), normal(40, 3, seed=1)
     torch.testing.assert_close((w * direct_action(m, w, 0.0)).sum(-1), m)
 
 
-def test_the_higher_the_price_the_smaller_the_action():
+def test_the_action_shrinks_with_the_weight():
     m, w = normal(40), normal(40, 3, seed=1)
     sizes = [direct_action(m, w, weight).norm(dim=1) for weight in (0.0, 0.1, 1.0, 10.0)]
     assert all((a > b).all() for a, b in pairwise(sizes))
@@ -136,10 +136,10 @@ class Smooth:
 
     def reached(self, which, action=None):
         """(n, d) g(v, x_S + d_S) for an action (n, q); the reconstruction without one."""
-        there = self.wide.clone()
+        values = self.wide.clone()
         if action is not None:
-            there[which][:, self.parts[which].own] += action
-        return self.networks.generate(self.v, there)[which]
+            values[which][:, self.parts[which].own] += action
+        return self.networks.generate(self.v, values)[which]
 
 
 @pytest.fixture(scope="module")
@@ -159,7 +159,7 @@ class TestFirstOrder:
     """For smooth f and g the closed forms are right to first order."""
 
     def closed_form(self, smooth, which, share):
-        """The action for a target step of `share` times the slope's size, and what it promises."""
+        """The action for a target step of `share` times the slope, and its predicted effect."""
         jacobian = smooth.parts[which].given
         gradient = smooth.gradient(smooth.reached(which))
         w = torch.einsum("ndq,nd->nq", jacobian, gradient)
@@ -173,7 +173,7 @@ class TestFirstOrder:
             errors.append((smooth.model(smooth.reached(which, action)) - start - m).abs())
         assert shrinks(errors, 4.0)
 
-    def test_so_has_the_corollarys_change_of_all_features(self, smooth, which):
+    def test_the_change_of_all_features_has_a_quarter_of_the_error_too(self, smooth, which):
         start, errors = smooth.reached(which), []
         for share in HALVINGS:
             m, w, action = self.closed_form(smooth, which, share)
@@ -185,12 +185,12 @@ class TestFirstOrder:
         self, smooth, which
     ):
         part, start, errors = smooth.parts[which], smooth.reached(which), []
-        held = replace(part, entangled=torch.zeros_like(part.entangled))
+        fixed = replace(part, entangled=torch.zeros_like(part.entangled))
         for share in HALVINGS:
-            action = share * normal(*held.given.shape[::2], seed=3)
+            action = share * normal(*fixed.given.shape[::2], seed=3)
             real = (smooth.reached(which, action) - start).square()
             real = torch.stack([real[:, part.own].sum(1), real[:, ~part.own].sum(1)])
-            claimed = torch.stack(held.costs(action))
+            claimed = torch.stack(fixed.costs(action))
             errors.append(((claimed - real).abs().sum(0)) / real.sum(0))
         assert float(errors[-1].median()) <= 0.02
         assert shrinks(errors, 2.0)
@@ -203,16 +203,16 @@ class TestFirstOrder:
         slope = torch.linalg.lstsq((train * mask)[which][:, part.own], v[which]).solution
         moved = v.clone()
         moved[which] += action @ slope
-        there = smooth.wide.clone()
-        there[which][:, part.own] += action
-        change = smooth.networks.generate(moved, there)[which] - smooth.reached(which)
+        values = smooth.wide.clone()
+        values[which][:, part.own] += action
+        change = smooth.networks.generate(moved, values)[which] - smooth.reached(which)
         real = change[:, part.own].square().sum(1), change[:, ~part.own].square().sum(1)
         for claimed, true in zip(part.costs(action), real, strict=True):
             torch.testing.assert_close(claimed, true, rtol=1e-3, atol=1e-3 * size**2)
 
 
 class TestParts:
-    def test_the_four_parts_are_where_proposition_one_has_them(self):
+    def test_the_four_parts_of_proposition_one(self):
         own = torch.tensor([False, True, False, True])
         given, entangled = normal(5, 4, 2), normal(5, 4, 2, seed=1)
         part = Parts(own, given, entangled)

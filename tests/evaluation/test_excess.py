@@ -1,4 +1,4 @@
-"""Excess: what two samples differ by where some people are in both, and chance alone rules."""
+"""Excess: expected differences of two samples of one distribution, with first in common."""
 
 import numpy as np
 import pytest
@@ -10,50 +10,50 @@ N = 400
 
 
 def two(seed, copies):
-    """A tenth of people, and some of all people, up to several times each, of one value each."""
+    """Values of N first, a quarter of them, and a sample of them with repetitions."""
     rng = torch.Generator().manual_seed(seed)
     values = torch.randn(N, 1, generator=rng)
-    rows = torch.randperm(N, generator=rng)[: N // 4]
-    people = torch.randint(N, (copies * N // 4,), generator=rng)
-    return values, rows, people
+    first = torch.randperm(N, generator=rng)[: N // 4]
+    second = torch.randint(N, (copies * N // 4,), generator=rng)
+    return values, first, second
 
 
-class TestSharing:
-    def test_two_samples_with_nobody_in_common_are_as_they_are(self):
-        assert excess.sharing(torch.arange(5), torch.arange(5, 25)) == pytest.approx(1.0)
+class TestOverlapScale:
+    def test_it_is_1_for_disjoint_samples(self):
+        assert excess.overlap_scale(torch.arange(5), torch.arange(5, 25)) == pytest.approx(1.0)
 
-    def test_the_same_people_do_not_differ(self):
-        assert excess.sharing(torch.arange(5), torch.arange(5)) == 0.0
+    def test_it_is_0_for_equal_samples(self):
+        assert excess.overlap_scale(torch.arange(5), torch.arange(5)) == 0.0
 
-    def test_somebody_who_is_there_four_times_counts_once(self):
-        once = excess.sharing(torch.arange(100), torch.arange(100, 200).repeat(4))
-        assert once == pytest.approx(np.sqrt((0.01 + 0.01) / (0.01 + 0.0025)))
+    def test_repeated_rows_count_once(self):
+        scale = excess.overlap_scale(torch.arange(100), torch.arange(100, 200).repeat(4))
+        assert scale == pytest.approx(np.sqrt((0.01 + 0.01) / (0.01 + 0.0025)))
 
     @pytest.mark.parametrize("copies", [1, 4])
-    def test_it_is_how_means_differ(self, copies):
-        gaps, told = [], []
+    def test_it_predicts_the_deviation_of_differences_of_means(self, copies):
+        differences, predicted = [], []
         for seed in range(400):
-            values, rows, people = two(seed, copies)
-            gaps.append(float(values[rows].mean() - values[people].mean()))
-            apart = np.sqrt(1.0 / len(rows) + 1.0 / len(people))
-            told.append(excess.sharing(rows, people) * apart)
-        assert np.std(gaps) == pytest.approx(np.mean(told), rel=0.12)
+            values, first, second = two(seed, copies)
+            differences.append(float(values[first].mean() - values[second].mean()))
+            disjoint = np.sqrt(1.0 / len(first) + 1.0 / len(second))
+            predicted.append(excess.overlap_scale(first, second) * disjoint)
+        assert np.std(differences) == pytest.approx(np.mean(predicted), rel=0.12)
 
-    def test_distances_exceed_chance_by_nothing(self):
-        found = []
+    def test_the_excess_of_distances_is_0_on_average(self):
+        distances = []
         for seed in range(60):
-            values, rows, people = two(seed, 4)
-            scale = excess.sharing(rows, people)
+            values, first, second = two(seed, 4)
+            scale = excess.overlap_scale(first, second)
             rng = np.random.default_rng(seed)
-            found.append(float(excess.ks(values[people], values[rows], rng, scale)[0]))
-        assert abs(np.mean(found)) < 3.0 * np.std(found) / np.sqrt(len(found))
+            distances.append(float(excess.ks(values[second], values[first], rng, scale)[0]))
+        assert abs(np.mean(distances)) < 3.0 * np.std(distances) / np.sqrt(len(distances))
 
 
 class TestSlope:
-    def test_nobody_moved(self):
+    def test_it_is_1_for_a_shift(self):
         x = torch.randn(50, 2, generator=torch.Generator().manual_seed(0))
         assert excess.slope(x + 3.0, x).tolist() == pytest.approx([1.0, 1.0])
 
-    def test_half_of_what_sets_people_apart_is_left(self):
+    def test_it_is_one_half_for_halved_values(self):
         x = torch.randn(50, 1, generator=torch.Generator().manual_seed(0))
         assert excess.slope(0.5 * x, x).tolist() == pytest.approx([0.5])

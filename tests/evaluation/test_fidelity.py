@@ -1,7 +1,7 @@
-"""Fidelity: numbers that say 0 to a decoder that moves nothing and 1 to the truth.
+"""Fidelity: 0 for a decoder that changes only x_S and 1 for the true conditional distribution.
 
-The oracles know the system that the rows were drawn from: one redraws what is not acted on from
-its true law given x_S (strangers), the other shifts people along the true slope (themselves).
+Two decoders know the distribution of the rows: one redraws the other features from their
+distribution given x_S (redrawn), the other shifts them along the regression slope (shifted).
 """
 
 from itertools import pairwise
@@ -11,19 +11,20 @@ import pandas as pd
 import pytest
 import torch
 
-from dear_plugin import ActionSets, Encoder, Schema, fidelity
+from dear_plugin import ActionSets, Encoder, Schema
 from dear_plugin.datasets import load_loan
 from dear_plugin.decoders import Transport
+from dear_plugin.evaluation import fidelity
 from tests.still import Still
 
 ROWS = 6000
 
 
 class Gaussian(Still):
-    """The true conditional law: of the same people, or of strangers."""
+    """The true conditional distribution, redrawn or shifted."""
 
-    def __init__(self, covariance, strangers):
-        self.covariance, self.strangers = covariance, strangers
+    def __init__(self, covariance, redrawn):
+        self.covariance, self.redrawn = covariance, redrawn
         self.rng = torch.Generator().manual_seed(0)
 
     def fit(self, rows, encoder, sets):
@@ -33,7 +34,7 @@ class Gaussian(Still):
 
     def decode(self, x, v, values, sets):
         out = super().decode(x, v, values, sets) * self.width + self.low
-        here = x[:, None] * self.width + self.low
+        before = x[:, None] * self.width + self.low
         for i in sets.unique().tolist():
             own = list(self.sets.members[i])
             rest = [j for j in range(x.shape[1]) if j not in own]
@@ -45,13 +46,13 @@ class Gaussian(Still):
                 torch.tensor(np.linalg.cholesky(left)).float(),
             )
             at = sets == i
-            mine = out[at]
-            if self.strangers:
-                noise = torch.randn(*mine.shape[:2], len(rest), generator=self.rng) @ root.T
-                mine[..., rest] = mine[..., own] @ slope + noise
+            part = out[at]
+            if self.redrawn:
+                noise = torch.randn(*part.shape[:2], len(rest), generator=self.rng) @ root.T
+                part[..., rest] = part[..., own] @ slope + noise
             else:
-                mine[..., rest] = here[at][..., rest] + (mine - here[at])[..., own] @ slope
-            out[at] = mine
+                part[..., rest] = before[at][..., rest] + (part - before[at])[..., own] @ slope
+            out[at] = part
         return (out - self.low) / self.width
 
 
@@ -68,7 +69,7 @@ def ratio(table):
 
 
 class Measured:
-    """A decoder's sample on some sets of some rows."""
+    """The sample of a decoder on sets and rows."""
 
     def __init__(self, decoder, frame, act_on, fit_on=0, **draw):
         schema = Schema.infer(frame)
@@ -99,20 +100,20 @@ ACT_ON = ["a", "c", ("a", "b")]
 
 
 @pytest.fixture(scope="module")
-def still():
+def unmoved():
     return Measured(Still(), gaussian()[0], ACT_ON)
 
 
 @pytest.fixture(scope="module")
-def strangers():
+def redrawn():
     frame, covariance = gaussian()
-    return Measured(Gaussian(covariance, strangers=True), frame, ACT_ON)
+    return Measured(Gaussian(covariance, redrawn=True), frame, ACT_ON)
 
 
 @pytest.fixture(scope="module")
-def selves():
+def shifted():
     frame, covariance = gaussian()
-    return Measured(Gaussian(covariance, strangers=False), frame, ACT_ON)
+    return Measured(Gaussian(covariance, redrawn=False), frame, ACT_ON)
 
 
 @pytest.fixture(scope="module")
@@ -120,67 +121,67 @@ def transport():
     return Measured(Transport(), load_loan(9000, seed=0).features, ["income", "age"], fit_on=5000)
 
 
-class TestNothingMoves:
-    def test_both_fidelities_are_about_0(self, still):
-        assert still.dependence == pytest.approx(0.0, abs=0.06)
-        assert still.distribution == pytest.approx(0.0, abs=0.06)
+class TestOnlyXSChanges:
+    def test_both_fidelities_are_about_0(self, unmoved):
+        assert unmoved.dependence == pytest.approx(0.0, abs=0.06)
+        assert unmoved.distribution == pytest.approx(0.0, abs=0.06)
 
-    def test_on_average_over_draws_they_are_0(self, still):
-        found = [ratio(fidelity.dependence(still.draw(seed=seed))) for seed in range(1, 9)]
+    def test_dependence_fidelity_is_0_on_average_over_draws(self, unmoved):
+        found = [ratio(fidelity.dependence(unmoved.draw(seed=seed))) for seed in range(1, 9)]
         assert np.mean(found) == pytest.approx(0.0, abs=0.03)
 
-    def test_people_remain_themselves(self, still):
-        assert still.identity == pytest.approx(1.0, abs=1e-4)
+    def test_the_identity_correlation_is_1(self, unmoved):
+        assert unmoved.identity == pytest.approx(1.0, abs=1e-4)
 
-    def test_a_classifier_sees_that_the_rows_do_not_fit(self, still, strangers):
-        assert fidelity.joint(still.sample) > fidelity.joint(strangers.sample) + 0.04
+    def test_a_classifier_separates_them_from_real_rows(self, unmoved, redrawn):
+        assert fidelity.joint(unmoved.sample) > fidelity.joint(redrawn.sample) + 0.04
 
 
-class TestTheTruth:
-    def test_strangers_with_the_right_law_score_1_and_have_no_identity(self, strangers):
-        assert strangers.dependence == pytest.approx(1.0, abs=0.02)
-        assert strangers.distribution == pytest.approx(1.0, abs=0.05)
-        assert strangers.identity == pytest.approx(0.0, abs=0.02)
+class TestTrueConditionals:
+    def test_redrawn_rows_have_fidelity_1_and_identity_0(self, redrawn):
+        assert redrawn.dependence == pytest.approx(1.0, abs=0.02)
+        assert redrawn.distribution == pytest.approx(1.0, abs=0.05)
+        assert redrawn.identity == pytest.approx(0.0, abs=0.02)
 
-    def test_people_moved_along_the_true_slope_score_1_too_and_remain_themselves(self, selves):
-        assert selves.dependence == pytest.approx(1.0, abs=0.02)
-        assert selves.distribution == pytest.approx(1.0, abs=0.05)
-        assert 0.3 < selves.identity < 1.0
+    def test_shifted_rows_have_fidelity_1_and_a_positive_identity(self, shifted):
+        assert shifted.dependence == pytest.approx(1.0, abs=0.02)
+        assert shifted.distribution == pytest.approx(1.0, abs=0.05)
+        assert 0.3 < shifted.identity < 1.0
 
-    def test_no_classifier_tells_them_from_real_rows(self, strangers, selves):
-        for measured in (strangers, selves):
+    def test_no_classifier_separates_them_from_real_rows(self, redrawn, shifted):
+        for measured in (redrawn, shifted):
             assert fidelity.joint(measured.sample) == pytest.approx(0.5, abs=0.03)
 
-    def test_nor_do_few_rows_of_them_give_anybody_away(self, selves):
-        """Several copies of a person would: .53 on average, where each was moved up to 4 times."""
+    def test_few_rows_are_not_separated_either(self, shifted):
+        """With up to 4 copies of each source the AUC would be .53 on average."""
         few = [
-            fidelity.draw(selves.decoder, selves.encoder, selves.sets, part, seed=i)
-            for i, part in enumerate(selves.held.split(ROWS // 6))
+            fidelity.draw(shifted.decoder, shifted.encoder, shifted.sets, part, seed=i)
+            for i, part in enumerate(shifted.held.split(ROWS // 6))
         ]
         found = [fidelity.joint(sample) for sample in few]
         assert np.mean(found) == pytest.approx(0.5, abs=0.015)
 
-    def test_only_those_who_remain_themselves_come_back(self, strangers, selves):
-        assert selves.sample.round_trip < 1e-5
-        assert strangers.sample.round_trip > 0.02
+    def test_only_shifted_rows_are_reconstructed(self, redrawn, shifted):
+        assert shifted.sample.round_trip < 1e-5
+        assert redrawn.sample.round_trip > 0.02
 
-    def test_half_of_the_truth_lies_between(self):
+    def test_half_of_the_shift_has_a_fidelity_in_between(self):
         frame, covariance = gaussian()
 
         class Half(Gaussian):
             def decode(self, x, v, values, sets):
                 whole = super().decode(x, v, values, sets)
-                still = Still.decode(self, x, v, values, sets)
-                return (whole + still) / 2.0
+                unmoved = Still.decode(self, x, v, values, sets)
+                return (whole + unmoved) / 2.0
 
-        half = Measured(Half(covariance, strangers=False), frame, ACT_ON)
-        # Squared errors: half the way leaves a quarter of them.
+        half = Measured(Half(covariance, redrawn=False), frame, ACT_ON)
+        # Half of the shift leaves a quarter of the squared error.
         assert half.dependence == pytest.approx(0.75, abs=0.03)
         assert 0.3 < half.distribution < 0.7
 
 
-class TestNothingToFollow:
-    """Features that do not depend on each other: both sums of a ratio are noise."""
+class TestIndependentFeatures:
+    """Without dependence, both sums of the ratio are noise."""
 
     @staticmethod
     def independent(seed, n=1500):
@@ -206,44 +207,44 @@ class TestNothingToFollow:
         ],
         ids=["dependence", "standardised", "distribution"],
     )
-    def test_its_noise_is_what_all_varies_by(self, samples, measure):
-        """Seed by seed the same world is drawn anew."""
+    def test_noise_is_the_variance_of_all(self, samples, measure):
+        """Over independent draws."""
         tables = [measure(sample).groupby("set")[["all", "noise"]].sum() for sample in samples]
         varied = np.var([table["all"] for table in tables], axis=0)
-        told = np.mean([table["noise"] for table in tables], axis=0)
-        assert 0.7 < np.mean(varied / told) < 1.6
+        reported = np.mean([table["noise"] for table in tables], axis=0)
+        assert 0.7 < np.mean(varied / reported) < 1.6
 
     @pytest.mark.parametrize("measure", [fidelity.dependence, fidelity.distribution])
     @pytest.mark.parametrize("column", ["left", "all"])
-    def test_nothing_exceeds_chance_on_average(self, samples, measure, column):
-        """The same people on both sides agree too well: that was 7 to 9 standard errors below."""
+    def test_the_excess_is_0_on_average(self, samples, measure, column):
+        """Without the correction for common rows it is 7 to 9 standard errors below."""
         found = [measure(sample)[column].sum() for sample in samples]
         assert abs(np.mean(found)) < 3.0 * np.std(found, ddof=1) / np.sqrt(len(found))
 
-    def test_nobody_is_recognised_where_rows_are_as_good_as_real(self, samples):
-        """A person or a value in two folds would be: .536 where each was moved up to 4 times."""
+    def test_the_joint_auc_is_one_half(self, samples):
+        """With copies of rows in two folds it would be .536."""
         for independent in (False, True):
             found = [fidelity.joint(sample, independent=independent) for sample in samples[:15]]
             assert np.mean(found) == pytest.approx(0.5, abs=0.01)
 
-    def test_no_ratio_is_told(self, samples):
+    def test_fidelities_are_nan(self, samples):
         for standardised in (False, True):
             tables = [fidelity.dependence(sample, standardised) for sample in samples]
-            told = [not np.isnan(fidelity.ratio(table)) for table in tables]
-            assert not any(told)
+            reported = [not np.isnan(fidelity.ratio(table)) for table in tables]
+            assert not any(reported)
             sets = [t[t["set"] == i] for t in tables for i in range(4)]
             assert np.mean([not np.isnan(fidelity.ratio(table)) for table in sets]) <= 0.03
 
-    def test_nor_one_of_distributions(self, samples):
+    def test_distribution_fidelities_are_nan(self, samples):
         tables = [fidelity.distribution(sample) for sample in samples[:10]]
         assert all(np.isnan(fidelity.ratio(table)) for table in tables)
 
-    def test_where_features_depend_it_is_told_as_before(self, still, transport):
-        for sample in (still.sample, transport.sample):
+    def test_with_dependence_it_is_the_ratio(self, unmoved, transport):
+        for sample in (unmoved.sample, transport.sample):
             for table in (fidelity.dependence(sample), fidelity.distribution(sample)):
                 assert fidelity.ratio(table) == pytest.approx(ratio(table), abs=1e-12)
 
-    def test_one_pair_among_many_features_is_told(self):
+    def test_one_dependent_pair_among_many_features_is_significant(self):
         frame = pd.DataFrame(
             np.random.default_rng(0).normal(size=(1500, 8)), columns=list("abcdefgh")
         )
@@ -252,7 +253,7 @@ class TestNothingToFollow:
         assert fidelity.ratio(fidelity.dependence(measured.sample)) > 0.8
 
     def test_a_constant_column_is_not_scaled(self):
-        """The held-out rows may hold one category of a rare one; nothing is as heavy as 1 / 0."""
+        """A rare category may be absent in the held-out rows."""
         frame = gaussian()[0]
         frame["rare"] = np.arange(ROWS) < 30
         measured = Measured(Transport(), frame, ["a", "c"], fit_on=3000)
@@ -261,7 +262,7 @@ class TestNothingToFollow:
         assert 4 not in set(table["column"])
         assert fidelity.ratio(table) == pytest.approx(1.0, abs=0.1)
 
-    def test_a_set_that_leaves_no_other_column_has_none(self):
+    def test_a_set_of_all_features_has_none(self):
         measured = Measured(Still(), gaussian()[0][["a", "b"]], ["a", ("a", "b")])
         table = fidelity.dependence(measured.sample)
         assert set(table["set"]) == {0}
@@ -275,25 +276,25 @@ class TestTransport:
         assert transport.identity >= 0.7
         assert transport.sample.round_trip < 1e-5
 
-    def test_middle_ties_show_less_than_random_ones(self):
-        """Somebody's category flips for all or for none, so shares do not follow."""
+    def test_middle_ties_have_a_lower_fidelity_than_random_ones(self):
+        """All rows of a tie flip together, so that shares do not follow x_S."""
         frame = load_loan(6000, seed=0).features
         share = 0.1 + 0.35 * frame["income"].rank(pct=True)
         frame["owner"] = (np.random.default_rng(0).random(6000) < share).astype(int)
         frame = frame[["income", "owner"]]
         random = Measured(Transport(), frame, ["income"], fit_on=3000)
-        shown = ratio(fidelity.dependence(random.draw(as_displayed=True)))
+        displayed = ratio(fidelity.dependence(random.draw(as_displayed=True)))
         assert random.dependence >= 0.9
-        assert shown < 0.6
+        assert displayed < 0.6
 
 
 class TestGiven:
-    """Held-out people are drawn with the bin's own distribution of what is given."""
+    """Sources have the distribution of given features in their bin."""
 
     @pytest.fixture(scope="class")
     @classmethod
     def frame(cls):
-        """b is what it is by a and c, and both follow h, which is given."""
+        """a and b depend on the given feature h."""
         rng = np.random.default_rng(0)
         h, noise = rng.normal(size=ROWS), rng.normal(size=(3, ROWS))
         a = h + noise[0]
@@ -304,39 +305,39 @@ class TestGiven:
     def measured(cls, frame):
         return Measured(Transport(given=["h", "half"]), frame, ["a"], fit_on=3000)
 
-    def test_who_is_moved_to_a_row_is_like_it_in_what_is_given(self, measured):
+    def test_sources_are_matched_in_given_features(self, measured):
         sample = measured.sample
-        real, moved = sample.real.repeat(fidelity.PEOPLE, 1), sample.real[sample.people[0]]
+        real, moved = sample.real.repeat(fidelity.SOURCES, 1), sample.real[sample.sources[0]]
         assert torch.equal(real[:, 3], moved[:, 3])
         assert (real[:, 2] - moved[:, 2]).abs().mean() < 0.01
 
-    def test_but_is_like_anybody_in_the_rest(self, measured):
+    def test_sources_are_not_matched_in_other_features(self, measured):
         sample = measured.sample
-        real, moved = sample.real.repeat(fidelity.PEOPLE, 1), sample.real[sample.people[0]]
+        real, moved = sample.real.repeat(fidelity.SOURCES, 1), sample.real[sample.sources[0]]
         within = [(x[:, 0] - 0.5 * x[:, 2]).double() for x in (real, moved)]
-        gap = (within[0] - within[1]).square().mean() / (2 * within[0].var())
-        assert gap.item() > 0.6
+        difference = (within[0] - within[1]).square().mean() / (2 * within[0].var())
+        assert difference.item() > 0.6
 
-    def test_what_is_given_does_not_count(self, measured):
+    def test_given_features_are_left_out(self, measured):
         assert set(fidelity.dependence(measured.sample)["column"]) == {1}
 
-    def test_a_decoder_that_conditions_on_it_is_faithful(self, measured):
+    def test_a_conditioning_decoder_has_fidelity_1(self, measured):
         assert measured.dependence == pytest.approx(1.0, abs=0.05)
         assert measured.distribution == pytest.approx(1.0, abs=0.1)
 
-    def test_one_that_does_not_moves_people_the_wrong_way(self, frame):
-        """b falls by 0 a unit of a among everybody, and rises by 1 at equal h."""
+    def test_an_unconditional_decoder_has_a_low_fidelity(self, frame):
+        """b has slope 0 on a overall, and slope 1 at fixed h."""
 
-        class Blind(Transport):
+        class Unconditional(Transport):
             given_features = torch.tensor([2, 3])
 
-        assert Measured(Blind(), frame, ["a"], fit_on=3000).dependence < 0.5
+        assert Measured(Unconditional(), frame, ["a"], fit_on=3000).dependence < 0.5
 
-    def test_nothing_moves_scores_0_here_too(self, frame):
-        class Held(Still):
+    def test_changing_only_x_s_has_fidelity_0_here_too(self, frame):
+        class GivenStill(Still):
             given_features = torch.tensor([2])
 
-        assert Measured(Held(), frame, ["a"]).dependence == pytest.approx(0.0, abs=0.06)
+        assert Measured(GivenStill(), frame, ["a"]).dependence == pytest.approx(0.0, abs=0.06)
 
     @pytest.mark.parametrize("n", [2, 5, 60])
     def test_few_rows_will_do(self, measured, n):
@@ -344,18 +345,18 @@ class TestGiven:
         assert np.isfinite(fidelity.dependence(few)[["left", "all"]]).all(axis=None)
 
 
-class TestTheSample:
-    def test_it_moves_people_to_the_values_of_real_rows(self, still):
-        sample, (feature, *_) = still.sample, still.sets.members[0]
+class TestSample:
+    def test_sources_take_the_values_of_real_rows(self, unmoved):
+        sample, (feature, *_) = unmoved.sample, unmoved.sets.members[0]
         made = sample.generated[0, :, feature]
         n = len(sample.real)
         assert torch.equal(sample.bin_of[0][:n], sample.bins[0])
-        assert len(made) == fidelity.PEOPLE * n
+        assert len(made) == fidelity.SOURCES * n
         for part in made.split(n):
             torch.testing.assert_close(part, sample.real[:, feature])
 
-    def test_bins_cut_x_s_into_cells_of_some_people(self, still):
-        sample = still.sample
+    def test_bins_partition_x_s(self, unmoved):
+        sample = unmoved.sample
         for bins in sample.bins:
             assert torch.bincount(bins).min() > 0
         assert sample.bins[0].max() + 1 <= fidelity.METRIC_BINS
@@ -363,7 +364,7 @@ class TestTheSample:
         ends = sorted((float(x.min()), float(x.max())) for x in inside)
         assert all(a[1] < b[0] for a, b in pairwise(ends))
 
-    def test_what_is_generated_is_rounded_as_people_see_it(self, transport):
+    def test_generated_rows_are_rounded(self, transport):
         frame_like = transport.sample.generated[0]
         (j,) = transport.encoder.schema.index(["duration"])
         feature = transport.encoder.schema.features[j]
@@ -380,50 +381,50 @@ class TestTheSample:
             user = feature.bounds[0] + feature.width * both.double()
             assert len(both.unique()) == len(user.mul(10**feature.precision).round().unique())
 
-    def test_people_moved_by_a_hair_are_not_told_apart(self):
-        """A computed float32 beside the one that was read gives nobody away."""
+    def test_rounding_errors_are_not_recognised(self):
+        """A computed float32 may differ in its last bits from one that was read."""
         frame, _ = gaussian()
 
-        class Hair(Still):
+        class Perturbed(Still):
             def decode(self, x, v, values, sets):
                 moved = super().decode(x, v, values, sets)
                 return moved * (1.0 + 2.0**-22)
 
         whole = frame.round(0)
-        one, other = (Measured(kind(), whole, ACT_ON) for kind in (Still, Hair))
+        one, other = (Measured(kind(), whole, ACT_ON) for kind in (Still, Perturbed))
         assert other.distribution == pytest.approx(one.distribution, abs=1e-6)
         assert fidelity.joint(other.sample) == pytest.approx(fidelity.joint(one.sample), abs=1e-6)
 
-    def test_independent_moves_are_the_same_people_with_another_x_s(self, still, strangers):
-        alike = fidelity.joint(still.sample)
-        assert fidelity.joint(still.sample, independent=True) == alike
-        assert fidelity.joint(strangers.sample, independent=True) > 0.54
+    def test_independent_moves_change_x_s_alone(self, unmoved, redrawn):
+        expected = fidelity.joint(unmoved.sample)
+        assert fidelity.joint(unmoved.sample, independent=True) == expected
+        assert fidelity.joint(redrawn.sample, independent=True) > 0.54
 
-    def test_the_columns_of_s_do_not_count(self, still):
-        table = fidelity.dependence(still.sample)
+    def test_the_columns_of_s_are_left_out(self, unmoved):
+        table = fidelity.dependence(unmoved.sample)
         pairs = set(zip(table["set"], table["column"], strict=True))
         assert pairs == {(0, 1), (0, 2), (0, 3), (1, 0), (1, 1), (1, 3), (2, 2), (2, 3)}
 
-    def test_the_same_seed_draws_the_same_and_nothing_global_is_touched(self, transport):
+    def test_the_same_seed_gives_the_same_sample_without_global_state(self, transport):
         state, numpy_state = torch.random.get_rng_state(), np.random.get_state()[1].copy()
         one, other, third = (transport.draw(seed=seed) for seed in (3, 3, 4))
         assert torch.equal(one.generated, other.generated)
-        assert not torch.equal(one.people, third.people)
+        assert not torch.equal(one.sources, third.sources)
         fidelity.distribution(one)
         fidelity.joint(one)
         assert torch.equal(state, torch.random.get_rng_state())
         assert (numpy_state == np.random.get_state()[1]).all()
 
-    def test_it_looks_at_so_many_rows_and_no_more(self, still):
-        twice = torch.cat([still.held, still.held])
-        big = fidelity.draw(still.decoder, still.encoder, still.sets, twice)
+    def test_the_number_of_rows_is_bounded(self, unmoved):
+        twice = torch.cat([unmoved.held, unmoved.held])
+        big = fidelity.draw(unmoved.decoder, unmoved.encoder, unmoved.sets, twice)
         assert len(big.real) == fidelity.MOST_ROWS < len(twice)
 
 
 class TestFewRows:
     @pytest.mark.parametrize("n", [2, 5, 60])
-    def test_it_gives_numbers_or_says_that_it_has_none(self, still, n):
-        few = fidelity.draw(still.decoder, still.encoder, still.sets, still.held[:n])
+    def test_it_gives_finite_numbers_or_nan(self, unmoved, n):
+        few = fidelity.draw(unmoved.decoder, unmoved.encoder, unmoved.sets, unmoved.held[:n])
         assert np.isfinite(fidelity.dependence(few)[["left", "all"]]).all(axis=None)
         assert np.isfinite(fidelity.distribution(few)[["left", "all"]]).all(axis=None)
         assert np.isnan(fidelity.joint(few)) or 0.0 <= fidelity.joint(few) <= 1.0

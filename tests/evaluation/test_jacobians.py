@@ -1,4 +1,4 @@
-"""Jacobians: Proposition 1's parts and the alignment, for both kinds of decoder."""
+"""Jacobians: the parts of Proposition 1 and the alignment, for both kinds of decoder."""
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ SETS = ["x0", "x3", ("x2", "x1")]
 
 
 class Fitted:
-    """A decoder fitted on 20,000 rows of a linear-Gaussian system, and 500 people."""
+    """A decoder fitted on 20,000 rows of a linear-Gaussian system, and 500 rows."""
 
     def __init__(self, decoder):
         rng = np.random.default_rng(1)
@@ -79,7 +79,7 @@ class TestLinearGaussian:
         ]
 
 
-def test_where_ranks_hold_nothing_is_entangled():
+def test_transport_has_no_entanglement():
     for part in Fitted(Transport()).parts:
         assert not part.entangled.any()
 
@@ -99,11 +99,13 @@ def test_an_autoencoder_is_differentiated_exactly():
     for i, part in enumerate(parts(decoder, encoder, sets, few, rows.double())):
         for q, column in enumerate(part.own.nonzero()[:, 0].tolist()):
             step = torch.zeros(5, dtype=torch.float64).index_fill(0, torch.tensor([column]), 1e-4)
-            gap = networks.generate(v, wide + step) - networks.generate(v, wide - step)
-            torch.testing.assert_close(part.given[..., q], gap[i] / 2e-4, atol=1e-7, rtol=1e-5)
+            difference = networks.generate(v, wide + step) - networks.generate(v, wide - step)
+            torch.testing.assert_close(
+                part.given[..., q], difference[i] / 2e-4, atol=1e-7, rtol=1e-5
+            )
 
 
-def test_of_an_ensemble_they_are_the_mean_of_its_members(mixed):
+def test_an_ensemble_has_the_mean_of_its_members(mixed):
     sets = ActionSets.of(mixed.schema, ["income", ("income", "town")])
     rows = mixed.encoder.rows(mixed.frame)
     ensemble = Autoencoder(Design(layers=(6, 3), members=3), Training(epochs=2))
@@ -125,26 +127,26 @@ def mixed_parts(mixed):
 
 
 class TestCategories:
-    """Ranks on features of every kind: differences over one step of what can be acted on."""
+    """Finite differences of Transport on features of every kind."""
 
     def test_a_category_has_a_column_for_every_level(self, mixed_parts):
         _, found, encoder = mixed_parts
         levels = len(encoder.schema.features[encoder.schema.index(["town"])[0]].categories)
         assert [part.given.shape[2] for part in found] == [levels, 1, 1, 1 + levels]
 
-    def test_going_to_a_level_turns_it_on_and_the_own_one_off(self, mixed_parts):
+    def test_a_step_to_a_level_turns_it_on_and_the_factual_one_off(self, mixed_parts):
         rows, (town, *_), encoder = mixed_parts
         own = rows[:, encoder.schema.index(["town"])[0]].long()
         levels = town.identity.shape[2]
         expected = torch.eye(levels) - nn.functional.one_hot(own, levels)[:, :, None]
         torch.testing.assert_close(town.identity, expected.float())
 
-    def test_a_binary_feature_and_a_number_move_by_themselves(self, mixed_parts):
+    def test_binary_and_numeric_features_have_derivative_1(self, mixed_parts):
         _, (_, member, income, _), _ = mixed_parts
         for part in (member, income):
             torch.testing.assert_close(part.identity, torch.ones_like(part.identity))
 
-    def test_what_does_not_depend_on_s_does_not_move(self, mixed_parts):
+    def test_independent_features_have_derivative_0(self, mixed_parts):
         _, (_, member, *_), encoder = mixed_parts
         town = encoder.feature_of == encoder.schema.index(["town"])[0]
         assert member.given[:, town].abs().mean() < 0.05
@@ -160,7 +162,7 @@ class TestAlignments:
         goal = Target.of_class(1).resolve(len(rows), None)
         return alignments(found, classifier, goal, rows)
 
-    def test_every_person_and_set_has_one_between_0_and_1(self, fitted):
+    def test_every_row_and_set_has_one_between_0_and_1(self, fitted):
         found = self.of(fitted.parts, fitted.encoder, torch.linspace(-1, 1, 6), fitted.rows)
         assert found.shape == (500, 3)
         assert (found >= 0).all()
@@ -172,7 +174,7 @@ class TestAlignments:
             found = self.of(fitted.parts, fitted.encoder, weight, fitted.rows)
             assert float(found[7, i]) == pytest.approx(1.0, abs=1e-5)
 
-    def test_it_is_highest_where_acting_makes_most_progress(self, fitted):
+    def test_it_is_highest_for_the_set_with_the_largest_score_change(self, fitted):
         """For one model and steps that change a row equally much, at first order."""
         weight = torch.tensor([1.0, -0.5, 0.2, 0.8, 0.0, -1.0])
         found = self.of(fitted.parts[:2], fitted.encoder, weight, fitted.rows)
@@ -188,5 +190,5 @@ class TestAlignments:
             alignments([part], classifier, Target.of_class(1).resolve(5, None), rows)
 
 
-def test_one_step_is_small_beside_the_range():
+def test_a_step_is_small_relative_to_the_range():
     assert STEP <= 1 / 32

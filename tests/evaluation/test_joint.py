@@ -1,4 +1,4 @@
-"""Judged: two samples that share nobody, and a classifier that is to tell them apart."""
+"""Joint: the AUC of a classifier between two samples without common rows."""
 
 import numpy as np
 import pytest
@@ -10,55 +10,58 @@ N = 300
 
 
 def drawn(s=3, copies=4, seed=0):
-    people = torch.randint(N, (s, copies * N), generator=torch.Generator().manual_seed(seed))
-    kept = torch.arange(N) % 3 > 0
-    at, move = joint.once(people, kept, np.random.default_rng(seed), N)
-    return people[at, move], move % N, kept
+    sources = torch.randint(N, (s, copies * N), generator=torch.Generator().manual_seed(seed))
+    allowed = torch.arange(N) % 3 > 0
+    at, move = joint.disjoint_moves(sources, allowed, np.random.default_rng(seed), N)
+    return sources[at, move], move % N, allowed
 
 
-class TestOnce:
-    def test_nobody_is_in_two_moves(self):
-        who, where, _ = drawn()
-        rows = torch.cat([who, where])
+class TestDisjointMoves:
+    def test_no_row_is_used_twice(self):
+        source, destination, _ = drawn()
+        rows = torch.cat([source, destination])
         assert len(rows.unique()) == len(rows)
 
-    def test_all_are_kept_rows_and_most_of_them_are_used(self):
-        who, where, kept = drawn()
-        assert kept[who].all()
-        assert kept[where].all()
-        assert len(who) > 0.45 * int(kept.sum())
+    def test_all_are_allowed_rows_and_most_of_them_are_used(self):
+        source, destination, allowed = drawn()
+        assert allowed[source].all()
+        assert allowed[destination].all()
+        assert len(source) > 0.45 * int(allowed.sum())
 
-    def test_no_more_than_asked(self):
-        people = torch.randint(N, (2, 4 * N), generator=torch.Generator().manual_seed(1))
-        everybody = torch.ones(N, dtype=torch.bool)
-        at, move = joint.once(people, everybody, np.random.default_rng(0), 7)
+    def test_the_number_of_moves_is_limited(self):
+        sources = torch.randint(N, (2, 4 * N), generator=torch.Generator().manual_seed(1))
+        all_rows = torch.ones(N, dtype=torch.bool)
+        at, move = joint.disjoint_moves(sources, all_rows, np.random.default_rng(0), 7)
         assert at.shape == move.shape == (7,)
 
-    def test_nobody_to_move(self):
-        people = torch.arange(N)[None]
-        at, move = joint.once(people, torch.ones(N, dtype=torch.bool), np.random.default_rng(0), N)
+    def test_rows_are_not_moved_to_themselves(self):
+        sources = torch.arange(N)[None]
+        at, move = joint.disjoint_moves(
+            sources, torch.ones(N, dtype=torch.bool), np.random.default_rng(0), N
+        )
         assert at.shape == move.shape == (0,)
 
 
 class TestAuc:
-    def test_samples_of_one_law_are_not_told_apart(self):
+    def test_samples_of_one_distribution_are_not_separated(self):
         x = torch.randn(10, 2, 400, 3, generator=torch.Generator().manual_seed(0))
-        found = [joint.auc(a, b, seed) for seed, (a, b) in enumerate(x)]
-        assert np.mean(found) == pytest.approx(0.5, abs=0.02)
+        aucs = [joint.auc(a, b, seed) for seed, (a, b) in enumerate(x)]
+        assert np.mean(aucs) == pytest.approx(0.5, abs=0.02)
 
-    def test_another_law_is(self):
+    def test_samples_of_two_distributions_are_separated(self):
         x = torch.randn(2, 400, 3, generator=torch.Generator().manual_seed(0))
         assert joint.auc(x[0], x[1] + 2.0, 0) > 0.95
 
-    def test_values_that_recur_give_nobody_away(self):
-        """Tabulated at 300 quantiles, a sample is still one of the same law."""
+    def test_tabulated_values_are_not_recognised(self):
+        """Rounded to 300 quantiles, a sample still has the same distribution."""
         x = torch.randn(4, 2, 3000, 3, generator=torch.Generator().manual_seed(0))
         grid = torch.special.ndtri((torch.arange(300) + 0.5) / 300)
-        near = grid[(x[:, 1, ..., None] - grid).abs().argmin(-1)]
-        found = [
-            joint.auc(a, b, seed) for seed, (a, b) in enumerate(zip(x[:, 0], near, strict=True))
+        tabulated = grid[(x[:, 1, ..., None] - grid).abs().argmin(-1)]
+        aucs = [
+            joint.auc(a, b, seed)
+            for seed, (a, b) in enumerate(zip(x[:, 0], tabulated, strict=True))
         ]
-        assert np.mean(found) == pytest.approx(0.5, abs=0.02)
+        assert np.mean(aucs) == pytest.approx(0.5, abs=0.02)
 
-    def test_too_few_rows_say_nothing(self):
+    def test_too_few_rows_give_nan(self):
         assert np.isnan(joint.auc(torch.zeros(9, 2), torch.zeros(400, 2), 0))

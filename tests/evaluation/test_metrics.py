@@ -1,4 +1,4 @@
-"""Metrics: each measure on rows whose answer is known by hand."""
+"""Metrics: each measure on rows with a known result."""
 
 import numpy as np
 import pandas as pd
@@ -35,22 +35,22 @@ def schema(frame):
     return Schema.infer(frame)
 
 
-def above(bar):
-    """A black box that accepts whoever has a >= bar."""
-    return lambda f: (f["a"] >= bar).to_numpy(dtype=float)
+def above(threshold):
+    """A black box that accepts rows with a >= threshold."""
+    return lambda f: (f["a"] >= threshold).to_numpy(dtype=float)
 
 
 @pytest.fixture(scope="module")
 def solved(frame, schema):
-    people = frame[frame["a"] < 40].iloc[:30]
-    return DEAR(above(60), schema).fit(frame).generate(people)
+    factuals = frame[frame["a"] < 40].iloc[:30]
+    return DEAR(above(60), schema).fit(frame).generate(factuals)
 
 
 @pytest.fixture(scope="module")
 def failed(frame, schema):
-    """a may not move: nobody can be helped."""
-    people = frame[frame["a"] < 40].iloc[:30]
-    return DEAR(above(60), schema).fit(frame).generate(people, within=Constraints(frozen=["a"]))
+    """a is frozen, so that no row can succeed."""
+    factuals = frame[frame["a"] < 40].iloc[:30]
+    return DEAR(above(60), schema).fit(frame).generate(factuals, within=Constraints(frozen=["a"]))
 
 
 class TestSuccess:
@@ -60,68 +60,68 @@ class TestSuccess:
 
 
 class TestViolations:
-    def test_count_held_features_that_changed(self, solved):
+    def test_it_counts_changes_of_the_given_features(self, solved):
         assert violations(solved, ["a"]) == (1.0, 1.0)
         moved = float((solved.counterfactuals["town"] != solved.factuals["town"]).mean())
         assert violations(solved, ["town"]) == (moved, moved)
 
-    def test_nobody_solved_violates_nothing(self, failed):
+    def test_without_success_it_is_0(self, failed):
         assert violations(failed, ["a"]) == (0.0, 0.0)
 
 
 class TestNeighbours:
-    def test_deep_among_the_accepted_all_agree(self, frame, schema):
-        people = frame[frame["a"] < 40].iloc[:20]
+    def test_it_is_1_where_all_rows_have_the_label(self, frame, schema):
+        factuals = frame[frame["a"] < 40].iloc[:20]
         encoder = Encoder(schema)
-        far = DEAR(above(60), schema).fit(frame).generate(people)
+        far = DEAR(above(60), schema).fit(frame).generate(factuals)
         easy = Classifier(above(0), encoder)
         assert (neighbours(far, encoder.rows(frame), easy) == 1.0).all()
 
-    def test_their_share_is_the_share_of_the_nearest_with_the_same_label(self, solved, frame):
+    def test_it_is_the_share_of_the_nearest_with_the_same_label(self, solved, frame):
         encoder = solved.encoder
         rows, classifier = encoder.rows(frame), Classifier(above(60), encoder)
-        x, everyone = encoder.expand(solved.proposal.rows), encoder.expand(rows)
-        gaps = torch.cdist(x.double(), everyone.double())
-        gaps[gaps == 0.0] = torch.inf
-        nearest = gaps.topk(5, largest=False).indices
+        x, data = encoder.expand(solved.proposal.rows), encoder.expand(rows)
+        distances = torch.cdist(x.double(), data.double())
+        distances[distances == 0.0] = torch.inf
+        nearest = distances.topk(5, largest=False).indices
         accepted = torch.tensor((frame["a"] >= 60).to_numpy())
         by_hand = accepted[nearest].double().mean(1).numpy()
-        told = neighbours(solved, rows, classifier)
-        # Equally near rows may be told apart in another order.
-        assert np.abs(told - by_hand).mean() < 0.05
-        assert ynn(solved, rows, classifier) == pytest.approx(told.mean())
+        shares = neighbours(solved, rows, classifier)
+        # Ties may be ordered differently.
+        assert np.abs(shares - by_hand).mean() < 0.05
+        assert ynn(solved, rows, classifier) == pytest.approx(shares.mean())
 
-    def test_an_unsolved_row_has_none(self, failed, frame):
+    def test_an_unsolved_row_has_nan(self, failed, frame):
         encoder = failed.encoder
-        told = neighbours(failed, encoder.rows(frame), Classifier(above(60), encoder))
-        assert np.isnan(told).all()
+        shares = neighbours(failed, encoder.rows(frame), Classifier(above(60), encoder))
+        assert np.isnan(shares).all()
         assert np.isnan(ynn(failed, encoder.rows(frame), Classifier(above(60), encoder)))
 
 
 class TestRedundancy:
-    def test_counts_what_could_be_put_back(self, solved):
-        """Only a matters: every other change could be put back, and a could not."""
-        told = redundancy(solved, Classifier(above(60), solved.encoder))
+    def test_it_counts_the_changes_that_can_be_reset(self, solved):
+        """Only a matters: every change but that of a can be reset."""
+        counts = redundancy(solved, Classifier(above(60), solved.encoder))
         others = solved.changed[:, 1:].sum(1).numpy()
-        assert (told == others).all()
+        assert (counts == others).all()
 
-    def test_an_unsolved_row_has_none(self, failed):
+    def test_an_unsolved_row_has_nan(self, failed):
         assert np.isnan(redundancy(failed, Classifier(above(60), failed.encoder))).all()
 
 
 class Ramp:
-    """The probability is a share of a; it decides for whoever has a >= 60, as `above(60)` does."""
+    """Probabilities a / 200, but predictions a >= 60, as `above(60)`."""
 
     def predict_proba(self, frame):
-        rng = (frame["a"].to_numpy(float) / 200.0)[:, None]
-        return np.hstack([1.0 - rng, rng])
+        p = (frame["a"].to_numpy(float) / 200.0)[:, None]
+        return np.hstack([1.0 - p, p])
 
     def predict(self, frame):
         return (frame["a"] >= 60).to_numpy(int)
 
 
-def test_labels_are_the_models_own_decisions(solved, frame):
-    """No probability here is above one half."""
+def test_labels_are_the_models_predictions(solved, frame):
+    """No probability is above one half."""
     rows, one = solved.encoder.rows(frame), Classifier(above(60), solved.encoder)
     own = Classifier(Ramp(), solved.encoder)
     assert (neighbours(solved, rows, own) == neighbours(solved, rows, one)).all()
@@ -134,9 +134,9 @@ class TestCosts:
         width = frame["a"].max() - frame["a"].min()
         before = pd.DataFrame({"a": [10.0], "b": [50.0], "town": ["x"]})
         after = pd.DataFrame({"a": [40.0], "b": [50.0], "town": ["z"]})
-        told = costs(encoder, encoder.rows(before), encoder.rows(after))
+        found = costs(encoder, encoder.rows(before), encoder.rows(after))
         step = 30.0 / width
-        assert told["l0"].item() == 2
-        assert told["l1"].item() == pytest.approx(step + 1.0)
-        assert told["l2"].item() == pytest.approx((step**2 + 2.0) ** 0.5)
-        assert told["linf"].item() == pytest.approx(1.0)
+        assert found["l0"].item() == 2
+        assert found["l1"].item() == pytest.approx(step + 1.0)
+        assert found["l2"].item() == pytest.approx((step**2 + 2.0) ** 0.5)
+        assert found["linf"].item() == pytest.approx(1.0)

@@ -1,4 +1,4 @@
-"""Diagnostics: what a fitted DEAR says of itself, in numbers and in words."""
+"""Report: the diagnostics of a fitted DEAR, as numbers and as text."""
 
 import logging
 from dataclasses import replace
@@ -53,7 +53,7 @@ def report(reports):
     return reports["transport"]
 
 
-class TestTheNumbers:
+class TestNumbers:
     def test_the_default_is_faithful_on_the_loan_data(self, report):
         assert report.fidelity >= 0.9
         assert report.distribution_fidelity >= 0.8
@@ -62,19 +62,19 @@ class TestTheNumbers:
         assert report.joint == pytest.approx(0.5, abs=0.03)
         assert report.joint_independent >= report.joint + 0.03
 
-    def test_middle_ties_show_no_more_than_the_model_knows(self, report):
+    def test_middle_ties_have_no_higher_fidelity(self, report):
         assert report.shown <= report.fidelity + 0.02
 
-    def test_the_autoencoder_needs_its_independence_penalty(self, reports):
-        """The paper's own penalty leaves x_S in the latents: what it decodes hardly moves."""
+    def test_the_independence_penalty_improves_the_autoencoder(self, reports):
+        """The paper's penalty leaves x_S in the latents, so that decoded rows hardly change."""
         assert reports["autoencoder"].fidelity >= 0.6
         assert reports["paper"].fidelity <= reports["autoencoder"].fidelity - 0.3
 
-    def test_keeping_the_remainder_brings_people_back_and_the_papers_form_does_not(self, reports):
+    def test_rows_are_reconstructed_with_the_remainder_only(self, reports):
         assert reports["autoencoder"].round_trip < 1e-5
         assert reports["paper"].round_trip > 1e-3
 
-    def test_entanglement_is_measured_where_there_are_derivatives(self, reports):
+    def test_entanglement_is_given_for_decoders_with_derivatives(self, reports):
         for name, found in reports.items():
             assert found.entanglement.index.tolist() == found.per_set["set"].tolist()
             assert found.entanglement.name == "entanglement"
@@ -82,7 +82,12 @@ class TestTheNumbers:
         # Pushed towards zero by the Hessian penalty.
         assert (reports["paper"].entanglement.median()) <= 0.05
 
-    def test_all_are_plain_finite_numbers(self, reports):
+    def test_aliases(self, report):
+        assert report.fidelity_as_displayed == report.shown
+        assert report.identity_correlation == report.identity
+        assert report.auc == report.joint
+
+    def test_all_are_finite_python_floats(self, reports):
         for found in reports.values():
             for name in NUMBERS:
                 assert type(getattr(found, name)) is float
@@ -97,7 +102,7 @@ class TestPerSet:
         assert table.index.tolist() == [0, 1, 2, 3]
         assert set(map(str, table.dtypes.iloc[1:])) == {"float64"}
 
-    def test_the_whole_lies_among_its_sets(self, report):
+    def test_the_total_lies_between_its_sets(self, report):
         for column, whole in (
             ("dependence_fidelity", report.fidelity),
             ("distribution_fidelity", report.distribution_fidelity),
@@ -106,20 +111,20 @@ class TestPerSet:
         assert report.per_set["identity"].mean() == pytest.approx(report.identity)
 
 
-class TestInWords:
+class TestText:
     def test_a_few_lines_that_fit_a_terminal(self, reports):
         for found in reports.values():
             lines = str(found).splitlines()
             assert 2 <= len(lines) <= 5
             assert max(map(len, lines)) <= 110
 
-    def test_it_says_what_0_and_1_mean_and_that_it_is_no_causal_effect(self, report):
+    def test_it_explains_the_scale_and_that_effects_are_not_causal(self, report):
         text = str(report)
         assert "0: features move independently" in text
         assert "1: they move as in the data" in text
         assert "Associations, not causal effects." in text
 
-    def test_it_names_the_numbers_that_it_shows(self, report):
+    def test_it_names_its_numbers(self, report):
         text = str(report)
         assert f"dependence fidelity {report.fidelity:.2f}" in text
         assert f"distribution fidelity {report.distribution_fidelity:.2f}" in text.replace(
@@ -129,7 +134,22 @@ class TestInWords:
         assert f"AUC {report.joint:.3f}" in text
 
 
-class TestAsking:
+class TestVerdict:
+    @pytest.mark.parametrize(
+        ("fidelity", "words"),
+        [(0.95, "closely"), (0.7, "in part"), (0.2, "do not rely"), (np.nan, "do not depend")],
+    )
+    def test_it_goes_by_the_dependence_fidelity(self, report, fidelity, words):
+        assert words in replace(report, fidelity=fidelity).verdict
+
+    def test_the_table_of_a_notebook_begins_with_it(self, report):
+        html = report._repr_html_()
+        assert report.verdict in html
+        assert "income + savings" in html
+        assert f"{report.rows:,} rows" in html
+
+
+class TestDiagnose:
     @pytest.fixture(scope="module")
     @staticmethod
     def dear(frames):
@@ -150,18 +170,18 @@ class TestAsking:
         pd.testing.assert_frame_equal(one.per_set, other.per_set)
         assert one.fidelity != third.fidelity
 
-    def test_the_frame_and_the_random_state_are_left_alone(self, dear, frames):
+    def test_the_frame_and_the_random_state_are_unchanged(self, dear, frames):
         held = frames[1].iloc[:500]
         before, state = held.copy(deep=True), torch.random.get_rng_state()
         dear.diagnose(held)
         pd.testing.assert_frame_equal(held, before)
         assert torch.equal(state, torch.random.get_rng_state())
 
-    def test_a_frame_that_does_not_fit_is_refused(self, dear, frames):
+    def test_an_invalid_frame_is_rejected(self, dear, frames):
         with pytest.raises(InputError, match="missing columns"):
             dear.diagnose(frames[1].drop(columns="income"))
 
-    def test_few_rows_give_a_report_all_the_same(self, dear, frames):
+    def test_few_rows_give_a_report(self, dear, frames):
         found = dear.diagnose(frames[1].iloc[:20])
         assert "dependence fidelity" in str(found)
 
@@ -171,25 +191,25 @@ def independent(n=3000, **more):
     return pd.DataFrame({name: rng.random(n) for name in "abc"} | more)
 
 
-def asked(frame, **options):
+def diagnosed(frame, **options):
     """The report on the last third of a frame, by a DEAR that was fitted on the rest."""
     whole, cut = Schema.infer(frame), 2 * len(frame) // 3
     dear = DEAR(torch.nn.Linear(Encoder(whole).d, 1), whole, **options).fit(frame.iloc[:cut])
     return dear.diagnose(frame.iloc[cut:])
 
 
-class TestFeaturesThatDoNotDependOnEachOther:
+class TestIndependentFeatures:
     @pytest.fixture(scope="class")
     @staticmethod
     def found():
-        return asked(independent())
+        return diagnosed(independent())
 
-    def test_no_ratio_is_made_of_noise(self, found):
+    def test_fidelities_are_nan(self, found):
         assert np.isnan([found.fidelity, found.distribution_fidelity]).all()
         assert np.isnan([found.shown, found.standardised]).all()
         assert found.per_set[["dependence_fidelity", "distribution_fidelity"]].isna().all(None)
 
-    def test_the_text_says_in_words_what_that_means(self, found):
+    def test_the_text_explains_it(self, found):
         text = " ".join(str(found).split())
         assert "dependence fidelity: none to measure" in text
         assert "features do not depend on each other by clearly more than chance" in text
@@ -197,12 +217,12 @@ class TestFeaturesThatDoNotDependOnEachOther:
         assert "nan" not in text
         assert max(map(len, str(found).splitlines())) <= 110
 
-    def test_it_says_how_many_rows_could_not_show_more(self, found):
+    def test_it_states_the_number_of_rows(self, found):
         assert found.rows == 1000
         assert "(in 1,000 rows)" in str(found)
-        assert "(in 300 rows; more rows may show some)" in str(asked(independent(900)))
+        assert "(in 300 rows; more rows may show some)" in str(diagnosed(independent(900)))
 
-    def test_all_else_is_measured(self, found):
+    def test_the_other_numbers_are_finite(self, found):
         assert found.identity > 0.95
         assert found.joint == pytest.approx(0.5, abs=0.04)
         assert found.joint == pytest.approx(found.joint_independent, abs=0.02)
@@ -210,26 +230,28 @@ class TestFeaturesThatDoNotDependOnEachOther:
 
     def test_nothing_is_logged(self, caplog):
         with caplog.at_level(logging.WARNING):
-            asked(independent())
+            diagnosed(independent())
         assert not caplog.text
 
 
-class TestOneFeatureThatNothingFollows:
-    """a and e go along with each other, b and c with nothing."""
+class TestSomeIndependentFeatures:
+    """a and e depend on each other, b and c on nothing."""
 
     @pytest.fixture(scope="class")
     @staticmethod
     def found():
         frame = independent()
-        return asked(frame.assign(e=frame["a"] + np.random.default_rng(1).normal(0, 0.3, 3000)))
+        return diagnosed(
+            frame.assign(e=frame["a"] + np.random.default_rng(1).normal(0, 0.3, 3000))
+        )
 
-    def test_its_ratio_alone_is_not_told(self, found):
-        told = found.per_set.set_index("set")["dependence_fidelity"]
-        assert told[["a", "e"]].between(0.7, 1.3).all()
-        assert told[["b", "c"]].isna().all()
+    def test_only_their_fidelity_is_nan(self, found):
+        ratios = found.per_set.set_index("set")["dependence_fidelity"]
+        assert ratios[["a", "e"]].between(0.7, 1.3).all()
+        assert ratios[["b", "c"]].isna().all()
         assert found.fidelity == pytest.approx(1.0, abs=0.2)
 
-    def test_the_text_names_it(self, found):
+    def test_the_text_names_them(self, found):
         assert found.independent == ("b", "c")
         assert "no feature clearly follows b, c: expect nothing to" in str(found)
 
@@ -238,16 +260,16 @@ class TestOneFeatureThatNothingFollows:
             **{f"n{i}": np.random.default_rng(9 + i).random(3000) for i in range(9)}
         )
         e = many["a"] + np.random.default_rng(1).normal(0, 0.2, 3000)
-        text = str(asked(many.assign(e=e)))
+        text = str(diagnosed(many.assign(e=e)))
         assert "no feature clearly follows b, c, n0 and 8 more: expect nothing to" in text
 
-    def test_what_is_not_told_is_a_dash_that_is_explained(self, found):
+    def test_a_missing_number_is_a_dash_with_an_explanation(self, found):
         text = str(replace(found, distribution_fidelity=float("nan")))
         assert "distribution fidelity -\n" in text
         assert "-: too little dependence in these 1,000 rows to measure it" in text
 
 
-class TestRowsWithACategoryNeverSeen:
+class TestUnknownCategories:
     @pytest.fixture(scope="class")
     @staticmethod
     def frame():
@@ -261,18 +283,18 @@ class TestRowsWithACategoryNeverSeen:
         schema = Schema.infer(frame)
         return DEAR(torch.nn.Linear(4, 1), schema).fit(frame.iloc[:1200])
 
-    def test_they_are_left_out_and_a_warning_says_how_many(self, dear, frame, caplog):
+    def test_unreadable_rows_are_left_out_with_a_warning(self, dear, frame, caplog):
         held = frame.iloc[1200:]
-        strange = held.assign(kind=held["kind"].mask(held.index.isin([1300, 1400, 1999]), "new"))
+        changed = held.assign(kind=held["kind"].mask(held.index.isin([1300, 1400, 1999]), "new"))
         with caplog.at_level(logging.WARNING, "dear_plugin"):
-            found = dear.diagnose(strange)
+            found = dear.diagnose(changed)
         assert "3 of 800 rows cannot be read and are left out" in caplog.text
         pd.testing.assert_frame_equal(
             found.per_set, dear.diagnose(held.drop([1300, 1400, 1999])).per_set
         )
         assert found.rows == 797
 
-    def test_what_else_is_wrong_is_still_refused(self, dear, frame):
+    def test_other_errors_are_raised(self, dear, frame):
         held = frame.iloc[1200:].assign(kind="new")
         with pytest.raises(InputError, match="column 'kind' has values never seen"):
             dear.diagnose(held)
@@ -281,7 +303,7 @@ class TestRowsWithACategoryNeverSeen:
             dear.diagnose(held.assign(size=np.inf))
 
     @pytest.mark.real_data
-    def test_all_of_adult_passes_by_its_own_split(self, data_home):
+    def test_adult_with_its_own_split(self, data_home):
         data = load_adult("full", data_home=data_home)
         train, test = data.split(seed=0)
         schema = Schema.infer(train, data.target, immutable=data.immutable)

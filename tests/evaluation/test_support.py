@@ -1,4 +1,4 @@
-"""Support: do a counterfactual's nearest neighbours get the wanted decision?"""
+"""Support: the share of a row's nearest training rows with the target decision."""
 
 import numpy as np
 import pandas as pd
@@ -14,16 +14,16 @@ LINE = pd.DataFrame({"x": [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0]})
 
 
 def support(frame=LINE, k=3):
-    """On a line, where x >= 5 is accepted."""
+    """Support of rows on a line, where x >= 5 is accepted."""
     encoder = Encoder(Schema.infer(frame))
     model = Classifier(lambda f: np.where(f["x"] >= 5, 0.9, 0.1), encoder)
     return Support(Neighbours(encoder.rows(frame), encoder), model, k)
 
 
-def of(values, wanted=1, **options):
+def of(values, target=1, **options):
     supported = support(**options)
     rows = supported.classifier.encoder.rows(pd.DataFrame({"x": values}))
-    goal = Target.of_class(wanted).resolve(len(values), None)
+    goal = Target.of_class(target).resolve(len(values), None)
     return supported.of(rows, goal).tolist()
 
 
@@ -32,7 +32,7 @@ def test_it_is_the_share_of_the_k_nearest_that_are_accepted():
 
 
 def test_every_row_has_its_own_goal():
-    assert of([9.0, 9.0], wanted=[1, 0]) == [1.0, 0.0]
+    assert of([9.0, 9.0], target=[1, 0]) == [1.0, 0.0]
 
 
 def test_the_number_of_neighbours_can_be_chosen():
@@ -52,11 +52,11 @@ def test_neighbours_are_euclidean_on_the_encoding(mixed):
     near = distances.argsort(dim=1, stable=True)[:, :5]
     accepted = (mixed.net(encoder.expand(rows))[:, 0] > 0).float()
     goal = Target.of_class(1).resolve(20, None)
-    came = Support(Neighbours(rows, encoder), Classifier(mixed.net, encoder)).of(some, goal)
-    assert torch.allclose(came, accepted[near].mean(1))
+    found = Support(Neighbours(rows, encoder), Classifier(mixed.net, encoder)).of(some, goal)
+    assert torch.allclose(found, accepted[near].mean(1))
 
 
-def test_the_result_computes_it_on_first_use_with_the_index_of_the_people(fitted, mixed):
+def test_results_compute_it_at_first_access_with_the_index_of_the_factuals(fitted, mixed):
     result = fitted.generate(mixed.refused(10))
     assert "support" not in vars(result)
     assert result.support.index.equals(result.factuals.index)

@@ -1,4 +1,4 @@
-"""Alternatives: several recourses a person, different sets first, in a meaningful order."""
+"""Alternatives: several recourses per row, different sets first, ordered by kind and cost."""
 
 from pathlib import Path
 
@@ -36,8 +36,8 @@ def dear(study, **options):
 
 
 @pytest.fixture(scope="module", params=WAYS)
-def asked(request, mixed):
-    """A result and its alternatives, found in several ways."""
+def answered(request, mixed):
+    """A result and its alternatives, with several settings."""
     result = dear(mixed, **WAYS[request.param]).generate(mixed.refused(12))
     return result, result.alternatives(K)
 
@@ -52,13 +52,13 @@ def table(usual, mixed):
     return usual.generate(mixed.refused(30)).alternatives(K)
 
 
-def people(table):
+def by_row(table):
     return [group for _, group in table.groupby("index", sort=False)]
 
 
 class TestTheFirst:
-    def test_it_is_the_answer_of_generate(self, asked, mixed):
-        result, table = asked
+    def test_it_is_the_answer_of_generate(self, answered, mixed):
+        result, table = answered
         first = table[table["rank"] == 0].set_index("index")
         names = list(mixed.schema.names)
         pd.testing.assert_frame_equal(
@@ -67,70 +67,70 @@ class TestTheFirst:
         same = ["success", "acted_on", "direct_cost", "indirect_cost", "cost", "score_after"]
         pd.testing.assert_frame_equal(first[same], result.actions[same], check_names=False)
 
-    def test_asking_for_one_asks_for_it_alone(self, asked):
-        result, table = asked
+    def test_one_alternative_is_the_answer_itself(self, answered):
+        result, table = answered
         pd.testing.assert_frame_equal(
             result.alternatives(1), table[table["rank"] == 0].reset_index(drop=True)
         )
 
-    def test_asking_for_fewer_gives_the_first_of_them(self, usual, mixed, table):
+    def test_a_smaller_k_gives_the_first_of_them(self, usual, mixed, table):
         few = usual.generate(mixed.refused(30)).alternatives(3)
         expected = table[table["rank"] < 3].reset_index(drop=True)
         assert few["acted_on"].tolist() == expected["acted_on"].tolist()
-        # How far apart larger actions lie depends on how many are wanted.
+        # The steps of larger actions depend on k.
         fixed = few["kind"] != LARGER
         assert fixed.mean() > 0.9
         pd.testing.assert_frame_equal(few[fixed], expected[fixed])
 
 
 class TestAllOfThem:
-    def test_everyone_has_several_and_at_most_k(self, asked):
-        _, table = asked
+    def test_every_row_has_several_and_at_most_k(self, answered):
+        _, table = answered
         counts = table["index"].value_counts()
         assert counts.max() <= K
         assert counts.median() >= 5
 
-    def test_all_are_successes_for_the_model_itself(self, asked, mixed):
-        _, table = asked
+    def test_all_are_successes_for_the_model_itself(self, answered, mixed):
+        _, table = answered
         with torch.no_grad():
             logits = mixed.net(mixed.encoder.encode(table))[:, 0]
         assert table["success"].all()
         assert (logits > 0).all()
 
-    def test_no_two_of_a_person_lead_to_the_same_row(self, asked, mixed):
-        _, table = asked
+    def test_alternatives_of_a_row_are_different(self, answered, mixed):
+        _, table = answered
         assert not table[["index", *mixed.schema.names]].duplicated().any()
 
-    def test_ranks_count_from_zero(self, asked):
-        _, table = asked
-        for mine in people(table):
-            assert mine["rank"].tolist() == list(range(len(mine)))
+    def test_ranks_count_from_zero(self, answered):
+        _, table = answered
+        for own in by_row(table):
+            assert own["rank"].tolist() == list(range(len(own)))
 
-    def test_different_sets_come_first_then_pairs_then_larger_actions(self, asked):
-        _, table = asked
-        for mine in people(table):
-            kinds = mine["kind"].map(KINDS.index).tolist()
+    def test_different_sets_come_first_then_pairs_then_larger_actions(self, answered):
+        _, table = answered
+        for own in by_row(table):
+            kinds = own["kind"].map(KINDS.index).tolist()
             assert kinds == sorted(kinds)
 
-    def test_within_a_kind_the_cheaper_comes_first(self, asked):
-        _, table = asked
-        for mine in people(table):
-            for _, alike in mine[mine["rank"] > 0].groupby("kind"):
-                assert (alike["cost"].diff().dropna() >= -1e-5).all()
+    def test_within_a_kind_the_cheaper_comes_first(self, answered):
+        _, table = answered
+        for own in by_row(table):
+            for _, same_kind in own[own["rank"] > 0].groupby("kind"):
+                assert (same_kind["cost"].diff().dropna() >= -1e-5).all()
 
-    def test_another_set_acts_on_other_features_than_those_before(self, asked):
-        _, table = asked
-        for mine in people(table):
-            alike = mine[mine["kind"] == OTHER]
-            assert alike["acted_on"].is_unique
+    def test_another_set_acts_on_other_features_than_those_before(self, answered):
+        _, table = answered
+        for own in by_row(table):
+            same_kind = own[own["kind"] == OTHER]
+            assert same_kind["acted_on"].is_unique
 
     def test_a_pair_acts_on_two_features(self, table):
         pairs = table[table["kind"] == PAIR]
         assert len(pairs)
         assert pairs["acted_on"].str.count(r" \+ ").isin([0, 1]).all()
 
-    def test_the_reason_is_empty_or_a_note(self, asked):
-        _, table = asked
+    def test_the_reason_is_empty_or_a_note(self, answered):
+        _, table = answered
         notes = "^$|by less than the margin|no credible action was found"
         assert table["reason"].str.contains(notes).all()
 
@@ -138,7 +138,7 @@ class TestAllOfThem:
 class TestOneFeatureToVary:
     @pytest.fixture
     def larger(self, loan, request):
-        """Ten recourses of each of some people who may act on income alone."""
+        """Ten recourses per row, for rows that may act on income only."""
         query = loan.refused(20)
         if request.param == "of the method":
             only = dear(loan, act_on=["income"], search=Search.cheapest())
@@ -156,7 +156,7 @@ class TestOneFeatureToVary:
         solved = result.actions["success"]
         assert solved.all()
         counts = table["index"].value_counts()
-        # A step further on may be refused, where the model is not monotone.
+        # A larger action may fail where the model is not monotone.
         assert counts.min() >= 9
         assert (counts == 10).mean() >= 0.9
         assert set(table["acted_on"]) == {"income"}
@@ -167,16 +167,16 @@ class TestOneFeatureToVary:
         assert (table["kind"][table["rank"] > 0] == LARGER).all()
 
     @BOTH
-    def test_they_go_further_step_by_step(self, larger):
+    def test_each_goes_further_than_the_one_before(self, larger):
         query, _, table = larger
-        for label, mine in zip(query.index, people(table), strict=True):
-            step = (mine["income"] - query.loc[label, "income"]).to_numpy()
+        for label, own in zip(query.index, by_row(table), strict=True):
+            step = (own["income"] - query.loc[label, "income"]).to_numpy()
             assert (np.sort(step) > 0).all()
             assert step[0] == step.min()
             assert len(set(step)) == len(step)
 
     @BOTH
-    def test_a_range_of_the_call_is_not_left(self, larger, loan):
+    def test_a_range_of_the_call_is_kept(self, larger, loan):
         query, _, _ = larger
         top = float(loan.frame["income"].quantile(0.95))
         within = Constraints(act_on=["income"], ranges={"income": (0.0, top)})
@@ -185,19 +185,19 @@ class TestOneFeatureToVary:
 
 
 class TestWhenThereAreFew:
-    def test_a_person_without_recourse_is_there_once_with_a_reason(self, usual, mixed):
+    def test_a_row_without_recourse_has_one_line_and_a_reason(self, usual, mixed):
         query = mixed.refused(5)
         table = usual.generate(query, within=Constraints(act_on=["member"])).alternatives(4)
-        lost = table[~table["success"]]
-        assert len(lost)
-        assert (lost["rank"] == 0).all()
-        assert lost["reason"].str.len().gt(0).all()
-        assert lost["index"].is_unique
+        failed = table[~table["success"]]
+        assert len(failed)
+        assert (failed["rank"] == 0).all()
+        assert failed["reason"].str.len().gt(0).all()
+        assert failed["index"].is_unique
 
-    def test_an_accepted_person_is_there_once_as_themselves(self, usual, mixed):
+    def test_an_accepted_row_has_one_line_unchanged(self, usual, mixed):
         with torch.no_grad():
-            fine = mixed.net(mixed.encoder.encode(mixed.frame))[:, 0] > 0
-        query = mixed.frame[fine.numpy()].iloc[:3]
+            accepted = mixed.net(mixed.encoder.encode(mixed.frame))[:, 0] > 0
+        query = mixed.frame[accepted.numpy()].iloc[:3]
         table = usual.generate(query).alternatives(4)
         assert table["index"].tolist() == query.index.tolist()
         names = list(mixed.schema.names)
@@ -209,8 +209,8 @@ class TestWhenThereAreFew:
         assert PAIR not in set(table["kind"])
         assert not table["acted_on"].str.contains(r"\+").any()
 
-    def test_somebody_whom_only_a_pair_helps_gets_it_first(self, mixed):
-        """Whoever passes neither bar needs both features."""
+    def test_a_row_that_needs_a_pair_gets_it_first(self, mixed):
+        """A row that passes neither bar needs both features."""
         encoder = mixed.encoder
         a, b = (encoder.starts[j] for j in mixed.schema.index(["income", "debt"]))
 
@@ -225,7 +225,7 @@ class TestWhenThereAreFew:
         assert set(table["acted_on"]) == {"income + debt"}
 
     @pytest.mark.parametrize("k", [0, -1])
-    def test_at_least_one_must_be_asked_for(self, usual, mixed, k):
+    def test_k_is_at_least_one(self, usual, mixed, k):
         with pytest.raises(InputError, match="k must be a whole number from 1"):
             usual.generate(mixed.refused(1)).alternatives(k)
 
@@ -234,7 +234,7 @@ class TestIndex:
     def answers(self, method, query):
         return method.generate(query).alternatives(3)
 
-    def test_labels_may_come_twice(self, usual, mixed):
+    def test_labels_may_repeat(self, usual, mixed):
         query = mixed.refused(4)
         twice = query.set_axis([7, 7, 8, 7])
         plain, table = self.answers(usual, query), self.answers(usual, twice)
@@ -255,7 +255,7 @@ class TestIndex:
         ],
         ids=["text", "floats", "dates", "two levels"],
     )
-    def test_labels_of_any_kind_name_the_people(self, usual, mixed, labels):
+    def test_labels_of_any_kind_name_the_rows(self, usual, mixed, labels):
         query = mixed.refused(4).set_axis(labels)
         table = self.answers(usual, query)
         assert list(dict.fromkeys(table["index"])) == list(query.index)
@@ -272,25 +272,25 @@ class TestIndex:
 
 
 class TestMany:
-    """However many are asked for, memory and the number of alternatives are bounded."""
+    """Memory and the number of alternatives are bounded for any k."""
 
-    def test_nobody_is_given_more_than_a_hundred(self, loan):
+    def test_a_row_has_at_most_a_hundred(self, loan):
         result = dear(loan, act_on=["income", "savings"]).generate(loan.refused(6))
         table = result.alternatives(MOST)
         assert MOST == 100
         assert table["index"].value_counts().eq(MOST).all()
         pd.testing.assert_frame_equal(result.alternatives(10_000), table)
 
-    def test_fewer_come_where_there_are_no_more(self, mixed):
-        """A switch has one other value, and alone it has nothing larger."""
+    def test_there_are_fewer_where_no_more_exist(self, mixed):
+        """A binary feature has one other value and no larger action."""
         method = dear(mixed, act_on=["owner", "member", "job"], search=Search(groups=False))
         table = method.generate(mixed.refused(40)).alternatives(1000)
-        # Twice two values and five jobs, in which nobody of 40 is a king: at most six others.
+        # Twice two values and five jobs, none of 40 rows a king: at most six others.
         assert table["index"].value_counts().max() <= 6
         assert not table[["index", *mixed.schema.names]].duplicated().any()
 
-    def test_rows_may_come_in_parts(self, mixed, usual, monkeypatch):
-        """As many at a time as there is room for, which changes no answer."""
+    def test_chunks_of_rows_change_no_answer(self, mixed, usual, monkeypatch):
+        """The size of a chunk depends on the memory."""
         whole = usual.generate(mixed.refused(30)).alternatives(6)
         monkeypatch.setattr(module, "CELLS", 1)
         assert rows_at_once([usual.sets], usual.encoder.d, 6) == 1
@@ -299,14 +299,14 @@ class TestMany:
 
     @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="Linux forgets a peak")
     def test_they_fit_into_memory(self):
-        """Before, they took more than a hundred times as much."""
+        """Memory is bounded by the size of a chunk."""
         grown, count = in_fresh_process(_grown, 40, 40, 1000)
         assert count == 40 * MOST
         assert grown < 128
 
 
-def _grown(features, people, k):
-    """How far memory rises, MiB, while many alternatives in many features are looked for."""
+def _grown(features, count, k):
+    """The peak of memory, MiB, of a search for many alternatives in many features."""
     rows = np.random.default_rng(0).normal(size=(1500, features)).round(3)
     frame = pd.DataFrame(rows, columns=[f"x{j}" for j in range(features)])
     schema = Schema.infer(frame)
@@ -316,7 +316,7 @@ def _grown(features, people, k):
     method = DEAR(net, schema, search=Search(groups=False)).fit(frame)
     with torch.no_grad():
         margin = net(method.encoder.encode(frame))[:, 0]
-    near = (-margin).masked_fill(margin > 0, torch.inf).argsort()[:people]
+    near = (-margin).masked_fill(margin > 0, torch.inf).argsort()[:count]
     result = method.generate(frame.iloc[near.numpy()])
     with Meter() as meter:
         table = result.alternatives(k)

@@ -1,46 +1,48 @@
-"""RecourseMethod: what a method owes, and what it is given for it."""
+"""RecourseMethod: what a subclass implements, and what the base class does."""
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sklearn.base import clone
 
 from dear_plugin import DEAR, Constraints, Encoder, RecourseMethod, Schema, Search, Target
+from dear_plugin.baselines import LatentConfig, Revise, VaeDesign
 from dear_plugin.errors import NotFittedError, TargetError
 from dear_plugin.results.proposal import Proposal
 from tests.counted import Counts
 
 
 class Nearest(RecourseMethod):
-    """The whole of a method: the nearest training row that is accepted, if it is admissible."""
+    """A complete method: the nearest accepted training row, projected."""
 
     def _learn(self, rows):
         self.known = rows
 
     def _propose(self, case):
         scores = self.classifier.scores(self.known)
-        gap = self.encoder.distance(self.known, case.x[:, None]).sum(2)
+        distance = self.encoder.distance(self.known, case.x[:, None]).sum(2)
         goal = case.goal.select(torch.arange(len(case)).repeat_interleave(len(self.known)))
-        fine = goal.accepts(scores.repeat(len(case), 1)).view(gap.shape)
-        at = torch.where(fine, gap, torch.inf).argmin(1)
+        accepted = goal.accepts(scores.repeat(len(case), 1)).view(distance.shape)
+        at = torch.where(accepted, distance, torch.inf).argmin(1)
         every = torch.arange(len(case))
         rows = case.feasible.project(case.x, self.known[at][:, None], every)[:, 0]
         return Proposal(rows, rows != case.x, torch.zeros(len(case)), [""] * len(case))
 
 
-class Stubborn(Nearest):
-    """Believes that staying put is a success."""
+class Unchanged(Nearest):
+    """Proposes the factual itself as a success, and counts its calls."""
 
-    asked = 0
+    calls = 0
 
     def _propose(self, case):
-        self.asked += 1
+        self.calls += 1
         stay = torch.zeros(case.x.shape, dtype=torch.bool)
         return Proposal(case.x, stay, torch.zeros(len(case)), [""] * len(case))
 
 
 class Writer(Nearest):
-    """Writes on the rows that it is given."""
+    """Overwrites the rows of its case."""
 
     def _propose(self, case):
         proposal = super()._propose(case)
@@ -53,23 +55,23 @@ def nearest(mixed) -> Nearest:
     return Nearest(mixed.net, mixed.schema).fit(mixed.frame)
 
 
-class TestPeopleBetweenTheSteps:
-    """Someone with a half in a column of whole numbers: what is paid is what is seen."""
+class TestRowsOffTheGrid:
+    """Rows with decimals in a column of integers: the cost is that of the displayed row."""
 
     @pytest.mark.parametrize("own", [22.05, 22.04, -3.05, 3.14159])
     @pytest.mark.parametrize("cut", [0.35, 4.0, 9.95])
-    def test_the_cost_is_that_of_the_row_that_comes_back(self, own, cut):
-        people = pd.DataFrame({"a": [0.0, 1.0, 16.9, 14.7, 4.7]})
+    def test_the_cost_is_that_of_the_returned_row(self, own, cut):
+        frame = pd.DataFrame({"a": [0.0, 1.0, 16.9, 14.7, 4.7]})
         accepts = (lambda f: f["a"] < cut) if own > cut else (lambda f: f["a"] > cut)
-        dear = DEAR(lambda f: accepts(f).to_numpy(float), Schema.infer(people)).fit(people)
-        asked = pd.DataFrame({"a": [own]})
-        result = dear.generate(asked)
-        (moved,) = (result.counterfactuals["a"] - asked["a"]).abs() / 16.9
+        dear = DEAR(lambda f: accepts(f).to_numpy(float), Schema.infer(frame)).fit(frame)
+        query = pd.DataFrame({"a": [own]})
+        result = dear.generate(query)
+        (moved,) = (result.counterfactuals["a"] - query["a"]).abs() / 16.9
         assert result.actions["success"].all()
         assert result.actions["cost"].tolist() == pytest.approx([moved], abs=1e-6)
         for at, found in result.alternatives(2).groupby("rank"):
-            gap = (found["a"] - own).abs() / 16.9
-            assert found["cost"].tolist() == pytest.approx(gap.tolist(), abs=1e-6), at
+            distance = (found["a"] - own).abs() / 16.9
+            assert found["cost"].tolist() == pytest.approx(distance.tolist(), abs=1e-6), at
 
 
 @pytest.fixture(scope="module")
@@ -87,12 +89,12 @@ def counts():
 
 
 @pytest.fixture(scope="module")
-def finer(counts):
-    """People with parts of years and of tenths."""
-    rng, people = np.random.default_rng(1), counts.iloc[:60].copy()
-    people["age"] += rng.uniform(-0.5, 0.5, 60)
-    people["rate"] += rng.uniform(-0.05, 0.05, 60)
-    return people
+def fractional(counts):
+    """Rows with fractions of years and of tenths."""
+    rng, query = np.random.default_rng(1), counts.iloc[:60].copy()
+    query["age"] += rng.uniform(-0.5, 0.5, 60)
+    query["rate"] += rng.uniform(-0.05, 0.05, 60)
+    return query
 
 
 def linear(frame):
@@ -106,63 +108,63 @@ def linear(frame):
 
 
 @pytest.mark.parametrize("name", ["age", "rate", "income"])
-class TestPeopleFinerThanTheTrainingRows:
-    """The search asks about the very rows that the user will see."""
+class TestRowsFinerThanTheTrainingRows:
+    """The search evaluates the rows that the user will see."""
 
     @pytest.fixture
-    def asked(self, name, counts, finer):
+    def fitted(self, name, counts, fractional):
         module, model = linear(counts)
         schema, search = model.encoder.schema, Search.cheapest(groups=False)
         box = DEAR(model, schema, act_on=[name], search=search).fit(counts)
-        return model, box, box.with_model(module), finer[model(finer) <= 0.5]
+        return model, box, box.with_model(module), fractional[model(fractional) <= 0.5]
 
-    def test_all_are_solved_alike_by_a_module_and_a_black_box(self, asked):
-        _, box, module, people = asked
-        told, same = (each.generate(people) for each in (box, module))
-        assert told.actions["success"].all()
-        # Of a black box, which may have steps, a few more values are tried.
-        assert told.actions["cost"].tolist() == pytest.approx(same.actions["cost"], abs=5e-3)
+    def test_all_are_solved_alike_by_a_module_and_a_black_box(self, fitted):
+        _, box, module, query = fitted
+        result, same = (each.generate(query) for each in (box, module))
+        assert result.actions["success"].all()
+        # The search tries a few more values of a black box, whose scores may have steps.
+        assert result.actions["cost"].tolist() == pytest.approx(same.actions["cost"], abs=5e-3)
 
-    def test_what_moves_comes_to_lie_on_a_step_and_the_rest_stays(self, asked):
-        _, _, module, people = asked
-        after = module.generate(people).counterfactuals
+    def test_changed_values_lie_on_the_grid_and_others_stay(self, fitted):
+        _, _, module, query = fitted
+        after = module.generate(query).counterfactuals
         for feature in module.schema:
-            now, before = after[feature.name], people[feature.name]
+            now, before = after[feature.name], query[feature.name]
             on = (now - now.round(feature.precision)).abs() < 1e-9
             assert (on | (now == before)).all()
-        assert (after["age"] != people["age"]).any()
+        assert (after["age"] != query["age"]).any()
 
-    def test_nobody_is_searched_for_again(self, asked):
-        model, box, _, people = asked
-        for i in range(len(people)):
+    def test_each_row_is_searched_once(self, fitted):
+        model, box, _, query = fitted
+        for i in range(len(query)):
             model.calls.clear()
-            alone = box.generate(people.iloc[[i]])
+            alone = box.generate(query.iloc[[i]])
             assert model.rows <= 100
             assert alone.actions["success"].all()
 
-    def test_they_change_nothing_for_others(self, asked, counts):
-        model, box, _, people = asked
+    def test_they_do_not_change_other_answers(self, fitted, counts):
+        model, box, _, query = fitted
         others = counts.iloc[60:260]
         others = others[model(others) <= 0.5]
-        alone, together = box.generate(others), box.generate(pd.concat([people, others]))
-        own = together.counterfactuals.iloc[len(people) :]
+        alone, together = box.generate(others), box.generate(pd.concat([query, others]))
+        own = together.counterfactuals.iloc[len(query) :]
         pd.testing.assert_frame_equal(alone.counterfactuals, own)
 
 
-def test_parts_of_what_was_counted_whole_are_no_integers(counts, finer):
-    """An integer column of the training rows rounds nobody who comes as a float."""
+def test_floats_are_not_rounded_to_the_integers_of_the_training_rows(counts, fractional):
+    """A float column of the query stays float, though the training rows have integers."""
     whole = counts.astype({"age": int, "income": int})
     module, model = linear(whole)
-    people = finer[model(finer) <= 0.5]
+    query = fractional[model(fractional) <= 0.5]
     dear = DEAR(model, model.encoder.schema, act_on=["rate"]).fit(whole)
-    same = dear.with_model(module).generate(people)
-    told = dear.generate(people)
-    assert told.actions["success"].all()
-    pd.testing.assert_frame_equal(told.counterfactuals, same.counterfactuals)
+    same = dear.with_model(module).generate(query)
+    result = dear.generate(query)
+    assert result.actions["success"].all()
+    pd.testing.assert_frame_equal(result.counterfactuals, same.counterfactuals)
 
 
-class TestTwoHooksAreEnough:
-    def test_success_is_what_the_model_says_of_the_returned_rows(self, nearest, mixed):
+class TestTwoMethodsAreEnough:
+    def test_success_is_the_models_decision_on_the_returned_rows(self, nearest, mixed):
         result = nearest.generate(mixed.refused(30))
         own = mixed.net(mixed.encoder.encode(result.counterfactuals))[:, 0] > 0
         assert result.actions["success"].tolist() == own.tolist()
@@ -173,50 +175,50 @@ class TestTwoHooksAreEnough:
         after = nearest.generate(refused, within=Constraints(frozen=["age"])).counterfactuals
         pd.testing.assert_frame_equal(refused[["age", "gender"]], after[["age", "gender"]])
 
-    def test_every_later_question_is_answered(self, nearest, mixed):
+    def test_support_descriptions_and_alternatives_are_there(self, nearest, mixed):
         result = nearest.generate(mixed.refused(5))
         assert len(result.support) == 5
         assert all(result.describe_row(i) for i in range(5))
         assert len(result.alternatives(3)) == 5
 
-    def test_accepted_people_are_not_asked_about(self, mixed):
-        method = Stubborn(mixed.net, mixed.schema).fit(mixed.frame)
+    def test_accepted_rows_are_not_proposed_for(self, mixed):
+        method = Unchanged(mixed.net, mixed.schema).fit(mixed.frame)
         accepted = mixed.frame.drop(mixed.refused(len(mixed.frame)).index)
         actions = method.generate(accepted).actions
-        assert method.asked == 0
+        assert method.calls == 0
         assert set(actions["reason"]) == {"already accepted"}
 
     @pytest.mark.parametrize("accepted", [0, 1], ids=["all refused", "one accepted"])
-    def test_a_method_may_write_on_the_rows_it_is_given(self, nearest, mixed, accepted):
+    def test_a_method_may_overwrite_the_rows_of_its_case(self, nearest, mixed, accepted):
         writer = Writer(mixed.net, mixed.schema).fit(mixed.frame)
         others = mixed.frame.drop(mixed.refused(len(mixed.frame)).index)
-        people = pd.concat([mixed.refused(6), others.iloc[:accepted]])
-        wanted, got = (each.generate(people) for each in (nearest, writer))
+        query = pd.concat([mixed.refused(6), others.iloc[:accepted]])
+        wanted, got = (each.generate(query) for each in (nearest, writer))
         pd.testing.assert_frame_equal(wanted.counterfactuals, got.counterfactuals)
         pd.testing.assert_frame_equal(wanted.actions, got.actions)
 
 
-class TestBelief:
-    def test_what_the_model_refuses_is_no_success_whatever_the_method_believes(self, mixed):
-        method = Stubborn(mixed.net, mixed.schema).fit(mixed.frame)
+class TestRejectedProposals:
+    def test_a_row_that_the_model_rejects_is_no_success(self, mixed):
+        method = Unchanged(mixed.net, mixed.schema).fit(mixed.frame)
         refused = mixed.refused(3)
         result = method.generate(refused)
         assert set(result.actions["reason"]) == {"the model refused the rounded row"}
         assert not result.actions["success"].any()
         pd.testing.assert_frame_equal(result.counterfactuals, refused)
 
-    def test_the_model_is_asked_again_about_those_alone_who_have_another_row(self, mixed):
+    def test_only_rows_with_a_new_proposal_are_scored_again(self, mixed):
         box = Counts(mixed.net, mixed.encoder)
         others = mixed.frame.drop(mixed.refused(len(mixed.frame)).index).iloc[:5]
-        people = pd.concat([others, mixed.refused(3)])
-        actions = Stubborn(box, mixed.schema).fit(mixed.frame).generate(people).actions
+        query = pd.concat([others, mixed.refused(3)])
+        actions = Unchanged(box, mixed.schema).fit(mixed.frame).generate(query).actions
         assert actions["success"].tolist() == [True] * 5 + [False] * 3
         assert box.calls == [8, 3, 3, 3]
 
-    def test_it_is_asked_again_to_aim_farther(self, mixed):
-        method = Stubborn(mixed.net, mixed.schema).fit(mixed.frame)
+    def test_failed_rows_are_retried_with_larger_slacks(self, mixed):
+        method = Unchanged(mixed.net, mixed.schema).fit(mixed.frame)
         method.generate(mixed.refused(3))
-        assert method.asked == 3
+        assert method.calls == 3
 
 
 class TestFit:
@@ -231,10 +233,10 @@ class TestFit:
     def test_a_second_fit_forgets_the_first(self, mixed):
         half = mixed.frame.iloc[:700]
         method = Nearest(mixed.net, mixed.schema).fit(mixed.frame)
-        people = mixed.refused(20)
-        assert len(method.generate(people).support) == 20
-        again = method.fit(half).generate(people)
-        anew = Nearest(mixed.net, mixed.schema).fit(half).generate(people)
+        query = mixed.refused(20)
+        assert len(method.generate(query).support) == 20
+        again = method.fit(half).generate(query)
+        anew = Nearest(mixed.net, mixed.schema).fit(half).generate(query)
         pd.testing.assert_frame_equal(again.counterfactuals, anew.counterfactuals)
         pd.testing.assert_series_equal(again.support, anew.support)
 
@@ -255,8 +257,15 @@ class Named:
         return np.pad(two, ((0, 0), (0, len(self.classes_) - 2)))
 
 
+def test_a_clone_of_a_baseline_keeps_its_settings(mixed):
+    config, design = LatentConfig(steps=3), VaeDesign(seed=2)
+    method = clone(Revise(mixed.net, mixed.schema, config=config, vae=design))
+    assert method.config == config
+    assert method.design == design
+
+
 class TestTarget:
-    def asked(self, mixed, classes, target=None):
+    def result(self, mixed, classes, target=None):
         model = Named(mixed.pipeline, classes)
         method = Nearest(model, mixed.schema).fit(mixed.frame)
         return method.generate(mixed.frame.iloc[:20], target)
@@ -269,42 +278,42 @@ class TestTarget:
 
     @pytest.mark.parametrize("classes", [[0, 1], [False, True]])
     def test_by_default_it_is_class_one(self, mixed, classes):
-        result = self.asked(mixed, classes)
+        result = self.result(mixed, classes)
         assert self.already(result) == self.accepted_before(mixed)
 
     @pytest.mark.parametrize("classes", [["approved", "rejected"], ["no", "yes"], [-1, 1], [1, 2]])
-    def test_of_two_other_classes_none_is_taken_for_the_wanted_one(self, mixed, classes):
+    def test_of_two_other_classes_none_is_the_default(self, mixed, classes):
         first, second = (rf"target=Target\.of_class\({c!r}\)" for c in classes)
         with pytest.raises(TargetError, match=f"{first} or {second}"):
-            self.asked(mixed, classes)
+            self.result(mixed, classes)
 
-    def test_the_other_class_can_be_asked_for(self, mixed):
-        result = self.asked(mixed, ["no", "yes"], Target.of_class("no"))
+    def test_the_other_class_can_be_the_target(self, mixed):
+        result = self.result(mixed, ["no", "yes"], Target.of_class("no"))
         assert self.already(result) == [not a for a in self.accepted_before(mixed)]
 
     def test_one_class_a_row(self, mixed):
         accepted = self.accepted_before(mixed)
         wanted = Target.of_class(["no" if a else "yes" for a in accepted])
-        assert not any(self.already(self.asked(mixed, ["no", "yes"], wanted)))
+        assert not any(self.already(self.result(mixed, ["no", "yes"], wanted)))
 
     def test_among_three_named_classes_none_is_wanted_by_default(self, mixed):
-        with pytest.raises(TargetError, match=r"'no', 'yes', 'later'.* is wanted\?.* say target="):
-            self.asked(mixed, ["no", "yes", "later"])
+        with pytest.raises(TargetError, match=r"'no', 'yes', 'later'.* is wanted\?.* pass target="):
+            self.result(mixed, ["no", "yes", "later"])
 
     def test_a_class_the_model_does_not_name(self, mixed):
         with pytest.raises(TargetError, match="unknown class: 'maybe'; known are: no, yes"):
-            self.asked(mixed, ["no", "yes"], Target.of_class("maybe"))
+            self.result(mixed, ["no", "yes"], Target.of_class("maybe"))
 
     def test_a_value_has_no_class(self, mixed):
         method = Nearest(mixed.net, mixed.schema, output="values").fit(mixed.frame)
-        with pytest.raises(TargetError, match="of_range is for models with output='values'"):
+        with pytest.raises(TargetError, match=r"output='values', Target\.of_range\(low, high\)"):
             method.generate(mixed.frame.iloc[:3])
 
     def test_a_class_has_no_range(self, nearest, mixed):
-        with pytest.raises(TargetError, match=r"low=0.5.* came with output='logits'"):
+        with pytest.raises(TargetError, match=r"got .*low=0.5.* with output='logits'"):
             nearest.generate(mixed.frame.iloc[:3], Target.of_range(0.5))
 
-    def test_a_threshold_asks_for_more(self, nearest, mixed):
+    def test_a_threshold_is_stricter(self, nearest, mixed):
         sure = nearest.generate(mixed.frame.iloc[:100], Target.of_class(1, threshold=0.9))
         done = sure.actions["success"]
         assert (sure.actions["score_after"][done] >= 0.9 - 1e-6).all()

@@ -1,4 +1,4 @@
-"""DEAR: which feature to act on, by how much, and what else is expected to move."""
+"""DEAR: which features to act on, by how much, and which indirect changes to expect."""
 
 import logging
 import subprocess
@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sklearn.base import clone
 from torch import nn
 
 from dear_plugin import DEAR, Constraints, Encoder, Schema, Search, Target
-from dear_plugin.decoders import Transport
+from dear_plugin.decoders import Autoencoder, Design, Training, Transport
 from dear_plugin.errors import ConstraintError, DearError, FileFormatError, NotFittedError
 
 
@@ -38,16 +39,16 @@ class TestAssembly:
             DEAR(mixed.net, mixed.schema, act_on=["gender"])
 
     def test_a_black_box_and_a_module_that_agree_get_nearly_the_same_answer(self, mixed, fitted):
-        """Of a black box, which may have steps, a few more values are tried."""
+        """The search tries a few more values of a black box, whose scores may have steps."""
 
         def service(frame):
             with torch.no_grad():
                 return mixed.net(mixed.encoder.encode(frame)).sigmoid()[:, 0].numpy()
 
-        people = mixed.refused(20)
+        query = mixed.refused(20)
         for search in (Search(), Search.cheapest()):
-            one = fitted.with_search(search).generate(people).actions
-            other = fitted.with_model(service).with_search(search).generate(people).actions
+            one = fitted.with_search(search).generate(query).actions
+            other = fitted.with_model(service).with_search(search).generate(query).actions
             assert one["success"].equals(other["success"])
             assert (one["acted_on"] == other["acted_on"]).mean() >= 0.9
             ratio = other["cost"] / one["cost"]
@@ -55,7 +56,65 @@ class TestAssembly:
             assert (ratio <= 1.05).all()
 
 
+class TestEstimator:
+    """The methods of a scikit-learn estimator."""
+
+    def test_repr_has_the_features_the_sets_the_decoder_and_the_model(self, mixed, fitted):
+        text = "DEAR(8 features, 2 action sets, decoder Transport, model Sequential, "
+        dear = DEAR(mixed.net, mixed.schema, act_on=["debt", ("income", "job")])
+        assert repr(dear) == f"{text}not fitted)"
+        assert repr(fitted).endswith(f"fitted on {len(mixed.frame):,} rows)")
+
+    def test_get_params_has_the_arguments(self, mixed):
+        search = Search(coarse=8)
+        params = DEAR(mixed.net, mixed.schema, act_on=["debt"], search=search).get_params()
+        assert params.pop("model") is mixed.net
+        assert params == {
+            "schema": mixed.schema,
+            "act_on": ["debt"],
+            "decoder": "transport",
+            "output": None,
+            "encode": None,
+            "search": search,
+        }
+
+    def test_another_model_or_search_is_among_them(self, mixed, fitted):
+        search = Search(coarse=8)
+        other = fitted.with_model(mixed.pipeline).with_search(search)
+        assert other.get_params()["model"] is mixed.pipeline
+        assert other.get_params()["search"] is search
+        assert fitted.get_params()["model"] is mixed.net
+
+    def test_set_params_changes_arguments_and_drops_the_fit(self, mixed):
+        dear = DEAR(mixed.net, mixed.schema).fit(mixed.frame)
+        assert dear.set_params(act_on=["debt"]) is dear
+        assert dear.sets.labels == ("debt",)
+        assert dear.get_params()["model"] is mixed.net
+        with pytest.raises(NotFittedError):
+            dear.generate(mixed.frame)
+
+    def test_set_params_rejects_an_unknown_name(self, mixed):
+        dear = DEAR(mixed.net, mixed.schema)
+        with pytest.raises(TypeError, match="'serch'"):
+            dear.set_params(serch=Search())
+        assert dear.get_params()["search"] is None
+
+    def test_a_clone_has_the_same_model_and_is_not_fitted(self, mixed, fitted):
+        copy = clone(fitted)
+        assert copy.classifier.model is fitted.classifier.model
+        assert copy.get_params() == fitted.get_params()
+        with pytest.raises(NotFittedError):
+            copy.generate(mixed.frame)
+
+
 class TestFit:
+    def test_an_autoencoder_that_was_passed_has_the_history(self, mixed):
+        autoencoder = Autoencoder(Design(layers=(6, 3)), Training(epochs=2))
+        assert not autoencoder.history.epochs
+        dear = DEAR(mixed.net, mixed.schema, decoder=autoencoder).fit(mixed.frame)
+        assert len(autoencoder.history.epochs) == 2
+        assert autoencoder.history is dear.decoder.history
+
     def test_few_rows_are_warned_of_in_the_log(self, mixed, caplog):
         with caplog.at_level(logging.WARNING, "dear_plugin"):
             DEAR(mixed.net, mixed.schema).fit(mixed.frame.iloc[:999])
@@ -82,40 +141,38 @@ class TestFit:
         def fresh():
             return DEAR(mixed.net, mixed.schema, search=Search(min_support=0.6))
 
-        half, people = mixed.frame.iloc[:1000:], mixed.refused(30)
+        half, query = mixed.frame.iloc[:1000:], mixed.refused(30)
         dear = fresh().fit(mixed.frame)
-        dear.generate(people)
-        again, anew = dear.fit(half).generate(people), fresh().fit(half).generate(people)
+        dear.generate(query)
+        again, anew = dear.fit(half).generate(query), fresh().fit(half).generate(query)
         pd.testing.assert_frame_equal(again.counterfactuals, anew.counterfactuals)
         pd.testing.assert_frame_equal(again.actions, anew.actions)
 
     def test_one_decoder_may_be_given_to_several(self, mixed, loan):
-        shared, people = Transport(ranks=64), mixed.refused(20)
+        shared, query = Transport(ranks=64), mixed.refused(20)
         dear = DEAR(mixed.net, mixed.schema, decoder=shared).fit(mixed.frame)
-        before = dear.generate(people)
+        before = dear.generate(query)
         DEAR(loan.net, loan.schema, decoder=shared).fit(loan.frame)
-        pd.testing.assert_frame_equal(
-            dear.generate(people).counterfactuals, before.counterfactuals
-        )
+        pd.testing.assert_frame_equal(dear.generate(query).counterfactuals, before.counterfactuals)
 
-    def test_the_columns_may_come_in_any_order_with_others_among_them(self, mixed, fitted):
+    def test_columns_may_have_any_order_and_others_among_them(self, mixed, fitted):
         odd = mixed.frame.assign(other="x")[["other", *mixed.frame.columns[::-1]]]
-        people = mixed.refused(10)
-        one = DEAR(mixed.net, mixed.schema).fit(odd).generate(people)
-        pd.testing.assert_frame_equal(one.counterfactuals, fitted.generate(people).counterfactuals)
+        query = mixed.refused(10)
+        one = DEAR(mixed.net, mixed.schema).fit(odd).generate(query)
+        pd.testing.assert_frame_equal(one.counterfactuals, fitted.generate(query).counterfactuals)
 
 
 class TestGenerate:
-    def test_the_refused_are_helped(self, fitted, mixed):
+    def test_rejected_rows_are_solved(self, fitted, mixed):
         assert fitted.generate(mixed.refused(300)).actions["success"].all()
 
-    def test_the_split_is_into_an_action_and_what_moves_along(self, fitted, mixed):
+    def test_the_change_is_split_into_direct_and_indirect(self, fitted, mixed):
         result = fitted.generate(mixed.refused(100))
         assert (result.proposal.direct.sum(1) == 1).all()
         assert (result.actions["indirect_cost"] > 0).mean() > 0.5
 
     def test_indirect_changes_follow_the_dependence(self, fitted, mixed):
-        """Income grows with the rank of the job: who becomes a judge is expected to earn more."""
+        """Income grows with the rank of the job: a new judge is expected to earn more."""
         porters = mixed.frame[mixed.frame["job"] == "porter"].iloc[:40]
         within = Constraints(act_on=["job"], categories={"job": ["judge"]})
         result = fitted.generate(porters, Target.of_class(1, 0.9), within=within)
@@ -125,23 +182,23 @@ class TestGenerate:
         assert raised[became].mean() == pytest.approx(18.0, abs=5.0)
 
     def test_a_higher_threshold_costs_more(self, fitted, mixed):
-        people = mixed.refused(50)
+        query = mixed.refused(50)
         costs = [
-            fitted.generate(people, Target.of_class(1, p)).actions["cost"].median()
+            fitted.generate(query, Target.of_class(1, p)).actions["cost"].median()
             for p in (0.5, 0.7, 0.9)
         ]
         assert costs == sorted(costs)
         assert costs[0] < costs[2]
 
     def test_each_row_may_want_its_own_class(self, fitted, mixed):
-        people = mixed.frame.iloc[:40]
-        logits = mixed.net(mixed.encoder.encode(people))[:, 0]
+        query = mixed.frame.iloc[:40]
+        logits = mixed.net(mixed.encoder.encode(query))[:, 0]
         other = (logits <= 0).long().tolist()
-        result = fitted.generate(people, Target.of_class(other))
+        result = fitted.generate(query, Target.of_class(other))
         assert result.actions["success"].mean() > 0.8
         assert (result.actions["reason"] != "already accepted").all()
 
-    def test_thousands_of_rows_are_answered_as_a_few(self, fitted, mixed):
+    def test_answers_do_not_depend_on_the_number_of_rows(self, fitted, mixed):
         many = pd.concat([mixed.frame] * 2, ignore_index=True)
         some = fitted.generate(many.iloc[1490:1530])
         whole = fitted.generate(many)
@@ -149,42 +206,40 @@ class TestGenerate:
             whole.counterfactuals.iloc[1490:1530], some.counterfactuals, rtol=1e-5
         )
 
-    def test_leaning_categories_are_told(self, fitted, mixed):
+    def test_flip_probabilities_are_described(self, fitted, mixed):
         result = fitted.generate(mixed.refused(60))
-        spoken = [result.describe_row(i) for i in range(60)]
-        shares = [s for s in spoken if "expected shares" in s]
+        texts = [result.describe_row(i) for i in range(60)]
+        shares = [s for s in texts if "expected shares" in s]
         assert shares
-        assert not any("gender" in s for s in spoken)
+        assert not any("gender" in s for s in texts)
 
 
 class TestAnotherModel:
-    def test_what_was_learned_serves_another_model(self, fitted, mixed):
-        people = mixed.refused(20)
+    def test_answers_equal_those_of_a_new_fit(self, fitted, mixed):
+        query = mixed.refused(20)
         other = fitted.with_model(mixed.pipeline)
         anew = DEAR(mixed.pipeline, mixed.schema).fit(mixed.frame)
         pd.testing.assert_frame_equal(
-            other.generate(people).counterfactuals, anew.generate(people).counterfactuals
+            other.generate(query).counterfactuals, anew.generate(query).counterfactuals
         )
-        pd.testing.assert_series_equal(
-            other.generate(people).support, anew.generate(people).support
-        )
+        pd.testing.assert_series_equal(other.generate(query).support, anew.generate(query).support)
 
-    def test_the_first_keeps_its_own(self, fitted, mixed):
-        people = mixed.refused(20)
-        before = fitted.generate(people)
-        fitted.with_model(mixed.pipeline).generate(people)
+    def test_the_original_is_unchanged(self, fitted, mixed):
+        query = mixed.refused(20)
+        before = fitted.generate(query)
+        fitted.with_model(mixed.pipeline).generate(query)
         pd.testing.assert_frame_equal(
-            fitted.generate(people).counterfactuals, before.counterfactuals
+            fitted.generate(query).counterfactuals, before.counterfactuals
         )
 
-    def test_neither_follows_a_later_fit_of_the_other(self, mixed):
-        people = mixed.refused(20)
+    def test_a_later_fit_of_the_original_changes_nothing(self, mixed):
+        query = mixed.refused(20)
         dear = DEAR(mixed.net, mixed.schema).fit(mixed.frame)
         other = dear.with_model(mixed.pipeline)
-        before = other.generate(people)
+        before = other.generate(query)
         dear.fit(mixed.frame.iloc[::2])
         pd.testing.assert_frame_equal(
-            other.generate(people).counterfactuals, before.counterfactuals
+            other.generate(query).counterfactuals, before.counterfactuals
         )
 
 
@@ -192,20 +247,20 @@ class TestAnotherSearch:
     @pytest.mark.parametrize(
         "search", [Search(coarse=8), Search(min_support=1.0), Search(refine=2, groups=False)]
     )
-    def test_answers_as_if_it_had_been_made_so(self, mixed, search):
-        people = mixed.refused(20)
+    def test_answers_equal_those_of_a_new_one(self, mixed, search):
+        query = mixed.refused(20)
         fitted = DEAR(mixed.pipeline, mixed.schema).fit(mixed.frame)
         made = DEAR(mixed.pipeline, mixed.schema, search=search).fit(mixed.frame)
         pd.testing.assert_frame_equal(
-            fitted.with_search(search).generate(people).actions, made.generate(people).actions
+            fitted.with_search(search).generate(query).actions, made.generate(query).actions
         )
 
-    def test_leaves_the_first_as_it_was(self, mixed):
-        people = mixed.refused(20)
+    def test_the_original_is_unchanged(self, mixed):
+        query = mixed.refused(20)
         fitted = DEAR(mixed.pipeline, mixed.schema).fit(mixed.frame)
-        before = fitted.generate(people).actions
-        fitted.with_search(Search(coarse=4, refine=0)).generate(people)
-        pd.testing.assert_frame_equal(fitted.generate(people).actions, before)
+        before = fitted.generate(query).actions
+        fitted.with_search(Search(coarse=4, refine=0)).generate(query)
+        pd.testing.assert_frame_equal(fitted.generate(query).actions, before)
 
 
 class TestSaveAndLoad:
@@ -218,33 +273,33 @@ class TestSaveAndLoad:
         ],
         ids=["default", "groups", "settings"],
     )
-    def test_what_was_saved_gives_the_same_answers(self, mixed, tmp_path, options):
+    def test_a_loaded_one_gives_the_same_answers(self, mixed, tmp_path, options):
         dear = DEAR(mixed.net, mixed.schema, **options).fit(mixed.frame)
         dear.save(tmp_path / "dear")
         loaded = DEAR.load(tmp_path / "dear", mixed.net)
-        people = mixed.refused(15)
-        one, other = dear.generate(people), loaded.generate(people)
+        query = mixed.refused(15)
+        one, other = dear.generate(query), loaded.generate(query)
         pd.testing.assert_frame_equal(one.counterfactuals, other.counterfactuals, check_exact=True)
         pd.testing.assert_frame_equal(one.actions, other.actions, check_exact=True)
         pd.testing.assert_series_equal(one.support, other.support)
 
     def test_in_a_fresh_process_too(self, mixed, fitted, tmp_path):
-        people = mixed.refused(15)
+        query = mixed.refused(15)
         fitted.save(tmp_path / "dear")
         torch.save(mixed.net.state_dict(), tmp_path / "net.pt")
-        people.to_pickle(tmp_path / "people.pkl")
+        query.to_pickle(tmp_path / "query.pkl")
         subprocess.run([sys.executable, "-c", FRESH, str(tmp_path)], check=True)
         after = pd.read_pickle(tmp_path / "after.pkl")
         pd.testing.assert_frame_equal(
-            after, fitted.generate(people).counterfactuals, check_exact=True
+            after, fitted.generate(query).counterfactuals, check_exact=True
         )
 
-    def test_no_code_lies_in_the_folder(self, fitted, tmp_path):
+    def test_the_folder_has_no_code(self, fitted, tmp_path):
         fitted.save(tmp_path / "dear")
         names = sorted(path.name for path in (tmp_path / "dear").iterdir())
         assert names == ["dear.json", "dear.safetensors"]
 
-    def test_a_folder_that_holds_none(self, mixed, tmp_path):
+    def test_a_folder_without_a_save(self, mixed, tmp_path):
         with pytest.raises(FileFormatError, match=r"dear\.json"):
             DEAR.load(tmp_path, mixed.net)
 
@@ -258,13 +313,13 @@ state = torch.load(home / "net.pt")
 wide, deep = state["0.weight"].shape[::-1]
 net = torch.nn.Sequential(torch.nn.Linear(wide, deep), torch.nn.Tanh(), torch.nn.Linear(deep, 1))
 net.load_state_dict(state)
-people = pandas.read_pickle(home / "people.pkl")
-DEAR.load(home / "dear", net).generate(people).counterfactuals.to_pickle(home / "after.pkl")
+query = pandas.read_pickle(home / "query.pkl")
+DEAR.load(home / "dear", net).generate(query).counterfactuals.to_pickle(home / "after.pkl")
 """
 
 
 class TestDiagnose:
-    def test_dependence_is_followed(self, loan):
+    def test_indirect_changes_follow_the_data(self, loan):
         dear = DEAR(loan.net, loan.schema).fit(loan.frame.iloc[:1100])
         report = dear.diagnose(loan.frame.iloc[1100:])
         assert report.fidelity > 0.5
@@ -277,7 +332,7 @@ class TestDiagnose:
         assert np.isfinite(one.distribution_fidelity)
 
 
-def test_five_people_are_enough_to_run(mixed, caplog):
+def test_five_rows_are_enough_to_run(mixed, caplog):
     few = mixed.frame.iloc[:5]
     schema = Schema.infer(few)
     constant = [f.name for f in schema if f.immutable]
@@ -288,33 +343,33 @@ def test_five_people_are_enough_to_run(mixed, caplog):
     pd.testing.assert_frame_equal(result.counterfactuals[constant], few[constant])
 
 
-def tensors(thing, met):
-    """Every tensor that can be reached from a thing of ours."""
-    if id(thing) in met:
+def tensors(value, met):
+    """Every tensor that can be reached from an object of the package."""
+    if id(value) in met:
         return
-    met[id(thing)] = thing
-    if isinstance(thing, torch.Tensor):
-        yield thing
-    elif isinstance(thing, dict | list | tuple | set):
-        for each in thing.values() if isinstance(thing, dict) else thing:
+    met[id(value)] = value
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, dict | list | tuple | set):
+        for each in value.values() if isinstance(value, dict) else value:
             yield from tensors(each, met)
-    elif type(thing).__module__.startswith("dear_plugin"):
-        yield from tensors(vars(thing), met)
+    elif type(value).__module__.startswith("dear_plugin"):
+        yield from tensors(vars(value), met)
 
 
 @pytest.mark.parametrize(
     ("decoder", "solver"),
     [("transport", "line"), ("autoencoder", "line"), ("autoencoder", "gradient")],
 )
-def test_nothing_that_outlives_a_call_is_marked_by_inference(loan, decoder, solver):
-    """It could not be differentiated: decoders are trained, and results looked into, later."""
+def test_no_tensor_that_outlives_a_call_is_an_inference_tensor(loan, decoder, solver):
+    """Inference tensors cannot be differentiated, as the training of a decoder does."""
     schema = Schema.infer(loan.frame)
     encoder = Encoder(schema)
     torch.manual_seed(0)
     net = nn.Linear(encoder.d, 1)
     with torch.no_grad():
         net.bias -= net(encoder.encode(loan.frame)).max() - 0.01  # some need pairs, some fail
-    # The redraws of a decoder that is trained take long: they are made once.
+    # The redraws of a trained decoder take long: they are made in one case only.
     sure = 0.0 if solver == "gradient" else 0.9
     search = Search(solver=solver, min_support=0.5, min_confidence=sure)
     dear = DEAR(net, schema, decoder=decoder, search=search).fit(loan.frame)
@@ -327,7 +382,7 @@ def test_nothing_that_outlives_a_call_is_marked_by_inference(loan, decoder, solv
 
 
 class Descending(Transport):
-    """A decoder that finds latents by a descent of its own."""
+    """A decoder whose `encode` computes gradients."""
 
     def encode(self, rows, generator=None):
         with torch.enable_grad():
@@ -337,9 +392,9 @@ class Descending(Transport):
 
 
 def test_a_decoder_may_differentiate_while_it_encodes(mixed):
-    people = mixed.refused(20)
+    query = mixed.refused(20)
     found, plain = (
-        DEAR(mixed.net, mixed.schema, decoder=decoder).fit(mixed.frame).generate(people)
+        DEAR(mixed.net, mixed.schema, decoder=decoder).fit(mixed.frame).generate(query)
         for decoder in (Descending(), Transport())
     )
     pd.testing.assert_frame_equal(found.counterfactuals, plain.counterfactuals)

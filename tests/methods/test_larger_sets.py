@@ -1,4 +1,4 @@
-"""Wider: rows that need several features together get them; all others are answered as before."""
+"""LargerSets: rows that need several features get them; all others keep their answers."""
 
 import logging
 
@@ -7,11 +7,12 @@ import pandas as pd
 import pytest
 import torch
 
-from dear_plugin import DEAR, Autoencoder, Constraints, Design, Schema, Search, Training, wider
+from dear_plugin import DEAR, Autoencoder, Constraints, Design, Schema, Search, Training
+from dear_plugin.methods import larger_sets
 from dear_plugin.methods.larger_sets import LargerSets
 
 NAMES = list("abcdefgh")
-# Most people need three or four features to pass it.
+# Most rows need three or four features to pass it.
 BAR = 13.5
 WEIGHTS = np.array([1.2, -0.7, 0.9, 1.1, -1.3, 0.6, 0.8, -1.0])
 
@@ -45,11 +46,11 @@ def schema(frame):
     return Schema.infer(frame)
 
 
-def least(frame, people):
-    """How many independent changes each person needs, 9 where all together do not suffice."""
-    x, best = people.to_numpy(), np.where(WEIGHTS > 0, frame.max(), frame.min())
+def least(frame, rejected):
+    """(n,) the independent changes that each row needs, 9 where all do not suffice."""
+    x, best = rejected.to_numpy(), np.where(WEIGHTS > 0, frame.max(), frame.min())
     gains = np.sort((best - x) * WEIGHTS, axis=1)[:, ::-1].cumsum(1)
-    passed = margin(people, BAR)[:, None] + gains >= 0.05
+    passed = margin(rejected, BAR)[:, None] + gains >= 0.05
     return np.where(passed.any(1), passed.argmax(1) + 1, 9)
 
 
@@ -64,28 +65,28 @@ def dear(model, schema, frame):
 
 
 @pytest.fixture(scope="module")
-def people(frame):
-    """36 people who need 2, 3, 4 or 5 independent changes, nine each; and how many they need."""
+def rejected(frame):
+    """36 rows that need 2, 3, 4 or 5 independent changes, nine each; and these numbers."""
     refused = frame[margin(frame, BAR) < 0]
     count = pd.Series(least(frame, refused), index=refused.index)
     some = pd.concat([count[count == k].iloc[:9] for k in (2, 3, 4, 5)])
     return frame.loc[some.index], some
 
 
-def test_whoever_has_recourse_in_two_to_five_features_gets_it(dear, people):
-    query, count = people
+def test_rows_with_recourse_in_two_to_five_features_get_it(dear, rejected):
+    query, count = rejected
     assert len(query) == 36
     result = dear.generate(query)
     assert result.actions["success"].all()
     assert (margin(result.counterfactuals, BAR) > 0).all()
     acted = result.actions["acted_on"].str.count(r"\+") + 1
     assert acted.between(1, 5).all()
-    # What goes along by chance may ask for one feature more, or spare one.
+    # Indirect changes from sampling noise may cost or save one feature.
     assert (acted <= count + 1).all()
 
 
-def test_before_that_most_of_them_got_nothing(dear, people):
-    query, _ = people
+def test_smaller_sets_solve_fewer(dear, rejected):
+    query, _ = rejected
     pairs = dear.with_search(Search.cheapest(max_features=2)).generate(query).actions
     assert pairs["success"].mean() < 0.5
     three = dear.with_search(Search.cheapest(max_features=3)).generate(query).actions
@@ -93,8 +94,8 @@ def test_before_that_most_of_them_got_nothing(dear, people):
     assert three["acted_on"].str.count(r"\+").max() == 2
 
 
-def test_whoever_needs_one_or_two_is_answered_as_before(dear, people):
-    query, _ = people
+def test_rows_that_need_one_or_two_keep_their_answers(dear, rejected):
+    query, _ = rejected
     pairs = dear.with_search(Search.cheapest(max_features=2)).generate(query)
     done = pairs.actions["success"]
     assert 0 < done.sum() < len(query)
@@ -105,18 +106,18 @@ def test_whoever_needs_one_or_two_is_answered_as_before(dear, people):
     pd.testing.assert_frame_equal(result.actions[done], pairs.actions[done], check_exact=True)
 
 
-def test_nobody_s_answer_depends_on_who_else_asks(dear, model, schema, frame, people):
-    """Nor on which sets were learned before."""
-    query = people[0].iloc[[10, 20, 35]]
-    whole = dear.generate(people[0]).counterfactuals.loc[query.index]
+def test_an_answer_does_not_depend_on_other_rows(dear, model, schema, frame, rejected):
+    """Nor on the sets fitted before."""
+    query = rejected[0].iloc[[10, 20, 35]]
+    whole = dear.generate(rejected[0]).counterfactuals.loc[query.index]
     fresh = DEAR(model, schema).fit(frame)
     for label in query.index:
         one = fresh.generate(query.loc[[label]]).counterfactuals
         pd.testing.assert_frame_equal(one, whole.loc[[label]], check_exact=True)
 
 
-def test_constraints_are_kept(dear, people, frame):
-    query = people[0]
+def test_constraints_are_kept(dear, rejected, frame):
+    query = rejected[0]
     top = float(frame["d"].quantile(0.98))
     within = Constraints(frozen=["e"], ranges={"d": (-9.0, top)})
     result = dear.generate(query, within=within)
@@ -126,9 +127,9 @@ def test_constraints_are_kept(dear, people, frame):
     assert (after["d"] <= np.maximum(top, query["d"])).all()
 
 
-def test_only_what_may_be_acted_on_alone_is_combined(model, schema, frame, people):
-    """A group that is asked for is acted on as it is, and is no part of another."""
-    query = people[0]
+def test_only_what_may_be_acted_on_alone_is_combined(model, schema, frame, rejected):
+    """A given group is acted on as it is, and is no part of another set."""
+    query = rejected[0]
     act_on = ["a", "c", "d", "e", ("b", "h")]
     result = DEAR(model, schema, act_on=act_on).fit(frame).generate(query)
     acted = set(result.actions["acted_on"][result.actions["success"]])
@@ -163,7 +164,7 @@ def test_categories_are_combined_with_numbers():
 
 
 class TestReasons:
-    """A failed row says what was tried."""
+    """The reason of a failed row names the sets that were tried."""
 
     @pytest.mark.parametrize(
         ("options", "tried"),
@@ -208,7 +209,7 @@ class TestReasons:
         counts = reasons.str.extract(r"no change of (.*) actionable")[0].tolist()
         assert counts == ["1 to 5 of the 7", "1 or 2 of the 2", "1 to 5 of the 8"]
 
-    def test_nothing_is_learned_where_nothing_is_in_sight(self, schema, frame, caplog):
+    def test_no_larger_set_is_fitted_without_a_promising_one(self, schema, frame, caplog):
         with caplog.at_level(logging.INFO, "dear_plugin"):
             DEAR(Above(schema, 99.0), schema).fit(frame).generate(frame.iloc[:20])
         assert [r.message for r in caplog.records] == [
@@ -216,48 +217,48 @@ class TestReasons:
         ]
 
 
-class TestWhatIsLearned:
-    def test_a_set_is_learned_from_the_rows_alone(self, model, schema, frame):
-        """Whatever else was learned before, in whatever order."""
+class TestFittedSets:
+    def test_a_set_depends_on_the_training_rows_only(self, model, schema, frame):
+        """The sets fitted before do not matter, nor does their order."""
         one, other = (DEAR(model, schema).fit(frame)._larger_sets for _ in range(2))
         other.larger((0, 1, 4)), other.larger((2, 3, 5, 6))
         mine, theirs = (w.larger((0, 2, 3)) for w in (one, other))
         for name, tensor in mine.decoder.tensors().items():
             assert torch.equal(tensor, theirs.decoder.tensors()[name])
 
-    def test_no_more_is_kept_than_there_is_room_for(
-        self, model, schema, frame, people, dear, monkeypatch
+    def test_the_memory_of_fitted_sets_is_bounded(
+        self, model, schema, frame, rejected, dear, monkeypatch
     ):
-        few = people[0].iloc[9:15]
+        few = rejected[0].iloc[9:15]
         roomy = dear.generate(few)
         assert len(dear._larger_sets.fitted) > 2
-        monkeypatch.setattr(wider, "CELLS", 1)
+        monkeypatch.setattr(larger_sets, "CELLS", 1)
         narrow = DEAR(model, schema).fit(frame)
         result = narrow.generate(few)
         assert len(narrow._larger_sets.fitted) == 1
         pd.testing.assert_frame_equal(result.actions, roomy.actions, check_exact=True)
 
-    def test_another_model_asks_the_same_sets(self, dear, schema, people, monkeypatch):
-        dear.generate(people[0].iloc[9:15])
+    def test_another_model_uses_the_same_sets(self, dear, schema, rejected, monkeypatch):
+        dear.generate(rejected[0].iloc[9:15])
         known = dict(dear._larger_sets.fitted)
         other = dear.with_model(Above(schema, 13.4))
         monkeypatch.setattr(LargerSets, "_fit", None)
         assert other._larger_sets.fitted.keys() == known.keys()
         assert all(m.classifier is other.classifier for m in other._larger_sets.fitted.values())
-        for optimizer, mine in zip(other._larger_sets.fitted.values(), known.values(), strict=True):
-            assert optimizer.decoder is mine.decoder
+        for name, optimizer in other._larger_sets.fitted.items():
+            assert optimizer.decoder is known[name].decoder
         assert other._larger_sets.pairs.classifier is other.classifier
 
-    def test_a_new_fit_forgets_them(self, model, schema, frame, people):
-        few, dear = people[0].iloc[9:15], DEAR(model, schema).fit(frame)
+    def test_a_new_fit_forgets_them(self, model, schema, frame, rejected):
+        few, dear = rejected[0].iloc[9:15], DEAR(model, schema).fit(frame)
         dear.generate(few)
         assert dear._larger_sets.fitted
         dear.fit(frame.iloc[:1200])
         anew = DEAR(model, schema).fit(frame.iloc[:1200])
         pd.testing.assert_frame_equal(dear.generate(few).actions, anew.generate(few).actions)
 
-    def test_what_was_saved_gives_the_same_answers(self, schema, frame, people, model, tmp_path):
-        few = people[0].iloc[9:15]
+    def test_a_loaded_one_gives_the_same_answers(self, schema, frame, rejected, model, tmp_path):
+        few = rejected[0].iloc[9:15]
         dear = DEAR(model, schema, search=Search.cheapest(max_features=4)).fit(frame)
         dear.save(tmp_path)
         loaded = DEAR.load(tmp_path, model)
@@ -279,10 +280,10 @@ class TestWhatIsLearned:
     ],
     ids=["autoencoder", "gradient", "support"],
 )
-def test_every_decoder_and_solver_and_support_take_the_same_way(
-    model, schema, frame, people, options
+def test_every_decoder_solver_and_criterion_uses_larger_sets(
+    model, schema, frame, rejected, options
 ):
-    query = people[0].iloc[18:24]
+    query = rejected[0].iloc[18:24]
     result = DEAR(model, schema, **options).fit(frame).generate(query)
     assert result.actions["success"].sum() >= 4
     assert result.actions["acted_on"].str.count(r"\+").max() >= 2

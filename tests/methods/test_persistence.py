@@ -1,4 +1,4 @@
-"""Persistence: a folder that gives the same answers anywhere, and says so when it is broken."""
+"""Persistence: a saved folder gives the same answers; a damaged one raises an error."""
 
 import hashlib
 import json
@@ -32,12 +32,12 @@ KINDS = {
     "autoencoder": lambda: Autoencoder(Design(layers=(6, 3)), Training(epochs=3), seed=5),
 }
 
-# What both processes do: the same people, the same model, and an answer written down in full.
+# Both processes use the same rows and the same model, and write the answer in full.
 SETTING = """
 import torch
 from dear_plugin.datasets import load_loan
 
-def people():
+def rows():
     return load_loan(1200, seed=0).features
 
 def model():
@@ -48,7 +48,7 @@ def model():
     return net
 
 def answer(dear):
-    recourses = dear.generate(people().iloc[:25])
+    recourses = dear.generate(rows().iloc[:25])
     tables = recourses.counterfactuals, recourses.actions, recourses.alternatives(2)
     parts = [t.to_json(orient="split", double_precision=15) for t in tables]
     return "\\n".join([*parts, recourses.support.to_json(), recourses.describe_row(0)])
@@ -61,7 +61,7 @@ for folder in sys.argv[1:]:
 """
 setting: dict = {}
 exec(SETTING, setting)
-people, model, answer = (setting[name] for name in ("people", "model", "answer"))
+rows, model, answer = (setting[name] for name in ("rows", "model", "answer"))
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def saved(tmp_path_factory):
     """A fitted DEAR of each kind and the folder it was saved to."""
     data, home = load_loan(10), tmp_path_factory.mktemp("saved")
     schema = Schema.infer(
-        people(),
+        rows(),
         immutable=data.immutable,
         increasing=data.increasing,
         ranges={"duration": (24, np.inf)},
@@ -77,7 +77,7 @@ def saved(tmp_path_factory):
     out = {}
     for name, make in KINDS.items():
         search = Search(coarse=12, min_support=0.4 if name == "transport" else None)
-        dear = DEAR(model(), schema, act_on=SETS, decoder=make(), search=search).fit(people())
+        dear = DEAR(model(), schema, act_on=SETS, decoder=make(), search=search).fit(rows())
         dear.save(home / name)
         out[name] = dear, home / name
     return out
@@ -106,7 +106,7 @@ class TestSameAnswers:
     @pytest.mark.parametrize("kind", KINDS)
     def test_diagnosed_alike(self, saved, kind):
         dear, home = saved[kind]
-        one, other = (d.diagnose(people().iloc[:400]) for d in (dear, DEAR.load(home, model())))
+        one, other = (d.diagnose(rows().iloc[:400]) for d in (dear, DEAR.load(home, model())))
         assert str(one) == str(other)
         pd.testing.assert_frame_equal(one.per_set, other.per_set)
 
@@ -169,7 +169,7 @@ class TestTheFolder:
 
     def test_parents_are_made(self, saved, tmp_path):
         saved["transport"][0].save(tmp_path / "a" / "b")
-        assert DEAR.load(tmp_path / "a" / "b", model()).schema.names == tuple(people().columns)
+        assert DEAR.load(tmp_path / "a" / "b", model()).schema.names == tuple(rows().columns)
 
     def test_a_path_may_be_text(self, saved, tmp_path):
         saved["transport"][0].save(str(tmp_path / "text"))
@@ -219,7 +219,7 @@ def refused(folder, name):
 
 
 def rewrite(folder, change):
-    """Change the settings and seal them again, as somebody with a grudge would."""
+    """Change the settings and seal them again, as an attacker would."""
     from dear_plugin.methods import persistence
 
     path = folder / SETTINGS
@@ -246,7 +246,7 @@ def feature(**changes):
     return lambda settings: settings["schema"]["features"][1].update(changes)
 
 
-# What is done to one tensor of a save.
+# Changes of one tensor of a save.
 HARM = {
     "cut short": lambda t: t[:-1] if t.ndim else t[None],
     "another dtype": lambda t: t.to(torch.int16),
@@ -255,7 +255,7 @@ HARM = {
     "out of the way": lambda t: t[None] if t.dtype.is_floating_point else t + 10**6,
 }
 
-# Fewer people, other people alike, and values that may lie nowhere.
+# Fewer rows, other similar rows, and values that are not checked.
 MAY_BE = {
     "cut short": {"rows"},
     "another dtype": set(),
@@ -264,8 +264,8 @@ MAY_BE = {
     "out of the way": {"decoder/given.known"},
 }
 
-# There the constructor has defaults.
-AS_GOOD_AS_NOT_SAID = [
+# Values that mean the constructor's defaults.
+DEFAULTS = [
     ["output", None],
     ["output", []],
     ["output", {}],
@@ -333,13 +333,13 @@ class TestDamage:
     )
     @pytest.mark.parametrize("bad", ["missing", None, 7, [], {}], ids=str)
     def test_settings_that_make_no_sense(self, folder, key, bad):
-        """Even sealed: no such error may come from somewhere inside."""
+        """Even with a valid seal they raise an error of the package."""
 
         def change(settings):
             settings.pop(key) if bad == "missing" else settings.update({key: bad})
 
         rewrite(folder, change)
-        if [key, bad] in AS_GOOD_AS_NOT_SAID:
+        if [key, bad] in DEFAULTS:
             assert DEAR.load(folder, model()).schema.names
             return
         with pytest.raises(DearError):
@@ -376,7 +376,7 @@ class TestDamage:
     @pytest.mark.parametrize("harm", HARM)
     @pytest.mark.parametrize("kind", KINDS)
     def test_a_tensor_that_is_none_of_this_save(self, saved, tmp_path, kind, harm):
-        """Whichever it is: what is let in must not end a later call in somebody else's words."""
+        """A tensor that passes the checks must not cause errors of torch in a later call."""
         tensors = load((saved[kind][1] / TENSORS).read_bytes())
         let_in = set()
         for name, own in tensors.items():
@@ -392,7 +392,7 @@ class TestDamage:
         rewrite(folder, lambda settings: settings["schema"]["features"].pop())
         refused(folder, None)
 
-    def test_a_decoder_that_nobody_registered(self, folder):
+    def test_a_decoder_that_is_not_registered(self, folder):
         rewrite(folder, lambda settings: settings.update(decoder="Oracle"))
         with pytest.raises(FileFormatError, match=r"unknown decoder class.*register it first"):
             DEAR.load(folder, model())
@@ -403,7 +403,7 @@ class TestDamage:
 
 
 def test_no_code_from_the_folder_is_run(folder, tmp_path):
-    """A file that would run code when unpickled is refused, and what it names is not imported."""
+    """A file that would run code when unpickled is rejected, and nothing is imported."""
     proof = tmp_path / "proof"
     evil = b"cos\nsystem\n(S'touch " + str(proof).encode() + b"'\ntR."
     for name in (SETTINGS, TENSORS):

@@ -1,4 +1,4 @@
-"""What if: a given action and what follows from it; nothing is searched."""
+"""WhatIf: given actions and their outcome; nothing is searched."""
 
 import numpy as np
 import pandas as pd
@@ -26,14 +26,14 @@ COLUMNS = [
 
 
 @pytest.fixture
-def people(mixed):
+def query(mixed):
     return mixed.refused(20)
 
 
-def same_again(dear, people, within=None, target=None, room=0.0):
-    """`generate`, and `apply` of its actions alone."""
-    result = dear.generate(people, target, within=within)
-    again = dear.apply(people, result.direct, within, target=target)
+def apply_again(dear, query, within=None, target=None, room=0.0):
+    """The result of `generate`, and that of `apply` with its direct actions."""
+    result = dear.generate(query, target, within=within)
+    again = dear.apply(query, result.direct, within, target=target)
     pd.testing.assert_frame_equal(
         again.counterfactuals, result.counterfactuals, rtol=room, atol=room
     )
@@ -42,21 +42,21 @@ def same_again(dear, people, within=None, target=None, room=0.0):
     return result, again
 
 
-class TestAnswersComeOutAgain:
+class TestAnswersAreReproduced:
     @pytest.mark.parametrize("decoder", DECODERS)
     @pytest.mark.parametrize("act_on", [None, PAIRS], ids=["singles", "groups"])
     def test_on_the_loan_data(self, loan, decoder, act_on):
         dear = DEAR(loan.net, loan.schema, act_on=act_on, decoder=DECODERS[decoder])
-        result, _ = same_again(dear.fit(loan.frame), loan.refused(200))
+        result, _ = apply_again(dear.fit(loan.frame), loan.refused(200))
         assert result.actions["success"].mean() > 0.5
 
     @pytest.mark.parametrize("decoder", DECODERS)
     def test_with_every_kind_of_column(self, mixed, decoder):
         dear = DEAR(mixed.net, mixed.schema, decoder=DECODERS[decoder]).fit(mixed.frame)
-        same_again(dear, mixed.refused(200))
+        apply_again(dear, mixed.refused(200))
 
-    def test_for_accepted_people_too(self, fitted, mixed):
-        result, again = same_again(fitted, mixed.frame.iloc[:60])
+    def test_for_accepted_rows_too(self, fitted, mixed):
+        result, again = apply_again(fitted, mixed.frame.iloc[:60])
         accepted = result.actions["reason"] == "already accepted"
         assert accepted.any()
         assert (again.actions["reason"][accepted] == "already accepted").all()
@@ -65,20 +65,20 @@ class TestAnswersComeOutAgain:
         act_on = ["loan_amount", "duration"]
         dear = DEAR(loan.net, loan.schema, act_on=act_on).fit(loan.frame)
         target = Target.of_class(1, threshold=0.99)
-        result, _ = same_again(dear, loan.refused(200), target=target)
+        result, _ = apply_again(dear, loan.refused(200), target=target)
         assert result.actions["acted_on"].str.contains(r" \+ ").any()
 
-    def test_under_the_constraints_of_the_call(self, fitted, people):
+    def test_under_the_constraints_of_the_call(self, fitted, query):
         within = Constraints(frozen=["owner"], ranges={"income": (0, 60)})
-        result, _ = same_again(fitted, people, within)
-        assert (result.counterfactuals["owner"] == people["owner"]).all()
+        result, _ = apply_again(fitted, query, within)
+        assert (result.counterfactuals["owner"] == query["owner"]).all()
 
     def test_after_saving_and_loading(self, loan, tmp_path):
         dear = DEAR(loan.net, loan.schema).fit(loan.frame)
-        people = loan.refused(40)
-        result = dear.generate(people)
+        query = loan.refused(40)
+        result = dear.generate(query)
         dear.save(tmp_path)
-        again = DEAR.load(tmp_path, loan.net).apply(people, result.direct)
+        again = DEAR.load(tmp_path, loan.net).apply(query, result.direct)
         pd.testing.assert_frame_equal(again.counterfactuals, result.counterfactuals)
 
     @pytest.mark.real_data
@@ -98,15 +98,15 @@ class TestAnswersComeOutAgain:
         act_on = [("education-num", "hours-per-week"), ("workclass", "age", "capital-gain")]
         dear = DEAR(model, schema, act_on=act_on if groups else None, decoder=DECODERS[decoder])
         dear = dear.fit(frame)
-        # Networks round otherwise in batches of another size, and a vetted answer may come of one.
-        result, _ = same_again(dear, refused, room=1e-5 if decoder == "autoencoder" else 0.0)
-        same_again(dear.with_search(Search.cheapest()), refused)
+        # Networks round differently in batches of another size.
+        result, _ = apply_again(dear, refused, room=1e-5 if decoder == "autoencoder" else 0.0)
+        apply_again(dear.with_search(Search.cheapest()), refused)
         assert result.actions["success"].mean() > 0.5
 
 
 class TestTheActionAlone:
-    def test_it_holds_new_values_of_what_is_acted_on(self, fitted, people):
-        result = fitted.generate(people)
+    def test_it_has_the_new_values_of_the_features_acted_on(self, fitted, query):
+        result = fitted.generate(query)
         direct = result.direct
         acted = torch.tensor(direct.notna().to_numpy())
         assert torch.equal(acted, result.proposal.direct)
@@ -115,42 +115,42 @@ class TestTheActionAlone:
             some = direct[name].notna()
             assert direct[name][some].tolist() == after[name][some].tolist()
 
-    def test_index_and_columns_are_those_of_the_people(self, mixed):
+    def test_index_and_columns_are_those_of_the_query(self, mixed):
         frame = mixed.frame.assign(note="left alone", seen=pd.Timestamp("2026-01-01"))
-        people = frame.loc[mixed.refused(9).index][["note", *mixed.frame, "seen"]]
-        direct = DEAR(mixed.net, mixed.schema).fit(frame).generate(people).direct
-        assert direct.index.equals(people.index)
-        assert list(direct.columns) == list(people.columns)
+        query = frame.loc[mixed.refused(9).index][["note", *mixed.frame, "seen"]]
+        direct = DEAR(mixed.net, mixed.schema).fit(frame).generate(query).direct
+        assert direct.index.equals(query.index)
+        assert list(direct.columns) == list(query.columns)
         assert direct[["note", "seen"]].isna().all(axis=None)
 
     def test_integers_and_truth_values_are_nullable_and_the_rest_keeps_its_dtype(
-        self, fitted, people
+        self, fitted, query
     ):
-        direct, after = fitted.generate(people).direct, fitted.generate(people).counterfactuals
+        direct, after = fitted.generate(query).direct, fitted.generate(query).counterfactuals
         assert str(direct["age"].dtype) == "Int64"
         assert str(direct["owner"].dtype) == "Int64"
         assert str(direct["member"].dtype) == "boolean"
         for name in ("income", "debt", "job", "town"):
             assert direct[name].dtype == after[name].dtype
 
-    def test_who_is_accepted_has_none(self, fitted, mixed):
+    def test_an_accepted_row_has_none(self, fitted, mixed):
         accepted = mixed.frame.drop(mixed.refused(len(mixed.frame)).index).iloc[:5]
         assert fitted.generate(accepted).direct.isna().all(axis=None)
 
 
-class TestWhatFollows:
-    def test_the_action_is_taken_by_everyone(self, fitted, people):
-        result = fitted.apply(people, {"income": 55.5})
+class TestOutcome:
+    def test_every_row_takes_the_action(self, fitted, query):
+        result = fitted.apply(query, {"income": 55.5})
         assert (result.counterfactuals["income"] == 55.5).all()
         assert (result.actions["acted_on"] == "income").all()
 
-    def test_what_follows_is_what_the_dependence_says(self, fitted, people):
-        result = fitted.apply(people, {"income": 58.0})
+    def test_indirect_changes_follow_the_dependence(self, fitted, query):
+        result = fitted.apply(query, {"income": 58.0})
         assert (result.actions["indirect_cost"] > 0).any()
-        assert result.counterfactuals["gender"].equals(people["gender"])
+        assert result.counterfactuals["gender"].equals(query["gender"])
 
-    def test_success_is_the_models_decision(self, fitted, mixed, people):
-        result = fitted.apply(people, {"income": 45.0})
+    def test_success_is_the_models_decision(self, fitted, mixed, query):
+        result = fitted.apply(query, {"income": 45.0})
         with torch.no_grad():
             logits = mixed.net(mixed.encoder.encode(result.counterfactuals))[:, 0]
         success = result.actions["success"].to_numpy()
@@ -161,73 +161,72 @@ class TestWhatFollows:
         assert (reasons[success] == "").all()
         assert (reasons[~success] == "the decision is not the wanted one").all()
 
-    def test_an_action_of_size_zero_gives_the_factual_back(self, fitted, mixed, people):
-
+    def test_an_action_of_size_zero_gives_the_factual_back(self, fitted, mixed, query):
         for name in mixed.schema.mutable:
-            result = fitted.apply(people, people[[name]])
-            pd.testing.assert_frame_equal(result.counterfactuals, people)
+            result = fitted.apply(query, query[[name]])
+            pd.testing.assert_frame_equal(result.counterfactuals, query)
             assert (result.actions["cost"] == 0).all()
 
-    def test_each_row_may_act_on_something_else(self, fitted, people):
-        actions = pd.DataFrame(index=people.index, columns=["income", "job"], dtype=object)
-        actions.loc[people.index[:5], "income"] = 55.0
-        actions.loc[people.index[5:9], "job"] = "judge"
-        result = fitted.apply(people, actions)
+    def test_each_row_may_act_on_something_else(self, fitted, query):
+        actions = pd.DataFrame(index=query.index, columns=["income", "job"], dtype=object)
+        actions.loc[query.index[:5], "income"] = 55.0
+        actions.loc[query.index[5:9], "job"] = "judge"
+        result = fitted.apply(query, actions)
         after = result.counterfactuals
         assert (after["income"].iloc[:5] == 55.0).all()
         assert (after["job"].iloc[5:9] == "judge").all()
         rest = result.actions.iloc[9:]
-        assert after.iloc[9:].equals(people.iloc[9:])
+        assert after.iloc[9:].equals(query.iloc[9:])
         assert not rest["success"].any()
         assert (rest["reason"] == "nothing is acted on").all()
 
-    def test_a_batch_is_answered_as_one_row_after_another(self, fitted, people):
+    def test_a_batch_equals_its_rows_one_by_one(self, fitted, query):
         actions = {"income": 61.0, "owner": 1}
-        together = fitted.apply(people, actions).counterfactuals
-        alone = [fitted.apply(people.iloc[[i]], actions) for i in range(len(people))]
+        together = fitted.apply(query, actions).counterfactuals
+        alone = [fitted.apply(query.iloc[[i]], actions) for i in range(len(query))]
         pd.testing.assert_frame_equal(pd.concat([r.counterfactuals for r in alone]), together)
 
-    def test_accepted_people_may_ask_as_well(self, fitted, mixed):
+    def test_accepted_rows_may_act(self, fitted, mixed):
         accepted = mixed.frame.drop(mixed.refused(len(mixed.frame)).index).iloc[:5]
         result = fitted.apply(accepted, {"income": 16.0})
         assert (result.counterfactuals["income"] == 16.0).all()
         assert not result.actions["success"].all()
 
-    def test_numbers_are_rounded_to_what_the_column_holds(self, fitted, mixed, people):
-        young = people[people["age"] < 60]
+    def test_numbers_are_rounded_to_what_the_column_holds(self, fitted, mixed, query):
+        young = query[query["age"] < 60]
         result = fitted.apply(young, {"age": 60.4, "income": 50.006})
         assert (result.counterfactuals["age"] == 60).all()
         assert (result.counterfactuals["income"] == 50.01).all()
 
-    def test_another_class_may_be_wanted(self, fitted, people):
-        result = fitted.apply(people, {"income": 20.0}, target=Target.of_class(0))
+    def test_another_class_may_be_wanted(self, fitted, query):
+        result = fitted.apply(query, {"income": 20.0}, target=Target.of_class(0))
         assert result.actions["success"].all()
 
-    def test_nothing_that_came_is_changed(self, fitted, people):
-        actions = people[["income"]] + 1.0
-        before, asked = people.copy(), actions.copy()
-        fitted.apply(people, actions)
-        pd.testing.assert_frame_equal(people, before)
-        pd.testing.assert_frame_equal(actions, asked)
+    def test_the_arguments_are_not_changed(self, fitted, query):
+        actions = query[["income"]] + 1.0
+        before, given = query.copy(), actions.copy()
+        fitted.apply(query, actions)
+        pd.testing.assert_frame_equal(query, before)
+        pd.testing.assert_frame_equal(actions, given)
 
-    def test_it_is_told_in_words(self, fitted, people):
-        result = fitted.apply(people, {"income": 45.0})
+    def test_it_is_described(self, fitted, query):
+        result = fitted.apply(query, {"income": 45.0})
         for index, row in result.actions.iterrows():
-            told = result.describe(index)
-            assert "income" in told
-            assert told.endswith("the decision is not the wanted one") == (not row["success"])
+            text = result.describe(index)
+            assert "income" in text
+            assert text.endswith("the decision is not the wanted one") == (not row["success"])
 
-    def test_support_and_alternatives_are_there(self, fitted, people):
-        result = fitted.apply(people, {"income": 60.0})
+    def test_support_and_alternatives_are_there(self, fitted, query):
+        result = fitted.apply(query, {"income": 60.0})
         assert result.support.between(0, 1).all()
         assert set(result.alternatives(2)["rank"]) <= {0, 1}
 
 
 class TestSetsThatWereNotFitted:
-    def test_are_learned_and_kept(self, mixed, people):
+    def test_are_fitted_and_kept(self, mixed, query):
         dear = DEAR(mixed.net, mixed.schema, act_on=["income"]).fit(mixed.frame)
         actions = {"age": 80, "owner": 1, "debt": 2.0}
-        result = dear.apply(people, actions)
+        result = dear.apply(query, actions)
         allowed = result.actions["success"] | result.actions["reason"].str.startswith("the dec")
         after = result.counterfactuals[allowed]
         assert allowed.any()
@@ -235,11 +234,11 @@ class TestSetsThatWereNotFitted:
         assert np.allclose(after["debt"], 2.0, atol=1e-6)
         kept = dict(dear._larger_sets.fitted)
         pd.testing.assert_frame_equal(
-            dear.apply(people, actions).counterfactuals, result.counterfactuals
+            dear.apply(query, actions).counterfactuals, result.counterfactuals
         )
         assert dict(dear._larger_sets.fitted) == kept
 
-    def test_a_pair_is_the_one_that_generate_would_ask(self, loan):
+    def test_a_pair_uses_the_decoder_of_generate(self, loan):
         names = ["savings", "income"]
         dear = DEAR(loan.net, loan.schema, act_on=names).fit(loan.frame)
         dear.apply(loan.refused(3), {"income": 60.0, "savings": 60.0})
@@ -247,60 +246,60 @@ class TestSetsThatWereNotFitted:
 
     def test_a_second_fit_forgets_them(self, loan):
         dear = DEAR(loan.net, loan.schema, act_on=["income"]).fit(loan.frame)
-        people = loan.refused(5)
-        first = dear.apply(people, {"savings": 45.0})
+        query = loan.refused(5)
+        first = dear.apply(query, {"savings": 45.0})
         half = loan.frame.iloc[::2]
         dear.fit(half)
         fresh = DEAR(loan.net, loan.schema, act_on=["income"]).fit(half)
-        again, wanted = (d.apply(people, {"savings": 45.0}) for d in (dear, fresh))
+        again, wanted = (d.apply(query, {"savings": 45.0}) for d in (dear, fresh))
         pd.testing.assert_frame_equal(again.counterfactuals, wanted.counterfactuals)
         assert not again.counterfactuals.equals(first.counterfactuals)
 
-    def test_another_model_is_asked_about_them(self, loan):
+    def test_another_model_scores_them(self, loan):
         dear = DEAR(loan.net, loan.schema, act_on=["income"]).fit(loan.frame)
-        people = loan.refused(5)
-        dear.apply(people, {"savings": 45.0})
+        query = loan.refused(5)
+        dear.apply(query, {"savings": 45.0})
         other = dear.with_model(lambda frame: np.full(len(frame), 0.9))
-        assert other.apply(people, {"savings": 45.0}).actions["success"].all()
+        assert other.apply(query, {"savings": 45.0}).actions["success"].all()
 
 
-class TestWhoMayNotActSo:
-    def test_a_direction_holds_for_each_row(self, fitted, people):
-        result = fitted.apply(people, {"age": 50})
-        older = people["age"] > 50
+class TestActionsThatAreNotAdmissible:
+    def test_a_direction_holds_for_each_row(self, fitted, query):
+        result = fitted.apply(query, {"age": 50})
+        older = query["age"] > 50
         assert older.any()
         stayed = result.counterfactuals[older]
-        pd.testing.assert_frame_equal(stayed, people[older])
+        pd.testing.assert_frame_equal(stayed, query[older])
         assert not result.actions["success"][older].any()
-        oldest = people.index[older][0]
-        own = people.loc[oldest, "age"]
+        oldest = query.index[older][0]
+        own = query.loc[oldest, "age"]
         assert result.actions.loc[oldest, "reason"] == f"age may not become 50, only {own} to 80"
         assert result.describe(oldest).startswith("nothing changes: age may not become 50")
         assert (result.counterfactuals["age"][~older] == 50).all()
 
-    def test_what_is_frozen_for_a_row_may_not_be_acted_on(self, fitted, people):
-        frozen = [["income"]] + [[]] * (len(people) - 1)
-        result = fitted.apply(people, {"income": 55.0}, Constraints(frozen=frozen))
+    def test_what_is_frozen_for_a_row_may_not_be_acted_on(self, fitted, query):
+        frozen = [["income"]] + [[]] * (len(query) - 1)
+        result = fitted.apply(query, {"income": 55.0}, Constraints(frozen=frozen))
         assert result.actions["reason"].iloc[0] == "income may not be acted on"
-        assert (result.counterfactuals["income"] == 55.0).sum() == len(people) - 1
+        assert (result.counterfactuals["income"] == 55.0).sum() == len(query) - 1
 
-    def test_nor_may_what_act_on_leaves_out(self, fitted, people):
-        result = fitted.apply(people, {"income": 55.0}, Constraints(act_on=["debt"]))
+    def test_nor_may_what_act_on_leaves_out(self, fitted, query):
+        result = fitted.apply(query, {"income": 55.0}, Constraints(act_on=["debt"]))
         assert (result.actions["reason"] == "income may not be acted on").all()
 
-    def test_a_value_outside_the_range_is_not_reached(self, fitted, people):
-        result = fitted.apply(people, {"income": 95.0, "town": "A"})
+    def test_a_value_outside_the_range_is_not_reached(self, fitted, query):
+        result = fitted.apply(query, {"income": 95.0, "town": "A"})
         assert not result.actions["success"].any()
         assert result.actions["reason"].str.contains("income may not become 95, only").all()
 
-    def test_a_category_that_is_not_allowed_is_not_taken(self, fitted, people):
+    def test_a_category_that_is_not_allowed_is_not_taken(self, fitted, query):
         within = Constraints(categories={"job": ["cook", "nurse"]})
-        result = fitted.apply(people, {"job": "judge"}, within)
-        other = people["job"] != "judge"
+        result = fitted.apply(query, {"job": "judge"}, within)
+        other = query["job"] != "judge"
         assert (result.actions["reason"][other] == "job may not become judge").all()
 
 
-class TestWhatIsRefusedAtTheDoor:
+class TestInvalidArguments:
     @pytest.mark.parametrize(
         ("actions", "error", "words"),
         [
@@ -313,14 +312,14 @@ class TestWhatIsRefusedAtTheDoor:
             ("income", ConstraintError, "got str"),
         ],
     )
-    def test_it_says_what_is_wrong(self, fitted, people, actions, error, words):
+    def test_it_says_what_is_wrong(self, fitted, query, actions, error, words):
         with pytest.raises(error, match=words):
-            fitted.apply(people, actions)
+            fitted.apply(query, actions)
 
-    def test_a_frame_of_other_rows(self, fitted, people):
+    def test_a_frame_of_other_rows(self, fitted, query):
         with pytest.raises(InputError, match="same index"):
-            fitted.apply(people, people[["income"]].iloc[::-1])
+            fitted.apply(query, query[["income"]].iloc[::-1])
 
-    def test_a_method_that_is_not_fitted(self, mixed, people):
+    def test_a_method_that_is_not_fitted(self, mixed, query):
         with pytest.raises(NotFittedError):
-            DEAR(mixed.net, mixed.schema).apply(people, {"income": 50.0})
+            DEAR(mixed.net, mixed.schema).apply(query, {"income": 50.0})

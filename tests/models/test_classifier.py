@@ -1,4 +1,4 @@
-"""Classifier: the user's model, a torch module or a black box, as scores of rows."""
+"""Classifier: scores of rows by a torch module or a black box."""
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ from dear_plugin.models.classifier import Classifier
 
 
 class Returns(nn.Module):
-    """A module that gives what a function of its input gives."""
+    """A module that returns a function of its input."""
 
     def __init__(self, answer):
         super().__init__()
@@ -39,11 +39,11 @@ class TestScores:
         assert torch.equal(Classifier(mixed.net, mixed.encoder).scores(rows), expected)
 
     @pytest.mark.parametrize("shape", [(20,), (20, 1), (20, 2), (20, 5)])
-    def test_every_shape_that_is_one_answer_a_row_is_read(self, mixed, rows, shape):
+    def test_every_shape_of_one_output_per_row_is_accepted(self, mixed, rows, shape):
         scores = classifier(mixed, lambda x: torch.zeros(shape)).scores(rows)
         assert scores.shape == (20, shape[1] if len(shape) > 1 else 1)
 
-    def test_one_row_may_be_answered_by_one_number(self, mixed, rows):
+    def test_a_scalar_is_accepted_for_one_row(self, mixed, rows):
         """As a module does that squeezes its output."""
         model = classifier(mixed, lambda x: x[:, :1].squeeze())
         assert model.scores(rows).shape == (20, 1)
@@ -59,30 +59,30 @@ class TestScores:
         )
         assert sure.scores(rows).isfinite().all()
 
-    def test_values_are_left_alone(self, mixed, rows):
+    def test_values_are_unchanged(self, mixed, rows):
         model = classifier(mixed, lambda x: x[:, :1] * 1000, output="values")
         assert torch.equal(model.scores(rows), rows[:, :1] * 1000)
 
-    def test_a_black_box_sees_frames_with_the_dtypes_of_the_schema(self, mixed, rows):
-        seen = []
-        Classifier(lambda f: seen.append(f) or np.full(len(f), 0.5), mixed.encoder).scores(rows)
-        (frame,) = seen
+    def test_a_black_box_gets_frames_with_the_dtypes_of_the_schema(self, mixed, rows):
+        frames = []
+        Classifier(lambda f: frames.append(f) or np.full(len(f), 0.5), mixed.encoder).scores(rows)
+        (frame,) = frames
         assert list(frame.columns) == list(mixed.schema.names)
         for name in mixed.schema.names:
             assert str(frame[name].dtype) == str(mixed.frame[name].dtype)
 
-    def test_a_black_box_answers_as_predict_proba(self, mixed):
+    def test_a_black_box_has_the_scores_of_predict_proba(self, mixed):
         scores = Classifier(mixed.pipeline, mixed.encoder).frame_scores(mixed.frame)
         expected = mixed.pipeline.predict_proba(mixed.frame)
         assert np.allclose(scores.softmax(1), expected, atol=1e-9)
 
-    def test_columns_that_are_no_features_are_not_shown_to_the_model(self, mixed):
+    def test_columns_outside_the_schema_are_not_passed_to_the_model(self, mixed):
         frame = mixed.frame.assign(secret=1)
-        seen = []
+        frames = []
         Classifier(
-            lambda f: seen.append(set(f)) or np.full(len(f), 0.5), mixed.encoder
+            lambda f: frames.append(set(f)) or np.full(len(f), 0.5), mixed.encoder
         ).frame_scores(frame)
-        assert seen == [set(mixed.schema.names)]
+        assert frames == [set(mixed.schema.names)]
 
     def test_an_estimator_without_column_names_gets_an_array(self, loan):
         from sklearn.linear_model import LogisticRegression
@@ -92,7 +92,7 @@ class TestScores:
         scores = Classifier(model, Encoder(Schema.infer(frame))).frame_scores(frame)
         assert np.allclose(scores.softmax(1)[:, 1], model.predict_proba(frame.to_numpy())[:, 1])
 
-    def test_many_rows_are_asked_about_in_bounded_batches(self, mixed, monkeypatch):
+    def test_many_rows_are_evaluated_in_bounded_batches(self, mixed, monkeypatch):
         monkeypatch.setattr("dear_plugin.models.classifier.ROWS_A_CALL", 8)
         sizes = []
         model = classifier(mixed, lambda x: sizes.append(len(x)) or x[:, 0])
@@ -100,40 +100,40 @@ class TestScores:
         assert torch.equal(model.scores(rows)[:, 0], rows[:, 0])
         assert sizes == [8, 8, 4]
 
-    def test_a_double_module_is_asked_in_double(self, mixed, rows):
+    def test_a_double_module_gets_double_inputs(self, mixed, rows):
         net = nn.Linear(mixed.encoder.d, 1).double()
         assert Classifier(net, mixed.encoder).scores(rows).dtype == torch.float64
 
-    def test_a_hosts_own_encoding_may_lie_in_front(self, mixed, rows):
+    def test_encode_is_applied_to_the_inputs(self, mixed, rows):
         net = nn.Linear(2, 1)
         scores = Classifier(net, mixed.encoder, encode=lambda x: x[:, :2] * 3).scores(rows)
         assert torch.allclose(scores, net(rows[:, :2] * 3))
 
-    def test_the_classes_are_those_that_the_model_names(self, mixed):
+    def test_the_classes_are_those_of_the_model(self, mixed):
         assert Classifier(mixed.pipeline, mixed.encoder).classes == [0, 1]
         assert Classifier(mixed.net, mixed.encoder).classes is None
 
 
-class TestLeavingTheModelAlone:
-    def test_a_module_in_training_is_asked_in_evaluation_mode(self, mixed, rows):
+class TestEvaluationMode:
+    def test_a_module_in_training_mode_is_evaluated_in_evaluation_mode(self, mixed, rows):
         net = nn.Sequential(nn.Dropout(0.5), nn.Linear(mixed.encoder.d, 1)).train()
         model = Classifier(net, mixed.encoder)
         assert torch.equal(model.scores(rows), model.scores(rows))
         assert all(m.training for m in net.modules())
 
-    def test_mixed_flags_are_put_back_one_by_one(self, mixed, rows):
+    def test_mixed_flags_are_restored(self, mixed, rows):
         net = nn.Sequential(nn.BatchNorm1d(mixed.encoder.d), nn.Linear(mixed.encoder.d, 1))
         net[0].eval()
         Classifier(net, mixed.encoder).scores(rows)
         assert [m.training for m in net.modules()] == [True, False, True]
 
-    def test_flags_are_put_back_after_an_error(self, mixed, rows):
+    def test_flags_are_restored_after_an_error(self, mixed, rows):
         net = nn.Sequential(nn.Linear(3, 1)).train()
         with pytest.raises(ModelError, match="shapes cannot be multiplied"):
             Classifier(net, mixed.encoder).scores(rows)
         assert net.training
 
-    def test_scores_carry_no_gradient_and_the_differentiable_ones_do(self, mixed, rows):
+    def test_scores_have_no_gradient_and_differentiable_scores_have(self, mixed, rows):
         model = Classifier(mixed.net, mixed.encoder)
         assert not model.scores(rows).requires_grad
         x = mixed.encoder.expand(rows).requires_grad_()
@@ -142,7 +142,7 @@ class TestLeavingTheModelAlone:
 
 
 class Keeping(nn.Module):
-    """A model that keeps what it was asked and what it said, as hooks and caches do."""
+    """A model that stores its inputs and outputs, as hooks and caches do."""
 
     def __init__(self, width):
         super().__init__()
@@ -150,23 +150,23 @@ class Keeping(nn.Module):
         self.kept = []
 
     def forward(self, x):
-        said = self.linear(x)
-        self.kept += [x, said]
-        return said
+        output = self.linear(x)
+        self.kept += [x, output]
+        return output
 
 
-class TestAfterASearch:
-    def test_what_the_model_kept_can_be_differentiated(self, loan):
+class TestAfterSearch:
+    def test_stored_tensors_can_be_differentiated(self, loan):
         model = Keeping(Encoder(Schema.infer(loan.frame)).d)
         DEAR(model, Schema.infer(loan.frame)).fit(loan.frame).generate(loan.frame.iloc[:20])
         assert not any(kept.is_inference() for kept in model.kept)
         sum(
-            (model.linear(x) * said).sum()
-            for x, said in zip(model.kept[::2], model.kept[1::2], strict=True)
+            (model.linear(x) * output).sum()
+            for x, output in zip(model.kept[::2], model.kept[1::2], strict=True)
         ).backward()
         assert model.linear.weight.grad is not None
 
-    def test_a_black_box_may_differentiate(self, loan):
+    def test_a_black_box_may_compute_gradients(self, loan):
         def answer(frame):
             assert not torch.is_inference_mode_enabled()
             x = torch.tensor(frame["income"].to_numpy(float), requires_grad=True)
@@ -178,9 +178,9 @@ class TestAfterASearch:
         assert len(found.actions) == 5
 
 
-class TestWhatIsRefused:
+class TestInvalid:
     @pytest.mark.parametrize("shape", [(), (19,), (21, 1), (20, 1, 1), (1, 20), (20, 0)])
-    def test_a_wrong_shape_is_named_with_the_expected(self, mixed, rows, shape):
+    def test_a_wrong_shape_is_stated_with_the_expected_one(self, mixed, rows, shape):
         with pytest.raises(ModelError, match=r"m = 20 rows.*shape .*\(m,\), \(m, 1\) or \(m, c\)"):
             classifier(mixed, lambda x: torch.zeros(shape)).scores(rows)
 
@@ -189,7 +189,7 @@ class TestWhatIsRefused:
             classifier(mixed, lambda x: torch.zeros(len(x), 2), output="values").scores(rows)
 
     @pytest.mark.parametrize("bad", [float("nan"), float("inf"), float("-inf")])
-    def test_nan_and_infinity_are_named_with_their_row(self, mixed, rows, bad):
+    def test_nan_and_infinity_are_reported_with_their_row(self, mixed, rows, bad):
         def answer(x):
             out = torch.zeros(len(x), 1)
             out[7] = bad
@@ -205,7 +205,7 @@ class TestWhatIsRefused:
             ).scores(rows)
 
     def test_a_module_that_returns_no_tensor(self, mixed, rows):
-        with pytest.raises(ModelError, match="must return a tensor, tuple came"):
+        with pytest.raises(ModelError, match="must return a tensor, got tuple"):
             classifier(mixed, lambda x: (x, x)).scores(rows)
 
     @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ class TestWhatIsRefused:
         with pytest.raises(ModelError, match=r"shape \(20, 2\), which encode= made of"):
             model.scores(rows)
 
-    def test_an_error_of_the_modules_own_stays_what_it_is(self, mixed, rows):
+    def test_other_errors_of_the_module_are_unchanged(self, mixed, rows):
         def broken(x):
             raise RuntimeError("the service is down")
 
@@ -244,15 +244,15 @@ class TestWhatIsRefused:
 
     def test_a_black_box_that_returns_text(self, mixed):
         model = Classifier(lambda f: np.array(["yes"] * len(f)), mixed.encoder)
-        with pytest.raises(ModelError, match="must return numbers, dtype <U3 came"):
+        with pytest.raises(ModelError, match="must return numbers, got dtype <U3"):
             model.frame_scores(mixed.frame)
 
     def test_something_that_is_no_model(self, mixed):
-        with pytest.raises(ModelError, match=r"predict_proba.*int came"):
+        with pytest.raises(ModelError, match=r"predict_proba.*got int"):
             Classifier(3, mixed.encoder)
 
     def test_an_unknown_output(self, mixed):
-        with pytest.raises(ModelError, match=r"logits.*probabilities.*values.*'log' came"):
+        with pytest.raises(ModelError, match=r"logits.*probabilities.*values.*got 'log'"):
             Classifier(mixed.net, mixed.encoder, output="log")
 
     def test_an_encoding_in_front_of_a_black_box(self, mixed):
@@ -265,7 +265,7 @@ class TestWhatIsRefused:
 
 
 class Squashed(nn.Module):
-    """Logits, and what somebody makes of them with or without a layer."""
+    """A module that applies a function to logits."""
 
     def __init__(self, study, how):
         super().__init__()
@@ -288,17 +288,17 @@ ENDINGS = {
 }
 
 
-class TestAModuleThatEndsInProbabilities:
-    """Read as logits, all of them would be acceptances: nobody would need recourse."""
+class TestModulesThatEndInProbabilities:
+    """Read as logits, all probabilities would be acceptances."""
 
     @pytest.mark.parametrize("ending", ENDINGS)
-    def test_has_to_say_so(self, mixed, rows, ending):
+    def test_output_must_be_stated(self, mixed, rows, ending):
         model = Squashed(mixed, ENDINGS[ending])
         with pytest.raises(ModelError, match=r"ends in a (sig|soft|exp).*say output='probab"):
             Classifier(model, mixed.encoder).scores(rows)
 
     @pytest.mark.parametrize("ending", ENDINGS)
-    def test_is_taken_at_its_word(self, mixed, rows, ending):
+    def test_the_stated_output_is_used(self, mixed, rows, ending):
         model = Squashed(mixed, ENDINGS[ending])
         expected = mixed.net(mixed.encoder.expand(rows))[:, 0] > 0
         scores = Classifier(model, mixed.encoder, output="probabilities").scores(rows)
@@ -306,18 +306,18 @@ class TestAModuleThatEndsInProbabilities:
         assert torch.equal(accepted, expected)
         Classifier(model, mixed.encoder, output="logits").scores(rows)
 
-    def test_is_told_so_before_anybody_is_told_anything(self, mixed):
+    def test_the_error_is_raised_at_the_first_call(self, mixed):
         model = nn.Sequential(mixed.net, nn.Sigmoid())
         for dear in (DEAR(model, mixed.schema), DEAR(mixed.net, mixed.schema).with_model(model)):
             with pytest.raises(ModelError, match="ends in a sigmoid"):
                 dear.fit(mixed.frame[:300]).generate(mixed.frame[:5])
 
-    def test_its_gradient_too(self, mixed, rows):
+    def test_differentiable_checks_as_well(self, mixed, rows):
         model = Classifier(nn.Sequential(mixed.net, nn.Sigmoid()), mixed.encoder)
         with pytest.raises(ModelError, match="ends in a sigmoid"):
             model.differentiable(mixed.encoder.expand(rows))
 
-    def test_a_sigmoid_on_the_way_is_none_at_the_end(self, mixed, rows):
+    def test_an_inner_sigmoid_is_allowed(self, mixed, rows):
         model = nn.Sequential(nn.Linear(mixed.encoder.d, 4), nn.Sigmoid(), nn.Linear(4, 1))
         assert Classifier(model, mixed.encoder).scores(rows).shape == (20, 1)
 
@@ -328,18 +328,18 @@ class TestAModuleThatEndsInProbabilities:
 
 class TestBlackBoxes:
     @pytest.mark.parametrize("kind", [np.array, list, pd.Series, torch.tensor])
-    def test_any_array_of_probabilities_is_read(self, mixed, kind):
+    def test_any_array_of_probabilities_is_accepted(self, mixed, kind):
         model = Classifier(lambda f: kind([0.25] * len(f)), mixed.encoder)
         assert model.frame_scores(mixed.frame).shape == (len(mixed.frame), 1)
 
-    def test_an_array_that_may_not_be_written_is_read(self, mixed):
-        """As pandas gives them out from 3.0 on."""
+    def test_a_read_only_array_is_accepted(self, mixed):
+        """As pandas returns them from 3.0 on."""
         rng = np.full(len(mixed.frame), 0.25)
         rng.flags.writeable = False
         scores = Classifier(lambda f: rng, mixed.encoder).frame_scores(mixed.frame)
         assert torch.allclose(scores.sigmoid(), torch.tensor(0.25, dtype=torch.float64))
 
-    def test_a_regressor_answers_with_predict(self, loan):
+    def test_a_regressor_is_called_by_predict(self, loan):
         from sklearn.linear_model import LinearRegression
 
         frame = loan.frame.drop(columns="gender")
@@ -349,5 +349,5 @@ class TestBlackBoxes:
         )
         assert np.allclose(values[:, 0], model.predict(frame))
 
-    def test_it_is_asked_nothing_about_nobody(self, mixed, rows):
+    def test_it_is_not_called_without_rows(self, mixed, rows):
         assert len(Classifier(mixed.pipeline, mixed.encoder).scores(rows[:0])) == 0

@@ -1,4 +1,4 @@
-"""A model's own decision: `predict` beside `predict_proba` decides, and the search knows where."""
+"""Cutoffs: models whose `predict` is not the likeliest class of `predict_proba`."""
 
 import pickle
 import warnings
@@ -35,15 +35,15 @@ def pipeline(model, study, labels=None):
 
 @pytest.fixture(scope="module")
 def models(mixed):
-    forest = RandomForestClassifier(30, min_samples_leaf=5, random_state=0)
+    forest = RandomForestClassifier(15, min_samples_leaf=5, random_state=0)
     return {
         "linear": pipeline(LogisticRegression(max_iter=500), mixed),
         "forest": pipeline(forest, mixed),
     }
 
 
-def refused(model, frame, wanted=1, n=40):
-    return frame[model.predict(frame) != wanted].head(n)
+def rejected(model, frame, label=1, n=25):
+    return frame[model.predict(frame) != label].head(n)
 
 
 def log_odds(p):
@@ -54,56 +54,56 @@ def log_odds(p):
 @pytest.mark.parametrize("kind", ["linear", "forest"])
 class TestThresholds:
     @pytest.fixture
-    def asked(self, kind, threshold, mixed, models):
+    def fitted(self, kind, threshold, mixed, models):
         model = Thresholded(models[kind], threshold)
-        people = refused(model, mixed.frame)
+        factuals = rejected(model, mixed.frame)
         search = Search(groups=False)
-        return model, people, DEAR(model, mixed.schema, search=search).fit(mixed.frame)
+        return model, factuals, DEAR(model, mixed.schema, search=search).fit(mixed.frame)
 
-    def test_success_is_what_predict_says(self, asked):
-        model, people, dear = asked
-        result = dear.generate(people)
+    def test_success_is_the_decision_of_predict(self, fitted):
+        model, factuals, dear = fitted
+        result = dear.generate(factuals)
         own = model.predict(result.counterfactuals) == 1
         assert result.actions["success"].tolist() == own.tolist()
         assert own.any()
 
-    def test_nobody_refused_is_already_accepted_and_the_others_are(self, asked, mixed):
-        model, _, dear = asked
+    def test_already_accepted_is_the_decision_of_predict(self, fitted, mixed):
+        model, _, dear = fitted
         accepted = model.predict(mixed.frame.head(60)) == 1
         reasons = dear.generate(mixed.frame.head(60)).actions["reason"]
         assert (reasons == "already accepted").tolist() == accepted.tolist()
 
-    def test_the_answers_are_those_of_a_known_threshold(self, asked, threshold, mixed):
-        model, people, dear = asked
+    def test_results_equal_those_of_a_known_threshold(self, fitted, threshold, mixed):
+        model, factuals, dear = fitted
 
         def shifted(frame):
             p = model.predict_proba(frame)[:, 1].clip(1e-9, 1.0 - 1e-9)
             return 1.0 / (1.0 + np.exp(log_odds(threshold) - log_odds(p)))
 
         other = DEAR(shifted, mixed.schema, search=Search(groups=False)).fit(mixed.frame)
-        known = other.generate(people).actions
-        learned = dear.generate(people).actions
+        known = other.generate(factuals).actions
+        learned = dear.generate(factuals).actions
         both = known["success"] & learned["success"]
         assert learned["success"].sum() >= known["success"].sum() - 1
         assert learned["cost"][both].sum() <= 1.02 * known["cost"][both].sum()
 
-    def test_alternatives_are_accepted_too(self, asked):
-        model, people, dear = asked
-        table = dear.generate(people.head(10)).alternatives(3)
-        assert table["success"].tolist() == (model.predict(table[people.columns]) == 1).tolist()
+    def test_alternatives_are_accepted_too(self, fitted):
+        model, factuals, dear = fitted
+        table = dear.generate(factuals.head(10)).alternatives(3)
+        assert table["success"].tolist() == (model.predict(table[factuals.columns]) == 1).tolist()
         assert (table["rank"] > 0).any()
 
-    def test_the_cut_off_is_found(self, asked, threshold, mixed):
-        model, _, dear = asked
+    def test_the_cutoff_is_estimated(self, fitted, threshold, mixed):
+        model, _, dear = fitted
         found = cutoffs(dear.classifier, dear.encoder.rows(mixed.frame))
-        gap = 0.01 if "LogisticRegression" in str(model.fitted) else 0.15
+        tolerance = 0.01 if "LogisticRegression" in str(model.fitted) else 0.15
         assert found[0].tolist() == pytest.approx(
-            [-log_odds(threshold), log_odds(threshold)], abs=gap
+            [-log_odds(threshold), log_odds(threshold)], abs=tolerance
         )
 
 
 class TestScikitLearn:
-    """Its own classifiers with a threshold, alone and at the end of a pipeline."""
+    """Its classifiers with a threshold, at the end of a pipeline."""
 
     @pytest.fixture(params=["fixed", "tuned"])
     def model(self, request, mixed):
@@ -114,25 +114,25 @@ class TestScikitLearn:
             return pipeline(
                 sklearn.model_selection.FixedThresholdClassifier(inner, threshold=0.8), mixed
             )
-        careful = make_scorer(fbeta_score, beta=0.3)
+        scorer = make_scorer(fbeta_score, beta=0.3)
         tuned = sklearn.model_selection.TunedThresholdClassifierCV
-        return pipeline(tuned(inner, scoring=careful, cv=3), mixed)
+        return pipeline(tuned(inner, scoring=scorer, cv=3), mixed)
 
-    def test_success_is_what_predict_says_and_not_rare(self, model, mixed):
-        people = refused(model, mixed.frame)
-        by_chance = model.predict_proba(people)[:, 1] > 0.5
-        result = DEAR(model, mixed.schema).fit(mixed.frame).generate(people)
+    def test_success_is_the_decision_of_predict_and_frequent(self, model, mixed):
+        factuals = rejected(model, mixed.frame)
+        likely = model.predict_proba(factuals)[:, 1] > 0.5
+        result = DEAR(model, mixed.schema).fit(mixed.frame).generate(factuals)
         own = model.predict(result.counterfactuals) == 1
-        assert by_chance.any()
+        assert likely.any()
         assert result.actions["success"].tolist() == own.tolist()
         assert own.mean() >= 0.9
 
 
 class TestFewTrainingRows:
-    """Where they show little of the cut-off, rows near it are combined."""
+    """With few rows near the cutoff, rows near it are recombined."""
 
     @pytest.mark.parametrize("threshold", [0.02, 0.3, 0.97])
-    def test_it_is_found_all_the_same(self, threshold, mixed, models):
+    def test_the_cutoff_is_estimated(self, threshold, mixed, models):
         model = Thresholded(models["linear"], threshold)
         few = mixed.frame.head(60)
         encoder = Schema.infer(few)
@@ -141,8 +141,8 @@ class TestFewTrainingRows:
         assert float(found[0, 1]) == pytest.approx(log_odds(threshold), abs=0.1)
 
     def test_the_model_may_accept_none_of_them(self, mixed, models):
-        rng = models["linear"].predict_proba(mixed.frame)[:, 1]
-        few = mixed.frame[rng < 0.8].head(200)
+        p = models["linear"].predict_proba(mixed.frame)[:, 1]
+        few = mixed.frame[p < 0.8].head(200)
         model = Thresholded(models["linear"], 0.9)
         assert not (model.predict(few) == 1).any()
         result = DEAR(model, mixed.schema).fit(few).generate(few.head(30))
@@ -152,7 +152,7 @@ class TestFewTrainingRows:
 
 
 class Weighted:
-    """Three classes, of which some count for more: no threshold of one says what it decides."""
+    """A classifier with class weights, whose prediction does not depend on one margin alone."""
 
     def __init__(self, fitted, weights):
         self.fitted, self.classes_, self.weights = fitted, fitted.classes_, np.array(weights)
@@ -178,11 +178,11 @@ def three(request, mixed):
 
 class TestManyClasses:
     @pytest.mark.parametrize("wanted", ["high", "mid"])
-    def test_success_is_what_predict_says_and_not_rare(self, three, wanted, mixed):
+    def test_success_is_the_decision_of_predict_and_frequent(self, three, wanted, mixed):
         model = three
-        people = refused(model, mixed.frame, wanted)
+        factuals = rejected(model, mixed.frame, wanted)
         dear = DEAR(model, mixed.schema).fit(mixed.frame)
-        result = dear.generate(people, Target.of_class(wanted))
+        result = dear.generate(factuals, Target.of_class(wanted))
         own = model.predict(result.counterfactuals) == wanted
         assert result.actions["success"].tolist() == own.tolist()
         assert own.mean() >= 0.9
@@ -191,102 +191,102 @@ class TestManyClasses:
 class TestContradiction:
     def test_predict_wins_over_the_probabilities_of_the_factual(self, mixed, models):
         model = Thresholded(models["linear"], 0.9)
-        people = refused(model, mixed.frame)
-        sure = people[model.predict_proba(people)[:, 1] > 0.6]
-        actions = DEAR(model, mixed.schema).fit(mixed.frame).generate(sure).actions
-        assert len(sure) > 3
+        factuals = rejected(model, mixed.frame)
+        likely = factuals[model.predict_proba(factuals)[:, 1] > 0.6]
+        actions = DEAR(model, mixed.schema).fit(mixed.frame).generate(likely).actions
+        assert len(likely) > 3
         assert (actions["reason"] != "already accepted").all()
         assert (actions["cost"] > 0).all()
 
-    def test_a_decision_by_something_else_never_makes_a_false_success(self, mixed, models):
+    def test_an_unrelated_predict_causes_no_false_success(self, mixed, models):
         class Two:
             classes_ = np.array([0, 1])
             predict_proba = staticmethod(models["linear"].predict_proba)
             predict = staticmethod(models["forest"].predict)
 
-        people = refused(Two, mixed.frame)
+        factuals = rejected(Two, mixed.frame)
         for method in (DEAR, NearestAccepted):
-            result = method(Two(), mixed.schema).fit(mixed.frame).generate(people)
+            result = method(Two(), mixed.schema).fit(mixed.frame).generate(factuals)
             own = models["forest"].predict(result.counterfactuals) == 1
             assert result.actions["success"].tolist() == own.tolist()
             assert result.actions["reason"][~own].str.len().gt(0).all()
 
 
 class TestThresholdOfATarget:
-    def test_below_one_half_the_probability_decides_and_predict_is_not_asked(self, mixed, models):
+    def test_below_one_half_the_probability_decides_and_predict_is_not_called(self, mixed, models):
         model = Thresholded(models["linear"], 0.7)
-        people = mixed.frame.head(40)
+        factuals = mixed.frame.head(40)
         dear = DEAR(model, mixed.schema).fit(mixed.frame)
-        actions = dear.generate(people, Target.of_class(1, threshold=0.2)).actions
-        before = model.predict_proba(people)[:, 1] >= 0.2
+        actions = dear.generate(factuals, Target.of_class(1, threshold=0.2)).actions
+        before = model.predict_proba(factuals)[:, 1] >= 0.2
         assert (actions["reason"] == "already accepted").tolist() == before.tolist()
         assert actions["success"].all()
         assert actions["score_after"][~before].between(0.2, 0.5).any()
-        assert model.asked == []
+        assert model.sizes == []
 
     def test_above_one_half_both_are_needed(self, mixed, models):
-        people = mixed.frame.head(40)
-        for own, asked in ((0.6, 0.8), (0.8, 0.6)):
-            model = Thresholded(models["linear"], own)
+        factuals = mixed.frame.head(40)
+        for cutoff, threshold in ((0.6, 0.8), (0.8, 0.6)):
+            model = Thresholded(models["linear"], cutoff)
             dear = DEAR(model, mixed.schema).fit(mixed.frame)
-            result = dear.generate(people, Target.of_class(1, threshold=asked))
-            rng = model.predict_proba(result.counterfactuals)[:, 1]
-            both = (rng >= asked) & (model.predict(result.counterfactuals) == 1)
+            result = dear.generate(factuals, Target.of_class(1, threshold=threshold))
+            p = model.predict_proba(result.counterfactuals)[:, 1]
+            both = (p >= threshold) & (model.predict(result.counterfactuals) == 1)
             assert result.actions["success"].tolist() == both.tolist()
-            assert rng[both].min() >= 0.8
+            assert p[both].min() >= 0.8
 
 
-class TestAsking:
-    def test_a_decision_that_is_the_likeliest_class_changes_no_answer(self, mixed, models):
-        people = refused(models["linear"], mixed.frame)
+class TestCalls:
+    def test_predicting_the_likeliest_class_has_no_effect(self, mixed, models):
+        factuals = rejected(models["linear"], mixed.frame)
         one = DEAR(models["linear"], mixed.schema).fit(mixed.frame)
         other = one.with_model(lambda frame: models["linear"].predict_proba(frame))
         assert cutoffs(one.classifier, one.encoder.rows(mixed.frame)) is None
         pd.testing.assert_frame_equal(
-            one.generate(people).counterfactuals, other.generate(people).counterfactuals
+            one.generate(factuals).counterfactuals, other.generate(factuals).counterfactuals
         )
 
-    def test_predict_is_asked_about_factuals_and_answers_alone(self, mixed, models):
+    def test_predict_is_called_for_factuals_and_counterfactuals_alone(self, mixed, models):
         model = Thresholded(models["linear"], 0.7)
         dear = DEAR(model, mixed.schema).fit(mixed.frame)
-        assert model.asked == []
-        people = refused(model, mixed.frame)
-        model.asked.clear()
-        dear.generate(people)
-        learning = sum(model.asked)
-        model.asked.clear()
-        dear.generate(people)
-        assert sum(model.asked) <= 4 * len(people)
-        assert learning <= len(mixed.frame) + 2 * 5 * 500 + 4 * len(people)
+        assert model.sizes == []
+        factuals = rejected(model, mixed.frame)
+        model.sizes.clear()
+        dear.generate(factuals)
+        first = sum(model.sizes)
+        model.sizes.clear()
+        dear.generate(factuals)
+        assert sum(model.sizes) <= 4 * len(factuals)
+        assert first <= len(mixed.frame) + 2 * 5 * 500 + 4 * len(factuals)
 
-    def test_another_model_and_another_fit_are_asked_anew(self, mixed, models):
+    def test_another_model_gets_its_own_cutoffs(self, mixed, models):
         strict, lenient = (Thresholded(models["linear"], t) for t in (0.8, 0.3))
         dear = DEAR(strict, mixed.schema).fit(mixed.frame)
-        people = refused(strict, mixed.frame)
-        dear.generate(people)
-        same = DEAR(lenient, mixed.schema).fit(mixed.frame).generate(people)
-        other = dear.with_model(lenient).generate(people)
+        factuals = rejected(strict, mixed.frame)
+        dear.generate(factuals)
+        same = DEAR(lenient, mixed.schema).fit(mixed.frame).generate(factuals)
+        other = dear.with_model(lenient).generate(factuals)
         pd.testing.assert_frame_equal(other.counterfactuals, same.counterfactuals)
 
-    def test_what_was_pickled_or_saved_gives_the_same_answers(self, tmp_path, mixed, models):
+    def test_pickled_and_saved_methods_give_the_same_results(self, tmp_path, mixed, models):
         model = Thresholded(models["linear"], 0.8)
-        people = refused(model, mixed.frame)
+        factuals = rejected(model, mixed.frame)
         dear = DEAR(model, mixed.schema).fit(mixed.frame)
-        expected = dear.generate(people).counterfactuals
+        expected = dear.generate(factuals).counterfactuals
         dear.save(tmp_path)
-        for again in (pickle.loads(pickle.dumps(dear)), DEAR.load(tmp_path, model)):
-            pd.testing.assert_frame_equal(again.generate(people).counterfactuals, expected)
+        for copy in (pickle.loads(pickle.dumps(dear)), DEAR.load(tmp_path, model)):
+            pd.testing.assert_frame_equal(copy.generate(factuals).counterfactuals, expected)
 
 
-class TestWhatPredictReturns:
-    """It is taken for the model's decision: what is none is refused, with the way out."""
+class TestOutputOfPredict:
+    """Outputs that are no classes are rejected, with advice."""
 
-    def asked(self, mixed, models, returned, classes=None):
-        class Odd:
+    def decisions(self, mixed, models, returned, classes=None):
+        class Model:
             predict_proba = staticmethod(models["linear"].predict_proba)
             predict = staticmethod(returned)
 
-        model = Odd()
+        model = Model()
         if classes is not None:
             model.classes_ = np.array(classes)
         classifier = Classifier(model, mixed.encoder)
@@ -305,12 +305,12 @@ class TestWhatPredictReturns:
     )
     @pytest.mark.parametrize("classes", [None, [0, 1], [False, True]], ids=str)
     def test_classes_in_any_form(self, mixed, models, returned, classes):
-        assert self.asked(mixed, models, returned, classes).tolist() == [0, 1, 1]
+        assert self.decisions(mixed, models, returned, classes).tolist() == [0, 1, 1]
 
     @pytest.mark.parametrize("dtype", [None, object])
     def test_named_classes(self, mixed, models, dtype):
-        told = np.array(["yes", "no", "yes"], dtype=dtype)
-        assert self.asked(mixed, models, lambda f: told, ["no", "yes"]).tolist() == [1, 0, 1]
+        labels = np.array(["yes", "no", "yes"], dtype=dtype)
+        assert self.decisions(mixed, models, lambda f: labels, ["no", "yes"]).tolist() == [1, 0, 1]
 
     @pytest.mark.parametrize(
         ("returned", "classes", "message"),
@@ -322,12 +322,12 @@ class TestWhatPredictReturns:
             (lambda f: np.zeros((3, 2)), None, "m = 3 rows and returned shape \\(3, 2\\)"),
         ],
     )
-    def test_what_is_no_class_is_refused(self, mixed, models, returned, classes, message):
+    def test_what_is_no_class_is_rejected(self, mixed, models, returned, classes, message):
         with pytest.raises(ModelError, match=f"{message}.*pass the function"):
-            self.asked(mixed, models, returned, classes)
+            self.decisions(mixed, models, returned, classes)
 
     @pytest.mark.parametrize("output", ["values", None])
-    def test_a_value_and_a_function_are_no_decisions(self, mixed, models, output):
+    def test_regressions_and_functions_have_no_decisions(self, mixed, models, output):
         model = models["linear"] if output else models["linear"].predict_proba
         classifier = Classifier(model, mixed.encoder, output=output)
         assert not classifier.has_decisions

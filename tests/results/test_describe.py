@@ -47,18 +47,18 @@ def test_a_direct_change_alone():
 )
 def test_what_is_uncertain_is_a_range(low, high, words):
     whole = Feature("gain", Kind.NUMERIC, precision=0)
-    told = sentence([(HOURS, 35, 41)], [(whole, 0, 307)], {}, {"gain": Expected(low, high)})
-    assert told == f"raise hours from 35 to 41; gain is then expected {words}"
+    text = sentence([(HOURS, 35, 41)], [(whole, 0, 307)], {}, {"gain": Expected(low, high)})
+    assert text == f"raise hours from 35 to 41; gain is then expected {words}"
 
 
 def test_a_range_has_the_decimals_of_its_feature_or_few_digits():
     cents = Feature("gain", Kind.NUMERIC, precision=2)
     for feature, words in [(cents, "by 1.23 to 2000.68"), (GAIN, "by 1.23 to 2001")]:
-        told = sentence([], [(feature, 0, 1)], {}, {"gain": Expected(1.23456, 2000.678)})
-        assert told.endswith(words)
+        text = sentence([], [(feature, 0, 1)], {}, {"gain": Expected(1.23456, 2000.678)})
+        assert text.endswith(words)
 
 
-def test_a_category_that_does_not_always_change_is_told_with_how_often():
+def test_an_uncertain_category_has_its_number_of_redraws():
     expected = {"married": Expected(times=(12, 16))}
     assert sentence([(HOURS, 35, 41)], [(MARRIED, "no", "yes")], {}, expected).endswith(
         "married is then expected to change from no to yes (12 times out of 16)"
@@ -78,18 +78,18 @@ def test_a_category_that_does_not_always_change_is_told_with_how_often():
 def test_whether_the_action_is_enough(reliance, words):
     assert certainty(reliance, 15, 16) == [
         words,
-        "With other people in the data it would still hold 15 times out of 16.",
+        "It still holds in 15 of 16 redraws of the data.",
     ]
 
 
-def test_an_answer_that_is_not_credible_says_it_first_and_what_it_lacks():
+def test_an_answer_that_is_not_credible_says_so_first():
     note = f"{LACKING}confidence 0.5 (0.9 is asked for)"
     assert nearest("raise a from 1 to 2", ["This alone is enough."], note, 0.5) == (
         "No credible action was found; the nearest: raise a from 1 to 2. This alone is enough."
         " It has confidence 0.5 (0.9 is asked for)."
     )
     assert nearest("raise a from 1 to 2", [], "", 0.012) == (
-        "Not credible: raise a from 1 to 2. 1.2% of the people look at least as unusual."
+        "Not credible: raise a from 1 to 2. 1.2% of the training rows are at least as unusual."
     )
 
 
@@ -110,7 +110,7 @@ def test_several_of_each():
     )
 
 
-def test_categories_that_lean_without_flipping_are_told_with_their_shares():
+def test_categories_that_do_not_flip_have_their_probabilities():
     shares = {level(MARRIED): (0.46, 0.52)}
     assert sentence([(HOURS, 35, 41)], [], shares).endswith(
         "nothing else is expected to change (expected shares: married = yes: 46% -> 52%)"
@@ -133,7 +133,7 @@ def test_categories_that_lean_without_flipping_are_told_with_their_shares():
         (1e300, "1e+300"),
     ],
 )
-def test_numbers_are_written_as_people_do(value, words):
+def test_numbers_are_written_without_trailing_zeros(value, words):
     assert number(value) == words
 
 
@@ -148,12 +148,12 @@ def test_it_says_that_associations_are_no_causes():
     assert "not causal" in ASSOCIATION
 
 
-def test_a_result_speaks_of_expectation_never_of_effect(fitted, mixed):
+def test_a_description_says_expected_and_never_caused(fitted, mixed):
     result = fitted.generate(mixed.refused(30))
-    spoken = [result.describe_row(i) for i in range(len(result))]
+    texts = [result.describe_row(i) for i in range(len(result))]
     moved = result.actions["indirect_cost"] > 0
-    assert all("expected" in words for words, along in zip(spoken, moved, strict=True) if along)
-    assert not any("will" in words or "cause" in words for words in spoken)
+    assert all("expected" in words for words, along in zip(texts, moved, strict=True) if along)
+    assert not any("will" in words or "cause" in words for words in texts)
 
 
 def raised(old, new, precision=None):
@@ -161,11 +161,11 @@ def raised(old, new, precision=None):
     return sentence([(feature, old, new)], [], {}).removeprefix("raise debt from ").split(" to ")
 
 
-class TestWhatIsReadIsEnough:
-    """Somebody may do what they read, and no more."""
+class TestTheWrittenActionIsEnough:
+    """The rounded number in the text is not smaller than the action."""
 
     @pytest.mark.parametrize(
-        ("old", "new", "precision", "told"),
+        ("old", "new", "precision", "text"),
         [
             (1e6, 1000010.25, 2, ["1000000", "1000010.25"]),
             (1250000.5, 1250001.5, 1, ["1250000.5", "1250001.5"]),
@@ -177,15 +177,13 @@ class TestWhatIsReadIsEnough:
             (1e-9, 3.12345678e-9, None, ["1e-09", "3.12346e-09"]),
         ],
     )
-    def test_all_that_counts_is_said(self, old, new, precision, told):
-        assert raised(old, new, precision) == told
+    def test_the_digits_show_the_change(self, old, new, precision, text):
+        assert raised(old, new, precision) == text
 
     @given(st.floats(-1e9, 1e9), st.floats(1e-3, 1e6), st.sampled_from([None, 0, 1, 2, 4]))
-    def test_the_number_that_is_read_is_not_nearer_than_the_one_that_was_meant(
-        self, old, gap, precision
-    ):
+    def test_the_written_number_is_not_nearer_than_the_exact_one(self, old, gap, precision):
         new = old + gap if precision is None else round(old + gap, precision)
-        assume(new - old >= max(1e-3, 2.0**-18 * max(abs(new), abs(old))))  # a float32 can tell
+        assume(new - old >= max(1e-3, 2.0**-18 * max(abs(new), abs(old))))  # distinct in float32
         before, after = map(float, raised(old, new, precision))
         assert before < after
         assert after >= new - gap / 50.0

@@ -1,4 +1,4 @@
-"""Rows that cannot be read come back as they are, with a reason; an empty frame is no error."""
+"""Rows that cannot be read are returned unchanged, with a reason; an empty frame is valid."""
 
 import pickle
 
@@ -19,7 +19,7 @@ def method(request, mixed):
 
 
 @pytest.fixture
-def asked(mixed) -> pd.DataFrame:
+def query(mixed) -> pd.DataFrame:
     frame = mixed.refused(12).copy()
     frame.iloc[3, frame.columns.get_loc("town")] = "Atlantis"
     frame.iloc[7, frame.columns.get_loc("income")] = np.nan
@@ -27,9 +27,9 @@ def asked(mixed) -> pd.DataFrame:
 
 
 class TestUnreadableRows:
-    def test_they_come_back_as_they_are_with_the_reason(self, method, asked):
-        result = method.generate(asked)
-        bad = asked.iloc[[3, 7]]
+    def test_they_are_returned_unchanged_with_the_reason(self, method, query):
+        result = method.generate(query)
+        bad = query.iloc[[3, 7]]
         pd.testing.assert_frame_equal(result.counterfactuals.iloc[[3, 7]], bad)
         actions = result.actions.iloc[[3, 7]]
         assert not actions["success"].any()
@@ -38,49 +38,49 @@ class TestUnreadableRows:
         assert (actions["cost"] == 0.0).all()
         assert actions["score_after"].isna().all()
 
-    def test_the_others_are_answered_as_if_alone(self, method, asked):
+    def test_other_rows_keep_their_answers(self, method, query):
         rest = [i for i in range(12) if i not in (3, 7)]
-        result, alone = method.generate(asked), method.generate(asked.iloc[rest])
+        result, alone = method.generate(query), method.generate(query.iloc[rest])
         pd.testing.assert_frame_equal(result.counterfactuals.iloc[rest], alone.counterfactuals)
         pd.testing.assert_frame_equal(result.actions.iloc[rest], alone.actions)
-        assert result.counterfactuals.dtypes.equals(asked.dtypes)
+        assert result.counterfactuals.dtypes.equals(query.dtypes)
 
-    def test_support_descriptions_and_alternatives_know_them(self, method, asked):
-        result = method.generate(asked)
+    def test_support_descriptions_and_alternatives_include_them(self, method, query):
+        result = method.generate(query)
         assert result.support.isna().tolist() == [i in (3, 7) for i in range(12)]
-        assert "Atlantis" in result.describe(asked.index[3])
+        assert "Atlantis" in result.describe(query.index[3])
         first = result.alternatives(2).query("rank == 0")
-        assert first["index"].tolist() == asked.index.tolist()
+        assert first["index"].tolist() == query.index.tolist()
 
-    def test_a_value_for_each_row_belongs_to_that_row(self, method, asked):
-        ages = asked["age"].to_numpy(dtype=float)
+    def test_a_value_for_each_row_belongs_to_that_row(self, method, query):
+        ages = query["age"].to_numpy(dtype=float)
         within = Constraints(ranges={"age": (ages, ages)}, frozen=[["debt"]] * 12)
-        result = method.generate(asked, Target.of_class([1] * 12), within=within)
-        pd.testing.assert_series_equal(result.counterfactuals["age"], asked["age"])
+        result = method.generate(query, Target.of_class([1] * 12), within=within)
+        pd.testing.assert_series_equal(result.counterfactuals["age"], query["age"])
 
-    def test_the_whole_frame_is_refused_on_demand(self, method, asked):
+    def test_on_error_raise_rejects_the_frame(self, method, query):
         with pytest.raises(
             InputError, match=r"'income' has missing.*'town' has values never seen"
         ):
-            method.generate(asked, on_error="raise")
+            method.generate(query, on_error="raise")
         with pytest.raises(SettingError, match="on_error"):
-            method.generate(asked, on_error="ignore")
+            method.generate(query, on_error="ignore")
 
-    def test_no_row_may_be_readable(self, method, asked):
-        result = method.generate(asked.iloc[[3, 7]])
+    def test_no_row_may_be_readable(self, method, query):
+        result = method.generate(query.iloc[[3, 7]])
         assert len(result) == 2
         assert not result.actions["success"].any()
 
-    def test_the_result_pickles(self, method, asked):
-        result = pickle.loads(pickle.dumps(method.generate(asked)))
+    def test_the_result_pickles(self, method, query):
+        result = pickle.loads(pickle.dumps(method.generate(query)))
         assert result.support.notna().sum() == 10
 
 
 class TestEmptyFrame:
-    def test_it_gives_an_empty_result_of_the_same_types(self, method, asked):
-        empty, some = method.generate(asked.iloc[:0]), method.generate(asked)
+    def test_it_gives_an_empty_result_of_the_same_types(self, method, query):
+        empty, some = method.generate(query.iloc[:0]), method.generate(query)
         assert len(empty) == 0
-        pd.testing.assert_frame_equal(empty.counterfactuals, asked.iloc[:0])
+        pd.testing.assert_frame_equal(empty.counterfactuals, query.iloc[:0])
         assert empty.actions.dtypes.equals(some.actions.dtypes)
         assert len(empty.support) == 0
         assert len(empty.alternatives(3)) == 0

@@ -1,10 +1,11 @@
-"""Association: whether a feature has anything to do with x_S, as far as the rows can tell.
+"""Association: tests of whether a feature is associated with x_S, from tables of counts.
 
-Two tests of tables of counts, one for each stratum of people, neither of which needs many rows in
-each cell. Pearson's statistic, whose mean and variance over all tables with the same margins are
-known exactly (Haldane 1940, Dawson and Highleyman 1974), finds any dependence; a correlation of
-ranks finds one that goes one way with fewer rows. What strata show is added up before it is
-squared (Mantel and Haenszel 1959): many small ones tell as much together as a large one.
+In: one contingency table per stratum; out: whether independence is rejected. Two tests are
+combined, and neither needs many rows in each cell: Pearson's statistic, whose mean and variance
+over all tables with the same margins are known exactly (Haldane 1940, Dawson and Highleyman 1974),
+detects any dependence; a rank correlation detects a monotone one with fewer rows. Deviations are
+summed over strata before they are squared (Mantel and Haenszel 1959), so many small strata have
+the power of a large one.
 """
 
 from __future__ import annotations
@@ -13,28 +14,29 @@ import numpy as np
 import torch
 from torch import Tensor
 
-# The chance that of all features that have nothing to do with x_S one seems to.
+# The family-wise error rate over all features that are independent of x_S.
 ERROR = 0.001
 
 
 def associated(tables: list[Tensor], features: int) -> Tensor:
-    """(m, f) bool, whether tables of counts, (k, f, r, c) each, tell of anything.
+    """(m, f) bool, whether each table of counts, (k, f, r, c), shows an association.
 
     Args:
-        tables: m of them, in k strata.
-        features: of how many features one may seem to by chance.
+        tables: m tables, in k strata.
+        features: how many features are tested together (Bonferroni).
     """
     from scipy.stats import gamma, norm
 
     statistic, mean, variance = (
         each.numpy() for each in torch.stack([_pearson(t.double()) for t in tables]).unbind(-1)
     )
-    told = (mean > 0.0) & (variance > 0.0)
-    mean, variance = np.where(told, mean, 1.0), np.where(told, variance, 1.0)
-    any_way = np.where(told, gamma.sf(statistic, mean**2 / variance, scale=variance / mean), 1.0)
+    valid = (mean > 0.0) & (variance > 0.0)
+    mean, variance = np.where(valid, mean, 1.0), np.where(valid, variance, 1.0)
+    tail = gamma.sf(statistic, mean**2 / variance, scale=variance / mean)
+    p_any = np.where(valid, tail, 1.0)
     z = torch.stack([_correlation(t.double()) for t in tables]).numpy()
-    one_way = 2.0 * norm.sf(np.abs(z))
-    return torch.from_numpy(np.minimum(any_way, one_way) * 2 * features < ERROR)
+    p_monotone = 2.0 * norm.sf(np.abs(z))
+    return torch.from_numpy(np.minimum(p_any, p_monotone) * 2 * features < ERROR)
 
 
 def _pearson(counts: Tensor) -> Tensor:
@@ -42,13 +44,13 @@ def _pearson(counts: Tensor) -> Tensor:
     n = counts.sum((-2, -1))[..., None, None].clamp_min(1e-12)
     row, column = counts.sum(-1, keepdim=True), counts.sum(-2, keepdim=True)
     expected = row * column / n
-    by_chance = expected * (n - row) * (n - column) / (n * (n - 1.0).clamp_min(1.0))
-    whole = expected.sum(0).clamp_min(1e-12)
-    off = (counts - expected).sum(0).square() / whole
-    mean = (by_chance.sum(0) / whole).sum((-2, -1))
-    at_once = _moments(row.sum(0)[..., 0], column.sum(0)[..., 0, :], n.sum(0)[..., 0, 0])
-    scale = (mean / at_once[0].clamp_min(1e-12)).square()
-    return torch.stack([off.sum((-2, -1)), mean, at_once[1] * scale], -1)
+    variance = expected * (n - row) * (n - column) / (n * (n - 1.0).clamp_min(1.0))
+    pooled = expected.sum(0).clamp_min(1e-12)
+    statistic = (counts - expected).sum(0).square() / pooled
+    mean = (variance.sum(0) / pooled).sum((-2, -1))
+    single = _moments(row.sum(0)[..., 0], column.sum(0)[..., 0, :], n.sum(0)[..., 0, 0])
+    scale = (mean / single[0].clamp_min(1e-12)).square()
+    return torch.stack([statistic.sum((-2, -1)), mean, single[1] * scale], -1)
 
 
 def _moments(row: Tensor, column: Tensor, n: Tensor) -> tuple[Tensor, Tensor]:
@@ -62,19 +64,19 @@ def _moments(row: Tensor, column: Tensor, n: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _margin(size: Tensor, n: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """How many rows or columns, (f, w), hold anything; what they add to the variance."""
-    held = size > 0
-    k = held.sum(-1).double()
+    """The number of nonempty rows or columns, (f, w), and two terms of the variance."""
+    nonempty = size > 0
+    k = nonempty.sum(-1).double()
     v = (k - 1.0) * (n - k) / (n - 1.0).clamp_min(1.0)
-    inverse = torch.where(held, 1.0 / size.clamp_min(1e-12), 0.0).sum(-1)
+    inverse = torch.where(nonempty, 1.0 / size.clamp_min(1e-12), 0.0).sum(-1)
     return k, v, (n * inverse - k * k) / (n - 2.0).clamp_min(1.0)
 
 
 def _correlation(counts: Tensor) -> Tensor:
-    """(f,) normal scores of the correlation of ranks in tables, (k, f, r, c), all in order."""
+    """(f,) z-scores of the rank correlation in tables, (k, f, r, c), of ordered categories."""
     n = counts.sum((-2, -1))
     row, column = counts.sum(-1), counts.sum(-2)
     a, b = (size.cumsum(-1) - size / 2.0 - n[..., None] / 2.0 for size in (row, column))
-    both = torch.einsum("...r,...rc,...c->...", a, counts, b).sum(0)
+    covariance = torch.einsum("...r,...rc,...c->...", a, counts, b).sum(0)
     spread = (a.square() * row).sum(-1) * (b.square() * column).sum(-1)
-    return both / (spread / (n - 1.0).clamp_min(1.0)).sum(0).sqrt().clamp_min(1e-9)
+    return covariance / (spread / (n - 1.0).clamp_min(1.0)).sum(0).sqrt().clamp_min(1e-9)

@@ -1,9 +1,10 @@
-"""Transport: people keep their rank (the default decoder).
+"""Transport: the default decoder; rows keep their conditional ranks.
 
-`v_j = F_j|S(x_j | x_S)` is where a person stands, in feature j, among people with the same x_S;
-`g_j(v, a) = F_j|S^-1(v_j | a)` is the value at the same standing among people with x_S = a. Each
-v_j is independent of x_S (their joint law given x_S need not be: the decoder's known limit), and
-values stay values that people have. Nothing is trained; everything is counted into tables once.
+In: training rows and action sets; out: v, the ranks of rows, and g(v, a), the rows that follow
+from x_S = a. `v_j = F_j|S(x_j | x_S)` is the rank of x_j among rows with the same x_S;
+`g_j(v, a) = F_j|S^-1(v_j | a)` is the value at the same rank among rows with x_S = a. Each v_j is
+independent of x_S; their joint distribution given x_S need not be, which is a known limit of the
+decoder. Decoded values are observed ones. There is no training: rows are counted into tables once.
 """
 
 from __future__ import annotations
@@ -24,43 +25,43 @@ from dear_plugin.decoders.protocol import Decoder
 from dear_plugin.decoders.redraws import Redraws
 from dear_plugin.decoders.transport import saved
 from dear_plugin.decoders.transport.conditioning import Conditioning
-from dear_plugin.decoders.transport.linear_copies import Copies
+from dear_plugin.decoders.transport.linear_copies import LinearCopies
 from dear_plugin.decoders.transport.nodes import Nodes, nearest
 from dear_plugin.decoders.transport.redraws import PoissonRedraws
-from dear_plugin.decoders.transport.relevance import links
+from dear_plugin.decoders.transport.relevance import linked_features
 from dear_plugin.decoders.transport.smooth import Smooth
-from dear_plugin.decoders.transport.state import State, put
+from dear_plugin.decoders.transport.state import State, write_columns
 from dear_plugin.decoders.transport.supports import MAX_VALUES, Supports
-from dear_plugin.decoders.transport.tables import NOBODY, Tables, detail, most_cells
+from dear_plugin.decoders.transport.tables import TINY, Tables, detail, max_cells
 from dear_plugin.decoders.transport.ties import Ties
 from dear_plugin.errors import ConstraintError, DearError, NotFittedError, unknown
 from dear_plugin.problem.action_sets import ActionSets
 
 FEW_ROWS = 1000
-# Where a smaller share of the rows is compared with people alike in some of the given only, it is
-# not worth a word.
-LEAST_LACKING = 0.1
-STANDINGS_A_CHUNK = 1 << 22
+# `fit` warns if more than this share of the rows is in cells cut by only some given features.
+COARSE_SHARE = 0.1
+RANKS_A_CHUNK = 1 << 22
 
 logger = logging.getLogger(__name__)
 
 
 class Transport(Decoder):
-    """Conditional ranks, tabulated.
+    """Tabulated conditional ranks.
 
     Features with atoms are looked up in tables of observed values; between bins of x_S the
-    distributions are mixed, never the quantiles. Atom-free features move by a location and keep
-    the person's own remainder. A category without an order follows the maximal coupling: kept
-    unless its probability more than halves, then exchanged for the one that gained most.
+    distributions are mixed, never the quantiles. Atom-free features change by the difference of
+    locations and keep their residual. A category without an order follows the maximal coupling: it
+    is kept unless its probability more than halves, and otherwise replaced by the one whose
+    probability increases most.
 
     Args:
-        ranks: how many standings are told apart, finer ones towards both ends; the tables shrink
-            them for very wide data.
-        given: features that people are compared at equal values of, besides x_S; "immutable"
-            names all that cannot change, () none. They are never acted on and do not move.
-        ties: people with the same x_j stand in the "middle" of each other, which shows the
-            likelier outcome, or are told apart by a "score" of their other mutable features, which
-            shows as many moves as the data have.
+        ranks: the number of rank levels in the tables, which are finer towards both ends; very
+            wide data get fewer.
+        given: features that are conditioned on besides x_S: "immutable" for all immutable ones,
+            or a list of names, () for none. They are never acted on and do not change.
+        ties: the ranks of rows with the same x_j: "middle" gives all of them the middle of their
+            range, which leads to the more likely outcome; "score" orders them by a regression on
+            their other mutable features, which leads to as many changes as the data show.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class Transport(Decoder):
             raise DearError(unknown("ties", [ties], ["middle", "score"]))
         if isinstance(given, str) and given != "immutable":
             raise ConstraintError(
-                f"given must be a list of features or 'immutable': {given!r} came"
+                f"given must be a list of features or 'immutable', got {given!r}"
             )
         self.ranks: int = whole(1)("Transport: ranks", ranks)
         self.ties = ties
@@ -96,7 +97,7 @@ class Transport(Decoder):
         return cls(**settings)
 
     def tensors(self) -> dict[str, Tensor]:
-        """The tables and what finds a place in them."""
+        """The tensors of all fitted parts, named "part.field"."""
         return {
             f"{name}.{field.name}": getattr(part, field.name)
             for name, part in self._fitted.parts().items()
@@ -107,127 +108,132 @@ class Transport(Decoder):
     def load_state(
         self, tensors: Mapping[str, Tensor], encoder: Encoder, sets: ActionSets
     ) -> None:
-        """Take over the tables of another.
+        """Load the tensors of another decoder.
 
         Raises:
-            ValueError: tables that are not those of these features and sets.
+            ValueError: tensors that do not belong to these features and sets.
         """
-        tensors = saved.completed(tensors, self.ranks)
-        saved.measured(tensors, encoder, sets)
+        tensors = saved.upgraded(tensors, self.ranks)
+        saved.check_shapes(tensors, encoder, sets)
         parts: dict[str, dict[str, Tensor]] = {}
         for name, tensor in tensors.items():
             part, key = name.split(".")
             parts.setdefault(part, {})[key] = tensor
-        state = State.again(parts, encoder)
-        if not state.sound(encoder, sets):
-            raise ValueError("the tables contradict each other, the features or the sets")
+        state = State.from_tensors(parts, encoder)
+        if not state.consistent(encoder, sets):
+            raise ValueError("the tensors contradict each other, the features or the sets")
         self._state = state
 
     def fit(self, rows: Tensor, encoder: Encoder, sets: ActionSets) -> None:
-        """Count the conditional distributions of rows, (n, p), for every set.
+        """Estimate the conditional distributions of rows, (n, p), for every set.
 
         Raises:
             ConstraintError: a set that acts on a given feature.
             SchemaError: an unknown given feature.
         """
-        if len(rows) < FEW_ROWS:
-            logger.warning(
-                "fitted on %d rows: below about %d, indirect changes are rough guesses",
-                len(rows),
-                FEW_ROWS,
-            )
         rows = rows.float().cpu()
-        names = _given(self.given, encoder.schema, sets)
-        given = Conditioning.of(rows, encoder, names, most_cells(len(sets), encoder.p))
-        rest = given.lacking(rows)
-        if rest > LEAST_LACKING:
-            logger.warning(
-                "too few rows are alike in all of %s: %.0f %% of them are compared with people"
-                " alike in some of these only",
-                [encoder.schema.names[j] for j in names],
-                100.0 * rest,
-            )
-        crowd = given.crowd(rows, encoder, sets)
-        most, fine = detail(len(given) * len(sets), encoder.p)
-        supports = Supports.of(rows, encoder, given.features, min(MAX_VALUES, fine))
-        nodes, parts = Nodes.of(crowd, most)
-        ranks = min(self.ranks, fine)
-        told = links(crowd, supports)
-        tables = Tables.of(crowd, supports, parts, ranks, told)
-        smooth = Smooth.of(crowd, supports, parts[: len(sets)], ranks, told)
-        ties = Ties.of(crowd, supports, parts) if self.ties == "score" else None
-        copies = Copies.of(crowd, given.features)
+        features = _given_features(self.given, encoder.schema, sets)
+        given = Conditioning.of(rows, encoder, features, max_cells(len(sets), encoder.p))
+        _warn_of_few_rows(rows, given, [encoder.schema.names[j] for j in features])
+        sample = given.training_sample(rows, encoder, sets)
+        max_nodes, levels = detail(len(given) * len(sets), encoder.p)
+        supports = Supports.of(rows, encoder, given.features, min(MAX_VALUES, levels))
+        nodes, parts = Nodes.of(sample, max_nodes)
+        ranks = min(self.ranks, levels)
+        linked = linked_features(sample, supports)
+        tables = Tables.of(sample, supports, parts, ranks, linked)
+        smooth = Smooth.of(sample, supports, parts[: len(sets)], ranks, linked)
+        ties = Ties.of(sample, supports, parts) if self.ties == "score" else None
+        copies = LinearCopies.of(sample, given.features)
         self._state = State(given, supports, nodes, tables, smooth, ties, copies)
 
     def encode(self, rows: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        """The standings of rows, (n, p) -> (n, s, p), each in (0, 1).
+        """The conditional ranks of rows, (n, p) -> (n, s, p), each in (0, 1).
 
-        Ties take the middle of their atom or are broken by a score, see `Transport`; with a
-        generator they take a random place in it.
+        Ties have the middle rank of their atom or are ordered by a score, see `Transport`; with a
+        generator they have a random rank in it.
         """
         s, p = len(self._fitted.nodes.positions), rows.shape[1]
-        v, size = torch.empty(len(rows), s, p), max(1, STANDINGS_A_CHUNK // (s * p))
-        # Ranks have no derivatives, and small operations are quicker for it.
+        v, size = torch.empty(len(rows), s, p), max(1, RANKS_A_CHUNK // (s * p))
+        # Ranks have no derivatives, and small operations are faster in inference mode.
         with torch.inference_mode():
             for part, out in zip(chunks(rows, size), chunks(v, size), strict=True):
-                out.copy_(self._fitted.standings(part, generator))
+                out.copy_(self._fitted.ranks(part, generator))
         return v
 
     def decode(self, x: Tensor, v: Tensor, values: Tensor, sets: Tensor) -> Tensor:
-        """Where people end up, (m, c, p); see `Decoder.decode`."""
+        """The rows that follow from new values of x_S, (m, c, p); see `Decoder.decode`."""
         state = self._fitted
         positions = state.nodes.positions[sets]
         own = x.gather(1, positions)[None]
-        places = torch.cat([own, values.transpose(0, 1)]).transpose(0, 1)
+        points = torch.cat([own, values.transpose(0, 1)]).transpose(0, 1)
         slots = state.slots(x, sets)
-        left, weight = state.nodes.locate(places, sets)
-        node = state.cells_nodes(nearest(left, weight), places, slots)
-        out = state.tables.reached(x, v, node)
+        left, weight = state.nodes.locate(points, sets)
+        node = state.nodes_of_cells(nearest(left, weight), points, slots)
+        out = state.tables.quantiles(x, v, node)
         if len(state.given.features):
-            put(out, state.given.features, x[:, None, state.given.features])
+            write_columns(out, state.given.features, x[:, None, state.given.features])
         if state.smooth is not None:
             columns = state.smooth.features
-            level = state.smooth.reached(v, left, weight)
-            level = state.smooth.located(level, places, sets, state.nodes)
-            put(out, columns, x[:, None, columns] + (level[:, 1:] - level[:, :1]))
+            level = state.smooth.quantiles(v, left, weight)
+            level = state.smooth.add_planes(level, points, sets, state.nodes)
+            write_columns(out, columns, x[:, None, columns] + (level[:, 1:] - level[:, :1]))
         for j in state.supports.blocks:
             segment = state.supports.segment(j)
-            out[..., j] = state.tables.coupled(x[:, j], v[:, j], node, segment)
+            out[..., j] = state.tables.maximal_coupling(x[:, j], v[:, j], node, segment)
         if state.copies is not None:
-            out = state.copies.follow(out, x, places, sets)
+            out = state.copies.follow(out, x, points, sets)
         return out.scatter_(2, positions[:, None].expand(values.shape), values)
 
     def redraws(self, rows: Tensor, encoder: Encoder, sets: ActionSets) -> Redraws:
-        """The tables as other rows might have made them; see `Decoder.redraws`."""
+        """Redraws of the tables; see `Decoder.redraws`."""
         return PoissonRedraws(self._fitted, rows.float().cpu(), encoder, sets=sets)
 
     def flip_probabilities(
         self, x: Tensor, values: Tensor, sets: Tensor
     ) -> dict[int, tuple[float, float]]:
-        """The chance that a person has the second value of each binary feature; see `Decoder`.
+        """The probability of the second value of each binary feature; see `Decoder`.
 
-        As with ties at random: they keep their own with the chance that the maximal coupling
-        leaves them, the share of it at the second value over that at the first.
+        It is that of random ties: by the maximal coupling, a row keeps its value with the ratio of
+        the value's probabilities after and before, at most 1.
         """
         state = self._fitted
         node = nearest(*state.nodes.locate(values, state.slots(x, sets)))[0].long()
         before, after = state.tables.share[node]
-        told = {}
+        probabilities = {}
         for j in state.supports.binaries:
             own, at = float(x[0, j] > 0.5), int(state.supports.starts[j]) + int(x[0, j] > 0.5)
-            left = max(0.0, 1.0 - float(after[at] / before[at].clamp_min(NOBODY)))
-            told[j] = (own, abs(own - left))
-        return told
+            left = max(0.0, 1.0 - float(after[at] / before[at].clamp_min(TINY)))
+            probabilities[j] = (own, abs(own - left))
+        return probabilities
 
     @property
     def _fitted(self) -> State:
         if self._state is None:
-            raise NotFittedError("the decoder has not seen any rows; call fit first")
+            raise NotFittedError("the decoder is not fitted; call fit first")
         return self._state
 
 
-def _given(given: Iterable[str], schema: Schema, sets: ActionSets) -> tuple[int, ...]:
-    """The places of what is given.
+def _warn_of_few_rows(rows: Tensor, given: Conditioning, names: list[str]) -> None:
+    """Warn of a small sample, or of one that is small within cells of the given features."""
+    if len(rows) < FEW_ROWS:
+        logger.warning(
+            "fitted on %d rows: below about %d, indirect changes are rough guesses",
+            len(rows),
+            FEW_ROWS,
+        )
+    share = given.coarse_share(rows)
+    if share > COARSE_SHARE:
+        logger.warning(
+            "too few training rows agree in all of %s: %.0f %% of them are compared with rows that"
+            " agree in some of these features only",
+            names,
+            100.0 * share,
+        )
+
+
+def _given_features(given: Iterable[str], schema: Schema, sets: ActionSets) -> tuple[int, ...]:
+    """The indices of the given features.
 
     Raises:
         ConstraintError: a set that acts on a given feature.

@@ -1,4 +1,4 @@
-"""Drawn: some redraws of one set, and where they send people."""
+"""Redrawn sets: some redraws of the tables of one set, and the rows that they decode."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from dear_plugin.decoders.transport.nodes import nearest
 from dear_plugin.decoders.transport.redrawn_smooth import RedrawnSmooth
 from dear_plugin.decoders.transport.state import EDGE, State
 from dear_plugin.decoders.transport.supports import Supports
-from dear_plugin.decoders.transport.tables import NOBODY, exchanged, settled
+from dear_plugin.decoders.transport.tables import TINY, new_categories, off_middle
 
 
 class Moving(NamedTuple):
-    """The counted features that may move: where their values are.
+    """The counted features that may move, and where their values are.
 
     Attributes:
-        features: (f,) which they are.
-        counted: (f,) their places among all that are counted.
-        start: (f,) where each begins among all values,
-        first: (f,) and among those of these features.
-        size: (f,) how many values each has.
+        features: (f,) the features.
+        counted: (f,) their indices among all counted features.
+        start: (f,) the index of their first value among all values,
+        first: (f,) and among the values of these features.
+        size: (f,) the number of values of each.
         blocks: (f,) bool, categories without an order.
     """
 
@@ -37,36 +37,36 @@ class Moving(NamedTuple):
     blocks: Tensor
 
     @classmethod
-    def of(cls, supports: Supports, told: Tensor) -> Moving:
-        """The counted features among those told of, (p,) bool."""
-        place = told[supports.counted].nonzero()[:, 0]
-        features = supports.counted[place]
+    def of(cls, supports: Supports, linked: Tensor) -> Moving:
+        """The counted features among the linked ones, (p,) bool."""
+        at = linked[supports.counted].nonzero()[:, 0]
+        features = supports.counted[at]
         start, size = supports.starts[features], supports.sizes[features]
         blocks = torch.isin(features, torch.tensor(supports.blocks, dtype=torch.int64))
         first = size.cumsum(0) - size
-        return cls(features, place, start.int(), first.int(), size.int(), blocks)
+        return cls(features, at, start.int(), first.int(), size.int(), blocks)
 
-    def upto(self, shares: Tensor) -> Tensor:
+    def cumulative(self, shares: Tensor) -> Tensor:
         """(..., u) P(x_j <= value) of these features, from the shares of all values, (..., t)."""
         out = shares.new_empty(*shares.shape[:-1], int(self.size.sum()))
-        places = zip(*(each.tolist() for each in self[2:5]), strict=True)
-        for start, first, size in places:
+        segments = zip(*(each.tolist() for each in self[2:5]), strict=True)
+        for start, first, size in segments:
             here = shares[..., start : start + size].cumsum(-1, dtype=torch.float64)
             out[..., first : first + size] = here.clamp_(0.0, 1.0)
         return out
 
 
 @dataclass(frozen=True)
-class RedrawnSets:
+class RedrawnSet:
     """Some redraws of one set.
 
     Attributes:
-        state: what the decoder counted.
-        which: the set and the first of the redraws.
-        shape: how many cells and bins there are.
+        state: the state of the decoder.
+        which: the set, and the number of the first redraw.
+        shape: the number of cells and bins.
         table: (r * k * b * u,) P(x_j <= value | bin, cell), redraw after redraw.
         moving: the features that may move.
-        mix: (g, b) what bins weigh at nodes.
+        mix: (g, b) the weights of bins at nodes.
         smooth: the redraws of atom-free features.
     """
 
@@ -79,46 +79,52 @@ class RedrawnSets:
     smooth: RedrawnSmooth | None
 
     @property
-    def cells(self) -> int:
-        """How many entries are kept."""
-        return self.table.numel() + (0 if self.smooth is None else self.smooth.cells)
+    def entries(self) -> int:
+        """The number of entries in memory."""
+        return self.table.numel() + (0 if self.smooth is None else self.smooth.entries)
 
-    def decode(self, x: Tensor, places: Tensor, which: Tensor) -> Tensor:
-        """(m, r, p) where rows, (m, p), end up when they go from place to place, (m, 2, w)."""
-        state, (one, first) = self.state, self.which
-        which, sets = which - first, torch.full((len(x),), one)
-        left, weight = state.nodes.locate(places, sets)
-        node = nearest(left, weight)
+    def decode(self, x: Tensor, points: Tensor, which: Tensor) -> Tensor:
+        """(m, r, p) the decoded rows.
+
+        Args:
+            x: (m, p) the factual rows.
+            points: (m, 2, w) the values of x_S before and after.
+            which: (r,) the redraws.
+        """
+        state, (i, first) = self.state, self.which
+        which, sets = which - first, torch.full((len(x),), i)
+        left, weight = state.nodes.locate(points, sets)
         out = x[:, None].repeat(1, len(which), 1)
         if len(self.moving.features):
-            self._counted(x, node, which, out)
+            self._move_counted(x, nearest(left, weight), which, out)
         if self.smooth is not None:
-            basis = state.given.basis(x), self._linear(places, sets)
+            basis = state.given.basis(x), self._plane_basis(points, sets)
             self.smooth.move(x, basis, (left - self._start, weight), which, out)
         return out
 
-    def _linear(self, places: Tensor, sets: Tensor) -> Tensor | None:
+    def _plane_basis(self, points: Tensor, sets: Tensor) -> Tensor | None:
         """(m, 2, e) what the locations of groups are linear in; None for a singleton."""
         nodes, fitted = self.state.nodes, self.state.smooth
         group = nodes.groups is not None and int(nodes.groups.tree[self.which[0]]) >= 0
         if not group or fitted is None or fitted.planes is None:
             return None
-        return fitted.planes.basis(nodes.wide(places, sets))
+        return fitted.planes.basis(nodes.expand(points, sets))
 
     @lazy
     def _start(self) -> int:
+        """The first node of the set."""
         return int(self.state.nodes.sizes[: self.which[0]].sum())
 
     @lazy
-    def _sides(self) -> tuple[Tensor, Tensor, Tensor, bool]:
-        """The two bins at each node, what the second one weighs, and whether any does."""
+    def _two_bins(self) -> tuple[Tensor, Tensor, Tensor, bool]:
+        """The two bins at each node, the weight of the second, and whether any is positive."""
         bins = self.mix.topk(min(2, self.mix.shape[1]), 1).indices
         a, b = bins[:, 0], bins[:, -1]
         weight = torch.where(a == b, 0.0, self.mix.gather(1, b[:, None])[:, 0])
         return a.int(), b.int(), weight, bool((weight > 0).any())
 
-    def _counted(self, x: Tensor, node: Tensor, which: Tensor, out: Tensor) -> None:
-        """Move the counted features of out, (m, r, p)."""
+    def _move_counted(self, x: Tensor, node: Tensor, which: Tensor, out: Tensor) -> None:
+        """Write the counted features of out, (m, r, p)."""
         state, moving = self.state, self.moving
         codes = state.supports.codes(x)
         tie: Tensor | float = 0.5
@@ -128,39 +134,39 @@ class RedrawnSets:
         k, b = self.shape
         cell = which.int() * k + state.given.cells(x)[:, None].int()
         local = node - self._start
-        own, there = (_Rows.of(self, cell * b, local[:, [i]]) for i in (0, 1))
+        own, there = (_TableRows.of(self, cell * b, local[:, [i]]) for i in (0, 1))
         under, upto = self._around(own, code)
         low, high = self._around(there, code)
         share = upto - under
         v = (under + share * tie).clamp_(EDGE, 1.0 - EDGE)
-        still = (local[:, 0] == local[:, 1])[:, None, None]
-        moves = ~(still | ((low <= v) & (v <= high)) | moving.blocks)
+        same = (local[:, 0] == local[:, 1])[:, None, None]
+        moves = ~(same | ((low <= v) & (v <= high)) | moving.blocks)
         made = out[..., moving.features]
         at = moves.nonzero()
         if len(at):
-            made[moves] = self._reached(there, v[moves], *at.unbind(1))
-        before = share + NOBODY
-        kept = ((high - low) + NOBODY) / before
-        place = settled(((v - under) / before).clamp_(0.0, 1.0))
+            made[moves] = self._quantiles(there, v[moves], *at.unbind(1))
+        before = share + TINY
+        kept = ((high - low) + TINY) / before
+        tie = off_middle(((v - under) / before).clamp_(0.0, 1.0))
         for f in moving.blocks.nonzero()[:, 0].tolist():
-            i, r = ((kept[..., f] < place[..., f]) & ~still[..., 0]).nonzero().unbind(1)
+            i, r = ((kept[..., f] < tie[..., f]) & ~same[..., 0]).nonzero().unbind(1)
             if len(i):
                 gain = (self._shares(there, i, r, f) - self._shares(own, i, r, f)).clamp_min_(0.0)
-                made[i, r, f] = exchanged(gain, place[i, r, f], kept[i, r, f]).to(made.dtype)
+                category = new_categories(gain, tie[i, r, f], kept[i, r, f])
+                made[i, r, f] = category.to(made.dtype)
         out[..., moving.features] = made
 
-    def _around(self, rows: _Rows, code: Tensor) -> tuple[Tensor, Tensor]:
+    def _around(self, rows: _TableRows, code: Tensor) -> tuple[Tensor, Tensor]:
         """P(x_j < value) and P(x_j <= value), (m, r, f) each, at codes (m, 1, f)."""
         first = self.moving.first
         upto = rows.at(code)
         below = torch.where(code == first, 0.0, rows.at((code - 1).clamp_min_(0)))
         return below, upto
 
-    def _reached(self, rows: _Rows, v: Tensor, i: Tensor, r: Tensor, f: Tensor) -> Tensor:
-        """(z,) the first values whose cumulative shares reach standings v."""
-        moving, some = self.moving, rows.some(i, r)
+    def _quantiles(self, rows: _TableRows, v: Tensor, i: Tensor, r: Tensor, f: Tensor) -> Tensor:
+        """(z,) the first values whose cumulative probabilities reach ranks v, by bisection."""
+        moving, some = self.moving, rows.subset(i, r)
         first, size = moving.first[f], moving.size[f]
-        # As many values lie below as can be stepped over.
         passed = torch.zeros_like(first)
         step = 1 << (int(moving.size.max()).bit_length() - 1)
         while step:
@@ -171,23 +177,23 @@ class RedrawnSets:
             step >>= 1
         return pick(self.state.supports.values, moving.start[f] + passed)
 
-    def _shares(self, rows: _Rows, i: Tensor, r: Tensor, f: int) -> Tensor:
-        """(z, c) the shares of the categories of one feature."""
+    def _shares(self, rows: _TableRows, i: Tensor, r: Tensor, f: int) -> Tensor:
+        """(z, c) the probabilities of the categories of one feature."""
         first, size = int(self.moving.first[f]), int(self.moving.size[f])
-        some = rows.some(i, r)
-        upto = some.all_at(torch.arange(first, first + size, dtype=torch.int32))
-        return torch.diff(upto, dim=1, prepend=torch.zeros(len(upto), 1))
+        columns = torch.arange(first, first + size, dtype=torch.int32)
+        cumulative = rows.subset(i, r).all_at(columns)
+        return torch.diff(cumulative, dim=1, prepend=torch.zeros(len(cumulative), 1))
 
 
-class _Rows(NamedTuple):
-    """Rows of a table, mixed of two.
+class _TableRows(NamedTuple):
+    """Rows of a table at nodes, each a mixture of the rows of two bins.
 
     Attributes:
-        table: flat.
-        a: (..., 1) the flat places where the first begin.
+        table: the flat table.
+        a: (..., 1) the index where the first row begins.
         b: (..., 1) and the second.
-        weight: (..., 1) what the second one weighs.
-        mixed: whether it weighs anything anywhere.
+        weight: (..., 1) the weight of the second one.
+        mixed: whether any of the weights is positive.
     """
 
     table: Tensor
@@ -197,28 +203,26 @@ class _Rows(NamedTuple):
     mixed: bool
 
     @classmethod
-    def of(cls, drawn: RedrawnSets, cell: Tensor, node: Tensor) -> _Rows:
-        """The rows of bins around nodes, (m, 1), in cells, (m, r), of redraws."""
-        a, b, weight, mixed = drawn._sides
+    def of(cls, drawn: RedrawnSet, cell: Tensor, node: Tensor) -> _TableRows:
+        """The rows at nodes, (m, 1), in cells of redraws, (m, r)."""
+        a, b, weight, mixed = drawn._two_bins
         u, node = int(drawn.moving.size.sum()), node.long()
         first, second = ((cell + side[node])[..., None] * u for side in (a, b))
         return cls(drawn.table, first, second, weight[node].expand(cell.shape)[..., None], mixed)
 
-    def some(self, i: Tensor, r: Tensor) -> _Rows:
-        """Those of some people and redraws, (z,)."""
+    def subset(self, i: Tensor, r: Tensor) -> _TableRows:
+        """Those of rows i and redraws r, (z,)."""
         a, b = self.a[i, r, 0], self.b[i, r, 0]
-        return _Rows(self.table, a, b, self.weight[i, r, 0], self.mixed)
+        return _TableRows(self.table, a, b, self.weight[i, r, 0], self.mixed)
 
-    def at(self, place: Tensor) -> Tensor:
-        """The entries at places, of a shape that broadcasts."""
-        first = pick(self.table, self.a + place)
+    def at(self, column: Tensor) -> Tensor:
+        """The entries at columns, of a shape that broadcasts."""
+        first = pick(self.table, self.a + column)
         if not self.mixed:
             return first
-        return first * (1.0 - self.weight) + pick(self.table, self.b + place) * self.weight
+        return first * (1.0 - self.weight) + pick(self.table, self.b + column) * self.weight
 
-    def all_at(self, place: Tensor) -> Tensor:
-        """(z, c) the entries at places, (c,), of each of z rows."""
-        wide = _Rows(
-            self.table, self.a[:, None], self.b[:, None], self.weight[:, None], self.mixed
-        )
-        return wide.at(place)
+    def all_at(self, columns: Tensor) -> Tensor:
+        """(z, c) the entries at columns, (c,), of each of z rows."""
+        a, b, weight = self.a[:, None], self.b[:, None], self.weight[:, None]
+        return _TableRows(self.table, a, b, weight, self.mixed).at(columns)

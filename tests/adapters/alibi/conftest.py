@@ -22,7 +22,7 @@ JOBS = ("clerk", "driver", "nurse", "pilot", "retired")
 
 @dataclass
 class Loans:
-    """Label-encoded rows and what describes them; nobody in them is retired."""
+    """Label-encoded rows and their description; no row has the job "retired"."""
 
     X: np.ndarray
     y: np.ndarray
@@ -86,12 +86,12 @@ def module(data, pipeline):
 
 @pytest.fixture(scope="session")
 def refused(data, pipeline):
-    return data.X[pipeline.predict(data.X) == 0][:120]
+    return data.X[pipeline.predict(data.X) == 0][:60]
 
 
 @pytest.fixture(scope="session")
 def explainer(data, predictor):
-    """Fitted once; whoever changes it takes another."""
+    """Fitted once; tests that change an explainer use `fit`."""
     return fitted(data, predictor, immutable_features=["gender"], ranges={"age": [0, 1]})
 
 

@@ -1,4 +1,4 @@
-"""What answers are worth: asked for in the constructor, told in the explanation."""
+"""Credibility of answers: criteria in the constructor, results in the explanation."""
 
 import numpy as np
 import pytest
@@ -20,10 +20,10 @@ def test_answers_are_credible_by_default(explainer, refused):
         assert (found.data[name][:, 0] == own[name].to_numpy()).all()
 
 
-def test_what_is_asked_of_an_answer(fit, refused):
+def test_criteria_reach_the_search(fit, refused):
     explainer = fit(max_reliance=0.0, min_confidence=0.5, min_plausibility=0.01)
-    asked = Search(max_reliance=0.0, min_confidence=0.5, min_plausibility=0.01)
-    assert explainer.engine.search == asked
+    expected = Search(max_reliance=0.0, min_confidence=0.5, min_plausibility=0.01)
+    assert explainer.engine.search == expected
     params = explainer.params
     assert (params["max_reliance"], params["min_confidence"]) == (0.0, 0.5)
     assert (params["min_plausibility"], params["pairs"]) == (0.01, False)
@@ -50,7 +50,7 @@ def test_the_cheapest_is_the_engines(fit, data, predictor, refused):
     assert explainer.frame(found.cf["X"]).astype(str).equals(own.astype(str))
 
 
-def test_an_answer_that_is_not_credible_says_so(fit, refused):
+def test_an_answer_that_is_not_credible_has_a_reason(fit, refused):
     found = fit(min_confidence=1.0, min_plausibility=1.0).explain(refused[:40], 1)
     poor = np.flatnonzero(found.success & ~found.credible)
     assert len(poor)
@@ -68,7 +68,7 @@ def test_pairs_from_the_start(fit, data, refused):
     assert len(every) == p + p * (p - 1) // 2
 
 
-def test_what_was_asked_is_saved(fit, predictor, refused, tmp_path):
+def test_criteria_are_saved(fit, predictor, refused, tmp_path):
     explainer = fit(max_reliance=0.0, pairs=True, act_on=["savings", "duration"])
     explainer.save(tmp_path)
     loaded = DEAR.load(tmp_path, predictor)
@@ -78,7 +78,7 @@ def test_what_was_asked_is_saved(fit, predictor, refused, tmp_path):
     assert a.to_json() == b.to_json()
 
 
-def test_a_search_and_what_it_says_already(predictor, data):
+def test_a_search_excludes_single_criteria(predictor, data):
     with pytest.raises(dear_plugin.errors.SettingError, match="search= together with min_conf"):
         DEAR(predictor, **data.description(), search=Search(), min_confidence=0.5)
 
@@ -87,6 +87,6 @@ def test_a_search_and_what_it_says_already(predictor, data):
     ("option", "value"),
     [("min_confidence", 2.0), ("max_reliance", -1), ("pairs", "yes"), ("search", "cheapest")],
 )
-def test_what_an_argument_cannot_be(predictor, data, option, value):
+def test_an_invalid_argument_is_refused(predictor, data, option, value):
     with pytest.raises(dear_plugin.errors.SettingError, match=option):
         DEAR(predictor, **data.description(), **{option: value})

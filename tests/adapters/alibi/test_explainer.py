@@ -38,16 +38,16 @@ def test_immutable_features_stay_and_a_range_keeps_its_direction(explainer, data
 
 
 def test_a_call_adds_immutable_features_and_ranges_without_a_new_fit(explainer, data, refused):
-    held, narrow = columns(data, "income", "savings"), *columns(data, "duration")
+    fixed, narrow = columns(data, "income", "savings"), *columns(data, "duration")
     found = explainer.explain(
         refused, 1, immutable_features=["income", "savings"], ranges={"duration": [-0.05, 0]}
     )
-    assert (found.cf["X"][:, held] == refused[:, held]).all()
+    assert (found.cf["X"][:, fixed] == refused[:, fixed]).all()
     moved = (found.cf["X"] - refused)[:, narrow]
     width = np.ptp(data.X[:, narrow])
     assert moved.max() <= 0
     assert moved.min() >= -0.05 * width
-    assert (explainer.explain(refused, 1).cf["X"][:, held] != refused[:, held]).any()
+    assert (explainer.explain(refused, 1).cf["X"][:, fixed] != refused[:, fixed]).any()
 
 
 def test_conditions_hold_for_all_rows_or_each_for_its_own(explainer, data, refused):
@@ -130,16 +130,16 @@ def test_a_row_already_accepted_stays_and_costs_nothing(explainer, data, pipelin
     assert found.action["direct_features"] == [[]] * 10
 
 
-def test_nothing_wanted_is_the_other_class_of_each_row(explainer, data, pipeline):
+def test_without_targets_each_row_wants_its_other_class(explainer, data, pipeline):
     rows = data.X[:60]
     found = explainer.explain(rows)
     assert (found.target[:, 0] == 1 - pipeline.predict(rows)).all()
     assert (found.cf["class"] == found.target)[found.success].all()
 
 
-def test_of_more_than_two_classes_the_wanted_one_must_be_said(fit, three, data):
+def test_more_than_two_classes_need_targets(fit, three, data):
     explainer, rows = fit(three.predict), data.X[:40]
-    with pytest.raises(dear_plugin.errors.TargetError, match="say which"):
+    with pytest.raises(dear_plugin.errors.TargetError, match="give Y_t"):
         explainer.explain(rows)
     with pytest.raises(dear_plugin.errors.TargetError, match=r"classes 0 \.\.\. 2"):
         explainer.explain(rows, 3)
@@ -162,13 +162,13 @@ def test_a_failed_row_keeps_its_last_attempt_and_says_why(fit, predictor, refuse
     assert (found.cf["X"][lost] != refused[lost]).any()
 
 
-def test_a_level_that_training_rows_lack_is_a_level(explainer, refused, data):
+def test_a_level_without_training_rows_is_valid(explainer, refused, data):
     rows = refused[:10].copy()
     rows[:, columns(data, "job")] = 4
     assert explainer.explain(rows, 1).success.all()
 
 
-def test_what_may_be_acted_on_is_all_that_is(fit, refused):
+def test_only_features_in_act_on_are_acted_on(fit, refused):
     found = fit(act_on=["income", "savings"]).explain(refused, 1)
     assert {n for row in found.action["direct_features"] for n in row} <= {"income", "savings"}
 
@@ -178,17 +178,19 @@ def test_groups_may_be_acted_on(fit, refused):
     assert found.success.any()
 
 
-def test_the_engines_own_result_speaks(explainer, refused):
+def test_recourses_returns_the_engines_result(explainer, refused):
     result = explainer.recourses(refused[:10], 1)
     assert "expected to move" in " ".join(result.describe(i) for i in range(10))
     assert result.support.between(0, 1).all()
     assert set(result.alternatives(2)["rank"]) == {0, 1}
 
 
-def test_a_trained_decoder_takes_the_seed_and_leaves_the_global_one(fit, data, refused):
+def test_a_trained_decoder_takes_the_seed_and_leaves_the_global_one(predictor, data, refused):
     state = torch.get_rng_state(), np.random.get_state()[1].copy()
     same, again, other = (
-        fit(decoder="autoencoder", act_on=["income"], seed=s).explain(refused[:20], 1)
+        DEAR(predictor, **data.description(), decoder="autoencoder", act_on=["income"], seed=s)
+        .fit(data.X[:300])
+        .explain(refused[:10], 1)
         for s in (0, 0, 1)
     )
     assert (same.cf["X"] == again.cf["X"]).all()
@@ -197,21 +199,21 @@ def test_a_trained_decoder_takes_the_seed_and_leaves_the_global_one(fit, data, r
     assert (np.random.get_state()[1] == state[1]).all()
 
 
-def test_it_is_quiet_unless_told_otherwise(fit, refused, capfd, caplog):
-    said = {"immutable_features": ["gender"], "ranges": {"age": [0, 1]}}
+def test_it_prints_only_if_verbose(fit, refused, capfd, caplog):
+    explicit = {"immutable_features": ["gender"], "ranges": {"age": [0, 1]}}
     with caplog.at_level(logging.WARNING):
-        fit(**said).explain(refused[:5], 1)
+        fit(**explicit).explain(refused[:5], 1)
         assert capfd.readouterr() == ("", "")
-        fit(verbose=True, **said).explain(refused[:5], 1, batch_size=1)
+        fit(verbose=True, **explicit).explain(refused[:5], 1, batch_size=1)
     assert "5/5" in capfd.readouterr().err
     assert not caplog.records
 
 
-def test_before_fit_it_says_so(data, predictor, refused):
+def test_calls_before_fit_are_refused(data, predictor, refused):
     unfitted = DEAR(predictor, **data.description())
-    for ask in (unfitted.explain, unfitted.recourses):
+    for call in (unfitted.explain, unfitted.recourses):
         with pytest.raises(dear_plugin.errors.NotFittedError, match=r"call fit\(X\) first"):
-            ask(refused)
+            call(refused)
 
 
 def test_a_failed_fit_keeps_the_old_one(fit, data, refused):
@@ -246,16 +248,16 @@ def test_another_fit_replaces_the_first(fit, data, refused):
         ({"batch_size": True}, "batch_size must be a whole number, at least 1, got True"),
     ],
 )
-def test_a_mistake_is_named(explainer, refused, arguments, words):
+def test_an_invalid_argument_is_named(explainer, refused, arguments, words):
     with pytest.raises(ValueError, match=words):
         explainer.explain(refused[:5], **arguments)
 
 
-def test_a_missing_number_is_refused_before_anybody_is_asked(fit, data, refused):
+def test_a_missing_number_is_refused_before_the_predictor_is_called(fit, data, refused):
     """All columns that hold one are named, in `fit` and in `explain`."""
 
     def never(rows):
-        raise RuntimeError("it was asked")
+        raise RuntimeError("the predictor was called")
 
     explainer = fit(never)
     for j, k in ((1, 5), (2, 6)):
@@ -283,19 +285,19 @@ MADE = [
 class TestArgumentsOfOtherExplainers:
     """One word changes in a workflow: what only the other one needs has no effect."""
 
-    def test_all_that_counterfactual_rl_is_made_with_are_known(self):
+    def test_all_arguments_of_counterfactual_rl_are_known(self):
         theirs = inspect.signature(CounterfactualRLTabular).parameters
         ours = inspect.signature(DEAR).parameters
         assert {n for n in theirs if n not in ours} - {"kwargs"} <= set(MADE)
-        assert set(MADE) <= arguments.OF_OTHERS["__init__"]
+        assert set(MADE) <= arguments.IGNORED["__init__"]
 
-    def test_and_those_of_the_others(self):
+    def test_all_arguments_of_the_others_are_known(self):
         for kind in (CounterfactualRLTabular, AnchorTabular):
             for name in ("fit", "explain"):
                 theirs = inspect.signature(getattr(kind, name)).parameters
                 ours = inspect.signature(getattr(DEAR, name)).parameters
                 strange = {*theirs} - {*ours} - {"kwargs", "train_data"}
-                assert strange <= arguments.OF_OTHERS[name]
+                assert strange <= arguments.IGNORED[name]
 
     def test_they_have_no_effect_and_the_log_says_so(self, explainer, fit, data, refused, caplog):
         options = {"immutable_features": ["gender"], "ranges": {"age": [0, 1]}}
@@ -306,16 +308,16 @@ class TestArgumentsOfOtherExplainers:
         other.fit(data.X, disc_perc=(25, 50))
         found = other.explain(refused[:20], 1, diversity=True, num_samples=3)
         assert (found.cf["X"] == explainer.explain(refused[:20], 1).cf["X"]).all()
-        said = [r.getMessage() for r in caplog.records if r.name == "dear_alibi"]
+        logged = [r.getMessage() for r in caplog.records if r.name == "dear_alibi"]
         expected = [
             "coeff_sparsity, train_steps",
             "decoder",
             "disc_perc",
             "diversity, num_samples",
         ]
-        assert said == [f"DEAR takes no account of {e}: other explainers do" for e in expected]
+        assert logged == [f"DEAR ignores {e}: only other explainers use them" for e in expected]
 
-    def test_those_of_none_are_refused_with_what_exists(self, explainer, fit, data, refused):
+    def test_unknown_arguments_are_refused_with_suggestions(self, explainer, fit, data, refused):
         with pytest.raises(TypeError, match=r"'act_om' \(did you mean 'act_on'\?\); known are"):
             fit(explainer.predictor, act_om=["age"])
         with pytest.raises(TypeError, match=r"unknown arguments: 'epochs'; known are: X"):
@@ -324,7 +326,9 @@ class TestArgumentsOfOtherExplainers:
             explainer.explain(refused, 1, rows=3)
 
     @pytest.mark.parametrize(("theirs", "ours"), [("target_class", "Y_t"), ("Y", "Y_t")])
-    def test_what_says_what_is_wanted_is_not_passed_over(self, explainer, refused, theirs, ours):
+    def test_renamed_arguments_are_refused_with_their_name_here(
+        self, explainer, refused, theirs, ours
+    ):
         with pytest.raises(TypeError, match=f"'{theirs}' is '{ours}' here"):
             explainer.explain(refused, **{theirs: [0]})
 

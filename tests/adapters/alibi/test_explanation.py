@@ -98,7 +98,7 @@ def test_meta_is_complete_and_not_shared(explainer, explanation, data):
     params["ranges"]["age"] = [0.0, 1.0]
 
 
-def test_meta_tells_what_held_in_this_call(explainer, refused):
+def test_meta_has_the_constraints_of_the_call(explainer, refused):
     found = explainer.explain(
         refused[:3], 1, immutable_features=["job"], ranges={"age": [-1, 0.5]}
     )

@@ -1,4 +1,4 @@
-"""What `import dear_alibi` says where Alibi, or something in it, is missing."""
+"""The error of `import dear_alibi` where Alibi, or a dependency of it, is missing."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ def importing(setup):
 
 
 @pytest.mark.parametrize("missing", ["alibi", "click"])
-def test_what_is_missing_is_named_with_its_extra(missing):
+def test_a_missing_dependency_is_named_with_its_extra(missing):
     code, last = importing(f"sys.modules[{missing!r}] = None")
     assert code == 1
     assert last[0].startswith(f"ModuleNotFoundError: dear_alibi needs {missing}")
@@ -32,6 +32,6 @@ def test_an_error_inside_alibi_is_not_disguised():
     assert "dear_alibi needs" not in last[0]
 
 
-def test_alibi_is_met_in_the_adapter_alone():
+def test_the_engine_does_not_import_alibi():
     code = "import sys, dear_plugin; sys.exit('alibi' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -39,7 +39,7 @@ def test_the_pair_of_alibi_serves_a_module(fit, data, refused):
 
 
 @pytest.mark.parametrize("preprocessed", [True, False])
-def test_a_module_that_ends_in_a_sigmoid_has_to_say_so(fit, transformer, refused, preprocessed):
+def test_a_module_that_ends_in_a_sigmoid_needs_output(fit, transformer, refused, preprocessed):
     net = torch.nn.Sequential(torch.nn.LazyLinear(1), torch.nn.Sigmoid())
     options = {"preprocessor": transformer} if preprocessed else {}
     with pytest.raises(dear_plugin.errors.ModelError, match="ends in a sigmoid"):
@@ -96,7 +96,7 @@ def test_one_column_is_the_probability_of_class_1(fit, predictor, refused):
     assert np.allclose(ours.cf["proba"], theirs.cf["proba"])
 
 
-def test_hard_labels_will_do(fit, pipeline, refused):
+def test_hard_labels_are_accepted(fit, pipeline, refused):
     def hard(rows):
         return np.eye(2)[pipeline.predict(rows)]
 
@@ -117,7 +117,7 @@ def test_rows_reach_the_predictor_as_it_was_trained(fit, predictor, refused):
 
 
 @pytest.mark.parametrize("wrong", [3, None, np.zeros(3)])
-def test_what_cannot_predict_is_refused(fit, explainer, wrong):
+def test_an_object_that_cannot_predict_is_refused(fit, explainer, wrong):
     with pytest.raises(dear_plugin.errors.ModelError, match="torch module or a function"):
         explainer.reset_predictor(wrong)
 
@@ -127,7 +127,7 @@ def test_a_preprocessor_beside_a_black_box_is_refused(fit, transformer):
         fit(preprocessor=transformer)
 
 
-def test_what_preprocesses_nothing_is_refused(fit, module):
+def test_an_invalid_preprocessor_is_refused(fit, module):
     with pytest.raises(dear_plugin.errors.InputError, match="preprocessor must be"):
         fit(module, preprocessor="scale")
 
@@ -145,7 +145,7 @@ def test_an_answer_that_is_no_probability_is_refused(fit, refused, answer, words
         fit(answer).explain(refused[:5], 1)
 
 
-def test_an_error_of_the_predictor_comes_through(fit, refused):
+def test_an_error_of_the_predictor_is_raised(fit, refused):
     def broken(rows):
         raise OSError("the service is down")
 

@@ -31,7 +31,9 @@ def saved(explainer, tmp_path):
 
 
 @pytest.mark.parametrize("load", [load_explainer, Explainer.load, DEAR.load])
-def test_what_is_loaded_answers_as_what_was_saved(explainer, saved, predictor, refused, load):
+def test_a_loaded_explainer_gives_the_saved_ones_answers(
+    explainer, saved, predictor, refused, load
+):
     loaded = load(saved, predictor)
     assert loaded.meta == explainer.meta
     assert loaded.predictor is predictor
@@ -60,7 +62,7 @@ numpy.save({str(tmp_path / "cf.npy")!r}, found.cf["X"])
 def test_the_predictor_stays_out_of_the_file(
     data, transformer, module, refused, saved, tmp_path, save
 ):
-    # 12 MB that nobody computes with; pairs that only one explainer had to learn are 4 MB.
+    # 12 MB that no output depends on; the pairs that only one explainer learned are 4 MB.
     many = 3_000_000
     big = torch.nn.Sequential(module)
     big.register_buffer("ballast", torch.zeros(many))
@@ -80,11 +82,11 @@ def test_a_failed_save_leaves_a_live_explainer_and_the_old_files(
 ):
     explainer = DEAR(module, **data.description(), preprocessor=transformer).fit(data.X)
     explainer.save(tmp_path)
-    good = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
-    explainer._asking = PredictorAdapter(Unpicklable(transformer.transform))
+    before = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
+    explainer._adapter = PredictorAdapter(Unpicklable(transformer.transform))
     with pytest.raises(TypeError, match="not to be saved"):
         explainer.save(tmp_path)
-    assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == good
+    assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == before
     assert explainer.predictor is module
     assert explainer.explain(refused[:5]).success.all()
 
@@ -137,11 +139,11 @@ def test_a_copy_keeps_its_predictor(explainer, refused):
 
 
 def test_a_loaded_explainer_without_a_predictor_is_refused(saved):
-    with pytest.raises(dear_plugin.errors.ModelError, match="NoneType came"):
+    with pytest.raises(dear_plugin.errors.ModelError, match="got NoneType"):
         load_explainer(saved, None)
 
 
-def test_threads_get_the_same_answers(explainer, refused):
+def test_threads_get_the_same_results(explainer, refused):
     from concurrent.futures import ThreadPoolExecutor
 
     expected = explainer.explain(refused[:40], 1).cf["X"]

@@ -26,7 +26,7 @@ def schema(table, rows, immutable=()):
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.int8, np.float64, np.float32, object])
-def test_rows_travel_to_words_and_back(table, dtype):
+def test_rows_become_frames_and_back(table, dtype):
     rows = X.astype(dtype)
     frame = table.frame(rows)
     assert frame["job"].tolist() == ["clerk", "nurse", "nurse"]
@@ -71,12 +71,12 @@ def test_a_number_with_two_values_stays_a_number(table, values, places):
     ("rows", "words"),
     [
         (X[0], r"shape \(n, 3\)"),
-        (X[:0], r"at least one row.*\(0, 3\) came"),
-        (X[:, :2], r"\(3, 2\) came"),
+        (X[:0], r"at least one row.*got \(0, 3\)"),
+        (X[:, :2], r"got \(3, 2\)"),
         (X.astype(str), "codes for categories"),
         (
             X + np.array([0, 2, 0]),
-            r"'job' must.*\[3, 3\] came in rows \[1, 2\]",
+            r"'job' must.*got \[3, 3\] in rows \[1, 2\]",
         ),
         (X - np.array([0, 1, 0]), "'job'"),
         (X + np.array([0, 0.5, 0]), "'job'"),
@@ -88,7 +88,7 @@ def test_a_number_with_two_values_stays_a_number(table, values, places):
         (with_cell("old"), r"'age'.*\['old'\] in rows \[1\]"),
     ],
 )
-def test_what_is_no_label_encoded_array_is_refused(table, rows, words):
+def test_an_array_that_is_not_label_encoded_is_refused(table, rows, words):
     with pytest.raises(dear_plugin.errors.InputError, match=words):
         table.frame(rows)
 
@@ -100,7 +100,7 @@ def test_what_is_no_label_encoded_array_is_refused(table, rows, words):
         (NAMES, {"1": ["a"]}, "no columns"),
         (NAMES, {1: []}, "distinct categories"),
         (NAMES, {1: ["a", "a"]}, "distinct categories"),
-        (["age", "age", "sex"], {}, "named twice"),
+        (["age", "age", "sex"], {}, "duplicate feature names"),
     ],
 )
 def test_a_description_that_contradicts_itself_is_refused(names, maps, words):

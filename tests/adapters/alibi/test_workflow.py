@@ -79,8 +79,8 @@ def test_the_workflow_on_adult(adult):
         category_map=maps,
         immutable_features=immutable,
         ranges={"age": [0.0, 1.0]},
-    ).fit(X)
-    rows = X[classifier.predict(X) == 0][:100]
+    ).fit(X[:8_000])
+    rows = X[classifier.predict(X) == 0][:40]
 
     free = explainer.explain(X=rows, Y_t=np.array([1]), C=[])
     assert free.success.all()
@@ -90,14 +90,15 @@ def test_the_workflow_on_adult(adult):
     assert (cf["age"] >= orig["age"]).all()
     assert set(orig["workclass"]) <= set(maps[1])
 
-    asked = [{"age": [0, 20], "workclass": ["State-gov", "Local-gov"]}]
-    bound = explainer.explain(X=rows, Y_t=np.array([1]), C=asked)
+    conditions = [{"age": [0, 20], "workclass": ["State-gov", "Local-gov"]}]
+    bound = explainer.explain(X=rows, Y_t=np.array([1]), C=conditions)
     orig, cf = read(bound, names, maps)
     assert (cf["age"] - orig["age"]).between(0, 20).all()
     stays = cf["workclass"] == orig["workclass"]
-    assert (cf["workclass"].isin(asked[0]["workclass"]) | stays).all()
+    assert (cf["workclass"].isin(conditions[0]["workclass"]) | stays).all()
     assert bound.success.mean() > 0.95
 
+    rows = rows[:12]  # few, because most of them need pairs of features
     tighter = explainer.explain(
         rows, 1, immutable_features=["capital-gain", "capital-loss", "fnlwgt", "native-country"]
     )

@@ -1,4 +1,4 @@
-"""Alibi's CounterfactualRLTabular beside DEAR; barely trained, for laws and not for success."""
+"""Alibi's CounterfactualRLTabular as a method; barely trained, so few rows succeed."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ class Heads(torch.nn.Module):
 
 
 @pytest.fixture(scope="module")
-def rival(data, predictor):
+def counterfactual_rl(data, predictor):
     with torch.random.fork_rng(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(np.random, "seed", lambda seed: None)
         forth, back = get_he_preprocessor(
@@ -54,9 +54,9 @@ def rival(data, predictor):
 
 
 @pytest.fixture(scope="module")
-def method(rival, data):
+def method(counterfactual_rl, data):
     words = data.frame.astype({"gender": object, "job": object})
-    return wrap_alibi(rival).fit(words)
+    return wrap_alibi(counterfactual_rl).fit(words)
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def frame(data, pipeline):
     return words[pipeline.predict(data.X) == 0].iloc[:40]
 
 
-def test_it_is_a_method_with_the_rivals_own_schema(method, data):
+def test_it_is_a_method_with_the_explainers_own_schema(method, data):
     assert isinstance(method, RecourseMethod)
     age, job = method.schema.features[1], method.schema.features[3]
     low, high = data.X[:, 1].min(), data.X[:, 1].max()
@@ -106,6 +106,6 @@ def test_it_is_quiet_and_leaves_the_global_generators(method, frame, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_what_is_no_fitted_rival_is_refused(explainer):
+def test_an_unfitted_explainer_is_refused(explainer):
     with pytest.raises(dear_plugin.errors.ModelError, match="fitted CounterfactualRLTabular"):
         wrap_alibi(explainer)

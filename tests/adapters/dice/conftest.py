@@ -128,20 +128,20 @@ def black_box(loan, sklearn_model):
 
 
 @pytest.fixture(scope="session")
-def rng(loan, torch_model):
+def probability(loan, torch_model):
     """P(approved) of rows, computed on DiCE's own vector of them."""
 
-    def ask(rows):
+    def evaluate(rows):
         with torch.no_grad():
             return torch_model.model(vectors(loan.data, rows[loan.features.columns]))[:, 0].numpy()
 
-    return ask
+    return evaluate
 
 
 @pytest.fixture(scope="session")
-def refused(loan, rng):
-    """Applicants whom the torch model refuses."""
-    return loan.features[rng(loan.features) < 0.5].iloc[:30]
+def refused(loan, probability):
+    """Rows that the torch model refuses."""
+    return loan.features[probability(loan.features) < 0.5].iloc[:30]
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from dear_plugin.datasets import load_adult
 
 pytestmark = pytest.mark.real_data
 
-HELD = ["sex", "race", "native-country"]
+FIXED = ["sex", "race", "native-country"]
 
 
 @pytest.fixture(scope="module")
@@ -24,18 +24,18 @@ def adult(data_home, loan):
     data = loan.interface(train, "income", continuous)
     module = loan.module(data, train.drop(columns="income"), train["income"])
     model = dice_ml.Model(model=module, backend="PYT", func="ohe-min-max")
-    rng = module(loan.vectors(data, test.drop(columns="income")))[:, 0].detach().numpy()
-    return data, model, test.drop(columns="income")[rng < 0.5].iloc[:200]
+    probability = module(loan.vectors(data, test.drop(columns="income")))[:, 0].detach().numpy()
+    return data, model, test.drop(columns="income")[probability < 0.5].iloc[:200]
 
 
 def test_two_hundred_refused_rows_at_once(adult, loan):
     data, model, query = adult
-    vary = [name for name in query.columns if name not in HELD]
+    vary = [name for name in query.columns if name not in FIXED]
     result = DiceDEAR(data, model).generate_counterfactuals(query, 1, features_to_vary=vary)
     for (_, row), example in zip(query.iterrows(), result.cf_examples_list, strict=True):
         assert len(example.final_cfs_df) == 1
         found = example.final_cfs_df.iloc[0]
-        assert found[HELD].equals(row[HELD]) and found["income"] == 1
+        assert found[FIXED].equals(row[FIXED]) and found["income"] == 1
         x = loan.vectors(data, example.final_cfs_df[query.columns])
         assert model.model(x).item() > 0.5
 

@@ -87,8 +87,8 @@ class TestJson:
         assert again.local_importance == result.local_importance
         assert len(again.cf_examples_list[0].actions) == 10
 
-    def test_an_unsolved_row(self, explainer, loan, refused, rng):
-        hard = loan.features.loc[[int(np.argmin(rng(loan.features)))]]
+    def test_an_unsolved_row(self, explainer, loan, refused, probability):
+        hard = loan.features.loc[[int(np.argmin(probability(loan.features)))]]
         query = pd.concat([refused, hard])
         result = explainer.generate_counterfactuals(
             query, 1, features_to_vary=["gender", "income"]
@@ -106,7 +106,7 @@ class TestPictures:
         assert shown.count("Diverse Counterfactual set (new outcome: 1)") == 12
         assert "-" in shown and "direct_cost" not in shown
 
-    def test_the_split_when_asked(self, result, capsys):
+    def test_show_actions_adds_the_split(self, result, capsys):
         with pd.option_context("display.width", 250, "display.max_columns", 30):
             result.visualize_as_dataframe(display_sparse_df=False, show_actions=True)
         assert capsys.readouterr().out.count("direct_cost") == 24  # and indirect_cost

@@ -19,7 +19,7 @@ from raiutils.exceptions import UserConfigValidationException
 import dear_dice
 import dear_plugin
 from dear_dice import DiceDEAR
-from dear_dice.arguments import OF_OTHERS
+from dear_dice.options import IGNORED
 from dear_plugin import Search
 
 KINDS = pytest.mark.parametrize("kind", ["explainer", "black_box"])
@@ -58,9 +58,9 @@ def test_the_model_accepts_what_dice_would_hand_to_it(kind, request, refused):
         assert ((scores[:, -1] > 0.5) == example.desired_class).all() and len(scores)
 
 
-def test_the_host_is_asked_as_dice_asks_it(explainer, rng, refused):
+def test_the_host_scores_as_dice_does(explainer, probability, refused):
     ours = explainer._host.scores(refused)[:, 0]
-    np.testing.assert_allclose(ours, rng(refused), rtol=0, atol=1e-7)
+    np.testing.assert_allclose(ours, probability(refused), rtol=0, atol=1e-7)
     theirs = explainer.model.get_output(refused)[:, 0]
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-7)
 
@@ -89,7 +89,7 @@ def test_one_batch_equals_one_row_at_a_time(explainer, refused):
         pd.testing.assert_frame_equal(a, b)
 
 
-def test_the_engine_is_asked_once_for_all_rows(loan, torch_model, refused, monkeypatch):
+def test_the_engine_is_called_once_for_all_rows(loan, torch_model, refused, monkeypatch):
     explainer = DiceDEAR(loan.data, torch_model)
     calls = []
     generate = explainer.dear.generate
@@ -112,8 +112,8 @@ def test_the_same_query_has_the_same_answer_and_the_global_generators_are_left_a
     assert torch.equal(torch.get_rng_state(), before[1])
 
 
-def test_an_accepted_row_comes_back_as_itself(explainer, loan, rng):
-    accepted = loan.features[rng(loan.features) > 0.9].iloc[:2]
+def test_an_accepted_row_comes_back_as_itself(explainer, loan, probability):
+    accepted = loan.features[probability(loan.features) > 0.9].iloc[:2]
     result = explainer.generate_counterfactuals(accepted, total_CFs=3, desired_class=1)
     for (_, row), example in zip(accepted.iterrows(), result.cf_examples_list, strict=True):
         assert len(example.final_cfs_df) == 1
@@ -146,8 +146,8 @@ class TestQuery:
     def test_other_forms_of_a_query(self, form, explainer, refused):
         rows = refused.iloc[:2]
         expected = frames(explainer.generate_counterfactuals(rows, total_CFs=1))
-        came = frames(explainer.generate_counterfactuals(form(rows), total_CFs=1))
-        for a, b in zip(came, expected, strict=True):
+        found = frames(explainer.generate_counterfactuals(form(rows), total_CFs=1))
+        for a, b in zip(found, expected, strict=True):
             assert a.values.tolist() == b.values.tolist()
 
     def test_one_dict(self, explainer, refused):
@@ -161,16 +161,16 @@ class TestQuery:
         for frame in (example.final_cfs_df, example.test_instance_df):
             assert set(map(str, frame.drop(columns="approved").dtypes)) == {"object"}
 
-    def test_a_float_feature_asked_about_in_whole_numbers_stays_accepted(
-        self, explainer, refused, rng
+    def test_a_float_feature_given_as_integers_stays_accepted(
+        self, explainer, refused, probability
     ):
         query = refused.round().astype({"income": int, "savings": int, "loan_amount": int})
-        query = query[rng(query) < 0.5]
+        query = query[probability(query) < 0.5]
         for found in frames(explainer.generate_counterfactuals(query, total_CFs=2)):
             assert found["income"].dtype == np.int64
-            assert (rng(found) > 0.5).all()
+            assert (probability(found) > 0.5).all()
 
-    def test_a_whole_feature_asked_about_in_floats(self, explainer, refused):
+    def test_an_integer_feature_given_as_floats(self, explainer, refused):
         query = refused.iloc[:3].astype({"age": float, "duration": "float32"})
         for found in frames(explainer.generate_counterfactuals(query, total_CFs=1)):
             assert (found["age"].dtype, found["duration"].dtype) == (np.float64, np.float32)
@@ -221,16 +221,16 @@ class TestQuery:
 
 class TestDesiredClass:
     @pytest.mark.parametrize("wanted", [0, np.int64(0), np.int32(0), False])
-    def test_a_number(self, wanted, explainer, loan, rng):
-        query = loan.features[rng(loan.features) > 0.5].iloc[:3]
+    def test_a_number(self, wanted, explainer, loan, probability):
+        query = loan.features[probability(loan.features) > 0.5].iloc[:3]
         result = explainer.generate_counterfactuals(query, total_CFs=2, desired_class=wanted)
         for example in result.cf_examples_list:
             assert (example.final_cfs_df["approved"] == 0).all() and len(example.final_cfs_df)
             assert example.desired_class == 0 and type(example.desired_class) in (int, np.int64)
 
-    def test_opposite_goes_row_by_row(self, explainer, loan, rng):
+    def test_opposite_goes_row_by_row(self, explainer, loan, probability):
         query = loan.features.iloc[:12]
-        before = (rng(query) > 0.5).astype(int)
+        before = (probability(query) > 0.5).astype(int)
         result = explainer.generate_counterfactuals(query, total_CFs=1, desired_class="opposite")
         after = [example.final_cfs_df["approved"].iat[0] for example in result.cf_examples_list]
         assert set(before) == {0, 1}
@@ -257,18 +257,18 @@ class TestDesiredClass:
 class TestThreshold:
     @pytest.mark.parametrize("threshold", [0.5, 0.8, 0.95])
     def test_the_wanted_class_has_that_probability_and_little_more(
-        self, threshold, loan, torch_model, refused, rng
+        self, threshold, loan, torch_model, refused, probability
     ):
         # By default a margin is kept besides.
         explainer = DiceDEAR(loan.data, torch_model, search=Search.cheapest())
         result = explainer.generate_counterfactuals(
             refused, total_CFs=1, desired_class=1, stopping_threshold=threshold
         )
-        reached = np.array([rng(found)[0] for found in frames(result) if len(found)])
+        reached = np.array([probability(found)[0] for found in frames(result) if len(found)])
         assert (reached >= threshold).all()
         assert np.median(reached) < threshold + 0.05
 
-    def test_below_one_half_it_asks_for_nothing_more_than_the_class(self, explainer, refused):
+    def test_below_one_half_it_requires_only_the_class(self, explainer, refused):
         low, half = (
             explainer.generate_counterfactuals(
                 refused, total_CFs=1, desired_class=1, stopping_threshold=threshold
@@ -279,13 +279,13 @@ class TestThreshold:
             pd.testing.assert_frame_equal(a, b)
 
     @pytest.mark.parametrize("threshold", [0.2, 0.8])
-    def test_for_class_0_both_readings_hold(self, threshold, explainer, loan, rng):
-        query = loan.features[rng(loan.features) > 0.5].iloc[:10]
+    def test_for_class_0_both_readings_hold(self, threshold, explainer, loan, probability):
+        query = loan.features[probability(loan.features) > 0.5].iloc[:10]
         result = explainer.generate_counterfactuals(
             query, total_CFs=1, desired_class=0, stopping_threshold=threshold
         )
         for found in frames(result):
-            assert (rng(found) <= 0.2).all()
+            assert (probability(found) <= 0.2).all()
 
     @pytest.mark.parametrize("threshold", [0.0, 1.0])
     def test_certainty_is_not_refused(self, threshold, explainer, refused):
@@ -303,11 +303,11 @@ class TestFeaturesToVary:
     def test_the_others_stay_exactly_as_they_are(self, explainer, refused):
         vary = ["income", "savings", "housing", "duration"]
         result = explainer.generate_counterfactuals(refused, total_CFs=3, features_to_vary=vary)
-        held = [name for name in refused.columns if name not in vary]
+        fixed = [name for name in refused.columns if name not in vary]
         suppressed = []
         for example in result.cf_examples_list:
             for _, found in example.final_cfs_df.iterrows():
-                assert (found[held] == example.test_instance_df.iloc[0][held]).all()
+                assert (found[fixed] == example.test_instance_df.iloc[0][fixed]).all()
             acted = {n for names in example.actions["acted_on"] for n in names.split(" + ")}
             assert acted <= set(vary)
             suppressed += example.actions["suppressed_cost"].tolist()
@@ -352,11 +352,11 @@ class TestPermittedRange:
             assert changed["savings"].between(20, 36.5).all()
             assert example.final_cfs_df["housing"].isin(["own", "shared", own["housing"]]).all()
 
-    def test_who_is_outside_a_range_stays_or_lands_inside(self, explainer, loan):
+    def test_a_row_outside_a_range_stays_or_moves_inside(self, explainer, loan):
         """Also what moves along: an age of 57 does not become 56 where 20 to 50 is permitted."""
         older = loan.features[loan.features["age"] > 50]
-        rng = explainer._host.scores(older)[:, 0]
-        query = older[rng < 0.5].head(30)
+        probability = explainer._host.scores(older)[:, 0]
+        query = older[probability < 0.5].head(30)
         free = frames(explainer.generate_counterfactuals(query, total_CFs=2))
         assert any((found["age"] > 50).any() for found in free)
         result = explainer.generate_counterfactuals(
@@ -396,9 +396,7 @@ class TestPermittedRange:
             assert max(incomes) <= most and set(homes) == {"own"}
         assert max(incomes) > 40
 
-    def test_a_query_outside_the_interfaces_levels_is_a_person_too(
-        self, loan, torch_model, refused
-    ):
+    def test_a_query_outside_the_interfaces_levels_is_solved(self, loan, torch_model, refused):
         data = loan.interface(loan.frame, permitted_range={"housing": ["own"]})
         query = refused[refused["housing"] == "rented"].iloc[:3]
         result = DiceDEAR(data, torch_model).generate_counterfactuals(query, total_CFs=1)
@@ -441,12 +439,12 @@ class TestSparsity:
                 assert example.posthoc_sparsity_param == param
                 pd.testing.assert_frame_equal(example.final_cfs_df, example.final_cfs_df_sparse)
 
-    def test_indirect_changes_are_undone_when_asked(self, undoing, refused, rng):
+    def test_undo_indirect_undoes_indirect_changes(self, undoing, refused, probability):
         result = undoing.generate_counterfactuals(refused, total_CFs=3)
         undone = 0
         for example in result.cf_examples_list:
             final, sparse = example.final_cfs_df, example.final_cfs_df_sparse
-            assert (rng(sparse) > 0.5).all() and (sparse["approved"] == 1).all()
+            assert (probability(sparse) > 0.5).all() and (sparse["approved"] == 1).all()
             assert sparse.dtypes.equals(final.dtypes)
             own = example.test_instance_df.iloc[0]
             for i, names in enumerate(example.actions["acted_on"]):
@@ -493,7 +491,7 @@ class TestArguments:
     @pytest.mark.parametrize(
         ("name", "near"), [("total_cfs", "total_CFs"), ("sample_sise", "sample_size")]
     )
-    def test_one_of_no_method_is_refused_with_what_exists(self, name, near, explainer, refused):
+    def test_an_unknown_argument_is_refused_with_suggestions(self, name, near, explainer, refused):
         words = rf"'{name}' \(did you mean '{near}'\?\); known are: total_CFs, desired_class"
         for call in (explainer.generate_counterfactuals, explainer._generate_counterfactuals):
             with pytest.raises(TypeError, match=words):
@@ -508,9 +506,9 @@ class TestArguments:
         one = explainer._generate_counterfactuals(refused.iloc[:1], 1, learning_rate=0.1)
         for ours, same in zip([*frames(found), one.final_cfs_df], [*plain, plain[0]], strict=True):
             pd.testing.assert_frame_equal(ours, same)
-        said = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
-        assert said == [
-            f"method 'dear' takes no account of {names}: other methods do"
+        logged = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
+        assert logged == [
+            f"method 'dear' ignores {names}: only other methods use them"
             for names in ("sample_size, proximity_weight, features_weights", "learning_rate")
         ]
 
@@ -518,7 +516,7 @@ class TestArguments:
         for kind in (DiceRandom, DiceGenetic, DiceKD, DicePyTorch):
             theirs = set(inspect.signature(kind._generate_counterfactuals).parameters)
             ours = set(inspect.signature(DiceDEAR.generate_counterfactuals).parameters)
-            assert theirs - ours - {"query_instance"} <= OF_OTHERS
+            assert theirs - ours - {"query_instance"} <= set(IGNORED)
 
     def test_an_unknown_option(self, loan, torch_model):
         words = r"'immutables' \(did you mean 'immutable'\?\); known are: act_on, decoder"
@@ -571,18 +569,18 @@ class TestOptions:
             assert len(example.final_cfs_df.drop_duplicates()) == 10
             assert set(example.actions["kind"]) == {"first", "larger action"}
 
-    def test_support_to_reach(self, loan, torch_model, refused):
-        plain, asked = (
+    def test_min_support_raises_the_support(self, loan, torch_model, refused):
+        plain, supported = (
             DiceDEAR(loan.data, torch_model, search=search).generate_counterfactuals(refused, 1)
             for search in (Search(), Search(min_support=0.8))
         )
         means = [
             np.mean([example.support.iat[0] for example in result.cf_examples_list])
-            for result in (plain, asked)
+            for result in (plain, supported)
         ]
         assert means[1] > max(means[0], 0.75)
 
-    def test_what_is_asked_of_a_counterfactual(self, loan, torch_model, refused):
+    def test_criteria_reach_the_search(self, loan, torch_model, refused):
         explainer = DiceDEAR(loan.data, torch_model, max_reliance=0.0, min_confidence=0.5)
         assert explainer.options.searching == Search(max_reliance=0.0, min_confidence=0.5)
         assert explainer.dear.search == explainer.options.searching
@@ -606,12 +604,12 @@ class TestOptions:
         found = pd.concat(frames(result))[list(refused.columns)].set_axis(refused.index)
         pd.testing.assert_frame_equal(found, own.counterfactuals, check_dtype=False)
         worth = ["confidence", "reliance", "plausibility", "credible"]
-        told = pd.concat([example.actions for example in result.cf_examples_list])[worth]
+        found_worth = pd.concat([example.actions for example in result.cf_examples_list])[worth]
         pd.testing.assert_frame_equal(
-            told.set_axis(refused.index), own.actions[worth], check_dtype=False
+            found_worth.set_axis(refused.index), own.actions[worth], check_dtype=False
         )
 
-    def test_one_that_is_not_credible_says_so_first(self, loan, torch_model, refused, caplog):
+    def test_a_text_begins_with_not_credible(self, loan, torch_model, refused, caplog):
         explainer = DiceDEAR(loan.data, torch_model, min_plausibility=1.0, min_confidence=1.0)
         with caplog.at_level("INFO", logger="dear_dice"):
             result = explainer.generate_counterfactuals(refused, total_CFs=2, verbose=True)
@@ -625,9 +623,9 @@ class TestOptions:
                     assert words.startswith(first)
         assert poor
         firsts = [example.actions.iloc[0] for example in result.cf_examples_list]
-        told = [row["reason"] for row in firsts if not row["credible"]]
-        assert told
-        assert all(each.startswith("no credible action was found") for each in told)
+        reasons = [row["reason"] for row in firsts if not row["credible"]]
+        assert reasons
+        assert all(each.startswith("no credible action was found") for each in reasons)
         assert "No credible action was found" in caplog.text
 
     def test_pairs_from_the_start(self, loan, torch_model, refused):
@@ -646,7 +644,7 @@ class TestOptions:
         p = len(loan.features.columns) - 1
         assert len(explainer.dear.sets.names) == p + p * (p - 1) // 2
 
-    def test_a_search_and_what_it_says_already(self, loan, torch_model):
+    def test_a_search_excludes_single_criteria(self, loan, torch_model):
         message = r"got search= together with max_reliance: .* search=Search\(max_reliance=0.0"
         with pytest.raises(dear_plugin.errors.SettingError, match=message):
             DiceDEAR(loan.data, torch_model, search=Search(), max_reliance=0.0)
@@ -655,14 +653,14 @@ class TestOptions:
         ("option", "value"),
         [("min_confidence", 2.0), ("max_reliance", -1), ("pairs", "yes"), ("search", "cheapest")],
     )
-    def test_what_an_option_cannot_be(self, loan, torch_model, option, value):
+    def test_an_invalid_option_is_refused(self, loan, torch_model, option, value):
         with pytest.raises(dear_plugin.errors.SettingError, match=option):
             DiceDEAR(loan.data, torch_model, **{option: value})
 
 
 class TestUnsolvable:
-    def test_one_row_of_several(self, explainer, refused, loan, rng):
-        hard = loan.features.loc[[int(np.argmin(rng(loan.features)))]]
+    def test_one_row_of_several(self, explainer, refused, loan, probability):
+        hard = loan.features.loc[[int(np.argmin(probability(loan.features)))]]
         query = pd.concat([refused.iloc[:1], hard])
         result = explainer.generate_counterfactuals(
             query, total_CFs=2, features_to_vary=["gender", "housing", "age", "income"]
@@ -675,8 +673,8 @@ class TestUnsolvable:
         solved = [len(found) for found in frames(result)]
         assert min(solved) == 0 < max(solved)
 
-    def test_all_of_them(self, explainer, loan, rng):
-        hard = loan.features.loc[[int(np.argmin(rng(loan.features)))]]
+    def test_all_of_them(self, explainer, loan, probability):
+        hard = loan.features.loc[[int(np.argmin(probability(loan.features)))]]
         with pytest.raises(
             UserConfigValidationException, match="No counterfactuals found for any"
         ):
@@ -723,7 +721,7 @@ class TestNothingLeftBehind:
         assert capsys.readouterr() == ("", "")
         assert not [w for w in recwarn if "dice_ml" not in w.filename]
 
-    def test_verbose_speaks_through_the_log(self, explainer, refused, capsys, caplog):
+    def test_verbose_logs_each_counterfactual(self, explainer, refused, capsys, caplog):
         with caplog.at_level("INFO", logger="dear_dice"):
             explainer.generate_counterfactuals(refused.iloc[:2], total_CFs=1, verbose=True)
         assert capsys.readouterr() == ("", "")
@@ -755,12 +753,12 @@ def test_a_data_set_of_five_rows(refused):
 
 
 @KINDS
-def test_threads_get_the_answers_they_asked_for(kind, request, refused):
+def test_threads_get_their_own_results(kind, request, refused):
     explainer = request.getfixturevalue(kind)
-    queries = [refused.iloc[i : i + 3] for i in range(0, 24, 3)]
+    queries = [refused.iloc[i : i + 3] for i in range(0, 12, 3)]
     alone = [frames(explainer.generate_counterfactuals(q, total_CFs=2)) for q in queries]
-    with ThreadPoolExecutor(8) as pool:
-        asked = pool.map(lambda q: explainer.generate_counterfactuals(q, total_CFs=2), queries)
-        together = [frames(result) for result in asked]
+    with ThreadPoolExecutor(4) as pool:
+        results = pool.map(lambda q: explainer.generate_counterfactuals(q, total_CFs=2), queries)
+        together = [frames(result) for result in results]
     for a, b in zip(chain(*together), chain(*alone), strict=True):
         pd.testing.assert_frame_equal(a, b)

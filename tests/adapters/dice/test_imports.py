@@ -1,4 +1,4 @@
-"""Without dice-ml the import says what to install; an error inside dice-ml is shown as it is."""
+"""The error of `import dear_dice` where dice-ml, or a dependency of it, is missing."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The data interface as a schema: by names and levels, with the numbers that people wrote."""
+"""The data interface as a schema: kinds, levels, precision and constraints."""
 
 import dice_ml
 import numpy as np
@@ -89,12 +89,16 @@ def test_a_mark_that_names_no_feature(frame):
 
 
 class TestConstraints:
-    def test_nothing_asked_for_is_no_constraint(self, frame):
+    def test_no_arguments_are_no_constraint(self, frame):
         interface = read(frame, ["rate", "number"])
-        came = interface.constraints(None, interface.names)
-        assert (list(came.frozen), dict(came.ranges), dict(came.categories)) == ([], {}, {})
+        constraints = interface.constraints(None, interface.names)
+        assert (
+            list(constraints.frozen),
+            dict(constraints.ranges),
+            dict(constraints.categories),
+        ) == ([], {}, {})
 
-    def test_what_is_not_to_vary_is_frozen(self, frame):
+    def test_features_that_may_not_vary_are_frozen(self, frame):
         interface = read(frame, ["rate", "number"])
         assert interface.constraints(None, ["rate", "word"]).frozen == [
             name for name in interface.names if name not in ("rate", "word")
@@ -103,11 +107,11 @@ class TestConstraints:
     def test_a_call_replaces_the_interfaces_range_of_the_features_it_names(self, frame):
         ranges = {"rate": [0.2, 0.4], "number": [5, 50], "word": ["a", "b"]}
         interface = read(frame, ["rate", "number"], permitted_range=ranges)
-        came = interface.constraints({"number": [0, 10], "word": ["c"]}, interface.names)
-        assert came.ranges == {"rate": (0.2, 0.4), "number": (0, 10)}
-        assert came.categories == {"word": ["c"]}
+        constraints = interface.constraints({"number": [0, 10], "word": ["c"]}, interface.names)
+        assert constraints.ranges == {"rate": (0.2, 0.4), "number": (0, 10)}
+        assert constraints.categories == {"word": ["c"]}
 
-    def test_levels_may_come_as_they_are_in_the_frame(self, frame):
+    def test_levels_may_be_given_as_in_the_frame(self, frame):
         interface = read(frame, ["rate"])
         assert interface.text({"code": [1, 2], "rate": [0, 1]}) == {
             "code": ["1", "2"],

@@ -1,4 +1,4 @@
-"""DiCE's model interfaces of every backend, as the engine and DiCE itself ask them."""
+"""DiCE's model interfaces of every backend, as the engine and DiCE call them."""
 
 from types import SimpleNamespace
 
@@ -117,7 +117,7 @@ class TestTorch:
         assert len(found) == 10 and module.training
         assert (fitted.predict(found[features.columns].to_numpy()) == 1).all()
 
-    def test_logits_behind_a_custom_transformer_are_refused_when_asked(self, loan, refused):
+    def test_logits_behind_a_custom_transformer_are_refused_in_a_call(self, loan, refused):
         module = loan.module(loan.data, loan.features, loan.labels, last=torch.nn.Identity())
         explainer = DiceDEAR(loan.data, torch_interface(module, func=custom))
         with pytest.raises(UserConfigValidationException, match="Sigmoid"):
@@ -225,7 +225,7 @@ class TestSklearn:
         with pytest.raises(UserConfigValidationException, match="predict returned 'yes'"):
             explainer.generate_counterfactuals(loan.features.head(1), 1)
 
-    def test_a_query_in_another_dialect_follows(self, loan, black_box):
+    def test_a_query_in_another_format_follows(self, loan, black_box):
         query = loan.features[black_box._host.scores(loan.features)[:, 1] < 0.5].iloc[:2]
         first = solved(black_box, query)
         wider = query.astype({"housing": "category", "age": "int8", "savings": "float32"})
@@ -302,17 +302,17 @@ class TestRegressor:
             assert (example.model_type, example.desired_class) == ("regressor", "opposite")
 
     @pytest.mark.parametrize(
-        ("asked", "words"),
+        ("given", "words"),
         [
             (None, "should be set for regression"),
             ([3], "needs to have two numbers in ascending order"),
             ([4, 3], "should be in ascending order"),
         ],
     )
-    def test_the_range_is_checked_in_dices_words(self, asked, words, regressor):
+    def test_the_range_is_checked_with_dices_messages(self, given, words, regressor):
         explainer = DiceDEAR(regressor.data, regressor.model)
         with pytest.raises(UserConfigValidationException, match=words):
-            explainer.generate_counterfactuals(regressor.features.iloc[:1], 1, desired_range=asked)
+            explainer.generate_counterfactuals(regressor.features.iloc[:1], 1, desired_range=given)
 
 
 class Tensorish:

@@ -54,9 +54,9 @@ def test_getting_started(split, loan, capsys):
         x_test[0:1], total_CFs=2, desired_class="opposite", features_to_vary=vary
     )
     for example in e2.cf_examples_list:
-        held = [name for name in x_test.columns if name not in vary]
-        own = example.test_instance_df.iloc[0][held]
-        assert all((row[held] == own).all() for _, row in example.final_cfs_df.iterrows())
+        fixed = [name for name in x_test.columns if name not in vary]
+        own = example.test_instance_df.iloc[0][fixed]
+        assert all((row[fixed] == own).all() for _, row in example.final_cfs_df.iterrows())
 
     e3 = exp.generate_counterfactuals(
         x_test[0:1],
@@ -69,7 +69,7 @@ def test_getting_started(split, loan, capsys):
     query_instance = x_test[0:1]
     imp = exp.local_feature_importance(query_instance, total_CFs=10)
     assert set(imp.local_importance[0]) == set(x_test.columns)
-    query_instances = x_test[0:20]
+    query_instances = x_test[0:10]
     imp = exp.global_feature_importance(query_instances, total_CFs=10)
     assert set(imp.summary_importance) == set(x_test.columns)
 

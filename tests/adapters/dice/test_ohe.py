@@ -10,7 +10,7 @@ import torch
 
 from dear_dice import DiceDEAR
 from dear_dice.interface import Interface
-from dear_dice.ohe import OheMinMax
+from dear_dice.model import OheMinMax
 from dear_plugin import Encoder
 
 N = 300
@@ -87,14 +87,14 @@ def test_it_is_what_dices_own_transformer_gives(name):
 
 
 @pytest.mark.parametrize("name", FRAMES)
-def test_a_torch_model_is_asked_in_that_order(name):
+def test_a_torch_model_gets_columns_in_that_order(name):
     frame, data = case(name)
     module = ramp(data, frame)
     model = dice_ml.Model(model=module, backend="PYT", func="ohe-min-max")
     explainer = DiceDEAR(data, model)
     assert explainer.dear.classifier.is_module
-    rng = explainer._host.scores(frame)[:, 0]
-    query = frame[rng < 0.5]
+    probability = explainer._host.scores(frame)[:, 0]
+    query = frame[probability < 0.5]
     result = explainer.generate_counterfactuals(query.iloc[:15], total_CFs=2)
     for example in result.cf_examples_list:
         found = example.final_cfs_df

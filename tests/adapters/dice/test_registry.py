@@ -15,9 +15,9 @@ DICES_OWN = dice.decide
 @pytest.fixture(autouse=True)
 def nothing_is_left_behind():
     yield
-    came = dice.decide
+    found = dice.decide
     dice.decide = DICES_OWN
-    assert came is DICES_OWN
+    assert found is DICES_OWN
 
 
 @pytest.fixture

@@ -1,29 +1,29 @@
-"""Columns that look like what nobody can act on: the log names them, and the answer comes."""
+"""Warnings in the log about columns that look immutable."""
 
 from dear_dice import DiceDEAR
 
 
-def told(caplog):
+def messages(caplog):
     return [r.getMessage() for r in caplog.records if r.name == "dear_plugin.data.sensitive"]
 
 
-def test_who_said_nothing_is_told_which_arguments_to_give(loan, torch_model, refused, caplog):
+def test_defaults_log_which_arguments_to_give(loan, torch_model, refused, caplog):
     explainer = DiceDEAR(loan.data, torch_model)
-    first, second = told(caplog)
+    first, second = messages(caplog)
     assert "immutable=['gender', 'age']" in first
     assert "act_on=[...]" in second
     result = explainer.generate_counterfactuals(refused.iloc[:3], 1)
     assert [len(example.final_cfs_df) for example in result.cf_examples_list] == [1, 1, 1]
-    assert len(told(caplog)) == 2
+    assert len(messages(caplog)) == 2
 
 
-def test_pairs_of_everything_are_no_less_worth_a_word(loan, torch_model, caplog):
+def test_all_pairs_are_logged_as_well(loan, torch_model, caplog):
     DiceDEAR(loan.data, torch_model, immutable=["gender"], pairs=True)
-    (message,) = told(caplog)
+    (message,) = messages(caplog)
     assert "['age']" in message
 
 
-def test_who_says_it_all_is_left_alone(loan, torch_model, caplog):
+def test_explicit_arguments_log_nothing(loan, torch_model, caplog):
     DiceDEAR(loan.data, torch_model, immutable=["gender"], increasing=["age"])
     DiceDEAR(loan.data, torch_model, immutable=["gender"], act_on=["savings"])
-    assert not told(caplog)
+    assert not messages(caplog)

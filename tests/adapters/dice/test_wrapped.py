@@ -1,4 +1,4 @@
-"""Any DiCE explainer as a method beside DEAR, on equal terms."""
+"""Any DiCE explainer as a method to compare with DEAR."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Groups: a regression tree per set of several features."""
+"""Groups: one regression tree per set of several features."""
 
 import numpy as np
 import pandas as pd
@@ -7,12 +7,12 @@ import torch
 from sklearn.tree import DecisionTreeRegressor
 
 from dear_plugin.decoders import Transport
-from dear_plugin.decoders.transport.groups import LEAST_ROWS, MOST_LEAVES, Groups
+from dear_plugin.decoders.transport.groups import MAX_LEAVES, MIN_ROWS, Groups
 
 SETS = ["a", ("a", "b"), ("c", "town"), ("b", "c", "town")]
 
 
-def people(n=6000, seed=0):
+def make_frame(n=6000, seed=0):
     rng = np.random.default_rng(seed)
     a, b = rng.normal(size=n), rng.normal(size=n)
     town = rng.choice(list("ABC"), n)
@@ -22,85 +22,87 @@ def people(n=6000, seed=0):
 
 
 @pytest.fixture(scope="module")
-def crowd(gather):
-    return gather(people(), SETS)
+def sample(training_sample):
+    return training_sample(make_frame(), SETS)
 
 
 @pytest.fixture(scope="module")
-def groups(crowd):
-    return Groups.of(crowd)
+def groups(sample):
+    return Groups.of(sample)
 
 
-def leaves(groups, crowd, which, rows=None):
-    wide = crowd.encoder.expand(crowd.rows if rows is None else rows)[:, None]
-    return groups.leaves(wide, torch.full((len(wide),), which))[:, 0]
+def leaves(groups, sample, i, rows=None):
+    wide = sample.encoder.expand(sample.rows if rows is None else rows)[:, None]
+    return groups.leaves(wide, torch.full((len(wide),), i))[:, 0]
 
 
-def test_without_groups_there_is_nothing_to_grow(gather):
-    assert Groups.of(gather(people(), ["a", "b", "town"])) is None
+def test_without_groups_there_are_no_trees(training_sample):
+    assert Groups.of(training_sample(make_frame(), ["a", "b", "town"])) is None
 
 
 def test_every_set_of_several_features_has_a_tree(groups):
     assert groups.tree.tolist() == [-1, 0, 1, 2]
 
 
-def test_all_cells_have_the_same_trees(gather):
-    groups = Groups.of(gather(people(3000), ["a", ("a", "b")], ["town"]))
+def test_all_cells_have_the_same_trees(training_sample):
+    groups = Groups.of(training_sample(make_frame(3000), ["a", ("a", "b")], ["town"]))
     assert groups.tree.tolist() == [-1, 0] * 4
 
 
-@pytest.mark.parametrize("which", [1, 2, 3])
+@pytest.mark.parametrize("i", [1, 2, 3])
 class TestTrees:
-    def test_people_fall_where_the_regression_tree_puts_them(self, groups, crowd, which):
-        x = crowd.encoder.expand(crowd.rows)
-        own = crowd.sets.masks[which, crowd.encoder.feature_of]
+    def test_leaves_are_those_of_the_regression_tree(self, groups, sample, i):
+        x = sample.encoder.expand(sample.rows)
+        own = sample.sets.masks[i, sample.encoder.feature_of]
         rest = x[:, ~own] / x[:, ~own].std(0).clamp_min(1e-6)
         tree = DecisionTreeRegressor(
-            min_samples_leaf=LEAST_ROWS, max_leaf_nodes=MOST_LEAVES, random_state=0
+            min_samples_leaf=MIN_ROWS, max_leaf_nodes=MAX_LEAVES, random_state=0
         ).fit(x[:, own].numpy(), rest.numpy())
         grown = tree.apply(x[:, own].numpy())
-        mine = leaves(groups, crowd, which).numpy()
-        assert len(set(zip(grown, mine, strict=True))) == tree.get_n_leaves() == len(set(mine))
+        own_leaves = leaves(groups, sample, i).numpy()
+        assert (
+            len(set(zip(grown, own_leaves, strict=True)))
+            == tree.get_n_leaves()
+            == len(set(own_leaves))
+        )
 
-    def test_leaves_are_numbered_hold_enough_people_and_are_not_too_many(
-        self, groups, crowd, which
-    ):
-        counts = torch.bincount(leaves(groups, crowd, which))
-        assert 2 <= len(counts) <= MOST_LEAVES
-        assert counts.min() >= LEAST_ROWS
+    def test_leaves_are_bounded_in_number_and_size(self, groups, sample, i):
+        counts = torch.bincount(leaves(groups, sample, i))
+        assert 2 <= len(counts) <= MAX_LEAVES
+        assert counts.min() >= MIN_ROWS
 
-    def test_only_the_features_of_the_set_are_read(self, groups, crowd, which):
-        others = ~crowd.sets.masks[which]
-        blurred = crowd.rows.clone()
-        blurred[:, others] = crowd.rows.flip(0)[:, others]
-        assert torch.equal(leaves(groups, crowd, which), leaves(groups, crowd, which, blurred))
+    def test_only_the_features_of_the_set_are_read(self, groups, sample, i):
+        others = ~sample.sets.masks[i]
+        shuffled = sample.rows.clone()
+        shuffled[:, others] = sample.rows.flip(0)[:, others]
+        assert torch.equal(leaves(groups, sample, i), leaves(groups, sample, i, shuffled))
 
-    def test_people_beyond_the_range_fall_into_a_leaf_too(self, groups, crowd, which):
-        far = crowd.rows[:50].clone()
+    def test_rows_outside_the_range_have_a_leaf(self, groups, sample, i):
+        far = sample.rows[:50].clone()
         far[:, :4] = torch.where(far[:, :4] > 0.5, 9.0, -9.0)
-        assert leaves(groups, crowd, which, far).max() <= leaves(groups, crowd, which).max()
+        assert leaves(groups, sample, i, far).max() <= leaves(groups, sample, i).max()
 
 
-def test_people_who_ask_about_different_sets_are_answered_in_one_batch(groups, crowd):
-    sets, some = torch.arange(300) % 3 + 1, crowd.rows[:300]
-    mixed = groups.leaves(crowd.encoder.expand(some)[:, None], sets)[:, 0]
-    for which in (1, 2, 3):
-        own = sets == which
-        assert torch.equal(mixed[own], leaves(groups, crowd, which, some[own]))
+def test_a_batch_may_mix_sets(groups, sample):
+    sets, some = torch.arange(300) % 3 + 1, sample.rows[:300]
+    mixed = groups.leaves(sample.encoder.expand(some)[:, None], sets)[:, 0]
+    for i in (1, 2, 3):
+        own = sets == i
+        assert torch.equal(mixed[own], leaves(groups, sample, i, some[own]))
 
 
-class TestOddData:
+class TestEdgeCases:
     @pytest.mark.parametrize("n", [5, 30])
-    def test_few_people(self, gather, n):
-        crowd = gather(people(n).assign(town=np.resize(["A", "B", "C"], n)), SETS)
-        groups = Groups.of(crowd)
-        for which in (1, 2, 3):
-            assert leaves(groups, crowd, which).max() < n
+    def test_few_rows(self, training_sample, n):
+        sample = training_sample(make_frame(n).assign(town=np.resize(["A", "B", "C"], n)), SETS)
+        groups = Groups.of(sample)
+        for i in (1, 2, 3):
+            assert leaves(groups, sample, i).max() < n
 
-    def test_a_group_of_all_features_there_are(self, gather):
-        crowd = gather(people(500)[["a", "b"]], [("a", "b")])
-        decoder, rows = Transport(), crowd.rows[:20]
-        decoder.fit(crowd.rows, crowd.encoder, crowd.sets)
+    def test_a_group_of_all_features(self, training_sample):
+        sample = training_sample(make_frame(500)[["a", "b"]], [("a", "b")])
+        decoder, rows = Transport(), sample.rows[:20]
+        decoder.fit(sample.rows, sample.encoder, sample.sets)
         values = torch.tensor([[[0.3, 0.7]]]).expand(20, 1, 2)
         v = decoder.encode(rows)[:, 0]
         made = decoder.decode(rows, v, values, torch.zeros(20, dtype=torch.int64))

@@ -1,4 +1,4 @@
-"""Locations: where an atom-free feature lies given x_S and what is held."""
+"""Locations: conditional means of atom-free features given x_S and covariates."""
 
 import numpy as np
 import pandas as pd
@@ -8,15 +8,15 @@ import torch
 from dear_plugin import Encoder, Schema
 from dear_plugin.decoders.transport.locations import (
     Planes,
-    by_level,
-    by_number,
+    category_location,
     hinges,
+    numeric_location,
     terciles,
     winsorised,
 )
 
 N = 3000
-NOTHING = torch.empty(N, 0, dtype=torch.float64)
+NONE = torch.empty(N, 0, dtype=torch.float64)
 ALL = torch.ones(1, dtype=torch.bool)
 
 
@@ -31,41 +31,41 @@ class TestHinges:
         expected = [1.0, 0.2, 0.9, 0.1, 0.6, 0.0, 0.0]
         torch.testing.assert_close(hinges(x, kinks)[0], torch.tensor(expected))
 
-    def test_a_number_bends_at_its_terciles(self):
+    def test_kinks_are_at_terciles(self):
         x = torch.arange(9.0)[:, None]
         assert terciles(x).tolist() == [[3.0, 6.0]]
 
-    def test_not_at_its_ends_and_not_twice_at_one_value(self):
+    def test_kinks_are_distinct_and_not_at_the_ends(self):
         x = torch.tensor([[0.0, 0.0], [0.0, 1.0], [0.0, 1.0], [0.0, 1.0], [1.0, 2.0]])
         assert terciles(x).tolist() == [[torch.inf, torch.inf], [1.0, torch.inf]]
 
 
-def test_the_outer_values_are_pulled_in():
+def test_outer_values_are_winsorised():
     y = torch.arange(1001.0)[:, None]
     assert winsorised(y)[:, 0].aminmax() == (5.0, 995.0)
 
 
-class TestByNumber:
-    def test_a_bend_at_a_tercile_is_followed_exactly(self):
+class TestNumeric:
+    def test_a_kink_at_a_tercile_is_fitted_exactly(self):
         a = torch.rand(N, generator=torch.Generator().manual_seed(0))
         kink = terciles(a[:, None])[0, 0]
         y = 2 * a + 5 * (a - kink).clamp_min(0.0)
-        location = by_number(a, a[:100], winsorised(y[:, None]), NOTHING, ALL)
+        location = numeric_location(a, a[:100], winsorised(y[:, None]), NONE, ALL)
         torch.testing.assert_close(location.at_grid[0], y[:100], atol=1e-5, rtol=0.0)
         torch.testing.assert_close(location.at_rows[:, 0], y, atol=1e-5, rtol=0.0)
 
-    def test_beyond_the_range_it_goes_on_in_a_straight_line(self):
+    def test_it_is_extrapolated_linearly(self):
         a = normal(N)
-        location = by_number(
-            a, torch.tensor([5.0, 6.0, 7.0]), winsorised((3.0 * a)[:, None]), NOTHING, ALL
+        location = numeric_location(
+            a, torch.tensor([5.0, 6.0, 7.0]), winsorised((3.0 * a)[:, None]), NONE, ALL
         )
         assert location.at_grid[0].tolist() == pytest.approx([15.0, 18.0, 21.0], abs=1e-3)
 
-    def test_what_is_held_takes_its_own_part(self):
+    def test_covariates_are_held_fixed(self):
         """y = 2 a - 3 h, where a follows h: the slope along a is the partial one, 2."""
         h = normal(N)
         a = h + normal(N, seed=1)
-        location = by_number(
+        location = numeric_location(
             a,
             torch.tensor([-1.0, 1.0]),
             (2 * a - 3 * h)[:, None].double(),
@@ -73,61 +73,61 @@ class TestByNumber:
             ALL,
         )
         assert location.at_grid.diff().item() == pytest.approx(4.0, abs=0.05)
-        assert location.beside.item() == pytest.approx(-3.0, abs=0.05)
+        assert location.covariate_weights.item() == pytest.approx(-3.0, abs=0.05)
 
 
-class TestWhatIsNotThere:
-    """A slope, or a bend, that chance makes as well is left out: nothing moves by a little."""
+class TestInsignificant:
+    """An insignificant slope or kink is left out: the location is then exactly constant."""
 
-    def test_a_feature_of_its_own_is_level(self):
-        location = by_number(
-            normal(N), torch.linspace(-3, 3, 9), normal(N, 1, seed=1).double(), NOTHING, ALL
+    def test_an_independent_feature_is_constant(self):
+        location = numeric_location(
+            normal(N), torch.linspace(-3, 3, 9), normal(N, 1, seed=1).double(), NONE, ALL
         )
         assert (location.at_grid == location.at_grid[0, 0]).all()
 
-    def test_a_straight_line_has_no_bends(self):
+    def test_a_straight_line_has_no_kinks(self):
         a = normal(N)
         y = (2.0 * a + normal(N, seed=1))[:, None].double()
-        slopes = by_number(a, torch.linspace(-3, 3, 9), y, NOTHING, ALL).at_grid[0].diff()
+        slopes = numeric_location(a, torch.linspace(-3, 3, 9), y, NONE, ALL).at_grid[0].diff()
         torch.testing.assert_close(slopes, slopes[:1].expand(8))
 
-    def test_what_is_not_linked_is_level_whatever_its_slope(self):
+    def test_a_feature_that_is_not_linked_is_constant(self):
         a = normal(N)
-        location = by_number(a, a[:5], a[:, None].double(), NOTHING, ~ALL)
+        location = numeric_location(a, a[:5], a[:, None].double(), NONE, ~ALL)
         assert (location.at_grid == location.at_grid[0, 0]).all()
 
 
-def test_two_equal_columns_stay_equal_far_beyond_what_people_have():
-    """Pulled in on one side only, outliers would tilt the line."""
+def test_equal_columns_stay_equal_far_outside_the_range():
+    """Outliers that are winsorised on one side only would tilt the line."""
     a = normal(N).mul(2.0).exp()
     y = winsorised(a[:, None])
-    made = by_number(a, torch.tensor([1.0, 100.0, 10_000.0]), y, NOTHING, ALL).at_grid[0]
+    made = numeric_location(a, torch.tensor([1.0, 100.0, 10_000.0]), y, NONE, ALL).at_grid[0]
     assert made.tolist() == pytest.approx([1.0, 100.0, 10_000.0], rel=1e-3)
 
 
-class TestByLevel:
+class TestCategory:
     level = torch.arange(N) % 3
 
     def test_each_category_has_its_mean(self):
         y = normal(N, 1).double() + self.level[:, None]
-        location = by_level(self.level.float(), 3, y, NOTHING, ALL)
+        location = category_location(self.level.float(), 3, y, NONE, ALL)
         expected = [y[self.level == c].mean().item() for c in range(3)]
         assert location.at_grid[0].tolist() == pytest.approx(expected, abs=2e-3)
 
-    def test_all_have_the_same_where_they_differ_by_chance_alone(self):
+    def test_insignificant_differences_are_zero(self):
         y = normal(N, 1).double()
-        location = by_level(self.level.float(), 3, y, NOTHING, ALL)
+        location = category_location(self.level.float(), 3, y, NONE, ALL)
         assert location.at_grid[0].tolist() == pytest.approx([y.mean().item()] * 3, abs=1e-6)
 
-    def test_one_that_nobody_has_has_everyones(self):
+    def test_an_empty_category_has_the_overall_mean(self):
         y = normal(N, 1).double()
-        location = by_level(self.level.float(), 4, y, NOTHING, ALL)
+        location = category_location(self.level.float(), 4, y, NONE, ALL)
         assert location.at_grid[0, 3].item() == pytest.approx(y.mean().item(), abs=1e-6)
 
-    def test_what_is_held_takes_its_own_part(self):
-        """Categories shift y by 0, 1, 2 and h by as much: held, what is left of y is 0, 3, 6."""
+    def test_covariates_are_held_fixed(self):
+        """y = 3 level - 2 h, where h follows the level: at equal h, y is 0, 3, 6."""
         h = self.level + normal(N)
-        location = by_level(
+        location = category_location(
             self.level.float(),
             3,
             (3 * self.level - 2 * h)[:, None].double(),
@@ -139,7 +139,7 @@ class TestByLevel:
 
 
 class TestPlanes:
-    """The locations of groups are linear in bent numbers and categories."""
+    """The locations of groups are linear in numbers with kinks and in categories."""
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -152,7 +152,7 @@ class TestPlanes:
 
     @staticmethod
     def located(frame, own):
-        """y as it is expected to be, in the user's units, and the plane's weights."""
+        """The fitted y, in the user's units, and the weights of the plane."""
         encoder = Encoder(Schema.infer(frame))
         x, feature = encoder.encode(frame), encoder.schema.features[3]
         columns = torch.tensor([f.name in own for f in encoder.schema])[encoder.feature_of]
@@ -176,7 +176,7 @@ class TestPlanes:
         slope = np.polyfit(frame["c"][within], made[within], 1)[0]
         assert slope == pytest.approx(0.1, abs=0.01)
 
-    def test_other_columns_weigh_nothing(self, frame):
-        """A constant, four numbers and their two bends each, three towns: b's are its own."""
+    def test_other_columns_have_no_weight(self, frame):
+        """A constant, four numbers with two kinks each, three towns: b has three columns."""
         _, weights = self.located(frame, ["b"])
         assert weights[:, 0].nonzero()[:, 0].tolist() == [0, 2, 6, 10]

@@ -13,7 +13,7 @@ WHOLE, SPREAD, COLOUR = range(3)
 
 
 @pytest.fixture(scope="module")
-def case(gather):
+def case(training_sample):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(
         {
@@ -22,9 +22,9 @@ def case(gather):
             "colour": rng.choice(["blue", "green", "red"], N),
         }
     )
-    crowd = gather(frame)
-    nodes, parts = Nodes.of(crowd, MAX_NODES)
-    return nodes, parts, crowd.rows
+    sample = training_sample(frame)
+    nodes, parts = Nodes.of(sample, MAX_NODES)
+    return nodes, parts, sample.rows
 
 
 def begin(nodes, which):
@@ -36,13 +36,13 @@ def grid_of(nodes, which):
 
 
 def locate(nodes, which, values):
-    """The node left of each value, counted within its own grid, and the weight of the next."""
+    """The node left of each value, relative to its grid, and the weight of the next one."""
     values = torch.tensor(values).view(1, -1, 1)
     left, weight = nodes.locate(values, torch.tensor([which]))
     return left[0] - begin(nodes, which), weight[0]
 
 
-def everyone(rows):
+def no_cells(rows):
     return torch.zeros(len(rows), dtype=torch.int64)
 
 
@@ -65,9 +65,9 @@ class TestTheGrid:
         for part in parts:
             assert torch.allclose(part.mix.sum(1), torch.ones(len(part.nodes)))
 
-    def test_wide_data_get_fewer_nodes(self, gather):
+    def test_wide_data_get_fewer_nodes(self, training_sample):
         frame = pd.DataFrame({"a": np.arange(500) / 7.0, "b": np.arange(500) % 9})
-        most, few = Nodes.of(gather(frame), 20)[0].sizes.tolist()
+        most, few = Nodes.of(training_sample(frame), 20)[0].sizes.tolist()
         assert 9 < most <= 20
         assert few == 9
 
@@ -80,19 +80,19 @@ class TestLocate:
             left, weight = locate(nodes, which, grid.tolist())
             assert torch.allclose(left + weight, torch.arange(len(grid)).float())
 
-    def test_a_value_between_two_nodes_weighs_them(self, case):
+    def test_a_value_between_two_nodes_is_interpolated(self, case):
         nodes, _, _ = case
         left, weight = locate(nodes, WHOLE, [0.32])
         assert left.item() == 3
         assert weight.item() == pytest.approx(0.2, abs=1e-4)
 
     @pytest.mark.parametrize("which", [WHOLE, SPREAD, COLOUR])
-    def test_values_beyond_the_ends_are_taken_at_the_ends(self, case, which):
+    def test_values_outside_the_range_are_clamped(self, case, which):
         nodes, _, _ = case
         left, weight = locate(nodes, which, [-100.0, 100.0])
         assert (left + weight).tolist() == [0.0, float(nodes.sizes[which] - 1)]
 
-    def test_all_sets_are_served_in_one_batch(self, case):
+    def test_a_batch_may_mix_sets(self, case):
         nodes, _, _ = case
         values = torch.rand(50, 7, 1, generator=torch.Generator().manual_seed(0))
         sets = torch.arange(50) % 3
@@ -102,9 +102,9 @@ class TestLocate:
             assert torch.equal(left[i], alone[0][0])
             assert torch.allclose(weight[i], alone[1][0], atol=1e-6)
 
-    def test_rows_are_found_at_their_own_values(self, case):
+    def test_rows_are_located_at_their_own_values(self, case):
         nodes, _, rows = case
-        left, weight = nodes.of_rows(rows, everyone(rows))
+        left, weight = nodes.of_rows(rows, no_cells(rows))
         for which in range(3):
             grid, own = grid_of(nodes, which), left[:, which].long() - begin(nodes, which)
             right = (own + 1).clamp_max(len(grid) - 1)
@@ -120,22 +120,22 @@ class TestLocate:
 
 
 class TestCells:
-    """Each cell of what is given has grids of its own, behind those of everyone and like them."""
+    """Each cell has a copy of the grids of cell 0, which has all rows."""
 
     @pytest.fixture(scope="class")
     @classmethod
-    def case(cls, gather):
+    def case(cls, training_sample):
         frame = pd.DataFrame({"low": np.arange(2000) % 7, "half": np.arange(2000) // 1000})
         frame.loc[1000:, "low"] += 10
-        crowd = gather(frame, ["low"], ["half"])
-        return Nodes.of(crowd, MAX_NODES)[0], crowd
+        sample = training_sample(frame, ["low"], ["half"])
+        return Nodes.of(sample, MAX_NODES)[0], sample
 
-    def test_a_grid_holds_the_values_of_its_cell(self, case):
+    def test_every_cell_has_the_grid_of_all_values(self, case):
         assert case[0].sizes.tolist() == [14, 14, 14]
 
-    def test_rows_are_found_on_the_grid_of_their_cell(self, case):
-        nodes, crowd = case
+    def test_rows_are_located_on_the_grid_of_their_cell(self, case):
+        nodes, sample = case
         cells = torch.arange(2000) // 1000 + 1
-        node = nearest(*nodes.of_rows(crowd.rows, cells))[:, 0].long()
-        assert torch.equal(nodes.grid[node], crowd.rows[:, 0])
+        node = nearest(*nodes.of_rows(sample.rows, cells))[:, 0].long()
+        assert torch.equal(nodes.grid[node], sample.rows[:, 0])
         assert torch.equal(node // 14, cells)

@@ -1,4 +1,4 @@
-"""Supports: the observed values that a feature may take in a table."""
+"""Supports: the observed values that the tables of a feature are indexed by."""
 
 import numpy as np
 import pandas as pd
@@ -38,26 +38,26 @@ def case(frame):
     return read(frame)
 
 
-def test_few_values_are_all_kept(case):
+def test_few_values_are_all_supported(case):
     supports, rows = case
     assert torch.equal(supports.values[supports.segment(WHOLE)], rows[:, 0].unique())
 
 
-def test_many_are_thinned_to_observed_ones(case):
+def test_many_values_are_thinned_to_observed_ones(case):
     supports, rows = case
     values = supports.values[supports.segment(SPIKE)]
     assert len(values) <= MAX_VALUES
     assert torch.isin(values, rows[:, SPIKE]).all()
 
 
-def test_how_many_are_told_apart_can_be_chosen(frame):
-    supports, _ = read(frame, most=20)
+def test_the_number_of_values_can_be_chosen(frame):
+    supports, _ = read(frame, max_values=20)
     assert supports.sizes[WHOLE] == 11
     assert supports.sizes[SPIKE] <= 20
     assert 0.0 in supports.values[supports.segment(SPIKE)]
 
 
-def test_a_heavy_value_is_never_lost(case):
+def test_a_heavy_value_is_always_supported(case):
     supports, _ = case
     assert 0.0 in supports.values[supports.segment(SPIKE)]
 
@@ -75,14 +75,14 @@ def test_only_numbers_without_an_atom_are_smooth(case):
     assert supports.smooth.tolist() == [False, True, False, False, False]
 
 
-def test_those_are_not_counted_and_categories_have_no_order(case):
+def test_smooth_features_are_not_counted_and_categories_are_not_ranked(case):
     supports, _ = case
     assert supports.sizes[SPREAD] == 0
     assert supports.counted.tolist() == [WHOLE, SPIKE, BINARY, COLOUR]
     assert supports.ranked.tolist() == [WHOLE, SPIKE, BINARY]
 
 
-def test_what_is_given_is_neither_counted_nor_smooth(frame):
+def test_given_features_are_neither_counted_nor_smooth(frame):
     supports, _ = read(frame, torch.tensor([SPREAD, BINARY]))
     assert supports.counted.tolist() == [WHOLE, SPIKE, COLOUR]
     assert not supports.smooth.any()
@@ -96,7 +96,7 @@ def test_the_segments_lie_end_to_end(case):
     assert ends[-1].stop == len(supports.values)
 
 
-def test_codes_name_the_nearest_supported_value(case):
+def test_codes_are_the_nearest_supported_values(case):
     supports, rows = case
     near = dict(zip(supports.counted.tolist(), supports.values[supports.codes(rows)], strict=True))
     for j in (WHOLE, BINARY, COLOUR):
@@ -106,7 +106,7 @@ def test_codes_name_the_nearest_supported_value(case):
     assert torch.allclose((near[SPIKE] - rows[:, SPIKE]).abs(), best, atol=1e-6)
 
 
-def test_values_beyond_the_ends_take_the_last(case):
+def test_values_outside_the_range_have_the_last_code(case):
     supports, rows = case
     codes = supports.codes(rows[:1] + torch.tensor([[9.0, 9.0, 9.0, 0.0, 0.0]]))
     last = (supports.starts + supports.sizes - 1)[[WHOLE, SPIKE]]

@@ -1,4 +1,4 @@
-"""Ties: who comes first among people with the same value, by what else is known of them."""
+"""Ties: the order of rows with the same value, by a score of their other features."""
 
 import numpy as np
 import pandas as pd
@@ -13,8 +13,8 @@ N = 6000
 SCHOOL, WAGE, OWNER, TOWN = range(4)
 
 
-def people(seed=0) -> pd.DataFrame:
-    """Owners have high wages for their schooling, and so do those from C."""
+def make_frame(seed=0) -> pd.DataFrame:
+    """Owners, and rows with town C, have high wages for their schooling."""
     rng = np.random.default_rng(seed)
     school = rng.integers(0, 9, N)
     luck = rng.normal(size=N)
@@ -31,7 +31,7 @@ def people(seed=0) -> pd.DataFrame:
 
 
 class Fitted:
-    """A decoder whose people act on their schooling."""
+    """A decoder for actions on schooling."""
 
     def __init__(self, frame, ties, **marks):
         self.encoder = Encoder(Schema.infer(frame, **marks))
@@ -48,7 +48,7 @@ class Fitted:
 
 @pytest.fixture(scope="module")
 def frame():
-    return people()
+    return make_frame()
 
 
 @pytest.fixture(scope="module")
@@ -65,65 +65,65 @@ def at(frame, school):
     return torch.tensor((frame["school"] == school).to_numpy())
 
 
-class TestStandings:
-    def test_the_score_tells_apart_who_the_middle_does_not(self, frame, scored, middle):
+class TestRanks:
+    def test_the_score_orders_rows_that_the_middle_does_not(self, frame, scored, middle):
         same = at(frame, 4)
         assert len(middle.v[same, OWNER].unique()) == 2
         assert len(scored.v[same, OWNER].unique()) > 20
 
-    def test_nobody_leaves_the_stretch_of_their_value(self, frame, scored):
-        """Of those with four years of school, all who do not own stand below all who do."""
+    def test_ranks_stay_in_the_range_of_their_value(self, frame, scored):
+        """With four years of school, all rows that do not own rank below all that do."""
         same, owner = at(frame, 4), torch.tensor((frame["owner"] == "yes").to_numpy())
         assert scored.v[same & ~owner, OWNER].max() <= scored.v[same & owner, OWNER].min()
 
-    def test_who_is_expected_to_own_stands_higher(self, frame, scored):
+    def test_rows_with_a_higher_score_have_higher_ranks(self, frame, scored):
         for owner in ("no", "yes"):
             same = at(frame, 4).numpy() & (frame["owner"] == owner).to_numpy()
             order = pd.Series(scored.v[same, OWNER].numpy())
             wages = frame["wage"][same].reset_index(drop=True)
             assert order.corr(wages, method="spearman") > 0.8
 
-    def test_they_are_as_independent_of_x_s_as_random_ones(self, frame, scored):
+    def test_ranks_are_as_independent_of_x_s_as_random_ones(self, frame, scored):
         for school in range(9):
             v = scored.v[at(frame, school)]
             assert v[:, OWNER].mean().item() == pytest.approx(0.5, abs=0.03)
             assert v[:, OWNER].std().item() == pytest.approx(12**-0.5, abs=0.03)
 
-    def test_people_never_seen_have_them_too(self, scored):
-        strange = scored.rows[:50] + torch.tensor([0.0, 5.0, 0.0, 0.0])
-        v = scored.decoder.encode(strange)
+    def test_rows_outside_the_training_range_have_ranks(self, scored):
+        outside = scored.rows[:50] + torch.tensor([0.0, 5.0, 0.0, 0.0])
+        v = scored.decoder.encode(outside)
         assert ((v > 0) & (v < 1)).all()
 
-    def test_what_cannot_change_does_not_count(self, frame):
-        blind = Fitted(frame, "score", immutable=["wage", "town"])
+    def test_immutable_features_are_not_in_the_score(self, frame):
+        fitted = Fitted(frame, "score", immutable=["wage", "town"])
         same = at(frame, 4)
-        assert len(blind.v[same, OWNER].unique()) <= 2 + 1
+        assert len(fitted.v[same, OWNER].unique()) <= 2 + 1
 
-    def test_a_batch_of_many_equals_batches_of_one(self, scored):
+    def test_a_batch_equals_single_rows(self, scored):
         alone = torch.cat([scored.decoder.encode(row[None]) for row in scored.rows[:20]])
         torch.testing.assert_close(alone[:, 0], scored.v[:20], atol=1e-6, rtol=0.0)
 
 
-class TestWhatPeopleSee:
+class TestDecoding:
     @pytest.mark.parametrize("school", [1, 4, 7])
-    def test_as_many_own_as_do_there(self, frame, scored, school):
+    def test_the_share_of_owners_is_the_conditional_one(self, frame, scored, school):
         made = scored.moved(school / 8)[:, OWNER].mean().item()
         there = (frame["owner"] == "yes")[frame["school"] == school].mean()
         assert made == pytest.approx(there, abs=0.03)
 
     @pytest.mark.parametrize("school", [1, 4, 7])
-    def test_as_many_live_in_each_town(self, frame, scored, school):
+    def test_the_shares_of_towns_are_the_conditional_ones(self, frame, scored, school):
         made = torch.bincount(scored.moved(school / 8)[:, TOWN].long(), minlength=3) / N
         there = frame["town"][frame["school"] == school].value_counts(normalize=True).sort_index()
         assert made.tolist() == pytest.approx(there.tolist(), abs=0.04)
 
-    def test_middle_ties_show_all_or_none(self, frame, middle):
-        """From 4 to 8 years of school, nobody or everybody with the same schooling changes."""
+    def test_middle_ties_change_all_rows_or_none(self, frame, middle):
+        """From 4 to 8 years of school, no row or every row with the same value changes."""
         same = at(frame, 4)
         made, own = middle.moved(1.0)[same, OWNER], middle.rows[same, OWNER]
         assert len(made[own == 0].unique()) == 1
 
-    def test_the_first_to_change_are_those_who_are_expected_to(self, frame, scored):
+    def test_the_rows_with_the_highest_scores_change_first(self, frame, scored):
         same = at(frame, 4)
         new = (scored.moved(1.0)[:, OWNER] > scored.rows[:, OWNER])[same].numpy()
         stay = (frame["owner"] == "no")[same.numpy()].to_numpy() & ~new
@@ -131,20 +131,20 @@ class TestWhatPeopleSee:
         assert new.sum() > 50
         assert wages[new].mean() > wages[stay].mean() + 2.0
 
-    def test_at_ones_own_value_one_is_oneself_exactly(self, scored):
+    def test_rows_are_unchanged_at_their_own_value(self, scored):
         sets = torch.zeros(N, dtype=torch.int64)
         own = scored.rows[:, None, :1]
         back = scored.decoder.decode(scored.rows, scored.v, own, sets)[:, 0]
         assert torch.equal(back, scored.rows)
 
 
-def test_it_is_chosen_by_name_and_handed_over(frame, scored):
-    heir = Transport.with_settings(scored.decoder.settings())
+def test_tensors_can_be_loaded(frame, scored):
+    loaded = Transport.with_settings(scored.decoder.settings())
     sets = ActionSets.of(scored.encoder.schema, ["school"])
-    heir.load_state(scored.decoder.tensors(), scored.encoder, sets)
-    assert torch.equal(heir.encode(scored.rows[:99])[:, 0], scored.v[:99])
+    loaded.load_state(scored.decoder.tensors(), scored.encoder, sets)
+    assert torch.equal(loaded.encode(scored.rows[:99])[:, 0], scored.v[:99])
 
 
-def test_another_name_is_refused():
+def test_an_unknown_name_is_refused():
     with pytest.raises(DearError, match=r"'scores'.*did you mean 'score'"):
         Transport(ties="scores")

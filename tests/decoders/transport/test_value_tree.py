@@ -1,4 +1,4 @@
-"""Splits: distributions as shares at splits, and back."""
+"""Value trees: distributions as shares at splits, and back."""
 
 import numpy as np
 import pandas as pd
@@ -30,34 +30,34 @@ def counts(supports):
     return torch.bincount(codes, minlength=len(supports[0].values)).double()
 
 
-def test_shares_at_the_splits_make_the_distribution_again(supports, counts):
-    splits = ValueTree.of(counts, supports[0])
-    left, came = splits.counts(counts)
-    torch.testing.assert_close(splits.shares(left / came), counts / 3000)
+def test_the_shares_at_the_splits_give_the_distribution(supports, counts):
+    tree = ValueTree.of(counts, supports[0])
+    left, total = tree.counts(counts)
+    torch.testing.assert_close(tree.probabilities(left / total), counts / 3000)
 
 
-def test_whatever_the_shares_become_they_make_a_distribution(supports, counts):
-    splits = ValueTree.of(counts, supports[0])
-    left = torch.rand(7, len(splits.cut), generator=torch.Generator().manual_seed(0)).double()
+def test_any_shares_give_a_distribution(supports, counts):
+    tree = ValueTree.of(counts, supports[0])
+    left = torch.rand(7, len(tree.cut), generator=torch.Generator().manual_seed(0)).double()
     left[0], left[1] = 0.0, 1.0
-    made = splits.shares(left)
+    made = tree.probabilities(left)
     assert (made >= 0.0).all()
     for j in range(3):
-        total = made[:, supports[0].segment(j)].sum(1)
-        torch.testing.assert_close(total, torch.ones(7).double())
+        whole = made[:, supports[0].segment(j)].sum(1)
+        torch.testing.assert_close(whole, torch.ones(7).double())
 
 
-def test_there_is_one_split_less_than_values(supports, counts):
-    splits = ValueTree.of(counts, supports[0])
-    sizes = torch.bincount(splits.feature, minlength=3)
+def test_there_is_one_split_fewer_than_values(supports, counts):
+    tree = ValueTree.of(counts, supports[0])
+    sizes = torch.bincount(tree.feature, minlength=3)
     assert torch.equal(sizes, supports[0].sizes - 1)
 
 
-def test_what_is_common_is_told_apart_first(supports, counts):
-    """Town C has half of the people: it stands alone on one side of the first split."""
-    splits = ValueTree.of(counts, supports[0])
-    first = (splits.feature == 1).nonzero()[0, 0]
-    left, came = splits.counts(counts)
-    assert came[first] == 3000
-    assert splits.cut[first] - splits.low[first] == 1
+def test_frequent_values_are_separated_first(supports, counts):
+    """Half the rows have town C: it is alone on one side of the first split."""
+    tree = ValueTree.of(counts, supports[0])
+    first = (tree.feature == 1).nonzero()[0, 0]
+    left, total = tree.counts(counts)
+    assert total[first] == 3000
+    assert tree.cut[first] - tree.low[first] == 1
     assert left[first].item() == pytest.approx(1500, abs=100)

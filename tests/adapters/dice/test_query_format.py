@@ -1,10 +1,10 @@
-"""A query's own values, where DiCE's data interface holds text."""
+"""The dtypes of a query, and the text of DiCE's data interface."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from dear_dice.dialect import QueryFormat
+from dear_dice.interface import QueryFormat
 from dear_plugin import Schema
 
 TRAINING = pd.DataFrame(
@@ -48,18 +48,18 @@ def query(name):
 @pytest.mark.parametrize("name", QUERIES)
 def test_read_and_write_are_inverse(name):
     rows = query(name)
-    dialect = QueryFormat.of(rows, SCHEMA)
-    read = dialect.read(rows)
+    query_format = QueryFormat.of(rows, SCHEMA)
+    read = query_format.read(rows)
     assert read["code"].tolist() == ["2", "1"] and read["truth"].tolist() == ["True", "False"]
     assert all(pd.api.types.is_numeric_dtype(read[name]) for name in ("rate", "count"))
-    pd.testing.assert_frame_equal(dialect.write(read), rows)
+    pd.testing.assert_frame_equal(query_format.write(read), rows)
 
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_levels_that_the_query_did_not_show(name):
     rows = query(name)
-    dialect = QueryFormat.of(rows, SCHEMA)
-    written = dialect.write(TRAINING)
+    query_format = QueryFormat.of(rows, SCHEMA)
+    written = query_format.write(TRAINING)
     assert not written.isna().any(axis=None)
     assert written["code"].astype(str).tolist() == TRAINING["code"].tolist()
     assert written["truth"].astype(str).tolist() == TRAINING["truth"].tolist()
@@ -71,8 +71,8 @@ def test_levels_that_the_query_did_not_show(name):
 
 def test_numbers_written_as_text_are_numbers():
     rows = query("text").assign(count=["3", "4"])
-    dialect = QueryFormat.of(rows, SCHEMA)
-    assert dialect.read(rows)["count"].tolist() == [3, 4]
+    query_format = QueryFormat.of(rows, SCHEMA)
+    assert query_format.read(rows)["count"].tolist() == [3, 4]
 
 
 def test_text_where_a_number_belongs():

@@ -1,15 +1,15 @@
-"""What a call asks for, in DiCE's words and in the engine's."""
+"""The desired outcome of a call, in DiCE's arguments and as the engine's target."""
 
 import numpy as np
 import pytest
 
-from dear_dice.wish import DesiredOutcome
+from dear_dice.query import DesiredOutcome
 
 ROWS = np.array([0, 0, 1, 1])
 
 
 @pytest.mark.parametrize(
-    ("classes", "threshold", "nodes", "least"),
+    ("classes", "threshold", "columns", "least"),
     [
         ([1, 1], 0.5, 1, None),
         ([1, 1], 0.7, 1, 0.7),
@@ -24,10 +24,10 @@ ROWS = np.array([0, 0, 1, 1])
         ([2, 0], 0.9, 3, 0.9),
     ],
 )
-def test_the_threshold(classes, threshold, nodes, least):
-    wish = DesiredOutcome.of_classes(classes, threshold, nodes)
-    assert wish.least == (None if least is None else pytest.approx(least))
-    assert list(wish.target.label) == classes
+def test_the_threshold(classes, threshold, columns, least):
+    desired = DesiredOutcome.of_classes(classes, threshold, columns)
+    assert desired.least == (None if least is None else pytest.approx(least))
+    assert list(desired.target.label) == classes
 
 
 @pytest.mark.parametrize(("wanted", "threshold"), [(1, 1.0), (0, 0.0)])
@@ -36,22 +36,22 @@ def test_certainty_is_near_enough(wanted, threshold):
 
 
 def test_met_with_one_column():
-    wish = DesiredOutcome.of_classes([1, 0], 0.6, 1)
+    desired = DesiredOutcome.of_classes([1, 0], 0.6, 1)
     scores = np.array([[0.61], [0.59], [0.39], [0.41]])
-    assert wish.met(scores, scores[:, 0].round(), ROWS).tolist() == [True, False, True, False]
+    assert desired.met(scores, scores[:, 0].round(), ROWS).tolist() == [True, False, True, False]
 
 
 def test_met_with_several_columns():
-    wish = DesiredOutcome.of_classes([2, 0], 0.5, 3)
+    desired = DesiredOutcome.of_classes([2, 0], 0.5, 3)
     scores = np.array([[0.3, 0.3, 0.4], [0.2, 0.5, 0.3], [0.4, 0.3, 0.3], [0.1, 0.8, 0.1]])
-    assert wish.met(scores, scores.argmax(1), ROWS).tolist() == [True, False, True, False]
+    assert desired.met(scores, scores.argmax(1), ROWS).tolist() == [True, False, True, False]
 
 
 def test_met_by_a_value():
-    wish = DesiredOutcome.of_range([2, 3])
+    desired = DesiredOutcome.of_range([2, 3])
     values = np.array([2.0, 1.99, 3.0, 3.01])
-    assert wish.met(values[:, None], values, ROWS).tolist() == [True, False, True, False]
-    low, high = wish.target.low, wish.target.high
+    assert desired.met(values[:, None], values, ROWS).tolist() == [True, False, True, False]
+    low, high = desired.target.low, desired.target.high
     assert 2 < low < 2.001 and 2.999 < high < 3
 
 

@@ -1,4 +1,4 @@
-"""People: one person's recourse, and what everybody's costs are made of."""
+"""Rows: the recourse of one row, and the direct and indirect costs of all rows."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 def overview(recourses: Recourses, title: str = "") -> Figure:
-    """One person's recourse beside what everybody's costs are made of.
+    """The recourse of one row, next to the direct and indirect costs of all rows.
 
     Args:
         recourses: a result with at least one solved row that changes something.
-        title: above the picture.
+        title: of the figure.
     """
     figure, (left, right) = sheet(2, width=5.75, height=4.8)
     person(recourses, telling(recourses), left)
@@ -35,19 +35,19 @@ def overview(recourses: Recourses, title: str = "") -> Figure:
 
 
 def telling(recourses: Recourses) -> int:
-    """The position of a row worth showing: solved, with the most features moving along."""
+    """The position of the solved row with the most changed features."""
     moving = recourses.changed.sum(1).numpy() * recourses.outcome["success"].to_numpy()
     return int(np.argmax(moving))
 
 
 def person(recourses: Recourses, position: int, axes: Axes) -> None:
-    """Draw one person's change, feature by feature: direct solid, indirect hatched.
+    """Draw the changes of one row, feature by feature: direct solid, indirect hatched.
 
     A thin line across the end of an indirect bar is the range over the redraws of the decoder.
 
     Args:
         recourses: the result.
-        position: the row, counted from 0.
+        position: of the row, counted from 0.
         axes: where to draw.
     """
     step = (recourses.proposal.rows - recourses.x)[position].numpy()
@@ -56,30 +56,19 @@ def person(recourses: Recourses, position: int, axes: Axes) -> None:
     shown = shown[np.lexsort((-np.abs(step[shown]), ~direct[shown]))]
     if not bool(recourses.acts[position]):
         shown = shown[:0]
-        _say(axes, recourses.describe_row(position))
+        _write(axes, recourses.describe_row(position))
     names = np.array(recourses.encoder.schema.names)
     before, after = recourses.factuals.iloc[position], recourses.counterfactuals.iloc[position]
     size = np.where(recourses.encoder.blocks.numpy()[shown], 1.0, step[shown])
-    spread = recourses.hooks.ranges(torch.tensor([position]))
+    spread = recourses.lazy_answers.spread(torch.tensor([position]))
     ends = np.stack([spread.low[0].numpy(), spread.high[0].numpy()])
     for y, (j, width) in enumerate(zip(shown, size, strict=True)):
-        style = DIRECT if direct[j] else INDIRECT
-        axes.barh(y, width, height=0.62, **style)
         low, high = (width, width) if direct[j] else ends[:, j]
+        text = f"{_text(before[names[j]])} → {_text(after[names[j]])}"
+        axes.barh(y, width, height=0.62, **(DIRECT if direct[j] else INDIRECT))
         if low < high:
             axes.errorbar(width, y, xerr=[[width - low], [high - width]], **WHISKER)
-        text = f"{_text(before[names[j]])} → {_text(after[names[j]])}"
-        side = "left" if width >= 0 else "right"
-        axes.annotate(
-            text,
-            (max(width, high) if width >= 0 else min(width, low), y),
-            xytext=(5 if width >= 0 else -5, 0),
-            textcoords="offset points",
-            va="center",
-            ha=side,
-            fontsize=9,
-            **PLAIN,
-        )
+        _annotate(axes, y, max(width, high) if width >= 0 else min(width, low), width, text)
     axes.axvline(0.0, color="black", linewidth=0.8)
     axes.set_yticks(range(len(shown)), names[shown], **PLAIN)
     axes.invert_yaxis()
@@ -91,7 +80,7 @@ def person(recourses: Recourses, position: int, axes: Axes) -> None:
     score = recourses.outcome.iloc[position]
     outcome = "probability" if score["success"] else "nearest attempt, probability"
     axes.set_title(
-        f"One person (row {recourses.factuals.index[position]}): {outcome}"
+        f"Row {recourses.factuals.index[position]}: {outcome}"
         f" {score['score_before']:.0%} → {score['score_after']:.0%}",
         fontsize=10,
         **PLAIN,
@@ -100,19 +89,17 @@ def person(recourses: Recourses, position: int, axes: Axes) -> None:
 
 
 def splits(actions: pd.DataFrame, axes: Axes) -> None:
-    """Draw median direct and indirect cost by the feature acted on, with how many act on it.
+    """Draw median direct and indirect cost by the features acted on, with the number of rows.
 
     Args:
-        actions: `success`, `acted_on`, `cost`, `direct_cost` and `indirect_cost` of people.
+        actions: `success`, `acted_on`, `cost`, `direct_cost` and `indirect_cost` of n rows.
         axes: where to draw.
     """
     done = actions[actions["success"] & (actions["cost"] > 0)]
     groups = done.groupby("acted_on")[["direct_cost", "indirect_cost"]]
-    table = (
-        groups.median().assign(people=groups.size()).sort_values("people", ascending=False)[:10]
-    )
+    table = groups.median().assign(rows=groups.size()).sort_values("rows", ascending=False)[:10]
     if table.empty:
-        _say(axes, "nobody has recourse that changes something")
+        _write(axes, "no row has a recourse that changes something")
     y = np.arange(len(table))
     axes.barh(y, table["direct_cost"], height=0.62, label="direct action", **DIRECT)
     axes.barh(
@@ -123,19 +110,26 @@ def splits(actions: pd.DataFrame, axes: Axes) -> None:
         label="expected indirect change",
         **INDIRECT,
     )
-    names = [f"{n}  ({c})" for n, c in zip(table.index, table["people"], strict=True)]
+    names = [f"{n}  ({c})" for n, c in zip(table.index, table["rows"], strict=True)]
     axes.set_yticks(y, names, **PLAIN)
     axes.invert_yaxis()
     axes.set_xlabel("median cost (l1, scaled features)")
-    axes.set_title(f"What {len(done)} people act on (number of people), and its cost", fontsize=10)
+    axes.set_title(f"Features acted on in {len(done)} rows (number of rows)", fontsize=10)
     axes.legend(
         fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(-0.02, -0.13), ncols=2
     )
     spare(axes)
 
 
-def _say(axes: Axes, text: str) -> None:
-    """Write why there is nothing to draw where it would have been."""
+def _annotate(axes: Axes, y: int, end: float, width: float, text: str) -> None:
+    """Write a text next to the end of a bar of some width."""
+    side, offset = ("left", 5) if width >= 0 else ("right", -5)
+    place: dict[str, Any] = {"textcoords": "offset points", "va": "center", "ha": side}
+    axes.annotate(text, (end, y), xytext=(offset, 0), fontsize=9, **place, **PLAIN)
+
+
+def _write(axes: Axes, text: str) -> None:
+    """Write a text in the middle of empty axes."""
     middle: dict[str, Any] = {"ha": "center", "va": "center", "transform": axes.transAxes}
     axes.text(0.5, 0.5, fill(text, 40), fontsize=9, **middle, **PLAIN)
 

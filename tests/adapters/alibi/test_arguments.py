@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import dear_plugin
-from dear_alibi.conditions import AlibiConstraints
+from dear_alibi.arguments import AlibiConstraints, resolve_targets, target_classes
 from dear_alibi.table import Table
 
 TABLE = Table.of(["age", "hours", "job"], {2: ["clerk", "nurse", "pilot"]})
@@ -13,7 +13,7 @@ FRAME = TABLE.frame(np.array([[20, 10, 0], [60, 30, 1], [40, 50, 2]]))
 SCHEMA = TABLE.schema(FRAME, ())
 
 
-def conditions(immutable=(), ranges=None, C=None):
+def constraints(immutable=(), ranges=None, C=None):
     return AlibiConstraints.of(TABLE.declared, immutable, ranges, C)
 
 
@@ -24,31 +24,31 @@ def intervals(some, rows=slice(None)):
 
 def test_no_condition_constrains_nothing():
     for C in (None, [], [{}]):
-        within = conditions(C=C).constraints(SCHEMA, FRAME)
+        within = constraints(C=C).constraints(SCHEMA, FRAME)
         assert not within.frozen
         assert not within.ranges
         assert within.categories is None
 
 
 def test_a_range_is_a_fraction_of_the_training_width():
-    assert intervals(conditions(ranges={"age": [-0.25, 0.5]})) == {
+    assert intervals(constraints(ranges={"age": [-0.25, 0.5]})) == {
         "age": ([10, 50, 30], [40, 80, 60])
     }
 
 
 def test_a_condition_is_a_change_in_own_units():
-    assert intervals(conditions(C=[{"hours": [-5, 2.5]}])) == {
+    assert intervals(constraints(C=[{"hours": [-5, 2.5]}])) == {
         "hours": ([5, 25, 45], [12.5, 32.5, 52.5])
     }
 
 
 def test_ranges_and_conditions_hold_together():
-    both = conditions(ranges={"age": [-0.25, 0.5]}, C=[{"age": [-20, 5]}])
+    both = constraints(ranges={"age": [-0.25, 0.5]}, C=[{"age": [-20, 5]}])
     assert intervals(both) == {"age": ([10, 50, 30], [25, 65, 45])}
 
 
 def test_one_condition_per_row_travels_with_its_rows():
-    some = conditions(C=[{"age": [0, 1]}, {"hours": [0, 2], "job": ["pilot"]}, {}])
+    some = constraints(C=[{"age": [0, 1]}, {"hours": [0, 2], "job": ["pilot"]}, {}])
     assert intervals(some)["age"] == ([20, -math.inf, -math.inf], [21, math.inf, math.inf])
     assert intervals(some, slice(1, 2)) == {"hours": ([30], [32])}
     within = some.constraints(SCHEMA, FRAME)
@@ -56,13 +56,13 @@ def test_one_condition_per_row_travels_with_its_rows():
 
 
 def test_one_condition_for_all_rows_stays_one_value():
-    within = conditions(C=[{"job": "nurse"}]).constraints(SCHEMA, FRAME)
+    within = constraints(C=[{"job": "nurse"}]).constraints(SCHEMA, FRAME)
     assert within.categories == {"job": ["nurse"]}
 
 
-def test_what_always_holds_is_never_loosened():
-    always = conditions(["job"], {"age": [0, 1], "hours": [-1, 0.5]})
-    both = always.within(conditions(["hours", "job"], {"age": [-1, 0.5]}))
+def test_a_call_never_loosens_the_explainers_constraints():
+    always = constraints(["job"], {"age": [0, 1], "hours": [-1, 0.5]})
+    both = always.within(constraints(["hours", "job"], {"age": [-1, 0.5]}))
     assert both.immutable == ("job", "hours")
     assert both.ranges == {"age": (0, 0.5), "hours": (-1, 0.5)}
 
@@ -91,18 +91,60 @@ def test_what_always_holds_is_never_loosened():
         ({"C": [{"job": []}]}, "'job' may become"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(given, words):
+def test_invalid_arguments_are_refused(given, words):
     with pytest.raises(dear_plugin.errors.DearError, match=words) as caught:
-        conditions(**given)
+        constraints(**given)
     assert isinstance(caught.value, ValueError)
 
 
 def test_another_number_of_conditions_than_rows_is_refused():
-    with pytest.raises(dear_plugin.errors.ConstraintError, match="one per row, n = 3; 2 came"):
-        conditions(C=[{}, {}]).of_rows(3)
+    with pytest.raises(dear_plugin.errors.ConstraintError, match="one per row, n = 3; got 2"):
+        constraints(C=[{}, {}]).check_count(3)
 
 
 def test_conditions_of_many_rows_are_arrays_and_no_loop_over_rows():
     many = pd.concat([FRAME] * 20_000, ignore_index=True)
-    within = conditions(ranges={"age": [0, 1]}, C=[{"hours": [-5, 5]}]).constraints(SCHEMA, many)
+    within = constraints(ranges={"age": [0, 1]}, C=[{"hours": [-5, 5]}]).constraints(SCHEMA, many)
     assert all(end.shape == (60_000,) for pair in within.ranges.values() for end in pair)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [1, [1], [1, 1, 1], np.array([1.0]), np.array([[1]]), np.ones((3, 1), dtype=np.int32)],
+)
+def test_one_class_or_one_per_row_in_any_shape(given):
+    wanted = target_classes(given, 3)
+    assert wanted.shape == (3, 1)
+    assert wanted.dtype == np.int64
+    assert (wanted == 1).all()
+
+
+@pytest.mark.parametrize("given", [[1, 0], np.ones((1, 3)), np.ones((3, 2)), np.ones((3, 1, 1))])
+def test_another_shape_is_refused(given):
+    with pytest.raises(dear_plugin.errors.TargetError, match="one class or one per row"):
+        target_classes(given, 3)
+
+
+@pytest.mark.parametrize("given", [-1, 0.5, "yes", True, [0, -1, 0], [None], np.nan])
+def test_a_value_that_is_no_class_is_refused(given):
+    with pytest.raises(dear_plugin.errors.TargetError):
+        target_classes(given, 3)
+
+
+def resolved(Y_t, classes, count):
+    wanted = target_classes(Y_t, len(classes))
+    return resolve_targets(wanted, np.array(classes)[:, None], count)
+
+
+def test_without_targets_the_other_class_is_wanted():
+    assert resolved(None, [0, 1, 1], 2).tolist() == [[1], [0], [0]]
+
+
+def test_without_targets_three_classes_are_refused():
+    with pytest.raises(dear_plugin.errors.TargetError, match="the predictor has 3"):
+        resolved(None, [0, 1], 3)
+
+
+def test_a_class_the_predictor_does_not_have_is_refused():
+    with pytest.raises(dear_plugin.errors.TargetError, match=r"classes 0 \.\.\. 1"):
+        resolved(2, [0, 1], 2)

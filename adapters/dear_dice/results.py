@@ -1,0 +1,280 @@
+"""Results: the engine's recourses as counterfactuals per row, and as DiCE's native objects."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from dice_ml.counterfactual_explanations import CounterfactualExplanations
+from dice_ml.diverse_counterfactuals import CounterfactualExamples
+
+from dear_dice.model import Host, Outcomes
+from dear_dice.query import Mask, Query, Request, Rows
+from dear_plugin import Recourses
+
+logger = logging.getLogger("dear_dice")
+
+# `kind` of the best counterfactual of a row, and of alternatives that act on a set of their own.
+FIRST, OTHER_SET = "first", "another set"
+CREDIBILITY = ["confidence", "reliance", "plausibility", "credible"]
+# The key of the actions in the metadata of DiCE's JSON, which its schema leaves open.
+KEY = "dear"
+
+Origin = tuple[Recourses, int]
+
+
+class Examples(CounterfactualExamples):
+    """The counterfactuals of one row in DiCE's form, with DEAR's actions.
+
+    Attributes:
+        actions: one row per row of `final_cfs_df`: the columns of `Recourses.actions` without
+            `success`, and `kind`: "first", or how an alternative differs from the first. Indirect
+            changes are associations in the data.
+        origins: per row of `final_cfs_df`, the engine's result and the position in it; empty when
+            read back from JSON.
+    """
+
+    def __init__(
+        self, actions: pd.DataFrame, origins: Sequence[Origin] = (), **fields: Any
+    ) -> None:
+        super().__init__(**fields)
+        self.actions = actions
+        self.origins = tuple(origins)
+
+    @property
+    def support(self) -> pd.Series:
+        """Share of each counterfactual's 5 nearest training rows that get the wanted outcome.
+
+        The first access computes it for all rows of the call.
+        """
+        values = [float(result.support.iloc[at]) for result, at in self.origins]
+        return pd.Series(values, index=self.actions.index[: len(values)], name="support")
+
+    def describe(self) -> list[str]:
+        """A text per counterfactual: the action, the expected changes, their uncertainty.
+
+        The text of one that is not credible begins with that.
+        """
+        return [result.describe_row(at) for result, at in self.origins]
+
+    def visualize_as_dataframe(
+        self,
+        display_sparse_df: bool = True,
+        show_only_changes: bool = False,
+        show_actions: bool = False,
+    ) -> None:
+        """DiCE's view; `show_actions` displays `actions` below it."""
+        super().visualize_as_dataframe(display_sparse_df, show_only_changes)
+        if show_actions:
+            from IPython import display
+
+            show: Any = display.display
+            show(self.actions)
+
+
+class Explanations(CounterfactualExplanations):
+    """DiCE's explanations, of which each example has DEAR's actions.
+
+    `to_json` writes the actions into the metadata and `Explanations.from_json` reads them; DiCE's
+    own `CounterfactualExplanations.from_json` reads the same text without them.
+    """
+
+    def visualize_as_dataframe(
+        self,
+        display_sparse_df: bool = True,
+        show_only_changes: bool = False,
+        show_actions: bool = False,
+    ) -> None:
+        """DiCE's view; `show_actions` displays `actions` below each table."""
+        for examples in self.cf_examples_list:
+            examples.visualize_as_dataframe(display_sparse_df, show_only_changes, show_actions)
+
+    def direct_importance(self) -> pd.DataFrame:
+        """The share of each row's counterfactuals that act on a feature.
+
+        DiCE's own importances count every change, indirect ones included.
+        """
+        acted = [e.actions["acted_on"] for e in self.cf_examples_list]
+        shares = pd.DataFrame([a.value_counts(normalize=True) for a in acted])
+        return shares.fillna(0.0).reset_index(drop=True)
+
+    def to_json(self) -> str:
+        """DiCE's JSON, with the actions in its metadata."""
+        content = json.loads(super().to_json())
+        content["metadata"][KEY] = [
+            json.loads(e.actions.to_json(orient="records", double_precision=15))
+            for e in self.cf_examples_list
+        ]
+        return json.dumps(content)
+
+    @staticmethod
+    def from_json(json_str: str) -> Any:
+        """Read DiCE's JSON, and the actions if it has them."""
+        plain = CounterfactualExplanations.from_json(json_str)
+        tables = json.loads(json_str).get("metadata", {}).get(KEY)
+        if tables is None:
+            return plain
+        pairs = zip(plain.cf_examples_list, tables, strict=True)
+        return Explanations(
+            [_with_actions(example, table) for example, table in pairs],
+            local_importance=plain.local_importance,
+            summary_importance=plain.summary_importance,
+            version=plain.metadata["version"],
+        )
+
+
+@dataclass(frozen=True)
+class Results:
+    """m counterfactuals of n rows, ordered by row and rank.
+
+    Attributes:
+        rows: (m,) the row of the query that each belongs to, ascending.
+        frame: the features, in the query's own values and dtypes.
+        outcomes: (m,) the outcomes as DiCE reads them.
+        actions: see `Examples.actions`.
+        origins: the engine's result of each, and the position in it.
+        indirect: (m, p) which features changed without being acted on.
+    """
+
+    rows: Rows
+    frame: pd.DataFrame
+    outcomes: Outcomes
+    actions: pd.DataFrame
+    origins: Sequence[Origin]
+    indirect: Mask
+
+    @classmethod
+    def of(cls, ranked: Sequence[Recourses], query: Query, host: Host, k: int) -> Results:
+        """Up to k counterfactuals per row, every one confirmed by the model through DiCE.
+
+        `ranked` are the engine's results over the query's n rows, one per rank.
+        """
+        n = len(query.rows)
+        rows = np.tile(np.arange(n), len(ranked))
+        tables = [ranked[0].outcome.assign(kind=FIRST), *(r.outcome for r in ranked[1:])]
+        actions = pd.concat(tables, ignore_index=True)
+        frame = pd.concat([r.counterfactuals for r in ranked], ignore_index=True)
+        indirect = np.concatenate([(r.changed & ~r.proposal.direct).numpy() for r in ranked])
+        # Positions in these tables, by row and then by rank.
+        at = np.flatnonzero(actions["success"])
+        at = at[np.argsort(rows[at], kind="stable")]
+        frame = query.format.write(frame.iloc[at].reset_index(drop=True))
+        new = _distinct(frame, actions.iloc[at], rows[at])
+        at, frame = at[new], frame.iloc[new].reset_index(drop=True)
+        kept, outcomes = _confirmed(frame, rows[at], query, host)
+        kept = kept[pd.Series(kept).groupby(rows[at[kept]]).cumcount().to_numpy() < k]
+        at = at[kept]
+        return cls(
+            rows[at],
+            frame.iloc[kept].reset_index(drop=True),
+            outcomes[kept],
+            _with_credibility(actions.iloc[at].drop(columns="success"), ranked, at),
+            [(ranked[i // n], int(i % n)) for i in at],
+            indirect[at],
+        )
+
+    def without_indirect(self, query: Query, host: Host) -> Results:
+        """The same with every indirect change undone that the outcome does not need."""
+        frame, before = self.frame.copy(), query.rows.iloc[self.rows].reset_index(drop=True)
+        for j, name in enumerate(frame.columns):
+            at = np.flatnonzero(self.indirect[:, j])
+            if len(at):
+                trial = frame.iloc[at].copy()
+                trial[name] = before[name].iloc[at]
+                scores = host.scores(trial)
+                met = query.desired.met(scores, host.outcomes(trial, scores), self.rows[at])
+                frame[name] = frame[name].where(~frame.index.isin(at[met]), before[name])
+        return replace(self, frame=frame, outcomes=host.outcomes(frame, host.scores(frame)))
+
+    def slices(self, n: int) -> list[slice]:
+        """The counterfactuals of each of n rows."""
+        ends = np.searchsorted(self.rows, np.arange(n + 1))
+        return [slice(int(a), int(b)) for a, b in pairwise(ends)]
+
+
+def _distinct(frame: pd.DataFrame, actions: pd.DataFrame, rows: Rows) -> Rows:
+    """Positions without repeated rows, and without a second action on the same set."""
+    repeated = frame.assign(**{"": rows}).duplicated().to_numpy(dtype=bool)
+    same_set = actions[["acted_on"]].assign(row=rows).duplicated()
+    return np.flatnonzero(~repeated & ~(same_set & (actions["kind"] == OTHER_SET)))
+
+
+def _confirmed(frame: pd.DataFrame, rows: Rows, query: Query, host: Host) -> tuple[Rows, Outcomes]:
+    """Positions with the desired outcome, and (m,) the outcomes of all."""
+    if not len(frame):
+        return rows, rows
+    scores = host.scores(frame)
+    outcomes = host.outcomes(frame, scores)
+    return np.flatnonzero(query.desired.met(scores, outcomes, rows)), outcomes
+
+
+def _with_credibility(
+    actions: pd.DataFrame, ranked: Sequence[Recourses], at: Rows
+) -> pd.DataFrame:
+    """The actions at positions of the ranked results, with the columns that are costly."""
+    parts, n = [], len(ranked[0])
+    for rank, result in enumerate(ranked):
+        own = np.flatnonzero(at // n == rank)
+        if len(own) or rank == 0:
+            selected = result.select(torch.from_numpy(at[own] % n))
+            parts.append(selected.actions[CREDIBILITY].set_axis(own))
+    return actions.reset_index(drop=True).join(pd.concat(parts))
+
+
+def to_dice(
+    query: Query, results: Results, sparse: Results, request: Request, host: Host, data: Any
+) -> list[Examples]:
+    """DiCE's object for each row of a query; a row without a counterfactual has empty frames.
+
+    `sparse` are the results after post-hoc sparsity, `data` is DiCE's data interface.
+    """
+    name = data.outcome_name
+    before = query.rows.assign(**{name: host.labels(query.outcomes)})
+    final = results.frame.assign(**{name: host.labels(results.outcomes)})
+    thin = sparse.frame.assign(**{name: host.labels(sparse.outcomes)})
+    examples = [
+        Examples(
+            _part(results.actions, span),
+            results.origins[span],
+            data_interface=data,
+            final_cfs_df=_part(final, span),
+            test_instance_df=_part(before, slice(row, row + 1)),
+            final_cfs_df_sparse=_part(thin, span),
+            posthoc_sparsity_param=request.posthoc_sparsity_param,
+            desired_range=request.desired_range,
+            desired_class=_desired_class(query, row, request, host),
+            model_type=host.interface.model_type,
+        )
+        for row, span in enumerate(results.slices(len(before)))
+    ]
+    if request.verbose:
+        for index, example in zip(query.rows.index, examples, strict=True):
+            texts = example.describe() or ["no counterfactual found"]
+            logger.info("query %s: %s", index, "; or ".join(texts))
+    return examples
+
+
+def _part(frame: pd.DataFrame, span: slice) -> pd.DataFrame:
+    return frame.iloc[span].reset_index(drop=True)
+
+
+def _desired_class(query: Query, row: int, request: Request, host: Host) -> Any:
+    """The wanted class as the model's own label, of a type that DiCE's JSON schema accepts."""
+    if host.regression:
+        return request.desired_class
+    label = host.labels(query.desired.classes[row : row + 1])[0]
+    plain = label.item() if isinstance(label, np.generic) else label
+    return int(plain) if isinstance(plain, bool) else plain
+
+
+def _with_actions(example: CounterfactualExamples, table: list[dict[str, Any]]) -> Examples:
+    names = list(inspect.signature(CounterfactualExamples).parameters)
+    return Examples(pd.DataFrame(table), **{name: getattr(example, name) for name in names})
