@@ -9,6 +9,7 @@ from dear_plugin.benchmark import credible_tables
 from dear_plugin.benchmark.__main__ import main
 from dear_plugin.benchmark.bootstrap import retrained
 from dear_plugin.benchmark.classifiers import Recipe, accuracy, trained
+from dear_plugin.benchmark.credible import ANSWERS
 from dear_plugin.benchmark.data_splits import CELLS, SETTINGS, DataSplit
 from dear_plugin.datasets import load_loan
 
@@ -46,7 +47,7 @@ class TestTheCommand:
         assert 0.45 < joint < independent < 0.75
 
     def test_stored_runs_are_not_repeated(self, out):
-        kept = {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("people.csv")}
+        kept = {path: path.stat().st_mtime_ns for path in (out / "runs").rglob(ANSWERS)}
         assert len(kept) == 2
         assert main([*ARGUMENTS, "--rows", "30", "--out", str(out)]) == 0
         assert {path: path.stat().st_mtime_ns for path in kept} == kept
@@ -61,7 +62,7 @@ class TestTheCommand:
         assert "has no stored run of this size" in capsys.readouterr().err
 
     def test_another_number_of_rows_is_another_run(self, out):
-        (one,) = (out / "runs" / "loan-lr-0").rglob("people.csv")
+        (one,) = (out / "runs" / "loan-lr-0").rglob(ANSWERS)
         before = len(pd.read_csv(one))
         arguments = ["credible", "--cells", "loan lr", "--lines", "cheapest", "--splits", "1"]
         assert main([*arguments, "--rows", "10", "--out", str(out)]) == 0

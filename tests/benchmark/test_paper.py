@@ -9,6 +9,7 @@ import pytest
 from dear_plugin.benchmark import summary
 from dear_plugin.benchmark.__main__ import main
 from dear_plugin.benchmark.method_specs import METHOD_SPECS
+from dear_plugin.benchmark.paper import ROWS
 
 CELL = {"dataset": "gmc", "classifier": "ann", "seed": 0, "rows": 4, "accuracy": 0.9, "plateau": 0}
 
@@ -112,7 +113,7 @@ class TestQuick:
         assert (table["violations"].fillna(0.0) == 0.0).all()
 
     def test_no_row_is_dropped(self, out):
-        rows = pd.read_csv(out / "people.csv", keep_default_na=False)
+        rows = pd.read_csv(out / ROWS, keep_default_na=False)
         assert (rows.groupby(["classifier", "method"]).size() == 50).all()
         assert (rows.loc[rows["success"] == "False", "reason"] != "").all()
 
