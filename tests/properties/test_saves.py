@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from safetensors.torch import load, save
 from torch import nn
 
-from dear_plugin import DEAR, Autoencoder, Design, Schema, Training, Transport, persistence
+from dear_plugin import DEAR, Autoencoder, Design, Schema, Training, Transport
 from dear_plugin.errors import DearError, FileFormatError
+from dear_plugin.methods import persistence
 from dear_plugin.methods.persistence import SETTINGS, TENSORS
 
 RNG = np.random.default_rng(0)
