@@ -11,19 +11,19 @@ from dear_plugin.errors import DearError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; 0 when it went well, 2 on a mistake of the caller.
+    """Run a command; returns 0, or 2 on an invalid argument or missing data.
 
     Args:
-        arguments: as on the command line; None reads them there.
+        arguments: of the command line; None reads `sys.argv`.
     """
     options = _parser().parse_args(arguments)
     from dear_plugin import demo
 
     try:
-        plan = demo.Demo(
+        settings = demo.Demo(
             options.dataset, options.decoder, options.rows, options.seed, options.figure
         )
-        demo.run(plan)
+        demo.run(settings)
     except DearError as error:
         print(f"dear-plugin: {error}", file=sys.stderr)
         return 2
@@ -33,15 +33,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="dear-plugin",
-        description="Which feature to act on, by how much, and what else will move along with it.",
+        description="Algorithmic recourse with direct and indirect changes.",
     )
     commands = parser.add_subparsers(required=True, metavar="command")
-    demo = commands.add_parser("demo", help="train, refuse, explain: the main job on one data set")
+    demo = commands.add_parser(
+        "demo", help="train a model on a data set and explain its rejected rows"
+    )
     demo.add_argument("--dataset", choices=("loan", "adult", "compas", "gmc"), default="loan")
     demo.add_argument("--decoder", default="transport", help="transport, autoencoder or paper")
-    demo.add_argument("--rows", type=int, default=500, help="how many refused rows to explain")
-    demo.add_argument("--seed", type=int, default=0, help="of the split and the classifier")
-    demo.add_argument("--figure", type=Path, default=None, help="where the picture goes")
+    demo.add_argument("--rows", type=int, default=500, help="number of rejected rows to explain")
+    demo.add_argument("--seed", type=int, default=0, help="seed of the split and the classifier")
+    demo.add_argument("--figure", type=Path, default=None, help="path of the figure")
     return parser
 
 

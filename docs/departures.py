@@ -10,7 +10,7 @@ from tempfile import mkdtemp
 
 from dear_plugin import DEAR, Autoencoder, Search
 from dear_plugin.benchmark.tables import write
-from dear_plugin.demo.stage import Demo, stage
+from dear_plugin.demo.experiment import Demo, make_experiment
 
 PAPER = Autoencoder.paper((8, 10, 5))
 REMAINDER = Autoencoder(replace(PAPER.design, reconstruct="remainder"))
@@ -55,7 +55,7 @@ def evaluate(name, experiment):
 
 
 if __name__ == "__main__":
-    experiment = stage(Demo(rows=300))
+    experiment = make_experiment(Demo(rows=300))
     table = [evaluate(name, experiment) for name in CONFIGURATIONS]
     text = write("departures", table, Path(mkdtemp()))
     (Path(__file__).parent / "results" / "departures.md").write_text(text, encoding="utf8")

@@ -1,53 +1,59 @@
-"""The demo: what it prints of people, and of each route."""
+"""The demo: its output for rows and routes."""
 
 import numpy as np
 import pytest
 
 from dear_plugin import DEAR, Constraints
 from dear_plugin.demo import Demo
-from dear_plugin.demo.show import Answer, _people, _summary
-from dear_plugin.demo.stage import Stage, stage
+from dear_plugin.demo.experiment import Experiment, make_experiment
+from dear_plugin.demo.show import RouteResult, _print_rows, _summary
 from dear_plugin.evaluation.neighbours import Neighbours
 from dear_plugin.evaluation.support import Support
 
 
 @pytest.fixture(scope="module")
-def scene() -> Stage:
-    return stage(Demo("loan", rows=30))
+def experiment() -> Experiment:
+    return make_experiment(Demo("loan", rows=30))
 
 
 @pytest.fixture(scope="module")
-def dear(scene) -> DEAR:
-    return DEAR(scene.model, scene.schema, act_on=scene.data.act_on).fit(scene.train)
+def dear(experiment) -> DEAR:
+    return DEAR(experiment.model, experiment.schema, act_on=experiment.data.act_on).fit(
+        experiment.train
+    )
 
 
-class TestPeople:
-    def test_who_acts_on_something_is_told_what_it_costs(self, dear, scene, capsys):
-        _people(dear.generate(scene.refused))
-        said = capsys.readouterr().out
-        assert said.count("cost ") == said.count("support ") == 5
+class TestRows:
+    def test_a_row_with_an_action_has_its_cost(self, dear, experiment, capsys):
+        _print_rows(dear.generate(experiment.refused))
+        output = capsys.readouterr().out
+        assert output.count("cost ") == output.count("support ") == 5
 
-    def test_who_has_no_action_is_told_why_and_no_cost(self, dear, scene, capsys):
-        _people(dear.generate(scene.refused, within=Constraints(act_on=[])))
-        said = capsys.readouterr().out
-        assert said.count("no recourse found: nothing admissible to act on.") == 5
-        assert "cost" not in said
+    def test_a_row_without_an_action_has_a_reason_and_no_cost(self, dear, experiment, capsys):
+        _print_rows(dear.generate(experiment.refused, within=Constraints(act_on=[])))
+        output = capsys.readouterr().out
+        assert output.count("no recourse found: nothing admissible to act on.") == 5
+        assert "cost" not in output
 
 
 class TestSummary:
-    def test_each_route_has_the_support_of_its_own_answers(self, dear, scene):
-        recourses = dear.generate(scene.refused)
-        mine = recourses.counterfactuals
-        approved = scene.train[scene.train[scene.data.target] == 1].head(len(mine))
-        others = mine.copy()
-        for name in scene.schema.names:
+    def test_each_route_has_the_support_of_its_own_rows(self, dear, experiment):
+        recourses = dear.generate(experiment.refused)
+        found = recourses.counterfactuals
+        approved = experiment.train[experiment.train[experiment.data.target] == 1].head(len(found))
+        others = found.copy()
+        for name in experiment.schema.names:
             others[name] = approved[name].to_numpy()
-        table = _summary(scene, recourses, [Answer("engine", mine, 0), Answer("DiCE", others, 0)])
+        table = _summary(
+            experiment,
+            recourses,
+            [RouteResult("engine", found, 0), RouteResult("DiCE", others, 0)],
+        )
         encoder = dear.encoder
         scores = dear.classifier.frame_scores(others)[:, 0]
         rows = encoder.rows(others)[scores > 0]
-        own = Support(Neighbours(encoder.rows(scene.train), encoder), dear.classifier)
-        goal = recourses.hooks.support.case.goal
+        own = Support(Neighbours(encoder.rows(experiment.train), encoder), dear.classifier)
+        goal = recourses.lazy_answers.case.goal
         expected = own.of(rows, goal).mean()
         assert table["mean support"].tolist() == [
             f"{recourses.support.mean():.2f}",
@@ -55,9 +61,9 @@ class TestSummary:
         ]
         assert table["mean support"].nunique() == 2
 
-    def test_a_route_without_success_has_none(self, dear, scene):
-        recourses = dear.generate(scene.refused)
-        table = _summary(scene, recourses, [Answer("DiCE", scene.refused, 0.0)])
+    def test_a_route_without_success_has_none(self, dear, experiment):
+        recourses = dear.generate(experiment.refused)
+        table = _summary(experiment, recourses, [RouteResult("DiCE", experiment.refused, 0.0)])
         assert table["mean support"].tolist() == ["-"]
         assert table["success"].tolist() == ["0.000"]
         assert np.isnan(float(table["median cost"].iloc[0]))

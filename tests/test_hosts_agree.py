@@ -11,15 +11,15 @@ import pytest
 from dear_plugin import DEAR, Search
 from dear_plugin.benchmark.wrappings import OnAlibi
 from dear_plugin.demo import Demo
+from dear_plugin.demo.experiment import Experiment, make_experiment
 from dear_plugin.demo.hosts import through_alibi, through_dice
-from dear_plugin.demo.stage import Stage, stage
 
 SEARCHES = {"default": None, "cheapest": Search.cheapest()}
 
 
 @pytest.fixture(scope="module")
-def scene() -> Stage:
-    return stage(Demo("loan", rows=60))
+def experiment() -> Experiment:
+    return make_experiment(Demo("loan", rows=60))
 
 
 @pytest.fixture(scope="module", params=SEARCHES)
@@ -27,33 +27,39 @@ def search(request) -> Search | None:
     return SEARCHES[request.param]
 
 
-def answers(scene: Stage, model, search: Search | None) -> pd.DataFrame:
-    dear = DEAR(model, scene.schema, act_on=scene.data.act_on, search=search).fit(scene.train)
-    recourses = dear.generate(scene.refused)
+def answers(experiment: Experiment, model, search: Search | None) -> pd.DataFrame:
+    dear = DEAR(model, experiment.schema, act_on=experiment.data.act_on, search=search).fit(
+        experiment.train
+    )
+    recourses = dear.generate(experiment.refused)
     assert recourses.actions["success"].all()
-    return recourses.counterfactuals[list(scene.schema.names)]
+    return recourses.counterfactuals[list(experiment.schema.names)]
 
 
 def same(left: pd.DataFrame, right: pd.DataFrame) -> None:
     numbers = left.select_dtypes("number").columns
     assert (left[numbers].astype(float) == right[numbers].astype(float)).all(axis=None)
-    words = left.columns.difference(numbers)
-    assert (left[words].astype(str) == right[words].astype(str)).all(axis=None)
+    others = left.columns.difference(numbers)
+    assert (left[others].astype(str) == right[others].astype(str)).all(axis=None)
 
 
-def test_dice_gives_the_engine_s_counterfactuals(scene: Stage, search: Search | None) -> None:
+def test_dice_gives_the_engine_s_counterfactuals(
+    experiment: Experiment, search: Search | None
+) -> None:
     pytest.importorskip("dice_ml")
-    engine = answers(scene, scene.model, search)
-    same(through_dice(scene, Demo("loan"), search), engine)
+    engine = answers(experiment, experiment.model, search)
+    same(through_dice(experiment, Demo("loan"), search), engine)
 
 
-def test_alibi_gives_the_engine_s_counterfactuals(scene: Stage, search: Search | None) -> None:
+def test_alibi_gives_the_engine_s_counterfactuals(
+    experiment: Experiment, search: Search | None
+) -> None:
     pytest.importorskip("alibi")
-    predictor = OnAlibi(scene.model, scene.schema)
-    engine = answers(scene, lambda frame: predictor(predictor.array(frame)), search)
-    same(through_alibi(scene, Demo("loan"), search), engine)
+    predictor = OnAlibi(experiment.model, experiment.schema)
+    engine = answers(experiment, lambda frame: predictor(predictor.array(frame)), search)
+    same(through_alibi(experiment, Demo("loan"), search), engine)
 
 
-def test_the_cheapest_differs_from_the_default(scene: Stage) -> None:
-    cheapest = answers(scene, scene.model, Search.cheapest())
-    assert not cheapest.equals(answers(scene, scene.model, None))
+def test_the_cheapest_differs_from_the_default(experiment: Experiment) -> None:
+    cheapest = answers(experiment, experiment.model, Search.cheapest())
+    assert not cheapest.equals(answers(experiment, experiment.model, None))

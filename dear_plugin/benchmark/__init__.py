@@ -1,4 +1,4 @@
-"""The paper's protocol: its classifiers, trained as its appendix says."""
+"""Benchmark: the experiment of the paper and comparisons with the hosts; its classifiers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Alibi's CounterfactualRLTabular as its own Adult example sets it up, in PyTorch."""
+"""CFRL: Alibi's CounterfactualRLTabular with the settings of its Adult example, in PyTorch."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 
 @dataclass(frozen=True)
 class Example:
-    """The numbers of Alibi's Adult example.
+    """The settings of Alibi's Adult example.
 
     Attributes:
         hidden: width of the autoencoder's hidden layer.
-        latent: width of its latent.
+        latent: width of its latent layer.
         epochs: passes over the training rows.
         batch: rows a step.
         rate: the learning rate of Adam.
         steps: training steps of the actor and the critic.
-        rows: rows a step of those.
+        rows: rows of such a step.
         sparsity: weight of the sparsity loss.
         consistency: weight of the consistency loss.
-        seed: of everything.
+        seed: of all generators.
     """
 
     hidden: int = 128
@@ -42,13 +43,13 @@ class Example:
 
 @dataclass(frozen=True)
 class Rows:
-    """Training rows as Alibi takes them.
+    """Training rows in Alibi's format.
 
     Attributes:
         X: (n, p) label-encoded.
         names: of the columns.
-        maps: what the codes of every categorical column stand for.
-        whole: the numeric features that are whole numbers.
+        maps: the categories of every categorical column, by code.
+        whole: the numeric features with integer values.
     """
 
     X: Any
@@ -58,11 +59,11 @@ class Rows:
 
     @property
     def numbers(self) -> int:
-        """How many columns are numbers."""
+        """The number of numeric columns."""
         return len(self.names) - len(self.maps)
 
     def preprocessor(self) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
-        """Alibi's own: standardised numbers first, then one-hot categories; and its inverse."""
+        """Alibi's preprocessor, standardised numbers and one-hot categories, and its inverse."""
         from alibi.explainers.backends.cfrl_tabular import get_he_preprocessor
 
         kinds = dict.fromkeys(self.whole, int)
@@ -77,7 +78,7 @@ def networks(rows: Rows, example: Example) -> tuple[nn.Module, nn.Module]:
 
     Args:
         rows: the training rows.
-        example: how.
+        example: the settings.
     """
     from alibi.models.pytorch import ADULTDecoder, ADULTEncoder
 
@@ -87,17 +88,17 @@ def networks(rows: Rows, example: Example) -> tuple[nn.Module, nn.Module]:
         torch.manual_seed(example.seed)
         encoder = ADULTEncoder(example.hidden, example.latent)
         decoder = ADULTDecoder(example.hidden, sizes)
-        decoder(encoder(width))  # its layers take their width from what comes first
+        decoder(encoder(width))  # the first call sets the width of its layers
     return encoder, decoder
 
 
 def train(nets: tuple[nn.Module, nn.Module], rows: Rows, example: Example) -> None:
-    """Train the autoencoder, as the example does.
+    """Train the autoencoder as in the example.
 
     Args:
         nets: from `networks`.
         rows: the training rows.
-        example: how.
+        example: the settings.
     """
     encoder, decoder = nets
     rng = torch.Generator().manual_seed(example.seed)
@@ -120,17 +121,17 @@ def explainer(
     example: Example,
     *,
     immutable: Sequence[str],
-    growing: Sequence[str],
+    increasing: Sequence[str],
 ) -> Any:
-    """CounterfactualRLTabular, not fitted yet. It seeds the global generators.
+    """CounterfactualRLTabular, not fitted; it seeds the global generators.
 
     Args:
         rows: the training rows.
         predictor: label-encoded rows -> probabilities.
         nets: the trained encoder and decoder.
-        example: how.
+        example: the settings.
         immutable: features that never change.
-        growing: numeric features that may only grow.
+        increasing: numeric features that may only increase.
     """
     from alibi.explainers import CounterfactualRLTabular
 
@@ -146,11 +147,11 @@ def explainer(
         coeff_consistency=example.consistency,
         category_map=dict(rows.maps),
         feature_names=list(rows.names),
-        ranges={name: [0.0, 1.0] for name in growing},
+        ranges={name: [0.0, 1.0] for name in increasing},
         immutable_features=list(immutable),
         train_steps=example.steps,
         batch_size=example.rows,
-        # Its workers' CPU time would not be counted.
+        # The CPU time of workers would not be counted.
         num_workers=0,
         backend="pytorch",
         seed=example.seed,
@@ -159,8 +160,7 @@ def explainer(
 
 def _loss(heads: Sequence[Tensor], numbers: Tensor, codes: Tensor) -> Tensor:
     """Squared error of the numbers, and the mean cross-entropy of the categories."""
-    told = torch.nn.functional
-    loss = told.mse_loss(heads[0], numbers)
+    loss = functional.mse_loss(heads[0], numbers)
     for j, head in enumerate(heads[1:]):
-        loss = loss + told.cross_entropy(head, codes[:, j]) / codes.shape[1]
+        loss = loss + functional.cross_entropy(head, codes[:, j]) / codes.shape[1]
     return loss

@@ -16,12 +16,12 @@ HIDDEN: dict[str, tuple[int, ...]] = {"ann": (18, 9, 3), "lr": ()}
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a classifier is trained.
+    """The training settings of a classifier.
 
     Attributes:
         batch: rows a step.
         epochs: passes over the rows.
-        rate: the learning rate of Adam (the paper names no optimiser).
+        rate: the learning rate of Adam; the paper does not name an optimiser.
     """
 
     batch: int = 64
@@ -37,37 +37,37 @@ _PAPER = {
 
 
 def recipe(dataset: str, **changes: Any) -> Recipe:
-    """The paper's recipe for a data set, a plain one for any other, with changes if any."""
+    """The paper's recipe for a data set, or the default one, with changes."""
     return replace(_PAPER.get(dataset, Recipe()), **changes)
 
 
-def trained(kind: Kind, x: Tensor, labels: Tensor, how: Recipe, seed: int = 0) -> nn.Sequential:
+def trained(kind: Kind, x: Tensor, labels: Tensor, recipe: Recipe, seed: int = 0) -> nn.Sequential:
     """Train a classifier that returns logits, (m, d) -> (m, 1).
 
     Args:
         kind: "ann" or "lr".
         x: (n, d) encoded training rows.
         labels: (n,) 0 or 1.
-        how: the recipe.
-        seed: of weights and batches; nothing global is seeded.
+        recipe: the recipe.
+        seed: of weights and batches; global generators are not used.
     """
     rng = torch.Generator().manual_seed(seed)
     net = _network((x.shape[1], *HIDDEN[kind], 1), rng)
-    optimiser = torch.optim.Adam(net.parameters(), lr=how.rate)
-    wanted, loss_of = labels.float()[:, None], nn.BCEWithLogitsLoss()
-    for _ in range(how.epochs):
-        for batch in torch.randperm(len(x), generator=rng).split(how.batch):
+    optimiser = torch.optim.Adam(net.parameters(), lr=recipe.rate)
+    y, loss_of = labels.float()[:, None], nn.BCEWithLogitsLoss()
+    for _ in range(recipe.epochs):
+        for batch in torch.randperm(len(x), generator=rng).split(recipe.batch):
             optimiser.zero_grad(set_to_none=True)
-            loss_of(net(x[batch]), wanted[batch]).backward()
+            loss_of(net(x[batch]), y[batch]).backward()
             optimiser.step()
     return net.eval()
 
 
 def accuracy(net: nn.Module, x: Tensor, labels: Tensor) -> float:
-    """The share of rows that a logit model decides as labelled."""
+    """The share of rows that a logit model classifies as labelled."""
     with torch.no_grad():
-        decided = net(x)[:, 0] > 0
-    return float((decided == (labels == 1)).float().mean())
+        predicted = net(x)[:, 0] > 0
+    return float((predicted == (labels == 1)).float().mean())
 
 
 def _network(widths: tuple[int, ...], rng: torch.Generator) -> nn.Sequential:
@@ -78,7 +78,7 @@ def _network(widths: tuple[int, ...], rng: torch.Generator) -> nn.Sequential:
 
 
 def _linear(a: int, b: int, rng: torch.Generator) -> nn.Linear:
-    """PyTorch's own initial weights, from a generator of ours."""
+    """A layer with PyTorch's initial distribution, drawn from a given generator."""
     layer: nn.Linear = nn.utils.skip_init(nn.Linear, a, b)
     bound = 1.0 / math.sqrt(a)
     with torch.no_grad():

@@ -1,36 +1,39 @@
-"""Commands: what `python -m dear_plugin.benchmark` runs; each yields what there is to read."""
+"""Commands: the commands of `python -m dear_plugin.benchmark`; each yields its output text."""
 
 from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from itertools import chain, product
 from pathlib import Path
 
 import pandas as pd
 from tqdm.auto import tqdm
 
-from dear_plugin.benchmark import alibi, credible_tables, dice, summary
+from dear_plugin.benchmark import alibi, credible_tables, dice, dice_requirements, summary
 from dear_plugin.benchmark import speed as timing
-from dear_plugin.benchmark.credible import Plan, measured
+from dear_plugin.benchmark import trees as optimum
+from dear_plugin.benchmark.credible import RunPlan, measured
 from dear_plugin.benchmark.engine import fidelity_rows, reliability_rows
+from dear_plugin.benchmark.experiment import lines, make_experiment
 from dear_plugin.benchmark.figures import entanglement, figures, qualitative
 from dear_plugin.benchmark.frugality import frugality
-from dear_plugin.benchmark.hosts import lines, scene
 from dear_plugin.benchmark.independence import independence_rows
-from dear_plugin.benchmark.paper import runs
+from dear_plugin.benchmark.matched import differences
+from dear_plugin.benchmark.paper import ROWS, runs
 from dear_plugin.benchmark.protocol import Cell, cells
 from dear_plugin.benchmark.tables import Row, write
 from dear_plugin.datasets import Dataset, load_adult, load_loan
 from dear_plugin.errors import DataError
 
-# What the hosts' tables can be made on; Alibi's own Adult has all categories and no survey weight.
+# The data sets of the hosts' tables; Alibi's Adult has all categories and no survey weight.
 ON_DICE: Mapping[str, Callable[[], Dataset]] = {"adult": load_adult, "loan": load_loan}
 ON_ALIBI: Mapping[str, Callable[[], Dataset]] = {
     "adult": lambda: load_adult("full"),
     "loan": load_loan,
 }
-LEFT_OUT: Mapping[str, tuple[str, ...]] = {"adult": ("fnlwgt",), "loan": ()}
+DROPPED: Mapping[str, tuple[str, ...]] = {"adult": ("fnlwgt",), "loan": ()}
 QUICK = {"rows": 50, "seeds": 1, "datasets": ("compas",)}
 QUICK_CREDIBLE = {"rows": 60, "splits": 1, "cells": ("loan lr",), "lines": ("cheapest", "paper")}
 QUICK_CREDIBLE_HELP = "the loan data, 60 rows, one split, two lines"
@@ -53,41 +56,43 @@ def engine(options: Namespace) -> Iterator[str]:
 
 
 def paper(options: Namespace) -> Iterator[str]:
-    """The paper's tables and figures; what `options.out` holds already is not run again."""
+    """The paper's tables and figures; runs stored in `options.out` are read."""
     if options.quick:
         vars(options).update(QUICK)
     found = [
-        (cell, _people(cell, options.methods, options.rows, options.out))
+        (cell, _rows(cell, options.methods, options.rows, options.out))
         for dataset in options.datasets
         for kind in options.models
         for cell in cells(dataset, kind, options.seeds, options.out / "models")
     ]
-    people = pd.concat([part for _, part in found], ignore_index=True)
-    people.to_csv(options.out / "people.csv", index=False, na_rep="nan")
-    yield _table("classifiers", summary.classifiers(people), options.out)
-    yield _table("reliability", summary.reliability(people), options.out)
-    yield _table("measures", summary.measures(people), options.out)
+    rows = pd.concat([part for _, part in found], ignore_index=True)
+    rows.to_csv(options.out / ROWS, index=False, na_rep="nan")
+    yield _table("classifiers", summary.classifiers(rows), options.out)
+    yield _table("reliability", summary.reliability(rows), options.out)
+    yield _table("measures", summary.measures(rows), options.out)
     for family in FAMILIES:
-        name = f"contest-{family.partition(',')[2].strip().replace(' ', '-') or 'single'}"
-        yield _table(name, summary.contest(people, family), options.out)
-    yield from _pictures(found, people, options.out)
+        name = f"comparison-{family.partition(',')[2].strip().replace(' ', '-') or 'single'}"
+        yield _table(name, summary.comparison(rows, family), options.out)
+    yield from _figures(found, rows, options.out)
 
 
 def credible(options: Namespace) -> Iterator[str]:
-    """What answers are worth; what `options.out` holds already is not run again."""
+    """Metrics of answers that no search optimises; runs stored in `options.out` are read."""
     if options.quick:
         vars(options).update(QUICK_CREDIBLE)
     splits = options.splits, options.trained_splits
-    plan = Plan(options.cells, options.lines, *splits, options.rows, options.out, options.kept)
+    plan = RunPlan(options.cells, options.lines, *splits, options.rows, options.out, options.kept)
     if not plan.runs():
-        raise DataError(f"{options.out} keeps no run of that size: leave out --kept")
+        raise DataError(
+            f"got --kept, but {options.out} has no stored run of this size: omit --kept"
+        )
     found = list(tqdm(measured(plan), desc="credible", total=len(plan.runs())))
-    people, real = (pd.concat(parts, ignore_index=True) for parts in zip(*found, strict=True))
+    answers, real = (pd.concat(parts, ignore_index=True) for parts in zip(*found, strict=True))
     options.out.mkdir(parents=True, exist_ok=True)
-    values = pd.DataFrame(credible_tables.values(people, real))
+    values = pd.DataFrame(credible_tables.values(answers, real))
     values.round(4).to_csv(options.out / "credible-values.csv", index=False)
-    yield _table("credible", credible_tables.table(people, real), options.out)
-    yield _table("credible-paired", credible_tables.differences(people), options.out)
+    yield _table("credible", credible_tables.table(answers, real), options.out)
+    yield _table("credible-paired", credible_tables.differences(answers), options.out)
 
 
 def speed(options: Namespace) -> Iterator[str]:
@@ -101,56 +106,74 @@ def speed(options: Namespace) -> Iterator[str]:
     yield _table("wide", timing.wide(), options.out)
 
 
+def trees(options: Namespace) -> Iterator[str]:
+    """DEAR's costs compared with the optimum, on tree ensembles."""
+    found = optimum.trees(options.datasets, options.models, options.rows)
+    installed = [name for name in ("xgboost", "lightgbm") if find_spec(name)]
+    yield _table("trees", tqdm(found, desc="trees"), options.out, ["scikit-learn", *installed])
+
+
 def on_dice(options: Namespace) -> Iterator[str]:
-    """DEAR beside DiCE's own methods."""
-    people = scene(ON_DICE[options.dataset](), options.rows)
-    outcomes: list[dice.Outcome] = []
-    count = len(options.methods) + 2 + 2 * ("gradient" in options.methods)
-    for outcome in tqdm(dice.contest(people, options.methods), desc="DiCE", total=count):
-        outcomes.append(outcome)
+    """DEAR compared with DiCE's own methods."""
+    experiment = make_experiment(ON_DICE[options.dataset](), options.rows)
+    outcomes = list(tqdm(dice.compare(experiment, options.methods), desc="DiCE"))
     rows = [dice.row_of(outcome, outcomes[0]) for outcome in outcomes]
+    answers = [outcome.answers for outcome in outcomes]
+    baselines = [each for each in answers if each.method in options.methods]
+    own = [each for each in answers if each.method in dice.COMPARED]
     yield _table("dice", rows, options.out, ["dice-ml"])
-    yield _table("dice-marks", lines(dice.marks(outcomes)), options.out, ["dice-ml"])
+    yield _table("dice-matched", differences(own, baselines), options.out, ["dice-ml"])
+    yield _table(
+        "dice-requirements",
+        lines(dice_requirements.requirements(outcomes)),
+        options.out,
+        ["dice-ml"],
+    )
 
 
 def on_alibi(options: Namespace) -> Iterator[str]:
-    """DEAR beside Alibi's CounterfactualRLTabular."""
-    left_out = LEFT_OUT[options.dataset]
-    people = scene(ON_ALIBI[options.dataset](), options.rows, without=left_out)
-    found = alibi.contest(people, options.steps, options.many, options.epochs)
-    rows = list(tqdm(found, desc="Alibi", total=len(options.steps) + 2 + bool(options.many)))
+    """DEAR compared with Alibi's CounterfactualRLTabular."""
+    dropped = DROPPED[options.dataset]
+    experiment = make_experiment(ON_ALIBI[options.dataset](), options.rows, without=dropped)
+    found = alibi.compare(experiment, options.steps, options.many, options.epochs)
+    count = len(options.steps) + 3 + bool(options.many)
+    table = list(tqdm(found, desc="Alibi", total=count))
+    rows, answers = [line.row for line in table], [line.answers for line in table if line.answers]
+    own = [each for each in answers if each.method in (alibi.DEFAULT, alibi.CHEAPEST)]
+    baselines = [each for each in answers if each.method.startswith(alibi.BASELINE)]
     yield _table("alibi", rows, options.out, ["alibi"])
-    yield _table("alibi-marks", lines(alibi.marks(rows)), options.out, ["alibi"])
+    yield _table("alibi-matched", differences(own, baselines), options.out, ["alibi"])
+    yield _table("alibi-requirements", lines(alibi.requirements(rows)), options.out, ["alibi"])
 
 
 def _cells(options: Namespace) -> Iterator[Cell]:
-    """The cells that were asked for, with a bar for each data set and classifier."""
+    """The selected cells, with a progress bar for each data set and classifier."""
     for dataset, kind in product(options.datasets, options.models):
         found = cells(dataset, kind, options.seeds, options.cache, split=options.split)
         yield from tqdm(found, desc=f"{dataset} {kind}", total=options.seeds)
 
 
-def _people(cell: Cell, methods: Sequence[str], rows: int, out: Path) -> pd.DataFrame:
-    """The people of every method on a cell, with a bar that says who is at work."""
+def _rows(cell: Cell, methods: Sequence[str], rows: int, out: Path) -> pd.DataFrame:
+    """The rows of every method on a cell, with a progress bar."""
     found = runs(cell, methods, rows, out / "runs")
     return pd.concat(list(tqdm(found, desc=cell.key, total=len(methods))), ignore_index=True)
 
 
-def _pictures(
-    found: Sequence[tuple[Cell, pd.DataFrame]], people: pd.DataFrame, out: Path
+def _figures(
+    found: Sequence[tuple[Cell, pd.DataFrame]], rows: pd.DataFrame, out: Path
 ) -> Iterator[str]:
-    """The figures, and the tables that belong to them."""
+    """The figures and their tables."""
     home = out / "figures"
     home.mkdir(parents=True, exist_ok=True)
-    drawn = list(figures(people))
+    drawn = list(figures(rows))
     first = {cell.dataset: (cell, part) for cell, part in reversed(found)}
     for dataset, (cell, part) in first.items():
         table, figure = entanglement(cell)
         table.to_csv(out / f"entanglement-{dataset}.csv", index=False)
         drawn.append((f"entanglement-{dataset}", figure))
         if dataset == "adult":
-            person = qualitative(cell, out / "runs", part)
-            yield _table("qualitative", person.to_dict("records"), out)
+            example = qualitative(cell, out / "runs", part)
+            yield _table("qualitative", example.to_dict("records"), out)
     for name, figure in drawn:
         figure.savefig(home / f"{name}.png", dpi=130)
     yield f"\n{len(drawn)} figures in {home}\n"

@@ -1,4 +1,4 @@
-"""Credible: what DEAR's answers are worth by rulers that no search optimises, kept as it comes.
+"""Credible: metrics of DEAR's answers that no search optimises; every run is stored.
 
 python -m dear_plugin.benchmark credible --out results/credible
 """
@@ -14,25 +14,34 @@ from typing import Any
 
 import pandas as pd
 
-from dear_plugin.benchmark.grounds import SETTINGS, Ground, Judge
+from dear_plugin.benchmark.answer_metrics import (
+    CONFIGURATIONS,
+    DecoderSpec,
+    Fits,
+    ReferenceRows,
+    answer_rows,
+    real_rows,
+)
+from dear_plugin.benchmark.data_splits import SETTINGS, DataSplit, ScoredModel
 from dear_plugin.benchmark.tables import made_with
-from dear_plugin.benchmark.worth import LINES, Crowd, Fits, Learner, people, real
 
-RECORD = "record.json"
+# The files of a stored run, and the keys of both joint AUCs in its record.
+RECORD, ANSWERS, REAL = "record.json", "people.csv", "real.csv"
+JOINT = "joint", "independent"
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What is to be measured.
+class RunPlan:
+    """The runs of one command.
 
     Attributes:
-        cells: names of `CELLS`, data set, protocol and classifier.
-        lines: names of `LINES`.
-        splits: how many.
-        trained: on how many of them decoders are measured that are trained, the slow ones.
-        rows: how many refused people of each, at most.
-        folder: where every run is kept.
-        kept: whether only what lies there already is told, and nothing is run.
+        cells: names of `CELLS`: data set, protocol and classifier.
+        lines: names of `CONFIGURATIONS`.
+        splits: the number of splits.
+        trained: the number of splits for configurations with a trained decoder.
+        rows: the largest number of rejected rows of a run.
+        folder: where runs are stored.
+        kept: whether to use stored runs only.
     """
 
     cells: Sequence[str]
@@ -44,112 +53,114 @@ class Plan:
     kept: bool = False
 
     def runs(self) -> list[Run]:
-        """All runs, those that share a fit one after another."""
-        grounds = [
-            Ground(name, split, self.folder / "models")
+        """All runs; those that share a fit follow each other."""
+        splits = [
+            DataSplit(name, split, self.folder / "models")
             for name, split in product(SETTINGS, range(self.splits))
         ]
         runs = [
-            Run(ground, kind, line, self.rows, self.folder / "runs")
-            for ground in grounds
+            Run(data, kind, line, self.rows, self.folder / "runs")
+            for data in splits
             for line in self.lines
-            if ground.split < self.trained or not LINES[line].trained
-            for kind in ground.setting.kinds
-            if f"{ground.name} {kind}" in self.cells
+            if data.split < self.trained or not CONFIGURATIONS[line].trained
+            for kind in data.setting.kinds
+            if f"{data.name} {kind}" in self.cells
         ]
         return [run for run in runs if run.is_kept] if self.kept else runs
 
 
 @dataclass(frozen=True)
 class Run:
-    """One line on one cell and split.
+    """One configuration on one cell and split.
 
     Attributes:
-        ground: the split of a data set.
+        data: the data split.
         kind: of classifier.
-        line: a name of `LINES`.
-        rows: how many refused people, at most.
-        folder: where runs are kept.
+        line: a name of `CONFIGURATIONS`.
+        rows: the largest number of rejected rows.
+        folder: where runs are stored.
     """
 
-    ground: Ground
+    data: DataSplit
     kind: str
     line: str
     rows: int
     folder: Path
 
     @property
-    def facts(self) -> Mapping[str, Any]:
-        """What a run is known by."""
-        cell = f"{self.ground.name} {self.kind}"
-        return {"cell": cell, "line": self.line, "split": self.ground.split, "rows": self.rows}
+    def key(self) -> Mapping[str, Any]:
+        """What identifies the run."""
+        cell = f"{self.data.name} {self.kind}"
+        return {"cell": cell, "line": self.line, "split": self.data.split, "rows": self.rows}
 
     @property
     def home(self) -> Path:
-        """Where it is kept."""
-        return self.folder / f"{self.ground.name}-{self.kind}-{self.ground.split}" / self.line
+        """The folder of the run."""
+        return self.folder / f"{self.data.name}-{self.kind}-{self.data.split}" / self.line
 
     @property
     def is_kept(self) -> bool:
-        """Whether a whole run of the same size lies there."""
+        """Whether the run is stored."""
         path = self.home / RECORD
         if not path.exists():
             return False
         record = json.loads(path.read_text(encoding="utf8"))
-        return all(record.get(name) == value for name, value in self.facts.items())
+        return all(record.get(name) == value for name, value in self.key.items())
 
-    def kept(self) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """The people of the run and the real rows beside them."""
+    def read(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """The answer rows and the real rows of a stored run."""
         record = json.loads((self.home / RECORD).read_text(encoding="utf8"))
-        tables = [pd.read_csv(self.home / f"{name}.csv") for name in ("people", "real")]
-        ours = tables[0].assign(joint=record["joint"], independent=record["independent"])
-        return ours.assign(**self.facts), tables[1].assign(**self.facts)
+        answers, real = (pd.read_csv(self.home / name) for name in (ANSWERS, REAL))
+        joint = {name: record[name] for name in JOINT}
+        return answers.assign(**joint, **self.key), real.assign(**self.key)
 
 
 @dataclass
-class Workshop:
-    """What several runs share, one ground at a time: fits, judges, crowds."""
+class Runner:
+    """Runs, and what consecutive runs share: fits, models and reference rows."""
 
-    fits: dict[tuple[Ground, Learner], Fits] = field(default_factory=dict)
-    judges: dict[tuple[Ground, str], tuple[Judge, Crowd, pd.DataFrame]] = field(
+    fits: dict[tuple[DataSplit, DecoderSpec], Fits] = field(default_factory=dict)
+    models: dict[tuple[DataSplit, str], tuple[ScoredModel, ReferenceRows, pd.DataFrame]] = field(
         default_factory=dict
     )
 
-    def do(self, run: Run) -> None:
-        """Measure a run and write it down."""
-        ground = run.ground
-        if any(known is not ground for known, _ in self.judges):
-            self.judges.clear()
-        line = LINES[run.line]
-        if (ground, line.learner) not in self.fits:
-            self.fits = {(ground, line.learner): Fits(ground, line.learner)}
-        if (ground, run.kind) not in self.judges:
-            judge = ground.judge(run.kind)
-            crowd = Crowd.of(ground, judge)
-            table = real(ground, judge, crowd, run.rows)
-            self.judges[ground, run.kind] = judge, crowd, table
-        fits = self.fits[ground, line.learner]
-        judge, crowd, beside = self.judges[ground, run.kind]
-        noise = line.noise and (ground.split == 0 or not line.trained)
-        ours = people(fits, line.search, judge, crowd, run.rows, noise=noise)
-        _write(run, ours, beside, fits.joint)
+    def measure(self, run: Run) -> None:
+        """Measure a run and store it."""
+        data = run.data
+        if any(known is not data for known, _ in self.models):
+            self.models.clear()
+        line = CONFIGURATIONS[run.line]
+        if (data, line.spec) not in self.fits:
+            self.fits = {(data, line.spec): Fits(data, line.spec)}
+        if (data, run.kind) not in self.models:
+            model = data.model(run.kind)
+            reference = ReferenceRows.of(data, model)
+            real = real_rows(data, model, reference, run.rows)
+            self.models[data, run.kind] = model, reference, real
+        fits = self.fits[data, line.spec]
+        model, reference, real = self.models[data, run.kind]
+        noise = line.noise and (data.split == 0 or not line.trained)
+        answers = answer_rows(fits, line.search, model, reference, run.rows, noise=noise)
+        _write(run, answers, real, fits.joint)
 
 
-def measured(plan: Plan) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
-    """People and real rows of every run; what the folder holds already is read from there."""
-    shop = Workshop()
+def measured(plan: RunPlan) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
+    """The answer rows and real rows of every run; stored runs are read."""
+    runner = Runner()
     for run in plan.runs():
         if not run.is_kept:
-            shop.do(run)
-        yield run.kept()
+            runner.measure(run)
+        yield run.read()
 
 
-def _write(run: Run, ours: pd.DataFrame, beside: pd.DataFrame, joint: tuple[float, float]) -> None:
+def _write(
+    run: Run, answers: pd.DataFrame, real: pd.DataFrame, joint: tuple[float, float]
+) -> None:
     run.home.mkdir(parents=True, exist_ok=True)
     (run.home / RECORD).unlink(missing_ok=True)
-    ours.to_csv(run.home / "people.csv", index=False)
-    beside.to_csv(run.home / "real.csv", index=False)
-    scores = dict(zip(("joint", "independent"), joint, strict=True))
-    record = {**run.facts, **scores, "made_with": made_with()}
-    # The record comes last: it says that the rest is whole.
+    answers.to_csv(run.home / ANSWERS, index=False)
+    real.to_csv(run.home / REAL, index=False)
+    scores = dict(zip(JOINT, joint, strict=True))
+    record = {**run.key, **scores, "made_with": made_with()}
+    # Written last: it marks the run as complete.
     (run.home / RECORD).write_text(json.dumps(record, indent=1), encoding="utf8")

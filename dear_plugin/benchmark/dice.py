@@ -1,27 +1,31 @@
-"""DEAR beside DiCE's own methods: the same model, the same refused people, the same ruler.
+"""DiCE: DEAR compared with DiCE's own methods on the same model and rejected rows.
 
 python -m dear_plugin.benchmark dice --rows 200 --out results/dice
 
-Every method answers through `wrap_dice`, one row a call as DiCE does it: its answers are held to
-the constraints, scored again by the model, and measured by the engine. Its time is that of its own
-`generate_counterfactuals` alone, and a held feature counts as changed where its own answer, before
-it is held, changes it.
+Every method is called through `wrap_dice`, one row per call as in DiCE: its answers are projected
+onto the constraints, scored by the model, and evaluated by the engine. Its time is that of its own
+`generate_counterfactuals`; a frozen feature counts as changed if the answer before the projection
+changes it. Baselines have no indirect changes: confidence 1, reliance 0. Plausibility is computed
+in the same way for all methods.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
+import pandas as pd
 
-from dear_plugin.benchmark.hosts import Mark, Scene, silent
+from dear_plugin.benchmark.experiment import Experiment, silent
+from dear_plugin.benchmark.matched import Answers, PlausibilityTest
+from dear_plugin.benchmark.metrics.decision import Floats, Truths
 from dear_plugin.benchmark.tables import Row
-from dear_plugin.benchmark.watched import Watched
+from dear_plugin.benchmark.timed_explainer import TimedExplainer
 from dear_plugin.benchmark.wrappings import OnDice
 from dear_plugin.problem.constraints import Constraints
 from dear_plugin.problem.target import Target
@@ -31,12 +35,14 @@ from dear_plugin.search import Search
 if TYPE_CHECKING:
     from dear_dice import DiceDEAR
 
+DEFAULT, PAIRS, CHEAPEST = "DEAR, default", "DEAR, default, pairs too", "DEAR, cheapest"
+# The configurations of DEAR in the comparison of costs of plausible answers.
+COMPARED = (DEFAULT, PAIRS, CHEAPEST)
 METHODS = ("random", "genetic", "kdtree", "gradient")
-HELD = {"adult": ("sex", "race", "native-country"), "loan": ("gender",)}
+FROZEN = {"adult": ("sex", "race", "native-country"), "loan": ("gender",)}
 SUPPORTS = (0.2, 0.4, 0.6, 0.8, 1.0)
-FASTER = 100.0
-# Each with the cheapest sparsity that it has; `gradient` without, as the mark says: with it a row
-# takes 20 seconds. Two columns of probabilities where a method misreads one.
+# The fastest sparsity option of each method; none for `gradient`, which needs 20 seconds per row
+# with it. Two columns of probabilities for methods that misinterpret a single one.
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "random": {"posthoc_sparsity_algorithm": "binary"},
     "genetic": {"posthoc_sparsity_algorithm": "binary"},
@@ -48,15 +54,18 @@ COLUMNS = {"random": 1, "genetic": 2, "kdtree": 2, "gradient": 1}
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one method.
+    """The answers and times of one method.
 
     Attributes:
         method: its name in the table.
-        recourses: its answers, measured by the engine.
-        changed: how many held cells it changed by itself.
-        build: CPU seconds to build the explainer; there DEAR learns.
+        recourses: its answers, evaluated by the engine.
+        changed: the number of frozen cells that its own answers change.
+        build: CPU seconds to build the explainer; DEAR is fitted there.
         calls: CPU seconds of each call with one row.
-        together: CPU seconds a row where all rows come in one call.
+        together: CPU seconds a row with all rows in one call.
+        train: the training rows.
+        certainty: `confidence` and `reliance` that the method returns, (n,) each; None for those
+            of `recourses`.
     """
 
     method: str
@@ -65,38 +74,56 @@ class Outcome:
     build: float
     calls: Sequence[float]
     together: float
+    train: pd.DataFrame
+    certainty: pd.DataFrame | None = None
 
     @property
-    def solved(self) -> npt.NDArray[np.bool_]:
-        """(n,) which rows are solved."""
-        solved: npt.NDArray[np.bool_] = self.recourses.actions["success"].to_numpy(dtype=bool)
+    def solved(self) -> Truths:
+        """(n,) bool, the solved rows."""
+        solved: Truths = self.recourses.actions["success"].to_numpy(dtype=bool)
         return solved
 
     @property
-    def cost(self) -> npt.NDArray[np.float64]:
+    def cost(self) -> Floats:
         """(n,) total cost."""
-        cost: npt.NDArray[np.float64] = self.recourses.actions["cost"].to_numpy(dtype=float)
+        cost: Floats = self.recourses.actions["cost"].to_numpy(dtype=float)
         return cost
+
+    @cached_property
+    def answers(self) -> Answers:
+        """Its costs and plausibility."""
+        found = self.recourses
+        test = PlausibilityTest(self.train, found.encoder, found.x)
+        return test.answers(self.method, found.proposal.rows, self.cost, self.solved)
+
+    @property
+    def columns(self) -> dict[str, float]:
+        """The mean metrics of its answers."""
+        frame = self.recourses.actions if self.certainty is None else self.certainty
+        confidence, reliance = (frame[name].to_numpy() for name in ("confidence", "reliance"))
+        return self.answers.columns(confidence, reliance)
 
     @property
     def support(self) -> float:
-        """The mean support of what it solved."""
+        """The mean support of solved rows."""
         return _or_nan(np.mean, self.recourses.support.to_numpy()[self.solved])
 
 
 @dataclass(frozen=True)
-class Contest:
-    """Who competes, over what.
+class DiceComparison:
+    """The comparison of an experiment.
 
     Attributes:
-        scene: the model and the refused rows.
-        held: the features that are not to change.
+        experiment: the model and the rejected rows.
+        frozen: the features that must not change.
+        known: DEAR by pairs or not and `min_support`.
     """
 
-    scene: Scene
-    held: tuple[str, ...]
+    experiment: Experiment
+    frozen: tuple[str, ...]
+    known: dict[tuple[bool, float], Outcome] = field(default_factory=dict)
 
-    def incumbent(self, method: str) -> Outcome:
+    def dice_method(self, method: str) -> Outcome:
         """One of DiCE's own methods."""
         import dice_ml
 
@@ -105,9 +132,11 @@ class Contest:
             start = time.process_time()
             explainer = dice_ml.Dice(data, model, method=method)
             build = time.process_time() - start
-            watched, found = self._ask(explainer, ARGUMENTS[method])
-        calls = watched.seconds
-        return Outcome(method, found, watched.changed, build, calls, _or_nan(np.mean, calls))
+            timed, found = self._answers(explainer, ARGUMENTS[method])
+        calls = timed.seconds
+        together = _or_nan(np.mean, calls)
+        train = self.experiment.train
+        return Outcome(method, found, timed.changed, build, calls, together, train)
 
     def dear(self, name: str, **options: Any) -> Outcome:
         """DEAR with options of `DiceDEAR`."""
@@ -118,80 +147,114 @@ class Contest:
             start = time.process_time()
             explainer = dear_dice.DiceDEAR(data, model, **options)
             build = time.process_time() - start
-            together = self._together(explainer)
-            watched, found = self._ask(explainer, {})
-        return Outcome(name, found, watched.changed, build, watched.seconds, together)
+            together, certainty = self._together(explainer)
+            timed, found = self._answers(explainer, {})
+        return Outcome(
+            name,
+            found,
+            timed.changed,
+            build,
+            timed.seconds,
+            together,
+            self.experiment.train,
+            certainty,
+        )
 
     def supported(self, least: float, pairs: bool = False) -> Outcome:
-        """DEAR at the smallest `min_support` whose mean support is no lower than that.
+        """DEAR at the smallest `min_support` with at least some mean support.
 
         Args:
             least: the mean support to reach.
             pairs: act on pairs of features as well as on one at a time.
         """
-        names = [n for n in self.scene.schema.names if n not in self.held]
-        act_on = [*names, *combinations(names, 2)] if pairs else None
-        name = "DEAR, pairs too" if pairs else "DEAR"
         for share in SUPPORTS:
-            search = Search(min_support=share)
-            outcome = self.dear(f"{name}, min_support={share:g}", search=search, act_on=act_on)
-            if outcome.support >= least:
+            if (pairs, share) not in self.known:
+                self.known[pairs, share] = self._at_support(share, pairs)
+            if self.known[pairs, share].support >= least:
                 break
-        return outcome
+        return self.known[pairs, share]
+
+    def _at_support(self, share: float, pairs: bool) -> Outcome:
+        name, search = PAIRS if pairs else DEFAULT, Search(min_support=share)
+        act_on = self.pairs if pairs else None
+        return self.dear(f"{name}, min_support={share:g}", search=search, act_on=act_on)
+
+    @property
+    def pairs(self) -> list[str | tuple[str, ...]]:
+        """The actionable features and their pairs."""
+        names = [n for n in self.experiment.schema.names if n not in self.frozen]
+        return [*names, *combinations(names, 2)]
 
     def _interfaces(self, columns: int) -> tuple[Any, Any]:
-        """DiCE's data and model interface; fresh, for its methods write into them."""
+        """DiCE's data and model interface; new ones, as its methods modify them."""
         import dice_ml
 
-        scene = self.scene
+        experiment = self.experiment
         with silent():
             data = dice_ml.Data(
-                dataframe=scene.train, continuous_features=scene.numbers, outcome_name=scene.target
+                dataframe=experiment.train,
+                continuous_features=experiment.numbers,
+                outcome_name=experiment.target,
             )
-            module = OnDice(scene.model, scene.schema, columns)
+            module = OnDice(experiment.model, experiment.schema, columns)
             return data, dice_ml.Model(model=module, backend="PYT", func="ohe-min-max")
 
-    def _ask(self, explainer: Any, arguments: dict[str, Any]) -> tuple[Watched, Recourses]:
-        """All refused rows, one a call."""
+    def _answers(
+        self, explainer: Any, arguments: dict[str, Any]
+    ) -> tuple[TimedExplainer, Recourses]:
+        """The answers of all rejected rows, one row per call."""
         import dear_dice
 
-        watched = Watched(explainer, self.held)
-        method = dear_dice.wrap_dice(watched, **arguments).fit(self.scene.train)
-        within = Constraints(frozen=self.held)
-        return watched, method.generate(self.scene.refused, Target.of_class(1), within=within)
+        timed = TimedExplainer(explainer, self.frozen)
+        method = dear_dice.wrap_dice(timed, **arguments).fit(self.experiment.train)
+        within = Constraints(frozen=self.frozen)
+        return timed, method.generate(self.experiment.refused, Target.of_class(1), within=within)
 
-    def _together(self, explainer: DiceDEAR) -> float:
-        """CPU seconds a row with all rows in one call, the first such call not counted."""
-        query = self.scene.refused
-        vary = [name for name in query.columns if name not in self.held]
+    def _together(self, explainer: DiceDEAR) -> tuple[float, pd.DataFrame]:
+        """CPU seconds a row with all rows in one call, and confidence and reliance, (n, 2).
+
+        The first call is not timed.
+        """
+        query = self.experiment.refused
+        vary = [name for name in query.columns if name not in self.frozen]
         for _ in range(2):
             start = time.process_time()
-            explainer.generate_counterfactuals(
+            result = explainer.generate_counterfactuals(
                 query, total_CFs=1, desired_class=1, features_to_vary=vary
             )
             seconds = time.process_time() - start
-        return seconds / len(query)
+        names = ["confidence", "reliance"]
+        parts = [each.actions[names].reindex([0]) for each in result.cf_examples_list]
+        return seconds / len(query), pd.concat(parts, ignore_index=True)
 
 
-def contest(scene: Scene, methods: Sequence[str]) -> Iterator[Outcome]:
-    """DEAR, then DiCE's methods, then DEAR where it is as well supported as `gradient`."""
-    run = Contest(scene, HELD[scene.name])
-    yield run.dear("DEAR")
-    yield run.dear("DEAR, on what people can act on", act_on=scene.act_on)
+def compare(experiment: Experiment, methods: Sequence[str]) -> Iterator[Outcome]:
+    """DEAR, DiCE's methods, and DEAR with at least the support of each of these.
+
+    The latter with pairs of features; at the support of `gradient` also without.
+    """
+    run = DiceComparison(experiment, FROZEN[experiment.name])
+    yield run.dear(DEFAULT)
+    yield run.dear(CHEAPEST, search=Search.cheapest())
+    yield run.dear(f"{DEFAULT}, actionable features", act_on=experiment.act_on)
+    yield run.dear(PAIRS, act_on=run.pairs)
+    found: list[Outcome] = []
     for method in methods:
-        outcome = run.incumbent(method)
-        yield outcome
-        if method == "gradient" and outcome.solved.any():
-            yield run.supported(outcome.support)
-            yield run.supported(outcome.support, pairs=True)
+        found.append(run.dice_method(method))
+        yield found[-1]
+    for outcome in (each for each in found if each.solved.any()):
+        run.supported(outcome.support, pairs=True)
+        if outcome.method == "gradient":
+            run.supported(outcome.support)
+    yield from run.known.values()
 
 
 def row_of(outcome: Outcome, dear: Outcome) -> Row:
-    """One method's line; `both` are the rows that DEAR and the method solve.
+    """The table row of a method; `both` is the number of rows that it and the default solve.
 
     Args:
         outcome: the method.
-        dear: DEAR as it comes.
+        dear: the default of DEAR.
     """
     own, both = outcome.cost[outcome.solved], outcome.solved & dear.solved
     return {
@@ -206,7 +269,8 @@ def row_of(outcome: Outcome, dear: Outcome) -> Row:
         "both_median_dear": _or_nan(np.median, dear.cost[both]),
         "both_mean_dear": _or_nan(np.mean, dear.cost[both]),
         "support": outcome.support,
-        "held_changed": outcome.changed,
+        **outcome.columns,
+        "frozen_changed": outcome.changed,
         "build_cpu_s": outcome.build,
         "first_call_cpu_s": outcome.calls[0],
         "one_row_cpu_s": _or_nan(np.mean, outcome.calls[1:]),
@@ -214,45 +278,6 @@ def row_of(outcome: Outcome, dear: Outcome) -> Row:
     }
 
 
-def marks(outcomes: Sequence[Outcome]) -> Iterator[Mark]:
-    """The marks that DEAR is to meet here."""
-    dear = outcomes[0]
-    solved = float(dear.solved.mean())
-    yield Mark("rows solved", "100 %", f"{solved:.1%}", solved == 1.0)
-    yield Mark("held features changed", "0", str(dear.changed), dear.changed == 0)
-    gradient = next((o for o in outcomes if o.method == "gradient"), None)
-    if gradient is None or not gradient.solved.any():
-        return
-    yield from _cost_marks(outcomes[-1], gradient)
-    for way, own in (("all rows in one call", dear.together), ("one row a call", _warm(dear))):
-        times = gradient.together / own
-        yield Mark(
-            f"CPU seconds a query, {way}",
-            f"{FASTER:.0f} times fewer than gradient without sparsity",
-            f"{own:.2g} s against {gradient.together:.2g} s: {times:.0f} times fewer",
-            times >= FASTER,
-        )
-
-
-def _cost_marks(dear: Outcome, gradient: Outcome) -> Iterator[Mark]:
-    """Cost at equal or better support, on the rows that both solve."""
-    both = dear.solved & gradient.solved
-    fair = dear.support >= gradient.support
-    for word, middle in (("mean", np.mean), ("median", np.median)):
-        own, other = _or_nan(middle, dear.cost[both]), _or_nan(middle, gradient.cost[both])
-        yield Mark(
-            f"total cost, {word} ({dear.method})",
-            "no higher than gradient's at equal or better support",
-            f"{own:.3f} at support {dear.support:.3f} against {other:.3f} at"
-            f" {gradient.support:.3f}",
-            fair and own <= other,
-        )
-
-
-def _warm(outcome: Outcome) -> float:
-    return _or_nan(np.mean, outcome.calls[1:])
-
-
-def _or_nan(middle: Any, values: Any) -> float:
-    """A mean or median, NaN of nothing."""
-    return float(middle(values)) if len(values) else float("nan")
+def _or_nan(average: Any, values: Any) -> float:
+    """A mean or median, NaN without values."""
+    return float(average(values)) if len(values) else float("nan")

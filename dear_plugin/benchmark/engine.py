@@ -1,4 +1,4 @@
-"""The engine's own tables: fidelity, reliability, support and agreement, on the real data.
+"""Engine: fidelity, reliability, support and agreement of DEAR on the real data.
 
 python -m dear_plugin.benchmark engine --seeds 3 --rows 200 --out results/engine
 """
@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from dear_plugin.benchmark.contenders import SUPPORTS
+from dear_plugin.benchmark.method_specs import SUPPORTS
 from dear_plugin.benchmark.protocol import Cell
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.decoders import PAPER_LAYERS, Autoencoder, Decoder, Transport
@@ -30,13 +30,13 @@ PAPER_YNN = {
     ("gmc", "lr"): 0.91,
     ("gmc", "ann"): 0.94,
 }
-HELD = ("sex", "race")
+FROZEN = ("sex", "race")
 
 Row = Mapping[str, Any]
 
 
 def fidelity_rows(cell: Cell) -> Iterator[Row]:
-    """One row per decoder: how far its indirect changes can be believed."""
+    """One row per decoder: the fidelity of its indirect changes."""
     decoders: dict[str, Callable[[], Decoder]] = {
         "transport": Transport,
         "autoencoder": Autoencoder,
@@ -64,15 +64,15 @@ def fidelity_rows(cell: Cell) -> Iterator[Row]:
 
 
 def reliability_rows(cell: Cell, rows: int) -> Iterator[Row]:
-    """One row per way of using the engine: success, violations, cost, yNN, CPU time.
+    """One row per configuration: success, violations, cost, yNN, CPU time.
 
-    `as_default` is the share of rows that get the same counterfactual as with the defaults.
+    `as_default` is the share of rows with the same counterfactual as the default configuration.
     """
     refused = cell.refused.iloc[:rows]
     encoder = Encoder(cell.schema)
-    everyone = torch.cat([encoder.rows(cell.train), encoder.rows(cell.test)])
+    all_rows = torch.cat([encoder.rows(cell.train), encoder.rows(cell.test)])
     first: pd.DataFrame | None = None
-    for name, dear in _ways(cell):
+    for name, dear in _configurations(cell):
         dear.fit(cell.train)
         start = time.process_time()
         recourses = dear.generate(refused)
@@ -81,14 +81,14 @@ def reliability_rows(cell: Cell, rows: int) -> Iterator[Row]:
         first = after if first is None else first
         yield {
             **_head(cell, len(refused)),
-            "way": name,
+            "configuration": name,
             "as_default": float((after == first).all(axis=1).mean()),
-            **_measures(recourses, everyone, dear),
+            **_measures(recourses, all_rows, dear),
             "cpu_ms_a_row": 1000.0 * seconds / len(refused),
         }
 
 
-def _ways(cell: Cell) -> Iterator[tuple[str, DEAR]]:
+def _configurations(cell: Cell) -> Iterator[tuple[str, DEAR]]:
     paper = PAPER_LAYERS[cell.dataset]
     yield "default", DEAR(cell.model, cell.schema)
     yield "black box", DEAR(_BlackBox(cell.model, Encoder(cell.schema)), cell.schema)
@@ -123,25 +123,25 @@ def _head(cell: Cell, rows: int) -> dict[str, Any]:
     }
 
 
-def _measures(recourses: Recourses, everyone: torch.Tensor, dear: DEAR) -> dict[str, float]:
-    held = [name for name in HELD if name in dear.schema.names]
-    done = recourses.actions[recourses.actions["success"]]
+def _measures(recourses: Recourses, all_rows: torch.Tensor, dear: DEAR) -> dict[str, float]:
+    frozen = [name for name in FROZEN if name in dear.schema.names]
+    solved = recourses.actions[recourses.actions["success"]]
     return {
         "success": success_rate(recourses),
-        "violations": violations(recourses, held)[0],
-        "ynn": ynn(recourses, everyone, dear.classifier),
-        "median_cost": float(done["cost"].median()) if len(done) else np.nan,
-        "median_direct": float(done["direct_cost"].median()) if len(done) else np.nan,
+        "violations": violations(recourses, frozen)[0],
+        "ynn": ynn(recourses, all_rows, dear.classifier),
+        "median_cost": float(solved["cost"].median()) if len(solved) else np.nan,
+        "median_direct": float(solved["direct_cost"].median()) if len(solved) else np.nan,
     }
 
 
 def _median(column: pd.Series) -> float:
-    """The median, NaN where nothing was measured."""
+    """The median, NaN without values."""
     return float(column.median()) if column.notna().any() else np.nan
 
 
 class _BlackBox:
-    """The same model, asked through frames and answering with probabilities."""
+    """The same model as a function from frames to probabilities."""
 
     def __init__(self, model: torch.nn.Module, encoder: Encoder) -> None:
         self.model, self.encoder = model, encoder

@@ -1,4 +1,4 @@
-"""Figures: the paper's pictures from the people of many runs."""
+"""Figures: the paper's figures from the rows of all runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from dear_plugin.benchmark.contenders import CONTENDERS, Stage
+from dear_plugin.benchmark.method_specs import METHOD_SPECS, FittedMethods
 from dear_plugin.benchmark.paper import counterfactuals
 from dear_plugin.benchmark.protocol import Cell
 from dear_plugin.benchmark.summary import CELL, points
@@ -17,11 +17,11 @@ from dear_plugin.methods.dear import DEAR
 if TYPE_CHECKING:
     from dear_plugin.plots.ink import Axes, Figure
 
-OURS = "DEAR"
+DEFAULT = "DEAR"
 PRESET = "DEAR, the paper's preset"
-# One line of each family, or the pictures are too full.
+# One line of each family, to keep the figures readable.
 SHOWN = (
-    *(name for name, c in CONTENDERS.items() if c.search is None or not c.search.min_support),
+    *(name for name, c in METHOD_SPECS.items() if c.search is None or not c.search.min_support),
     "DEAR, support 1",
     "DEAR, pairs too, support 1",
 )
@@ -29,39 +29,45 @@ NAMES = {"adult": "Adult", "compas": "COMPAS", "gmc": "Give Me Some Credit"}
 ROWS = 2000
 
 
-def figures(people: pd.DataFrame) -> Iterator[tuple[str, Figure]]:
-    """Costs of all methods, cost against support, and what our costs are made of."""
+def figures(rows: pd.DataFrame) -> Iterator[tuple[str, Figure]]:
+    """Costs of all methods, cost against support, and the parts of DEAR's costs."""
     from dear_plugin import plots
 
-    solved = people[people["success"]]
+    solved = rows[rows["success"]]
     for dataset, runs in solved.groupby("dataset", sort=False):
         shown = runs[runs["method"].isin(SHOWN)]
         figure = _by_classifier(shown, plots.boxes, width=6.4, height=5.2)
-        yield f"costs-{dataset}", _titled(figure, f"{NAMES[str(dataset)]}: cost of people solved")
-    yield "frontier", _frontier(people)
-    own = solved[solved["method"] == OURS]
+        yield f"costs-{dataset}", _titled(figure, f"{NAMES[str(dataset)]}: cost of solved rows")
+    yield "frontier", _frontier(rows)
+    own = solved[solved["method"] == DEFAULT]
     for dataset, runs in own.groupby("dataset", sort=False):
         figure = _by_classifier(runs, plots.splits, height=4.6)
         figure.supxlabel(plots.NOTE, fontsize=9)
-        yield f"splits-{dataset}", _titled(figure, f"{NAMES[str(dataset)]}: what costs consist of")
+        yield (
+            f"splits-{dataset}",
+            _titled(figure, f"{NAMES[str(dataset)]}: direct and indirect costs"),
+        )
     for dataset, runs in own.groupby("dataset", sort=False):
         figure = _by_classifier(runs, plots.together, width=6.4, height=5.2)
         figure.supxlabel(plots.NOTE, fontsize=9)
-        yield f"pairs-{dataset}", _titled(figure, f"{NAMES[str(dataset)]}: what moves together")
+        yield (
+            f"pairs-{dataset}",
+            _titled(figure, f"{NAMES[str(dataset)]}: indirect changes by action"),
+        )
 
 
 def entanglement(cell: Cell) -> tuple[pd.DataFrame, Figure]:
     """The paper's entanglement costs: mean |d2 g / dv dx_S| of its preset, per row and set.
 
     Args:
-        cell: any of a data set; the classifier plays no part.
+        cell: any cell of a data set; the classifier is not used.
 
     Returns:
-        `dataset, set, entanglement` per training row and set, and the picture.
+        `dataset, set, entanglement` per training row and set, and the figure.
     """
     from dear_plugin import plots
 
-    dear, _ = Stage(cell).ready(CONTENDERS[PRESET])
+    dear, _ = FittedMethods(cell).fitted(METHOD_SPECS[PRESET])
     if not isinstance(dear, DEAR):
         raise TypeError(f"{PRESET} must be a DEAR, not {type(dear).__name__}")
     values = dear.decoder.entanglement(cell.encoder.rows(cell.train.iloc[:ROWS]))
@@ -74,36 +80,36 @@ def entanglement(cell: Cell) -> tuple[pd.DataFrame, Figure]:
     return table, _titled(figure, f"{title}\n(its dependence fidelity: {report.fidelity:.2f})")
 
 
-def qualitative(cell: Cell, folder: Path, people: pd.DataFrame) -> pd.DataFrame:
-    """One person and what every method would have them become, a column each.
+def qualitative(cell: Cell, folder: Path, rows: pd.DataFrame) -> pd.DataFrame:
+    """One factual and the counterfactuals of all methods, a column each.
 
-    The person is the first whom all the methods solve, if there is one, else the first.
+    The row is the first that most methods solve.
 
     Args:
         cell: data set, classifier and seed.
-        folder: where `runs` kept them.
-        people: of that cell.
+        folder: where `runs` are stored.
+        rows: of that cell.
     """
-    shown = [m for m in dict.fromkeys(people["method"]) if m in SHOWN]
-    solved = people[people["method"].isin(shown)].groupby("row", sort=False)["success"].mean()
+    shown = [m for m in dict.fromkeys(rows["method"]) if m in SHOWN]
+    solved = rows[rows["method"].isin(shown)].groupby("row", sort=False)["success"].mean()
     row = solved.index[int(solved.to_numpy().argmax())]
     names = list(cell.schema.names)
     columns = {"factual": cell.refused.loc[row, names]}
     for method in shown:
         columns[method] = counterfactuals(folder, cell, method).loc[row, names]
     table = pd.DataFrame(columns)
-    told = people[people["row"] == row].set_index("method").loc[shown]
-    table.loc["acted on"] = ["", *told["acted_on"]]
-    table.loc["cost"] = ["", *(f"{c:.2f}" for c in told["cost"])]
-    table.loc["accepted"] = ["no", *("yes" if done else "no" for done in told["success"])]
+    found = rows[rows["row"] == row].set_index("method").loc[shown]
+    table.loc["acted on"] = ["", *found["acted_on"]]
+    table.loc["cost"] = ["", *(f"{c:.2f}" for c in found["cost"])]
+    table.loc["accepted"] = ["no", *("yes" if success else "no" for success in found["success"])]
     return table.rename_axis(index="feature").reset_index()
 
 
-def _frontier(people: pd.DataFrame) -> Figure:
+def _frontier(rows: pd.DataFrame) -> Figure:
     """Cost against support, a panel for each cell."""
     from dear_plugin import plots
 
-    cells = list(people.groupby(CELL, sort=False))
+    cells = list(rows.groupby(CELL, sort=False))
     columns = min(len(cells), 2)
     lines = -(-len(cells) // columns)
     figure, panels = plots.sheet(len(cells), width=6.2, height=4.2 * lines, columns=columns)
@@ -116,7 +122,7 @@ def _frontier(people: pd.DataFrame) -> Figure:
 
 
 def _by_classifier(
-    people: pd.DataFrame,
+    rows: pd.DataFrame,
     draw: Callable[[pd.DataFrame, Axes], None],
     *,
     width: float = 5.8,
@@ -125,7 +131,7 @@ def _by_classifier(
     """One panel for each classifier."""
     from dear_plugin import plots
 
-    groups = list(people.groupby("classifier", sort=False))
+    groups = list(rows.groupby("classifier", sort=False))
     figure, panels = plots.sheet(len(groups), width=width, height=height)
     for axes, (kind, part) in zip(panels, groups, strict=True):
         draw(part, axes)

@@ -1,4 +1,4 @@
-"""Independence: is every latent v_j independent of x_S? Bias-corrected distance correlation.
+"""Independence: the bias-corrected distance correlation of the latents v_j and x_S.
 
 G. Székely and M. Rizzo, "The distance correlation t-test of independence in high dimension",
 Journal of Multivariate Analysis, 2013. It is zero on average for independent variables.
@@ -25,14 +25,14 @@ Row = Mapping[str, Any]
 def independence_rows(cell: Cell, seed: int = 0) -> Iterator[Row]:
     """One row per set S: the largest and mean distance correlation of x_S with any v_j.
 
-    Every row is held out once, from a decoder that learned on the other folds. Ties are broken at
-    random within their atom; `noise` is the value for independent uniforms.
+    Every row is held out once, from a decoder fitted on the other folds. Ties are broken at random
+    within their atom; `noise` is the value for independent uniforms.
     """
     encoder = Encoder(cell.schema)
     rng = torch.Generator().manual_seed(seed)
-    everyone = torch.cat([encoder.rows(cell.train), encoder.rows(cell.test)])
+    all_rows = torch.cat([encoder.rows(cell.train), encoder.rows(cell.test)])
     dear = DEAR(cell.model, cell.schema)
-    rows, v = _held_out(dear, everyone, rng)
+    rows, v = _held_out(dear, all_rows, rng)
     noise = _centred(torch.rand(len(rows), generator=rng))
     for i, (j,) in enumerate(dear.sets.members):
         own = _centred(rows[:, j])
@@ -49,16 +49,16 @@ def independence_rows(cell: Cell, seed: int = 0) -> Iterator[Row]:
 
 
 def _held_out(dear: DEAR, rows: Tensor, rng: torch.Generator) -> tuple[Tensor, Tensor]:
-    """(m, p) rows and (m, s, k) their latents by decoders that have not seen them, m >= `ROWS`."""
+    """(m, p) rows and (m, s, k) their latents by decoders fitted on other rows, m >= `ROWS`."""
     folds = torch.randperm(len(rows), generator=rng).tensor_split(FOLDS)
     parts = []
     for i, fold in enumerate(folds):
         rest = torch.cat([other for j, other in enumerate(folds) if j != i])
         decoder = dear.decoder.clone_unfitted()
         decoder.fit(rows[rest], dear.encoder, dear.sets)
-        held = rows[fold[: -(-ROWS // FOLDS)]]
-        parts.append((held, decoder.encode(held, rng)))
-    return torch.cat([held for held, _ in parts]), torch.cat([v for _, v in parts])
+        held_out = rows[fold[: -(-ROWS // FOLDS)]]
+        parts.append((held_out, decoder.encode(held_out, rng)))
+    return torch.cat([part for part, _ in parts]), torch.cat([v for _, v in parts])
 
 
 def correlation(a: Tensor, b: Tensor) -> Tensor:
@@ -70,8 +70,8 @@ def correlation(a: Tensor, b: Tensor) -> Tensor:
 def _centred(x: Tensor) -> Tensor:
     """(n, n) U-centred distances of a column, (n,)."""
     n = len(x)
-    gap = (x[:, None] - x).abs()
-    rows = gap.sum(1) / (n - 2)
-    gap += gap.sum() / ((n - 1) * (n - 2)) - rows[:, None] - rows
-    gap.fill_diagonal_(0.0)
-    return gap
+    distance = (x[:, None] - x).abs()
+    rows = distance.sum(1) / (n - 2)
+    distance += distance.sum() / ((n - 1) * (n - 2)) - rows[:, None] - rows
+    distance.fill_diagonal_(0.0)
+    return distance

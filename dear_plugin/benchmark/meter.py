@@ -1,4 +1,4 @@
-"""Meter: CPU time and memory of a stretch of work, in a process of its own where that matters."""
+"""Meter: CPU time and peak memory of a block of code; calls in a fresh process."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ REPEATS = 15
 
 @dataclass
 class Meter:
-    """What the work inside a `with` costs.
+    """CPU time and peak memory of a `with` block.
 
     Attributes:
         cpu_s: CPU seconds of all threads of this process.
-        peak_mib: how far memory rose above the level before. Where the system cannot forget an
-            earlier peak (it can on Linux), a rise below that peak is not seen.
+        peak_mib: the peak memory above the level before. Where the system cannot reset an earlier
+            peak (Linux can), a rise below that peak is not measured.
     """
 
     cpu_s: float = float("nan")
@@ -38,20 +38,20 @@ class Meter:
     _start: float = float("nan")
 
     def __enter__(self) -> Self:
-        """Forget what was before."""
+        """Reset the peak and start."""
         gc.collect()
-        _forget()
-        self._level, self._start = _highest(), time.process_time()
+        _reset_peak()
+        self._level, self._start = _peak(), time.process_time()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Read both."""
+        """Store both measurements."""
         self.cpu_s = time.process_time() - self._start
-        self.peak_mib = _highest() - self._level
+        self.peak_mib = _peak() - self._level
 
 
 def median_s(work: Callable[[], object], repeats: int = REPEATS) -> float:
-    """The median CPU seconds of some repeats, after one that is not counted."""
+    """The median CPU seconds of some repeats, after one that is not timed."""
     seconds = []
     for _ in range(repeats + 1):
         start = time.process_time()
@@ -63,19 +63,19 @@ def median_s(work: Callable[[], object], repeats: int = REPEATS) -> float:
 def in_fresh_process(
     work: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
 ) -> Result:
-    """What a function of a module returns, called where nothing else was before.
+    """The result of a module-level function, called in a new process.
 
     Args:
         work: the function.
-        *args: its arguments, which travel by pickle, as its result does.
-        **kwargs: more of them.
+        *args: its arguments; they and the result must be picklable.
+        **kwargs: its keyword arguments.
     """
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(work, *args, **kwargs).result()
 
 
-def _forget() -> None:
-    """Let the highest level be the present one, freed memory given back: Linux can do that."""
+def _reset_peak() -> None:
+    """Reset the peak to the present level, after returning freed memory; on Linux only."""
     switch = Path("/proc/self/clear_refs")
     if switch.exists():
         with suppress(OSError, AttributeError):
@@ -83,8 +83,8 @@ def _forget() -> None:
         switch.write_text("5", encoding="ascii")
 
 
-def _highest() -> float:
-    """The highest level of resident memory, MiB."""
+def _peak() -> float:
+    """The peak resident memory, MiB."""
     if sys.platform == "win32":
         return float("nan")
     import resource

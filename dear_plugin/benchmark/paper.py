@@ -1,4 +1,4 @@
-"""The paper's experiment: every method on the same refused people of every cell, kept as it comes.
+"""Paper: all methods on the same rejected rows of every cell; every run is stored.
 
 python -m dear_plugin.benchmark paper --out results/paper
 """
@@ -12,44 +12,45 @@ from typing import Any
 
 import pandas as pd
 
-from dear_plugin.benchmark.contenders import CONTENDERS, Stage
-from dear_plugin.benchmark.people import Answers
+from dear_plugin.benchmark.method_run import MethodRun
+from dear_plugin.benchmark.method_specs import METHOD_SPECS, FittedMethods
 from dear_plugin.benchmark.protocol import Cell
 from dear_plugin.benchmark.tables import made_with
 
-RECORD = "record.json"
+# The files of a stored run.
+RECORD, ROWS = "record.json", "people.csv"
 
 
 def runs(cell: Cell, methods: Sequence[str], rows: int, folder: Path) -> Iterator[pd.DataFrame]:
-    """The people of every method on a cell; what the folder holds already is read from there.
+    """The rows of every method on a cell; stored runs are read.
 
     Args:
         cell: data set, classifier and seed.
-        methods: names of `CONTENDERS`.
-        rows: how many refused rows, at most.
-        folder: where every run is kept: people, counterfactuals, and a record of how.
+        methods: names of `METHOD_SPECS`.
+        rows: the largest number of rejected rows.
+        folder: where runs are stored: rows, counterfactuals and a record of the settings.
     """
-    stage, refused = Stage(cell), cell.refused.iloc[:rows]
+    methods_of_cell, refused = FittedMethods(cell), cell.refused.iloc[:rows]
     facts = _facts(cell, len(refused))
     for name in methods:
         home = folder / cell.key / _file_name(name)
         if not _is_kept(home, facts):
-            _run(stage, name, refused, home)
+            _run(methods_of_cell, name, refused, home)
             record = {"method": name, **facts, "made_with": made_with()}
-            # The record comes last: it says that the rest is whole.
+            # Written last: it marks the run as complete.
             (home / RECORD).write_text(json.dumps(record, indent=1), encoding="utf8")
-        people = pd.read_csv(home / "people.csv", keep_default_na=False, na_values=["nan"])
-        yield people.assign(method=name, family=CONTENDERS[name].family, **facts)
+        frame = pd.read_csv(home / ROWS, keep_default_na=False, na_values=["nan"])
+        yield frame.assign(method=name, family=METHOD_SPECS[name].family, **facts)
 
 
 def counterfactuals(folder: Path, cell: Cell, method: str) -> pd.DataFrame:
-    """What a kept run would have people become, by the labels of their rows."""
+    """The counterfactuals of a stored run, by row label."""
     path = folder / cell.key / _file_name(method) / "counterfactuals.csv"
     return pd.read_csv(path, index_col="row", keep_default_na=False)
 
 
 def _facts(cell: Cell, rows: int) -> dict[str, Any]:
-    """What a run is known by, and how its classifier came out."""
+    """What identifies a run, and the accuracy and plateau of its classifier."""
     return {
         "dataset": cell.dataset,
         "classifier": cell.kind,
@@ -60,19 +61,19 @@ def _facts(cell: Cell, rows: int) -> dict[str, Any]:
     }
 
 
-def _run(stage: Stage, name: str, refused: pd.DataFrame, home: Path) -> None:
-    """One method on one cell, written down."""
-    method, seconds = stage.ready(CONTENDERS[name])
-    answers = Answers.of(method, refused, seconds)
+def _run(methods: FittedMethods, name: str, refused: pd.DataFrame, home: Path) -> None:
+    """Run and store one method on one cell."""
+    method, seconds = methods.fitted(METHOD_SPECS[name])
+    run = MethodRun.of(method, refused, seconds)
     home.mkdir(parents=True, exist_ok=True)
     (home / RECORD).unlink(missing_ok=True)
-    answers.people(stage.cell).to_csv(home / "people.csv", index=False, na_rep="nan")
-    after = answers.recourses.counterfactuals[list(stage.cell.schema.names)]
+    run.rows(methods.cell).to_csv(home / ROWS, index=False, na_rep="nan")
+    after = run.recourses.counterfactuals[list(methods.cell.schema.names)]
     after.to_csv(home / "counterfactuals.csv", index_label="row")
 
 
 def _is_kept(home: Path, facts: Mapping[str, Any]) -> bool:
-    """Whether a folder holds a whole run of the same cell."""
+    """Whether a folder holds a complete run of the same cell."""
     if not (home / RECORD).exists():
         return False
     record = json.loads((home / RECORD).read_text(encoding="utf8"))
@@ -80,5 +81,5 @@ def _is_kept(home: Path, facts: Mapping[str, Any]) -> bool:
 
 
 def _file_name(method: str) -> str:
-    """A name that is a folder's everywhere."""
+    """A name that is a valid folder on all systems."""
     return "".join(c if c.isalnum() else "-" for c in method).strip("-").lower()

@@ -1,4 +1,4 @@
-"""The paper's protocol: data sets, classifiers and refused rows, one cell at a time."""
+"""Protocol: data sets, classifiers and rejected rows of the paper's experiment, by cell."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ logger = logging.getLogger(__name__)
 class Cell:
     """One data set, one classifier, one seed: the paper's setting.
 
-    Immutable are the protected features (sex, race) only, all else is free.
+    Only the protected features (sex, race) are immutable.
 
     Attributes:
         dataset: "adult", "compas" or "gmc".
         kind: "lr" or "ann".
         seed: of the split's classifier.
         schema: the features.
-        train: the rows that everything is fitted on.
-        test: the rows held out.
-        refused: test rows that the model refuses.
+        train: the training rows.
+        test: the test rows.
+        refused: the test rows that the model rejects.
         model: logits.
         accuracy: on the test rows.
         plateau: share of refused rows where the model's gradient is exactly zero.
-        protected: the features that are to stay as they are.
+        protected: the immutable features.
     """
 
     dataset: str
@@ -64,21 +64,21 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """What the cell is called in files."""
+        """The name of the cell in files."""
         return f"{self.dataset}-{self.kind}-{self.seed}"
 
     @cached_property
     def encoder(self) -> Encoder:
-        """The gate."""
+        """The encoder of the schema."""
         return Encoder(self.schema)
 
     @cached_property
     def classifier(self) -> Classifier:
-        """The model, asked about rows."""
+        """The model on encoded rows."""
         return Classifier(self.model, self.encoder)
 
     @cached_property
-    def everyone(self) -> torch.Tensor:
+    def all_rows(self) -> torch.Tensor:
         """(m, p) all rows, training and test."""
         return torch.cat([self.encoder.rows(part) for part in (self.train, self.test)])
 
@@ -86,13 +86,13 @@ class Cell:
 def cells(
     dataset: str, kind: Kind, count: int, cache: Path | None = None, *, split: int = 0
 ) -> Iterator[Cell]:
-    """The first seeds from 0 upward whose classifier refuses at least 50 test rows.
+    """The first seeds from 0 upward whose classifier rejects at least 50 test rows.
 
     Args:
         dataset: a name of `LOADERS`.
         kind: the classifier.
-        count: how many cells.
-        cache: a folder for trained weights, so that a repeated run need not train again.
+        count: the number of cells.
+        cache: a folder of trained weights; None trains every time.
         split: the seed of training and test rows.
     """
     data = LOADERS[dataset]()
@@ -109,7 +109,7 @@ def cells(
             refused = test[(model(x_test)[:, 0] <= 0).numpy()]
         if len(refused) < LEAST_REFUSED:
             logger.info(
-                "%s %s seed %d refuses %d rows: skipped", dataset, kind, seed, len(refused)
+                "%s %s seed %d rejects %d rows: skipped", dataset, kind, seed, len(refused)
             )
             continue
         flat = _plateau(model, encoder.encode(refused))
@@ -135,7 +135,7 @@ def cells(
 def _model(
     x: torch.Tensor, labels: torch.Tensor, kind: Kind, how: Recipe, seed: int, path: Path | None
 ) -> nn.Module:
-    """Trained, or read from a file where it was kept."""
+    """A trained model, read from its file if it exists."""
     if path is not None and path.exists():
         model = trained(kind, x[:1], labels[:1], replace(how, epochs=0), seed)
         model.load_state_dict(load_file(path))

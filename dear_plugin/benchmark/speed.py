@@ -1,14 +1,15 @@
-"""Speed: CPU seconds and memory of fit and generate, side by side in one run.
+"""Speed: CPU seconds and memory of fit and generate, of all methods in one run.
 
 python -m dear_plugin.benchmark speed --out results/speed
 
-Everything is measured on the paper's network for Adult, each method in a fresh process, in CPU
-seconds of that process, for machines are shared. Rivals are asked about fewer people.
+The model is the paper's network for Adult. Each method runs in a fresh process, and its CPU
+seconds are measured, since machines are shared. Baselines explain fewer rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -19,23 +20,27 @@ from torch import nn
 
 from dear_plugin.benchmark import alibi, dice
 from dear_plugin.benchmark.cfrl import Example
-from dear_plugin.benchmark.contenders import CONTENDERS, Stage
-from dear_plugin.benchmark.hosts import Scene, scene
+from dear_plugin.benchmark.experiment import Experiment, make_experiment
 from dear_plugin.benchmark.meter import REPEATS, Meter, in_fresh_process, median_s
+from dear_plugin.benchmark.method_specs import METHOD_SPECS, FittedMethods
 from dear_plugin.benchmark.protocol import Cell
 from dear_plugin.benchmark.tables import Row
 from dear_plugin.data.schema import Schema
 from dear_plugin.datasets import load_adult
 from dear_plugin.decoders import Autoencoder
+from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.methods.dear import DEAR
+from dear_plugin.methods.options import paired
 from dear_plugin.search import Search
 
-PEOPLE = 1000
-RIVALS = ("Wachter", "REVISE", "C-CHVAE", "CLUE", "FACE-K", "FACE-E", "nearest accepted")
-RIVALS_PEOPLE = 200
-HOSTS_PEOPLE = 10
-# Measured elsewhere, on machines like these (DESIGN, 6): CPU-ms for each person.
-ELSEWHERE = {
+ROWS = 1000
+# Rows that are also explained one per call.
+SINGLE_ROWS = 50
+BASELINES = ("Wachter", "REVISE", "C-CHVAE", "CLUE", "FACE-K", "FACE-E", "nearest accepted")
+BASELINE_ROWS = 200
+HOST_ROWS = 10
+# Published measurements on similar machines: CPU-ms per row.
+PUBLISHED = {
     "JAX ReLax, VanillaCF, compiled": 0.028,
     "CARLA, C-CHVAE": 17.0,
     "CARLA, REVISE": 1114.0,
@@ -43,11 +48,11 @@ ELSEWHERE = {
 
 
 class BlackBox:
-    """A module as somebody's web service: frames in, probabilities out.
+    """A module as a black box: frames in, probabilities out.
 
     Args:
         model: logits of the encoded tensor.
-        cell: its data set.
+        cell: the cell of its encoder.
     """
 
     def __init__(self, model: nn.Module, cell: Cell) -> None:
@@ -60,34 +65,35 @@ class BlackBox:
 
 
 def methods(cell: Cell) -> Iterator[Row]:
-    """Fit and generate of DEAR in several ways, and of every rival."""
-    people = people_of(cell, PEOPLE)
-    for name in WAYS:
-        yield in_fresh_process(_way, cell, name, people)
-    for name in RIVALS:
-        yield in_fresh_process(_rival, cell, name, people.iloc[:RIVALS_PEOPLE])
-    for name, ms in ELSEWHERE.items():
+    """Fit and generate of DEAR in all configurations, and of all baselines."""
+    frame = refused_rows(cell, ROWS)
+    for name in CONFIGURATIONS:
+        yield in_fresh_process(_configuration, cell, name, frame)
+    for name in BASELINES:
+        yield in_fresh_process(_baseline, cell, name, frame.iloc[:BASELINE_ROWS])
+    for name, ms in PUBLISHED.items():
         yield {"method": f"{name} (measured elsewhere)", "warm_cpu_ms_a_row": ms}
 
 
 def sizes(cell: Cell, counts: Sequence[int]) -> Iterator[Row]:
-    """Every method asked about ever more people in one call, the rivals up to `PEOPLE`."""
-    for name in ("DEAR", *RIVALS):
+    """Every method with increasing numbers of rows in one call, baselines up to `ROWS`."""
+    for name in (*SIZED, *BASELINES):
         for count in counts:
-            if name == "DEAR" or count <= PEOPLE:
+            if name in SIZED or count <= ROWS:
                 yield in_fresh_process(_size, cell, name, count)
 
 
 def on_hosts() -> Iterator[Row]:
-    """The hosts' own methods, where they are installed, one row a call as DiCE does it."""
+    """The hosts' own methods, if installed; DiCE's with one row per call."""
     if find_spec("dice_ml"):
-        people = scene(load_adult(), HOSTS_PEOPLE)
+        experiment = make_experiment(load_adult(), HOST_ROWS)
         for name in dice.METHODS:
-            yield in_fresh_process(_on_dice, people, name)
+            yield in_fresh_process(_on_dice, experiment, name)
     if find_spec("alibi"):
-        people = scene(load_adult("full"), RIVALS_PEOPLE, without=["fnlwgt"])
+        experiment = make_experiment(load_adult("full"), BASELINE_ROWS, without=["fnlwgt"])
         example = Example(steps=300, epochs=10)
-        (row,) = in_fresh_process(alibi.cfrl_rows, people, example)
+        (line,) = in_fresh_process(alibi.cfrl_rows, experiment, example)
+        row = line.row
         yield {
             "method": "Alibi CFRL, 300 steps, its autoencoder 10 epochs",
             "rows": row["rows"],
@@ -100,57 +106,87 @@ def on_hosts() -> Iterator[Row]:
 
 
 def wide() -> Iterator[Row]:
-    """Time and memory with many features, a set for each, and with many levels."""
+    """Time and memory with many features, one set for each, and with many categories."""
     for name in WIDE:
         yield in_fresh_process(_wide, name)
 
 
-WAYS: dict[str, dict[str, Any]] = {
-    "DEAR": {},
-    "DEAR, black box": {"black_box": True},
-    "DEAR, support 1": {"search": Search(min_support=1.0)},
-    "DEAR, autoencoder": {"decoder": Autoencoder()},
+CHEAPEST = Search.cheapest()
+# The configurations of DEAR: each option with both searches.
+CONFIGURATIONS: dict[str, dict[str, Any]] = {
+    "DEAR, default": {},
+    "DEAR, cheapest": {"search": CHEAPEST},
+    "DEAR, default, pairs from the start": {"pairs": True},
+    "DEAR, cheapest, pairs from the start": {"pairs": True, "search": CHEAPEST},
+    "DEAR, default, black box": {"black_box": True},
+    "DEAR, cheapest, black box": {"black_box": True, "search": CHEAPEST},
+    "DEAR, default, support 1": {"search": Search(min_support=1.0)},
+    "DEAR, default, autoencoder": {"decoder": Autoencoder()},
+    "DEAR, cheapest, autoencoder": {"decoder": Autoencoder(), "search": CHEAPEST},
 }
+SIZED = ("DEAR, default", "DEAR, cheapest")
 
 
-def _way(cell: Cell, name: str, people: pd.DataFrame) -> Row:
-    options = dict(WAYS[name])
+def _dear(cell: Cell, name: str) -> DEAR:
+    """DEAR in one of `CONFIGURATIONS`, not yet fitted."""
+    options = dict(CONFIGURATIONS[name])
     model = BlackBox(cell.model, cell) if options.pop("black_box", False) else cell.model
-    return _timed(name, DEAR(model, cell.schema, **options), cell, people)
+    if options.pop("pairs", False):
+        options["act_on"] = paired(cell.schema, None)
+    return DEAR(model, cell.schema, **options)
 
 
-def _rival(cell: Cell, name: str, people: pd.DataFrame) -> Row:
-    """A rival that trains all it needs, a VAE too."""
-    stage = Stage(cell)
-    row = _timed(name, CONTENDERS[name].learn(stage), cell, people)
-    return {**row, "fit_cpu_s": stage.ready(CONTENDERS[name])[1]}
+def _configuration(cell: Cell, name: str, frame: pd.DataFrame) -> Row:
+    dear = _dear(cell, name)
+    row = _timed(name, dear, cell, frame)
+    seconds = singles_s(dear, frame.iloc[:SINGLE_ROWS])
+    return {**row, "one_row_cpu_ms": 1000.0 * float(np.median(seconds))}
 
 
-def _timed(name: str, method: Any, cell: Cell, people: pd.DataFrame) -> Row:
-    """Fit, the first call and warm ones."""
+def singles_s(dear: DEAR, frame: pd.DataFrame, rounds: int = 1) -> list[float]:
+    """CPU seconds of each row in a call of its own.
+
+    Args:
+        dear: fitted.
+        frame: the rows.
+        rounds: the number of timed calls for each row.
+    """
+    calls = [partial(dear.generate, frame.iloc[[i]]) for i in range(len(frame))]
+    return [median_s(call, 1) for call in calls for _ in range(rounds)]
+
+
+def _baseline(cell: Cell, name: str, frame: pd.DataFrame) -> Row:
+    """A baseline; its fit includes the training of a VAE."""
+    fitted = FittedMethods(cell)
+    row = _timed(name, METHOD_SPECS[name].make(fitted), cell, frame)
+    return {**row, "fit_cpu_s": fitted.fitted(METHOD_SPECS[name])[1]}
+
+
+def _timed(name: str, method: Any, cell: Cell, frame: pd.DataFrame) -> Row:
+    """Fit, the first call and later ones."""
     with Meter() as fit:
         method.fit(cell.train)
     with Meter() as first:
-        found = method.generate(people)
-    # Without the meter: it gives freed memory back, which a program that goes on keeps.
-    warm = median_s(lambda: method.generate(people), REPEATS if isinstance(method, DEAR) else 1)
+        found = method.generate(frame)
+    # Without the meter, which returns freed memory to the system.
+    warm = median_s(lambda: method.generate(frame), REPEATS if isinstance(method, DEAR) else 1)
     return {
         "method": name,
-        "rows": len(people),
-        "success": float(found.actions["success"].mean()),
+        "rows": len(frame),
+        "success": float(found.outcome["success"].mean()),
         "fit_cpu_s": fit.cpu_s,
         "fit_peak_mib": fit.peak_mib,
         "first_cpu_ms": 1000.0 * first.cpu_s,
         "warm_cpu_ms": 1000.0 * warm,
-        "warm_cpu_ms_a_row": 1000.0 * warm / len(people),
+        "warm_cpu_ms_a_row": 1000.0 * warm / len(frame),
         "peak_mib": first.peak_mib,
     }
 
 
-def _on_dice(people: Scene, name: str) -> Row:
+def _on_dice(experiment: Experiment, name: str) -> Row:
     """One of DiCE's methods on a few rows."""
     with Meter() as whole:
-        found = dice.Contest(people, dice.HELD[people.name]).incumbent(name)
+        found = dice.DiceComparison(experiment, dice.FROZEN[experiment.name]).dice_method(name)
     return {
         "method": f"DiCE {name}",
         "rows": len(found.solved),
@@ -162,22 +198,29 @@ def _on_dice(people: Scene, name: str) -> Row:
     }
 
 
+def _method(cell: Cell, name: str) -> RecourseMethod:
+    """DEAR in one of `CONFIGURATIONS`, or a baseline; fitted."""
+    if name in CONFIGURATIONS:
+        return _dear(cell, name).fit(cell.train)
+    return FittedMethods(cell).fitted(METHOD_SPECS[name])[0]
+
+
 def _size(cell: Cell, name: str, count: int) -> Row:
-    method, _ = Stage(cell).ready(CONTENDERS[name])
-    method.generate(people_of(cell, 10))
-    people = people_of(cell, count)
+    method = _method(cell, name)
+    method.generate(refused_rows(cell, 10))
+    frame = refused_rows(cell, count)
     with Meter() as call:
-        found = method.generate(people)
-    # As in `_timed`: of few people, what the meter does to memory would be much of it.
-    cpu_s = median_s(lambda: method.generate(people), 3) if count <= PEOPLE else call.cpu_s
+        found = method.generate(frame)
+    # As in `_timed`: with few rows the memory operations of the meter would dominate.
+    cpu_s = median_s(lambda: method.generate(frame), 3) if count <= ROWS else call.cpu_s
     return {
         "method": name,
         "rows": count,
-        "success": float(found.actions["success"].mean()),
+        "success": float(found.outcome["success"].mean()),
         "cpu_s": cpu_s,
         "cpu_us_a_row": 1e6 * cpu_s / count,
         "peak_mib": call.peak_mib,
-        "data_mib": float(people.memory_usage(deep=True).sum()) / 2**20,
+        "data_mib": float(frame.memory_usage(deep=True).sum()) / 2**20,
     }
 
 
@@ -201,14 +244,14 @@ def _wide(name: str) -> Row:
     dear = DEAR(_above, Schema.infer(frame))
     with Meter() as fit:
         dear.fit(frame)
-    people = frame[frame["x0"] <= 1.0].iloc[:PEOPLE]
+    rejected = frame[frame["x0"] <= 1.0].iloc[:ROWS]
     with Meter() as call:
-        found = dear.generate(people)
+        found = dear.generate(rejected)
     return {
         "data": name,
         "sets": len(dear.sets),
-        "rows": len(people),
-        "success": float(found.actions["success"].mean()),
+        "rows": len(rejected),
+        "success": float(found.outcome["success"].mean()),
         "fit_cpu_s": fit.cpu_s,
         "fit_peak_mib": fit.peak_mib,
         "cpu_s": call.cpu_s,
@@ -217,11 +260,11 @@ def _wide(name: str) -> Row:
 
 
 def _above(frame: pd.DataFrame) -> Any:
-    """A black box that looks at one feature."""
+    """A black box that uses one feature."""
     return (frame["x0"] > 1.0).to_numpy(dtype=float)
 
 
-def people_of(cell: Cell, count: int) -> pd.DataFrame:
-    """Refused test rows, over and over where there are too few."""
+def refused_rows(cell: Cell, count: int) -> pd.DataFrame:
+    """Rejected test rows, repeated if there are too few."""
     refused = cell.refused[list(cell.schema.names)]
     return refused.iloc[np.resize(np.arange(len(refused)), count)].reset_index(drop=True)

@@ -1,4 +1,4 @@
-"""Summary: people of many runs as the paper's table, a table of costs, and a contest."""
+"""Summary: the rows of all runs as the paper's table, a table of metrics, and a comparison."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dear_plugin.benchmark.contenders import CONTENDERS
+from dear_plugin.benchmark.method_specs import METHOD_SPECS
 from dear_plugin.benchmark.tables import Row
 
 CELL = ["dataset", "classifier"]
@@ -32,80 +32,80 @@ PAPER: Mapping[str, tuple[tuple[float | None, float | None, float | None], ...]]
 CELLS = [(d, c) for d in ("adult", "compas", "gmc") for c in ("lr", "ann")]
 
 
-def reliability(people: pd.DataFrame) -> list[Row]:
+def reliability(rows: pd.DataFrame) -> list[Row]:
     """SR / CV / yNN of every method and cell, the paper's in brackets: one line per method.
 
-    SR is over all people; CV, the mean number of protected features changed, and yNN are over
-    those solved. Where fewer than half were solved there is a star, as in the paper.
+    SR is over all rows; CV, the mean number of changed protected features, and yNN are over
+    solved rows. A star marks methods that solve fewer than half of the rows, as in the paper.
     """
-    cells = [cell for cell in CELLS if (people[CELL] == cell).all(axis=1).any()]
+    cells = [cell for cell in CELLS if (rows[CELL] == cell).all(axis=1).any()]
     lines: list[Row] = []
-    for method, runs in people.groupby("method", sort=False):
+    for method, runs in rows.groupby("method", sort=False):
         line: dict[str, Any] = {"method": method}
         for dataset, kind in cells:
-            told = _paper(CONTENDERS[str(method)].paper, dataset, kind)
+            reported = _paper(METHOD_SPECS[str(method)].paper, dataset, kind)
             cell = runs[(runs[CELL] == [dataset, kind]).all(axis=1)]
-            line[f"{dataset} {kind}"] = _three(cell) + (f" ({told})" if told else "")
+            line[f"{dataset} {kind}"] = _three(cell) + (f" ({reported})" if reported else "")
         lines.append(line)
     return lines
 
 
-def measures(people: pd.DataFrame) -> Iterator[Row]:
-    """Every measure of every method and cell; costs and the like are of people solved."""
-    for (dataset, kind, method), runs in people.groupby([*CELL, "method"], sort=False):
-        done = runs[runs["success"]]
+def measures(rows: pd.DataFrame) -> Iterator[Row]:
+    """All metrics of every method and cell; costs and the like are of solved rows."""
+    for (dataset, kind, method), runs in rows.groupby([*CELL, "method"], sort=False):
+        solved = runs[runs["success"]]
         yield {
             "dataset": dataset,
             "classifier": kind,
             "method": method,
-            "people": len(runs),
+            "rows": len(runs),
             "success": float(runs["success"].mean()),
-            "violation_rate": _mean(done["violations"] > 0),
-            "violations": _mean(done["violations"]),
-            **{f"{name}_median": _median(done[name]) for name in _MEDIANS},
-            "ynn": _mean(done["ynn"]),
-            "support": _mean(done["support"]),
-            "redundancy": _mean(done["redundancy"]),
+            "violation_rate": _mean(solved["violations"] > 0),
+            "violations": _mean(solved["violations"]),
+            **{f"{name}_median": _median(solved[name]) for name in _MEDIANS},
+            "ynn": _mean(solved["ynn"]),
+            "support": _mean(solved["support"]),
+            "redundancy": _mean(solved["redundancy"]),
             "fit_cpu_s": float(runs.groupby("seed")["fit_cpu_s"].first().mean()),
             "cpu_ms_a_row": 1000.0 * float(runs["cpu_s"].mean()),
         }
 
 
-def classifiers(people: pd.DataFrame) -> Iterator[Row]:
-    """How the classifiers came out, beside the paper's accuracies."""
-    told = {"adult": (0.83, 0.84), "compas": (0.84, 0.85), "gmc": (0.92, 0.93)}
-    for (dataset, kind, seed), runs in people.groupby([*CELL, "seed"], sort=False):
+def classifiers(rows: pd.DataFrame) -> Iterator[Row]:
+    """The accuracies of the classifiers and the paper's."""
+    reported = {"adult": (0.83, 0.84), "compas": (0.84, 0.85), "gmc": (0.92, 0.93)}
+    for (dataset, kind, seed), runs in rows.groupby([*CELL, "seed"], sort=False):
         first = runs.iloc[0]
         yield {
             "dataset": dataset,
             "classifier": kind,
             "seed": seed,
             "accuracy": float(first["accuracy"]),
-            "paper": told[dataset][kind == "ann"],
-            "people": int(first["rows"]),
+            "paper": reported[dataset][kind == "ann"],
+            "rows": int(first["rows"]),
             "zero_gradient": float(first["plateau"]),
         }
 
 
-def contest(people: pd.DataFrame, family: str) -> Iterator[Row]:
-    """Our family against every rival, on people whom both solve, at matched support.
+def comparison(rows: pd.DataFrame, family: str) -> Iterator[Row]:
+    """A family of DEAR compared with every baseline, on rows that both solve, at matched support.
 
-    Of the family the cheapest line that has the rival's mean yNN or more is taken, the best
-    supported one where none has; `ahead` says whether its median cost is lower.
+    The line of the family with the lowest cost at the baseline's mean yNN or more is used, or the
+    one with the highest yNN if none has; `cheaper` is whether its median cost is lower.
 
     Args:
-        people: of all runs.
-        family: ours.
+        rows: of all runs.
+        family: of DEAR.
     """
-    for (dataset, kind), cell in people.groupby(CELL, sort=False):
+    for (dataset, kind), cell in rows.groupby(CELL, sort=False):
         own = _lines(cell[cell["family"] == family])
-        for rival, theirs in _lines(cell[~cell["family"].str.startswith("DEAR")]).items():
-            yield {"dataset": dataset, "classifier": kind, **_match(own, rival, theirs)}
+        for baseline, other in _lines(cell[~cell["family"].str.startswith("DEAR")]).items():
+            yield {"dataset": dataset, "classifier": kind, **_match(own, baseline, other)}
 
 
-def points(people: pd.DataFrame) -> pd.DataFrame:
-    """Median cost and mean yNN of every method of one cell, for the picture of both."""
-    rows = [
+def points(rows: pd.DataFrame) -> pd.DataFrame:
+    """Median cost and mean yNN of every method of one cell, for the figure of both."""
+    points = [
         {
             "method": method,
             "family": runs["family"].iloc[0],
@@ -113,73 +113,74 @@ def points(people: pd.DataFrame) -> pd.DataFrame:
             "cost": _median(runs.loc[runs["success"], "cost"]),
             "ynn": _mean(runs.loc[runs["success"], "ynn"]),
         }
-        for method, runs in people.groupby("method", sort=False)
+        for method, runs in rows.groupby("method", sort=False)
     ]
-    return pd.DataFrame(rows)
+    return pd.DataFrame(points)
 
 
 _MEDIANS = ("cost", "direct_cost", "indirect_cost", "suppressed_cost", "l0", "l2", "linf")
 
 
-def _lines(people: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """The people of every method, by seed and row."""
+def _lines(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The rows of every method, by seed and row."""
     return {
         str(method): runs.set_index(["seed", "row"])
-        for method, runs in people.groupby("method", sort=False)
+        for method, runs in rows.groupby("method", sort=False)
     }
 
 
-def _match(own: Mapping[str, pd.DataFrame], rival: str, theirs: pd.DataFrame) -> dict[str, Any]:
-    """One rival against the line of ours whose support is matched to it."""
-    solved = theirs[theirs["success"]]
-    line: dict[str, Any] = {"rival": rival, "rival_success": float(theirs["success"].mean())}
-    line["starred"] = "*" if line["rival_success"] < STARRED else ""
+def _match(own: Mapping[str, pd.DataFrame], baseline: str, other: pd.DataFrame) -> dict[str, Any]:
+    """One baseline and the line of DEAR at matched support."""
+    solved = other[other["success"]]
+    rate = float(other["success"].mean())
+    line: dict[str, Any] = {"baseline": baseline, "baseline_success": rate}
+    line["starred"] = "*" if rate < STARRED else ""
     if not len(solved) or not own:
-        return line | {"ahead": "" if own else "not run"}
+        return line | {"cheaper": "" if own else "not run"}
     pairs = [(name, _both(runs, solved)) for name, runs in own.items()]
-    enough = [p for p in pairs if _mean(p[1]["ynn"]) >= _mean(p[1]["ynn_rival"])]
+    enough = [p for p in pairs if _mean(p[1]["ynn"]) >= _mean(p[1]["ynn_baseline"])]
     name, both = (
         min(enough, key=lambda pair: _median(pair[1]["cost"]))
         if enough
         else max(pairs, key=lambda pair: _mean(pair[1]["ynn"]))
     )
-    cost, other = _median(both["cost"]), _median(both["cost_rival"])
+    cost, cost_baseline = _median(both["cost"]), _median(both["cost_baseline"])
     return line | {
         "both": len(both),
-        "rival_ynn": _mean(both["ynn_rival"]),
-        "rival_cost": other,
-        "ours": name,
+        "baseline_ynn": _mean(both["ynn_baseline"]),
+        "baseline_cost": cost_baseline,
+        "dear": name,
         "ynn": _mean(both["ynn"]),
         "cost": cost,
         "matched": bool(enough),
-        "ahead": "yes" if enough and cost < other else "NO",
+        "cheaper": "yes" if enough and cost < cost_baseline else "NO",
     }
 
 
 def _both(own: pd.DataFrame, solved: pd.DataFrame) -> pd.DataFrame:
-    """Cost and yNN of people whom both solve."""
-    mine = own.loc[own["success"], ["cost", "ynn"]]
-    return mine.join(solved[["cost", "ynn"]], how="inner", rsuffix="_rival")
+    """Cost and yNN of rows that both solve."""
+    columns = own.loc[own["success"], ["cost", "ynn"]]
+    return columns.join(solved[["cost", "ynn"]], how="inner", rsuffix="_baseline")
 
 
 def _three(runs: pd.DataFrame) -> str:
     """SR / CV / yNN of one method and cell."""
     if not len(runs):
         return ""
-    done = runs[runs["success"]]
+    solved = runs[runs["success"]]
     rate = float(runs["success"].mean())
     star = "*" if rate < STARRED else ""
-    return f"{rate:.2f}{star} {_said(_mean(done['violations']))} {_said(_mean(done['ynn']))}"
+    return f"{rate:.2f}{star} {_shown(_mean(solved['violations']))} {_shown(_mean(solved['ynn']))}"
 
 
 def _paper(name: str, dataset: str, kind: str) -> str:
-    """What the paper's table says, "" where it has no such line."""
+    """The values of the paper's table, "" if it has no such line."""
     if name not in PAPER:
         return ""
-    return " ".join(map(_said, PAPER[name][CELLS.index((dataset, kind))]))
+    return " ".join(map(_shown, PAPER[name][CELLS.index((dataset, kind))]))
 
 
-def _said(value: float | None) -> str:
+def _shown(value: float | None) -> str:
     return "-" if value is None or np.isnan(value) else f"{value:.2f}"
 
 

@@ -1,4 +1,4 @@
-"""Tables: rows of a benchmark as CSV and Markdown, with what they were made with."""
+"""Tables: writes rows as CSV and Markdown, with the versions and the machine."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def write(name: str, rows: Iterable[Row], folder: Path, packages: Sequence[str] 
     Args:
         name: of the files, without ending.
         rows: the table.
-        folder: made if it is not there.
-        packages: hosts whose versions belong to the table.
+        folder: created if missing.
+        packages: further packages whose versions are noted.
 
     Returns:
         The Markdown.
@@ -48,7 +48,7 @@ def made_with(packages: Sequence[str] = ()) -> str:
 
 
 def _markdown(table: pd.DataFrame) -> str:
-    """A Markdown table, numbers to three decimals or digits, nothing where there is none."""
+    """A Markdown table with numbers to three decimals or digits, empty for NaN."""
     shown = table.astype(object).map(_cell)
     lines = [list(table.columns), ["---"] * len(table.columns), *shown.to_numpy().tolist()]
     return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)

@@ -1,4 +1,4 @@
-"""Wrappings: one model of our encoding, as users of DiCE and of Alibi hold theirs."""
+"""Wrappings: a model of our encoding as a model for DiCE and as a predictor for Alibi."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dear_plugin.data.schema import Feature, Kind, Schema
 
 
 class OnDice(nn.Module):
-    """A logit model of our encoding, as probabilities of DiCE's: numbers first, then one-hot.
+    """A logit model of our encoding as probabilities of DiCE's encoding, numbers before one-hot.
 
     Args:
         model: logits, (m, d) -> (m, 1).
@@ -47,7 +47,7 @@ class OnAlibi:
 
     @property
     def category_map(self) -> dict[int, list[str]]:
-        """What the codes of every categorical column stand for."""
+        """The categories of every categorical column, by code."""
         return {
             j: [str(c) for c in f.categories]
             for j, f in enumerate(self.encoder.schema)
@@ -55,7 +55,7 @@ class OnAlibi:
         }
 
     def array(self, frame: pd.DataFrame) -> Any:
-        """(n, p) numbers in user units, categories by their place."""
+        """(n, p) numbers in user units and category codes."""
         columns = [
             frame[f.name].to_numpy(dtype=float)
             if f.kind is Kind.NUMERIC
@@ -76,7 +76,7 @@ class OnAlibi:
         return pd.DataFrame(columns, index=index).astype(dtypes)
 
     def rows(self, x: Any) -> Tensor:
-        """(n, p) as the rows of our encoder, without the way through a frame."""
+        """(n, p) encoder rows, computed without a frame."""
         features = list(self.encoder.schema)
         low = [f.bounds[0] if f.kind is Kind.NUMERIC else 0.0 for f in features]
         width = [f.width if f.kind is Kind.NUMERIC else 1.0 for f in features]
@@ -90,7 +90,7 @@ class OnAlibi:
 
 
 def _places(schema: Schema) -> list[int]:
-    """For each column of ours, DiCE's."""
+    """For each of our columns, the position of DiCE's."""
     numeric = [(f.name, None) for f in schema if f.kind is Kind.NUMERIC]
     levels = [(f.name, c) for f in schema if f.kind is not Kind.NUMERIC for c in f.categories]
     place: dict[tuple[str, Any], int] = {key: i for i, key in enumerate([*numeric, *levels])}
@@ -98,7 +98,7 @@ def _places(schema: Schema) -> list[int]:
 
 
 def _keys(feature: Feature) -> list[tuple[str, Any]]:
-    """What each of our columns stands for: a number, or a category."""
+    """The keys of a feature's columns: a number, or a category each."""
     if feature.kind is Kind.NUMERIC:
         return [(feature.name, None)]
     shown = feature.categories[-1:] if feature.kind is Kind.BINARY else feature.categories

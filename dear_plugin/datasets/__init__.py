@@ -1,10 +1,10 @@
-"""Data to try recourse on: one set that is drawn here, three that their publishers ship.
+"""Data sets for recourse: one simulated, three published.
 
-`load_loan` needs no file and no network. The others look for their file in `data_home`, then in
-the folder named by the environment variable `DEAR_DATA_HOME`, then in the user's cache; failing
-all of these they download it from its publisher. Every loader returns a `Dataset`. Adult and Give
-Me Some Credit come with their missing values and special codes if asked with `missing="keep"`; by
-default such rows are dropped, as in the recourse literature.
+`load_loan` needs no file and no network. The others look for their file in `data_home`, in the
+folder of the environment variable `DEAR_DATA_HOME`, and in the user's cache, and otherwise
+download it from its publisher. Every loader returns a `Dataset`. With `missing="keep"`, Adult and
+Give Me Some Credit include missing values and special codes; by default such rows are dropped, as
+in the recourse literature.
 """
 
 from __future__ import annotations

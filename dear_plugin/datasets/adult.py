@@ -1,4 +1,4 @@
-"""UCI Adult: who earns more than 50,000 dollars a year (US census of 1994)."""
+"""UCI Adult: incomes above 50,000 dollars a year (US census of 1994)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _COLUMNS = (
 )
 _UNITS = {
     "age": "years",
-    "fnlwgt": "people that the row stands for",
+    "fnlwgt": "people that the row represents",
     "education-num": "level of schooling, 1 (preschool) to 16 (doctorate)",
     "capital-gain": "dollars a year",
     "capital-loss": "dollars a year",
@@ -82,26 +82,23 @@ def load_adult(
 ) -> Dataset:
     """Load UCI Adult, `adult.data` and `adult.test` together; `income` = 1 is more than 50K.
 
-    Rows with any missing value (`?`) are dropped: 45,222 of 48,842 stay. (Published recourse
-    tables often stand on 48,832, kept after a mapping of their own.)
+    Rows with any missing value (`?`) are dropped: 45,222 of 48,842 remain. (Published recourse
+    tables often use 48,832 rows, after another preprocessing.)
 
-    `"binary"` is the preparation of the recourse literature, for comparison with its figures: 13
-    features, 7 of them categorical and each made binary (workclass Private or Other, and so on);
-    `education` is dropped, being the words for `education-num`.
+    `"binary"` is the preprocessing of the recourse literature, for comparison: 13 features, 7 of
+    them binary (workclass Private or Other, and so on); `education` is dropped, since
+    `education-num` has the same information.
 
-    `"full"` is what people have: 13 features, all 8 categorical ones with every level (41 native
-    countries); here `education` stays, in words, and its number is dropped, so that the two can
-    never contradict each other.
+    `"full"` has 13 features, all 8 categorical ones with every category (41 native countries);
+    `education` is kept and `education-num` is dropped, so that the two cannot contradict.
 
-    `missing="keep"` leaves the table as it comes: all 48,842 rows, where 2,799 workclasses, 2,809
-    occupations and 857 native countries are missing, and a capital-gain of 99,999 (244 rows) is in
-    `Dataset.special`: it is the census' code for so much or more, and nobody else has more than
-    41,310.
+    `missing="keep"` keeps all 48,842 rows: 2,799 workclasses, 2,809 occupations and 857 native
+    countries are missing, and a capital-gain of 99,999 (244 rows) is in `Dataset.special`: it is
+    the census' code for this amount or more; all other values are at most 41,310.
 
-    A person can act on schooling, work and what they invest. Whom to marry is not for a model to
-    advise, and nobody is told to lose money, so `marital-status`, `relationship` and
-    `capital-loss` may move along but are not acted on. `fnlwgt` is a survey weight: it stays, and
-    so does age: nobody grows older by earning more.
+    Schooling, work and investments are actionable. `marital-status`, `relationship` and
+    `capital-loss` may change indirectly but are not actionable, since a model should not recommend
+    to change them. `fnlwgt` (a survey weight) and age are immutable.
 
     Args:
         categories: "binary" or "full".
@@ -112,8 +109,8 @@ def load_adult(
         A `Dataset` with 13 features, target `income`; in the paper sex and race are protected.
 
     Raises:
-        DataError: the file is not to be had, or is not what UCI ships.
-        InputError: `categories` or `missing` is none of its values.
+        DataError: the file is not available, or not in UCI's format.
+        InputError: an invalid value of `categories` or `missing`.
 
     References:
         B. Becker, R. Kohavi: Adult. UCI Machine Learning Repository, 1996.
@@ -136,26 +133,26 @@ def load_adult(
         act_on=("workclass", schooling, "occupation", "capital-gain", "hours-per-week"),
         protected=("sex", "race"),
         special=_CODES if missing == "keep" else {},
-        units={name: words for name, words in _UNITS.items() if name in frame.columns},
+        units={name: unit for name, unit in _UNITS.items() if name in frame.columns},
         description="One row is one adult of the US census of 1994; income = 1 is more than 50K.",
         source="Becker and Kohavi, UCI, https://doi.org/10.24432/C5XW20, CC BY 4.0",
     )
 
 
 def _read(path: Path) -> pd.DataFrame:
-    """Both members below each other, `?` as missing, the label as 0 and 1."""
+    """Both members concatenated, `?` as missing, the label as 0 and 1."""
     with reading(path), zipfile.ZipFile(path) as archive:
         missing = [name for name in _MEMBERS if name not in archive.namelist()]
         if missing:
-            came = ", ".join(archive.namelist()) or "none"
-            raise DataError(f"{path}: expected the members {', '.join(missing)}; came: {came}")
+            found = ", ".join(archive.namelist()) or "none"
+            raise DataError(f"{path}: expected the members {', '.join(missing)}; got: {found}")
         rows = pd.concat([_read_member(path, archive, m) for m in _MEMBERS], ignore_index=True)
     rows["income"] = (rows["income"] == ">50K").astype(np.int64)
     return rows
 
 
 def _read_member(path: Path, archive: zipfile.ZipFile, member: str) -> pd.DataFrame:
-    """One member as a table of words and numbers; `adult.test` opens with a comment line."""
+    """One member as a table of strings and numbers; `adult.test` starts with a comment line."""
     with archive.open(member) as file:
         rows = pd.read_csv(file, header=None, skipinitialspace=True, na_values="?", comment="|")
     rows.columns = pd.Index(_COLUMNS[: rows.shape[1]])

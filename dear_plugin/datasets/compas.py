@@ -1,4 +1,4 @@
-"""COMPAS: which defendants a risk score calls high (ProPublica, Broward County, 2013-2014)."""
+"""COMPAS: high risk scores of defendants (ProPublica, Broward County, 2013-2014)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dear_plugin.datasets.fetch import (
 SOURCE = Source(
     names=("compas-scores-two-years.csv",),
     page="https://github.com/propublica/compas-analysis",
-    # One commit, not the branch: what it gives can never change under the checksum.
+    # A commit instead of a branch, so that the checksum stays valid.
     url=(
         "https://raw.githubusercontent.com/propublica/compas-analysis/"
         "bafff5da3f2e45eca6c2d5055faad269defd135a/compas-scores-two-years.csv"
@@ -39,16 +39,16 @@ def load_compas(data_home: str | os.PathLike[str] | None = None) -> Dataset:
     """Load ProPublica's COMPAS table; `not_high_risk` = 1 is a score of Low or Medium.
 
     The rows are those of ProPublica's analysis: screened within 30 days of the arrest, recidivism
-    known, charge not an ordinary traffic offence, score present: 6,172 of 7,214. Only the columns
-    that are needed are read, so names and birth dates never enter the frame. `length_of_stay` is
+    known, charge not an ordinary traffic offence, score present: 6,172 of 7,214. Only the required
+    columns are read, without names and birth dates. `length_of_stay` is
     the whole days from `c_jail_in` to `c_jail_out`; the 183 stays whose end is recorded before
     their start count as 0. Charges are spelled out (Felony, Misdemeanor), recidivism is Yes or No,
     race is African-American or Other.
 
-    There is next to nothing here that a person can act on, and this loader does not pretend
-    otherwise: the charge and what was recorded later are immutable, prior counts never go down,
-    and only the length of the stay in jail, which a bail can end, is left. The set is kept because
-    the literature reports on it, with sex and race fixed and all else free: `Dataset.protected`.
+    Almost nothing is actionable: the charge, later records and prior counts are immutable, and
+    only the length of the stay in jail, which a bail can end, is left. The data set is included
+    because the literature uses it, with sex and race immutable (`Dataset.protected`) and all other
+    features mutable.
 
     Args:
         data_home: folder to look in first; see `dear_plugin.datasets`.
@@ -57,7 +57,7 @@ def load_compas(data_home: str | os.PathLike[str] | None = None) -> Dataset:
         A `Dataset` with 7 features, target `not_high_risk`.
 
     Raises:
-        DataError: the file is not to be had, or is not what ProPublica ships.
+        DataError: the file is not available, or not in ProPublica's format.
 
     References:
         J. Larson, S. Mattu, L. Kirchner, J. Angwin: How we analyzed the COMPAS recidivism

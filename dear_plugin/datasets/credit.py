@@ -1,4 +1,4 @@
-"""Give Me Some Credit: who falls 90 days behind on a debt within two years (Kaggle, 2011)."""
+"""Give Me Some Credit: delinquency of 90 days or more within two years (Kaggle, 2011)."""
 
 from __future__ import annotations
 
@@ -46,34 +46,33 @@ _RATIOS = ("RevolvingUtilizationOfUnsecuredLines", "DebtRatio")
 def load_give_me_some_credit(
     data_home: str | os.PathLike[str] | None = None, *, missing: Missing = "drop"
 ) -> Dataset:
-    """Load Give Me Some Credit; `no_serious_delinquency` = 1 is a debtor who kept up.
+    """Load Give Me Some Credit; `no_serious_delinquency` = 1 is a debtor without it.
 
     As in the recourse literature, rows with a missing value are dropped, then rows where any
-    feature lies 3 or more standard deviations from its mean: 115,527 of 150,000 stay. The label is
-    upstream's `SeriousDlqin2yrs` with 0 and 1 swapped, hence its new name; the features keep their
-    names. The two ratios are rounded to 4 decimals, all other values are whole numbers.
+    feature lies 3 or more standard deviations from its mean: 115,527 of 150,000 remain. The label
+    is upstream's `SeriousDlqin2yrs` with 0 and 1 swapped, hence its new name; the features keep
+    their names. The two ratios are rounded to 4 decimals, all other values are whole numbers.
 
-    `missing="keep"` gives the table with what a credit file has: by the same limits, on values
-    that are there and are no codes, 144,850 rows stay. MonthlyIncome is missing in 29,176 of them,
-    NumberOfDependents in 3,865. Without an income upstream's DebtRatio is no ratio but the
-    payments in dollars, so it is missing there, too. The codes 96 and 98 of the times past due
+    `missing="keep"` keeps missing values and codes: 144,850 rows remain by the same criterion on
+    all other values. MonthlyIncome is missing in 29,176 of them, NumberOfDependents in 3,865.
+    Without an income upstream's DebtRatio is not a ratio but the payments in dollars, so it is
+    set to missing, too. The codes 96 and 98 of the times past due
     (268 rows) are in `Dataset.special`. Columns with missing values are floats.
 
-    A person can act on income, debts and credit lines. Age and times past due are what they are:
-    late payments do not unhappen. Nobody is told to have fewer dependents: these may move along
-    but are not acted on.
+    Income, debts and credit lines are actionable. Age and times past due are immutable. The number
+    of dependents may change indirectly but is not actionable.
 
     Args:
-        data_home: folder to look in first; see `dear_plugin.datasets`. Kaggle asks for a login, so
-            this file is never downloaded: get `cs-training.csv` by hand, zipped or not.
+        data_home: folder to look in first; see `dear_plugin.datasets`. Kaggle requires a login, so
+            this file is never downloaded: get `cs-training.csv` manually, zipped or not.
         missing: "drop" the rows with a missing value or a code, or "keep" them.
 
     Returns:
         A `Dataset` with 10 numeric features, 4 of them immutable; target `no_serious_delinquency`.
 
     Raises:
-        DataError: the file is not to be had, or is not what Kaggle ships.
-        InputError: `missing` is neither.
+        DataError: the file is not available, or not in Kaggle's format.
+        InputError: an invalid value of `missing`.
 
     References:
         Give Me Some Credit. Kaggle competition, 2011. https://www.kaggle.com/c/GiveMeSomeCredit
@@ -115,7 +114,7 @@ def _prepare(rows: pd.DataFrame, missing: Missing) -> pd.DataFrame:
         features = features.assign(
             DebtRatio=features["DebtRatio"].where(features["MonthlyIncome"].notna())
         )
-    # A missing value is not usual.
+    # Comparisons with missing values are False.
     usual = (features - complete.mean()).abs() < 3 * complete.std()
     if missing == "keep":
         usual |= features.isna() | features.isin(_CODES)

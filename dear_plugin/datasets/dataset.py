@@ -1,4 +1,4 @@
-"""Dataset: a frame, its target, and what a person in it can do about it."""
+"""Dataset: a frame, its target, and the constraints of its features."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Missing = Literal["drop", "keep"]
 
 
 def require_missing(missing: str) -> None:
-    """Check a loader's `missing`.
+    """Validate the argument `missing` of a loader.
 
     Raises:
-        InputError: it is neither "drop" nor "keep".
+        InputError: neither "drop" nor "keep".
     """
     if missing not in get_args(Missing):
         raise InputError(unknown("missing", [missing], get_args(Missing)))
@@ -26,30 +26,29 @@ def require_missing(missing: str) -> None:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Dataset:
-    """Rows in the units people use, and what may and may not be changed in them.
+    """Rows in user units, and the constraints of their features.
 
-    `immutable`, `increasing` and `act_on` answer different questions. An immutable feature never
-    changes; an increasing one may change, but not go down; `act_on` lists what a person can set
-    out to change. A feature in none of the three may still move along with what is acted on.
+    An immutable feature never changes; an increasing one may only increase; `act_on` lists the
+    actionable features, which may change directly. A feature in none of the three may only change
+    indirectly.
 
     Attributes:
         name: short name, as in the demo's `--dataset`.
-        frame: n rows; the features in order, then the target. No value is missing, unless the
-            loader was asked with `missing="keep"`.
+        frame: n rows; the features in order, then the target. Values are missing only with
+            `missing="keep"`.
         target: the target's column; 1 is the wanted class, 0 the other.
-        immutable: features that stay as they are.
-        increasing: features that may only go up.
-        act_on: features that a person can act on: no younger age, no survey weight, no past event,
-            nothing protected.
-        protected: features that the DEAR paper holds fixed; its benchmark leaves all others free.
-        special: per number, the values that are codes and no amounts, as `Schema.infer(special=)`
-            takes them.
-        units: unit of each numeric feature, in words.
+        immutable: features that never change.
+        increasing: features that may only increase.
+        act_on: actionable features.
+        protected: features that are immutable in the DEAR paper; its benchmark has all others
+            mutable.
+        special: the values of numeric features that are codes, as for `Schema.infer(special=)`.
+        units: the unit of each numeric feature.
         description: what a row is and how the rows were prepared.
-        source: publication or publisher, with its licence where one is given.
+        source: publication or publisher, with its licence if known.
 
     Raises:
-        SchemaError: a name that is no feature, or one both immutable and to be acted on.
+        SchemaError: a name that is not a feature, or one both immutable and in `act_on`.
     """
 
     name: str
@@ -86,32 +85,32 @@ class Dataset:
 
     @property
     def labels(self) -> pd.Series:
-        """The target, 1 where the row has the wanted class."""
+        """The target, 1 for the wanted class."""
         return self.frame[self.target]
 
     @property
     def categorical(self) -> tuple[str, ...]:
-        """Names of the features whose values are words."""
-        words = self.features.select_dtypes(exclude="number").columns
-        return tuple(str(name) for name in words)
+        """The names of non-numeric features."""
+        columns = self.features.select_dtypes(exclude="number").columns
+        return tuple(str(name) for name in columns)
 
     def split(self, test: float = 0.2, seed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Part the rows at random, each part in the frame's own order and with its index.
+        """Split the rows at random; each part keeps the order and the index of the frame.
 
         Args:
-            test: share of the rows that goes to the second part, between 0 and 1.
-            seed: of a generator used here alone; the global ones are left as they are.
+            test: the share of test rows, between 0 and 1.
+            seed: of a local generator; global generators are not used.
 
         Returns:
             (train, test), both with the target.
 
         Raises:
-            InputError: a share that leaves one part without a row.
+            InputError: a share that leaves a part without rows.
         """
         size = round(len(self.frame) * test)
         if not 0 < size < len(self.frame):
             raise InputError(
-                f"test must be a share of {len(self.frame)} rows that leaves some on both sides, "
+                f"test must be a share of {len(self.frame)} rows that leaves rows in both parts, "
                 f"got {test!r}"
             )
         drawn = np.zeros(len(self.frame), dtype=bool)
@@ -120,6 +119,6 @@ class Dataset:
 
     def _require_features(self, names: Iterable[str]) -> None:
         features = [name for name in self.frame.columns if name != self.target]
-        strangers = [name for name in names if name not in features]
-        if strangers:
-            raise SchemaError(f"{self.name}: {unknown('features', strangers, features)}")
+        missing = [name for name in names if name not in features]
+        if missing:
+            raise SchemaError(f"{self.name}: {unknown('features', missing, features)}")

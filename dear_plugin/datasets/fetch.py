@@ -1,4 +1,4 @@
-"""Find a publisher's file, or download it; say plainly what is wrong when neither works."""
+"""Fetch: locates or downloads a publisher's file and validates its columns."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class Source:
 
     Attributes:
         names: file names to look for, the publisher's own first.
-        page: where a person reads about the file and can get it by hand.
-        url: where it can be downloaded without logging in; None when there is no such place.
-        sha256: checksum of what `url` gives, in hex. It guards downloads alone: a file that is
-            already there may be repacked, or have columns taken out, and is judged by its layout.
+        page: the web page of the file, for manual downloads.
+        url: the address for downloads without a login; None if there is none.
+        sha256: the checksum of a download, in hex. Existing files may be repacked or lack unused
+            columns, so only their columns are validated.
     """
 
     names: tuple[str, ...]
@@ -38,13 +38,13 @@ class Source:
 
 
 def locate(source: Source, data_home: str | os.PathLike[str] | None = None) -> Path:
-    """The file's path; downloaded first if it is nowhere to be found.
+    """The file's path; the file is downloaded if it does not exist.
 
     Args:
-        source: what to look for.
-        data_home: folder to look in first, and to download to. After it, or without it, the folder
-            named by the environment variable `DEAR_DATA_HOME` is looked in, then the user's cache;
-            without it a download goes to the cache.
+        source: the file.
+        data_home: the folder that is searched first, and the destination of a download. The folder
+            of the environment variable `DEAR_DATA_HOME` and the user's cache are searched next;
+            without `data_home` a download goes to the cache.
 
     Raises:
         DataError: the file is in none of these folders and cannot be downloaded.
@@ -58,7 +58,7 @@ def locate(source: Source, data_home: str | os.PathLike[str] | None = None) -> P
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn whatever goes wrong inside into a `DataError` that names the file.
+    """Turn an error inside the block into a `DataError` that names the file.
 
     Raises:
         DataError: the file cannot be read or parsed.
@@ -72,47 +72,47 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def require_columns(path: Path, frame: pd.DataFrame, expected: Iterable[str]) -> None:
-    """Check that a table has the columns it should.
+    """Validate that a table has the expected columns.
 
     Raises:
-        DataError: some are missing; the message says which, and what came instead.
+        DataError: missing columns; the message names them and the columns found.
     """
     missing = [name for name in expected if name not in frame.columns]
     if missing:
         raise DataError(
-            f"{path}: expected the columns {_few(missing)}; came: {_few(frame.columns)}"
+            f"{path}: expected the columns {_few(missing)}; got: {_few(frame.columns)}"
         )
 
 
 def require_numbers(path: Path, frame: pd.DataFrame, names: Iterable[str]) -> None:
-    """Check that columns hold numbers.
+    """Validate that columns are numeric.
 
     Raises:
-        DataError: one does not; the message shows a value that came.
+        DataError: a column that is not; the message shows a value.
     """
     for name in names:
         if not pd.api.types.is_numeric_dtype(frame[name]):
-            strange = frame[name][pd.to_numeric(frame[name], errors="coerce").isna()]
-            raise DataError(f"{path}: expected numbers in {name!r}; came: {strange.iloc[0]!r}")
+            invalid = frame[name][pd.to_numeric(frame[name], errors="coerce").isna()]
+            raise DataError(f"{path}: expected numbers in {name!r}; got: {invalid.iloc[0]!r}")
 
 
 def require_values(path: Path, column: pd.Series, expected: Iterable[str]) -> None:
-    """Check that a column holds no other values than these; missing ones count as other.
+    """Validate that a column has only the expected values, none missing.
 
     Raises:
-        DataError: it does; the message shows them.
+        DataError: other values; the message shows them.
     """
     known = list(expected)
-    strange = column[~column.isin(known)].unique()[:5]
-    if len(strange):
+    invalid = column[~column.isin(known)].unique()[:5]
+    if len(invalid):
         raise DataError(
             f"{path}: expected {', '.join(known)} in {column.name!r}; "
-            f"came: {', '.join(map(repr, strange))}"
+            f"got: {', '.join(map(repr, invalid))}"
         )
 
 
 def _folders(data_home: str | os.PathLike[str] | None) -> Iterator[tuple[str, Path]]:
-    """What each folder is, and the folder, in the order of the search."""
+    """The searched folders in order, each with its description."""
     if data_home is not None:
         yield "data_home", Path(data_home).expanduser()
     if os.environ.get(DATA_HOME):
@@ -121,7 +121,7 @@ def _folders(data_home: str | os.PathLike[str] | None) -> Iterator[tuple[str, Pa
 
 
 def _cache() -> Path:
-    # Imported here because it brings in requests, which a file already at hand does not need.
+    # Imported here: it imports requests, which existing files do not need.
     import pooch
 
     return Path(pooch.os_cache("dear-plugin"))
@@ -129,7 +129,7 @@ def _cache() -> Path:
 
 def _download(source: Source, data_home: str | os.PathLike[str] | None) -> Path:
     if source.url is None:
-        raise DataError(_not_found(source, data_home, "Its publisher asks for a login."))
+        raise DataError(_not_found(source, data_home, "Its publisher requires a login."))
     import pooch
 
     folder = _cache() if data_home is None else Path(data_home).expanduser()
@@ -143,11 +143,11 @@ def _download(source: Source, data_home: str | os.PathLike[str] | None) -> Path:
 
 
 def _not_found(source: Source, data_home: str | os.PathLike[str] | None, failed: str) -> str:
-    looked = "; ".join(f"{folder} ({what})" for what, folder in _folders(data_home))
+    searched = "; ".join(f"{folder} ({what})" for what, folder in _folders(data_home))
     return (
-        f"{' or '.join(source.names)} was not found. Looked in: {looked}. {failed} "
-        f"What to do: get the file from {source.page} and put it into one of these folders, "
-        f"or set {DATA_HOME} to the folder that has it."
+        f"{' or '.join(source.names)} was not found. Searched: {searched}. {failed} "
+        f"What to do: get the file from {source.page} and copy it to one of these folders, "
+        f"or set {DATA_HOME} to its folder."
     )
 
 

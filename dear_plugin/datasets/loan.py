@@ -1,4 +1,4 @@
-"""The semi-synthetic loan data: drawn here, from published structural equations."""
+"""Loan: semi-synthetic loan applications, drawn from published structural equations."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _Draws = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class _Unit:
-    """How a published variable z is shown: shift + scale * z, rounded."""
+    """The unit of a published variable z: shift + scale * z, rounded."""
 
     shift: float
     scale: float
     decimals: int
-    words: str
+    unit: str
 
     def show(self, z: _Draws) -> NDArray[np.float64] | NDArray[np.int64]:
         shown: _Draws = np.round(self.shift + self.scale * z, self.decimals)
@@ -55,8 +55,8 @@ def load_loan(n: int = 10_000, seed: int = 0) -> Dataset:
         S &= -4 + 1.5 \cdot 1_{I > 0} I + U_S, & U_S &\sim N(0, 25) \\
         Y &\sim \mathrm{Bernoulli}(\sigma(0.3 (-L - D + I + S + I S)))
 
-    Those variables are centred near zero. Here each is shown in a readable unit by an affine map
-    of our own, then rounded; the label is drawn from the unrounded values:
+    These variables are centred near zero. An affine map converts each to a readable unit, then it
+    is rounded; the label is drawn from the unrounded values:
 
     ============ ==================== ============================ =========
     column       shown as             unit                         rounded to
@@ -71,14 +71,14 @@ def load_loan(n: int = 10_000, seed: int = 0) -> Dataset:
     approved     Y                    1 = approved
     ============ ==================== ============================ =========
 
-    So every applicant is 18 or older, amounts are positive (about one row in a million is not),
-    and savings grow with income above 36 thousand only. The labels of gender are our reading. What
-    is true of the system can be had from these columns themselves: a conditional mean, say, from
-    `load_loan(1_000_000, seed)`. Approved: 52 %.
+    So every applicant is 18 or older, amounts are positive (except in about one row in a million),
+    and savings depend on income above 36 thousand only. The labels of gender are an assumption.
+    True values, such as conditional means, can be estimated from `load_loan(1_000_000, seed)`.
+    Approved: 52 %.
 
     Args:
         n: number of rows.
-        seed: of a generator used here alone.
+        seed: of a local generator.
 
     Returns:
         A `Dataset` with 7 features, target `approved`.
@@ -98,13 +98,13 @@ def load_loan(n: int = 10_000, seed: int = 0) -> Dataset:
         frame=_show(_draw(n, np.random.default_rng(seed))),
         target="approved",
         immutable=("gender",),
-        # The label holds I S: where both are low, the model would approve a lower income, and
-        # nobody should be advised to earn or save less.
+        # The label depends on I S: where both are low, a model would approve a lower income, which
+        # no recourse should recommend.
         increasing=("age", "education", "income", "savings"),
         act_on=("education", "loan_amount", "duration", "income", "savings"),
         protected=("gender",),
-        units={name: unit.words for name, unit in _UNITS.items()},
-        description="One row is one made-up loan application; approved = 1.",
+        units={name: unit.unit for name, unit in _UNITS.items()},
+        description="One row is one simulated loan application; approved = 1.",
         source="Karimi et al., NeurIPS 2020, https://arxiv.org/abs/2006.06831",
     )
 
@@ -140,6 +140,6 @@ def _show(drawn: Mapping[str, _Draws]) -> pd.DataFrame:
 
 
 def _sigmoid(z: _Draws) -> _Draws:
-    # The tanh form, because exp(-z) overflows on the label's far tail (i * s reaches hundreds).
+    # The tanh form: exp(-z) overflows in the tail of the label's score (i * s reaches hundreds).
     half: _Draws = 0.5 + 0.5 * np.tanh(0.5 * z)
     return half

@@ -1,8 +1,8 @@
-"""Demo: refused people get recourse, through the engine, through DiCE and through Alibi."""
+"""Demo: recourse for rejected rows by the engine, DiCE and Alibi."""
 
 from __future__ import annotations
 
+from dear_plugin.demo.experiment import Demo
 from dear_plugin.demo.show import run
-from dear_plugin.demo.stage import Demo
 
 __all__ = ["Demo", "run"]

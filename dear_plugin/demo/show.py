@@ -1,4 +1,4 @@
-"""The show: what the demo prints and draws."""
+"""Show: the printed output and the figure of the demo."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ import numpy.typing as npt
 import pandas as pd
 import torch
 
+from dear_plugin.demo.experiment import Demo, Experiment, make_experiment
 from dear_plugin.demo.hosts import through_alibi, through_dice
-from dear_plugin.demo.stage import Demo, Stage, stage
 from dear_plugin.methods.dear import DEAR
 from dear_plugin.results.describe import ASSOCIATION
 from dear_plugin.results.recourses import Recourses
 
-PEOPLE_SHOWN = 5
+ROWS_SHOWN = 5
 
 Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Answer:
-    """One route's answer.
+class RouteResult:
+    """The counterfactuals of one route.
 
     Attributes:
         route: the engine or a host.
-        counterfactuals: one row per refused person.
+        counterfactuals: one row per rejected row.
         seconds: wall time, fitting included.
     """
 
@@ -40,84 +40,88 @@ class Answer:
     seconds: float
 
 
-def run(plan: Demo) -> None:
-    """Train, refuse, explain, print and draw."""
-    scene = stage(plan)
-    _say(scene.story)
+def run(demo: Demo) -> None:
+    """Train a model, explain its rejected rows, print and draw the results."""
+    experiment = make_experiment(demo)
+    _print(experiment.summary)
     start = time.perf_counter()
-    dear = DEAR(scene.model, scene.schema, act_on=scene.data.act_on, decoder=plan.decoder)
-    recourses = dear.fit(scene.train).generate(scene.refused)
+    dear = DEAR(
+        experiment.model, experiment.schema, act_on=experiment.data.act_on, decoder=demo.decoder
+    )
+    recourses = dear.fit(experiment.train).generate(experiment.refused)
     seconds = time.perf_counter() - start
-    _say(f"DEAR ({plan.decoder}): {recourses!r} in {seconds:.1f} s, fitting included.\n")
-    _people(recourses)
-    answers = [Answer("engine", recourses.counterfactuals, seconds)]
-    answers += list(_through_hosts(scene, plan))
-    _say(_summary(scene, recourses, answers).to_string(index=False))
-    report = dear.diagnose(scene.test)
-    _say(f"\nHow far to believe the indirect changes, on {len(scene.test):,} held-out rows:")
-    _say(f"{report}\n")
-    _draw(plan, recourses)
+    _print(f"DEAR ({demo.decoder}): {recourses!r} in {seconds:.1f} s, fitting included.\n")
+    _print_rows(recourses)
+    results = [RouteResult("engine", recourses.counterfactuals, seconds)]
+    results += list(_through_hosts(experiment, demo))
+    _print(_summary(experiment, recourses, results).to_string(index=False))
+    report = dear.diagnose(experiment.test)
+    _print(f"\nFidelity of the indirect changes, on {len(experiment.test):,} held-out rows:")
+    _print(f"{report}\n")
+    _draw(demo, recourses)
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     print(text, flush=True)
 
 
-def _people(recourses: Recourses) -> None:
-    _say(f"{PEOPLE_SHOWN} of them. {ASSOCIATION}")
+def _print_rows(recourses: Recourses) -> None:
+    _print(f"The first {ROWS_SHOWN} rows. {ASSOCIATION}")
     support = recourses.support
-    for i in range(min(PEOPLE_SHOWN, len(recourses))):
+    for i in range(min(ROWS_SHOWN, len(recourses))):
         row = recourses.actions.iloc[i]
-        _say(f"  row {recourses.factuals.index[i]}: {recourses.describe_row(i).rstrip('.')}.")
+        _print(f"  row {recourses.factuals.index[i]}: {recourses.describe_row(i).rstrip('.')}.")
         if not row["acted_on"] or not row["success"]:
             continue
-        _say(
+        _print(
             f"      cost {row['cost']:.2f} = direct {row['direct_cost']:.2f} + expected indirect"
             f" {row['indirect_cost']:.2f}; support {support.iloc[i]:.1f}; probability"
             f" {row['score_before']:.0%} -> {row['score_after']:.0%}"
         )
-    _say("")
+    _print("")
 
 
-def _through_hosts(stage: Stage, plan: Demo) -> Iterator[Answer]:
-    routes: dict[str, tuple[str, Callable[[Stage, Demo], pd.DataFrame]]] = {
+def _through_hosts(experiment: Experiment, demo: Demo) -> Iterator[RouteResult]:
+    routes: dict[str, tuple[str, Callable[[Experiment, Demo], pd.DataFrame]]] = {
         "DiCE": ("dice_ml", through_dice),
         "Alibi": ("alibi", through_alibi),
     }
     for route, (package, explain) in routes.items():
         if find_spec(package) is None:
-            _say(f"{route}: {package} is not installed, left out")
+            _print(f"{route}: {package} is not installed, skipped")
             continue
         start = time.perf_counter()
-        # DiCE's own encoder warns about pandas' future for every frame it sees.
+        # DiCE's encoder raises a FutureWarning of pandas for every frame.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)
-            frame = explain(stage, plan)
-        yield Answer(route, frame, time.perf_counter() - start)
+            frame = explain(experiment, demo)
+        yield RouteResult(route, frame, time.perf_counter() - start)
 
 
-def _summary(stage: Stage, recourses: Recourses, answers: list[Answer]) -> pd.DataFrame:
-    """One line per route; the rows are scored again by the user's own model."""
-    encoder, names = recourses.encoder, list(stage.schema.names)
-    held = [*stage.data.protected, *stage.data.immutable]
-    first = answers[0].counterfactuals[names]
+def _summary(
+    experiment: Experiment, recourses: Recourses, results: list[RouteResult]
+) -> pd.DataFrame:
+    """One line per route; the rows are scored by the model itself."""
+    encoder, names = recourses.encoder, list(experiment.schema.names)
+    frozen = [*experiment.data.protected, *experiment.data.immutable]
+    first = results[0].counterfactuals[names]
     lines = []
-    for answer in answers:
-        frame = answer.counterfactuals[names]
+    for result in results:
+        frame = result.counterfactuals[names]
         with torch.no_grad():
-            accepted = (stage.model(encoder.encode(frame))[:, 0] > 0).numpy()
+            accepted = (experiment.model(encoder.encode(frame))[:, 0] > 0).numpy()
         cost = encoder.distance(encoder.rows(frame), recourses.x).sum(1).numpy()
-        changed = (frame[held] != stage.refused[held]).to_numpy().sum()
+        changed = (frame[frozen] != experiment.refused[frozen]).to_numpy().sum()
         lines.append(
             {
-                "route": answer.route,
-                "people": len(frame),
+                "route": result.route,
+                "rows": len(frame),
                 "success": f"{accepted.mean():.3f}",
-                "held features changed": int(changed),
+                "frozen features changed": int(changed),
                 "median cost": f"{np.median(cost[accepted]) if accepted.any() else np.nan:.3f}",
                 "mean support": _mean_support(recourses, frame, accepted),
                 "same rows as engine": f"{(frame == first).all(axis=1).mean():.3f}",
-                "seconds": f"{answer.seconds:.1f}",
+                "seconds": f"{result.seconds:.1f}",
             }
         )
     return pd.DataFrame(lines)
@@ -127,15 +131,15 @@ def _mean_support(recourses: Recourses, frame: pd.DataFrame, accepted: Mask) -> 
     """The mean support of a route's own accepted rows."""
     at = torch.from_numpy(np.flatnonzero(accepted))
     reached = recourses.encoder.rows(frame)[at]
-    return f"{recourses.hooks.support(reached, at).mean():.2f}" if len(at) else "-"
+    return f"{recourses.lazy_answers.support(reached, at).mean():.2f}" if len(at) else "-"
 
 
-def _draw(plan: Demo, recourses: Recourses) -> None:
+def _draw(demo: Demo, recourses: Recourses) -> None:
     if find_spec("matplotlib") is None:
-        _say("no picture: matplotlib is not installed (pip install 'dear-plugin[plots]')")
+        _print("no figure: matplotlib is not installed (pip install 'dear-plugin[plots]')")
         return
     from dear_plugin.plots import overview
 
-    where = plan.figure or Path(f"dear-demo-{plan.dataset}.png")
-    overview(recourses, f"DEAR on {plan.dataset}").savefig(where, dpi=130)
-    _say(f"picture: {where}")
+    path = demo.figure or Path(f"dear-demo-{demo.dataset}.png")
+    overview(recourses, f"DEAR on {demo.dataset}").savefig(path, dpi=130)
+    _print(f"figure: {path}")

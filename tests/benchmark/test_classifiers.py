@@ -1,4 +1,4 @@
-"""Classifiers: the paper's, trained by a seed of their own."""
+"""The paper's classifiers, trained with local seeds."""
 
 import numpy as np
 import pytest
@@ -39,9 +39,9 @@ class TestTheNetworks:
         assert [type(m) for m in layers[1::2]] == [nn.ReLU] * 3
         assert HIDDEN["ann"] == (18, 9, 3)
 
-    def test_logistic_regression_is_one_line(self, loan):
-        (line,) = short(loan, "lr")
-        assert (line.in_features, line.out_features) == (7, 1)
+    def test_logistic_regression_is_one_linear_layer(self, loan):
+        (layer,) = short(loan, "lr")
+        assert (layer.in_features, layer.out_features) == (7, 1)
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_they_return_logits_and_are_in_evaluation_mode(self, loan, kind):
@@ -52,7 +52,7 @@ class TestTheNetworks:
         assert out.shape == (1000, 1)
         assert out.unique().numel() > 100
 
-    def test_the_start_is_what_torch_itself_would_draw(self):
+    def test_initial_weights_have_the_distribution_of_torch(self):
         """Uniform within 1 / sqrt(fan in), weights and biases alike."""
         untrained = trained("ann", torch.zeros(1, 400), torch.zeros(1), Recipe(epochs=0), seed=1)
         first = untrained[0]
@@ -64,17 +64,20 @@ class TestTheNetworks:
 
 class TestTraining:
     def test_the_ann_learns_the_loan_data(self, loan):
-        x, labels, x_test, boolean = loan
+        x, labels, x_test, labels_test = loan
         net = trained("ann", x, labels, Recipe(batch=64, epochs=15), seed=0)
-        assert accuracy(net, x_test, boolean) > 0.75
+        assert accuracy(net, x_test, labels_test) > 0.75
 
-    def test_the_line_is_as_good_as_scikit_learns(self, loan):
-        """The label holds a product of income and savings, which no line can follow."""
-        x, labels, x_test, boolean = loan
+    def test_logistic_regression_is_as_accurate_as_scikit_learns(self, loan):
+        """The label depends on a product of income and savings, which is not linear."""
+        x, labels, x_test, labels_test = loan
         net = trained("lr", x, labels, Recipe(batch=64, epochs=30, rate=0.02), seed=0)
-        rival = LogisticRegression(C=100.0, max_iter=1000).fit(x.numpy(), labels)
-        assert accuracy(net, x_test, boolean) >= rival.score(x_test.numpy(), boolean) - 0.03
-        assert accuracy(net, x_test, boolean) > 0.68
+        reference = LogisticRegression(C=100.0, max_iter=1000).fit(x.numpy(), labels)
+        assert (
+            accuracy(net, x_test, labels_test)
+            >= reference.score(x_test.numpy(), labels_test) - 0.03
+        )
+        assert accuracy(net, x_test, labels_test) > 0.68
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_the_same_seed_gives_the_same_weights(self, loan, kind):
@@ -85,7 +88,7 @@ class TestTraining:
         assert not torch.equal(weights(short(loan, kind, 3)), weights(short(loan, kind, 4)))
 
     @pytest.mark.parametrize("kind", KINDS)
-    def test_nothing_global_is_seeded_or_drawn_from(self, loan, kind):
+    def test_global_generators_are_not_used(self, loan, kind):
         torch_state, numpy_state = torch.random.get_rng_state(), np.random.get_state()[1].copy()
         one = weights(short(loan, kind))
         assert torch.equal(torch_state, torch.random.get_rng_state())
@@ -94,7 +97,7 @@ class TestTraining:
             torch.manual_seed(99)
             assert torch.equal(one, weights(short(loan, kind)))
 
-    def test_what_it_was_trained_on_is_left_alone(self, loan):
+    def test_training_data_are_not_modified(self, loan):
         x, labels = loan[0][:500].clone(), loan[1][:500].clone()
         trained("lr", x, labels, SHORT)
         assert torch.equal(x, loan[0][:500])
@@ -107,18 +110,18 @@ class TestRecipes:
         assert recipe("compas") == Recipe(32, 40, 0.002)
         assert recipe("gmc") == Recipe(64, 30, 0.001)
 
-    def test_a_plain_one_for_any_other_and_changes_to_any(self):
+    def test_other_data_sets_have_the_default_and_changes_apply(self):
         assert recipe("loan") == Recipe()
         assert recipe("gmc", epochs=2) == Recipe(64, 2, 0.001)
 
 
 class TestAccuracy:
     def test_by_hand(self):
-        line = nn.Linear(1, 1)
+        layer = nn.Linear(1, 1)
         with torch.no_grad():
-            line.weight.fill_(1.0)
-            line.bias.fill_(0.0)
+            layer.weight.fill_(1.0)
+            layer.bias.fill_(0.0)
         x = torch.tensor([[-1.0], [0.0], [1.0], [2.0]])
-        # A logit of zero is a refusal.
-        assert accuracy(line, x, torch.tensor([0, 0, 1, 1])) == 1.0
-        assert accuracy(line, x, torch.tensor([1, 0, 1, 0])) == 0.5
+        # A logit of zero is a rejection.
+        assert accuracy(layer, x, torch.tensor([0, 0, 1, 1])) == 1.0
+        assert accuracy(layer, x, torch.tensor([1, 0, 1, 0])) == 0.5

@@ -9,7 +9,8 @@ from dear_plugin.benchmark import credible_tables
 from dear_plugin.benchmark.__main__ import main
 from dear_plugin.benchmark.bootstrap import retrained
 from dear_plugin.benchmark.classifiers import Recipe, accuracy, trained
-from dear_plugin.benchmark.grounds import CELLS, SETTINGS, Ground
+from dear_plugin.benchmark.credible import ANSWERS
+from dear_plugin.benchmark.data_splits import CELLS, SETTINGS, DataSplit
 from dear_plugin.datasets import load_loan
 
 ARGUMENTS = ["credible", "--cells", "loan lr", "--lines", "cheapest", "--splits", "2"]
@@ -25,43 +26,43 @@ def out(tmp_path_factory):
 @pytest.fixture(scope="module")
 def values(out):
     table = pd.read_csv(out / "credible-values.csv")
-    return table.set_index("ruler")
+    return table.set_index("metric")
 
 
 class TestTheCommand:
-    def test_it_writes_one_line_a_cell_and_way(self, out):
+    def test_one_line_per_cell_and_configuration(self, out):
         table = pd.read_csv(out / "credible.csv")
-        assert table[["cell", "line", "splits", "people"]].to_numpy().tolist() == [
+        assert table[["cell", "line", "splits", "rows"]].to_numpy().tolist() == [
             ["loan lr", "cheapest", 2, 60]
         ]
         assert (out / "credible.md").read_text("utf8").startswith("| cell | line |")
 
-    def test_shares_are_shares_and_lie_in_their_intervals(self, values):
-        for ruler in ("success", "replication", "alone", "noise 1,000", "retrained"):
-            row = values.loc[ruler]
+    def test_shares_are_in_their_intervals(self, values):
+        for metric in ("success", "replication", "alone", "noise 1,000", "retrained"):
+            row = values.loc[metric]
             assert 0.0 <= row["low"] <= row["value"] <= row["high"] <= 1.0
 
-    def test_the_joint_auc_stands_beside_that_of_independent_moves(self, values):
+    def test_joint_auc_of_answers_and_of_independent_changes(self, values):
         joint, independent = values.loc[["joint AUC", "joint AUC, independent"], "value"]
         assert 0.45 < joint < independent < 0.75
 
-    def test_what_is_kept_is_not_run_again(self, out):
-        kept = {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("people.csv")}
+    def test_stored_runs_are_not_repeated(self, out):
+        kept = {path: path.stat().st_mtime_ns for path in (out / "runs").rglob(ANSWERS)}
         assert len(kept) == 2
         assert main([*ARGUMENTS, "--rows", "30", "--out", str(out)]) == 0
         assert {path: path.stat().st_mtime_ns for path in kept} == kept
 
-    def test_a_part_that_is_kept_can_be_told(self, out):
+    def test_stored_runs_can_be_printed(self, out):
         arguments = ["credible", "--rows", "30", "--out", str(out), "--kept"]
         assert main(arguments) == 0
         assert len(pd.read_csv(out / "credible.csv")) == 1
 
-    def test_where_nothing_is_kept_it_says_so(self, tmp_path, capsys):
+    def test_kept_without_stored_runs_is_an_error(self, tmp_path, capsys):
         assert main(["credible", "--out", str(tmp_path), "--kept"]) == 2
-        assert "keeps no run of that size" in capsys.readouterr().err
+        assert "has no stored run of this size" in capsys.readouterr().err
 
     def test_another_number_of_rows_is_another_run(self, out):
-        (one,) = (out / "runs" / "loan-lr-0").rglob("people.csv")
+        (one,) = (out / "runs" / "loan-lr-0").rglob(ANSWERS)
         before = len(pd.read_csv(one))
         arguments = ["credible", "--cells", "loan lr", "--lines", "cheapest", "--splits", "1"]
         assert main([*arguments, "--rows", "10", "--out", str(out)]) == 0
@@ -69,49 +70,49 @@ class TestTheCommand:
 
 
 class TestDifferences:
-    def test_are_of_people_to_whom_both_have_an_answer(self):
+    def test_are_of_rows_of_both_lines(self):
         names = ["cost", *credible_tables.SHARES.values(), "outlier", "unseen"]
-        people = pd.DataFrame({"row": range(4), "split": 0, "cell": "c"})
-        base = people.assign(line="cheapest", **dict.fromkeys(names, 0.0))
-        other = people.iloc[:3].assign(line="other", **dict.fromkeys(names, 0.5))
+        rows = pd.DataFrame({"row": range(4), "split": 0, "cell": "c"})
+        base = rows.assign(line="cheapest", **dict.fromkeys(names, 0.0))
+        other = rows.iloc[:3].assign(line="other", **dict.fromkeys(names, 0.5))
         (row,) = credible_tables.differences(pd.concat([base, other]))
-        assert row["people"] == 3
+        assert row["rows"] == 3
         assert row["replication"] == "0.50 [0.50, 0.50]"
 
 
-class TestGrounds:
-    def test_there_are_the_cells_of_the_paper_the_data_sets_own_trees_and_loans(self):
+class TestDataSplits:
+    def test_cells_cover_the_paper_own_constraints_trees_and_loans(self):
         assert len(CELLS) == 14
         assert {setting.own for setting in SETTINGS.values()} == {True, False}
 
-    def test_the_own_protocol_holds_what_the_data_set_says(self, tmp_path):
-        ground = Ground("loan", 0, tmp_path)
-        marks = {f.name: (f.immutable, f.direction) for f in ground.schema}
-        assert marks["gender"] == (True, 0)
-        assert marks["savings"] == (False, 1)
-        assert ground.act_on == list(load_loan(10).act_on)
+    def test_the_own_protocol_has_the_constraints_of_the_data_set(self, tmp_path):
+        data = DataSplit("loan", 0, tmp_path)
+        constraints = {f.name: (f.immutable, f.direction) for f in data.schema}
+        assert constraints["gender"] == (True, 0)
+        assert constraints["savings"] == (False, 1)
+        assert data.act_on == list(load_loan(10).act_on)
 
-    def test_a_judge_is_the_same_when_read_from_its_file(self, tmp_path):
-        first, again = (Ground("loan", 0, tmp_path).judge("lr") for _ in range(2))
-        test = Ground("loan", 0, tmp_path).parts[1]
+    def test_a_model_read_from_its_file_is_the_same(self, tmp_path):
+        first, again = (DataSplit("loan", 0, tmp_path).model("lr") for _ in range(2))
+        test = DataSplit("loan", 0, tmp_path).parts[1]
         assert (first.accepts(test) == again.accepts(test)).all()
         assert first.refused.equals(again.refused)
         assert not first.accepts(first.refused).any()
-        assert len(first.again) == 5
-        assert any((other(test) != first.accepts(test)).any() for other in first.again)
+        assert len(first.retrained) == 5
+        assert any((other(test) != first.accepts(test)).any() for other in first.retrained)
 
 
 class TestRetrained:
-    def test_each_learns_as_well_as_one_alone_from_rows_of_its_own(self):
+    def test_accuracies_are_those_of_single_training(self):
         data = load_loan(3000)
         encoder = Encoder(Schema.infer(data.features))
         x, labels = encoder.encode(data.features), torch.tensor(data.labels.to_numpy())
         state = torch.random.get_rng_state()
-        how = Recipe(64, 20, 0.02)
-        nets = retrained("lr", x, labels, how, count=3, seed=0)
+        settings = Recipe(64, 20, 0.02)
+        nets = retrained("lr", x, labels, settings, count=3, seed=0)
         assert torch.equal(state, torch.random.get_rng_state())
-        alone = accuracy(trained("lr", x, labels, how), x, labels)
-        assert [accuracy(net, x, labels) for net in nets] == pytest.approx([alone] * 3, abs=0.02)
+        single = accuracy(trained("lr", x, labels, settings), x, labels)
+        assert [accuracy(net, x, labels) for net in nets] == pytest.approx([single] * 3, abs=0.02)
         with torch.no_grad():
             scores = torch.cat([net(x[:200]) for net in nets], 1)
         assert (scores.std(1) > 1e-3).all()

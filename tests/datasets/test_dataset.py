@@ -17,7 +17,7 @@ def small() -> Dataset:
     return Dataset(name="small", frame=frame, target="y", immutable=("b",), act_on=("a",))
 
 
-def test_features_and_labels_part_the_frame(small):
+def test_features_and_labels_split_the_frame(small):
     assert list(small.features) == ["a", "b"]
     assert small.labels.name == "y"
     assert small.categorical == ("b",)
@@ -35,7 +35,7 @@ def test_split_covers_every_row_once_in_order(small):
     pd.testing.assert_frame_equal(pd.concat([train, test]).sort_index(), small.frame)
 
 
-def test_split_follows_its_seed_and_leaves_the_global_one_alone():
+def test_split_depends_on_its_seed_and_uses_no_global_generator():
     data = load_loan(200)
     np.random.seed(0)
     state = np.random.get_state()[1].copy()
@@ -46,7 +46,7 @@ def test_split_follows_its_seed_and_leaves_the_global_one_alone():
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.5, 2.0, 0.01])
-def test_split_that_empties_a_side_is_refused(small, share):
+def test_split_with_an_empty_part_is_an_error(small, share):
     with pytest.raises(InputError, match=str(share)):
         small.split(test=share)
 
@@ -62,7 +62,7 @@ def test_split_that_empties_a_side_is_refused(small, share):
         ({"act_on": ("a", "b")}, "both immutable and in act_on: b"),
     ],
 )
-def test_names_that_contradict_the_frame_are_refused(small, change, message):
+def test_names_that_contradict_the_frame_are_errors(small, change, message):
     arguments = {"name": "bad", "frame": small.frame, "target": "y", "immutable": ("b",)}
     with pytest.raises(SchemaError, match=message):
         Dataset(**(arguments | change))

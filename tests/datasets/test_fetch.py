@@ -1,4 +1,4 @@
-"""Where files are looked for, real downloads from a local server, and files that are damaged."""
+"""Search for files, downloads from a local server, and damaged files."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ CREDIT_HEAD = (
 
 @pytest.fixture(autouse=True)
 def nowhere(monkeypatch, tmp_path):
-    """No data folder, an empty cache, and a network on which nobody answers."""
+    """No data folder, an empty cache, and a network without servers."""
     cache = tmp_path / "cache"
     monkeypatch.delenv("DEAR_DATA_HOME", raising=False)
     for name in ("HOME", "XDG_CACHE_HOME"):
@@ -74,7 +74,7 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 def source(server: str, name: str = "there.csv", sha256: str = SHA256) -> Source:
-    return Source((name,), page="the shop", url=f"{server}/{name}", sha256=sha256)
+    return Source((name,), page="the page", url=f"{server}/{name}", sha256=sha256)
 
 
 def put(folder: Path, name: str, text: str) -> Path:
@@ -91,7 +91,7 @@ def put_adult(folder: Path, data: str, test: str) -> None:
 
 
 @pytest.mark.parametrize(("load", "file"), FILES)
-def test_a_missing_file_says_where_it_looked_and_what_to_do(
+def test_a_missing_file_names_the_searched_folders_and_the_remedy(
     load, file, tmp_path, monkeypatch, nowhere
 ):
     monkeypatch.setenv("DEAR_DATA_HOME", str(tmp_path / "env"))
@@ -114,7 +114,7 @@ def test_a_failed_download_names_its_address_and_its_cause(load):
 
 
 def test_a_file_behind_a_login_is_never_downloaded():
-    with pytest.raises(DataError, match="asks for a login"):
+    with pytest.raises(DataError, match="requires a login"):
         load_give_me_some_credit()
 
 
@@ -124,21 +124,21 @@ def test_a_missing_file_can_be_caught_as_os_error():
 
 
 def test_folders_are_tried_in_order(tmp_path, monkeypatch, nowhere):
-    wanted = Source(("x.csv",), page="the shop")
+    source_of_file = Source(("x.csv",), page="the page")
     cached = put(nowhere / "dear-plugin", "x.csv", "cache")
-    assert locate(wanted) == cached
+    assert locate(source_of_file) == cached
     monkeypatch.setenv("DEAR_DATA_HOME", str(tmp_path / "env"))
-    assert locate(wanted) == cached
+    assert locate(source_of_file) == cached
     env = put(tmp_path / "env", "x.csv", "env")
-    assert locate(wanted) == env
+    assert locate(source_of_file) == env
     mine = put(tmp_path / "mine", "x.csv", "mine")
-    assert locate(wanted, tmp_path / "mine") == mine
-    assert locate(wanted, tmp_path / "empty") == env
+    assert locate(source_of_file, tmp_path / "mine") == mine
+    assert locate(source_of_file, tmp_path / "empty") == env
 
 
-def test_a_file_may_go_by_another_of_its_names(tmp_path):
+def test_a_file_may_have_another_of_its_names(tmp_path):
     plain = put(tmp_path, "x.csv", "plain")
-    assert locate(Source(("x.csv.zip", "x.csv"), page="the shop"), tmp_path) == plain
+    assert locate(Source(("x.csv.zip", "x.csv"), page="the page"), tmp_path) == plain
 
 
 def test_a_download_goes_to_the_cache_once(server, nowhere, tmp_path):
@@ -153,7 +153,7 @@ def test_a_download_goes_to_data_home_when_given(server, tmp_path):
     assert locate(source(server), tmp_path / "mine") == tmp_path / "mine" / "there.csv"
 
 
-def test_a_download_with_another_checksum_is_refused_and_not_kept(server, nowhere):
+def test_a_download_with_another_checksum_is_rejected_and_deleted(server, nowhere):
     with pytest.raises(DataError, match="hash"):
         locate(source(server, sha256="0" * 64))
     assert not (nowhere / "dear-plugin" / "there.csv").exists()
@@ -171,7 +171,7 @@ def test_adult_in_its_published_layout_is_read(tmp_path):
 
 
 @pytest.mark.parametrize("categories", ["binary", "full"])
-def test_adult_keeps_what_is_missing_if_asked(tmp_path, categories):
+def test_adult_keeps_missing_values(tmp_path, categories):
     unknown = ADULT_ROW.replace("State-gov", "?")
     put_adult(tmp_path, f"{ADULT_ROW}<=50K\n{unknown}>50K\n", f"{ADULT_ROW}>50K.\n")
     data = load_adult(categories, tmp_path, missing="keep")
@@ -180,7 +180,7 @@ def test_adult_keeps_what_is_missing_if_asked(tmp_path, categories):
     assert data.special == {"capital-gain": (99_999,)}
 
 
-def test_credit_keeps_what_is_missing_if_asked(tmp_path):
+def test_credit_keeps_missing_values(tmp_path):
     usual = "0,0,0.5,40,0,0.1,2600,4,0,0,0,0\n1,0,0.6,41,1,0.2,2700,5,1,1,1,1\n" * 15
     unknown = "30,0,0.5,40,0,812,NA,4,0,0,0,NA\n"
     coded = "31,1,0.5,40,98,0.1,2600,4,98,0,98,0\n"
@@ -197,7 +197,7 @@ def test_credit_keeps_what_is_missing_if_asked(tmp_path):
 
 
 @pytest.mark.parametrize("load", [load_adult, load_give_me_some_credit])
-def test_nothing_else_can_be_done_with_what_is_missing(load, tmp_path):
+def test_other_values_of_missing_are_rejected(load, tmp_path):
     with pytest.raises(InputError, match="unknown missing: 'impute'; known are: drop, keep"):
         load(data_home=tmp_path, missing="impute")
 
@@ -205,10 +205,10 @@ def test_nothing_else_can_be_done_with_what_is_missing(load, tmp_path):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ("1, 2, 3\n", r"adult\.data: expected the columns .*income; came: age"),
+        ("1, 2, 3\n", r"adult\.data: expected the columns .*income; got: age"),
         (f"{ADULT_ROW}<=50K, more\n", "cannot be read"),
-        (f"{ADULT_ROW}rich\n", r"expected <=50K, >50K in 'income'; came: 'rich'"),
-        (f"{ADULT_ROW}<=50K\n".replace("39", "old"), "expected numbers in 'age'; came: 'old'"),
+        (f"{ADULT_ROW}rich\n", r"expected <=50K, >50K in 'income'; got: 'rich'"),
+        (f"{ADULT_ROW}<=50K\n".replace("39", "old"), "expected numbers in 'age'; got: 'old'"),
         ("", "cannot be read"),
     ],
 )
@@ -221,16 +221,16 @@ def test_adult_in_another_layout_is_refused(tmp_path, data, message):
 def test_adult_without_a_member_is_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "adult.zip", "w") as archive:
         archive.writestr("Index", "nothing")
-    with pytest.raises(DataError, match=r"members adult\.data, adult\.test; came: Index"):
+    with pytest.raises(DataError, match=r"members adult\.data, adult\.test; got: Index"):
         load_adult(data_home=tmp_path)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("<html>not found</html>\n", "columns age, .*score_text; came: <html>not found</html>"),
-        (f"{COMPAS_HEAD}Male,old,Other,0,-1,,,F,0,Low,0\n", "numbers in 'age'; came: 'old'"),
-        (f"{COMPAS_HEAD}Male,30,Other,0,-1,,,F,0,Huge,0\n", "'score_text'; came: 'Huge'"),
+        ("<html>not found</html>\n", "columns age, .*score_text; got: <html>not found</html>"),
+        (f"{COMPAS_HEAD}Male,old,Other,0,-1,,,F,0,Low,0\n", "numbers in 'age'; got: 'old'"),
+        (f"{COMPAS_HEAD}Male,30,Other,0,-1,,,F,0,Huge,0\n", "'score_text'; got: 'Huge'"),
         (f"{COMPAS_HEAD}Male,30,Other,0,-1,soon,late,F,0,Low,0\n", "cannot be read"),
         ("", "cannot be read"),
     ],
@@ -267,7 +267,7 @@ def test_credit_may_be_zipped_or_not(tmp_path):
     ("text", "message"),
     [
         ("a,b\n1,2\n", "expected the columns SeriousDlqin2yrs"),
-        (f"{CREDIT_HEAD}1,1,high,45,2,0.8,9120,13,0,6,0,2\n", "came: 'high'"),
+        (f"{CREDIT_HEAD}1,1,high,45,2,0.8,9120,13,0,6,0,2\n", "got: 'high'"),
     ],
 )
 def test_credit_in_another_layout_is_refused(tmp_path, text, message):

@@ -26,7 +26,7 @@ def million() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def published(million) -> dict[str, np.ndarray]:
-    """The published variables, back from the columns; half a unit of rounding stays."""
+    """The published variables computed from the columns, up to rounding."""
     column = {name: million[name].to_numpy(dtype=float, na_value=np.nan) for name in COLUMNS[1:]}
     return {
         "G": (million["gender"] == "male").to_numpy(dtype=float),
@@ -69,11 +69,11 @@ def test_values_are_rounded_as_documented():
         assert (frame[name] == frame[name].round(2)).all()
 
 
-def test_neither_answer_is_rare():
+def test_no_label_is_rare():
     assert 0.45 < load_loan().labels.mean() < 0.6
 
 
-def test_it_says_what_a_person_can_act_on():
+def test_constraints():
     data = load_loan(10)
     assert data.target == "approved"
     assert data.immutable == ("gender",)
@@ -81,7 +81,7 @@ def test_it_says_what_a_person_can_act_on():
     assert data.act_on == ("education", "loan_amount", "duration", "income", "savings")
 
 
-def test_same_seed_same_rows_and_the_global_generator_is_left_alone():
+def test_same_seed_same_rows_and_the_global_generator_is_not_used():
     np.random.seed(0)
     state = np.random.get_state()[1].copy()
     pd.testing.assert_frame_equal(load_loan(50, seed=5).frame, load_loan(50, seed=5).frame)
@@ -89,7 +89,7 @@ def test_same_seed_same_rows_and_the_global_generator_is_left_alone():
     assert (np.random.get_state()[1] == state).all()
 
 
-def test_one_row_is_enough_and_none_is_refused():
+def test_one_row_is_enough_and_zero_is_an_error():
     assert len(load_loan(1).frame) == 1
     with pytest.raises(InputError, match="got 0"):
         load_loan(0)

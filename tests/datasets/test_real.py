@@ -1,4 +1,4 @@
-"""The publishers' files: run when DEAR_DATA_HOME names their folder, and then never skipped."""
+"""The publishers' files: run if DEAR_DATA_HOME is their folder."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ pytestmark = [
     ),
 ]
 
-# Nobody can set out to be younger, or to change a survey weight, a past event, what is protected.
-NEVER_ADVISED = {
+# Age, survey weights, past events and protected features.
+NOT_ACTIONABLE = {
     "age",
     "fnlwgt",
     "race",
@@ -82,7 +82,7 @@ def test_frames_are_clean(data):
     assert set(data.labels) == {0, 1}
 
 
-def test_features_are_words_or_numbers(data):
+def test_features_are_strings_or_numbers(data):
     numeric = data.features.select_dtypes(include=["int64", "float64"]).columns
     assert set(numeric) | set(data.categorical) == set(data.features)
     assert set(data.units) == set(numeric)
@@ -90,9 +90,9 @@ def test_features_are_words_or_numbers(data):
         assert data.frame[name].map(type).eq(str).all()
 
 
-def test_nobody_is_told_to_change_what_they_cannot(data):
+def test_features_that_cannot_be_changed_are_not_actionable(data):
     assert data.act_on
-    assert not NEVER_ADVISED & set(data.act_on)
+    assert not NOT_ACTIONABLE & set(data.act_on)
     assert not set(data.protected) - set(data.immutable)
 
 
@@ -128,7 +128,7 @@ def test_full_adult_keeps_every_level(adult_full):
     }
 
 
-def test_adult_refuses_other_categories():
+def test_adult_rejects_other_categories():
     with pytest.raises(InputError, match="did you mean 'full'"):
         load_adult(categories="ful")
 
@@ -137,7 +137,7 @@ class TestKeptMissingValues:
     @pytest.fixture(scope="class", params=["adult", "adult_full", "credit"])
     @staticmethod
     def pair(request):
-        """A table as it comes, and the same without what is missing or coded."""
+        """A table with missing values and codes, and the same without."""
         load = {
             "adult": load_adult,
             "adult_full": lambda **options: load_adult("full", **options),
@@ -153,24 +153,24 @@ class TestKeptMissingValues:
         whole = whole.reset_index(drop=True).astype(dropped.frame.dtypes)
         assert whole.equals(dropped.frame)
 
-    def test_what_may_be_done_is_the_same(self, pair):
+    def test_constraints_are_the_same(self, pair):
         for name in ("target", "immutable", "increasing", "act_on", "protected", "units"):
             assert getattr(pair[0], name) == getattr(pair[1], name)
 
-    def test_only_what_was_asked_for_has_codes(self, pair):
+    def test_only_tables_with_missing_values_have_codes(self, pair):
         kept, dropped = pair
         assert not dropped.special
         for name, codes in kept.special.items():
             assert set(codes) <= set(kept.frame[name])
 
-    def test_words_or_numbers_they_are_all_the_same(self, pair):
+    def test_types_of_columns_are_the_same(self, pair):
         kept, dropped = pair
         assert kept.categorical == dropped.categorical
         for name in kept.categorical:
             assert kept.frame[name].dropna().map(type).eq(str).all()
         assert set(kept.labels) == {0, 1}
 
-    def test_adult_misses_words_and_has_a_code_for_the_richest(self):
+    def test_missing_categories_and_codes_of_adult(self):
         data = load_adult("full", missing="keep")
         missing = data.frame.isna().sum()
         assert missing[missing > 0].to_dict() == {
@@ -184,7 +184,7 @@ class TestKeptMissingValues:
         assert (gains == 99_999).sum() == 244
         assert gains[gains != 99_999].max() == 41_310
 
-    def test_credit_misses_numbers_and_has_codes_for_times_past_due(self):
+    def test_missing_numbers_and_codes_of_credit(self):
         data = load_give_me_some_credit(missing="keep")
         missing = data.frame.isna().sum()
         assert missing[missing > 0].to_dict() == {
@@ -199,12 +199,12 @@ class TestKeptMissingValues:
             assert times.isin(codes).sum() == 268
             assert times[~times.isin(codes)].max() < 20
 
-    def test_a_ratio_to_no_income_is_missing(self):
+    def test_a_ratio_without_an_income_is_missing(self):
         frame = load_give_me_some_credit(missing="keep").frame
         assert frame["DebtRatio"].isna().equals(frame["MonthlyIncome"].isna().rename("DebtRatio"))
 
 
-def test_compas_values_are_spelled_out(compas):
+def test_compas_has_readable_values(compas):
     assert set(compas.frame["c_charge_degree"]) == {"Felony", "Misdemeanor"}
     assert set(compas.frame["race"]) == {"African-American", "Other"}
     assert set(compas.frame["two_year_recid"]) == {"Yes", "No"}

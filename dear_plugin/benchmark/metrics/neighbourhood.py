@@ -1,4 +1,4 @@
-"""Neighbourhood: is there anybody near? Outliers and distances among given rows."""
+"""Neighbourhood: outliers and nearest-neighbour distances relative to reference rows."""
 
 from __future__ import annotations
 
@@ -10,41 +10,41 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dear_plugin.benchmark.rulers.decision import Floats, Truths
+from dear_plugin.benchmark.metrics.decision import Floats, Truths
 from dear_plugin.data.encoder import Encoder
 
 NEIGHBOURS = 5
-# The local outlier factor looks at so many neighbours, scikit-learn's default.
+# Neighbours of the local outlier factor, scikit-learn's default.
 LOCAL = 20
 MOST_ROWS = 10_000
 
 
 @dataclass(frozen=True)
 class Neighbourhood:
-    """Rows that others are held against, Euclidean on the encoding.
+    """Reference rows, with Euclidean distances on the encoding.
 
-    Label-free: whether neighbours are accepted is support, whether there are any is asked here.
+    It uses no labels, unlike support, which is the share of accepted neighbours.
 
     Attributes:
-        encoder: the gate.
-        rows: (n, p) the rows; a random choice of `MOST_ROWS` of them is used where there are more.
+        encoder: the encoder of the rows.
+        rows: (n, p) the reference rows; a random sample of `MOST_ROWS` of them if there are more.
     """
 
     encoder: Encoder
     rows: Tensor
 
     def outliers(self, rows: Tensor) -> Truths:
-        """(m,) bool: rows, (m, p), that scikit-learn's `LocalOutlierFactor` calls outliers.
+        """(m,) bool, rows, (m, p), that are outliers by scikit-learn's `LocalOutlierFactor`.
 
-        With `novelty=True` and its own threshold, a factor above 1.5 (Breunig et al. 2000).
+        With `novelty=True` and its default threshold, a factor above 1.5 (Breunig et al. 2000).
         """
         found: Truths = self._factor.predict(self._points(rows)) < 0
         return found
 
     def distance(self, rows: Tensor) -> Floats:
         """(m,) the mean distance of rows, (m, p), to their 5 nearest, in scaled units."""
-        gap, _ = self._factor.kneighbors(self._points(rows), NEIGHBOURS)
-        mean: Floats = gap.mean(1)
+        distances, _ = self._factor.kneighbors(self._points(rows), NEIGHBOURS)
+        mean: Floats = distances.mean(1)
         return mean
 
     @cached_property

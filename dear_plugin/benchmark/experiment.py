@@ -1,4 +1,4 @@
-"""What both hosts' tables share: one model, the people whom it refuses, and marks to meet."""
+"""Experiment: a model and its rejected rows, for comparisons with the hosts; requirements."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from dear_plugin.errors import DataError
 
 
 @dataclass(frozen=True)
-class Scene:
-    """One model and the people whom it refuses.
+class Experiment:
+    """A model and its rejected rows.
 
     Attributes:
         name: of the data set.
         target: the column of labels.
-        schema: the features; what is held comes with each call.
-        train: the rows, labels among them, that everything is fitted on.
-        refused: the test rows that ask for recourse, features alone.
+        schema: the features; frozen ones are an argument of each call.
+        train: the training rows, with labels.
+        refused: the rejected test rows, without labels.
         model: logits of the encoded tensor.
         accuracy: of the model, on all test rows.
-        act_on: what a person can act on.
+        act_on: the actionable features.
     """
 
     name: str
@@ -52,38 +52,40 @@ class Scene:
 
 
 @dataclass(frozen=True)
-class Mark:
-    """A mark to meet.
+class Requirement:
+    """A requirement set before the run.
 
     Attributes:
-        mark: what is measured.
-        wanted: what it should be.
-        measured: what it is.
-        met: whether it is that.
+        requirement: what is measured.
+        required: the required value.
+        measured: the measured value.
+        met: whether it is met.
     """
 
-    mark: str
-    wanted: str
+    requirement: str
+    required: str
     measured: str
     met: bool
 
     @property
     def row(self) -> dict[str, Any]:
-        """A line of a table."""
+        """The row of a table."""
         return {**vars(self), "met": "met" if self.met else "NOT MET"}
 
 
-def scene(data: Dataset, rows: int, *, without: Sequence[str] = (), seed: int = 0) -> Scene:
-    """Split, train the paper's network, and keep some of the test rows that it refuses.
+def make_experiment(
+    data: Dataset, rows: int, *, without: Sequence[str] = (), seed: int = 0
+) -> Experiment:
+    """Split the data, train the paper's network, and select rejected test rows.
 
     Args:
         data: the data set.
-        rows: how many refused rows, at most.
+        rows: the largest number of rejected rows.
         without: columns to leave out.
         seed: of the split and the network.
 
     Raises:
-        DataError: nobody is refused.
+        DataError: no row is rejected.
     """
     train, test = (part.drop(columns=list(without)) for part in data.split(seed=seed))
     schema = _schema(pd.concat([train, test]), train, data.target)
@@ -94,15 +96,15 @@ def scene(data: Dataset, rows: int, *, without: Sequence[str] = (), seed: int = 
     with torch.no_grad():
         refused = test[(model(x_test)[:, 0] <= 0).numpy()][list(schema.names)].iloc[:rows]
     if not len(refused):
-        raise DataError(f"the model refuses none of {len(test)} test rows of {data.name}")
+        raise DataError(f"the model rejects none of {len(test)} test rows of {data.name}")
     right = accuracy(model, x_test, truth)
     act_on = tuple(name for name in data.act_on if name in schema.names)
-    return Scene(data.name, data.target, schema, train, refused, model, right, act_on)
+    return Experiment(data.name, data.target, schema, train, refused, model, right, act_on)
 
 
 @contextmanager
 def silent() -> Iterator[None]:
-    """No warnings, progress bars and messages of a host for a while."""
+    """Suppress the warnings, progress bars and messages of a host."""
     with (
         warnings.catch_warnings(),
         redirect_stdout(StringIO()),
@@ -112,15 +114,15 @@ def silent() -> Iterator[None]:
         yield
 
 
-def lines(marks: Iterable[Mark]) -> list[dict[str, Any]]:
-    """Marks as the lines of a table."""
-    return [mark.row for mark in marks]
+def lines(requirements: Iterable[Requirement]) -> list[dict[str, Any]]:
+    """The rows of a table of requirements."""
+    return [requirement.row for requirement in requirements]
 
 
-def _schema(everyone: pd.DataFrame, train: pd.DataFrame, target: str) -> Schema:
-    """The training rows' bounds, and every category of the data, as a host is told them."""
+def _schema(all_rows: pd.DataFrame, train: pd.DataFrame, target: str) -> Schema:
+    """A schema with the bounds of training rows and the categories of all rows, as hosts need."""
     seen = Schema.infer(train, target=target)
-    known = Schema.infer(everyone, target=target)
+    known = Schema.infer(all_rows, target=target)
     pairs = zip(seen, known, strict=True)
     features = tuple(s if s.kind is Kind.NUMERIC else k for s, k in pairs)
     return dataclasses.replace(seen, features=features)

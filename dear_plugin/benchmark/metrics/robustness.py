@@ -1,4 +1,4 @@
-"""Robustness: is an answer accepted by a model trained again, and when it is taken inexactly?"""
+"""Robustness: acceptance of answers by retrained models, and under inexact actions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from dear_plugin.benchmark.rulers.decision import Accepts, Floats, solved, where
+from dear_plugin.benchmark.metrics.decision import Accepts, Floats, solved, where
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.target import Target
 from dear_plugin.results.recourses import Recourses
@@ -17,30 +17,30 @@ DRAWS = 20
 
 
 def still_accepted(recourses: Recourses, models: Sequence[Accepts]) -> Floats:
-    """(n,) the share of other models that accept each answer: 1 outlives every retraining.
+    """(n,) the share of other models that accept each answer.
 
     Source: validity under model change, as in ROAR (Upadhyay et al. 2021).
 
     Args:
         recourses: the answers.
-        models: the same model trained again, on bootstrap samples of its training rows.
+        models: the same model, retrained on bootstrap samples of its training rows.
     """
-    told = np.stack([accepts(recourses.counterfactuals) for accepts in models])
-    return where(solved(recourses), told.mean(0))
+    accepted = np.stack([accepts(recourses.counterfactuals) for accepts in models])
+    return where(solved(recourses), accepted.mean(0))
 
 
 def invalidated(
     recourses: Recourses, classifier: Classifier, *, sigma: float = SIGMA, seed: int = 0
 ) -> Floats:
-    """(n,) the share of draws in which an answer, taken inexactly, is refused.
+    """(n,) the share of noisy counterfactuals that are rejected.
 
     Normal noise is added to every scaled number of the counterfactual: the recourse invalidation
-    rate of PROBE (Pawelczyk et al. 2023), over `DRAWS` draws. On a straight boundary with an
-    answer exactly on it, it is 1/2.
+    rate of PROBE (Pawelczyk et al. 2023), over `DRAWS` draws. It is 1/2 for an answer exactly on
+    a linear boundary.
 
     Args:
         recourses: the answers.
-        classifier: the model, asked about rows.
+        classifier: the model.
         sigma: the standard deviation, in units of the features' observed ranges.
         seed: of the draws.
     """

@@ -1,4 +1,4 @@
-"""Pairs: two values in one row that no training row has together."""
+"""Pairs: pairs of values of a row that occur in no training row."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Codes = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Pairs:
-    """The pairs of values that training rows have (DESIGN, section 8).
+    """The pairs of values that occur in training rows.
 
-    Two categories, or a category and a tenth of a number: numbers are cut at the training rows'
-    deciles, of which equal ones count once.
+    A pair is two categories, or a category and a decile bin of a number; equal deciles of the
+    training rows are merged.
 
     Attributes:
-        encoder: the gate.
+        encoder: the encoder of the rows.
         rows: (n, p) the training rows.
     """
 
@@ -34,19 +34,19 @@ class Pairs:
     rows: Tensor
 
     def unseen(self, rows: Tensor) -> Codes:
-        """(m,) how many pairs of each row, (m, p), no training row has."""
-        known, asked = self._codes(self.rows), self._codes(rows)
-        words = [feature.kind is not Kind.NUMERIC for feature in self.encoder.schema]
+        """(m,) the number of pairs of each row, (m, p), that occur in no training row."""
+        known, codes = self._codes(self.rows), self._codes(rows)
+        categorical = [feature.kind is not Kind.NUMERIC for feature in self.encoder.schema]
         count = np.zeros(len(rows), dtype=np.int64)
-        for i, j in combinations(range(len(words)), 2):
-            if words[i] or words[j]:
-                width = 1 + max(int(known[:, j].max()), int(asked[:, j].max()))
-                seen, pairs = (codes[:, i] * width + codes[:, j] for codes in (known, asked))
+        for i, j in combinations(range(len(categorical)), 2):
+            if categorical[i] or categorical[j]:
+                width = 1 + max(int(known[:, j].max()), int(codes[:, j].max()))
+                seen, pairs = (each[:, i] * width + each[:, j] for each in (known, codes))
                 count += ~np.isin(pairs, np.unique(seen))
         return count
 
     def _codes(self, rows: Tensor) -> Codes:
-        """(m, p) categories and tenths."""
+        """(m, p) category codes and decile bins."""
         columns = []
         for j, feature in enumerate(self.encoder.schema):
             own = rows[:, j].double()

@@ -1,4 +1,4 @@
-"""Intervals: how far a number could be off by who happened to be asked."""
+"""Intervals: bootstrap confidence intervals of means and medians over rows."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dear_plugin.benchmark.rulers.decision import Floats
+from dear_plugin.benchmark.metrics.decision import Floats
 
 RESAMPLES = 1000
 LEVEL = 0.95
 
 
 class Estimate(NamedTuple):
-    """A number and its 95 % percentile interval under resampling of people.
+    """An estimate and its 95 % percentile interval under resampling of rows.
 
     Attributes:
-        value: of all people.
+        value: the estimate from all rows.
         low: the lower end.
         high: the upper end.
     """
@@ -28,7 +28,7 @@ class Estimate(NamedTuple):
     high: float
 
     def __str__(self) -> str:
-        """`.423 [.380, .467]`, nothing where nobody was measured."""
+        """`.423 [.380, .467]`, empty without a measured row."""
         if np.isnan(self.value):
             return ""
         return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
@@ -40,11 +40,11 @@ def estimate(
     """The mean or median of values, NaN left out, with its bootstrap interval.
 
     Args:
-        values: (n,) one per person.
-        groups: (n,) people are drawn again within these: the splits.
+        values: (n,) one per row.
+        groups: (n,) rows are resampled within these: the splits.
         median: the median instead of the mean.
-        seed: of the draws; the same for the same number of people, so that columns and methods
-            are resampled alike.
+        seed: of the resampling; columns and methods with the same number of rows are resampled
+            alike.
     """
     column = np.asarray(values, dtype=np.float64)
     middle: Callable[..., Floats] = np.nanmedian if median else np.nanmean
@@ -57,22 +57,22 @@ def estimate(
 
 
 def paired(
-    ours: npt.ArrayLike, theirs: npt.ArrayLike, groups: npt.ArrayLike, seed: int = 0
+    first: npt.ArrayLike, second: npt.ArrayLike, groups: npt.ArrayLike, seed: int = 0
 ) -> Estimate:
-    """The mean difference of two measures of the same people, NaN in either left out.
+    """The mean difference of two measurements of the same rows, NaN in either left out.
 
     Args:
-        ours: (n,) one per person.
-        theirs: (n,) of the same people, in the same order.
+        first: (n,) one per row.
+        second: (n,) of the same rows, in the same order.
         groups: (n,) as in `estimate`.
-        seed: of the draws.
+        seed: of the resampling.
     """
-    gap = np.asarray(ours, dtype=np.float64) - np.asarray(theirs, dtype=np.float64)
-    return estimate(gap, groups, seed=seed)
+    difference = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
+    return estimate(difference, groups, seed=seed)
 
 
 def _resamples(groups: npt.NDArray[np.generic], seed: int) -> npt.NDArray[np.int64]:
-    """(r, n) indices of people, each drawn from their own group."""
+    """(r, n) row indices, each drawn from the group of its column."""
     rng = np.random.default_rng(seed)
     out = np.empty((RESAMPLES, len(groups)), dtype=np.int64)
     for group in np.unique(groups):

@@ -1,4 +1,4 @@
-"""Watched: an explainer of DiCE whose calls are timed, stopped and looked at."""
+"""Timed explainer: an explainer of DiCE with the CPU time of its calls and a time limit."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from typing import Any
 
 import pandas as pd
 
-# `genetic` may look for its first generation for ever; nothing else comes near this.
+# `genetic` may search its first generation without end; other methods need far less.
 MOST_CPU_S = 120.0
 
 
 @dataclass
-class Watched:
-    """An explainer of DiCE, its calls watched.
+class TimedExplainer:
+    """An explainer of DiCE with measured calls.
 
     Attributes:
-        explainer: who answers.
-        held: the features that are not to change.
+        explainer: the explainer.
+        frozen: the features that must not change.
         seconds: CPU time of each call.
-        changed: how many held cells its own answers changed.
+        changed: the number of frozen cells that its answers change.
     """
 
     explainer: Any
-    held: tuple[str, ...]
+    frozen: tuple[str, ...]
     seconds: list[float] = field(default_factory=list)
     changed: int = 0
 
@@ -43,7 +43,7 @@ class Watched:
         return self.explainer.data_interface
 
     def generate_counterfactuals(self, query: pd.DataFrame, **arguments: Any) -> Any:
-        """The explainer's answer to one row."""
+        """The explainer's answer for one row."""
         start = time.process_time()
         try:
             with at_most(MOST_CPU_S):
@@ -51,24 +51,24 @@ class Watched:
         finally:
             self.seconds.append(time.process_time() - start)
         for example in found.cf_examples_list:
-            self.changed += differences(query, example, self.held)
+            self.changed += differences(query, example, self.frozen)
         return found
 
 
-def differences(query: pd.DataFrame, example: Any, held: Sequence[str]) -> int:
-    """How many held cells a DiCE example changes."""
+def differences(query: pd.DataFrame, example: Any, frozen: Sequence[str]) -> int:
+    """The number of frozen cells that a DiCE example changes."""
     sparse = example.final_cfs_df_sparse
     found = example.final_cfs_df if sparse is None else sparse
     if found is None or not len(found):
         return 0
-    names = list(held)
+    names = list(frozen)
     before, after = (frame[names].iloc[0].astype(str) for frame in (query, found))
     return int((before.to_numpy() != after.to_numpy()).sum())
 
 
 @contextmanager
 def at_most(seconds: float) -> Iterator[None]:
-    """Stop what takes more CPU time, where the platform can."""
+    """Raise `TimeoutError` after some CPU seconds, where the platform supports it."""
     main = threading.current_thread() is threading.main_thread()
     if not (main and hasattr(signal, "setitimer")):
         yield

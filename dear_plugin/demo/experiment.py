@@ -1,4 +1,4 @@
-"""The stage: a trained model and the people it refuses."""
+"""Experiment: a trained model and its rejected rows."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ MOST_SEEDS = 20
 
 @dataclass(frozen=True)
 class Demo:
-    """What to show.
+    """The settings of the demo.
 
     Attributes:
         dataset: a name of `LOADERS`.
         decoder: "transport", "autoencoder" or "paper".
-        rows: how many refused rows to explain, at most.
+        rows: the largest number of rejected rows.
         seed: of the split and the first classifier.
-        figure: where the picture goes; None is `dear-demo-<dataset>.png` here.
+        figure: the path of the figure; None is `dear-demo-<dataset>.png`.
     """
 
     dataset: str = "loan"
@@ -52,17 +52,17 @@ class Demo:
 
 
 @dataclass(frozen=True)
-class Stage:
-    """A trained model and the people it refuses.
+class Experiment:
+    """A trained model and its rejected rows.
 
     Attributes:
         data: the data set.
         schema: its features.
-        train: the rows everything was fitted on.
+        train: the training rows.
         test: held-out rows.
-        refused: the test rows to explain.
+        refused: the rejected test rows.
         model: logits of the encoded tensor.
-        story: one sentence on it.
+        summary: one sentence on the model.
     """
 
     data: Dataset
@@ -71,33 +71,33 @@ class Stage:
     test: pd.DataFrame
     refused: pd.DataFrame
     model: nn.Module
-    story: str
+    summary: str
 
 
-def stage(plan: Demo) -> Stage:
-    """Load, split and train; the first seed whose model refuses enough people is taken.
+def make_experiment(demo: Demo) -> Experiment:
+    """Load, split and train, with the first seed whose model rejects enough rows.
 
     Raises:
-        DataError: no seed does.
+        DataError: no seed gives such a model.
     """
-    data = LOADERS[plan.dataset]()
-    train, test = data.split(seed=plan.seed)
+    data = LOADERS[demo.dataset]()
+    train, test = data.split(seed=demo.seed)
     schema = Schema.infer(
         train, target=data.target, immutable=data.immutable, increasing=data.increasing
     )
     encoder = Encoder(schema)
     x, x_test = encoder.encode(train), encoder.encode(test)
     labels, truth = (torch.tensor(f[data.target].to_numpy()) for f in (train, test))
-    for seed in range(plan.seed, plan.seed + MOST_SEEDS):
+    for seed in range(demo.seed, demo.seed + MOST_SEEDS):
         model = trained("ann", x, labels, recipe(data.name), seed)
         with torch.no_grad():
             refused = test[(model(x_test)[:, 0] <= 0).numpy()]
         if len(refused) >= FEWEST_REFUSED:
-            story = (
-                f"{data.name}: {len(train):,} training rows; the paper's network (seed {seed}) is"
-                f" right on {accuracy(model, x_test, truth):.1%} of {len(test):,} test rows and"
-                f" refuses {len(refused):,}."
+            summary = (
+                f"{data.name}: {len(train):,} training rows; the paper's network (seed {seed}) has"
+                f" an accuracy of {accuracy(model, x_test, truth):.1%} on {len(test):,} test rows"
+                f" and rejects {len(refused):,}."
             )
-            chosen = refused.iloc[: plan.rows]
-            return Stage(data, schema, train, test, chosen, model, story)
-    raise DataError(f"none of {MOST_SEEDS} models refuses {FEWEST_REFUSED} rows of {data.name}")
+            chosen = refused.iloc[: demo.rows]
+            return Experiment(data, schema, train, test, chosen, model, summary)
+    raise DataError(f"none of {MOST_SEEDS} models rejects {FEWEST_REFUSED} rows of {data.name}")

@@ -1,4 +1,4 @@
-"""Every ruler against an answer that is known beforehand."""
+"""Every metric on cases with a known value."""
 
 import math
 
@@ -8,34 +8,34 @@ import pytest
 import torch
 
 from dear_plugin import DEAR, Encoder, Schema
-from dear_plugin.benchmark.rulers import (
+from dear_plugin.benchmark.metrics import (
     Neighbourhood,
     Pairs,
     alone,
     decision,
     estimate,
     invalidated,
-    noise_told,
+    noise_reported,
     paired,
     reliance,
     replicated,
     still_accepted,
     with_noise,
 )
-from dear_plugin.benchmark.rulers.noise import NOISE
-from dear_plugin.benchmark.rulers.reliance import partly
+from dear_plugin.benchmark.metrics.noise import NOISE
+from dear_plugin.benchmark.metrics.reliance import partly
 from tests.still import Still
 
 ROWS = 2000
 
 
 class Twins(Still):
-    """Every other number moves as far as the first does, in scaled units."""
+    """A decoder that changes every number by as much as the first, in scaled units."""
 
     def decode(self, x, v, values, sets):
         moved = super().decode(x, v, values, sets)
-        way = moved[..., :1] - x[:, None, :1]
-        others = (x[:, None, 1:] + way).clamp(0.0, 1.0)
+        change = moved[..., :1] - x[:, None, :1]
+        others = (x[:, None, 1:] + change).clamp(0.0, 1.0)
         return torch.cat([moved[..., :1], others], 2)
 
 
@@ -57,7 +57,7 @@ def zeros(schema):
 
 
 def above(name, threshold):
-    """A model that accepts whose number is above a threshold."""
+    """A model that accepts rows with a number above a threshold."""
     return lambda frame: (frame[name] > threshold).to_numpy().astype(float)
 
 
@@ -73,17 +73,17 @@ class TestReplication:
         assert solved.any()
         assert (replicated(answers, dear)[solved] == 1.0).all()
 
-    def test_where_nothing_follows_the_action_alone_is_left(self, frame, schema):
-        model, people = above("b", 0.7), frame[frame["b"] < 0.3]
-        answers = fitted(model, schema, frame, Twins()).generate(people)
+    def test_without_indirect_changes_only_the_action_remains(self, frame, schema):
+        model, rows = above("b", 0.7), frame[frame["b"] < 0.3]
+        answers = fitted(model, schema, frame, Twins()).generate(rows)
         other = fitted(model, schema, frame, Still())
-        again = replicated(answers, other)
+        shares = replicated(answers, other)
         solved = answers.actions["success"].to_numpy()
         assert solved.any()
-        assert (again[solved] == 0.0).all()
-        assert np.isnan(again[~solved]).all()
+        assert (shares[solved] == 0.0).all()
+        assert np.isnan(shares[~solved]).all()
 
-    def test_who_is_accepted_needs_no_answer_and_does_not_count(self, frame, schema):
+    def test_accepted_rows_do_not_count(self, frame, schema):
         dear = fitted(above("b", 0.7), schema, frame, Twins())
         accepted = dear.generate(frame[frame["b"] > 0.8])
         assert np.isnan(replicated(accepted, dear)).all()
@@ -93,35 +93,35 @@ class TestReliance:
     @pytest.mark.parametrize(
         ("threshold", "least"), [(-1.0, None), (0.1, 0.25), (0.3, 0.5), (0.5, 0.75), (0.7, 1.0)]
     )
-    def test_it_is_the_least_share_that_is_enough(self, zeros, frame, schema, threshold, least):
+    def test_it_is_the_least_share_that_succeeds(self, zeros, frame, schema, threshold, least):
         model = above("b", threshold)
         result = fitted(model, schema, frame, Twins()).apply(zeros, {"a": 0.8})
         found = reliance(result, decision(model, schema))
         assert found.tolist() == [0.0 if least is None else least] * 3
 
-    def test_an_action_that_the_model_sees_suffices_alone(self, zeros, frame, schema):
+    def test_an_action_that_the_model_uses_suffices_alone(self, zeros, frame, schema):
         model = above("a", 0.5)
         result = fitted(model, schema, frame, Twins()).apply(zeros, {"a": 0.8})
         accepts = decision(model, schema)
         assert alone(result, accepts).tolist() == [1.0] * 3
         assert reliance(result, accepts).tolist() == [0.0] * 3
 
-    def test_what_follows_may_undo_what_the_action_did(self, zeros, frame, schema):
+    def test_an_indirect_change_may_reverse_the_decision(self, zeros, frame, schema):
         def model(rows):
-            undone = (rows["b"] > 0.3) & (rows["b"] < 0.7)
-            return ((rows["a"] > 0.5) & ~undone).to_numpy().astype(float)
+            reversed_ = (rows["b"] > 0.3) & (rows["b"] < 0.7)
+            return ((rows["a"] > 0.5) & ~reversed_).to_numpy().astype(float)
 
         result = fitted(model, schema, frame, Twins()).apply(zeros, {"a": 0.8})
         accepts = decision(model, schema)
         assert alone(result, accepts).tolist() == [1.0] * 3
         assert reliance(result, accepts).tolist() == [1.0] * 3
 
-    def test_who_has_no_answer_has_none(self, zeros, frame, schema):
+    def test_rows_without_an_answer_have_nan(self, zeros, frame, schema):
         model = above("b", 0.9)
         result = fitted(model, schema, frame, Twins()).apply(zeros, {"a": 0.8})
         assert np.isnan(alone(result, decision(model, schema))).all()
 
-    def test_numbers_go_part_of_the_way_and_categories_change_at_half(self, mixed):
+    def test_numbers_are_interpolated_and_categories_change_at_half(self, mixed):
         dear = DEAR(mixed.net, mixed.schema).fit(mixed.frame)
         result = dear.apply(mixed.refused(100), {"income": 58.0})
         before, after = result.factuals, result.counterfactuals
@@ -129,63 +129,63 @@ class TestReliance:
         for name in ("job", "town", "member", "owner"):
             assert quarter[name].equals(before[name])
             assert half[name].equals(after[name])
-        way = before["debt"] + 0.25 * (after["debt"] - before["debt"])
-        assert np.allclose(quarter["debt"], way, atol=1e-5)
+        partial = before["debt"] + 0.25 * (after["debt"] - before["debt"])
+        assert np.allclose(quarter["debt"], partial, atol=1e-5)
         assert (quarter["income"] == 58.0).all()
 
 
 class TestNoise:
-    def test_it_is_independent_of_everything(self, frame):
+    def test_it_is_independent_of_all_columns(self, frame):
         noisy = with_noise(frame, seed=0)
         numbers = noisy.assign(coin=noisy["noise coin"] == "heads")[["a", "b", *NOISE[:2], "coin"]]
         between = numbers.corr().to_numpy() - np.eye(5)
         assert np.abs(between).max() < 4.0 / math.sqrt(ROWS)
         assert set(noisy["noise kind"]) == set("ABCD")
 
-    def test_who_ignores_it_tells_nobody(self, frame, schema):
+    def test_a_decoder_without_indirect_changes_reports_none(self, frame, schema):
         noisy = with_noise(frame[["a", "b"]], seed=0)
         dear = fitted(above("b", 2.0), Schema.infer(noisy), noisy, Still())
-        assert not noise_told(dear.apply(noisy.iloc[:50], {"a": 0.8})).any()
+        assert not noise_reported(dear.apply(noisy.iloc[:50], {"a": 0.8})).any()
 
-    def test_who_moves_it_tells_everybody(self, frame):
+    def test_a_changed_feature_is_reported(self, frame):
         dear = fitted(above("b", 2.0), Schema.infer(frame[["a", "b"]]), frame, Twins())
-        told = noise_told(dear.apply(frame.iloc[:50], {"a": 0.8}), names=("b",))
+        reported = noise_reported(dear.apply(frame.iloc[:50], {"a": 0.8}), names=("b",))
         moved = (
             dear.apply(frame.iloc[:50], {"a": 0.8}).counterfactuals["b"] != frame["b"].iloc[:50]
         )
-        assert told.tolist() == moved.tolist()
-        assert told.any()
+        assert reported.tolist() == moved.tolist()
+        assert reported.any()
 
 
 class TestNeighbourhood:
     def test_the_distance_is_the_mean_of_the_five_nearest(self):
         line = pd.DataFrame({"a": np.arange(101) / 100.0, "b": 0.0})
         encoder = Encoder(Schema.infer(line))
-        crowd = Neighbourhood(encoder, encoder.rows(line))
+        neighbourhood = Neighbourhood(encoder, encoder.rows(line))
         at = encoder.rows(pd.DataFrame({"a": [0.0, 0.5], "b": [0.0, 0.0]}))
-        assert crowd.distance(at) == pytest.approx([0.02, 0.012], abs=1e-6)
+        assert neighbourhood.distance(at) == pytest.approx([0.02, 0.012], abs=1e-6)
 
-    def test_who_stands_far_from_everybody_is_an_outlier(self):
+    def test_a_row_far_from_all_others_is_an_outlier(self):
         rng = np.random.default_rng(0)
         many = pd.DataFrame(rng.normal(0.0, 1.0, (1000, 2)), columns=["a", "b"])
         encoder = Encoder(Schema.infer(many))
-        crowd = Neighbourhood(encoder, encoder.rows(many))
-        asked = encoder.rows(pd.DataFrame({"a": [0.0, 8.0], "b": [0.0, -8.0]}))
-        assert crowd.outliers(asked).tolist() == [False, True]
+        neighbourhood = Neighbourhood(encoder, encoder.rows(many))
+        rows = encoder.rows(pd.DataFrame({"a": [0.0, 8.0], "b": [0.0, -8.0]}))
+        assert neighbourhood.outliers(rows).tolist() == [False, True]
 
 
 class TestPairs:
     @pytest.fixture
     def pairs(self):
-        people = pd.DataFrame(
+        frame = pd.DataFrame(
             {
                 "sex": ["male", "female"] * 50,
                 "role": ["husband", "wife"] * 25 + ["single"] * 50,
                 "age": [*range(30, 80), *range(20, 70)],
             }
         )
-        encoder = Encoder(Schema.infer(people))
-        return encoder, Pairs(encoder, encoder.rows(people))
+        encoder = Encoder(Schema.infer(frame))
+        return encoder, Pairs(encoder, encoder.rows(frame))
 
     @pytest.mark.parametrize(
         ("sex", "role", "age", "count"),
@@ -196,7 +196,7 @@ class TestPairs:
             ("female", "husband", 20, 2),
         ],
     )
-    def test_it_counts_what_nobody_has_together(self, pairs, sex, role, age, count):
+    def test_pairs_of_no_training_row_are_counted(self, pairs, sex, role, age, count):
         encoder, known = pairs
         row = pd.DataFrame({"sex": [sex], "role": [role], "age": [age]})
         assert known.unseen(encoder.rows(row)).tolist() == [count]
@@ -214,22 +214,22 @@ class TestRobustness:
         assert still_accepted(result, models).tolist() == [0.75] * 3
 
     @pytest.mark.parametrize("steps", [0.0, 1.0, 2.0])
-    def test_invalidation_is_what_the_normal_law_says(self, frame, schema, steps):
-        # Accepted from 0.5 on; the answer lies so many standard deviations past it.
+    def test_invalidation_is_that_of_a_normal_distribution(self, frame, schema, steps):
+        # Accepted from 0.5 on; the answer is `steps` standard deviations beyond.
         module = torch.nn.Linear(2, 1)
         with torch.no_grad():
             module.weight.copy_(torch.tensor([[100.0, 0.0]]))
             module.bias.fill_(-49.999)
-        people = pd.DataFrame({"a": np.zeros(400), "b": np.zeros(400)})
+        rows = pd.DataFrame({"a": np.zeros(400), "b": np.zeros(400)})
         dear = fitted(module, schema, frame, Still())
-        result = dear.apply(people, {"a": 0.5 + 0.01 * steps})
-        wanted = 0.5 * math.erfc(steps / math.sqrt(2.0))
+        result = dear.apply(rows, {"a": 0.5 + 0.01 * steps})
+        expected = 0.5 * math.erfc(steps / math.sqrt(2.0))
         found = invalidated(result, dear.classifier, sigma=0.01)
-        assert found.mean() == pytest.approx(wanted, abs=0.02)
+        assert found.mean() == pytest.approx(expected, abs=0.02)
 
 
 class TestIntervals:
-    def test_it_has_the_width_of_the_normal_one(self):
+    def test_it_has_the_width_of_the_normal_interval(self):
         values = np.random.default_rng(0).normal(3.0, 2.0, 2000)
         found = estimate(values, np.zeros(2000))
         half = 1.96 * values.std() / math.sqrt(2000)
@@ -241,12 +241,12 @@ class TestIntervals:
         found = estimate(splits, splits)
         assert found.low == found.high == 0.5
 
-    def test_what_is_missing_is_left_out(self):
+    def test_nan_is_left_out(self):
         found = estimate([1.0, np.nan, 3.0], [0, 0, 0], median=True)
         assert found.value == 2.0
         assert str(estimate([np.nan], [0])) == ""
 
-    def test_pairs_need_no_interval_where_everybody_differs_alike(self):
+    def test_equal_differences_have_an_interval_of_length_zero(self):
         values = np.random.default_rng(0).normal(0.0, 5.0, 100)
         found = paired(values + 1.0, values, np.zeros(100))
         assert found == pytest.approx((1.0, 1.0, 1.0))

@@ -1,4 +1,4 @@
-"""People: what one method did for every refused person of a cell, one line each."""
+"""Method run: the answers of one method for the rejected rows of a cell, as a table."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from dear_plugin.results.recourses import Recourses
 
 
 @dataclass(frozen=True)
-class Answers:
-    """What a method said.
+class MethodRun:
+    """The answers of a method.
 
     Attributes:
-        recourses: its answers to the refused rows of a cell.
+        recourses: its answers for the rejected rows of a cell.
         fit_cpu_s: CPU seconds to fit it.
         cpu_s: CPU seconds for all rows in one call.
     """
@@ -32,16 +32,16 @@ class Answers:
     cpu_s: float
 
     @classmethod
-    def of(cls, method: RecourseMethod, refused: pd.DataFrame, fit_cpu_s: float) -> Answers:
-        """Ask a fitted method."""
+    def of(cls, method: RecourseMethod, refused: pd.DataFrame, fit_cpu_s: float) -> MethodRun:
+        """Run a fitted method."""
         start = time.process_time()
         recourses = method.generate(refused)
         return cls(recourses, fit_cpu_s, time.process_time() - start)
 
-    def people(self, cell: Cell) -> pd.DataFrame:
-        """One line per person: the actions, every cost, support, violations and times.
+    def rows(self, cell: Cell) -> pd.DataFrame:
+        """One line per row: the action, all costs, support, violations and times.
 
-        `ynn`, `redundancy` and `support` are NaN where the row was not solved.
+        `ynn`, `redundancy` and `support` are NaN for unsolved rows.
         """
         recourses, classifier = self.recourses, cell.classifier
         solved = recourses.actions["success"].to_numpy(dtype=bool)
@@ -52,7 +52,7 @@ class Answers:
         measured |= {
             "redundancy": redundancy(recourses, classifier),
             "support": np.where(solved, recourses.support, np.nan),
-            "ynn": neighbours(recourses, cell.everyone, classifier),
+            "ynn": neighbours(recourses, cell.all_rows, classifier),
             "violations": _violations(recourses, cell.protected),
             "moves_along": _moves_along(recourses),
             "fit_cpu_s": self.fit_cpu_s,
@@ -63,14 +63,14 @@ class Answers:
 
 
 def _violations(recourses: Recourses, protected: tuple[str, ...]) -> npt.NDArray[np.int64]:
-    """(n,) how many protected features changed."""
+    """(n,) the number of changed protected features."""
     at = list(recourses.encoder.schema.index(protected))
     changed: npt.NDArray[np.int64] = recourses.changed[:, at].sum(1).numpy()
     return changed
 
 
 def _moves_along(recourses: Recourses) -> list[str]:
-    """(n,) the feature not acted on that moves most, "" where none does."""
+    """(n,) the indirectly changed feature with the largest change, "" if none changes."""
     moved = recourses.encoder.distance(recourses.proposal.rows, recourses.x)
     most, at = torch.where(recourses.proposal.direct, 0.0, moved).max(1)
     names = recourses.encoder.schema.names

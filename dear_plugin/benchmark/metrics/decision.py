@@ -1,4 +1,4 @@
-"""Decision: a model as a function that says of each row of a frame whether it is accepted."""
+"""Decision: a model as a function of frames, m rows in, (m,) bool out: which are accepted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Accepts: TypeAlias = Callable[[pd.DataFrame], Truths]
 
 
 def decision(model: Any, schema: Schema) -> Accepts:
-    """Whether a model decides for class 1, (m,) bool of a frame of m rows.
+    """The function that returns which rows of a frame a model assigns to class 1, (m,) bool.
 
     Args:
         model: as `DEAR` takes it.
@@ -38,12 +38,12 @@ def decision(model: Any, schema: Schema) -> Accepts:
 
 
 def solved(recourses: Recourses) -> Truths:
-    """(n,) bool: rows that were refused and have an answer; accepted ones need none."""
+    """(n,) bool, rejected rows with a successful answer."""
     needed = recourses.actions["reason"].to_numpy() != "already accepted"
     answered: Truths = recourses.actions["success"].to_numpy(dtype=bool) & needed
     return answered
 
 
-def where(kept: Truths, values: npt.ArrayLike) -> Floats:
-    """(n,) values where they are kept, NaN elsewhere."""
-    return np.where(kept, np.asarray(values, dtype=np.float64), np.nan)
+def where(mask: Truths, values: npt.ArrayLike) -> Floats:
+    """(n,) values where the mask is set, NaN elsewhere."""
+    return np.where(mask, np.asarray(values, dtype=np.float64), np.nan)

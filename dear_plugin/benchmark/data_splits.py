@@ -1,4 +1,4 @@
-"""Grounds: data, models and refused people that answers are measured on, split by split."""
+"""Data splits: the data, models and rejected rows of `benchmark credible`, by split."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from torch import Tensor, nn
 
 from dear_plugin.benchmark.bootstrap import retrained
 from dear_plugin.benchmark.classifiers import recipe, trained
+from dear_plugin.benchmark.forests import forest
+from dear_plugin.benchmark.metrics import Accepts, decision
 from dear_plugin.benchmark.protocol import LEAST_REFUSED, LOADERS, MOST_SEEDS
-from dear_plugin.benchmark.rulers import Accepts, decision
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Schema
 from dear_plugin.datasets import Dataset, load_adult, load_loan
@@ -29,14 +30,14 @@ TREES = "trees"
 
 @dataclass(frozen=True)
 class Setting:
-    """A data set and what may change in it.
+    """A data set and the features that may change.
 
     Attributes:
         load: the data set.
         kinds: the classifiers: "lr" and "ann" of the paper, or boosted "trees".
         own: the data set's own act_on, immutable and increasing; else the paper's protocol, sex
             and race immutable and all else free.
-        weights: what its weights are called in files.
+        weights: the prefix of its files of weights.
     """
 
     load: Callable[[], Dataset]
@@ -56,7 +57,7 @@ CELLS = tuple(f"{name} {kind}" for name, setting in SETTINGS.items() for kind in
 
 
 @dataclass(frozen=True)
-class Ground:
+class DataSplit:
     """One split of a setting.
 
     Attributes:
@@ -71,7 +72,7 @@ class Ground:
 
     @property
     def setting(self) -> Setting:
-        """What is loaded and what may change."""
+        """The data set and the features that may change."""
         return SETTINGS[self.name]
 
     @cached_property
@@ -81,7 +82,7 @@ class Ground:
 
     @cached_property
     def parts(self) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Training and test rows, without test rows whose category no training row has."""
+        """Training and test rows; test rows with a category of no training row are left out."""
         train, test = self.data.split(seed=self.split)
         for name in self.data.categorical:
             test = test[test[name].isin(train[name].unique())]
@@ -99,19 +100,19 @@ class Ground:
 
     @property
     def act_on(self) -> list[str] | None:
-        """What may be acted on; None is everything that may change."""
+        """The actionable features; None for all mutable ones."""
         return list(self.data.act_on) if self.setting.own else None
 
     @cached_property
     def encoder(self) -> Encoder:
-        """The gate."""
+        """The encoder of the schema."""
         return Encoder(self.schema)
 
-    def judge(self, kind: str) -> Judge:
-        """A model and those that the same recipe makes of bootstrap samples.
+    def model(self, kind: str) -> ScoredModel:
+        """A model, and the same retrained on bootstrap samples.
 
         Raises:
-            DataError: no seed gives a model that refuses enough people.
+            DataError: no seed gives a model that rejects enough rows.
         """
         train, test = self.parts
         labels = train[self.data.target]
@@ -125,20 +126,20 @@ class Ground:
             accepts = decision(model, self.schema)
             refused = test[~accepts(test)][names]
             if len(refused) >= LEAST_REFUSED:
-                return Judge(kind, model, accepts, others(self.schema), refused)
+                return ScoredModel(kind, model, accepts, others(self.schema), refused)
         raise DataError(f"{self.name}: no {kind} refuses {LEAST_REFUSED} test rows")
 
     def _networks(self, kind: Any, x: Tensor, labels: pd.Series, seed: int) -> _Made:
         y, how = torch.tensor(labels.to_numpy()), recipe(self.setting.weights)
         path = self.cache / f"{self.setting.weights}-{kind}-{self.split}-{seed}.safetensors"
-        clone_unfitted = trained(kind, x[:1], y[:1], replace(how, epochs=0), seed)
-        (model,) = _kept(path, clone_unfitted, lambda: [trained(kind, x, y, how, seed)])
+        template = trained(kind, x[:1], y[:1], replace(how, epochs=0), seed)
+        (model,) = _stored(path, template, lambda: [trained(kind, x, y, how, seed)])
 
         def _others(schema: Schema) -> tuple[Accepts, ...]:
-            again = path.with_name(path.stem + "-again.safetensors")
-            nets = _kept(
-                again,
-                clone_unfitted,
+            file = path.with_name(path.stem + "-again.safetensors")
+            nets = _stored(
+                file,
+                template,
                 lambda: retrained(kind, x, y, how, count=RETRAININGS, seed=seed),
             )
             return tuple(decision(net, schema) for net in nets)
@@ -150,28 +151,28 @@ _Made = tuple[Any, Callable[[Schema], tuple[Accepts, ...]]]
 
 
 @dataclass(frozen=True)
-class Judge:
-    """Who decides.
+class ScoredModel:
+    """A model, its retrained copies, and the test rows that it rejects.
 
     Attributes:
         kind: of classifier.
         model: as `DEAR` takes it.
-        accepts: whether it accepts rows of a frame.
-        again: the same after retrainings.
-        refused: test rows that it refuses.
+        accepts: which rows of a frame it accepts.
+        retrained: the same of the retrained models.
+        refused: the rejected test rows.
     """
 
     kind: str
     model: Any
     accepts: Accepts
-    again: tuple[Accepts, ...]
+    retrained: tuple[Accepts, ...]
     refused: pd.DataFrame
 
 
-def _kept(
-    path: Path, clone_unfitted: nn.Sequential, make: Callable[[], list[nn.Sequential]]
+def _stored(
+    path: Path, template: nn.Sequential, make: Callable[[], list[nn.Sequential]]
 ) -> list[nn.Sequential]:
-    """Networks read from a file, or made and written there."""
+    """Networks from a file, which is written if it does not exist."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         nets = make()
@@ -182,7 +183,7 @@ def _kept(
     tensors = load_file(path)
     read = []
     for i in range(1 + max(int(name.partition(".")[0]) for name in tensors)):
-        net = copy.deepcopy(clone_unfitted)
+        net = copy.deepcopy(template)
         own = {k.partition(".")[2]: v for k, v in tensors.items() if k.startswith(f"{i}.")}
         net.load_state_dict(own)
         read.append(net.eval())
@@ -190,28 +191,17 @@ def _kept(
 
 
 def _trees(frame: pd.DataFrame, labels: pd.Series, seed: int) -> _Made:
-    """Boosted trees on a frame, and how to make more of them."""
+    """Boosted trees of a frame, and the function that makes the retrained ones."""
 
     def _others(schema: Schema) -> tuple[Accepts, ...]:
         models = []
         for i in range(RETRAININGS):
-            some = frame.sample(len(frame), replace=True, random_state=1000 * (1 + seed) + i)
-            models.append(_boosted(some, labels.loc[some.index], seed))
+            sample = frame.sample(len(frame), replace=True, random_state=1000 * (1 + seed) + i)
+            models.append(_boosted(sample, labels.loc[sample.index], seed))
         return tuple(decision(model, schema) for model in models)
 
     return _boosted(frame, labels, seed), _others
 
 
 def _boosted(frame: pd.DataFrame, labels: pd.Series, seed: int) -> Any:
-    from sklearn.compose import make_column_transformer
-    from sklearn.ensemble import HistGradientBoostingClassifier
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OrdinalEncoder
-
-    words = list(frame.select_dtypes(exclude="number").columns)
-    codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
-    columns = make_column_transformer((codes, words), remainder="passthrough")
-    trees = HistGradientBoostingClassifier(
-        categorical_features=list(range(len(words))), early_stopping=False, random_state=seed
-    )
-    return make_pipeline(columns, trees).fit(frame, labels)
+    return forest("HistGradientBoosting", frame, labels, seed)
