@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Self
@@ -79,15 +80,19 @@ class RecourseMethod(ABC):
 
     def __sklearn_clone__(self) -> Self:
         """The same method with the same model, not fitted: what `sklearn.base.clone` returns."""
-        return type(self)(**self._params)
+        return type(self)(**self.get_params())
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The constructor's arguments by name, as of a scikit-learn estimator.
 
+        A subclass stores its own arguments as attributes of the same names.
+
         Args:
             deep: has no effect; parameters of the model are not included.
         """
-        return dict(self._params)
+        _, *names = inspect.signature(type(self).__init__).parameters
+        known = self._params
+        return {name: known[name] if name in known else getattr(self, name) for name in names}
 
     def set_params(self, **params: Any) -> Self:
         """Set some of the constructor's arguments; the method is not fitted afterwards.
@@ -98,7 +103,7 @@ class RecourseMethod(ABC):
         Raises:
             TypeError: a name that the constructor does not have.
         """
-        self.__dict__ = type(self)(**{**self._params, **params}).__dict__
+        self.__dict__ = type(self)(**{**self.get_params(), **params}).__dict__
         return self
 
     def fit(self, frame: pd.DataFrame) -> Self:
