@@ -1,15 +1,15 @@
 """Testing: the laws that hold for every recourse method, to be run on a method of your own.
 
-import pytest
-from dear_plugin.testing import LAWS, Subject
+In a test module of yours::
 
-@pytest.fixture(scope="module")
-def subject():
-    return Subject.of(MyMethod(model, schema).fit(frame), refused_and_accepted_rows)
+    @pytest.fixture(scope="module")
+    def subject():
+        return Subject.of(MyMethod(model, schema).fit(frame), refused_and_accepted_rows)
 
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
-def test_the_laws_hold(law, subject):
-    law(subject)
+
+    @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
+    def test_the_laws_hold(law, subject):
+        law(subject)
 """
 
 from __future__ import annotations
