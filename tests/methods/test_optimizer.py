@@ -11,7 +11,7 @@ from dear_plugin.errors import NotFittedError
 from dear_plugin.methods.base import Case
 from dear_plugin.methods.optimizer import Optimizer
 from dear_plugin.models.classifier import Classifier
-from dear_plugin.problem.constraints import feasible
+from dear_plugin.problem.constraints import feasible_set
 from tests.rule import Rule
 
 SETS = ["a", "b", "c", ("a", "b")]
@@ -46,7 +46,7 @@ def learned(frame, margin, decoder=None, **marks):
 
 def case_of(optimizer, query, within=None):
     x = optimizer.encoder.rows(query)
-    box = feasible(within, x, optimizer.encoder, optimizer.encoder.units.resolutions(query))
+    box = feasible_set(within, x, optimizer.encoder, optimizer.encoder.units.resolutions(query))
     goal = Target.of_class(1).resolve(len(x), None)
     return Case(x, goal, box, 1e-4, torch.arange(len(x)))
 

@@ -126,7 +126,7 @@ class TestSameAnswers:
     def test_an_open_end_of_a_range_stays_open(self, saved):
         _, home = saved["transport"]
         (duration,) = (f for f in DEAR.load(home, model()).schema if f.name == "duration")
-        assert duration.feasible == (24.0, np.inf)
+        assert duration.limits == (24.0, np.inf)
 
     def test_the_loaded_one_can_be_saved_again(self, saved, tmp_path):
         for kind, (dear, home) in saved.items():
