@@ -10,9 +10,6 @@ from torch import Tensor
 
 Compare = Callable[[Tensor, Tensor], Tensor]
 
-# From this many entries on, bisection is faster than comparing all of them.
-BISECTED = 1 << 14
-
 
 def pick(table: Tensor, at: Tensor) -> Tensor:
     """The entries of a flattened table at indices of any shape."""
@@ -75,17 +72,16 @@ def count_below(
 ) -> Tensor:
     """How many of the sorted entries at `base`, `base + stride` ... lie below values, any shape.
 
+    It is a bisection, of all values at once.
+
     Args:
         table: the table, read as if flattened.
         base: the index of the first entry, int32, of the values' shape.
         stride: the distance between entries.
-        count: the number of entries.
+        count: the number of entries, at least one.
         value: the queries.
         below: when an entry lies below a value.
     """
-    if base.numel() * count < BISECTED:
-        every = base[..., None] + stride * torch.arange(count, dtype=torch.int32)
-        return below(pick(table, every), value[..., None]).sum(-1, dtype=torch.int32)
     at, half = base, 1 << (count.bit_length() - 1)
     # First the entries in excess of a power of two, then halves.
     steps = [(half, count - half), *((half >> i, half >> i) for i in range(1, half.bit_length()))]

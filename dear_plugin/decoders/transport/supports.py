@@ -123,7 +123,7 @@ def _is_smooth(column: Tensor) -> bool:
 
 
 def _thinned(column: Tensor, max_values: int) -> Tensor:
-    """At most 1.5 `max_values` observed values: all, or the heavy ones and quantiles of the rest."""
+    """All observed values, or heavy ones and quantiles: at most 1.5 times `max_values`."""
     special = is_special(column)
     if bool(special.any()):
         values = value_counts(column[special])[0]
