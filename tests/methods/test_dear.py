@@ -15,6 +15,8 @@ from dear_plugin import DEAR, Constraints, Encoder, Schema, Search, Target
 from dear_plugin.decoders import Autoencoder, Design, Training, Transport
 from dear_plugin.errors import ConstraintError, DearError, FileFormatError, NotFittedError
 
+SMALL = Autoencoder(Design(layers=(6, 3)), Training(epochs=2))
+
 
 class TestAssembly:
     def test_every_mutable_feature_may_be_acted_on_by_default(self, mixed):
@@ -109,7 +111,7 @@ class TestEstimator:
 
 class TestFit:
     def test_an_autoencoder_that_was_passed_has_the_history(self, mixed):
-        autoencoder = Autoencoder(Design(layers=(6, 3)), Training(epochs=2))
+        autoencoder = SMALL.clone_unfitted()
         assert not autoencoder.history.epochs
         dear = DEAR(mixed.net, mixed.schema, decoder=autoencoder).fit(mixed.frame)
         assert len(autoencoder.history.epochs) == 2
@@ -359,7 +361,8 @@ def tensors(value, met):
 
 @pytest.mark.parametrize(
     ("decoder", "solver"),
-    [("transport", "line"), ("autoencoder", "line"), ("autoencoder", "gradient")],
+    [("transport", "line"), (SMALL, "line"), (SMALL, "gradient")],
+    ids=["transport", "autoencoder", "gradient"],
 )
 def test_no_tensor_that_outlives_a_call_is_an_inference_tensor(loan, decoder, solver):
     """Inference tensors cannot be differentiated, as the training of a decoder does."""
