@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-
-from sklearn.exceptions import NotFittedError as SklearnNotFittedError
+from typing import Self
 
 
 class DearError(Exception):
@@ -40,8 +39,16 @@ class ArgumentError(DearError, TypeError):
     """A call got a keyword argument that it does not take."""
 
 
-class NotFittedError(DearError, SklearnNotFittedError, RuntimeError):  # type: ignore[misc]
-    """`generate` or a diagnostic was called before `fit`; also scikit-learn's error."""
+class NotFittedError(DearError, ValueError, AttributeError, RuntimeError):
+    """`generate` or a diagnostic was called before `fit`; every instance is scikit-learn's too."""
+
+    def __new__(cls, *args: object) -> Self:
+        """An instance of both; scikit-learn is imported only then, for it takes time."""
+        if cls is NotFittedError:
+            from dear_plugin._validation.not_fitted import SharedNotFittedError
+
+            return SharedNotFittedError(*args)
+        return super().__new__(cls, *args)
 
 
 class DataError(DearError, OSError):

@@ -21,7 +21,6 @@ from dear_plugin import errors
         (errors.NotFittedError, RuntimeError),
         (errors.NotFittedError, AttributeError),
         (errors.NotFittedError, ValueError),
-        (errors.NotFittedError, NotFittedError),
         (errors.DataError, OSError),
         (errors.FileFormatError, ValueError),
     ],
@@ -31,9 +30,12 @@ def test_every_error_is_a_dear_error_and_a_builtin(error, builtin):
     assert issubclass(error, builtin)
 
 
-def test_a_not_fitted_error_survives_pickling():
-    error = pickle.loads(pickle.dumps(errors.NotFittedError("call fit first")))
-    assert type(error) is errors.NotFittedError
+@pytest.mark.parametrize("copied", [False, True], ids=["raised", "pickled"])
+def test_a_not_fitted_error_is_also_that_of_scikit_learn(copied):
+    error = errors.NotFittedError("call fit first")
+    error = pickle.loads(pickle.dumps(error)) if copied else error
+    assert isinstance(error, errors.NotFittedError)
+    assert isinstance(error, NotFittedError)
     assert str(error) == "call fit first"
 
 

@@ -71,7 +71,7 @@ def test_a_warning_says_who_saved_it_and_what_to_do(folder, caplog):
         DEAR.load(folder, model())
     (told,) = caplog.messages
     assert "saved by version 0.1.0" in told
-    assert "fit again and save" in told
+    assert "fit and save again" in told
     assert str(folder) in told
 
 
