@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import Self
+from functools import cache
+from typing import Any, Self
 
 
 class DearError(Exception):
@@ -43,12 +44,21 @@ class NotFittedError(DearError, ValueError, AttributeError, RuntimeError):
     """`generate` or a diagnostic was called before `fit`; every instance is scikit-learn's too."""
 
     def __new__(cls, *args: object) -> Self:
-        """An instance of both; scikit-learn is imported only then, for it takes time."""
-        if cls is NotFittedError:
-            from dear_plugin._validation.not_fitted import SharedNotFittedError
+        """An instance of both classes; scikit-learn is imported only then, for it takes time."""
+        made: Self = super().__new__(_shared_class() if cls is NotFittedError else cls, *args)
+        return made
 
-            return SharedNotFittedError(*args)
-        return super().__new__(cls, *args)
+    def __reduce__(self) -> tuple[type[NotFittedError], tuple[Any, ...]]:
+        """How to pickle it."""
+        return NotFittedError, self.args
+
+
+@cache
+def _shared_class() -> Any:
+    """The subclass of `NotFittedError` that is a subclass of scikit-learn's."""
+    from sklearn.exceptions import NotFittedError as SklearnNotFittedError
+
+    return type("NotFittedError", (NotFittedError, SklearnNotFittedError), {})
 
 
 class DataError(DearError, OSError):

@@ -23,7 +23,6 @@ ORDER = (
     "_version",
     "errors",
     "_lazy",
-    "_batches",
     "_html",
     "_validation",
     "data",

@@ -1,4 +1,4 @@
-"""Interface: DiCE's data interface and queries as frames, a schema and constraints."""
+"""Interface: DiCE's data interface as a schema, `permitted_range` and others as constraints."""
 
 from __future__ import annotations
 

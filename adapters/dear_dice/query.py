@@ -27,7 +27,7 @@ PADDING = 1e-4
 
 @dataclass(frozen=True)
 class Request:
-    """The arguments of `DiceDEAR.generate_counterfactuals` other than the query."""
+    """The arguments of one `generate_counterfactuals`; `Interface.constraints` resolves them."""
 
     total_CFs: int
     desired_class: Any = "opposite"

@@ -9,8 +9,8 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_plugin._batches import chunks
 from dear_plugin._lazy import lazy
+from dear_plugin.data.batches import chunks
 from dear_plugin.data.columns import (
     Resolution,
     column_resolution,

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from dear_plugin._batches import chunks
 from dear_plugin._lazy import lazy
+from dear_plugin.data.batches import chunks
 
 if TYPE_CHECKING:
     from dear_plugin.data.encoder import Encoder

@@ -17,8 +17,8 @@ import torch
 from dear_plugin.demo.experiment import Demo, Experiment, make_experiment
 from dear_plugin.demo.hosts import through_alibi, through_dice
 from dear_plugin.methods.dear import DEAR
-from dear_plugin.results.describe import ASSOCIATION
 from dear_plugin.results.recourses import Recourses
+from dear_plugin.results.wording import ASSOCIATION
 
 ROWS_SHOWN = 5
 

@@ -25,7 +25,7 @@ from dear_plugin.methods.alternatives import MOST, alternatives, rows_at_once
 from dear_plugin.methods.flip_probabilities import flip_probabilities
 from dear_plugin.methods.larger_sets import LargerSets
 from dear_plugin.methods.optimizer import Optimizer
-from dear_plugin.methods.robustness import certainty, spread
+from dear_plugin.methods.robustness import confidence_and_reliance, spread
 from dear_plugin.methods.what_if import WhatIf
 from dear_plugin.models.classifier import Classifier, Output
 from dear_plugin.problem.action_sets import ActionSets, ActOn
@@ -233,7 +233,7 @@ class DEAR(WhatIf):
         return flip_probabilities(case, proposal, position, self.sets, self.decoder, self.schema)
 
     def _certainty(self, case: Case, proposal: Proposal) -> tuple[Tensor, Tensor]:
-        return certainty(case, proposal, self._optimizer_of)
+        return confidence_and_reliance(case, proposal, self._optimizer_of)
 
     def _spread(self, case: Case, proposal: Proposal) -> Spread:
         return spread(case, proposal, self._optimizer_of, self._is_number)

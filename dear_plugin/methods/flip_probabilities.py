@@ -10,8 +10,8 @@ from dear_plugin.data.schema import Schema
 from dear_plugin.decoders import Decoder
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.case import Case
-from dear_plugin.results.describe import level
 from dear_plugin.results.proposal import Proposal
+from dear_plugin.results.wording import level
 
 # `describe` names the few features whose probability changes most.
 MOST_NAMED = 2

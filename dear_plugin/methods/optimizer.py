@@ -17,8 +17,8 @@ from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.seen_pairs import SeenPairs
-from dear_plugin.results.describe import unreached
 from dear_plugin.results.proposal import Proposal
+from dear_plugin.results.wording import unreached
 from dear_plugin.search import (
     CandidateGrids,
     Evidence,

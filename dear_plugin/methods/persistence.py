@@ -1,4 +1,4 @@
-"""Persistence: a fitted DEAR as a folder of JSON and safetensors; loading runs no code from it."""
+"""Persistence: settings and tensors as a folder of JSON and safetensors; loading runs no code."""
 
 from __future__ import annotations
 

@@ -17,7 +17,9 @@ from dear_plugin.search import Actions, SearchProblem, confidence, reliance
 OptimizerOf = Callable[[tuple[int, ...]], Optimizer]
 
 
-def certainty(case: Case, proposal: Proposal, optimizer_of: OptimizerOf) -> tuple[Tensor, Tensor]:
+def confidence_and_reliance(
+    case: Case, proposal: Proposal, optimizer_of: OptimizerOf
+) -> tuple[Tensor, Tensor]:
     """(m,) the confidence and (m,) the reliance of answers; 1 and 0 where nothing changes.
 
     Args:
@@ -35,7 +37,7 @@ def certainty(case: Case, proposal: Proposal, optimizer_of: OptimizerOf) -> tupl
 
 
 def spread(case: Case, proposal: Proposal, optimizer_of: OptimizerOf, is_number: Tensor) -> Spread:
-    """How far redraws of the decoder agree on answers; arguments as of `certainty`.
+    """How far redraws of the decoder agree on answers; arguments as of `confidence_and_reliance`.
 
     `is_number`, (p,) bool, marks the numeric features.
     """

@@ -10,7 +10,7 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from dear_plugin._batches import chunks
+from dear_plugin.data.batches import chunks
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.errors import ModelError
 from dear_plugin.models.backends import FrameModel, TorchModel

@@ -10,7 +10,7 @@ import pandas as pd
 import torch
 
 from dear_plugin.plots.ink import DIRECT, INDIRECT, NOTE, PLAIN, WHISKER, sheet, spare
-from dear_plugin.results.describe import number
+from dear_plugin.results.wording import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,7 +18,7 @@ TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class FeasibleSet:
-    """The admissible changes of n rows.
+    """The admissible changes of n rows: rounds to the decimals of columns, clips to ranges.
 
     Attributes:
         low: (n, p) the least value that an action may set.

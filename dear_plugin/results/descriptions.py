@@ -1,4 +1,4 @@
-"""Descriptions: the rows of a result in; a text for each out."""
+"""Descriptions: the texts of `Recourses.describe`, one for each row of a result."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ import torch
 from torch import Tensor
 
 from dear_plugin.data.schema import Kind
-from dear_plugin.results.describe import (
+from dear_plugin.results.lazy_answers import Credibility
+from dear_plugin.results.proposal import ACCEPTED
+from dear_plugin.results.spread import Spread
+from dear_plugin.results.wording import (
     NO_ACTION,
     Change,
     Expected,
@@ -18,9 +21,6 @@ from dear_plugin.results.describe import (
     nearest,
     sentence,
 )
-from dear_plugin.results.lazy_answers import Credibility
-from dear_plugin.results.proposal import ACCEPTED
-from dear_plugin.results.spread import Spread
 
 if TYPE_CHECKING:
     from dear_plugin.results.recourses import Recourses

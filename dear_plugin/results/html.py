@@ -8,8 +8,8 @@ import torch
 
 from dear_plugin import _html
 from dear_plugin.data.schema import Kind
-from dear_plugin.results.describe import ASSOCIATION, Change, number
 from dear_plugin.results.descriptions import Descriptions
+from dear_plugin.results.wording import ASSOCIATION, Change, number
 
 if TYPE_CHECKING:
     from dear_plugin.results.recourses import Recourses

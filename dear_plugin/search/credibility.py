@@ -73,7 +73,7 @@ class Actions:
 def confidence(
     problem: SearchProblem, actions: Actions, least: float = 0.0
 ) -> tuple[Tensor, Tensor]:
-    """The share of redraws of the decoder under which actions are still accepted.
+    """The share of redraws (decoders of resampled rows) under which actions are still accepted.
 
     Args:
         problem: the search problem; its `redraws` are used.

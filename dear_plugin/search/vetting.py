@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dear_plugin.results.describe import LACKING, join, short_of
+from dear_plugin.results.wording import LACKING, join, short_of
 from dear_plugin.search.candidates import CandidateGrids
 from dear_plugin.search.credibility import Actions, Evidence, reliance
 from dear_plugin.search.criteria import TOLERANCE, Criterion, criteria, scored

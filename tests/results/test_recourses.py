@@ -10,7 +10,7 @@ import torch
 from dear_plugin import DEAR, Constraints, Encoder, Schema, Search
 from dear_plugin.baselines import NearestAccepted
 from dear_plugin.errors import InputError
-from dear_plugin.results.describe import LACKING
+from dear_plugin.results.wording import LACKING
 
 COLUMNS = [
     "success",

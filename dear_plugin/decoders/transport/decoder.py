@@ -17,8 +17,8 @@ from typing import Any, Literal, Self
 import torch
 from torch import Tensor
 
-from dear_plugin._batches import chunks
 from dear_plugin._validation.settings import whole
+from dear_plugin.data.batches import chunks
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Schema
 from dear_plugin.decoders.protocol import Decoder

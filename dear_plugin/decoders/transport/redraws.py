@@ -14,8 +14,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from dear_plugin._batches import chunks
 from dear_plugin._lazy import lazy
+from dear_plugin.data.batches import chunks
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.decoders.redraws import Redraws
 from dear_plugin.decoders.transport.bins import Partition

@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dear_plugin import Feature, Kind
-from dear_plugin.results.describe import (
+from dear_plugin.results.wording import (
     ASSOCIATION,
     LACKING,
     Expected,

@@ -59,7 +59,7 @@ def sentence(
     shares: Mapping[str, tuple[float, float]],
     expected: Mapping[str, Expected] | None = None,
 ) -> str:
-    """The action, and the indirect changes that are then expected.
+    """The first clause of a description: the action, and the indirect changes then expected.
 
     Args:
         direct: features acted on, with their old and new value.
