@@ -18,7 +18,7 @@ from dear_plugin import DEAR, Search, evaluating
 from dear_plugin.methods.optimizer import Optimizer
 
 THREADS = 8
-PEOPLE = 16
+ROWS = 8
 
 # Python 3.12 warns of every fork beside threads; that there are some is what is tested.
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
@@ -32,7 +32,7 @@ def noisy(mixed) -> nn.Module:
 
 @pytest.fixture(scope="module")
 def query(mixed) -> pd.DataFrame:
-    return mixed.frame.iloc[:PEOPLE]
+    return mixed.frame.iloc[:ROWS]
 
 
 @pytest.fixture

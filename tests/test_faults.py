@@ -94,7 +94,7 @@ def query(mixed) -> pd.DataFrame:
 class TestAModelThatFailsMidway:
     """It fails after the call for the factual rows."""
 
-    @pytest.mark.parametrize("calls_left", [0, 1, 2, 5])
+    @pytest.mark.parametrize("calls_left", [0, 5])
     @pytest.mark.parametrize(
         ("fault", "error", "match"),
         [
@@ -129,7 +129,7 @@ class TestAModelThatFailsMidway:
         with pytest.raises(ModelError, match=f"first in row 3 of {len(query)}"):
             DEAR(third, mixed.schema).fit(mixed.frame).generate(query)
 
-    @pytest.mark.parametrize("calls_left", [1, 2, 3, 5])
+    @pytest.mark.parametrize("calls_left", [1, 3])
     @pytest.mark.parametrize(
         ("fault", "match"),
         [
@@ -209,7 +209,7 @@ class TestAModelThatFailsMidway:
 
 
 # Shares of the calls into dear_plugin after which the interrupt is raised.
-WHEN = (0.0, 0.5, 0.98, 1.0)
+WHEN = (0.5, 1.0)
 
 
 def watched(action, count: int | None = None) -> int:
