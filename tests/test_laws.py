@@ -34,6 +34,7 @@ from dear_plugin.baselines import (
     FaceConfig,
     FaceEpsilon,
     FaceKNN,
+    GrowingSpheres,
     LatentConfig,
     NearestAccepted,
     Revise,
@@ -68,6 +69,7 @@ METHODS: Mapping[str, Method] = {
     "CLUE": partial(Clue, vae=LITTLE, config=BRIEF),
     "FACE-K": FaceKNN,
     "FACE-E": partial(FaceEpsilon, config=FaceConfig(radius=1.5)),
+    "growing spheres": GrowingSpheres,
     "nearest accepted": NearestAccepted,
 }
 

@@ -6,6 +6,7 @@ from dear_plugin.baselines.cchvae import CCHVAE, CCHVAEConfig
 from dear_plugin.baselines.clue import Clue
 from dear_plugin.baselines.face import FaceEpsilon, FaceKNN
 from dear_plugin.baselines.graph import FaceConfig
+from dear_plugin.baselines.growing_spheres import GrowingSpheres, GrowingSpheresConfig
 from dear_plugin.baselines.latent import LatentConfig
 from dear_plugin.baselines.nearest import NearestAccepted
 from dear_plugin.baselines.revise import Revise
@@ -19,6 +20,8 @@ __all__ = [
     "FaceConfig",
     "FaceEpsilon",
     "FaceKNN",
+    "GrowingSpheres",
+    "GrowingSpheresConfig",
     "LatentConfig",
     "NearestAccepted",
     "Revise",

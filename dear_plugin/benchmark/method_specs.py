@@ -13,6 +13,7 @@ from dear_plugin.baselines import (
     Clue,
     FaceEpsilon,
     FaceKNN,
+    GrowingSpheres,
     NearestAccepted,
     Revise,
     Vae,
@@ -135,5 +136,6 @@ METHOD_SPECS: Mapping[str, MethodSpec] = {
     "CLUE": MethodSpec("CLUE", _with_vae(Clue), paper="CLUE"),
     "FACE-K": MethodSpec("FACE-K", _plain(FaceKNN), paper="FACE-K"),
     "FACE-E": MethodSpec("FACE-E", _plain(FaceEpsilon), paper="FACE-E"),
+    "growing spheres": MethodSpec("growing spheres", _plain(GrowingSpheres)),
     "nearest accepted": MethodSpec("nearest accepted", _plain(NearestAccepted)),
 }

@@ -23,6 +23,8 @@ from dear_plugin.baselines import (
     FaceConfig,
     FaceEpsilon,
     FaceKNN,
+    GrowingSpheres,
+    GrowingSpheresConfig,
     LatentConfig,
     NearestAccepted,
     Revise,
@@ -52,6 +54,7 @@ METHODS: Mapping[str, Callable[..., RecourseMethod]] = {
     "CLUE": partial(Clue, vae=VAE, config=BRIEF),
     "FACE-K": FaceKNN,
     "FACE-E": partial(FaceEpsilon, config=FaceConfig(radius=1.5)),
+    "growing spheres": partial(GrowingSpheres, config=GrowingSpheresConfig(draws=20, layers=30)),
     "nearest accepted": NearestAccepted,
 }
 

@@ -1,0 +1,144 @@
+"""Growing spheres: random search around a row, in spherical layers of growing radius.
+
+Laugel, Lesot, Marsala, Renard and Detyniecki, "Comparison-based Inverse Classification for
+Interpretability in Machine Learning", IPMU 2018: a ball around the row is halved until no draw in
+it succeeds, then layers of its radius are added until one does; of the nearest success, the
+smallest changes are undone while it remains one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from torch import Tensor
+
+from dear_plugin.baselines.base import Baseline
+from dear_plugin.baselines.candidate_pool import CandidatePool
+from dear_plugin.methods.base import Case
+from dear_plugin.results.proposal import Proposal
+
+CANDIDATES_A_TIME = 1 << 16
+# Of the directions of a row that cannot change.
+LEAST_NORM = 1e-9
+# Directions, (c, d), and quantiles of the length, (c,).
+Draws = tuple[Tensor, Tensor]
+
+
+@dataclass(frozen=True)
+class GrowingSpheresConfig:
+    """The settings of growing spheres.
+
+    Attributes:
+        radius: of the first ball, in l2 of the encoded columns.
+        halvings: how often it is halved at most.
+        layers: how many layers are added at most.
+        draws: candidates a ball or layer.
+        seed: of the draws; the global generators are left alone.
+    """
+
+    radius: float = 0.1
+    halvings: int = 10
+    layers: int = 100
+    draws: int = 300
+    seed: int = 0
+
+
+@final
+class GrowingSpheres(Baseline[GrowingSpheresConfig]):
+    """Growing spheres, for any model.
+
+    The spheres lie in the encoded columns that can change; a category is the greatest column of
+    its block. All rows search the same directions, so that no result depends on the other rows
+    of a call.
+
+    Args:
+        model: see `RecourseMethod`.
+        schema: the features.
+        config: the settings.
+        output: see `RecourseMethod`.
+        encode: see `RecourseMethod`.
+    """
+
+    def _default_config(self) -> GrowingSpheresConfig:
+        return GrowingSpheresConfig()
+
+    def _learn(self, rows: Tensor) -> None:
+        """Nothing is learned."""
+
+    def _propose(self, case: Case) -> Proposal:
+        pool = CandidatePool.of(case, self.classifier)
+        width, rows = self._empty_radius(pool), torch.arange(len(case))
+        for layer, draws in enumerate(self._draws(self.config.layers), 1):
+            inner = layer * width[rows]
+            rows = rows[~self._search(pool, rows, draws=draws, radii=(inner, inner + width[rows]))]
+            if not len(rows):
+                break
+        for rows in split(pool.solved.nonzero()[:, 0], len(self.schema)):
+            self._update(pool, self._undone(case.x[rows], pool.best[rows]), rows)
+        return pool.proposal("no row drawn from the layers within reach is accepted")
+
+    def _empty_radius(self, pool: CandidatePool) -> Tensor:
+        """(m,) the radius of a ball around each row in which no draw succeeds."""
+        rows = torch.arange(len(pool.case))
+        radius = torch.full((len(rows),), self.config.radius)
+        for draws in self._draws(self.config.halvings):
+            outer = radius[rows]
+            rows = rows[
+                self._search(pool, rows, draws=draws, radii=(torch.zeros_like(outer), outer))
+            ]
+            radius[rows] /= 2.0
+            if not len(rows):
+                break
+        return radius
+
+    def _draws(self, count: int) -> Iterator[Draws]:
+        """`count` times (c, d) directions and (c,) quantiles of the length, for all rows."""
+        rng = torch.Generator().manual_seed(self.config.seed)
+        size = (self.config.draws, self.encoder.d)
+        for _ in range(count):
+            yield torch.randn(size, generator=rng), torch.rand(size[0], generator=rng)
+
+    def _search(
+        self, pool: CandidatePool, rows: Tensor, *, draws: Draws, radii: tuple[Tensor, Tensor]
+    ) -> Tensor:
+        """Draw between two radii, (q,) each, of q rows; (q,) bool, which succeed."""
+        found = torch.zeros(len(rows), dtype=torch.bool)
+        for q in split(torch.arange(len(rows)), self.config.draws):
+            part = pool.select(rows[q])
+            (low, high), inner, outer = part.bounds, radii[0][q], radii[1][q]
+            steps = steps_between(inner, outer, draws=draws, movable=low < high)
+            moved = self.encoder.collapse(self.encoder.expand(part.case.x)[:, None] + steps)
+            found[q] = self._update(pool, part.project(moved), rows[q])
+        return found
+
+    def _update(self, pool: CandidatePool, candidates: Tensor, rows: Tensor) -> Tensor:
+        """Keep the nearest success of q rows, in l2; (q,) bool, which succeed."""
+        x = self.encoder.expand(pool.case.x[rows])[:, None]
+        distance = (self.encoder.expand(candidates) - x).norm(dim=2)
+        return pool.update(candidates, rows, loss=distance)
+
+    def _undone(self, x: Tensor, x_cf: Tensor) -> Tensor:
+        """(q, p, p) counterfactuals, (q, p), with the 1, 2, ..., p smallest changes undone."""
+        rank = self.encoder.distance(x_cf, x).argsort(dim=1, stable=True).argsort(1)
+        undone = rank[:, None] <= torch.arange(x.shape[1])[:, None]
+        return torch.where(undone, x[:, None], x_cf[:, None])
+
+
+def split(rows: Tensor, count: int) -> Sequence[Tensor]:
+    """Positions, (q,), in parts for `count` candidates each."""
+    parts: Sequence[Tensor] = rows.split(max(1, CANDIDATES_A_TIME // count))
+    return parts
+
+
+def steps_between(inner: Tensor, outer: Tensor, *, draws: Draws, movable: Tensor) -> Tensor:
+    """(m, c, d) uniform draws between two spheres, (m,) each, in the movable columns, (m, d)."""
+    directions, quantiles = torch.where(movable[:, None], draws[0], 0.0), draws[1]
+    power = movable.sum(1, keepdim=True).clamp_min(1)
+    least = (inner / outer)[:, None] ** power
+    lengths = outer[:, None] * (least + quantiles * (1.0 - least)) ** (1.0 / power)
+    norms = directions.norm(dim=2).clamp_min(LEAST_NORM)
+    steps: Tensor = directions * (lengths / norms)[:, :, None]
+    return steps
