@@ -199,6 +199,7 @@ def test_private_names_are_found_by_import_and_by_attribute(code, tmp_path):
 @ADAPTER_SOURCES
 def test_an_adapter_imports_no_other_host(path):
     own = path.relative_to(ADAPTERS).parts[0]
+    assert own in HOSTS, f"give {own} and its host a line in HOSTS"
     others = {*HOSTS, *HOSTS.values()} - {own, HOSTS[own]}
     assert not top_level(path) & others
 

@@ -62,5 +62,5 @@ def require_gradient(method: RecourseMethod) -> None:
         kind, model = type(method).__name__, type(method.classifier.model).__name__
         raise ModelError(
             f"{kind} descends the model's gradient: it needs a torch module, got {model};"
-            " CCHVAE, FaceKNN, FaceEpsilon, GrowingSpheres and NearestAccepted take any model"
+            " others, such as GrowingSpheres and NearestAccepted, take any model"
         )

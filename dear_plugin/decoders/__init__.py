@@ -1,4 +1,4 @@
-"""Decoders: models of g(v, x_S) behind one protocol, and the registry of their classes."""
+"""Decoders: models of g(v, x_S) behind one protocol, by name or by class."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from dear_plugin.decoders.autoencoder.design import PAPER_LAYERS, Design
 from dear_plugin.decoders.autoencoder.training import History, Training
 from dear_plugin.decoders.protocol import Decoder
 from dear_plugin.decoders.redraws import Redraws, Refitted
-from dear_plugin.decoders.still import Still
+from dear_plugin.decoders.registry import REGISTRY, decoder_class, register
+from dear_plugin.decoders.still import Still as Still  # to register it
 from dear_plugin.decoders.transport.decoder import Transport
-from dear_plugin.errors import DearError, FileFormatError, unknown
+from dear_plugin.errors import DearError, unknown
 
 __all__ = [
     "PAPER_LAYERS",
@@ -28,19 +29,6 @@ __all__ = [
     "register",
 ]
 
-_REGISTRY: dict[str, type[Decoder]] = {
-    kind.__name__: kind for kind in (Transport, Autoencoder, Still)
-}
-
-
-def register(kind: type[Decoder]) -> type[Decoder]:
-    """Register a decoder class under its class name; usable as a class decorator.
-
-    `DEAR(decoder="ClassName")` then makes one with default settings, and `DEAR.load` finds it.
-    """
-    _REGISTRY[kind.__name__] = kind
-    return kind
-
 
 def make_decoder(decoder: str | Decoder) -> Decoder:
     """A decoder by name, or the given one unchanged.
@@ -55,24 +43,13 @@ def make_decoder(decoder: str | Decoder) -> Decoder:
     if isinstance(decoder, Decoder):
         return decoder
     makers: dict[str, Callable[[], Decoder]] = {
-        **{name.lower(): kind for name, kind in _REGISTRY.items()},
+        **{name.lower(): kind for name, kind in REGISTRY.items()},
         "paper": Autoencoder.paper,
     }
     name = str(decoder).lower()
     if name not in makers:
         raise DearError(unknown("decoder", [decoder], makers))
     return makers[name]()
-
-
-def decoder_class(name: str) -> type[Decoder]:
-    """The registered decoder class of a saved file.
-
-    Raises:
-        FileFormatError: a class that is not registered.
-    """
-    if name not in _REGISTRY:
-        raise FileFormatError(unknown("decoder class", [name], _REGISTRY) + "; register it first")
-    return _REGISTRY[name]
 
 
 # names of 0.1

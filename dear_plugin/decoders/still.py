@@ -10,9 +10,11 @@ from torch import Tensor
 
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.decoders.protocol import Decoder
+from dear_plugin.decoders.registry import register
 from dear_plugin.problem.action_sets import ActionSets
 
 
+@register
 class Still(Decoder):
     """Independent changes: no other feature moves when x_S moves."""
 

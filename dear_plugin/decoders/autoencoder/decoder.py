@@ -31,6 +31,7 @@ from dear_plugin.decoders.autoencoder.stack import by_set
 from dear_plugin.decoders.autoencoder.training import History, Training, train
 from dear_plugin.decoders.protocol import Decoder
 from dear_plugin.decoders.redraws import JointRedraws, Redraws
+from dear_plugin.decoders.registry import register
 from dear_plugin.errors import NotFittedError
 from dear_plugin.problem.action_sets import ActionSets
 
@@ -40,6 +41,7 @@ CELLS = 2**24
 REDRAWS = 4
 
 
+@register
 class Autoencoder(Decoder):
     """Conditional autoencoders for all sets, trained together.
 

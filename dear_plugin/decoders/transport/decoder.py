@@ -23,6 +23,7 @@ from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Schema
 from dear_plugin.decoders.protocol import Decoder
 from dear_plugin.decoders.redraws import Redraws
+from dear_plugin.decoders.registry import register
 from dear_plugin.decoders.transport import saved
 from dear_plugin.decoders.transport.conditioning import Conditioning
 from dear_plugin.decoders.transport.linear_copies import LinearCopies
@@ -45,6 +46,7 @@ RANKS_A_CHUNK = 1 << 22
 logger = logging.getLogger(__name__)
 
 
+@register
 class Transport(Decoder):
     """Tabulated conditional ranks.
 
