@@ -280,9 +280,12 @@ def test_no_category_is_taken_that_the_call_does_not_allow(usual, name):
     assert (kept | after.isin(allowed)).all()
 
 
-@pytest.mark.parametrize("model", MODULES)
-def test_training_flags_gradients_and_parameters_of_the_model_stay(mixed, model):
-    subject = subject_of(FIRST, model, mixed)
+@pytest.mark.parametrize(
+    ("method", "model"),
+    [*((FIRST, model) for model in MODULES), *((method, USUAL[0]) for method in METHODS)],
+)
+def test_training_flags_gradients_and_parameters_of_the_model_stay(mixed, method, model):
+    subject = subject_of(method, model, mixed)
     net = subject.method.classifier.model
     first = next(net.parameters())
     first.requires_grad_(False)

@@ -32,7 +32,7 @@ from dear_plugin.problem.constraints import feasible_set
 from dear_plugin.problem.target import goal_of
 from dear_plugin.search import Choice, RankedCandidates, SearchProblem, criteria, vet
 from dear_plugin.search.candidates import Candidates, other_categories, special_levels
-from dear_plugin.search.criteria import TOLERANCE
+from dear_plugin.search.criteria import met
 
 MOST_VALUES = 2_000
 # The smallest distance from the factual that is evaluated, as a share of the range.
@@ -107,11 +107,13 @@ def compared(dear: DEAR, frame: pd.DataFrame) -> Compared:
 
 def _passes(dear: DEAR, case: Case, actions: pd.DataFrame) -> Truths:
     """(n,) bool, answers that meet all criteria besides the margin."""
-    search, own = dear.search, dear._evidence.plausibility.of(case.x).double().numpy()
-    least = np.minimum(own, search.min_plausibility)
-    valid = actions["success"] & (actions["confidence"] >= search.min_confidence - TOLERANCE)
-    valid &= actions["plausibility"] >= least - TOLERANCE
-    passes: Truths = (valid & (actions["reliance"] <= search.max_reliance)).to_numpy(dtype=bool)
+    names = ("confidence", "reliance", "plausibility")
+    sure, needed, plausible = (
+        torch.from_numpy(actions[name].to_numpy(dtype=float)) for name in names
+    )
+    own = dear._evidence.plausibility.of(case.x)
+    passed = met(dear.search, sure, needed, plausible, own)
+    passes: Truths = passed.numpy() & actions["success"].to_numpy(dtype=bool)
     return passes
 
 

@@ -15,7 +15,7 @@ from dear_plugin.results.lazy_answers import Credibility, LazyAnswers
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.results.spread import Spread
-from dear_plugin.search.criteria import TOLERANCE
+from dear_plugin.search.criteria import TOLERANCE, met
 
 if TYPE_CHECKING:
     from dear_plugin.methods.base import RecourseMethod
@@ -66,10 +66,7 @@ class MethodAnswers(LazyAnswers):
         case, answers = self.case.select(rows[at]), self.proposal.select(rows[at])
         confidence, reliance = self.method._certainty(case, answers)
         plausibility, own = (self.method._plausibility.of(each) for each in (answers.rows, case.x))
-        least = own.clamp_max(criteria.min_plausibility)
-        passed = (confidence >= criteria.min_confidence - TOLERANCE) & ~answers.has_remark
-        passed &= reliance <= criteria.max_reliance + TOLERANCE
-        passed &= plausibility >= least - TOLERANCE
+        passed = met(criteria, confidence, reliance, plausibility, own) & ~answers.has_remark
         if criteria.min_support is not None:
             support = self.method._support_of_answers.of(answers.rows, case.goal)
             passed &= support >= criteria.min_support - TOLERANCE

@@ -87,6 +87,23 @@ def criteria(
     return out
 
 
+def met(
+    search: Search, confidence: Tensor, reliance: Tensor, plausibility: Tensor, own: Tensor
+) -> Tensor:
+    """(m,) bool, whether measured answers meet the criteria of a search, support aside.
+
+    Args:
+        search: the required values.
+        confidence: (m,) of the answers.
+        reliance: (m,) of the answers.
+        plausibility: (m,) of the answers.
+        own: (m,) the plausibility of their factuals.
+    """
+    passed = confidence >= search.min_confidence - TOLERANCE
+    passed &= reliance <= search.max_reliance + TOLERANCE
+    return passed & (plausibility >= own.clamp_max(search.min_plausibility) - TOLERANCE)
+
+
 def scored(actions: Actions, wanted: Sequence[Criterion]) -> tuple[Tensor, Tensor]:
     """(m,) as in `Choice.score`; (m,) how much more margin may be expected to suffice."""
     m = len(actions)
@@ -96,9 +113,9 @@ def scored(actions: Actions, wanted: Sequence[Criterion]) -> tuple[Tensor, Tenso
         if not len(at):
             break
         result = criterion(actions.part(at))
-        met = result.share >= result.least - TOLERANCE
+        passes = result.share >= result.least - TOLERANCE
         missing = (result.least - result.share).clamp_min(0.0).double()
-        score[at] = torch.where(met, torch.inf, passed + 1.0 - missing)
+        score[at] = torch.where(passes, torch.inf, passed + 1.0 - missing)
         shortfall[at] = torch.as_tensor(result.shortfall).expand(len(at))
-        at = at[met]
+        at = at[passes]
     return score, shortfall
