@@ -24,6 +24,7 @@ ORDER = (
     "errors",
     "_lazy",
     "_html",
+    "plots",
     "_validation",
     "data",
     "problem",
@@ -34,7 +35,6 @@ ORDER = (
     "search",
     "methods",
     "baselines",
-    "plots",
     "datasets",
     "testing",
     "benchmark",
@@ -42,7 +42,7 @@ ORDER = (
     "__main__",
 )
 # Narrower than the order.
-ONLY = {"datasets": {"errors"}}
+ONLY = {"datasets": {"errors"}, "plots": {"errors"}}
 PACKAGE = "__init__"
 USE_PACKAGE = {"benchmark", "demo", "__main__"}
 

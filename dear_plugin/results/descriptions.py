@@ -13,9 +13,9 @@ from dear_plugin.data.schema import Kind
 from dear_plugin.results.lazy_answers import Credibility
 from dear_plugin.results.proposal import ACCEPTED
 from dear_plugin.results.spread import Spread
+from dear_plugin.results.values import Change
 from dear_plugin.results.wording import (
     NO_ACTION,
-    Change,
     Expected,
     certainty,
     nearest,
@@ -47,6 +47,19 @@ class Descriptions:
                 words[at] = self._with_action(at, worth, spread, place)
         return [words[at] or "" for at in positions]
 
+    def worth(self, position: int) -> str:
+        """What is known of a row's action besides its changes: `certainty`, or its reason."""
+        rows, row = torch.tensor([position]), self.result.outcome.iloc[position]
+        if not row["success"]:
+            return f"Not solved: {row['reason']}."
+        worth = self.result.lazy_answers.credibility(rows)
+        spread = self.result.lazy_answers.spread(rows)
+        more = self._certainty(position, worth, spread, 0)
+        if worth.credible[0] or not self.result.proposal.searched:
+            return " ".join(more)
+        reason = row["reason"] or "not credible"
+        return " ".join([*more, f"{reason[:1].upper()}{reason[1:]}."])
+
     def changes(self, position: int, mask: Tensor) -> list[Change]:
         """The features of a mask, (p,), with their old and new value."""
         result = self.result
@@ -70,25 +83,33 @@ class Descriptions:
         result = self.result
         changed, direct = result.changed[position], result.proposal.direct[position]
         follows, row = changed & ~direct, result.outcome.iloc[position]
-        may_follow = follows | ((spread.moved[place] > 0) & ~direct)
         words = sentence(
             self.changes(position, changed & direct),
             self.changes(position, follows),
             result.lazy_answers.flip_probabilities(position),
-            self._expected(follows, spread, place),
+            self.expected(follows, spread, place),
         )
         if not row["success"]:
             return f"{words}; {row['reason']}"
-        more = []
-        if spread.count and bool(may_follow.any()):
-            confidence, reliance = worth.confidence[place], worth.reliance[place]
-            more = certainty(float(reliance), round(confidence * spread.count), spread.count)
+        more = self._certainty(position, worth, spread, place)
         if worth.credible[place] or not result.proposal.searched:
             return " ".join([f"{words}.", *more]) if more else words
         note = result.proposal.all_notes[position]
         return nearest(words, more, note, float(worth.plausibility[place]))
 
-    def _expected(self, follows: Tensor, spread: Spread, place: int) -> dict[str, Expected]:
+    def _certainty(
+        self, position: int, worth: Credibility, spread: Spread, place: int
+    ) -> list[str]:
+        """Whether the action alone is enough, and the confidence; empty without redraws."""
+        result = self.result
+        direct = result.proposal.direct[position]
+        may_follow = (result.changed[position] | (spread.moved[place] > 0)) & ~direct
+        if not spread.count or not bool(may_follow.any()):
+            return []
+        confidence, reliance = worth.confidence[place], worth.reliance[place]
+        return certainty(float(reliance), round(confidence * spread.count), spread.count)
+
+    def expected(self, follows: Tensor, spread: Spread, place: int) -> dict[str, Expected]:
         """The uncertain changes of the features that change indirectly, (p,) bool, by name."""
         out = {}
         for j in follows.nonzero()[:, 0].tolist():

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import torch
 
 from dear_plugin import _html
-from dear_plugin.data.schema import Kind
 from dear_plugin.results.descriptions import Descriptions
-from dear_plugin.results.wording import ASSOCIATION, Change, number
+from dear_plugin.results.values import Change, ends
+from dear_plugin.results.wording import ASSOCIATION
 
 if TYPE_CHECKING:
     from dear_plugin.results.recourses import Recourses
@@ -78,7 +78,6 @@ def _cells(result: Recourses, position: int) -> list[object]:
 
 def _change(change: Change, kind: str) -> _html.Safe:
     """A feature, its old and its new value."""
-    feature, old, new = change
-    if feature.kind is Kind.NUMERIC:
-        old, new = number(old, feature.precision), number(new, feature.precision)
-    return _html.Safe(f"{_html.cell(feature.name)}: {_html.cell(old)} → {_html.span(new, kind)}")
+    old, new = ends(*change)
+    name = _html.cell(change[0].name)
+    return _html.Safe(f"{name}: {_html.cell(old)} → {_html.span(new, kind)}")
