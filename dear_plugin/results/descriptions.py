@@ -15,6 +15,7 @@ from dear_plugin.results.proposal import ACCEPTED
 from dear_plugin.results.spread import Spread
 from dear_plugin.results.values import Change
 from dear_plugin.results.wording import (
+    ENOUGH,
     NO_ACTION,
     Expected,
     certainty,
@@ -60,6 +61,29 @@ class Descriptions:
         reason = row["reason"] or "not credible"
         return " ".join([*more, f"{reason[:1].upper()}{reason[1:]}."])
 
+    def head(self, position: int) -> str:
+        """The row and its score, before and after where it has an action.
+
+        A row that cannot be read has no score.
+        """
+        row, result, acts = self.result.outcome.iloc[position], self.result, self.acts(position)
+        name = f"Row {result.factuals.index[position]}"
+        if pd.isna(row["score_before"]):
+            return name
+        is_probability = result.lazy_answers.scores_are_probabilities
+        before, after = (
+            f"{row[column]:.0%}" if is_probability else f"{row[column]:.4g}"
+            for column in ("score_before", "score_after")
+        )
+        what = "probability of the wanted decision" if is_probability else "predicted value"
+        attempt = "not solved; nearest attempt, " if acts and not row["success"] else ""
+        scores = f"{before} → {after}" if acts else before
+        return f"{name}: {attempt}{what} {scores}"
+
+    def acts(self, position: int) -> bool:
+        """Whether a feature acted on changes in a row."""
+        return bool(self.result.acts[position])
+
     def changes(self, position: int, mask: Tensor) -> list[Change]:
         """The features of a mask, (p,), with their old and new value."""
         result = self.result
@@ -74,7 +98,7 @@ class Descriptions:
         result, row = self.result, self.result.outcome.iloc[position]
         if not row["success"] and result.proposal.searched:
             return f"no recourse found: {row['reason']}"
-        if bool(result.acts[position]):
+        if self.acts(position):
             return None
         return _unchanged(row, bool(result.changed[position].any()))
 
@@ -100,12 +124,15 @@ class Descriptions:
     def _certainty(
         self, position: int, worth: Credibility, spread: Spread, place: int
     ) -> list[str]:
-        """Whether the action alone is enough, and the confidence; empty without redraws."""
+        """Whether the action alone is enough, and the confidence; empty without redraws.
+
+        The confidence is left out where no redraw changes anything besides the action.
+        """
         result = self.result
         direct = result.proposal.direct[position]
         may_follow = (result.changed[position] | (spread.moved[place] > 0)) & ~direct
-        if not spread.count or not bool(may_follow.any()):
-            return []
+        if not bool(may_follow.any()):
+            return [ENOUGH] if spread.count else []
         confidence, reliance = worth.confidence[place], worth.reliance[place]
         return certainty(float(reliance), round(confidence * spread.count), spread.count)
 

@@ -64,23 +64,10 @@ class Pictures:
     def _panel(self, position: int) -> tuple[pd.DataFrame, str, str]:
         """The changes, the title and the text of a row."""
         words = Descriptions(self.result)
-        acts = bool(self.result.acts[position])
+        acts = words.acts(position)
         changes = self._changes(position) if acts else pd.DataFrame(columns=COLUMNS)
         text = words.worth(position) if acts else words.of([position])[0]
-        return changes, self._title(position, acts), text
-
-    def _title(self, position: int, acts: bool) -> str:
-        """The row and its score, before and after where it has an action."""
-        row, result = self.result.outcome.iloc[position], self.result
-        is_probability = result.lazy_answers.scores_are_probabilities
-        before, after = (
-            f"{row[name]:.0%}" if is_probability else f"{row[name]:.4g}"
-            for name in ("score_before", "score_after")
-        )
-        what = "probability of the wanted decision" if is_probability else "predicted value"
-        attempt = "" if row["success"] or not acts else "not solved; nearest attempt, "
-        scores = f"{before} → {after}" if acts else before
-        return f"Row {result.factuals.index[position]}: {attempt}{what} {scores}"
+        return changes, words.head(position), text
 
     def _changes(self, position: int) -> pd.DataFrame:
         """The changed features of a row, those acted on first, then by size: `COLUMNS`."""

@@ -68,6 +68,9 @@ def sentence(
     return f"{action}; {tail}" if tail else action
 
 
+ENOUGH = "This alone is enough."
+
+
 def certainty(reliance: float, times: int, count: int) -> list[str]:
     """Sentences on whether the action alone is enough, and on the confidence.
 
@@ -76,7 +79,7 @@ def certainty(reliance: float, times: int, count: int) -> list[str]:
         times: the number of redraws of the decoder under which it succeeds.
         count: the number of redraws.
     """
-    enough = "This alone is enough."
+    enough = ENOUGH
     if reliance > 0.0:
         what = "all of it is needed" if reliance == 1.0 else f"{PARTS[reliance]} of it would do"
         enough = f"This counts on what is expected to follow ({what})."
