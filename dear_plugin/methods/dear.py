@@ -160,6 +160,9 @@ class DEAR(WhatIf):
             search: the search settings.
         """
         require_instance("search", search, Search)
+        if self._optimizer is not None:
+            # Made before the copy, so that both share the larger sets that either fits.
+            _ = self._larger_sets
         other = copy.copy(self)
         other.search, other._params = search, {**self._params, "search": search}
         other.__dict__.pop("_evidence", None)
