@@ -24,6 +24,7 @@ ORDER = (
     "errors",
     "_lazy",
     "_html",
+    "plots",
     "_validation",
     "data",
     "problem",
@@ -42,7 +43,7 @@ ORDER = (
     "__main__",
 )
 # Narrower than the order.
-ONLY = {"datasets": {"errors"}}
+ONLY = {"datasets": {"errors"}, "plots": {"errors"}}
 PACKAGE = "__init__"
 USE_PACKAGE = {"benchmark", "demo", "__main__"}
 
