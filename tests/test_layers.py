@@ -31,7 +31,6 @@ ORDER = (
     "models",
     "decoders",
     "results",
-    "plots",
     "evaluation",
     "search",
     "methods",
