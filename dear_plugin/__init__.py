@@ -14,6 +14,7 @@ from dear_plugin.evaluation.report import Report
 from dear_plugin.methods import options
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.methods.dear import DEAR
+from dear_plugin.methods.vetted import Vetted
 from dear_plugin.models.eval_mode import evaluating
 from dear_plugin.models.output_kind import logits_of
 from dear_plugin.problem.action_sets import ActionSets
@@ -48,6 +49,7 @@ __all__ = [
     "Target",
     "Training",
     "Transport",
+    "Vetted",
     "__version__",
     "errors",
     "evaluating",

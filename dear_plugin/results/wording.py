@@ -29,6 +29,8 @@ RESOLUTION = 2.0**-22
 
 # The beginning of the search's note on an answer that does not meet the criteria.
 LACKING = "no credible action was found; the nearest has "
+# The note on an answer that does not reach the margin asked for.
+LESS_MARGIN = "accepted, but by less than the margin asked for"
 # The plausibility below which an answer that is not credible gives it.
 UNUSUAL = 0.05
 # Significant digits of uncertain amounts.
