@@ -52,6 +52,7 @@ myst_heading_anchors = 3
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented_params"
 autodoc_member_order = "bysource"
+default_role = "code"  # in docstrings, single backticks are code
 napoleon_google_docstring = True
 # Several classes have an attribute `p`, the number of features.
 suppress_warnings = ["mystnb.unknown_mime_type", "ref.python"]

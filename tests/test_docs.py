@@ -1,5 +1,6 @@
 """The code of the documentation runs, and prints the text that is shown for it."""
 
+import importlib
 import importlib.util
 import math
 import re
@@ -153,3 +154,18 @@ def test_pages_that_show_indirect_changes_call_them_associations():
             assert re.search(r"associations?\b", text), (
                 f"{page.name} does not call them associations"
             )
+
+
+PUBLIC = ("", ".baselines", ".datasets", ".decoders", ".plots")
+
+
+def public_classes():
+    """The classes of the package's own `__all__` lists, by name."""
+    modules = [importlib.import_module(f"dear_plugin{name}") for name in PUBLIC]
+    members = {name: getattr(module, name) for module in modules for name in module.__all__}
+    return {name: member for name, member in members.items() if isinstance(member, type)}
+
+
+def test_every_public_class_has_an_example():
+    without = [name for name, kind in public_classes().items() if ">>>" not in str(kind.__doc__)]
+    assert not without, f"these docstrings have no example: {without}"

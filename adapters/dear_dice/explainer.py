@@ -42,6 +42,24 @@ class DiceDEAR(ExplainerBase):
         UserConfigValidationException: private data, or a model that returns no probabilities.
         ArgumentError: an unknown option; it is a `TypeError`.
         SettingError: options that contradict each other; it is a `ValueError`.
+
+    Example:
+        >>> import dice_ml
+        >>> from dear_dice import DiceDEAR
+        >>> from dear_plugin.datasets import load_loan
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> numbers, frame = (
+        ...     ["income", "savings"],
+        ...     load_loan(500).frame[["income", "savings", "approved"]],
+        ... )
+        >>> data = dice_ml.Data(
+        ...     dataframe=frame, continuous_features=numbers, outcome_name="approved"
+        ... )
+        >>> pipeline = LogisticRegression().fit(frame[numbers], frame["approved"])
+        >>> explainer = DiceDEAR(data, dice_ml.Model(model=pipeline, backend="sklearn"))
+        >>> result = explainer.generate_counterfactuals(frame[numbers].head(2), 1, desired_class=1)
+        >>> len(result.cf_examples_list)
+        2
     """
 
     def __init__(self, data_interface: Any, model_interface: Any, **options: Any) -> None:
