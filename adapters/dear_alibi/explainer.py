@@ -67,11 +67,9 @@ class DEAR(Explainer, FitMixin):
 
     Example:
         >>> from dear_plugin.datasets import load_loan
-        >>> X = load_loan(1_000).frame[["income", "savings"]].to_numpy()
-        >>> predictor = lambda X: np.stack([1 - X[:, 1] / 60, X[:, 1] / 60], axis=1)
-        >>> DEAR(predictor, ["income", "savings"]).fit(X).explain(X[:3], Y_t=1).data[
-        ...     "success"
-        ... ].all()
+        >>> X = load_loan(1_000).frame[["savings"]].to_numpy()
+        >>> predictor = lambda X: np.hstack([1 - X / 60, X / 60])
+        >>> DEAR(predictor, ["savings"]).fit(X).explain(X[:3], Y_t=1).data["success"].all()
         True
     """
 

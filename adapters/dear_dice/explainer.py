@@ -48,16 +48,13 @@ class DiceDEAR(ExplainerBase):
         >>> from dear_dice import DiceDEAR
         >>> from dear_plugin.datasets import load_loan
         >>> from sklearn.linear_model import LogisticRegression
-        >>> numbers, frame = (
-        ...     ["income", "savings"],
-        ...     load_loan(500).frame[["income", "savings", "approved"]],
-        ... )
+        >>> frame, names = load_loan(1_000).frame[["savings", "approved"]], ["savings"]
         >>> data = dice_ml.Data(
-        ...     dataframe=frame, continuous_features=numbers, outcome_name="approved"
+        ...     dataframe=frame, continuous_features=names, outcome_name="approved"
         ... )
-        >>> pipeline = LogisticRegression().fit(frame[numbers], frame["approved"])
-        >>> explainer = DiceDEAR(data, dice_ml.Model(model=pipeline, backend="sklearn"))
-        >>> result = explainer.generate_counterfactuals(frame[numbers].head(2), 1, desired_class=1)
+        >>> classifier = LogisticRegression().fit(frame[names], frame["approved"])
+        >>> explainer = DiceDEAR(data, dice_ml.Model(model=classifier, backend="sklearn"))
+        >>> result = explainer.generate_counterfactuals(frame[names].head(2), 1, desired_class=1)
         >>> len(result.cf_examples_list)
         2
     """
