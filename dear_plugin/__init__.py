@@ -13,6 +13,7 @@ from dear_plugin.evaluation import costs, jacobians, metrics
 from dear_plugin.evaluation.report import Report
 from dear_plugin.methods import options
 from dear_plugin.methods.base import RecourseMethod
+from dear_plugin.methods.comparison import Comparison, compare
 from dear_plugin.methods.dear import DEAR
 from dear_plugin.methods.vetted import Vetted
 from dear_plugin.models.eval_mode import evaluating
@@ -32,6 +33,7 @@ __all__ = [
     "Autoencoder",
     "Case",
     "ClassGoal",
+    "Comparison",
     "Constraints",
     "Decoder",
     "Design",
@@ -51,6 +53,7 @@ __all__ = [
     "Transport",
     "Vetted",
     "__version__",
+    "compare",
     "errors",
     "evaluating",
     "logits_of",

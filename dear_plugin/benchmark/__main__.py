@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dear_plugin.benchmark import commands, dice
 from dear_plugin.benchmark.answer_metrics import CONFIGURATIONS
-from dear_plugin.benchmark.contestants import CONTESTANTS
+from dear_plugin.benchmark.contestants import CONTESTANTS, DIALS
 from dear_plugin.benchmark.data_splits import CELLS, NETWORKS, SETTINGS, TREES
 from dear_plugin.benchmark.forests import FORESTS
 from dear_plugin.benchmark.method_specs import METHOD_SPECS
@@ -123,6 +123,7 @@ def _contest(parser: argparse.ArgumentParser) -> None:
     text = "module:function that returns a Dataset, instead of --settings"
     parser.add_argument("--data", default="", help=text)
     parser.add_argument("--models", nargs="+", choices=KINDS, default=KINDS)
+    parser.add_argument("--dials", nargs="+", choices=tuple(DIALS), default=tuple(DIALS))
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--seeds", type=int, default=3, help="classifier seeds of each split")
     parser.add_argument("--quick", action="store_true", help="the loan data, 20 rows, one split")

@@ -126,7 +126,8 @@ def contest(options: Namespace) -> Iterator[str]:
         load = _loader(options.data)
         settings = [Setting(load().name, load, NETWORKS, True, load().name)]
     counts = options.splits, options.seeds, options.rows
-    plan = ContestPlan(settings, options.models, options.methods, *counts, options.out)
+    names = options.models, options.methods, options.dials
+    plan = ContestPlan(settings, *names, *counts, options.out)
     parts = list(tqdm(plan.answers(), desc="contest", total=plan.count))
     answers = pd.concat(parts, ignore_index=True)
     yield _table("contest", contest_tables.table(answers, contest_tables.COMPARED), options.out)

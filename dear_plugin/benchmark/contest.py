@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, product
@@ -33,7 +33,6 @@ from dear_plugin.benchmark.protocol import LEAST_REFUSED
 from dear_plugin.benchmark.tables import made_with
 from dear_plugin.errors import DataError
 from dear_plugin.evaluation.plausibility import Plausibility
-from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.problem.constraints import Constraints
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.search.criteria import TOLERANCE
@@ -51,6 +50,7 @@ class ContestPlan:
         settings: data sets and protocols.
         kinds: the classifiers to include.
         methods: names of `CONTESTANTS`.
+        dials: names of `DIALS`.
         splits: the number of splits.
         seeds: the number of classifier seeds of each split.
         rows: the largest number of rejected rows of a run.
@@ -60,6 +60,7 @@ class ContestPlan:
     settings: Sequence[Setting]
     kinds: Sequence[str]
     methods: Sequence[str]
+    dials: Sequence[str]
     splits: int
     seeds: int
     rows: int
@@ -85,7 +86,7 @@ class ContestPlan:
         """The answers of every seed and method of one cell and split."""
         home = self.folder / "runs" / f"{fits.data.name}-{kind}-{fits.data.split}"
         runs = [
-            ContestRun(home, i, name, self.rows)
+            ContestRun(home, i, name, self.dials, self.rows)
             for i in range(self.seeds)
             for name in self.methods
         ]
@@ -101,7 +102,7 @@ class ContestPlan:
                             f" classifiers reject {LEAST_REFUSED} test rows; use fewer seeds"
                         )
                     bench = Bench(CellFits(fits, found[1]), self.rows, found[0])
-                run.write(bench.answers(run.method))
+                run.write(bench.answers(run.method, run.dials))
             yield run.read()
 
 
@@ -113,12 +114,14 @@ class ContestRun:
         cell: the folder of the cell and split.
         order: the position of the classifier among those that reject enough rows.
         method: a name of `CONTESTANTS`.
+        dials: names of `DIALS`.
         rows: the largest number of rejected rows.
     """
 
     cell: Path
     order: int
     method: str
+    dials: Sequence[str]
     rows: int
 
     @property
@@ -135,7 +138,7 @@ class ContestRun:
 
     @property
     def _facts(self) -> dict[str, Any]:
-        return {"method": self.method, "rows": self.rows, "dials": list(DIALS)}
+        return {"method": self.method, "rows": self.rows, "dials": list(self.dials)}
 
     def write(self, answers: pd.DataFrame) -> None:
         """Store the answers; the record is written last, it marks the run as complete."""
@@ -175,18 +178,18 @@ class Bench:
         encoder = self._data.encoder
         return Plausibility(encoder.rows(self._data.parts[0]), encoder)
 
-    def answers(self, name: str) -> pd.DataFrame:
+    def answers(self, name: str, dials: Sequence[str]) -> pd.DataFrame:
         """One line per dial and rejected row: the answer of a method and its metrics."""
         contestant = CONTESTANTS[name]
         dialled = contestant.make(self.fits)
         parts = []
-        for dial, dials in DIALS.items():
-            method, start = dialled(dials), time.process_time()
+        for dial in dials:
+            method, start = dialled(DIALS[dial]), time.process_time()
             recourses = method.generate(self._refused, within=self._within)
             seconds = (time.process_time() - start) / len(recourses)
-            measured = self._measures(method, recourses, dials)
+            measured = self._measures(recourses, DIALS[dial])
             if contestant.halves is not None and dial == DEFAULT:
-                first, second = contestant.halves(self.fits, dials)
+                first, second = contestant.halves(self.fits, DIALS[dial])
                 found = first.generate(self._refused, within=self._within)
                 measured["replicated"] = replicated(found, second)
             kept = recourses.actions[list(KEPT)].assign(**measured, cpu_s=seconds, dial=dial)
@@ -211,9 +214,7 @@ class Bench:
     def _within(self) -> Constraints:
         return Constraints(act_on=self._data.act_on)
 
-    def _measures(
-        self, method: RecourseMethod, recourses: Recourses, dials: Dials
-    ) -> Mapping[str, Any]:
+    def _measures(self, recourses: Recourses, dials: Dials) -> dict[str, Any]:
         """Metrics of answers, (n,) each; NaN without an answer."""
         mask, reached = solved(recourses), recourses.proposal.rows
         after, before = (self.reference.measure(each) for each in (reached, recourses.x))
@@ -221,7 +222,7 @@ class Bench:
             self.plausibility.of(each).double().numpy() for each in (reached, recourses.x)
         )
         support = recourses.support.to_numpy(dtype=float)
-        measured: dict[str, Any] = {
+        return {
             "plausibility": where(mask, plausibility),
             "support": where(mask, support),
             "meets": mask & _meets(dials, plausibility, own, support),
@@ -233,7 +234,6 @@ class Bench:
             "outlier_before": where(mask, before["outlier"]),
             "unseen": where(mask, after["unseen"]),
         }
-        return measured
 
 
 def _meets(dials: Dials, plausibility: Floats, own: Floats, support: Floats) -> Truths:

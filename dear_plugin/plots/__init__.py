@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from dear_plugin.plots.ink import NOTE, sheet
 from dear_plugin.plots.rows import overview, person, splits, telling
-from dear_plugin.plots.tables import boxes, entanglement, frontier, together
+from dear_plugin.plots.tables import boxes, entanglement, front, frontier, together
 
 __all__ = [
     "NOTE",
     "boxes",
     "entanglement",
+    "front",
     "frontier",
     "overview",
     "person",

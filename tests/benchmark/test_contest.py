@@ -96,7 +96,9 @@ def test_another_number_of_rows_is_another_run(out, monkeypatch):
     measured: list[str] = []
     own = contest.Bench.answers
     monkeypatch.setattr(
-        contest.Bench, "answers", lambda self, name: measured.append(name) or own(self, name)
+        contest.Bench,
+        "answers",
+        lambda self, name, dials: measured.append(name) or own(self, name, dials),
     )
     other = [*ARGUMENTS[:-1], "5", "--methods", METHODS[-1], "--out", str(out)]
     assert main(other) == 0
