@@ -88,6 +88,10 @@ class LatentConfig:
             and at last from latents that the model accepts; 1 for no restart.
         places: latents drawn from the prior, among which accepted ones are looked up.
         seed: of the draw; the global generators are left alone.
+
+    Example:
+        >>> from dear_plugin.baselines import LatentConfig
+        >>> quick = LatentConfig(steps=50)
     """
 
     weight: float | None = None

@@ -40,6 +40,16 @@ class Revise(LatentMethod[LatentConfig]):
     Raises:
         ModelError: a black box has no gradient.
         SchemaError: a VAE trained for another schema.
+
+    Example:
+        >>> from dear_plugin import Encoder, Schema, Training
+        >>> from dear_plugin.baselines import Revise, VaeDesign
+        >>> from dear_plugin.datasets import load_loan
+        >>> frame = load_loan(200).frame
+        >>> schema = Schema.infer(frame, target="approved", immutable=["gender"])
+        >>> model = torch.nn.Linear(Encoder(schema).d, 1)  # logits
+        >>> Revise(model, schema, vae=VaeDesign(training=Training(epochs=2))).fit(frame)
+        Revise(7 features, model Linear, fitted on 200 rows)
     """
 
     def _default_config(self) -> LatentConfig:

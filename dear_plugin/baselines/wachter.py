@@ -38,6 +38,10 @@ class WachterConfig:
         steps: steps for each.
         starts: how often rows without a success start, from other points each time.
         seed: of these points; the global generators are left alone.
+
+    Example:
+        >>> from dear_plugin.baselines import WachterConfig
+        >>> thorough = WachterConfig(rounds=20)
     """
 
     aim: float = 0.5
@@ -65,6 +69,16 @@ class Wachter(Baseline[WachterConfig]):
 
     Raises:
         ModelError: a black box has no gradient.
+
+    Example:
+        >>> from dear_plugin import Encoder, Schema
+        >>> from dear_plugin.baselines import Wachter
+        >>> from dear_plugin.datasets import load_loan
+        >>> frame = load_loan(200).frame
+        >>> schema = Schema.infer(frame, target="approved", immutable=["gender"])
+        >>> model = torch.nn.Linear(Encoder(schema).d, 1)  # logits
+        >>> Wachter(model, schema).fit(frame)
+        Wachter(7 features, model Linear, fitted on 200 rows)
     """
 
     def _default_config(self) -> WachterConfig:

@@ -21,6 +21,11 @@ class Decoder(ABC):
     A decoder is configured by its constructor and learns in `fit`. One batch may then hold any
     rows and any of the s sets. At `values = x_S`, `decode` returns x itself (unless
     `reconstruct="paper"`).
+
+    Example:
+        >>> from dear_plugin import Decoder, Transport
+        >>> isinstance(Transport(ties="score"), Decoder)
+        True
     """
 
     pair_features: ClassVar[int] = 12

@@ -56,6 +56,12 @@ class Search:
 
     Raises:
         SettingError: an invalid value of a setting.
+
+    Example:
+        >>> from dear_plugin import Search
+        >>> near_accepted = Search(min_support=0.6)
+        >>> Search.cheapest().has_criteria
+        False
     """
 
     solver: Literal["line", "gradient"] = "line"

@@ -52,6 +52,16 @@ class Autoencoder(Decoder):
 
     Attributes:
         history: the losses by epoch, after `fit`.
+
+    Example:
+        >>> from dear_plugin import DEAR, Autoencoder, Schema, Training
+        >>> from dear_plugin.datasets import load_loan
+        >>> frame = load_loan(200).frame
+        >>> schema = Schema.infer(frame, target="approved", immutable=["gender"])
+        >>> model, quick = lambda rows: rows["savings"] / 60, Training(epochs=2)
+        >>> dear = DEAR(model, schema, act_on=["savings"], decoder=Autoencoder(training=quick))
+        >>> len(dear.fit(frame).decoder.history.epochs)
+        2
     """
 
     def __init__(

@@ -30,6 +30,10 @@ class Training:
 
     Raises:
         SettingError: a value that a setting cannot have.
+
+    Example:
+        >>> from dear_plugin import Autoencoder, Training
+        >>> quick = Autoencoder(training=Training(epochs=20, progress=True))
     """
 
     epochs: int = 150
@@ -59,6 +63,11 @@ class History:
     Attributes:
         epochs: one dict of mean losses per epoch: the training terms and `held_out`.
         stopped: why the loop ended.
+
+    Example:
+        >>> from dear_plugin import Autoencoder
+        >>> Autoencoder().history.stopped
+        'not trained'
     """
 
     epochs: list[dict[str, float]] = field(default_factory=list)
