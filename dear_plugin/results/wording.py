@@ -21,6 +21,9 @@ ASSOCIATION = (
 # The reason of a row whose action disappears when it is rounded.
 NO_ACTION = "no action is left once the row is rounded"
 
+# The note on a row that the decoder's reconstruction takes past the boundary without an action.
+ZERO_ACTION = "the decoder's reconstruction of the row alone is accepted, which is no advice"
+
 # Significant digits of numbers without a precision, the digits of a float64, and the size from
 # which on numbers are written with an exponent.
 DIGITS, MOST_DIGITS, LONGEST = 6, 17, 1e15
