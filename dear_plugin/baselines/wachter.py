@@ -16,9 +16,8 @@ from torch import Tensor
 
 from dear_plugin.baselines.base import Baseline, require_gradient
 from dear_plugin.baselines.candidate_pool import CandidatePool
-from dear_plugin.baselines.gradients import margin_gradients, straight_through
-from dear_plugin.baselines.weights import Weights
-from dear_plugin.data.encoder import Encoder
+from dear_plugin.baselines.gradients import block_tangents, margin_gradients, straight_through
+from dear_plugin.baselines.weights import search_weights
 from dear_plugin.methods.base import Case
 from dear_plugin.problem.target import Goal, RangeGoal
 from dear_plugin.results.proposal import Proposal
@@ -78,18 +77,8 @@ class Wachter(Baseline[WachterConfig]):
 
     def _propose(self, case: Case) -> Proposal:
         pool = CandidatePool.of(case, self.classifier)
-        rng = torch.Generator().manual_seed(self.config.seed)
-        for share, part in pool.restarts(self.config.starts):
-            self._search(part, torch.rand(self.encoder.d, generator=rng), share)
+        search_weights(pool, self.config, self._descend)
         return pool.proposal("no descent from the row or from random points reaches the target")
-
-    def _search(self, pool: CandidatePool, point: Tensor, share: float) -> None:
-        """Try lambdas, each from a share of the way to a point, (d,), of the unit box."""
-        x, (low, high) = self.encoder.expand(pool.case.x), pool.bounds
-        start = x + share * (low + (high - low) * point - x)
-        weights = Weights.starting(self.config.weight, len(pool.case))
-        for _ in range(self.config.rounds):
-            weights = weights.after(self._descend(pool, start, weights.now))
 
     def _descend(self, pool: CandidatePool, encoded: Tensor, weight: Tensor) -> Tensor:
         """Descend from rows, (m, d), with a lambda each, (m,); (m,) bool, which succeed."""
@@ -112,10 +101,3 @@ class Wachter(Baseline[WachterConfig]):
         """The margin aimed for; in a range, at most half-way to its middle."""
         width = goal.high - goal.low if isinstance(goal, RangeGoal) else torch.inf
         return min(self.config.aim, width / 4.0)
-
-
-def block_tangents(encoder: Encoder) -> Tensor:
-    """(d, d) the projection of gradients onto one-hot blocks whose columns add up to 1."""
-    feature = encoder.feature_of
-    together = (feature[:, None] == feature) & encoder.blocks[feature]
-    return torch.eye(encoder.d) - together / together.sum(1).clamp_min(1)
