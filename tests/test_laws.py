@@ -38,6 +38,8 @@ from dear_plugin.baselines import (
     LatentConfig,
     NearestAccepted,
     Revise,
+    Roar,
+    RoarConfig,
     VaeDesign,
     Wachter,
     WachterConfig,
@@ -64,6 +66,7 @@ METHODS: Mapping[str, Method] = {
     "DEAR autoencoder": partial(DEAR, decoder=SMALL, search=Search.cheapest()),
     "DEAR by gradient": partial(DEAR, decoder=SMALL, search=Search.cheapest(solver="gradient")),
     "Wachter": partial(Wachter, config=WachterConfig(rounds=2, steps=10, starts=2)),
+    "ROAR": partial(Roar, config=RoarConfig(rounds=2, steps=10, starts=2)),
     "REVISE": partial(Revise, vae=LITTLE, config=BRIEF),
     "C-CHVAE": partial(CCHVAE, vae=LITTLE, config=CCHVAEConfig(width=0.5, count=20, draws=32)),
     "CLUE": partial(Clue, vae=LITTLE, config=BRIEF),
@@ -206,7 +209,7 @@ BLACK_BOXES = ("scikit-learn", "callable", "strict", "lenient", "named classes")
 
 # Methods that descend a gradient. Batches of another size round the user's own network otherwise
 # (in the seventh digit), and a descent makes more of it: costs may then differ by so much.
-DESCENTS = ("DEAR by gradient", "Wachter", "REVISE", "CLUE")
+DESCENTS = ("DEAR by gradient", "Wachter", "ROAR", "REVISE", "CLUE")
 ROUGHLY = 0.02
 
 # Every model with the cheapest answers; every method with one module and one black box; one other

@@ -28,6 +28,8 @@ from dear_plugin.baselines import (
     LatentConfig,
     NearestAccepted,
     Revise,
+    Roar,
+    RoarConfig,
     VaeDesign,
     Wachter,
     WachterConfig,
@@ -49,6 +51,7 @@ METHODS: Mapping[str, Callable[..., RecourseMethod]] = {
         DEAR, decoder=NETWORKS, search=Search.cheapest(solver="gradient", groups=False)
     ),
     "Wachter": partial(Wachter, config=WachterConfig(rounds=2, steps=5, starts=2)),
+    "ROAR": partial(Roar, config=RoarConfig(rounds=2, steps=5, starts=2)),
     "REVISE": partial(Revise, vae=VAE, config=BRIEF),
     "C-CHVAE": partial(CCHVAE, vae=VAE, config=CCHVAEConfig(width=0.5, count=5, draws=8)),
     "CLUE": partial(Clue, vae=VAE, config=BRIEF),
