@@ -43,7 +43,7 @@ def _narrowed(goal: RangeGoal) -> RangeGoal:
 
 
 def _raised(goal: ClassGoal) -> ClassGoal:
-    """A goal for one of two classes without its lead, by which threshold and cut-offs are higher."""
+    """A goal for one of two classes whose threshold and cut-offs are higher by its lead."""
     lead, cutoffs = goal.lead, goal.cutoffs
     if lead is None:
         return goal
