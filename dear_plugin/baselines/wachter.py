@@ -18,6 +18,7 @@ from torch import Tensor
 from dear_plugin.baselines.base import Baseline, require_gradient
 from dear_plugin.baselines.candidate_pool import CandidatePool
 from dear_plugin.baselines.gradients import block_tangents, margin_gradients, straight_through
+from dear_plugin.baselines.weights import search_weights
 from dear_plugin.methods.base import Case
 from dear_plugin.problem.target import Goal, RangeGoal
 from dear_plugin.results.proposal import Proposal

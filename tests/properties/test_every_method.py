@@ -15,6 +15,7 @@ from dear_plugin import (
     Search,
     Training,
     Transport,
+    Vetted,
 )
 from dear_plugin.baselines import (
     CCHVAE,
@@ -59,6 +60,9 @@ METHODS: Mapping[str, Callable[..., RecourseMethod]] = {
     "FACE-E": partial(FaceEpsilon, config=FaceConfig(radius=1.5)),
     "growing spheres": partial(GrowingSpheres, config=GrowingSpheresConfig(draws=20, layers=30)),
     "nearest accepted": NearestAccepted,
+    "nearest accepted, vetted": lambda model, schema, **rest: Vetted(
+        NearestAccepted(model, schema, **rest), Search(min_support=0.8)
+    ),
 }
 
 
