@@ -13,7 +13,9 @@ from dear_plugin.evaluation import costs, jacobians, metrics
 from dear_plugin.evaluation.report import Report
 from dear_plugin.methods import options
 from dear_plugin.methods.base import RecourseMethod
+from dear_plugin.methods.comparison import Comparison, compare
 from dear_plugin.methods.dear import DEAR
+from dear_plugin.methods.vetted import Vetted
 from dear_plugin.models.eval_mode import evaluating
 from dear_plugin.models.output_kind import logits_of
 from dear_plugin.problem.action_sets import ActionSets
@@ -23,7 +25,7 @@ from dear_plugin.problem.goals import ClassGoal, RangeGoal
 from dear_plugin.problem.target import Target
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.recourses import Recourses
-from dear_plugin.search import Search
+from dear_plugin.search import DescentSchedule, Search
 
 __all__ = [
     "DEAR",
@@ -31,8 +33,10 @@ __all__ = [
     "Autoencoder",
     "Case",
     "ClassGoal",
+    "Comparison",
     "Constraints",
     "Decoder",
+    "DescentSchedule",
     "Design",
     "Encoder",
     "Feature",
@@ -48,7 +52,9 @@ __all__ = [
     "Target",
     "Training",
     "Transport",
+    "Vetted",
     "__version__",
+    "compare",
     "errors",
     "evaluating",
     "logits_of",

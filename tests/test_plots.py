@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from dear_plugin import DEAR, Constraints, Encoder, Kind, Schema, Target
 from dear_plugin.errors import ExtraError, InputError
-from dear_plugin.plots import NOTE, overview, person, row, splits, telling
+from dear_plugin.plots import NOTE, front, overview, person, row, splits, telling
 from dear_plugin.plots.ink import DIRECT, INDIRECT
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -348,3 +348,47 @@ class TestOddResults:
         result = DEAR(mixed.net, mixed.schema).fit(mixed.frame).generate(one)
         overview(result).savefig(tmp_path / "one.png")
         assert (tmp_path / "one.png").stat().st_size > 10_000
+
+
+class TestFront:
+    """Cost against plausibility, a point for each method."""
+
+    @pytest.fixture
+    def table(self):
+        """Medians (plausibility, cost): A (.2, 1), B (.4, 2), C (.3, 3); D solves nothing."""
+        points = {"A": (0.2, 1.0), "B": (0.4, 2.0), "C": (0.3, 3.0), "D": (np.nan, 9.0)}
+        lines = [
+            {
+                "method": name,
+                "needed": i < 3,
+                "success": name != "D" and (name != "C" or i != 1),
+                "plausibility": plausibility + 0.1 * (i - 1),
+                "cost": cost + (i - 1) if i < 3 else 0.0,
+            }
+            for name, (plausibility, cost) in points.items()
+            for i in range(4)
+        ]
+        return pd.DataFrame(lines)
+
+    def test_methods_are_at_their_medians_over_solved_rows(self, table, axes):
+        front(table, axes)
+        handles, names = axes.get_legend_handles_labels()
+        assert names == ["A", "B", "C"]
+        at = [handle[0].get_xydata()[0].tolist() for handle in handles]
+        np.testing.assert_allclose(at, [[0.2, 1.0], [0.4, 2.0], [0.3, 3.0]])
+
+    def test_the_line_joins_the_methods_without_a_superior(self, table, axes):
+        front(table, axes)
+        line = axes.lines[0].get_xydata()
+        np.testing.assert_allclose(line, [[0.2, 1.0], [0.4, 2.0]])
+
+    def test_a_star_marks_a_method_that_solves_less_than_half(self, table, axes):
+        rare = table.assign(
+            success=table["success"] & ~((table["method"] == "C") & (table["cost"] < 4))
+        )
+        front(rare, axes)
+        assert axes.get_legend_handles_labels()[1] == ["A", "B", "C*"]
+
+    def test_nothing_solved_gives_empty_axes(self, table, axes):
+        front(table[table["method"] == "D"], axes)
+        assert axes.get_legend_handles_labels()[1] == []

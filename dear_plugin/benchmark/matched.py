@@ -1,8 +1,4 @@
-"""Matched: cost differences of two methods on rows with plausible answers of both.
-
-An answer outside the data may have a low cost. So costs are compared on rows for which both
-answers have the default plausibility: that of one training row in twenty, or of the factual.
-"""
+"""Matched: answers of DEAR and of baselines in, cost differences at equal plausibility out."""
 
 from __future__ import annotations
 
@@ -14,15 +10,11 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
-from dear_plugin.benchmark.metrics import estimate
 from dear_plugin.benchmark.metrics.decision import Floats, Truths, where
 from dear_plugin.benchmark.tables import Row
 from dear_plugin.data.encoder import Encoder
+from dear_plugin.evaluation.matched import difference, is_plausible
 from dear_plugin.evaluation.plausibility import Plausibility
-
-LEAST = 0.05
-# Rounding error of a share.
-TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -50,8 +42,8 @@ class PlausibilityTest:
     def answers(self, method: str, rows: Tensor, cost: Floats, solved: Truths) -> Answers:
         """Answers of a method: counterfactuals, (n, p), costs, (n,), and which rows it solves."""
         found = self._plausibility.of(rows).double().numpy()
-        plausible = found >= np.minimum(LEAST, self._own) - TOLERANCE
-        return Answers(method, where(solved, cost), where(solved, found), solved & plausible)
+        plausible = solved & is_plausible(found, self._own)
+        return Answers(method, where(solved, cost), where(solved, found), plausible)
 
 
 @dataclass(frozen=True)
@@ -97,23 +89,18 @@ def differences(dear: Iterable[Answers], baselines: Sequence[Answers]) -> Iterat
     """
     for baseline in baselines:
         for line in dear:
-            both = line.plausible & baseline.plausible
-            difference = line.cost[both] - baseline.cost[both]
+            found = difference(line.cost, baseline.cost, line.plausible & baseline.plausible)
             yield {
                 "DEAR": line.method,
                 "baseline": baseline.method,
-                "rows": int(both.sum()),
-                "cost": _median(line.cost[both]),
-                "baseline cost": _median(baseline.cost[both]),
-                "difference": str(estimate(difference, np.zeros(len(difference)), median=True)),
-                "cheaper": _mean(np.where(difference < 0.0, 1.0, 0.0)),
+                "rows": found.rows,
+                "cost": found.cost,
+                "baseline cost": found.other,
+                "difference": str(found.difference),
+                "cheaper": found.cheaper,
             }
 
 
 def _mean(values: Floats) -> float:
     known = values[np.isfinite(values)]
     return float(known.mean()) if len(known) else float("nan")
-
-
-def _median(values: Floats) -> float:
-    return float(np.median(values)) if len(values) else float("nan")

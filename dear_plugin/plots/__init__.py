@@ -15,13 +15,14 @@ except ModuleNotFoundError as error:
 from dear_plugin.plots.ink import NOTE, sheet
 from dear_plugin.plots.results import overview, person, telling
 from dear_plugin.plots.rows import beside, one, row, splits
-from dear_plugin.plots.tables import boxes, entanglement, frontier, together
+from dear_plugin.plots.tables import boxes, entanglement, front, frontier, together
 
 __all__ = [
     "NOTE",
     "beside",
     "boxes",
     "entanglement",
+    "front",
     "frontier",
     "one",
     "overview",

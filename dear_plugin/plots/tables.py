@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from dear_plugin.plots.ink import DIRECT, LINES, MARKERS, PLAIN, spare
+from dear_plugin.plots.ink import DIRECT, LINES, MARKERS, PLAIN, WHISKER, spare
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -76,6 +77,45 @@ def frontier(table: pd.DataFrame, axes: Axes) -> None:
     spare(axes)
 
 
+def front(table: pd.DataFrame, axes: Axes) -> None:
+    """Draw cost against plausibility: medians of every method, with quartiles.
+
+    Only rows that need recourse and have it are counted; a star marks methods that solve less
+    than half. The line joins the methods to which no other is superior in both medians.
+
+    Args:
+        table: as `Comparison.table`: `method`, `needed`, `success`, `cost` and `plausibility`.
+        axes: where to draw.
+    """
+    needed = table[table["needed"]]
+    share = needed.groupby("method", sort=False)["success"].mean()
+    groups = needed[needed["success"]].groupby("method", sort=False)[["plausibility", "cost"]]
+    middle, low, high = (groups.quantile(q) for q in (HALF, 0.25, 0.75))
+    best = middle.loc[[name for name in middle.index if _is_on_front(middle, name)]]
+    axes.plot(*best.sort_values("plausibility").to_numpy().T, color="0.6", linewidth=1.2, zorder=1)
+    for marker, name in zip(cycle(MARKERS), middle.index, strict=False):
+        (x, y), below, above = middle.loc[name], low.loc[name], high.loc[name]
+        axes.errorbar(
+            x,
+            y,
+            xerr=[[x - below.iloc[0]], [above.iloc[0] - x]],
+            yerr=[[y - below.iloc[1]], [above.iloc[1] - y]],
+            marker=marker,
+            markersize=8,
+            markerfacecolor=DIRECT["color"] if name.startswith("DEAR") else "white",
+            linestyle="none",
+            label=f"{name}{'*' if share[name] < HALF else ''}",
+            **WHISKER,
+        )
+    axes.set_xlabel("plausibility (median, quartiles)")
+    axes.set_ylabel("cost (median, quartiles; l1, scaled features)")
+    axes.set_xlim(0.0, 1.0)
+    axes.set_ylim(bottom=0.0)
+    if len(middle):
+        axes.legend(fontsize=8, frameon=False)
+    spare(axes)
+
+
 def entanglement(table: pd.DataFrame, axes: Axes) -> None:
     """Draw the entanglement of a decoder, a box for each set acted on.
 
@@ -115,3 +155,11 @@ def together(table: pd.DataFrame, axes: Axes) -> None:
 def _at_least(names: Iterable[str], shares: pd.Series) -> list[str]:
     """The names with a share of at least `LEAST_SHARE`, the most frequent first."""
     return sorted((n for n in names if shares[n] >= LEAST_SHARE), key=lambda n: -shares[n])
+
+
+def _is_on_front(medians: pd.DataFrame, name: str) -> bool:
+    """Whether no other method is at least as cheap and as plausible, and better in one of both."""
+    others, (plausibility, cost) = medians.drop(index=name), medians.loc[name]
+    as_good = (others["plausibility"] >= plausibility) & (others["cost"] <= cost)
+    better = (others["plausibility"] > plausibility) | (others["cost"] < cost)
+    return not bool((as_good & better).any())

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from torch import Tensor
 
 from dear_plugin.problem.feasible import FeasibleSet
+from dear_plugin.problem.requirement import Requirement
 from dear_plugin.problem.target import Goal
 
 
@@ -20,6 +21,24 @@ class Case:
         feasible: the feasible sets of the rows.
         slack: the least margin that a search accepts.
         rows: (m,) positions of the rows in the user's frame.
+        requirement: what counterfactuals must meet besides the target; None for nothing. A method
+            that has several candidates of a row proposes one that meets it.
+
+    Example:
+        A method sees its rows as a case:
+
+        >>> from dear_plugin import Schema
+        >>> from dear_plugin.baselines import NearestAccepted
+        >>> from dear_plugin.datasets import load_loan
+        >>> class Counting(NearestAccepted):
+        ...     def _propose(self, case):
+        ...         print(len(case), "of the rows are not accepted yet")
+        ...         return super()._propose(case)
+        >>> frame = load_loan(200).frame
+        >>> schema = Schema.infer(frame, target="approved", immutable=["gender"])
+        >>> method = Counting(lambda rows: rows["savings"] / 60, schema).fit(frame)
+        >>> result = method.generate(frame.head(5))
+        3 of the rows are not accepted yet
     """
 
     x: Tensor
@@ -27,6 +46,7 @@ class Case:
     feasible: FeasibleSet
     slack: float
     rows: Tensor
+    requirement: Requirement | None = None
 
     def __len__(self) -> int:
         """The number of rows (m)."""
@@ -34,10 +54,12 @@ class Case:
 
     def select(self, rows: Tensor) -> Case:
         """The case of the rows at positions (q,)."""
+        required = None if self.requirement is None else self.requirement.select(rows)
         return replace(
             self,
             x=self.x[rows],
             goal=self.goal.select(rows),
             feasible=self.feasible.select(rows),
             rows=self.rows[rows],
+            requirement=required,
         )

@@ -20,8 +20,13 @@ ASSOCIATION = (
 # The reason of a row whose action disappears when it is rounded.
 NO_ACTION = "no action is left once the row is rounded"
 
+# The note on a row that the decoder's reconstruction takes past the boundary without an action.
+ZERO_ACTION = "the decoder's reconstruction of the row alone is accepted, which is no advice"
+
 # The beginning of the search's note on an answer that does not meet the criteria.
 LACKING = "no credible action was found; the nearest has "
+# The note on an answer that does not reach the margin asked for.
+LESS_MARGIN = "accepted, but by less than the margin asked for"
 # The plausibility below which an answer that is not credible gives it.
 UNUSUAL = 0.05
 PARTS = {0.25: "a quarter", 0.5: "half", 0.75: "three quarters", 1.0: "all"}

@@ -5,13 +5,13 @@ are associations in the data, not causal effects.
 """
 
 from dear_plugin.benchmark.metrics.decision import Accepts, decision
-from dear_plugin.benchmark.metrics.intervals import Estimate, estimate, paired
 from dear_plugin.benchmark.metrics.neighbourhood import Neighbourhood
 from dear_plugin.benchmark.metrics.noise import noise_reported, with_noise
 from dear_plugin.benchmark.metrics.pairs import Pairs
 from dear_plugin.benchmark.metrics.reliance import alone, reliance
 from dear_plugin.benchmark.metrics.replication import replicated
 from dear_plugin.benchmark.metrics.robustness import invalidated, still_accepted
+from dear_plugin.evaluation.intervals import Estimate, estimate, paired
 
 __all__ = [
     "Accepts",

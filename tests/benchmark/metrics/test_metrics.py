@@ -13,10 +13,8 @@ from dear_plugin.benchmark.metrics import (
     Pairs,
     alone,
     decision,
-    estimate,
     invalidated,
     noise_reported,
-    paired,
     reliance,
     replicated,
     still_accepted,
@@ -226,27 +224,3 @@ class TestRobustness:
         expected = 0.5 * math.erfc(steps / math.sqrt(2.0))
         found = invalidated(result, dear.classifier, sigma=0.01)
         assert found.mean() == pytest.approx(expected, abs=0.02)
-
-
-class TestIntervals:
-    def test_it_has_the_width_of_the_normal_interval(self):
-        values = np.random.default_rng(0).normal(3.0, 2.0, 2000)
-        found = estimate(values, np.zeros(2000))
-        half = 1.96 * values.std() / math.sqrt(2000)
-        assert found.value == pytest.approx(values.mean())
-        assert found.high - found.low == pytest.approx(2.0 * half, rel=0.1)
-
-    def test_splits_that_differ_do_not_widen_it(self):
-        splits = np.repeat([0, 1], 50)
-        found = estimate(splits, splits)
-        assert found.low == found.high == 0.5
-
-    def test_nan_is_left_out(self):
-        found = estimate([1.0, np.nan, 3.0], [0, 0, 0], median=True)
-        assert found.value == 2.0
-        assert str(estimate([np.nan], [0])) == ""
-
-    def test_equal_differences_have_an_interval_of_length_zero(self):
-        values = np.random.default_rng(0).normal(0.0, 5.0, 100)
-        found = paired(values + 1.0, values, np.zeros(100))
-        assert found == pytest.approx((1.0, 1.0, 1.0))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from dear_plugin.benchmark.metrics.decision import Floats
+Floats: TypeAlias = npt.NDArray[np.float64]
 
 RESAMPLES = 1000
 LEVEL = 0.95

@@ -1,0 +1,61 @@
+"""Comparable: whether several methods can be compared on the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dear_plugin.errors import SchemaError, SettingError
+from dear_plugin.methods.base import RecourseMethod
+
+# Relative: the scales of a feature in two schemas that are regarded as the same.
+SAME_SCALE = 0.01
+
+
+def check_comparable(methods: Any) -> None:
+    """Raise an error unless the methods, by name, can be compared.
+
+    Raises:
+        SettingError: they are no mapping of names to `RecourseMethod`, or an empty one.
+        NotFittedError: one is not fitted.
+        SchemaError: they do not have the same features on the same scales.
+    """
+    if not isinstance(methods, Mapping) or not methods:
+        got = type(methods).__name__ if methods else "none"
+        raise SettingError(f"methods must be a mapping of names to fitted methods, got {got}")
+    for name, method in methods.items():
+        if not isinstance(method, RecourseMethod):
+            raise SettingError(
+                f"methods[{name!r}] must be a RecourseMethod, got {type(method).__name__}; wrap"
+                " explainers of DiCE with dear_dice.wrap_dice, of Alibi with"
+                " dear_alibi.wrap_alibi"
+            )
+        # An error if it is not fitted.
+        _ = method._fitted_rows
+    _check_scales({name: _scales(method) for name, method in methods.items()})
+
+
+def _check_scales(scales: Mapping[str, Mapping[str, float]]) -> None:
+    """Raise an error unless all methods have the features of the first, on the same scales."""
+    (first, expected), *others = scales.items()
+    for name, found in others:
+        names = sorted(set(expected) ^ set(found))
+        if names:
+            raise SchemaError(
+                f"the methods must have the same features: {names} are only in one of {first!r}"
+                f" and {name!r}; make both for the same columns"
+            )
+        unequal = [f for f in expected if not np.isclose(found[f], expected[f], SAME_SCALE, 0.0)]
+        if unequal:
+            pairs = ", ".join(f"{f!r}: {expected[f]:g} and {found[f]:g}" for f in unequal)
+            raise SchemaError(
+                f"the methods must scale features alike, else their costs have different units;"
+                f" got ranges of {first!r} and {name!r}: {pairs}; fit both on the same rows"
+            )
+
+
+def _scales(method: RecourseMethod) -> dict[str, float]:
+    """The change of each feature that costs 1."""
+    return {feature.name: feature.width for feature in method.schema}
