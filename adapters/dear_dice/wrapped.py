@@ -80,6 +80,8 @@ class WrappedDice(RecourseMethod):
                 moved[i] = self._explained(case, i, [frame.iloc[i : i + 1] for frame in frames])
             except Exception as error:  # one row's failure must not affect the others
                 reasons[i] = f"{type(error).__name__}: {error}"
+        # All its changes are direct.
+        moved = case.x.where(case.feasible.not_actionable, moved)
         rows = case.feasible.project(case.x, moved[:, None], torch.arange(len(case)))[:, 0]
         refused = ~case.goal.accepts(self.classifier.scores(rows))
         for i in refused.nonzero()[:, 0].tolist():
