@@ -35,7 +35,9 @@ def wrap_dice(
     ranges as `permitted_range`.
 
     Args:
-        explainer: `dice_ml.Dice(d, m, method=...)`, of any method.
+        explainer: `dice_ml.Dice(d, m, method=...)`, of any method. DiCE's "gradient" needs a torch
+            module; its "kdtree" one of two columns, if it is a module. Its "genetic" does not end
+            where a row has no counterfactual within the constraints.
         seed: of the global generators that DiCE draws from; their state is restored.
         immutable: features that never change.
         increasing: numeric or two-valued features that may only grow.
