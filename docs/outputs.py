@@ -17,6 +17,7 @@ import sys
 import tempfile
 import textwrap
 from pathlib import Path
+from types import ModuleType
 
 HERE = Path(__file__).parent
 PAGES = sorted([*HERE.glob("[!_]*.md"), *HERE.glob("guides/*.md")])
@@ -49,7 +50,8 @@ def wrapped(text):
 
 def refreshed(page, folder):
     """The text of a page with its outputs as they are now; HTML is written to its file."""
-    namespace, printed, html = {"__name__": "page"}, None, ""
+    module = sys.modules["page"] = ModuleType("page")  # its classes can be pickled
+    namespace, printed, html = vars(module), None, ""
 
     def visit(fence):
         nonlocal printed, html
