@@ -26,6 +26,7 @@ from dear_plugin import (
     RecourseMethod,
     Search,
     Target,
+    Vetted,
 )
 from dear_plugin.baselines import (
     CCHVAE,
@@ -38,6 +39,8 @@ from dear_plugin.baselines import (
     LatentConfig,
     NearestAccepted,
     Revise,
+    Roar,
+    RoarConfig,
     VaeDesign,
     Wachter,
     WachterConfig,
@@ -56,6 +59,12 @@ SMALL = Autoencoder(Design(layers=(6, 3)), Training(epochs=3))
 LITTLE = VaeDesign(layers=(8, 4), training=Training(epochs=20))
 BRIEF = LatentConfig(steps=12, rate=0.3, starts=2, places=32)
 
+
+def vetted(inner, search, **options):
+    """A method like DEAR, whose answers meet the criteria of a search."""
+    return lambda model, schema, **rest: Vetted(inner(model, schema, **options, **rest), search)
+
+
 METHODS: Mapping[str, Method] = {
     "DEAR": DEAR,
     "DEAR alone": partial(DEAR, search=Search(max_reliance=0.0)),
@@ -64,6 +73,7 @@ METHODS: Mapping[str, Method] = {
     "DEAR autoencoder": partial(DEAR, decoder=SMALL, search=Search.cheapest()),
     "DEAR by gradient": partial(DEAR, decoder=SMALL, search=Search.cheapest(solver="gradient")),
     "Wachter": partial(Wachter, config=WachterConfig(rounds=2, steps=10, starts=2)),
+    "ROAR": partial(Roar, config=RoarConfig(rounds=2, steps=10, starts=2)),
     "REVISE": partial(Revise, vae=LITTLE, config=BRIEF),
     "C-CHVAE": partial(CCHVAE, vae=LITTLE, config=CCHVAEConfig(width=0.5, count=20, draws=32)),
     "CLUE": partial(Clue, vae=LITTLE, config=BRIEF),
@@ -71,6 +81,12 @@ METHODS: Mapping[str, Method] = {
     "FACE-E": partial(FaceEpsilon, config=FaceConfig(radius=1.5)),
     "growing spheres": GrowingSpheres,
     "nearest accepted": NearestAccepted,
+    "nearest accepted, vetted": vetted(NearestAccepted, Search(min_support=0.8)),
+    "Wachter, vetted": vetted(
+        Wachter,
+        Search.cheapest(min_plausibility=0.05),
+        config=WachterConfig(rounds=2, steps=10, starts=2),
+    ),
 }
 
 
@@ -206,7 +222,7 @@ BLACK_BOXES = ("scikit-learn", "callable", "strict", "lenient", "named classes")
 
 # Methods that descend a gradient. Batches of another size round the user's own network otherwise
 # (in the seventh digit), and a descent makes more of it: costs may then differ by so much.
-DESCENTS = ("DEAR by gradient", "Wachter", "REVISE", "CLUE")
+DESCENTS = ("DEAR by gradient", "Wachter", "ROAR", "REVISE", "CLUE", "Wachter, vetted")
 ROUGHLY = 0.02
 
 # Every model with the cheapest answers; every method with one module and one black box; one other

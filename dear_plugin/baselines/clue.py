@@ -61,7 +61,7 @@ class Clue(LatentMethod[LatentConfig]):
     def _propose(self, case: Case) -> Proposal:
         pool = CandidatePool.of(case, self.classifier)
         weight = 4.0 / self.encoder.d if self.config.weight is None else self.config.weight
-        descend(pool, self.vae, Objective(entropy, torch.tensor([weight])), self.config)
+        descend(pool, self.vae, Objective(entropy, (torch.tensor([weight]),)), self.config)
         return pool.proposal("no row along the descent of the entropy is accepted")
 
 

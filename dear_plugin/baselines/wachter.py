@@ -9,6 +9,7 @@ Explanations Through the Lens of Adversarial Examples", AISTATS 2022, a baseline
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import final
 
 import torch
@@ -16,15 +17,16 @@ from torch import Tensor
 
 from dear_plugin.baselines.base import Baseline, require_gradient
 from dear_plugin.baselines.candidate_pool import CandidatePool
-from dear_plugin.baselines.gradients import margin_gradients, straight_through
-from dear_plugin.baselines.weights import Weights
-from dear_plugin.data.encoder import Encoder
+from dear_plugin.baselines.gradients import block_tangents, margin_gradients, straight_through
+from dear_plugin.baselines.weights import search_weights
 from dear_plugin.methods.base import Case
 from dear_plugin.problem.target import Goal, RangeGoal
 from dear_plugin.results.proposal import Proposal
 
 # The least squared norm of the gradient, which bounds the length of a step.
 LEAST_SQUARE = 1e-6
+# Multiples of the aim; only the first, unless a case has a requirement that no success meets.
+FARTHER = (1.0, 2.0, 4.0, 8.0, 16.0)
 
 
 @dataclass(frozen=True)
@@ -92,24 +94,17 @@ class Wachter(Baseline[WachterConfig]):
 
     def _propose(self, case: Case) -> Proposal:
         pool = CandidatePool.of(case, self.classifier)
-        rng = torch.Generator().manual_seed(self.config.seed)
-        for share, part in pool.restarts(self.config.starts):
-            self._search(part, torch.rand(self.encoder.d, generator=rng), share)
+        descents = [partial(self._descend, factor=factor) for factor in FARTHER]
+        search_weights(pool, self.config, descents)
         return pool.proposal("no descent from the row or from random points reaches the target")
 
-    def _search(self, pool: CandidatePool, point: Tensor, share: float) -> None:
-        """Try lambdas, each from a share of the way to a point, (d,), of the unit box."""
-        x, (low, high) = self.encoder.expand(pool.case.x), pool.bounds
-        start = x + share * (low + (high - low) * point - x)
-        weights = Weights.starting(self.config.weight, len(pool.case))
-        for _ in range(self.config.rounds):
-            weights = weights.after(self._descend(pool, start, weights.now))
-
-    def _descend(self, pool: CandidatePool, encoded: Tensor, weight: Tensor) -> Tensor:
+    def _descend(
+        self, pool: CandidatePool, encoded: Tensor, weight: Tensor, *, factor: float
+    ) -> Tensor:
         """Descend from rows, (m, d), with a lambda each, (m,); (m,) bool, which succeed."""
         x, (low, high) = self.encoder.expand(pool.case.x), pool.bounds
         tried: list[tuple[Tensor, Tensor]] = []
-        aim, tangent = self._aim(pool.case.goal), block_tangents(self.encoder)
+        aim, tangent = self._aim(pool.case.goal, factor), block_tangents(self.encoder)
         shrink = weight[:, None] * self.encoder.weights / 2.0
         for _ in range(self.config.steps):
             rows, rounded = straight_through(pool, encoded)
@@ -121,16 +116,9 @@ class Wachter(Baseline[WachterConfig]):
             delta = delta.sign() * (delta.abs() - shrink / scale).clamp_min(0.0)
             encoded = torch.clamp(x + delta, low, high)
         candidates, known = (torch.stack(each, 1) for each in zip(*tried, strict=True))
-        return pool.update(candidates, scores=known.flatten(0, 1))
+        return pool.update(candidates, scores=known.flatten(0, 1), descent=True)
 
-    def _aim(self, goal: Goal) -> Tensor | float:
-        """The margin aimed for; in a range, at most half-way to its middle."""
+    def _aim(self, goal: Goal, factor: float) -> Tensor | float:
+        """The margin aimed for, times a factor; in a range, at most half-way to its middle."""
         width = goal.high - goal.low if isinstance(goal, RangeGoal) else torch.inf
-        return goal.extra_margin() + min(self.config.aim, width / 4.0)
-
-
-def block_tangents(encoder: Encoder) -> Tensor:
-    """(d, d) the projection of gradients onto one-hot blocks whose columns add up to 1."""
-    feature = encoder.feature_of
-    together = (feature[:, None] == feature) & encoder.blocks[feature]
-    return torch.eye(encoder.d) - together / together.sum(1).clamp_min(1)
+        return goal.extra_margin() + min(factor * self.config.aim, width / 4.0)

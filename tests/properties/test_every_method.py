@@ -15,6 +15,7 @@ from dear_plugin import (
     Search,
     Training,
     Transport,
+    Vetted,
 )
 from dear_plugin.baselines import (
     CCHVAE,
@@ -28,6 +29,8 @@ from dear_plugin.baselines import (
     LatentConfig,
     NearestAccepted,
     Revise,
+    Roar,
+    RoarConfig,
     VaeDesign,
     Wachter,
     WachterConfig,
@@ -49,6 +52,7 @@ METHODS: Mapping[str, Callable[..., RecourseMethod]] = {
         DEAR, decoder=NETWORKS, search=Search.cheapest(solver="gradient", groups=False)
     ),
     "Wachter": partial(Wachter, config=WachterConfig(rounds=2, steps=5, starts=2)),
+    "ROAR": partial(Roar, config=RoarConfig(rounds=2, steps=5, starts=2)),
     "REVISE": partial(Revise, vae=VAE, config=BRIEF),
     "C-CHVAE": partial(CCHVAE, vae=VAE, config=CCHVAEConfig(width=0.5, count=5, draws=8)),
     "CLUE": partial(Clue, vae=VAE, config=BRIEF),
@@ -56,6 +60,9 @@ METHODS: Mapping[str, Callable[..., RecourseMethod]] = {
     "FACE-E": partial(FaceEpsilon, config=FaceConfig(radius=1.5)),
     "growing spheres": partial(GrowingSpheres, config=GrowingSpheresConfig(draws=20, layers=30)),
     "nearest accepted": NearestAccepted,
+    "nearest accepted, vetted": lambda model, schema, **rest: Vetted(
+        NearestAccepted(model, schema, **rest), Search(min_support=0.8)
+    ),
 }
 
 
