@@ -42,10 +42,10 @@ def displayed(code, namespace):
 
 
 def wrapped(text):
-    """A text whose long lines are broken at spaces, except in tables."""
+    """A text whose sentences are broken at spaces; tables and lists are not."""
     lines = [line.rstrip() for line in text.splitlines()]
-    long = [textwrap.fill(line, WIDTH) if "  " not in line else line for line in lines]
-    return "".join(f"{line}\n" for line in long)
+    broken = [textwrap.fill(line, WIDTH) if ". " in line else line for line in lines]
+    return "".join(f"{line}\n" for line in broken)
 
 
 def refreshed(page, folder):
