@@ -40,6 +40,10 @@ class RoarConfig:
         steps: steps for each.
         starts: how often rows without a success start, from other points each time.
         seed: of these points; the global generators are left alone.
+
+    Example:
+        >>> from dear_plugin.baselines import RoarConfig
+        >>> robust = RoarConfig(delta_max=0.2)
     """
 
     delta_max: float = 0.1
@@ -66,6 +70,16 @@ class Roar(Baseline[RoarConfig]):
 
     Raises:
         ModelError: a black box has no gradient.
+
+    Example:
+        >>> from dear_plugin import Encoder, Schema
+        >>> from dear_plugin.baselines import Roar
+        >>> from dear_plugin.datasets import load_loan
+        >>> frame = load_loan(200).frame
+        >>> schema = Schema.infer(frame, target="approved", immutable=["gender"])
+        >>> model = torch.nn.Linear(Encoder(schema).d, 1)  # logits
+        >>> Roar(model, schema).fit(frame)
+        Roar(7 features, model Linear, fitted on 200 rows)
     """
 
     def _default_config(self) -> RoarConfig:
