@@ -173,7 +173,7 @@ class TestLemma1:
     def test_a_decoder_without_derivatives_is_rejected(self, mixed):
         decoder, rows = Transport(), mixed.encoder.rows(mixed.frame)
         decoder.fit(rows, mixed.encoder, ActionSets.of(mixed.schema, ["income"]))
-        with pytest.raises(DearError, match="derivatives, got Transport.*decoder='autoencoder'"):
+        with pytest.raises(DearError, match=r"derivatives, got Transport.*decoder='autoencoder'"):
             latent_jacobians(decoder, rows[:5])
 
 
