@@ -32,7 +32,9 @@ LOADERS: dict[str, Callable[[], Dataset]] = {
 # Features acted on where these are not all actionable ones of the data set: hours, schooling and
 # work rather than an investment that most rows do not have.
 ACT_ON = {"adult": ("workclass", "education-num", "occupation", "hours-per-week")}
-MOST_TRAINING_ROWS = 20_000
+# No action changes an age; the loan data let the age change along with others.
+IMMUTABLE = {"loan": ("gender", "age")}
+MOST_TRAINING_ROWS = 40_000
 FEWEST_REFUSED = 50
 MOST_SEEDS = 20
 
@@ -85,8 +87,7 @@ def make_experiment(demo: Demo) -> Experiment:
     Raises:
         DataError: no seed gives such a model.
     """
-    data = LOADERS[demo.dataset]()
-    data = replace(data, act_on=ACT_ON.get(data.name, data.act_on))
+    data = _constrained(LOADERS[demo.dataset]())
     whole, test = data.split(seed=demo.seed)
     train = _sample(whole, demo.seed)
     schema = Schema.infer(
@@ -108,6 +109,14 @@ def make_experiment(demo: Demo) -> Experiment:
             chosen = refused.iloc[: demo.rows]
             return Experiment(data, schema, train, test, chosen, model, summary)
     raise DataError(f"none of {MOST_SEEDS} models rejects {FEWEST_REFUSED} rows of {data.name}")
+
+
+def _constrained(data: Dataset) -> Dataset:
+    """The data set with the demo's actionable and immutable features."""
+    immutable = IMMUTABLE.get(data.name, data.immutable)
+    increasing = tuple(name for name in data.increasing if name not in immutable)
+    act_on = ACT_ON.get(data.name, data.act_on)
+    return replace(data, act_on=act_on, immutable=immutable, increasing=increasing)
 
 
 def _sample(rows: pd.DataFrame, seed: int) -> pd.DataFrame:
