@@ -22,6 +22,7 @@ from torch import nn
 from dear_plugin import (
     DEAR,
     Constraints,
+    DescentSchedule,
     Encoder,
     RecourseMethod,
     Search,
@@ -55,6 +56,7 @@ TOLERANCE = 1e-6
 Method = Callable[..., RecourseMethod]
 
 SMALL = Autoencoder(Design(layers=(6, 3)), Training(epochs=3))
+LITERAL = Search.cheapest(solver="paper", schedule=DescentSchedule(step=0.05, steps=40))
 
 LITTLE = VaeDesign(layers=(8, 4), training=Training(epochs=20))
 BRIEF = LatentConfig(steps=12, rate=0.3, starts=2, places=32)
@@ -72,6 +74,7 @@ METHODS: Mapping[str, Method] = {
     "DEAR with support": partial(DEAR, search=Search.cheapest(min_support=0.6, coarse=8)),
     "DEAR autoencoder": partial(DEAR, decoder=SMALL, search=Search.cheapest()),
     "DEAR by gradient": partial(DEAR, decoder=SMALL, search=Search.cheapest(solver="gradient")),
+    "DEAR to the letter": partial(DEAR, decoder=SMALL, search=LITERAL),
     "Wachter": partial(Wachter, config=WachterConfig(rounds=2, steps=10, starts=2)),
     "ROAR": partial(Roar, config=RoarConfig(rounds=2, steps=10, starts=2)),
     "REVISE": partial(Revise, vae=LITTLE, config=BRIEF),
@@ -222,7 +225,15 @@ BLACK_BOXES = ("scikit-learn", "callable", "strict", "lenient", "named classes")
 
 # Methods that descend a gradient. Batches of another size round the user's own network otherwise
 # (in the seventh digit), and a descent makes more of it: costs may then differ by so much.
-DESCENTS = ("DEAR by gradient", "Wachter", "ROAR", "REVISE", "CLUE", "Wachter, vetted")
+DESCENTS = (
+    "DEAR by gradient",
+    "DEAR to the letter",
+    "Wachter",
+    "ROAR",
+    "REVISE",
+    "CLUE",
+    "Wachter, vetted",
+)
 ROUGHLY = 0.02
 
 # Every model with the cheapest answers; every method with one module and one black box; one other

@@ -10,6 +10,7 @@ from hypothesis import given, reject
 from dear_plugin import (
     DEAR,
     Autoencoder,
+    DescentSchedule,
     Design,
     RecourseMethod,
     Search,
@@ -40,6 +41,11 @@ from tests.properties import laws
 from tests.properties.worlds import worlds
 
 NETWORKS = Autoencoder(Design(layers=(4, 2)), Training(epochs=2))
+# With the paper's reconstruction, under which an action may have size zero.
+LITERAL_NETWORKS = Autoencoder(Design(layers=(4, 2), reconstruct="paper"), Training(epochs=2))
+LITERAL = Search.cheapest(
+    solver="paper", groups=False, schedule=DescentSchedule(step=0.05, steps=20)
+)
 BY_GRADIENT = Search.cheapest(solver="gradient", groups=False)
 VAE = VaeDesign(layers=(6, 3), training=Training(epochs=5))
 BRIEF = LatentConfig(steps=6, rate=0.3, starts=2, places=8)
@@ -51,6 +57,7 @@ METHODS: Mapping[str, Callable[..., RecourseMethod]] = {
     "gradient": partial(
         DEAR, decoder=NETWORKS, search=Search.cheapest(solver="gradient", groups=False)
     ),
+    "to the letter": partial(DEAR, decoder=LITERAL_NETWORKS, search=LITERAL),
     "Wachter": partial(Wachter, config=WachterConfig(rounds=2, steps=5, starts=2)),
     "ROAR": partial(Roar, config=RoarConfig(rounds=2, steps=5, starts=2)),
     "REVISE": partial(Revise, vae=VAE, config=BRIEF),
