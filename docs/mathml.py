@@ -3,16 +3,28 @@
 docutils converts them; Sphinx's own renderers load MathJax or need a TeX installation.
 """
 
+import re
+
 from docutils import nodes
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.util import logging
 
+# docutils does not know these commands, and browsers stretch brackets by themselves; an index of a
+# letter with an accent would stand below the letter.
+REWRITTEN = {
+    re.compile(r"\\[bB]igg?[lmr]?(?![A-Za-z])"): "",
+    re.compile(r"(\\check\{[^{}]*\})_"): r"\1{}_",
+}
+
 
 def _formula(node, as_block):
     """The MathML of a node; a formula that docutils cannot read is a warning."""
+    formula = node.astext()
+    for pattern, replacement in REWRITTEN.items():
+        formula = pattern.sub(replacement, formula)
     try:
-        return tex2mathml(node.astext(), as_block=as_block)
+        return tex2mathml(formula, as_block=as_block)
     except MathError as error:
         logging.getLogger(__name__).warning("%s", error, location=node)
         return ""
