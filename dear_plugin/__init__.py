@@ -15,6 +15,7 @@ from dear_plugin.methods import options
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.methods.comparison import Comparison, compare
 from dear_plugin.methods.dear import DEAR
+from dear_plugin.methods.vetted import Vetted
 from dear_plugin.models.eval_mode import evaluating
 from dear_plugin.models.output_kind import logits_of
 from dear_plugin.problem.action_sets import ActionSets
@@ -50,6 +51,7 @@ __all__ = [
     "Target",
     "Training",
     "Transport",
+    "Vetted",
     "__version__",
     "compare",
     "errors",

@@ -65,6 +65,10 @@ class DataError(DearError, OSError):
     """A data set is absent, or differs from what its publisher ships."""
 
 
+class ExtraError(DearError, ImportError):
+    """A package is not installed that an extra of dear-plugin installs."""
+
+
 class FileFormatError(DearError, ValueError):
     """A saved DEAR is damaged, incomplete or of a newer format than this version reads."""
 

@@ -18,6 +18,7 @@ from dear_plugin import errors
         (errors.ModelError, ValueError),
         (errors.SettingError, ValueError),
         (errors.ArgumentError, TypeError),
+        (errors.ExtraError, ImportError),
         (errors.NotFittedError, RuntimeError),
         (errors.NotFittedError, AttributeError),
         (errors.NotFittedError, ValueError),

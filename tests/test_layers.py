@@ -24,13 +24,13 @@ ORDER = (
     "errors",
     "_lazy",
     "_html",
+    "plots",
     "_validation",
     "data",
     "problem",
     "models",
     "decoders",
     "results",
-    "plots",
     "evaluation",
     "search",
     "methods",
@@ -42,7 +42,7 @@ ORDER = (
     "__main__",
 )
 # Narrower than the order.
-ONLY = {"datasets": {"errors"}}
+ONLY = {"datasets": {"errors"}, "plots": {"errors"}}
 PACKAGE = "__init__"
 USE_PACKAGE = {"benchmark", "demo", "__main__"}
 

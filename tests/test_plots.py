@@ -1,5 +1,6 @@
 """Plots: recourses become figures that can be saved, without side effects."""
 
+import sys
 import warnings
 
 import numpy as np
@@ -11,8 +12,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 
-from dear_plugin import DEAR, Constraints, Encoder, Schema
-from dear_plugin.plots import NOTE, front, overview, person, splits, telling
+from dear_plugin import DEAR, Constraints, Encoder, Kind, Schema, Target
+from dear_plugin.errors import ExtraError, InputError
+from dear_plugin.plots import NOTE, front, overview, person, row, splits, telling
 from dear_plugin.plots.ink import DIRECT, INDIRECT
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -35,6 +37,21 @@ def texts(axes):
     return [t.get_text() for t in axes.texts]
 
 
+def written(axes):
+    """All texts of a figure's panel: titles, headings, labels on both sides, and under it."""
+    FigureCanvasAgg(axes.figure).draw()
+    sides = [axes, *axes.child_axes]
+    ticks = [label.get_text() for side in sides for label in side.get_yticklabels()]
+    titles = [axes.get_title(loc) for loc in ("left", "center")]
+    return "\n".join([*titles, *texts(axes), *ticks, axes.get_xlabel()])
+
+
+def values(axes):
+    """The texts to the right of the bars."""
+    (right,) = axes.child_axes
+    return [t.get_text() for t in right.get_yticklabels()]
+
+
 def labels(axes):
     return [t.get_text() for t in axes.get_yticklabels()]
 
@@ -49,22 +66,31 @@ class TestNothingToShow:
     def test_a_row_without_recourse(self, mixed, refused, axes):
         frozen = Constraints(frozen=list(mixed.schema.mutable))
         result = DEAR(mixed.net, mixed.schema).fit(mixed.frame).generate(refused, within=frozen)
-        person(result, 0, axes)
+        result.plot_row(0, axes)
         said = " ".join(texts(axes)[0].split())
         assert said == "no recourse found: nothing admissible to act on"
-        figure = overview(result)
+        assert "→" not in written(axes)
+        figure = result.plot()
         assert texts(figure.axes[1])[0].startswith("no row has a recourse")
 
     def test_an_accepted_row(self, mixed, axes):
         accepted = mixed.frame.drop(mixed.refused(len(mixed.frame)).index).head(2)
         result = DEAR(mixed.net, mixed.schema).fit(mixed.frame).generate(accepted)
-        person(result, 0, axes)
+        result.plot_row(0, axes)
         assert "already the wanted" in " ".join(texts(axes)[0].split())
 
     def test_an_attempt_that_fails_is_called_one(self, mixed, refused, axes):
         never = DEAR(lambda frame: np.zeros(len(frame)), mixed.schema).fit(mixed.frame)
-        person(never.generate(refused), 0, axes)
-        assert "nearest attempt" in axes.get_title()
+        result = never.generate(refused)
+        result.plot_row(0, axes)
+        assert "not solved; nearest attempt" in axes.get_title("left")
+        reason = result.outcome["reason"].iloc[0]
+        assert " ".join(f"Not solved: {reason}.".split()) in " ".join(written(axes).split())
+
+    def test_a_result_without_rows_is_an_error(self, mixed, refused):
+        result = DEAR(mixed.net, mixed.schema).fit(mixed.frame).generate(refused.iloc[:0])
+        with pytest.raises(InputError, match="without rows"):
+            result.plot()
 
 
 class TestOverview:
@@ -96,8 +122,6 @@ class TestOverview:
 
     def test_nothing_is_drawn_on_a_screen(self, recourses):
         """No pyplot: no window, no global list of figures."""
-        import sys
-
         figure = overview(recourses)
         assert figure.number is None if hasattr(figure, "number") else True
         assert (
@@ -106,19 +130,20 @@ class TestOverview:
         )
 
 
-class TestPerson:
+class TestRow:
     def test_every_changed_feature_has_a_bar_and_its_values(self, recourses, axes):
         position = telling(recourses)
-        person(recourses, position, axes)
+        recourses.plot_row(position, axes)
         changed = recourses.changed[position].numpy()
         names = np.array(recourses.encoder.schema.names)[changed]
         assert set(labels(axes)) == set(names)
-        assert len(axes.patches) == len(names)
-        assert all("→" in text for text in texts(axes))
+        assert len(axes.patches) == len(names) == len(values(axes))
+        assert all("→" in text for text in values(axes))
 
     def test_what_is_done_comes_first_and_looks_different(self, recourses, axes):
         position = telling(recourses)
-        person(recourses, position, axes)
+        recourses.plot_row(position, axes)
+        assert texts(axes) == ["Action", "Expected to follow (association)"]
         acted = recourses.actions["acted_on"].iloc[position].split(" + ")
         assert labels(axes)[: len(acted)] == acted
         hatches = [bar.get_hatch() for bar in axes.patches]
@@ -127,25 +152,26 @@ class TestPerson:
 
     def test_bars_are_as_long_as_the_change(self, recourses, axes):
         position = telling(recourses)
-        person(recourses, position, axes)
+        recourses.plot_row(position, axes)
+        numbers = np.array([f.kind is Kind.NUMERIC for f in recourses.encoder.schema])
         step = (recourses.proposal.rows - recourses.x)[position]
         names = list(recourses.encoder.schema.names)
         for bar, name in zip(axes.patches, labels(axes), strict=True):
             j = names.index(name)
-            length = 1.0 if recourses.encoder.blocks[j] else float(step[j])
+            length = float(step[j]) if numbers[j] else 1.0
             assert bar.get_width() == pytest.approx(length)
 
     def test_what_is_expected_has_its_range_over_the_redraws(self, recourses, axes):
         position = telling(recourses)
-        person(recourses, position, axes)
+        recourses.plot_row(position, axes)
         spread = recourses.lazy_answers.spread(torch.tensor([position]))
         direct, names = recourses.proposal.direct[position], recourses.encoder.schema.names
         follows = recourses.changed[position] & ~direct & (spread.low[0] < spread.high[0])
-        drawn = {}
+        drawn, names_at = {}, dict(zip(axes.get_yticks(), labels(axes), strict=True))
         for bars in axes.containers:
             if isinstance(bars, ErrorbarContainer):
                 (line,) = bars.lines[2][0].get_segments()
-                drawn[labels(axes)[round(line[0, 1])]] = line[:, 0].tolist()
+                drawn[names_at[line[0, 1]]] = line[:, 0].tolist()
         expected = {
             names[j]: pytest.approx([float(spread.low[0, j]), float(spread.high[0, j])])
             for j in follows.nonzero()[:, 0].tolist()
@@ -155,23 +181,96 @@ class TestPerson:
 
     def test_the_title_names_the_row_and_the_probabilities(self, recourses, axes):
         position = telling(recourses)
-        person(recourses, position, axes)
-        row = recourses.actions.iloc[position]
-        assert f"Row {recourses.factuals.index[position]}:" in axes.get_title()
-        assert f"{row['score_before']:.0%} → {row['score_after']:.0%}" in axes.get_title()
+        recourses.plot_row(position, axes)
+        action = recourses.actions.iloc[position]
+        before, after = action["score_before"], action["score_after"]
+        title = axes.get_title("left")
+        assert f"Row {recourses.factuals.index[position]}: probability" in title
+        assert f"{before:.0%} → {after:.0%}" in title
 
-    def test_a_telling_row_is_solved_and_moves_most(self, recourses):
+    def test_it_says_what_the_answer_is_worth_as_its_description_does(self, recourses, axes):
         position = telling(recourses)
-        solved = recourses.actions["success"].to_numpy()
+        recourses.plot_row(position, axes)
+        title = " ".join(axes.get_title("left").split())
+        said = recourses.describe_row(position)
+        assert said.endswith(title[title.index("This") :])
+        assert "redraws of the data" in title
+
+    def test_a_telling_row_is_credible_and_moves_most(self, recourses):
+        position = telling(recourses)
+        credible = recourses.actions["credible"].to_numpy()
         moved = recourses.changed.sum(1).numpy()
-        assert solved[position]
-        assert moved[position] == moved[solved].max()
+        assert credible[position]
+        assert moved[position] == moved[credible].max()
 
     def test_every_row_can_be_drawn(self, recourses):
-        for position in range(0, len(recourses), 7):
-            figure = Figure(layout="constrained")
-            person(recourses, position, figure.subplots())
-            FigureCanvasAgg(figure).draw()
+        for label in recourses.factuals.index[::7]:
+            FigureCanvasAgg(recourses.plot(label, title="One row")).draw()
+
+    def test_its_old_name_draws_the_same(self, recourses, axes):
+        position = telling(recourses)
+        person(recourses, position, axes)
+        again = Figure(figsize=(6, 4), layout="constrained").subplots()
+        recourses.plot_row(position, again)
+        assert written(axes) == written(again)
+
+    def test_no_text_covers_another_nor_leaves_the_figure(self, recourses):
+        figure = recourses.plot(recourses.factuals.index[telling(recourses)])
+        FigureCanvasAgg(figure).draw()
+        (panel,) = figure.axes
+        (right,) = panel.child_axes
+        parts = [*panel.texts, *panel.get_yticklabels(), *right.get_yticklabels()]
+        boxes = [part.get_window_extent() for part in parts]
+        width, height = figure.canvas.get_width_height()
+        for i, box in enumerate(boxes):
+            assert box.x0 >= 0
+            assert box.x1 <= width
+            assert box.y0 >= 0
+            assert box.y1 <= height
+            assert not any(box.overlaps(other) for other in boxes[i + 1 :])
+
+    def test_a_label_that_no_row_has_is_an_error(self, recourses):
+        with pytest.raises(InputError, match="exactly one"):
+            recourses.plot("no such label")
+
+    def test_notebooks_display_it(self, recourses):
+        figure = recourses.plot(recourses.factuals.index[0])
+        assert figure._repr_png_().startswith(PNG)
+
+    def test_a_prediction_is_no_probability(self, mixed, axes):
+        dear = DEAR(lambda frame: frame["income"].to_numpy(), mixed.schema, output="values")
+        query = mixed.frame.nsmallest(1, "income")
+        goal = Target.of_range(low=float(mixed.frame["income"].median()))
+        result = dear.fit(mixed.frame).generate(query, goal)
+        result.plot_row(0, axes)
+        before = result.outcome["score_before"].iloc[0]
+        assert f"predicted value {before:.4g} → " in axes.get_title("left")
+        assert "%" not in axes.get_title("left")
+
+    def test_more_features_than_a_panel_has_room_for_are_counted(self, axes):
+        changes = pd.DataFrame(
+            {
+                "feature": [f"f{i}" for i in range(14)],
+                "values": "0 → 1",
+                "direct": [True] + [False] * 13,
+                "change": 0.5,
+                "low": 0.5,
+                "high": 0.5,
+            }
+        )
+        row(changes, axes)
+        assert len(axes.patches) == 10
+        assert "and 4 more features" in axes.get_xlabel()
+
+
+class TestWithoutMatplotlib:
+    def test_one_error_says_what_to_install(self, recourses, monkeypatch):
+        for name in [n for n in sys.modules if n.startswith("dear_plugin.plots")]:
+            monkeypatch.delitem(sys.modules, name)
+        monkeypatch.delattr("dear_plugin.plots")
+        monkeypatch.setitem(sys.modules, "matplotlib", None)
+        with pytest.raises(ExtraError, match=r'pip install "dear-plugin\[plots\]"'):
+            recourses.plot(recourses.factuals.index[0])
 
 
 class TestSplits:
@@ -225,11 +324,24 @@ class TestOddResults:
         dear = DEAR(model, schema, act_on=["$a_{$", "$\\frac$"]).fit(frame)
         query = frame[frame["$a_{$"] == "under $5_{"].iloc[:1].set_axis(["$x_{$"])
         result = dear.generate(query)
-        person(result, 0, axes)
+        result.plot_row(0, axes)
         FigureCanvasAgg(axes.figure).draw()
-        overview(result).savefig(tmp_path / "money.png")
+        result.plot().savefig(tmp_path / "money.png")
         assert "$a_{$" in labels(axes)
-        assert "Row $x_{$" in axes.get_title()
+        assert "Row $x_{$" in axes.get_title("left")
+
+    def test_long_names_and_categories_are_shortened(self, mixed, axes):
+        town, job = "the_town_as_declared_in_the_application_form", "b" * 60
+        frame = mixed.frame.rename(columns={"town": town}).replace(
+            {town: {"A": "a" * 60, "B": job}}
+        )
+        schema = Schema.infer(frame)
+        dear = DEAR(lambda f: (f[town] == job).to_numpy().astype(float), schema, act_on=[town])
+        result = dear.fit(frame).generate(frame[frame[town] == "a" * 60].iloc[:1])
+        result.plot_row(0, axes)
+        FigureCanvasAgg(axes.figure).draw()
+        assert f"{'a' * 29}… → {'b' * 29}…" in " ".join(values(axes)).replace("\n", " ")
+        assert all(len(line) <= 26 for text in labels(axes) for line in text.split("\n"))
 
     def test_labels_of_any_kind_and_a_single_row(self, mixed, tmp_path):
         one = mixed.refused(1).set_axis(["Ms $ Smith"])

@@ -11,6 +11,7 @@ from torch import Tensor
 from dear_plugin._lazy import lazy
 from dear_plugin.methods.base import Case
 from dear_plugin.models.classifier import Classifier
+from dear_plugin.problem.requirement import Requirement
 from dear_plugin.results.proposal import Proposal
 
 
@@ -115,6 +116,8 @@ class CandidatePool:
     ) -> Tensor:
         """Evaluate feasible candidates, (m, c, p), and keep those better than the best so far.
 
+        A success must meet the requirement of the case.
+
         Args:
             candidates: (m, c, p).
             owner: (m,) the position in the case of each row; None for all of them, in order.
@@ -134,8 +137,12 @@ class CandidatePool:
         valid = (valid & satisfied).view(m, c)
         if loss is None:
             loss = self.classifier.encoder.distance(candidates, self.case.x[owner][:, None]).sum(2)
-        self._keep_best(candidates, owner, torch.where(valid, loss, torch.inf), margin)
-        return valid.any(1)
+        loss = torch.where(valid, loss, torch.inf)
+        if self.case.requirement is not None:
+            loss = self._vetted(self.case.requirement, candidates, owner, loss)
+        self._keep_best(candidates, owner, loss, margin)
+        # Candidates that cannot improve on a success are not examined further.
+        return valid.any(1) & self.solved[owner]
 
     def restarts(self, count: int) -> Iterator[tuple[float, CandidatePool]]:
         """`count` shares from 0 to 1, each with a pool of the rows still without a success.
@@ -155,6 +162,24 @@ class CandidatePool:
         direct = self.best != self.case.x
         reasons = ["" if solved else reason for solved in self.solved.tolist()]
         return Proposal(self.best, direct, torch.zeros(len(self.case)), reasons)
+
+    def _vetted(
+        self, requirement: Requirement, candidates: Tensor, owner: Tensor, loss: Tensor
+    ) -> Tensor:
+        """Losses, (m, c), of which the least of each row is finite only if it is a success.
+
+        Candidates that would improve on the best are examined, the one of least loss first.
+        """
+        loss = torch.where(loss < self.loss[owner][:, None], loss, torch.inf)
+        rows = loss.isfinite().any(1).nonzero()[:, 0]
+        while len(rows):
+            first = candidates[rows, loss[rows].argmin(1)]
+            failed = ~requirement.met(first, owner[rows])
+            rows, first = rows[failed], first[failed]
+            same = (candidates[rows] == first[:, None]).all(2)
+            loss[rows] = loss[rows].masked_fill(same, torch.inf)
+            rows = rows[loss[rows].isfinite().any(1)]
+        return loss
 
     def _keep_best(self, candidates: Tensor, owner: Tensor, loss: Tensor, margin: Tensor) -> None:
         """Keep the least loss among successes, else the largest margin; the first of equals."""

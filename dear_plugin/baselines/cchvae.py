@@ -56,6 +56,8 @@ class CCHVAE(LatentMethod[CCHVAEConfig]):
         SchemaError: a VAE trained for another schema.
     """
 
+    follows_margin = False
+
     def _default_config(self) -> CCHVAEConfig:
         return CCHVAEConfig()
 

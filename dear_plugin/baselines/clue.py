@@ -15,7 +15,7 @@ from torch import Tensor
 
 from dear_plugin.baselines.base import require_gradient
 from dear_plugin.baselines.candidate_pool import CandidatePool
-from dear_plugin.baselines.latent import LatentConfig, LatentMethod, descend
+from dear_plugin.baselines.latent import LatentConfig, LatentMethod, Objective, descend
 from dear_plugin.errors import ModelError
 from dear_plugin.methods.base import Case
 from dear_plugin.results.proposal import Proposal
@@ -29,7 +29,7 @@ class Clue(LatentMethod[LatentConfig]):
         model: a torch module that classifies.
         schema: the features.
         vae: a trained one, or the design of the one that `fit` trains.
-        config: the settings; by default the weight is 4 / d, as in the authors' code.
+        config: the settings; without a weight it is 4 / d, as in the authors' code.
         output: see `RecourseMethod`.
         encode: see `RecourseMethod`.
 
@@ -38,8 +38,10 @@ class Clue(LatentMethod[LatentConfig]):
         SchemaError: a VAE trained for another schema.
     """
 
+    follows_margin = False
+
     def _default_config(self) -> LatentConfig:
-        return LatentConfig(weight=4.0 / self.encoder.d)
+        return LatentConfig()
 
     def _validate_model(self) -> None:
         require_gradient(self)
@@ -48,7 +50,8 @@ class Clue(LatentMethod[LatentConfig]):
 
     def _propose(self, case: Case) -> Proposal:
         pool = CandidatePool.of(case, self.classifier)
-        descend(pool, self.vae, entropy, self.config)
+        weight = 4.0 / self.encoder.d if self.config.weight is None else self.config.weight
+        descend(pool, self.vae, Objective(entropy, torch.tensor([weight])), self.config)
         return pool.proposal("no row along the descent of the entropy is accepted")
 
 

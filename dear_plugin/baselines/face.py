@@ -20,7 +20,7 @@ from torch import Tensor
 from dear_plugin.baselines.base import Baseline
 from dear_plugin.baselines.candidate_pool import CandidatePool
 from dear_plugin.baselines.graph import FaceConfig, Graph
-from dear_plugin.baselines.nearest import accepted_mask
+from dear_plugin.baselines.nearest import ends_mask
 from dear_plugin.data.schema import Kind
 from dear_plugin.methods.base import Case
 from dear_plugin.problem.target import ClassGoal, Goal
@@ -42,6 +42,8 @@ class Face(Baseline[FaceConfig], ABC):
     def _volume(self) -> int:
         """How many numbers vary within a graph."""
         return sum(f.kind is Kind.NUMERIC and not f.immutable for f in self.schema)
+
+    follows_margin = False
 
     def _learn(self, rows: Tensor) -> None:
         self._nodes = rows.unique(dim=0)
@@ -69,8 +71,8 @@ class Face(Baseline[FaceConfig], ABC):
         self, pool: CandidatePool, rows: Tensor, case: Case, nodes: Tensor, graph: Graph
     ) -> None:
         """Add the ends of the paths of some rows, (q,), in the graph of some nodes, (r,)."""
-        mask = CandidatePool.of(case, self.classifier).feasible_mask(self._nodes[nodes])
-        wanted = mask & accepted_mask(case, self._scores[nodes])
+        part = CandidatePool.of(case, self.classifier)
+        wanted = ends_mask(part, case, self._nodes[nodes], self._scores[nodes])
         points = self.encoder.expand(case.x).double().numpy()
         # One search of the graph for all rows with the same wanted nodes.
         packed = np.packbits(wanted.numpy(), axis=1)

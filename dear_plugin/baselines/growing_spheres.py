@@ -62,6 +62,8 @@ class GrowingSpheres(Baseline[GrowingSpheresConfig]):
         encode: see `RecourseMethod`.
     """
 
+    follows_margin = False
+
     def _default_config(self) -> GrowingSpheresConfig:
         return GrowingSpheresConfig()
 

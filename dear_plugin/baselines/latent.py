@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,8 @@ from dear_plugin.models.classifier import Output
 
 # Of Adam. Gradients far below EPSILON move little, or rounding errors would decide.
 BETA_1, BETA_2, EPSILON = 0.9, 0.99, 1e-3
+# Steps whose rows are added to a pool together.
+STEPS_A_TIME = 50
 
 Loss = Callable[[Case, Tensor], Tensor]
 
@@ -79,40 +81,56 @@ class LatentConfig:
     """The settings of a descent among latents.
 
     Attributes:
-        weight: lambda, the weight of the l1 cost.
+        weight: lambda, the weight of the l1 cost; None for what the method does by default.
         steps: how many.
         rate: Adam's learning rate.
         starts: how often rows without a success start, each time farther from their own latents
-            and at last from latents that the model accepts.
+            and at last from latents that the model accepts; 1 for no restart.
         places: latents drawn from the prior, among which accepted ones are looked up.
         seed: of the draw; the global generators are left alone.
     """
 
-    weight: float = 0.5
-    steps: int = 300
+    weight: float | None = None
+    steps: int = 500
     rate: float = 0.1
     starts: int = 4
     places: int = 128
     seed: int = 0
 
 
-def descend(pool: CandidatePool, vae: Vae, loss: Loss, config: LatentConfig) -> None:
-    """Minimise `loss(scores) + lambda ||x - x_cf||_1` over latents.
+@dataclass(frozen=True)
+class Objective:
+    """What a descent among latents minimises: `loss(scores) + lambda ||x - x_cf||_1`.
+
+    Attributes:
+        loss: a case and scores, (m, classes), -> (m,).
+        weights: (w,) the lambdas, one descent for each.
+        by_cost: whether the success of least cost is kept, of all lambdas, or that of least total
+            loss.
+    """
+
+    loss: Loss
+    weights: Tensor
+    by_cost: bool = False
+
+
+def descend(pool: CandidatePool, vae: Vae, objective: Objective, config: LatentConfig) -> None:
+    """Minimise an objective over latents.
 
     Each row starts from its own latents and takes all steps independently of the others. Of the
-    rows along the descent, the success of least total loss is kept.
+    rows along the descents, the best success is kept.
 
     Args:
         pool: the rows; it keeps the successes.
         vae: decodes the latents.
-        loss: a case and scores, (m, classes), -> (m,).
-        config: the weight, the steps, the starts.
+        objective: what is minimised.
+        config: the steps, the starts.
     """
     for share, part in pool.restarts(config.starts):
         start = own = vae.encode(part.case.x)
         if share > 0.0:
             start = own + share * (_nearest_accepted(part, vae, own, config) - own)
-        _LatentDescent(part, vae, loss, config).run(start)
+        _LatentDescent.of(part, vae, objective, config).run(start)
 
 
 def _nearest_accepted(pool: CandidatePool, vae: Vae, own: Tensor, config: LatentConfig) -> Tensor:
@@ -128,35 +146,66 @@ def _nearest_accepted(pool: CandidatePool, vae: Vae, own: Tensor, config: Latent
 
 @dataclass(frozen=True)
 class _LatentDescent:
-    """Adam on the latents of the rows of a pool."""
+    """Adam on the latents of the rows of a pool, once for each of w lambdas.
+
+    Attributes:
+        pool: m rows.
+        each: the same rows, each of them w times.
+        vae: decodes the latents.
+        objective: what is minimised.
+        config: the steps.
+    """
 
     pool: CandidatePool
+    each: CandidatePool
     vae: Vae
-    loss: Loss
+    objective: Objective
     config: LatentConfig
+
+    @classmethod
+    def of(
+        cls, pool: CandidatePool, vae: Vae, objective: Objective, config: LatentConfig
+    ) -> _LatentDescent:
+        """The descents of the rows of a pool."""
+        repeated = torch.arange(len(pool.case)).repeat_interleave(len(objective.weights))
+        return cls(pool, pool.select(repeated), vae, objective, config)
 
     def run(self, z: Tensor) -> None:
         """Descend from latents, (m, k), with moments of each latent by itself."""
+        z = z.repeat_interleave(len(self.objective.weights), 0)
         mean, square = torch.zeros_like(z), torch.zeros_like(z)
+        seen: list[tuple[Tensor, Tensor, Tensor]] = []
         for step in range(1, self.config.steps + 1):
             at = z.clone().requires_grad_(True)
             with torch.enable_grad():
-                (gradient,) = torch.autograd.grad(self._evaluate(at).sum(), at)
+                total, rows, scores = self._evaluate(at)
+                (gradient,) = torch.autograd.grad(total.sum(), at)
+            seen.append((rows, scores, total.detach().float()))
+            if len(seen) == STEPS_A_TIME or step == self.config.steps:
+                self._add(seen)
+                seen = []
             mean = BETA_1 * mean + (1.0 - BETA_1) * gradient
             square = BETA_2 * square + (1.0 - BETA_2) * gradient.square()
             size = (square / (1.0 - BETA_2**step)).sqrt() + EPSILON
             z = z - self.config.rate * mean / (1.0 - BETA_1**step) / size
 
-    def _evaluate(self, z: Tensor) -> Tensor:
-        """Add the rows at some latents to the pool; the total loss there, (m,)."""
-        pool, encoder = self.pool, self.vae.encoder
-        soft = decode_latents(pool, self.vae, z)
-        rows, encoded = straight_through(pool, soft)
-        scores = pool.classifier.differentiable(encoded)
-        cost = ((soft - encoder.expand(pool.case.x)).abs() * encoder.weights).sum(1)
-        total = self.loss(pool.case, scores) + self.config.weight * cost
-        pool.update(rows[:, None], scores=scores.detach(), loss=total.detach().float()[:, None])
-        return total
+    def _evaluate(self, z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The total loss at latents, (m w, k): (m w,); the rows there, and their scores."""
+        each, encoder = self.each, self.vae.encoder
+        soft = decode_latents(each, self.vae, z)
+        rows, encoded = straight_through(each, soft)
+        scores = each.classifier.differentiable(encoded)
+        cost = ((soft - encoder.expand(each.case.x)).abs() * encoder.weights).sum(1)
+        weights = self.objective.weights.repeat(len(self.pool.case))
+        return self.objective.loss(each.case, scores) + weights * cost, rows, scores.detach()
+
+    def _add(self, seen: Sequence[tuple[Tensor, Tensor, Tensor]]) -> None:
+        """Add the rows of some steps, with their scores and losses, to the pool."""
+        m = len(self.pool.case)
+        parts = [torch.stack(part, 1) for part in zip(*seen, strict=True)]
+        rows, scores, total = (part.reshape(m, -1, *part.shape[2:]) for part in parts)
+        loss = None if self.objective.by_cost else total
+        self.pool.update(rows, scores=scores.flatten(0, 1), loss=loss)
 
 
 def decode_latents(pool: CandidatePool, vae: Vae, z: Tensor) -> Tensor:

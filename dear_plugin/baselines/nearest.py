@@ -28,6 +28,8 @@ class NearestAccepted(RecourseMethod):
         encode: see `RecourseMethod`.
     """
 
+    follows_margin = False
+
     def _learn(self, rows: Tensor) -> None:
         self._unique = rows.unique(dim=0)
         self._scores = self.classifier.scores(self._unique)
@@ -41,7 +43,7 @@ class NearestAccepted(RecourseMethod):
     def _search(self, pool: CandidatePool, rows: Tensor) -> None:
         """Add the nearest accepted training row of some rows, (q,), to the pool."""
         part = pool.select(rows)
-        wanted = part.feasible_mask(self._unique) & accepted_mask(part.case, self._scores)
+        wanted = ends_mask(part, part.case, self._unique, self._scores)
         weights, encoder = self.encoder.weights, self.encoder
         distance = torch.cdist(
             encoder.expand(part.case.x) * weights, encoder.expand(self._unique) * weights, p=1.0
@@ -50,6 +52,22 @@ class NearestAccepted(RecourseMethod):
         found = least.isfinite()
         reached = pool.project(self._unique[nearest[found]][:, None], rows[found])
         pool.update(reached, rows[found])
+
+
+def ends_mask(pool: CandidatePool, case: Case, rows: Tensor, scores: Tensor) -> Tensor:
+    """(m, r) bool: which of r training rows, (r, p), may be the counterfactual of which row.
+
+    Args:
+        pool: of the m rows.
+        case: the m rows, with the goal and the requirement.
+        rows: (r, p) training rows.
+        scores: (r, classes) their scores.
+    """
+    mask = pool.feasible_mask(rows) & accepted_mask(case, scores)
+    if case.requirement is not None:
+        some = mask.any(0).nonzero()[:, 0]
+        mask[:, some] &= case.requirement.mask(rows[some])
+    return mask
 
 
 def accepted_mask(case: Case, scores: Tensor) -> Tensor:

@@ -2,21 +2,26 @@
 
 Joshi, Koyejo, Vijitbenjaronk, Kim and Ghosh, "Towards Realistic Individual Recourse and Actionable
 Explanations in Black-Box Decision Making Systems", arXiv 1907.09615: minimise over z
-`loss(f(g(z)), y') + lambda ||x - g(z)||_1`, started from the row's own latents.
+`loss(f(g(z)), y') + lambda ||x - g(z)||_1`, started from the row's own latents. The largest lambda
+with a success gives the cheapest counterfactual, so several are tried at once.
 """
 
 from __future__ import annotations
 
 from typing import final
 
+import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
 from dear_plugin.baselines.base import require_gradient
 from dear_plugin.baselines.candidate_pool import CandidatePool
-from dear_plugin.baselines.latent import LatentConfig, LatentMethod, descend
+from dear_plugin.baselines.latent import LatentConfig, LatentMethod, Objective, descend
 from dear_plugin.methods.base import Case
 from dear_plugin.results.proposal import Proposal
+
+# The lambdas of the search, as multiples of a logit for each unit of cost.
+WEIGHTS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 
 
 @final
@@ -27,7 +32,8 @@ class Revise(LatentMethod[LatentConfig]):
         model: a torch module.
         schema: the features.
         vae: a trained one, or the design of the one that `fit` trains.
-        config: the settings.
+        config: the settings; without a weight, several are tried, and the cheapest success of all
+            is the counterfactual.
         output: see `RecourseMethod`.
         encode: see `RecourseMethod`.
 
@@ -44,10 +50,13 @@ class Revise(LatentMethod[LatentConfig]):
 
     def _propose(self, case: Case) -> Proposal:
         pool = CandidatePool.of(case, self.classifier)
-        descend(pool, self.vae, target_loss, self.config)
+        given = self.config.weight
+        weights = torch.tensor(WEIGHTS if given is None else (given,))
+        objective = Objective(target_loss, weights, by_cost=given is None)
+        descend(pool, self.vae, objective, self.config)
         return pool.proposal("no row along the descent among latents reaches the target")
 
 
 def target_loss(case: Case, scores: Tensor) -> Tensor:
-    """The logistic loss of the margin of the target, (m,)."""
-    return softplus(-case.goal.margin(scores))
+    """The logistic loss of the margin of the target, (m,), past the lead of a search."""
+    return softplus(case.goal.extra_margin() - case.goal.margin(scores))

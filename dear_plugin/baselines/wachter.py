@@ -94,24 +94,25 @@ class Wachter(Baseline[WachterConfig]):
     def _descend(self, pool: CandidatePool, encoded: Tensor, weight: Tensor) -> Tensor:
         """Descend from rows, (m, d), with a lambda each, (m,); (m,) bool, which succeed."""
         x, (low, high) = self.encoder.expand(pool.case.x), pool.bounds
-        success = torch.zeros(len(x), dtype=torch.bool)
+        tried: list[tuple[Tensor, Tensor]] = []
         aim, tangent = self._aim(pool.case.goal), block_tangents(self.encoder)
         shrink = weight[:, None] * self.encoder.weights / 2.0
         for _ in range(self.config.steps):
             rows, rounded = straight_through(pool, encoded)
             scores, margin, gradient = margin_gradients(pool, rounded)
-            success |= pool.update(rows[:, None], scores=scores)
+            tried.append((rows, scores))
             gradient = torch.where(low < high, gradient @ tangent, 0.0)
             scale = gradient.square().sum(1, keepdim=True).clamp_min(LEAST_SQUARE)
             delta = encoded - x - (margin - aim)[:, None] * gradient / scale
             delta = delta.sign() * (delta.abs() - shrink / scale).clamp_min(0.0)
             encoded = torch.clamp(x + delta, low, high)
-        return success
+        candidates, known = (torch.stack(each, 1) for each in zip(*tried, strict=True))
+        return pool.update(candidates, scores=known.flatten(0, 1))
 
-    def _aim(self, goal: Goal) -> float:
+    def _aim(self, goal: Goal) -> Tensor | float:
         """The margin aimed for; in a range, at most half-way to its middle."""
         width = goal.high - goal.low if isinstance(goal, RangeGoal) else torch.inf
-        return min(self.config.aim, width / 4.0)
+        return goal.extra_margin() + min(self.config.aim, width / 4.0)
 
 
 def block_tangents(encoder: Encoder) -> Tensor:

@@ -11,13 +11,18 @@ from pathlib import Path
 
 from dear_plugin.benchmark import commands, dice
 from dear_plugin.benchmark.answer_metrics import CONFIGURATIONS
-from dear_plugin.benchmark.data_splits import CELLS
+from dear_plugin.benchmark.contestants import CONTESTANTS, DIALS
+from dear_plugin.benchmark.data_splits import CELLS, NETWORKS, SETTINGS, TREES
 from dear_plugin.benchmark.forests import FORESTS
 from dear_plugin.benchmark.method_specs import METHOD_SPECS
 from dear_plugin.benchmark.protocol import LOADERS
 from dear_plugin.benchmark.trees import TABLES
 from dear_plugin.data import sensitive
 from dear_plugin.errors import DearError
+
+# The paper's protocol and the data sets' own, on its three data sets.
+CONTEST_SETTINGS = tuple(name for name, setting in SETTINGS.items() if setting.kinds == NETWORKS)
+KINDS = (*NETWORKS, TREES)
 
 Run = Callable[[argparse.Namespace], Iterator[str]]
 
@@ -82,6 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     credible.add_argument("--kept", action="store_true", help=text)
     credible.add_argument("--quick", action="store_true", help=commands.QUICK_CREDIBLE_HELP)
     _common(credible, commands.credible, "credible", 500)
+    _contest(add("contest", help="all methods with the same dials: cost at equal requirements"))
     speed = add("speed", help="CPU seconds and memory of fit and generate")
     speed.add_argument("--most", type=int, default=1_000_000, help="rows in the largest call")
     speed.add_argument("--cache", type=Path, default=None, help="folder of trained classifiers")
@@ -106,6 +112,22 @@ def _parser() -> argparse.ArgumentParser:
     )
     _common(host, commands.on_alibi, "alibi", 1000)
     return parser
+
+
+def _contest(parser: argparse.ArgumentParser) -> None:
+    names, choices = tuple(CONTESTANTS), f"some of: {'; '.join(CONTESTANTS)}"
+    parser.add_argument(
+        "--methods", nargs="+", choices=names, default=names, metavar="METHOD", help=choices
+    )
+    parser.add_argument("--settings", nargs="+", choices=tuple(SETTINGS), default=CONTEST_SETTINGS)
+    text = "module:function that returns a Dataset, instead of --settings"
+    parser.add_argument("--data", default="", help=text)
+    parser.add_argument("--models", nargs="+", choices=KINDS, default=KINDS)
+    parser.add_argument("--dials", nargs="+", choices=tuple(DIALS), default=tuple(DIALS))
+    parser.add_argument("--splits", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=3, help="classifier seeds of each split")
+    parser.add_argument("--quick", action="store_true", help="the loan data, 20 rows, one split")
+    _common(parser, commands.contest, "contest", 67)
 
 
 def _on_cells(parser: argparse.ArgumentParser) -> None:

@@ -4,17 +4,29 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from importlib.util import find_spec
 from itertools import chain, product
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
 from tqdm.auto import tqdm
 
-from dear_plugin.benchmark import alibi, credible_tables, dice, dice_requirements, summary
+from dear_plugin.benchmark import (
+    alibi,
+    contest_tables,
+    credible_tables,
+    dice,
+    dice_requirements,
+    summary,
+)
 from dear_plugin.benchmark import speed as timing
 from dear_plugin.benchmark import trees as optimum
+from dear_plugin.benchmark.contest import ContestPlan
+from dear_plugin.benchmark.contest_figures import fronts
 from dear_plugin.benchmark.credible import RunPlan, measured
+from dear_plugin.benchmark.data_splits import NETWORKS, SETTINGS, Setting
 from dear_plugin.benchmark.engine import fidelity_rows, reliability_rows
 from dear_plugin.benchmark.experiment import lines, make_experiment
 from dear_plugin.benchmark.figures import entanglement, figures, qualitative
@@ -27,6 +39,9 @@ from dear_plugin.benchmark.tables import Row, write
 from dear_plugin.datasets import Dataset, load_adult, load_loan
 from dear_plugin.errors import DataError
 
+if TYPE_CHECKING:
+    from dear_plugin.plots.ink import Figure
+
 # The data sets of the hosts' tables; Alibi's Adult has all categories and no survey weight.
 ON_DICE: Mapping[str, Callable[[], Dataset]] = {"adult": load_adult, "loan": load_loan}
 ON_ALIBI: Mapping[str, Callable[[], Dataset]] = {
@@ -36,6 +51,13 @@ ON_ALIBI: Mapping[str, Callable[[], Dataset]] = {
 DROPPED: Mapping[str, tuple[str, ...]] = {"adult": ("fnlwgt",), "loan": ()}
 QUICK = {"rows": 50, "seeds": 1, "datasets": ("compas",)}
 QUICK_CREDIBLE = {"rows": 60, "splits": 1, "cells": ("loan lr",), "lines": ("cheapest", "paper")}
+QUICK_CONTEST = {
+    "rows": 20,
+    "splits": 1,
+    "seeds": 1,
+    "settings": ("loan",),
+    "methods": ("DEAR", "DEAR, pairs", "Wachter", "nearest accepted"),
+}
 QUICK_CREDIBLE_HELP = "the loan data, 60 rows, one split, two lines"
 FAMILIES = ("DEAR", "DEAR, pairs too")
 
@@ -93,6 +115,44 @@ def credible(options: Namespace) -> Iterator[str]:
     values.round(4).to_csv(options.out / "credible-values.csv", index=False)
     yield _table("credible", credible_tables.table(answers, real), options.out)
     yield _table("credible-paired", credible_tables.differences(answers), options.out)
+
+
+def contest(options: Namespace) -> Iterator[str]:
+    """All methods with the same dials; runs stored in `options.out` are read."""
+    if options.quick:
+        vars(options).update(QUICK_CONTEST)
+    settings = [SETTINGS[name] for name in options.settings]
+    if options.data:
+        load = _loader(options.data)
+        settings = [Setting(load().name, load, NETWORKS, True, load().name)]
+    counts = options.splits, options.seeds, options.rows
+    names = options.models, options.methods, options.dials
+    plan = ContestPlan(settings, *names, *counts, options.out)
+    parts = list(tqdm(plan.answers(), desc="contest", total=plan.count))
+    answers = pd.concat(parts, ignore_index=True)
+    yield _table("contest", contest_tables.table(answers, contest_tables.COMPARED), options.out)
+    yield _table("differences", contest_tables.differences(answers), options.out)
+    yield _table("summary", contest_tables.summary(answers), options.out)
+    found = dict(contest_tables.fronts(answers))
+    for name, points in found.items():
+        points.round(4).to_csv(options.out / f"front-{name}.csv", index=False)
+    drawn = [(f"front-{name}", fronts(name, points)) for name, points in found.items()]
+    yield _save(drawn, options.out)
+
+
+def _loader(path: str) -> Callable[[], Dataset]:
+    """The function that `module:function` names; it returns a `Dataset`.
+
+    Raises:
+        DataError: another text.
+    """
+    module, colon, name = path.partition(":")
+    if not colon or not hasattr(found := import_module(module), name):
+        raise DataError(
+            f"--data: expected module:function, a function that returns a Dataset; got {path!r}"
+        )
+    load: Callable[[], Dataset] = getattr(found, name)
+    return load
 
 
 def speed(options: Namespace) -> Iterator[str]:
@@ -163,8 +223,6 @@ def _figures(
     found: Sequence[tuple[Cell, pd.DataFrame]], rows: pd.DataFrame, out: Path
 ) -> Iterator[str]:
     """The figures and their tables."""
-    home = out / "figures"
-    home.mkdir(parents=True, exist_ok=True)
     drawn = list(figures(rows))
     first = {cell.dataset: (cell, part) for cell, part in reversed(found)}
     for dataset, (cell, part) in first.items():
@@ -174,9 +232,16 @@ def _figures(
         if dataset == "adult":
             example = qualitative(cell, out / "runs", part)
             yield _table("qualitative", example.to_dict("records"), out)
+    yield _save(drawn, out)
+
+
+def _save(drawn: Sequence[tuple[str, Figure]], out: Path) -> str:
+    """Store figures; a text that says where."""
+    home = out / "figures"
+    home.mkdir(parents=True, exist_ok=True)
     for name, figure in drawn:
-        figure.savefig(home / f"{name}.png", dpi=130)
-    yield f"\n{len(drawn)} figures in {home}\n"
+        figure.savefig(home / f"{name}.png", dpi=110)
+    return f"\n{len(drawn)} figures in {home}\n"
 
 
 def _table(name: str, rows: Iterable[Row], folder: Path, packages: Sequence[str] = ()) -> str:

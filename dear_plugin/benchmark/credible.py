@@ -55,8 +55,8 @@ class RunPlan:
     def runs(self) -> list[Run]:
         """All runs; those that share a fit follow each other."""
         splits = [
-            DataSplit(name, split, self.folder / "models")
-            for name, split in product(SETTINGS, range(self.splits))
+            DataSplit(setting, split, self.folder / "models")
+            for setting, split in product(SETTINGS.values(), range(self.splits))
         ]
         runs = [
             Run(data, kind, line, self.rows, self.folder / "runs")

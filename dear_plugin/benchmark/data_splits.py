@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -33,6 +33,7 @@ class Setting:
     """A data set and the features that may change.
 
     Attributes:
+        name: of the setting.
         load: the data set.
         kinds: the classifiers: "lr" and "ann" of the paper, or boosted "trees".
         own: the data set's own act_on, immutable and increasing; else the paper's protocol, sex
@@ -40,20 +41,27 @@ class Setting:
         weights: the prefix of its files of weights.
     """
 
+    name: str
     load: Callable[[], Dataset]
     kinds: tuple[str, ...]
     own: bool
     weights: str
 
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """What the tables call its cells: data set, protocol and classifier."""
+        return tuple(f"{self.name} {kind}" for kind in self.kinds)
 
-SETTINGS: Mapping[str, Setting] = {
-    **{name: Setting(load, ("lr", "ann"), False, name) for name, load in LOADERS.items()},
-    **{f"{name}-own": Setting(load, ("lr", "ann"), True, name) for name, load in LOADERS.items()},
-    "adult-full": Setting(lambda: load_adult("full"), (TREES,), True, "adult-full"),
-    "loan": Setting(load_loan, ("lr",), True, "loan"),
-}
-# What the table calls a cell: data set, protocol and classifier.
-CELLS = tuple(f"{name} {kind}" for name, setting in SETTINGS.items() for kind in setting.kinds)
+
+NETWORKS = ("lr", "ann")
+_ALL = (
+    *(Setting(name, load, NETWORKS, False, name) for name, load in LOADERS.items()),
+    *(Setting(f"{name}-own", load, NETWORKS, True, name) for name, load in LOADERS.items()),
+    Setting("adult-full", lambda: load_adult("full"), (TREES,), True, "adult-full"),
+    Setting("loan", load_loan, ("lr",), True, "loan"),
+)
+SETTINGS: Mapping[str, Setting] = {setting.name: setting for setting in _ALL}
+CELLS = tuple(cell for setting in _ALL for cell in setting.cells)
 
 
 @dataclass(frozen=True)
@@ -61,19 +69,19 @@ class DataSplit:
     """One split of a setting.
 
     Attributes:
-        name: of the setting.
+        setting: the data set and the features that may change.
         split: the seed of training and test rows.
         cache: a folder for trained weights.
     """
 
-    name: str
+    setting: Setting
     split: int
     cache: Path
 
     @property
-    def setting(self) -> Setting:
-        """The data set and the features that may change."""
-        return SETTINGS[self.name]
+    def name(self) -> str:
+        """The name of the setting."""
+        return self.setting.name
 
     @cached_property
     def data(self) -> Dataset:
@@ -109,11 +117,17 @@ class DataSplit:
         return Encoder(self.schema)
 
     def model(self, kind: str) -> ScoredModel:
-        """A model, and the same retrained on bootstrap samples.
+        """The first model of `models`.
 
         Raises:
             DataError: no seed gives a model that rejects enough rows.
         """
+        for model in self.models(kind):
+            return model
+        raise DataError(f"{self.name}: no {kind} refuses {LEAST_REFUSED} test rows")
+
+    def models(self, kind: str) -> Iterator[ScoredModel]:
+        """Models that reject enough rows, by seed, and each retrained on bootstrap samples."""
         train, test = self.parts
         labels = train[self.data.target]
         names = list(self.schema.names)
@@ -126,8 +140,7 @@ class DataSplit:
             accepts = decision(model, self.schema)
             refused = test[~accepts(test)][names]
             if len(refused) >= LEAST_REFUSED:
-                return ScoredModel(kind, model, accepts, others(self.schema), refused)
-        raise DataError(f"{self.name}: no {kind} refuses {LEAST_REFUSED} test rows")
+                yield ScoredModel(kind, seed, model, accepts, others(self.schema), refused)
 
     def _networks(self, kind: Any, x: Tensor, labels: pd.Series, seed: int) -> _Made:
         y, how = torch.tensor(labels.to_numpy()), recipe(self.setting.weights)
@@ -156,6 +169,7 @@ class ScoredModel:
 
     Attributes:
         kind: of classifier.
+        seed: of its weights.
         model: as `DEAR` takes it.
         accepts: which rows of a frame it accepts.
         retrained: the same of the retrained models.
@@ -163,6 +177,7 @@ class ScoredModel:
     """
 
     kind: str
+    seed: int
     model: Any
     accepts: Accepts
     retrained: tuple[Accepts, ...]

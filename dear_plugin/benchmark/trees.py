@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dear_plugin.benchmark.data_splits import DataSplit
+from dear_plugin.benchmark.data_splits import SETTINGS, DataSplit
 from dear_plugin.benchmark.dense import Compared, compared
 from dear_plugin.benchmark.forests import forest
 from dear_plugin.benchmark.metrics import decision
@@ -47,7 +47,7 @@ class Trees:
 
     def lines(self) -> Iterator[Row]:
         """A line for each search, or one that names a missing package."""
-        data = DataSplit(TABLES[self.table], 0, Path())
+        data = DataSplit(SETTINGS[TABLES[self.table]], 0, Path())
         names = list(data.schema.names)
         train, test = data.parts
         sample = train.sample(min(MOST_ROWS, len(train)), random_state=0)

@@ -35,7 +35,7 @@ def _values(feature: Feature) -> str:
     """The range of a number, or the first levels of a category."""
     if feature.kind is Kind.NUMERIC:
         low, high = feature.limits or feature.bounds
-        return f"{low:g} to {high:g}"
+        return f"{low:,.10g} to {high:,.10g}"
     levels = [str(level) for level in feature.categories]
     more = f" and {len(levels) - MOST_LEVELS} more" * (len(levels) > MOST_LEVELS)
     return ", ".join(levels[:MOST_LEVELS]) + more

@@ -38,6 +38,14 @@ class Support:
         accepted = goal.accepts(scores[near.flatten()], rows)
         return accepted.view(near.shape).float().mean(1)
 
+    def of_each(self, reached: Tensor, goal: Goal, rows: Tensor) -> Tensor:
+        """(n, r) the support of each of r rows, (r, p), for the goals of the rows at (n,)."""
+        neighbours, scores = self._scored
+        near = torch.from_numpy(neighbours.nearest(reached, self.k))
+        each = scores[near.flatten()].repeat(len(rows), 1)
+        accepted = goal.accepts(each, rows.repeat_interleave(near.numel()))
+        return accepted.view(len(rows), *near.shape).float().mean(2)
+
     @lazy
     def _scored(self) -> tuple[Neighbours, Tensor]:
         """Training rows and their scores, complete rows only if the model needs them."""

@@ -42,6 +42,11 @@ class MethodAnswers(LazyAnswers):
     proposal: Proposal
     success: Tensor
 
+    @property
+    def scores_are_probabilities(self) -> bool:
+        """As of `LazyAnswers`."""
+        return self.case.goal.scores_are_probabilities
+
     def support(self, reached: Tensor, rows: Tensor) -> Tensor:
         """As of `LazyAnswers`."""
         return self.method._support.of(reached, self.case.goal.select(rows))

@@ -14,7 +14,7 @@ from dear_plugin.errors import ConstraintError
 from dear_plugin.methods.optimizer import Optimizer, rows_by_set
 from dear_plugin.problem.case import Case
 from dear_plugin.results.proposal import ACCEPTED, Proposal, identity_proposal
-from dear_plugin.results.wording import number
+from dear_plugin.results.values import number
 from dear_plugin.search import SearchProblem
 from dear_plugin.search.candidates import snapped
 

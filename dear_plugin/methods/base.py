@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import pandas as pd
 import torch
@@ -30,10 +30,14 @@ from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.results.spread import Spread
 from dear_plugin.results.unreadable import with_unreadable
-from dear_plugin.search import Search
+from dear_plugin.search import Evidence, Search
 
 __all__ = ["SLACKS", "Case", "RecourseMethod"]
 
+# What is computed from the training rows on first access.
+CACHED = ("_support", "_cutoffs", "_neighbours", "_plausibility", "_training_scores")
+# Training rows in the sample of scores that gives the unit of the margin.
+SCORED_ROWS = 2_000
 
 Compute = Callable[[Case, pd.DataFrame, Tensor, Tensor], Recourses]
 
@@ -45,6 +49,9 @@ class RecourseMethod(ABC):
     methods share: it checks the input, applies constraints, rounds, scores the rows of the result
     with the user's own model, and keeps every row.
 
+    `follows_margin` says whether a target farther past the boundary leads to other candidates; it
+    is False for methods that go through the same candidates whatever the target.
+
     Args:
         model: a torch module on the encoded tensor, an object with `predict_proba` on frames, or
             a callable from a frame to probabilities.
@@ -53,6 +60,8 @@ class RecourseMethod(ABC):
             "values" (regression).
         encode: for modules on a host's encoding, a differentiable map from ours.
     """
+
+    follows_margin: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -115,11 +124,15 @@ class RecourseMethod(ABC):
         Raises:
             InputError: rows that do not fit the schema.
         """
-        rows, before = self.encoder.rows(frame), dict(self.__dict__)
+        return self._fit_rows(self.encoder.rows(frame))
+
+    def _fit_rows(self, rows: Tensor) -> Self:
+        """As `fit`, on rows, (n, p)."""
+        before = dict(self.__dict__)
         try:
             self._learn(rows)
             self._rows = rows
-            for cached in ("_support", "_cutoffs", "_neighbours", "_plausibility"):
+            for cached in CACHED:
                 self.__dict__.pop(cached, None)
         except BaseException:
             self.__dict__ = before
@@ -259,6 +272,18 @@ class RecourseMethod(ABC):
     @lazy
     def _plausibility(self) -> Plausibility:
         return Plausibility(self._fitted_rows, self.encoder)
+
+    @lazy
+    def _training_scores(self) -> Tensor:
+        """(m, c) scores of training rows; their spread is the unit of the margin."""
+        rng = torch.Generator().manual_seed(0)
+        rows = self._fitted_rows
+        some = rows[torch.randperm(len(rows), generator=rng)[:SCORED_ROWS]]
+        return self.classifier.score_training_rows(some)[1]
+
+    def _evidence_of(self, k: int) -> Evidence:
+        """What answers are compared with: the training rows, k of them for the support."""
+        return Evidence(self._plausibility, Support(self._neighbours, self.classifier, k))
 
     @lazy
     def _cutoffs(self) -> Tensor | None:

@@ -32,12 +32,11 @@ from dear_plugin.problem.action_sets import ActionSets, ActOn
 from dear_plugin.problem.case import Case
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.spread import Spread
+from dear_plugin.results.wording import LESS_MARGIN
 from dear_plugin.search import CandidateGrids, Evidence, Search
 
 # Rows per search, and float32 cells of their latents: 128 MiB.
 ROWS_A_CHUNK, CELLS_A_CHUNK = 1024, 1 << 25
-# Training rows in the sample of scores that gives the unit of the margin.
-SCORED_ROWS = 2_000
 
 
 class DEAR(WhatIf):
@@ -161,6 +160,9 @@ class DEAR(WhatIf):
             search: the search settings.
         """
         require_instance("search", search, Search)
+        if self._optimizer is not None:
+            # Made before the copy, so that both share the larger sets that either fits.
+            _ = self._larger_sets
         other = copy.copy(self)
         other.search, other._params = search, {**self._params, "search": search}
         other.__dict__.pop("_evidence", None)
@@ -178,7 +180,7 @@ class DEAR(WhatIf):
         passed = self._params["decoder"]
         if isinstance(passed, Decoder) and hasattr(decoder, "history"):
             vars(passed)["history"] = decoder.history
-        for cached in ("_larger_sets", "_evidence", "_training_scores"):
+        for cached in ("_larger_sets", "_evidence"):
             self.__dict__.pop(cached, None)
 
     def _propose(self, case: Case) -> Proposal:
@@ -200,7 +202,7 @@ class DEAR(WhatIf):
         if not len(failed):
             return proposal
         rest = self._search_sets(case.select(failed), search)
-        notes = [n or "accepted, but by less than the margin asked for" for n in rest.all_notes]
+        notes = [note or LESS_MARGIN for note in rest.all_notes]
         return proposal.merged(replace(rest, notes=notes), failed)
 
     def _with_margin(self, case: Case) -> Case:
@@ -261,16 +263,7 @@ class DEAR(WhatIf):
 
     @lazy
     def _evidence(self) -> Evidence:
-        support = Support(self._neighbours, self.classifier, self.search.k_neighbours)
-        return Evidence(self._plausibility, support)
-
-    @lazy
-    def _training_scores(self) -> Tensor:
-        """(m, c) scores of training rows; their spread is the unit of the margin."""
-        rng = torch.Generator().manual_seed(0)
-        rows = self._fitted_rows
-        some = rows[torch.randperm(len(rows), generator=rng)[:SCORED_ROWS]]
-        return self.classifier.score_training_rows(some)[1]
+        return self._evidence_of(self.search.k_neighbours)
 
     def _optimizer_of(self, members: tuple[int, ...]) -> Optimizer:
         # The decoder that `generate` uses for the set, so that `apply` gives the same answers.

@@ -1,22 +1,33 @@
-"""Plots: results in, figures out, readable in black and white; only this package uses matplotlib.
+"""Plots: frames in, figures out, readable in black and white; only this package uses matplotlib.
 
 Indirect changes are associations in the data, not causal effects; every figure of them says so.
 """
 
 from __future__ import annotations
 
+from dear_plugin.errors import ExtraError
+
+try:
+    import matplotlib as _  # noqa: F401
+except ModuleNotFoundError as error:
+    raise ExtraError('figures need matplotlib: pip install "dear-plugin[plots]"') from error
+
 from dear_plugin.plots.ink import NOTE, sheet
-from dear_plugin.plots.rows import overview, person, splits, telling
+from dear_plugin.plots.results import overview, person, telling
+from dear_plugin.plots.rows import beside, one, row, splits
 from dear_plugin.plots.tables import boxes, entanglement, front, frontier, together
 
 __all__ = [
     "NOTE",
+    "beside",
     "boxes",
     "entanglement",
     "front",
     "frontier",
+    "one",
     "overview",
     "person",
+    "row",
     "sheet",
     "splits",
     "telling",

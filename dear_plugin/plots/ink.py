@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -25,8 +26,23 @@ __all__ = ["DIRECT", "INDIRECT", "LINES", "MARKERS", "NOTE", "PLAIN", "WHISKER"]
 __all__ += ["Axes", "Figure", "sheet", "spare"]
 
 
+class Sheet(Figure):
+    """A figure that notebooks display; it belongs to no window and to no list of open figures."""
+
+    def _repr_png_(self) -> bytes:
+        """The figure as a PNG image, for notebooks."""
+        image = BytesIO()
+        self.savefig(image, format="png")
+        return image.getvalue()
+
+
 def sheet(
-    panels: int, *, width: float = 5.6, height: float = 4.2, columns: int | None = None
+    panels: int,
+    *,
+    width: float = 5.6,
+    height: float = 4.2,
+    columns: int | None = None,
+    shares: tuple[float, ...] | None = None,
 ) -> tuple[Figure, list[Axes]]:
     """A figure with panels.
 
@@ -35,13 +51,15 @@ def sheet(
         width: of one, in inches.
         height: of all, in inches.
         columns: the panels side by side; None for all.
+        shares: the relative widths of the columns; None for equal ones.
     """
     wide = columns or panels
-    figure = Figure(figsize=(width * wide, height), layout="constrained")
-    grid = figure.subplots(-(-panels // wide), wide, squeeze=False).flatten()
-    for unused in grid[panels:]:
+    figure = Sheet(figsize=(width * wide, height), layout="constrained")
+    grid = figure.subplots(-(-panels // wide), wide, squeeze=False, width_ratios=shares)
+    cells = grid.flatten()
+    for unused in cells[panels:]:
         unused.remove()
-    return figure, list(grid[:panels])
+    return figure, list(cells[:panels])
 
 
 def spare(axes: Axes) -> None:

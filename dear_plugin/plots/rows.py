@@ -1,4 +1,4 @@
-"""Rows: the recourse of one row, and the direct and indirect costs of all rows."""
+"""Rows: the changes of one row, and the actions of all rows; frames in, panels out."""
 
 from __future__ import annotations
 
@@ -7,99 +7,110 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import torch
 
 from dear_plugin.plots.ink import DIRECT, INDIRECT, NOTE, PLAIN, WHISKER, sheet, spare
-from dear_plugin.results.wording import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from dear_plugin.results.recourses import Recourses
+# Characters of a line of names, of values, and of a text under a panel.
+NAME, VALUE, LINE = 26, 44, 78
+# The largest number of features and of groups in one panel.
+MOST_BARS = 10
+# The number of bars that a panel has room for even if it has fewer.
+LEAST_BARS = 3
+# Inches of a bar, and of all that stands above and below the bars.
+BAR, REST = 0.34, 2.1
+HEADS = {True: "Action", False: "Expected to follow (association)"}
+SCALE = "change, as a share of the feature's range (a changed category: 1)"
+RANGE = "thin lines and ranges: 10th to 90th percentile over redraws of the data"
 
 
-def overview(recourses: Recourses, title: str = "") -> Figure:
-    """The recourse of one row, next to the direct and indirect costs of all rows.
+def one(changes: pd.DataFrame, head: str, text: str, title: str = "") -> Figure:
+    """A figure of one row.
 
     Args:
-        recourses: a result with at least one solved row that changes something.
+        changes: as of `row`.
+        head: the title of its panel.
+        text: as of `row`.
         title: of the figure.
     """
-    figure, (left, right) = sheet(2, width=5.75, height=4.8)
-    person(recourses, telling(recourses), left)
-    splits(recourses.outcome, right)
-    figure.suptitle(title, fontsize=12)
+    size = min(max(len(changes), LEAST_BARS), MOST_BARS)
+    figure, (axes,) = sheet(1, width=8.4, height=REST + BAR * (2 + size))
+    row(changes, axes, title=head, text=text)
+    figure.suptitle(title, fontsize=13, fontweight="bold")
     figure.supxlabel(NOTE, fontsize=9)
     return figure
 
 
-def telling(recourses: Recourses) -> int:
-    """The position of the solved row with the most changed features."""
-    moving = recourses.changed.sum(1).numpy() * recourses.outcome["success"].to_numpy()
-    return int(np.argmax(moving))
+def beside(left: tuple[pd.DataFrame, str, str], actions: pd.DataFrame, title: str = "") -> Figure:
+    """A figure of one row, next to the actions of all rows.
+
+    Args:
+        left: the changes, the title and the text of `row`.
+        actions: as of `splits`.
+        title: of the figure.
+    """
+    figure, (first, second) = sheet(2, width=6.0, height=6.0, shares=(1.25, 1.0))
+    changes, head, text = left
+    row(changes, first, title=head, text=text)
+    splits(actions, second)
+    figure.suptitle(title, fontsize=13, fontweight="bold")
+    figure.supxlabel(NOTE, fontsize=10)
+    return figure
 
 
-def person(recourses: Recourses, position: int, axes: Axes) -> None:
+def row(changes: pd.DataFrame, axes: Axes, *, title: str = "", text: str = "") -> None:
     """Draw the changes of one row, feature by feature: direct solid, indirect hatched.
 
     A thin line across the end of an indirect bar is the range over the redraws of the decoder.
 
     Args:
-        recourses: the result.
-        position: of the row, counted from 0.
+        changes: one line per changed feature, the features acted on first: `feature`, `values`
+            (the old and the new value as text), `direct`, `change`, `low` and `high`.
         axes: where to draw.
+        title: above the panel.
+        text: below it; in its middle if nothing changes.
     """
-    step = (recourses.proposal.rows - recourses.x)[position].numpy()
-    direct = recourses.proposal.direct[position].numpy()
-    shown = np.flatnonzero(recourses.changed[position].numpy())
-    shown = shown[np.lexsort((-np.abs(step[shown]), ~direct[shown]))]
-    if not bool(recourses.acts[position]):
-        shown = shown[:0]
-        _write(axes, recourses.describe_row(position))
-    names = np.array(recourses.encoder.schema.names)
-    before, after = recourses.factuals.iloc[position], recourses.counterfactuals.iloc[position]
-    size = np.where(recourses.encoder.blocks.numpy()[shown], 1.0, step[shown])
-    spread = recourses.lazy_answers.spread(torch.tensor([position]))
-    ends = np.stack([spread.low[0].numpy(), spread.high[0].numpy()])
-    for y, (j, width) in enumerate(zip(shown, size, strict=True)):
-        low, high = (width, width) if direct[j] else ends[:, j]
-        text = f"{_text(before[names[j]])} → {_text(after[names[j]])}"
-        axes.barh(y, width, height=0.62, **(DIRECT if direct[j] else INDIRECT))
-        if low < high:
-            axes.errorbar(width, y, xerr=[[width - low], [high - width]], **WHISKER)
-        _annotate(axes, y, max(width, high) if width >= 0 else min(width, low), width, text)
-    axes.axvline(0.0, color="black", linewidth=0.8)
-    axes.set_yticks(range(len(shown)), names[shown], **PLAIN)
-    axes.invert_yaxis()
-    axes.margins(x=0.45)
-    axes.set_xlabel(
-        "change, as a share of the feature's range (a changed category: 1);\n"
-        "thin lines: from the 10th to the 90th percentile over redraws of the data"
-    )
-    score = recourses.outcome.iloc[position]
-    outcome = "probability" if score["success"] else "nearest attempt, probability"
-    axes.set_title(
-        f"Row {recourses.factuals.index[position]}: {outcome}"
-        f" {score['score_before']:.0%} → {score['score_after']:.0%}",
-        fontsize=10,
-        **PLAIN,
-    )
-    spare(axes)
+    axes.set_title(f"{title}\n{fill(text, LINE)}".strip(), fontsize=10, loc="left", **PLAIN)
+    if not len(changes):
+        axes.set_title(title, fontsize=10, loc="left", **PLAIN)
+        _write(axes, text)
+        return
+    shown = changes.iloc[:MOST_BARS].reset_index(drop=True)
+    # A heading above the first bar of each kind takes the place of a bar.
+    starts = shown["direct"].ne(shown["direct"].shift())
+    at = (shown.index + starts.cumsum()).to_numpy()
+    for y, bar in zip(at, shown.itertuples(index=False), strict=True):
+        axes.barh(y, bar.change, height=0.62, **(DIRECT if bar.direct else INDIRECT))
+        if bar.low < bar.high:
+            ends = [[bar.change - bar.low], [bar.high - bar.change]]
+            axes.errorbar(bar.change, y, xerr=ends, **WHISKER)
+    for y, direct in zip(at[starts], shown["direct"][starts], strict=True):
+        _head(axes, y - 0.85, HEADS[bool(direct)])
+    _frame(axes, at, shown)
+    has_range, rest = bool((shown["low"] < shown["high"]).any()), len(changes) - len(shown)
+    below = [SCALE, *[RANGE] * has_range, *[f"and {rest} more features"] * bool(rest)]
+    axes.set_xlabel(";\n".join(below), fontsize=9)
 
 
 def splits(actions: pd.DataFrame, axes: Axes) -> None:
     """Draw median direct and indirect cost by the features acted on, with the number of rows.
 
     Args:
-        actions: `success`, `acted_on`, `cost`, `direct_cost` and `indirect_cost` of n rows.
+        actions: `success`, `acted_on`, `cost`, `direct_cost` and `indirect_cost` of n rows; with
+            `reliance`, the share of rows in which the action alone is enough is written next to
+            the bars.
         axes: where to draw.
     """
     done = actions[actions["success"] & (actions["cost"] > 0)]
     groups = done.groupby("acted_on")[["direct_cost", "indirect_cost"]]
-    table = groups.median().assign(rows=groups.size()).sort_values("rows", ascending=False)[:10]
+    table = groups.median().assign(rows=groups.size()).sort_values("rows", ascending=False)
+    table = table[:MOST_BARS]
     if table.empty:
         _write(axes, "no row has a recourse that changes something")
+        return
     y = np.arange(len(table))
     axes.barh(y, table["direct_cost"], height=0.62, label="direct action", **DIRECT)
     axes.barh(
@@ -110,30 +121,56 @@ def splits(actions: pd.DataFrame, axes: Axes) -> None:
         label="expected indirect change",
         **INDIRECT,
     )
-    names = [f"{n}  ({c})" for n, c in zip(table.index, table["rows"], strict=True)]
+    names = [
+        f"{_label(n, NAME, 3)}  ({c})" for n, c in zip(table.index, table["rows"], strict=True)
+    ]
     axes.set_yticks(y, names, **PLAIN)
-    axes.invert_yaxis()
-    axes.set_xlabel("median cost (l1, scaled features)")
+    axes.set_ylim(max(len(table), LEAST_BARS + 1) - 0.4, -0.6)
+    if "reliance" in done:
+        alone = done["reliance"].eq(0.0).groupby(done["acted_on"]).sum()
+        right = axes.secondary_yaxis("right")
+        right.set_yticks(
+            y, [f"alone enough\nin {alone[n]} of {c}" for n, c in table["rows"].items()]
+        )
+        _bare(right)
+    axes.set_xlabel("median cost (l1, scaled features)", fontsize=9)
     axes.set_title(f"Features acted on in {len(done)} rows (number of rows)", fontsize=10)
-    axes.legend(
-        fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(-0.02, -0.13), ncols=2
-    )
+    axes.legend(fontsize=9, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.1))
     spare(axes)
 
 
-def _annotate(axes: Axes, y: int, end: float, width: float, text: str) -> None:
-    """Write a text next to the end of a bar of some width."""
-    side, offset = ("left", 5) if width >= 0 else ("right", -5)
-    place: dict[str, Any] = {"textcoords": "offset points", "va": "center", "ha": side}
-    axes.annotate(text, (end, y), xytext=(offset, 0), fontsize=9, **place, **PLAIN)
+def _frame(axes: Axes, at: np.ndarray[Any, Any], shown: pd.DataFrame) -> None:
+    """Names to the left of the bars at heights `at`, values to their right."""
+    axes.axvline(0.0, color="black", linewidth=0.8)
+    axes.set_yticks(at, [_label(name, NAME) for name in shown["feature"]], **PLAIN)
+    right = axes.secondary_yaxis("right")
+    right.set_yticks(at, [_label(values, VALUE) for values in shown["values"]], **PLAIN)
+    _bare(right)
+    axes.set_ylim(max(LEAST_BARS, at[-1]) + 0.6, -0.3)
+    axes.margins(x=0.06)
+    spare(axes)
+
+
+def _label(text: str, width: int, lines: int = 2) -> str:
+    """A text in lines, the last one with an ellipsis where it is too long."""
+    return fill(text, width, max_lines=lines, placeholder="…", break_on_hyphens=False)
+
+
+def _bare(axis: Any) -> None:
+    """Remove the line and the ticks of a second axis, of which only the labels are read."""
+    axis.tick_params(axis="y", length=0, labelsize=9)
+    axis.spines["right"].set_visible(False)
+
+
+def _head(axes: Axes, y: float, text: str) -> None:
+    """Write a heading at a height, from the left edge of the panel."""
+    place: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "va": "center", "zorder": 3}
+    paper = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
+    axes.text(0.0, y, text, fontsize=9, fontweight="bold", bbox=paper, **place)
 
 
 def _write(axes: Axes, text: str) -> None:
-    """Write a text in the middle of empty axes."""
+    """Write a text in the middle of a panel without axes."""
+    axes.set_axis_off()
     middle: dict[str, Any] = {"ha": "center", "va": "center", "transform": axes.transAxes}
     axes.text(0.5, 0.5, fill(text, 40), fontsize=9, **middle, **PLAIN)
-
-
-def _text(value: object) -> str:
-    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    return number(value) if is_number else str(value)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from torch import Tensor
 
 from dear_plugin.problem.feasible import FeasibleSet
+from dear_plugin.problem.requirement import Requirement
 from dear_plugin.problem.target import Goal
 
 
@@ -20,6 +21,8 @@ class Case:
         feasible: the feasible sets of the rows.
         slack: the least margin that a search accepts.
         rows: (m,) positions of the rows in the user's frame.
+        requirement: what counterfactuals must meet besides the target; None for nothing. A method
+            that has several candidates of a row proposes one that meets it.
     """
 
     x: Tensor
@@ -27,6 +30,7 @@ class Case:
     feasible: FeasibleSet
     slack: float
     rows: Tensor
+    requirement: Requirement | None = None
 
     def __len__(self) -> int:
         """The number of rows (m)."""
@@ -34,10 +38,12 @@ class Case:
 
     def select(self, rows: Tensor) -> Case:
         """The case of the rows at positions (q,)."""
+        required = None if self.requirement is None else self.requirement.select(rows)
         return replace(
             self,
             x=self.x[rows],
             goal=self.goal.select(rows),
             feasible=self.feasible.select(rows),
             rows=self.rows[rows],
+            requirement=required,
         )

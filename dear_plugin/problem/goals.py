@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -30,7 +31,12 @@ class Goal(ABC):
     """A target bound to n rows; it reads scores, (m, c), from `Classifier.scores`.
 
     `rows`, (m,) int64, is the bound row of each score; None means one score per bound row.
+
+    Attributes:
+        scores_are_probabilities: whether `score` gives probabilities.
     """
+
+    scores_are_probabilities: ClassVar[bool]
 
     @abstractmethod
     def margin(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
@@ -108,6 +114,8 @@ class ClassGoal(Goal):
     count: int | None = None
     cutoffs: Tensor | None = None
     lead: Tensor | None = None
+
+    scores_are_probabilities: ClassVar[bool] = True
 
     def margin(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
         """(m,) log-odds of the class over the threshold, or log p_c - max other log p."""
@@ -231,6 +239,8 @@ class RangeGoal(Goal):
     high: float
     shortfall: Tensor | None = None
     lead: float = 0.0
+
+    scores_are_probabilities: ClassVar[bool] = False
 
     def margin(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
         """(m,) the distance to the nearer end, negative outside, in the model's units."""

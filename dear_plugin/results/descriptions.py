@@ -13,9 +13,10 @@ from dear_plugin.data.schema import Kind
 from dear_plugin.results.lazy_answers import Credibility
 from dear_plugin.results.proposal import ACCEPTED
 from dear_plugin.results.spread import Spread
+from dear_plugin.results.values import Change
 from dear_plugin.results.wording import (
+    ENOUGH,
     NO_ACTION,
-    Change,
     Expected,
     certainty,
     nearest,
@@ -47,6 +48,42 @@ class Descriptions:
                 words[at] = self._with_action(at, worth, spread, place)
         return [words[at] or "" for at in positions]
 
+    def worth(self, position: int) -> str:
+        """What is known of a row's action besides its changes: `certainty`, or its reason."""
+        rows, row = torch.tensor([position]), self.result.outcome.iloc[position]
+        if not row["success"]:
+            return f"Not solved: {row['reason']}."
+        worth = self.result.lazy_answers.credibility(rows)
+        spread = self.result.lazy_answers.spread(rows)
+        more = self._certainty(position, worth, spread, 0)
+        if worth.credible[0] or not self.result.proposal.searched:
+            return " ".join(more)
+        reason = row["reason"] or "not credible"
+        return " ".join([*more, f"{reason[:1].upper()}{reason[1:]}."])
+
+    def head(self, position: int) -> str:
+        """The row and its score, before and after where it has an action.
+
+        A row that cannot be read has no score.
+        """
+        row, result, acts = self.result.outcome.iloc[position], self.result, self.acts(position)
+        name = f"Row {result.factuals.index[position]}"
+        if pd.isna(row["score_before"]):
+            return name
+        is_probability = result.lazy_answers.scores_are_probabilities
+        before, after = (
+            f"{row[column]:.0%}" if is_probability else f"{row[column]:.4g}"
+            for column in ("score_before", "score_after")
+        )
+        what = "probability of the wanted decision" if is_probability else "predicted value"
+        attempt = "not solved; nearest attempt, " if acts and not row["success"] else ""
+        scores = f"{before} → {after}" if acts else before
+        return f"{name}: {attempt}{what} {scores}"
+
+    def acts(self, position: int) -> bool:
+        """Whether a feature acted on changes in a row."""
+        return bool(self.result.acts[position])
+
     def changes(self, position: int, mask: Tensor) -> list[Change]:
         """The features of a mask, (p,), with their old and new value."""
         result = self.result
@@ -61,7 +98,7 @@ class Descriptions:
         result, row = self.result, self.result.outcome.iloc[position]
         if not row["success"] and result.proposal.searched:
             return f"no recourse found: {row['reason']}"
-        if bool(result.acts[position]):
+        if self.acts(position):
             return None
         return _unchanged(row, bool(result.changed[position].any()))
 
@@ -70,25 +107,36 @@ class Descriptions:
         result = self.result
         changed, direct = result.changed[position], result.proposal.direct[position]
         follows, row = changed & ~direct, result.outcome.iloc[position]
-        may_follow = follows | ((spread.moved[place] > 0) & ~direct)
         words = sentence(
             self.changes(position, changed & direct),
             self.changes(position, follows),
             result.lazy_answers.flip_probabilities(position),
-            self._expected(follows, spread, place),
+            self.expected(follows, spread, place),
         )
         if not row["success"]:
             return f"{words}; {row['reason']}"
-        more = []
-        if spread.count and bool(may_follow.any()):
-            confidence, reliance = worth.confidence[place], worth.reliance[place]
-            more = certainty(float(reliance), round(confidence * spread.count), spread.count)
+        more = self._certainty(position, worth, spread, place)
         if worth.credible[place] or not result.proposal.searched:
             return " ".join([f"{words}.", *more]) if more else words
         note = result.proposal.all_notes[position]
         return nearest(words, more, note, float(worth.plausibility[place]))
 
-    def _expected(self, follows: Tensor, spread: Spread, place: int) -> dict[str, Expected]:
+    def _certainty(
+        self, position: int, worth: Credibility, spread: Spread, place: int
+    ) -> list[str]:
+        """Whether the action alone is enough, and the confidence; empty without redraws.
+
+        The confidence is left out where no redraw changes anything besides the action.
+        """
+        result = self.result
+        direct = result.proposal.direct[position]
+        may_follow = (result.changed[position] | (spread.moved[place] > 0)) & ~direct
+        if not bool(may_follow.any()):
+            return [ENOUGH] if spread.count else []
+        confidence, reliance = worth.confidence[place], worth.reliance[place]
+        return certainty(float(reliance), round(confidence * spread.count), spread.count)
+
+    def expected(self, follows: Tensor, spread: Spread, place: int) -> dict[str, Expected]:
         """The uncertain changes of the features that change indirectly, (p,) bool, by name."""
         out = {}
         for j in follows.nonzero()[:, 0].tolist():

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 import torch
 
 from dear_plugin import _html
-from dear_plugin.data.schema import Kind
 from dear_plugin.results.descriptions import Descriptions
-from dear_plugin.results.wording import ASSOCIATION, Change, number
+from dear_plugin.results.values import Change, ends
+from dear_plugin.results.wording import ASSOCIATION
 
 if TYPE_CHECKING:
     from dear_plugin.results.recourses import Recourses
 
 MOST_ROWS = 20
 COLUMNS = ("row", "action", "expected to follow", "cost", "action alone", "confidence", "note")
+CHANGES, NUMBERS = ("action", "expected to follow"), ("cost", "confidence")
 
 PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
@@ -36,7 +37,7 @@ def table(result: Recourses) -> str:
     rest = len(result) - len(shown)
     more = [_html.note(f"and {rest:,} more rows")] if rest else []
     cells = [_cells(shown, at) for at in range(len(shown))]
-    body = _html.table(COLUMNS, cells, right=("cost", "confidence"))
+    body = _html.table(COLUMNS, cells, right=NUMBERS, wide=CHANGES)
     return "".join([_html.STYLE, _html.note(repr(result)), body, *more, _html.note(ASSOCIATION)])
 
 
@@ -45,9 +46,10 @@ def page(result: Recourses, title: str) -> str:
     words = Descriptions(result).of(list(range(len(result))))
     cards = []
     for at, text in enumerate(words):
-        head = _html.cell(f"Row {result.factuals.index[at]}")
-        cells = _html.table(COLUMNS[1:], [_cells(result, at)[1:]], right=("cost", "confidence"))
-        cards.append(f"<article><h2>{head}</h2><p>{_html.cell(text)}</p>{cells}</article>")
+        head, said = _html.cell(Descriptions(result).head(at)), _html.cell(_sentence(text))
+        # The text has the note.
+        cells = _html.table(COLUMNS[1:-1], [_cells(result, at)[1:-1]], right=NUMBERS, wide=CHANGES)
+        cards.append(f"<article><h2>{head}</h2><p>{said}</p>{cells}</article>")
     return PAGE.format(
         title=_html.cell(title),
         style=_html.STYLE,
@@ -62,23 +64,30 @@ def _cells(result: Recourses, position: int) -> list[object]:
     changed, direct = result.changed[position], result.proposal.direct[position]
     acts = descriptions.changes(position, changed & direct)
     follows = descriptions.changes(position, changed & ~direct)
-    reason = row["reason"] or ("" if row["credible"] or not row["success"] else "not credible")
+    badges = [] if row["credible"] or not row["success"] else [_html.span("not credible", "no")]
+    note = _html.joined([*badges, *[row["reason"]] * bool(row["reason"])])
     head = [
         result.factuals.index[position],
         _html.joined(_change(each, "direct") for each in acts),
         _html.joined(_change(each, "expected") for each in follows),
         f"{row['cost']:.2f}",
     ]
-    if not row["success"] or not acts:
-        return [*head, "", "", reason or "nothing to change"]
+    if not row["success"]:
+        return [*head, _html.span("not solved", "no"), "", note]
+    if not acts:
+        return [*head, "", "", row["reason"] or "nothing to change"]
     enough = row["reliance"] == 0.0
     alone = _html.span("is enough", "yes") if enough else _html.span("is not enough", "no")
-    return [*head, alone, f"{row['confidence']:.0%}", reason]
+    return [*head, alone, f"{row['confidence']:.0%}", note]
 
 
 def _change(change: Change, kind: str) -> _html.Safe:
     """A feature, its old and its new value."""
-    feature, old, new = change
-    if feature.kind is Kind.NUMERIC:
-        old, new = number(old, feature.precision), number(new, feature.precision)
-    return _html.Safe(f"{_html.cell(feature.name)}: {_html.cell(old)} → {_html.span(new, kind)}")
+    old, new = ends(*change)
+    name = _html.cell(change[0].name)
+    return _html.Safe(f"{name}: {_html.cell(old)} → {_html.span(new, kind)}")
+
+
+def _sentence(text: str) -> str:
+    """A description with a capital letter and a full stop."""
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."

@@ -39,6 +39,11 @@ class Credibility:
 class LazyAnswers(ABC):
     """The quantities of the n rows of a result that are computed on demand."""
 
+    @property
+    @abstractmethod
+    def scores_are_probabilities(self) -> bool:
+        """Whether `score_before` and `score_after` are probabilities of the wanted class."""
+
     @abstractmethod
     def support(self, reached: Tensor, rows: Tensor) -> Tensor:
         """(m,) the support of rows, (m, p), at positions, (m,), of the result."""
@@ -71,6 +76,11 @@ class SelectedAnswers(LazyAnswers):
 
     whole: LazyAnswers
     at: Tensor
+
+    @property
+    def scores_are_probabilities(self) -> bool:
+        """As of `LazyAnswers`."""
+        return self.whole.scores_are_probabilities
 
     def support(self, reached: Tensor, rows: Tensor) -> Tensor:
         """As of `LazyAnswers`."""

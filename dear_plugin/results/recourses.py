@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from numbers import Integral
 from pathlib import Path
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,11 @@ from dear_plugin.errors import InputError
 from dear_plugin.results import html
 from dear_plugin.results.descriptions import Descriptions
 from dear_plugin.results.lazy_answers import LazyAnswers, SelectedAnswers
+from dear_plugin.results.pictures import Pictures
 from dear_plugin.results.proposal import Proposal
+
+if TYPE_CHECKING:
+    from dear_plugin.plots.ink import Axes, Figure
 
 
 class RowKey(Enum):
@@ -103,6 +107,33 @@ class Recourses:
         """
         Path(path).write_text(html.page(self, title), encoding="utf8")
 
+    def plot(self, index: Hashable = RowKey.ALL, *, title: str = "") -> Figure:
+        """One row as a figure, or all rows: the actions, and what is expected to follow.
+
+        A row: each changed feature with its old and new value, direct and indirect changes apart,
+        ranges over redraws of the decoder, whether the action alone is enough, and in how many
+        redraws the answer still succeeds. All rows: the one that changes most features, next to
+        the costs by features acted on. Indirect changes are associations, not causal effects.
+
+        Args:
+            index: a label of the frame's index; without one, all rows.
+            title: of the figure.
+
+        Returns:
+            A figure of matplotlib, which notebooks display; `savefig` writes it to a file.
+
+        Raises:
+            InputError: a label that is not in the index, or that several rows share; no rows.
+            ExtraError: matplotlib is not installed.
+        """
+        if index is RowKey.ALL:
+            return Pictures(self).every(title)
+        return Pictures(self).one(self._position(index), title)
+
+    def plot_row(self, position: int, axes: Axes) -> None:
+        """As `plot`, for the row at a position, in a panel of matplotlib."""
+        Pictures(self).draw(range(len(self))[position], axes)
+
     @lazy
     def actions(self) -> pd.DataFrame:
         """The actions, their costs and their credibility, with the index of the factuals.
@@ -172,10 +203,7 @@ class Recourses:
         if index is RowKey.ALL:
             words = Descriptions(self).of(list(range(len(self))))
             return pd.Series(words, self.factuals.index, dtype=object, name="describe")
-        at = _positions(self.factuals.index, index)
-        if len(at) != 1:
-            raise InputError(f"index {index!r} names {len(at)} rows, expected exactly one")
-        return self.describe_row(int(at[0]))
+        return self.describe_row(self._position(index))
 
     def describe_row(self, position: int) -> str:
         """As `describe`, for the row at a position."""
@@ -214,6 +242,13 @@ class Recourses:
                 places.append(kept)
         order = np.concatenate(places).argsort(kind="stable")
         return pd.concat(parts, ignore_index=True).iloc[order].reset_index(drop=True)
+
+    def _position(self, index: Hashable) -> int:
+        """The position of the row with a label."""
+        at = _positions(self.factuals.index, index)
+        if len(at) != 1:
+            raise InputError(f"index {index!r} names {len(at)} rows, expected exactly one")
+        return int(at[0])
 
     def _table(self, rank: int) -> pd.DataFrame:
         """Labels, rank, actions and features of one rank, in one frame."""

@@ -105,6 +105,11 @@ class ReadableAnswers(LazyAnswers):
     frame: pd.DataFrame
     reasons: Mapping[int, str]
 
+    @property
+    def scores_are_probabilities(self) -> bool:
+        """As of `LazyAnswers`."""
+        return self.known.scores_are_probabilities
+
     def support(self, reached: Tensor, rows: Tensor) -> Tensor:
         """As of `LazyAnswers`; NaN for unreadable rows."""
         place, mask = _places(self.readable, rows)

@@ -5,13 +5,12 @@ An indirect change is an association in the data, not a causal effect: the words
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
-from dear_plugin.data.schema import Feature, Kind
+from dear_plugin.data.schema import Feature
+from dear_plugin.results.values import Change, amount_of, ends, is_amount
 
 ASSOCIATION = (
     "Indirect changes are associations in the data, not causal effects: they say what usually"
@@ -21,21 +20,13 @@ ASSOCIATION = (
 # The reason of a row whose action disappears when it is rounded.
 NO_ACTION = "no action is left once the row is rounded"
 
-# Significant digits of numbers without a precision, the digits of a float64, and the size from
-# which on numbers are written with an exponent.
-DIGITS, MOST_DIGITS, LONGEST = 6, 17, 1e15
-# Relative resolution of float32.
-RESOLUTION = 2.0**-22
-
 # The beginning of the search's note on an answer that does not meet the criteria.
 LACKING = "no credible action was found; the nearest has "
+# The note on an answer that does not reach the margin asked for.
+LESS_MARGIN = "accepted, but by less than the margin asked for"
 # The plausibility below which an answer that is not credible gives it.
 UNUSUAL = 0.05
-# Significant digits of uncertain amounts.
-UNCERTAIN_DIGITS = 3
 PARTS = {0.25: "a quarter", 0.5: "half", 0.75: "three quarters", 1.0: "all"}
-
-Change = tuple[Feature, Any, Any]
 
 
 @dataclass(frozen=True)
@@ -79,6 +70,9 @@ def sentence(
     return f"{action}; {tail}" if tail else action
 
 
+ENOUGH = "This alone is enough."
+
+
 def certainty(reliance: float, times: int, count: int) -> list[str]:
     """Sentences on whether the action alone is enough, and on the confidence.
 
@@ -87,7 +81,7 @@ def certainty(reliance: float, times: int, count: int) -> list[str]:
         times: the number of redraws of the decoder under which it succeeds.
         count: the number of redraws.
     """
-    enough = "This alone is enough."
+    enough = ENOUGH
     if reliance > 0.0:
         what = "all of it is needed" if reliance == 1.0 else f"{PARTS[reliance]} of it would do"
         enough = f"This counts on what is expected to follow ({what})."
@@ -152,43 +146,14 @@ def unreached(alone: int, together: int, most: int) -> str:
     return f"no change of {' or of '.join(tried)} was found that reaches the target"
 
 
-def number(value: Any, places: int | None = None, digits: int = DIGITS) -> str:
-    """A number as text: whole, with its decimals, or rounded; without trailing zeros.
-
-    Args:
-        value: the number.
-        places: the decimals of its feature; None if it has no precision.
-        digits: the significant digits of a number that does not have these decimals.
-    """
-    if isinstance(value, Integral):
-        return str(int(value))
-    exact = float(value)
-    if exact.is_integer() and abs(exact) < LONGEST:
-        return str(int(exact))
-    if places is not None and _has_decimals(exact, places):
-        return f"{round(exact, places):.15g}"
-    return f"{exact:.{_digits(exact, digits)}g}"
-
-
-def _has_decimals(exact: float, places: int) -> bool:
-    """Whether a number has no more than some decimals, up to the resolution of float32."""
-    tolerance = min(RESOLUTION * abs(exact), 0.1 * 10.0**-places)
-    return abs(exact - round(exact, places)) <= tolerance
-
-
-def _digits(exact: float, digits: int) -> int:
-    """The significant digits of a number: at least all those of its integer part, if not long."""
-    return max(digits, len(str(int(abs(exact))))) if abs(exact) < LONGEST else digits
-
-
 def level(feature: Feature) -> str:
     """The name of a binary feature's second value: "marital-status = Married"."""
     return f"{feature.name} = {feature.categories[-1]}"
 
 
 def _imperative(feature: Feature, old: Any, new: Any) -> str:
-    if feature.kind is not Kind.NUMERIC:
-        return f"change {feature.name} from {old} to {new}"
+    if not (is_amount(feature, old) and is_amount(feature, new)):
+        return f"change {feature.name} {_from_to(feature, old, new)}"
     verb = "raise" if new > old else "lower"
     return f"{verb} {feature.name} {_from_to(feature, old, new)}"
 
@@ -196,19 +161,24 @@ def _imperative(feature: Feature, old: Any, new: Any) -> str:
 def _infinitive(feature: Feature, old: Any, new: Any, expected: Expected | None) -> str:
     if expected is not None and expected.times is not None:
         times, count = expected.times
-        return f"to change from {old} to {new} ({times} times out of {count})"
-    if feature.kind is not Kind.NUMERIC:
-        return f"to change from {old} to {new}"
+        return f"to change {_from_to(feature, old, new)} ({times} times out of {count})"
+    if not (is_amount(feature, old) and is_amount(feature, new)):
+        return f"to change {_from_to(feature, old, new)}"
     spread = _spread(feature, expected) if expected is not None else ""
     return spread or f"to move {_from_to(feature, old, new)}"
 
 
+def _from_to(feature: Feature, old: Any, new: Any) -> str:
+    before, after = ends(feature, old, new)
+    return f"from {before} to {after}"
+
+
 def _spread(feature: Feature, expected: Expected) -> str:
     """The range of a number's change; "" where both ends have the same text."""
-    low, high = _amount(feature, expected.low), _amount(feature, expected.high)
+    low, high = amount_of(feature, expected.low), amount_of(feature, expected.high)
     if low == high:
         return ""
-    fall, rise = _amount(feature, -expected.low), high
+    fall, rise = amount_of(feature, -expected.low), high
     if low == "0":
         return f"to rise by up to {rise}"
     if high == "0":
@@ -216,35 +186,5 @@ def _spread(feature: Feature, expected: Expected) -> str:
     if expected.low > 0.0:
         return f"to rise by {low} to {rise}"
     if expected.high < 0.0:
-        return f"to fall by {_amount(feature, -expected.high)} to {fall}"
+        return f"to fall by {amount_of(feature, -expected.high)} to {fall}"
     return f"to fall by up to {fall} or rise by up to {rise}"
-
-
-def _amount(feature: Feature, amount: float) -> str:
-    """The amount of a change, with the feature's decimals, or with few digits."""
-    places = feature.precision
-    rounded = amount if places is None else round(amount, places)
-    return number(rounded + 0.0, places, UNCERTAIN_DIGITS)
-
-
-def _from_to(feature: Feature, old: Any, new: Any) -> str:
-    """The old and the new number, with enough digits to show their difference."""
-    before = after = ""
-    for digits in range(DIGITS, MOST_DIGITS + 1):
-        before = number(old, feature.precision, digits)
-        after = _not_short(feature, old, new, digits)
-        error = max(abs(float(before) - float(old)), abs(float(after) - float(new)))
-        if error <= abs(float(new) - float(old)) / 10.0:
-            break
-    return f"from {before} to {after}"
-
-
-def _not_short(feature: Feature, old: Any, new: Any, digits: int) -> str:
-    """The new number, rounded away from the old one so that the action is not too small."""
-    text, exact = number(new, feature.precision, digits), float(new)
-    change = exact - float(old)
-    tolerance = min(RESOLUTION * abs(exact), abs(change) / 100.0)
-    if (exact - float(text)) * math.copysign(1.0, change) <= tolerance:
-        return text
-    unit = 10.0 ** (math.floor(math.log10(abs(exact))) + 1 - _digits(exact, digits))
-    return number(float(text) + math.copysign(unit, change), feature.precision, digits)

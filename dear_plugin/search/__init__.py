@@ -10,6 +10,7 @@ from dear_plugin.search.group import group_search, start_search
 from dear_plugin.search.incumbent import Incumbents
 from dear_plugin.search.line import line_search
 from dear_plugin.search.problem import Evaluation, Search, SearchProblem
+from dear_plugin.search.row_criteria import RowCriteria
 from dear_plugin.search.vetting import Choice, RankedCandidates, choose, missing_text, tighten, vet
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Evidence",
     "Incumbents",
     "RankedCandidates",
+    "RowCriteria",
     "Search",
     "SearchProblem",
     "choose",

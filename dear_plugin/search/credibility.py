@@ -6,6 +6,7 @@ Each criterion is a function of a search problem and some actions; no search opt
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol, Self
 
 import torch
 from torch import Tensor
@@ -14,6 +15,7 @@ from dear_plugin.data.special_values import is_special
 from dear_plugin.decoders.redraws import Redraws
 from dear_plugin.evaluation.plausibility import Plausibility
 from dear_plugin.evaluation.support import Support
+from dear_plugin.problem.goals import Goal
 from dear_plugin.search.problem import SearchProblem
 
 # Shares of the indirect change; from the half on, categories change.
@@ -37,6 +39,36 @@ class Evidence:
 
     plausibility: Plausibility
     support: Support
+
+
+class Queries(Protocol):
+    """n factual rows and their targets: a search problem, or a case."""
+
+    @property
+    def x(self) -> Tensor:
+        """(n, p) the factual rows."""
+
+    @property
+    def goal(self) -> Goal:
+        """Their targets."""
+
+
+class Reached(Protocol):
+    """m counterfactuals of some rows."""
+
+    @property
+    def rows(self) -> Tensor:
+        """(m,) the row."""
+
+    @property
+    def reached(self) -> Tensor:
+        """(m, p) the counterfactual."""
+
+    def __len__(self) -> int:
+        """The number of counterfactuals (m)."""
+
+    def part(self, at: Tensor) -> Self:
+        """Those at positions (q,)."""
 
 
 @dataclass(frozen=True)
@@ -147,11 +179,11 @@ def _reliance(problem: SearchProblem, actions: Actions) -> Tensor:
     return torch.tensor([*SHARES, 1.0])[len(SHARES) - count]
 
 
-def plausibility(actions: Actions, evidence: Evidence) -> Tensor:
+def plausibility(actions: Reached, evidence: Evidence) -> Tensor:
     """(m,) the conformal p-values of counterfactuals; see `Plausibility`."""
     return evidence.plausibility.of(actions.reached)
 
 
-def support(problem: SearchProblem, actions: Actions, evidence: Evidence) -> Tensor:
+def support(queries: Queries, actions: Reached, evidence: Evidence) -> Tensor:
     """(m,) the share of accepted neighbours of counterfactuals; see `Support`."""
-    return evidence.support.of(actions.reached, problem.goal.select(actions.rows))
+    return evidence.support.of(actions.reached, queries.goal.select(actions.rows))

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import TypeVar
 
 import torch
 from torch import Tensor
 
+from dear_plugin.results.wording import LACKING, join, short_of
 from dear_plugin.search.credibility import (
     Actions,
     Evidence,
+    Queries,
+    Reached,
     confidence,
     plausibility,
     reliance,
@@ -38,7 +42,11 @@ class CriterionResult:
     shortfall: Tensor | float = 0.0
 
 
+R = TypeVar("R", bound=Reached)
 Criterion = Callable[[Actions], CriterionResult]
+
+# The criteria by name, the cheapest to evaluate first.
+ORDER = ("plausibility", "reliance", "support", "confidence")
 
 
 def criteria(
@@ -52,29 +60,10 @@ def criteria(
         evidence: what answers are compared with.
         whole: compute exact values also for actions that fail a criterion.
     """
-    out: dict[str, Criterion] = {}
-    if search.min_plausibility:
-
-        @cache
-        def _required() -> Tensor:
-            """(n,) the required plausibility: not more than the factual's own."""
-            return evidence.plausibility.of(problem.x).clamp_max(search.min_plausibility)
-
-        def _plausibility(actions: Actions) -> CriterionResult:
-            least = _required()[actions.rows]
-            if whole:
-                return CriterionResult(plausibility(actions, evidence), least)
-            return CriterionResult(evidence.plausibility.at_least(actions.reached, least), least)
-
-        out["plausibility"] = _plausibility
+    out: dict[str, Criterion] = {**of_rows(problem, search, evidence, whole=whole)}
     if search.max_reliance < 1.0:
         out["reliance"] = lambda actions: CriterionResult(
             1.0 - reliance(problem, actions), 1.0 - search.max_reliance
-        )
-    if search.min_support is not None:
-        least_support = search.min_support
-        out["support"] = lambda actions: CriterionResult(
-            support(problem, actions, evidence), least_support
         )
     if search.min_confidence:
 
@@ -84,6 +73,40 @@ def criteria(
             return CriterionResult(share, search.min_confidence, shortfall)
 
         out["confidence"] = _confidence
+    return {name: out[name] for name in ORDER if name in out}
+
+
+def of_rows(
+    queries: Queries, search: Search, evidence: Evidence, *, whole: bool = False
+) -> dict[str, Callable[[Reached], CriterionResult]]:
+    """The criteria of a search that depend on the counterfactual alone: those of any method.
+
+    Args:
+        queries: the factual rows and their targets.
+        search: the required values.
+        evidence: what answers are compared with.
+        whole: compute exact values also for rows that fail a criterion.
+    """
+    out: dict[str, Callable[[Reached], CriterionResult]] = {}
+    if search.min_plausibility:
+
+        @cache
+        def _required() -> Tensor:
+            """(n,) the required plausibility: not more than the factual's own."""
+            return evidence.plausibility.of(queries.x).clamp_max(search.min_plausibility)
+
+        def _plausibility(actions: Reached) -> CriterionResult:
+            least = _required()[actions.rows]
+            if whole:
+                return CriterionResult(plausibility(actions, evidence), least)
+            return CriterionResult(evidence.plausibility.at_least(actions.reached, least), least)
+
+        out["plausibility"] = _plausibility
+    if search.min_support is not None:
+        least_support = search.min_support
+        out["support"] = lambda actions: CriterionResult(
+            support(queries, actions, evidence), least_support
+        )
     return out
 
 
@@ -104,7 +127,7 @@ def met(
     return passed & (plausibility >= own.clamp_max(search.min_plausibility) - TOLERANCE)
 
 
-def scored(actions: Actions, wanted: Sequence[Criterion]) -> tuple[Tensor, Tensor]:
+def scored(actions: R, wanted: Sequence[Callable[[R], CriterionResult]]) -> tuple[Tensor, Tensor]:
     """(m,) as in `Choice.score`; (m,) how much more margin may be expected to suffice."""
     m = len(actions)
     score, shortfall = torch.full((m,), torch.inf, dtype=torch.float64), torch.zeros(m)
@@ -119,3 +142,21 @@ def scored(actions: Actions, wanted: Sequence[Criterion]) -> tuple[Tensor, Tenso
         shortfall[at] = torch.as_tensor(result.shortfall).expand(len(at))
         at = at[passes]
     return score, shortfall
+
+
+def missing(actions: R, wanted: Mapping[str, Callable[[R], CriterionResult]]) -> list[str]:
+    """(m,) text on the criteria that actions do not meet; "" where they meet all.
+
+    Args:
+        actions: m actions.
+        wanted: whole criteria, see `criteria`.
+    """
+    m = len(actions)
+    parts: list[list[str]] = [[] for _ in range(m)]
+    for name, criterion in wanted.items():
+        result = criterion(actions)
+        least = torch.as_tensor(result.least).expand(m)
+        for texts, share, required in zip(parts, result.share, least, strict=True):
+            if share < required - TOLERANCE:
+                texts.append(short_of(name, float(share), float(required)))
+    return [join(each) and f"{LACKING}{join(each)}" for each in parts]

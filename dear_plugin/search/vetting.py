@@ -13,10 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dear_plugin.results.wording import LACKING, join, short_of
 from dear_plugin.search.candidates import CandidateGrids
 from dear_plugin.search.credibility import Actions, Evidence, reliance
-from dear_plugin.search.criteria import TOLERANCE, Criterion, criteria, scored
+from dear_plugin.search.criteria import Criterion, criteria, missing, scored
 from dear_plugin.search.problem import Search, SearchProblem
 
 # Candidates of a row that are examined in each round; the last number holds for later rounds.
@@ -248,11 +247,6 @@ def missing_text(
     if not len(rows):
         return out
     actions = Actions.of(problem, rows, choice.sets[rows], choice.values[rows])
-    parts: list[list[str]] = [[] for _ in out]
-    for name, criterion in wanted.items():
-        result = criterion(actions)
-        least = torch.as_tensor(result.least).expand(len(rows))
-        for row, share, required in zip(rows.tolist(), result.share, least, strict=True):
-            if share < required - TOLERANCE:
-                parts[row].append(short_of(name, float(share), float(required)))
-    return [join(each) and f"{LACKING}{join(each)}" for each in parts]
+    for row, text in zip(rows.tolist(), missing(actions, wanted), strict=True):
+        out[row] = text
+    return out

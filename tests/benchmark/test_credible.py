@@ -86,15 +86,15 @@ class TestDataSplits:
         assert {setting.own for setting in SETTINGS.values()} == {True, False}
 
     def test_the_own_protocol_has_the_constraints_of_the_data_set(self, tmp_path):
-        data = DataSplit("loan", 0, tmp_path)
+        data = DataSplit(SETTINGS["loan"], 0, tmp_path)
         constraints = {f.name: (f.immutable, f.direction) for f in data.schema}
         assert constraints["gender"] == (True, 0)
         assert constraints["savings"] == (False, 1)
         assert data.act_on == list(load_loan(10).act_on)
 
     def test_a_model_read_from_its_file_is_the_same(self, tmp_path):
-        first, again = (DataSplit("loan", 0, tmp_path).model("lr") for _ in range(2))
-        test = DataSplit("loan", 0, tmp_path).parts[1]
+        first, again = (DataSplit(SETTINGS["loan"], 0, tmp_path).model("lr") for _ in range(2))
+        test = DataSplit(SETTINGS["loan"], 0, tmp_path).parts[1]
         assert (first.accepts(test) == again.accepts(test)).all()
         assert first.refused.equals(again.refused)
         assert not first.accepts(first.refused).any()

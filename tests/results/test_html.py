@@ -1,8 +1,10 @@
 """Results as HTML: a table in notebooks, a page with one card for each row, all text escaped."""
 
+from html.parser import HTMLParser
+
 import pytest
 
-from dear_plugin import DEAR
+from dear_plugin import DEAR, Constraints, Schema
 from dear_plugin.results import html
 
 
@@ -11,6 +13,48 @@ def result(mixed):
     dear = DEAR(mixed.net, mixed.schema).fit(mixed.frame)
     query = mixed.frame.iloc[:25]
     return dear.generate(query.set_axis([f"<{i}>" for i in range(len(query))]))
+
+
+class Parsed(HTMLParser):
+    """The tags, attributes and text of HTML, in which every tag that is opened is closed."""
+
+    VOID = frozenset({"meta", "br"})
+
+    def __init__(self, text):
+        super().__init__()
+        self.opened, self.tags, self.attributes, self.text = [], [], [], ""
+        self.feed(text)
+        self.close()
+        assert not self.opened
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += [name for name, _ in attrs]
+        if tag not in self.VOID:
+            self.opened.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.opened.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+SCRIPT = "<script>alert('&')</script>"
+
+
+@pytest.fixture(scope="module")
+def hostile(mixed):
+    """Answers with a category and a label that are HTML, one of them failed."""
+    frame = mixed.frame.replace({"town": {"A": SCRIPT}})
+    accept = (frame["town"] == SCRIPT).to_numpy()
+    dear = DEAR(
+        lambda f: (f["town"] == SCRIPT).to_numpy().astype(float),
+        Schema.infer(frame),
+        act_on=["town"],
+    ).fit(frame)
+    query = frame[~accept].iloc[:2].set_axis(["</table>", "second"])
+    return dear.generate(query), dear.generate(query, within=Constraints(act_on=[]))
 
 
 class TestTable:
@@ -36,6 +80,16 @@ class TestTable:
     def test_indirect_changes_are_called_associations(self, result):
         assert "associations in the data, not causal effects" in result._repr_html_()
 
+    def test_a_failed_row_is_marked_as_not_solved(self, hostile):
+        solved, failed = (result._repr_html_() for result in hostile)
+        assert "not solved" not in solved
+        assert failed.count('<span class="no">not solved</span>') == 2
+
+    def test_an_answer_that_is_not_credible_is_marked(self, result):
+        marked = result._repr_html_().count('<span class="no">not credible</span>')
+        actions = result.actions.iloc[: html.MOST_ROWS]
+        assert marked == (actions["success"] & ~actions["credible"]).sum()
+
     def test_labels_are_escaped(self, result):
         assert "&lt;0&gt;" in result._repr_html_()
         assert "<0>" not in result._repr_html_()
@@ -47,7 +101,44 @@ class TestPage:
         page = (tmp_path / "page.html").read_text("utf8")
         assert page.count("<article>") == len(result)
         assert "Loans &amp; others" in page
-        assert "raise income" in page or "change job" in page
+        assert "Raise income" in page or "Change job" in page
+
+    def test_it_is_well_formed_and_a_category_is_no_script(self, hostile):
+        for result in hostile:
+            page = Parsed(html.page(result, "<title>"))
+            assert {"script", "link", "img", "iframe", "object"}.isdisjoint(page.tags)
+            assert page.tags.count("article") == page.tags.count("h2") == len(result)
+            assert "</table>" in page.text
+            Parsed(result._repr_html_())
+        assert SCRIPT in Parsed(html.page(hostile[0], "t")).text
+
+    def test_it_loads_nothing(self, result):
+        page = html.page(result, "t")
+        assert {"src", "href", "srcset", "data", "action"}.isdisjoint(Parsed(page).attributes)
+        assert "url(" not in page
+        assert "@import" not in page
+
+    def test_a_card_has_the_score_before_and_after(self, result):
+        page = html.page(result, "t")
+        acting = result.actions["acted_on"] != ""
+        assert acting.any()
+        for label, row in result.actions[acting].iterrows():
+            name = f"Row {label}".replace("<", "&lt;").replace(">", "&gt;")
+            before, after = f"{row['score_before']:.0%}", f"{row['score_after']:.0%}"
+            assert f"{name}: probability of the wanted decision {before} → {after}" in page
+
+    def test_a_card_is_a_sentence_with_a_capital_letter(self, result):
+        words = html._sentence(result.describe_row(0))
+        assert words[0].isupper()
+        assert words.endswith(".")
+        assert f"<p>{words}</p>" in html.page(result, "t")
+
+    def test_a_row_that_cannot_be_read_has_a_card_with_the_reason(self, result, mixed):
+        dear = DEAR(mixed.net, mixed.schema).fit(mixed.frame)
+        query = mixed.frame.iloc[:2].assign(town=["Atlantis", "A"])
+        card = html.page(dear.generate(query), "t").split("<article>")[1]
+        assert "Atlantis" in card
+        assert "nan" not in card
 
     def test_it_needs_neither_scripts_nor_a_network(self, result):
         page = html.page(result, "t")

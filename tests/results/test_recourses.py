@@ -193,12 +193,13 @@ class TestHowSureItIs:
         assert len(shares)
         np.testing.assert_allclose(shares, many.actions["confidence"][shares.index])
 
-    def test_without_indirect_changes_it_has_the_action_only(self, fitted, query):
+    def test_without_indirect_changes_the_action_alone_is_enough(self, fitted, query):
         others = [name for name in query if name != "income"]
         alone = fitted.generate(query, within=Constraints(act_on=["income"], frozen=others))
         words = alone.describe()[alone.actions["credible"]]
         assert len(words)
-        assert not words.str.contains("expected|hold|enough").any()
+        assert words.str.endswith("This alone is enough.").all()
+        assert not words.str.contains("expected|hold").any()
 
     def test_all_rows_are_described_as_one_by_one(self, many):
         whole = many.describe()

@@ -1,0 +1,221 @@
+"""Vetted: any method in; the same method, whose answers meet the criteria of a search, out."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Self, final
+
+import torch
+from torch import Tensor
+
+from dear_plugin._lazy import lazy
+from dear_plugin._validation.settings import require_instance
+from dear_plugin.evaluation.neighbours import Neighbours
+from dear_plugin.evaluation.plausibility import Plausibility
+from dear_plugin.evaluation.support import Support
+from dear_plugin.methods.base import RecourseMethod
+from dear_plugin.problem.beyond import beyond
+from dear_plugin.problem.case import Case
+from dear_plugin.problem.requirement import Requirement
+from dear_plugin.results.proposal import Proposal
+from dear_plugin.results.spread import Spread
+from dear_plugin.results.wording import LESS_MARGIN
+from dear_plugin.search import Evidence, RowCriteria, Search
+from dear_plugin.search.criteria import missing, of_rows
+from dear_plugin.search.row_criteria import Counterfactuals
+
+# How much farther past the boundary a method is asked to go where its answer does not meet the
+# criteria, as a share of the spread of the model's scores.
+FARTHER = (0.1, 0.2, 0.4, 0.8, 1.6)
+
+
+@final
+class Vetted(RecourseMethod):
+    """A method whose answers meet the criteria of a search, where it finds any that do.
+
+    `margin`, `min_plausibility`, `min_support` and `k_neighbours` of a `Search` mean what they do
+    for `DEAR`; the other settings are not used. A method that goes through several candidates
+    chooses the best one that meets the criteria. For rows without one, and for a method that knows
+    no criteria, such as a wrapped host, the target is moved farther past the boundary step by
+    step, and the first answer that meets the criteria is kept. Rows for which none does get the
+    answer that the method gives by itself: `credible` is then False, and the note says what is
+    lacking.
+
+    Args:
+        method: any method. One that is fitted is used as it is, or fitted again by `fit` with
+            other rows; the method that is passed does not change.
+        search: the criteria; None for those of `DEAR`.
+
+    Raises:
+        SettingError: not a method, or not a search.
+
+    Examples:
+        >>> from dear_plugin import Schema, Search, Vetted
+        >>> from dear_plugin.baselines import NearestAccepted
+        >>> from dear_plugin.demo import loan
+    """
+
+    def __init__(self, method: RecourseMethod, search: Search | None = None) -> None:
+        require_instance("method", method, RecourseMethod)
+        known = method._params
+        super().__init__(
+            known["model"], method.schema, output=known["output"], encode=known["encode"]
+        )
+        self.method = method
+        self.search = Search() if search is None else search
+        require_instance("search", self.search, Search)
+        self.encoder, self.classifier, self._rows = method.encoder, method.classifier, method._rows
+        self._params |= {"search": search}
+
+    def __sklearn_clone__(self) -> Self:
+        """The same criteria for the same method, not fitted."""
+        return type(self)(self.method.__sklearn_clone__(), self._params["search"])
+
+    def _learn(self, rows: Tensor) -> None:
+        known = self.method._rows
+        if known is None or not torch.equal(known, rows):
+            self.method = copy.copy(self.method)._fit_rows(rows)
+        self.__dict__.pop("_evidence", None)
+
+    def _propose(self, case: Case) -> Proposal:
+        return _Asking(self, case).proposal()
+
+    def _flip_probabilities(
+        self, case: Case, proposal: Proposal, position: int
+    ) -> Mapping[str, tuple[float, float]]:
+        return self.method._flip_probabilities(case, proposal, position)
+
+    def _certainty(self, case: Case, proposal: Proposal) -> tuple[Tensor, Tensor]:
+        return self.method._certainty(case, proposal)
+
+    def _spread(self, case: Case, proposal: Proposal) -> Spread:
+        return self.method._spread(case, proposal)
+
+    @property
+    def _repr_parts(self) -> Sequence[str]:
+        """The parts of `repr` besides the model and the rows."""
+        return [type(self.method).__name__, *super()._repr_parts]
+
+    @property
+    def _criteria(self) -> Search:
+        """The criteria of a credible answer: those of the search, or the defaults."""
+        return self.search if self.search.has_criteria else super()._criteria
+
+    @property
+    def _support_of_answers(self) -> Support:
+        return self._evidence.support
+
+    @lazy
+    def _evidence(self) -> Evidence:
+        return self._evidence_of(self.search.k_neighbours)
+
+    # Those of the method: several vetted methods share what is computed from the training rows.
+
+    @property
+    def _neighbours(self) -> Neighbours:
+        return self.method._neighbours
+
+    @property
+    def _plausibility(self) -> Plausibility:
+        return self.method._plausibility
+
+    @property
+    def _training_scores(self) -> Tensor:
+        return self.method._training_scores
+
+
+@dataclass
+class _Asking:
+    """The proposals of a method for m rows, until they meet the criteria.
+
+    Attributes:
+        vetted: the method and the criteria.
+        case: the m rows.
+    """
+
+    vetted: Vetted
+    case: Case
+
+    def proposal(self) -> Proposal:
+        """The proposal that meets the criteria, else the method's own, with a note."""
+        every, margin = torch.arange(len(self.case)), self.vetted.search.margin
+        best = self._ask(every, margin, self._requirement)
+        for share, requirement in self._weaker(margin):
+            failed = best.failed.nonzero()[:, 0]
+            if len(failed):
+                best = best.merged(self._ask(failed, share, requirement), failed)
+        met = self._met(best, every)
+        if self.vetted.method.follows_margin:
+            for rows, part in self._farther(best, met):
+                best, met[rows] = best.merged(part, rows), True
+        return self._with_notes(best, ~met & ~best.failed)
+
+    @lazy
+    def _requirement(self) -> Requirement | None:
+        return RowCriteria.of(self.case, self.vetted.search, self.vetted._evidence)
+
+    def _weaker(self, margin: float) -> Iterator[tuple[float, Requirement | None]]:
+        """Margins and requirements for rows without an answer to a stronger one."""
+        if self._requirement is not None:
+            yield margin, None
+        if margin:
+            yield 0.0, self._requirement
+            if self._requirement is not None:
+                yield 0.0, None
+
+    def _farther(self, best: Proposal, met: Tensor) -> Iterator[tuple[Tensor, Proposal]]:
+        """Rows, (q,), and their answers that meet the criteria, from farther targets.
+
+        Args:
+            best: the proposals so far.
+            met: (m,) bool, which of them meet the criteria; rows without the margin are left out.
+        """
+        latest = best.rows.clone()
+        open_rows = self._reaches(best.rows, torch.arange(len(met)), self.vetted.search.margin)
+        open_rows &= ~met & ~best.failed
+        for step in FARTHER:
+            share, rows = self.vetted.search.margin + step, open_rows.nonzero()[:, 0]
+            # An answer that lies this far already would be given again.
+            rows = rows[~self._reaches(latest[rows], rows, share)]
+            if not len(rows):
+                continue
+            part = self._ask(rows, share, self._requirement)
+            found = self._met(part, rows)
+            latest[rows[~part.failed]] = part.rows[~part.failed]
+            open_rows[rows[found]] = False
+            if bool(found.any()):
+                yield rows[found], part.select(found.nonzero()[:, 0])
+
+    def _ask(self, rows: Tensor, share: float, requirement: Requirement | None) -> Proposal:
+        """The method's proposal for rows, (q,), with a margin and a requirement."""
+        goal = beyond(self.case.goal, share, self.vetted._training_scores)
+        case = replace(self.case, goal=goal, requirement=requirement)
+        return self.vetted.method._propose(case.select(rows))
+
+    def _met(self, proposal: Proposal, rows: Tensor) -> Tensor:
+        """(q,) bool, whether proposals for rows, (q,), meet all criteria."""
+        met = self._reaches(proposal.rows, rows, self.vetted.search.margin) & ~proposal.failed
+        if self._requirement is not None:
+            at = met.nonzero()[:, 0]
+            met[at] = self._requirement.met(proposal.rows[at], rows[at])
+        return met
+
+    def _reaches(self, reached: Tensor, rows: Tensor, share: float) -> Tensor:
+        """(q,) bool, whether counterfactuals of rows, (q,), have a margin."""
+        goal = beyond(self.case.goal, share, self.vetted._training_scores)
+        scores = self.vetted.classifier.scores(reached)
+        return goal.margin(scores, rows) >= goal.select(rows).extra_margin()
+
+    def _with_notes(self, proposal: Proposal, lacking: Tensor) -> Proposal:
+        """The proposal with notes on the criteria that some answers, (m,) bool, do not meet."""
+        rows = lacking.nonzero()[:, 0]
+        if not len(rows):
+            return proposal
+        vetted, notes = self.vetted, proposal.all_notes
+        found = Counterfactuals(rows, proposal.rows[rows])
+        whole = of_rows(self.case, vetted.search, vetted._evidence, whole=True)
+        for row, text in zip(rows.tolist(), missing(found, whole), strict=True):
+            notes[row] = text or notes[row] or LESS_MARGIN
+        return replace(proposal, notes=notes)

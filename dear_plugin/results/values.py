@@ -1,0 +1,95 @@
+"""Values: the values of a feature before and after a change in, texts out."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral
+from typing import Any
+
+import pandas as pd
+
+from dear_plugin.data.schema import Feature, Kind
+
+# Significant digits of numbers without a precision, the digits of a float64, and the size from
+# which on numbers are written with an exponent.
+DIGITS, MOST_DIGITS, LONGEST = 6, 17, 1e15
+# Relative resolution of float32.
+RESOLUTION = 2.0**-22
+# Significant digits of uncertain amounts.
+UNCERTAIN_DIGITS = 3
+MISSING = "missing"
+
+Change = tuple[Feature, Any, Any]
+
+
+def is_amount(feature: Feature, value: Any) -> bool:
+    """Whether a value is a number, and neither a code nor missing."""
+    return feature.kind is Kind.NUMERIC and not pd.isna(value) and value not in feature.special
+
+
+def ends(feature: Feature, old: Any, new: Any) -> tuple[str, str]:
+    """The old and the new value as text, numbers with enough digits to show their difference."""
+    if not (is_amount(feature, old) and is_amount(feature, new)):
+        return _one(feature, old), _one(feature, new)
+    before = after = ""
+    for digits in range(DIGITS, MOST_DIGITS + 1):
+        before = number(old, feature.precision, digits)
+        after = _not_short(feature, old, new, digits)
+        error = max(abs(float(before) - float(old)), abs(float(after) - float(new)))
+        if error <= abs(float(new) - float(old)) / 10.0:
+            break
+    return before, after
+
+
+def number(value: Any, places: int | None = None, digits: int = DIGITS) -> str:
+    """A number as text: whole, with its decimals, or rounded; without trailing zeros.
+
+    Args:
+        value: the number.
+        places: the decimals of its feature; None if it has no precision.
+        digits: the significant digits of a number that does not have these decimals.
+    """
+    if isinstance(value, Integral):
+        return str(int(value))
+    exact = float(value)
+    if exact.is_integer() and abs(exact) < LONGEST:
+        return str(int(exact))
+    if places is not None and _has_decimals(exact, places):
+        return f"{round(exact, places):.15g}"
+    return f"{exact:.{_digits(exact, digits)}g}"
+
+
+def amount_of(feature: Feature, amount: float) -> str:
+    """The amount of a change, with the feature's decimals, or with few digits."""
+    places = feature.precision
+    rounded = amount if places is None else round(amount, places)
+    return number(rounded + 0.0, places, UNCERTAIN_DIGITS)
+
+
+def _has_decimals(exact: float, places: int) -> bool:
+    """Whether a number has no more than some decimals, up to the resolution of float32."""
+    tolerance = min(RESOLUTION * abs(exact), 0.1 * 10.0**-places)
+    return abs(exact - round(exact, places)) <= tolerance
+
+
+def _digits(exact: float, digits: int) -> int:
+    """The significant digits of a number: at least all those of its integer part, if not long."""
+    return max(digits, len(str(int(abs(exact))))) if abs(exact) < LONGEST else digits
+
+
+def _one(feature: Feature, value: Any) -> str:
+    """A single value as text."""
+    if pd.isna(value):
+        return MISSING
+    return number(value, feature.precision) if feature.kind is Kind.NUMERIC else str(value)
+
+
+def _not_short(feature: Feature, old: Any, new: Any, digits: int) -> str:
+    """The new number, rounded away from the old one so that the action is not too small."""
+    text, exact = number(new, feature.precision, digits), float(new)
+    change = exact - float(old)
+    tolerance = min(RESOLUTION * abs(exact), abs(change) / 100.0)
+    if (exact - float(text)) * math.copysign(1.0, change) <= tolerance:
+        return text
+    unit = 10.0 ** (math.floor(math.log10(abs(exact))) + 1 - _digits(exact, digits))
+    return number(float(text) + math.copysign(unit, change), feature.precision, digits)

@@ -1,0 +1,59 @@
+"""Values: old and new values of features as text."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from dear_plugin import Feature, Kind
+from dear_plugin.results.values import ends, number
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (41.0, "41"),
+        (-3, "-3"),
+        (0.5, "0.5"),
+        (1234.50, "1234.5"),
+        (4.668031234, "4.66803"),
+        (1e-9, "1e-09"),
+        (123456789.0, "123456789"),
+        (1e300, "1e+300"),
+    ],
+)
+def test_numbers_are_written_without_trailing_zeros(value, words):
+    assert number(value) == words
+
+
+def raised(old, new, precision=None):
+    feature = Feature("debt", Kind.NUMERIC, precision=precision)
+    return list(ends(feature, old, new))
+
+
+class TestTheWrittenActionIsEnough:
+    """The rounded number in the text is not smaller than the action."""
+
+    @pytest.mark.parametrize(
+        ("old", "new", "precision", "text"),
+        [
+            (1e6, 1000010.25, 2, ["1000000", "1000010.25"]),
+            (1250000.5, 1250001.5, 1, ["1250000.5", "1250001.5"]),
+            (26.864, 33.2913449, None, ["26.864", "33.2914"]),
+            (1250000.51234, 1250000.71239, None, ["1250000.51", "1250000.72"]),
+            (np.float32(33.29), np.float32(35.11), 2, ["33.29", "35.11"]),
+            (1.0, 1.0000001, None, ["1", "1.0000001"]),
+            (2**60, 2**60 + 5, 0, [str(2**60), str(2**60 + 5)]),
+            (1e-9, 3.12345678e-9, None, ["1e-09", "3.12346e-09"]),
+        ],
+    )
+    def test_the_digits_show_the_change(self, old, new, precision, text):
+        assert raised(old, new, precision) == text
+
+    @given(st.floats(-1e9, 1e9), st.floats(1e-3, 1e6), st.sampled_from([None, 0, 1, 2, 4]))
+    def test_the_written_number_is_not_nearer_than_the_exact_one(self, old, gap, precision):
+        new = old + gap if precision is None else round(old + gap, precision)
+        assume(new - old >= max(1e-3, 2.0**-18 * max(abs(new), abs(old))))  # distinct in float32
+        before, after = map(float, raised(old, new, precision))
+        assert before < after
+        assert after >= new - gap / 50.0
