@@ -6,7 +6,7 @@ python docs/check_notebooks.py 01 05      only these; also with --store
 
 Compared are texts and tables, not images. Words and whole numbers must be the same; a number with
 decimals may differ by one in its last decimal, and the amount of white space is free. A notebook
-that reads DEAR_DATA_HOME is stored with the published data; without them it is run for errors only.
+that reads DEAR_DATA_HOME is stored with the published data; without them it is only run.
 """
 
 import argparse
@@ -117,12 +117,17 @@ def close(old, new):
 def differences(stored, fresh):
     """The lines that differ, cell by cell."""
     old, new = texts(stored), texts(fresh)
-    for cell in new:
-        if not same(old.get(cell, ""), new[cell]):
+    for cell, text in new.items():
+        before = old.get(cell, "")
+        if not same(before, text):
             yield f"  cell {cell!r}: - stored, + fresh"
-            lines = (TAG.sub(r"\n\1", text).splitlines() for text in (old.get(cell, ""), new[cell]))
-            for line in difflib.unified_diff(*lines, lineterm="", n=0):
+            for line in difflib.unified_diff(lines(before), lines(text), lineterm="", n=0):
                 yield f"    {line[:160]}"
+
+
+def lines(text):
+    """The lines of a text, with a line for every tag."""
+    return TAG.sub(r"\n\1", text).splitlines()
 
 
 def check(path):
