@@ -22,13 +22,13 @@ DEMO_ARGS ?=
 .PHONY: help demo test test-long audit lint format docs notebooks dist clean
 
 help:
-	@echo "make demo    set up, then explain refused people through DiCE and Alibi (DEMO_ARGS='--dataset adult')"
-	@echo "make test    set up, then run the tests but the slow ones (PYTEST_ARGS=... for others)"
-	@echo "make test-long  every law over 1,000 random worlds, and the slow tests"
-	@echo "make audit   bandit over the source, and whether the dependencies agree"
+	@echo "make demo    set up, then compute recourse for refused rows, also through DiCE and Alibi (DEMO_ARGS='--dataset adult')"
+	@echo "make test    set up, then run all but the slow tests (PYTEST_ARGS=... for others)"
+	@echo "make test-long  every law over 1,000 random cases, then the slow tests"
+	@echo "make audit   bandit over the source, and pip check"
 	@echo "make lint    ruff and mypy"
-	@echo "make format  let ruff mend what it can"
-	@echo "make docs    the documentation, in docs/_build/html, and whether the notebooks' outputs are those of a fresh run"
+	@echo "make format  format, and fix what ruff can fix"
+	@echo "make docs    the documentation, in docs/_build/html; the notebooks are compared with a fresh run"
 	@echo "make notebooks  run the notebooks and store their outputs"
 	@echo "make dist    sdist and wheel, in dist/"
 	@echo "make clean   remove what was built; .venv stays"

@@ -25,7 +25,7 @@ from dear_plugin.problem.goals import ClassGoal, RangeGoal
 from dear_plugin.problem.target import Target
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.recourses import Recourses
-from dear_plugin.search import Search
+from dear_plugin.search import DescentSchedule, Search
 
 __all__ = [
     "DEAR",
@@ -36,6 +36,7 @@ __all__ = [
     "Comparison",
     "Constraints",
     "Decoder",
+    "DescentSchedule",
     "Design",
     "Encoder",
     "Feature",

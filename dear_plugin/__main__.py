@@ -41,7 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     demo.add_argument("--dataset", choices=("loan", "adult", "compas", "gmc"), default="loan")
     demo.add_argument("--decoder", default="transport", help="transport, autoencoder or paper")
-    demo.add_argument("--rows", type=int, default=500, help="number of rejected rows to explain")
+    demo.add_argument("--rows", type=int, default=50, help="number of rejected rows to explain")
     demo.add_argument("--seed", type=int, default=0, help="seed of the split and the classifier")
     demo.add_argument("--figure", type=Path, default=None, help="path of the figure")
     return parser

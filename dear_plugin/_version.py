@@ -1,3 +1,3 @@
-"""The version, in a room of its own so that every other one can read it."""
+"""The version."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -1,6 +1,7 @@
 """Sphinx settings."""
 
 import shutil
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import ClassVar
@@ -12,6 +13,7 @@ from sphinx.util.docutils import SphinxDirective
 from dear_plugin import __version__
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))  # docs/mathml.py
 NOTEBOOKS = HERE / "notebooks"
 # Every name of these modules' `__all__` must be on a page of the API.
 PUBLIC = (
@@ -32,20 +34,23 @@ extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
-    "sphinx.ext.mathjax",
+    "mathml",
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
 ]
+html_math_renderer = "mathml"
+myst_update_mathjax = False
 html_theme = "furo"
 html_title = "dear-plugin"
 html_static_path = ["_static"]
-html_css_files = ["tables.css"]
+html_css_files = ["pages.css"]
 exclude_patterns = ["_build", "_start.md", "results"]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented_params"
 autodoc_member_order = "bysource"
+default_role = "code"  # in docstrings, single backticks are code
 napoleon_google_docstring = True
 # Several classes have an attribute `p`, the number of features.
 suppress_warnings = ["mystnb.unknown_mime_type", "ref.python"]

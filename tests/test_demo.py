@@ -1,12 +1,23 @@
 """The demo: its output for rows and routes."""
 
+import io
+import logging
+from contextlib import redirect_stdout
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from dear_plugin import DEAR, Constraints
 from dear_plugin.demo import Demo
-from dear_plugin.demo.experiment import Experiment, make_experiment
-from dear_plugin.demo.show import RouteResult, _print_rows, _summary
+from dear_plugin.demo.experiment import (
+    MOST_TRAINING_ROWS,
+    Experiment,
+    _sample,
+    make_experiment,
+)
+from dear_plugin.demo.show import RouteResult, _summary, run
+from dear_plugin.demo.story import LENGTH, story
 from dear_plugin.evaluation.neighbours import Neighbours
 from dear_plugin.evaluation.support import Support
 
@@ -23,17 +34,83 @@ def dear(experiment) -> DEAR:
     )
 
 
-class TestRows:
-    def test_a_row_with_an_action_has_its_cost(self, dear, experiment, capsys):
-        _print_rows(dear.generate(experiment.refused))
-        output = capsys.readouterr().out
-        assert output.count("cost ") == output.count("support ") == 5
+class TestStory:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def episodes(cls, dear, experiment):
+        return story(dear, dear.generate(experiment.refused), experiment.data.act_on)
 
-    def test_a_row_without_an_action_has_a_reason_and_no_cost(self, dear, experiment, capsys):
-        _print_rows(dear.generate(experiment.refused, within=Constraints(act_on=[])))
-        output = capsys.readouterr().out
-        assert output.count("no recourse found: nothing admissible to act on.") == 5
-        assert "cost" not in output
+    def test_five_different_rows_have_a_credible_answer_each(self, episodes, experiment):
+        labels = [episode.answer.factuals.index[0] for episode in episodes]
+        assert len(set(labels)) == len(labels) == LENGTH
+        assert set(labels) <= set(experiment.refused.index)
+        assert all(episode.answer.actions["credible"].all() for episode in episodes)
+
+    def test_they_act_on_different_features(self, episodes, dear, experiment):
+        every = set(dear.generate(experiment.refused).actions["acted_on"])
+        shown = [episode.answer.actions["acted_on"].iloc[0] for episode in episodes]
+        assert every <= set(shown)
+        assert len(set(shown)) >= 3
+
+    def test_a_restricted_row_acts_on_that_feature_only_and_says_so(self, episodes):
+        restricted = [episode for episode in episodes if episode.only]
+        assert restricted
+        for episode in restricted:
+            assert episode.answer.actions["acted_on"].tolist() == [episode.only]
+            assert f", if it acts on {episode.only} only: probability" in episode.head
+
+    def test_without_a_credible_answer_there_is_no_row(self, dear, experiment):
+        nothing = dear.generate(experiment.refused, within=Constraints(act_on=[]))
+        assert story(dear, nothing, ()) == []
+
+
+class TestRun:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def output(cls, tmp_path_factory):
+        figure = tmp_path_factory.mktemp("demo") / "figure.png"
+        text = io.StringIO()
+        with redirect_stdout(text), pytest.MonkeyPatch.context() as patch:
+            patch.setattr("dear_plugin.demo.show.find_spec", only_matplotlib)
+            run(Demo("loan", rows=12, figure=figure))
+        return text.getvalue(), figure
+
+    def test_every_row_of_the_story_says_what_its_action_is_worth(self, output):
+        text, _ = output
+        words = " ".join(text.split())
+        assert words.count("This alone is enough.") + words.count("This counts on what is") == 5
+        assert "associations in the data, not causal effects" in words
+
+    def test_hosts_that_are_not_installed_are_left_out(self, output):
+        assert "DiCE: dice_ml is not installed, skipped" in output[0]
+        assert "Alibi: alibi is not installed, skipped" in output[0]
+
+    def test_it_saves_the_figure_twice_as_wide_as_high_and_small(self, output):
+        content = output[1].read_bytes()
+        width, height = (int.from_bytes(content[at : at + 4], "big") for at in (16, 20))
+        assert width == 2 * height
+        assert len(content) < 100_000
+
+    def test_it_ends_with_three_commands_that_exist(self, output):
+        *_, first, second, third = output[0].strip().splitlines()
+        assert "-m dear_plugin demo --dataset adult " in first
+        assert "-m pydoc dear_plugin.DEAR " in second
+        assert "-m dear_plugin.benchmark --help " in third
+
+    def test_the_level_of_the_log_is_as_before(self, output):
+        assert logging.getLogger("dear_plugin").level == logging.NOTSET
+
+
+def only_matplotlib(name):
+    return name if name == "matplotlib" else None
+
+
+def test_a_large_data_set_is_sampled_in_order():
+    rows = pd.DataFrame({"a": range(MOST_TRAINING_ROWS + 100)})
+    drawn = _sample(rows, 0)
+    assert len(drawn) == MOST_TRAINING_ROWS
+    assert drawn["a"].is_monotonic_increasing
+    assert _sample(rows.head(5), 0).equals(rows.head(5))
 
 
 class TestSummary:
@@ -47,7 +124,7 @@ class TestSummary:
         table = _summary(
             experiment,
             recourses,
-            [RouteResult("engine", found, 0), RouteResult("DiCE", others, 0)],
+            [RouteResult("Python", found), RouteResult("DiCE", others)],
         )
         encoder = dear.encoder
         scores = dear.classifier.frame_scores(others)[:, 0]
@@ -63,7 +140,7 @@ class TestSummary:
 
     def test_a_route_without_success_has_none(self, dear, experiment):
         recourses = dear.generate(experiment.refused)
-        table = _summary(experiment, recourses, [RouteResult("DiCE", experiment.refused, 0.0)])
+        table = _summary(experiment, recourses, [RouteResult("DiCE", experiment.refused)])
         assert table["mean support"].tolist() == ["-"]
         assert table["success"].tolist() == ["0.000"]
         assert np.isnan(float(table["median cost"].iloc[0]))

@@ -1,8 +1,7 @@
 """The code of the documentation runs, and prints the text that is shown for it."""
 
-import contextlib
+import importlib
 import importlib.util
-import io
 import math
 import re
 import sys
@@ -16,24 +15,37 @@ import pandas as pd
 import pytest
 import torch
 
-from dear_plugin.datasets import load_loan
-
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*(ROOT / "docs").glob("*.md"), *(ROOT / "docs/guides").glob("*.md")])
 PAGES = [page for page in PAGES if not page.name.startswith("_")]
 HOSTS = {"dice.md": "dice_ml", "alibi.md": "alibi", "many-rows.md": "dask.dataframe"}
-INCLUDE = re.compile(r"^```\{include\} (\S+_start\.md)\n```$", re.M)
-BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.M | re.S)
+INCLUDE = re.compile(r"^```\{include\} (\S*_start\.md)\n```$", re.M)
+BLOCK = re.compile(r"^```(python|text|\{raw\} html\n:file:)\s(.*?)^```$", re.M | re.S)
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
+def script(name):
+    """A script of the documentation, as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"docs/{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def shown(page, kind, text):
+    """What a page shows as printed and as displayed by a block of code, None where nothing."""
+    if kind.startswith("{raw}"):
+        return None, (page.parent / text.strip()).read_text("utf8")
+    return (text if kind == "text" else None), None
+
+
 def blocks(page):
-    """The code blocks of a page with the output shown for each, None where none is shown."""
+    """The code blocks of a page with the outputs shown for each."""
     text = INCLUDE.sub(lambda m: (page.parent / m[1]).read_text("utf8"), page.read_text("utf8"))
     found = [*BLOCK.findall(text), ("end", "")]
     return [
-        (code, shown if follows == "text" else None)
-        for (kind, code), (follows, shown) in pairwise(found)
+        (code, shown(page, follows, output))
+        for (kind, code), (follows, output) in pairwise(found)
         if kind == "python"
     ]
 
@@ -46,13 +58,10 @@ def alike(expected, printed):
     return all(math.isclose(float(a), float(b), rel_tol=0.1, abs_tol=0.02) for a, b in pairs)
 
 
-def run(code, expected, name, namespace):
-    output = io.StringIO()
-    with contextlib.redirect_stdout(output):
-        exec(compile(code, name, "exec"), namespace)
-    if expected is not None:
-        printed = output.getvalue()
-        assert alike(expected, printed), f"{name} should print\n{expected}\nand prints\n{printed}"
+def run(code, outputs, name, namespace):
+    for expected, found in zip(outputs, script("outputs").displayed(code, namespace), strict=True):
+        if expected is not None:
+            assert alike(expected, found), f"{name} should give\n{expected}\nand gives\n{found}"
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda p: p.name)
@@ -64,28 +73,14 @@ def test_code_on_a_page_runs_from_the_top(page, tmp_path, monkeypatch, caplog):
     monkeypatch.setitem(sys.modules, "page", module)  # its classes can be pickled
     namespace = module.__dict__
     with warnings.catch_warnings():
-        for i, (code, expected) in enumerate(blocks(page)):
-            run(code, expected, f"{page.name}, block {i + 1}", namespace)
+        for i, (code, outputs) in enumerate(blocks(page)):
+            run(code, outputs, f"{page.name}, block {i + 1}", namespace)
     logged = [
         record.message for record in caplog.records if record.name == "dear_plugin.data.sensitive"
     ]
     assert not logged, f"{page.name}: {logged}"
     if page.name == "dice.md":
         namespace["dear_dice"].unregister()
-
-
-def engine_namespace():
-    """A frame, a model, refused rows, held-out rows."""
-    data = load_loan(2000)
-    frame = data.frame.rename(columns={"gender": "sex"})
-    test = load_loan(400, seed=1).frame.rename(columns={"gender": "sex"})
-
-    def model(rows):
-        return ((rows["income"] + rows["savings"]) / 140).clip(0, 1).to_numpy()
-
-    rejected = test[model(test) < 0.5].head(20)
-    names = {"frame": frame, "model": model, "rejected": rejected, "held_out": test}
-    return names | {"index": rejected.index[0]}
 
 
 def dice_namespace():
@@ -118,16 +113,16 @@ def alibi_namespace():
     return {"X_train": X, "X": few, "names": names, "maps": maps, "predictor": predictor}
 
 
-NAMESPACES = [engine_namespace, dice_namespace, alibi_namespace]
+NAMESPACES = [dict, dice_namespace, alibi_namespace]
 
 
 @pytest.mark.parametrize("block", range(3), ids=["engine", "dice", "alibi"])
 def test_code_in_the_readme_runs_with_the_names_it_uses(block, monkeypatch):
-    code, _ = blocks(ROOT / "README.md")[block]
+    code, outputs = blocks(ROOT / "README.md")[block]
     with warnings.catch_warnings():
         if block:
             warnings.simplefilter("ignore", FutureWarning)
-        run(code, None, f"README, block {block + 1}", NAMESPACES[block]())
+        run(code, outputs, f"README, block {block + 1}", NAMESPACES[block]())
     if block == 1:
         import dear_dice
 
@@ -135,9 +130,7 @@ def test_code_in_the_readme_runs_with_the_names_it_uses(block, monkeypatch):
 
 
 def test_tables_in_the_readme_equal_the_results():
-    spec = importlib.util.spec_from_file_location("readme", ROOT / "docs/readme.py")
-    readme = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(readme)
+    readme = script("readme")
     text = (ROOT / "README.md").read_text("utf8")
     assert readme.filled(text) == text, "run: python docs/readme.py"
 
@@ -161,3 +154,18 @@ def test_pages_that_show_indirect_changes_call_them_associations():
             assert re.search(r"associations?\b", text), (
                 f"{page.name} does not call them associations"
             )
+
+
+PUBLIC = ("", ".baselines", ".datasets", ".decoders", ".plots")
+
+
+def public_classes():
+    """The classes of the package's own `__all__` lists, by name."""
+    modules = [importlib.import_module(f"dear_plugin{name}") for name in PUBLIC]
+    members = {name: getattr(module, name) for module in modules for name in module.__all__}
+    return {name: member for name, member in members.items() if isinstance(member, type)}
+
+
+def test_every_public_class_has_an_example():
+    without = [name for name, kind in public_classes().items() if ">>>" not in str(kind.__doc__)]
+    assert not without, f"these docstrings have no example: {without}"

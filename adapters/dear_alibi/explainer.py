@@ -63,8 +63,14 @@ class DEAR(Explainer, FitMixin):
             a warning in the log. The same holds for `fit` and `explain`.
 
     Raises:
-        InputError, SchemaError, ConstraintError, ModelError, SettingError: arguments that
-            contradict each other; all are `ValueError` too.
+        DearError: arguments that contradict each other; every such error is a `ValueError` too.
+
+    Example:
+        >>> from dear_plugin.datasets import load_loan
+        >>> X = load_loan(1_000).frame[["savings"]].to_numpy()
+        >>> predictor = lambda X: np.hstack([1 - X / 60, X / 60])
+        >>> DEAR(predictor, ["savings"]).fit(X).explain(X[:3], Y_t=1).data["success"].all()
+        True
     """
 
     def __init__(

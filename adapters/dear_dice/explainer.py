@@ -42,6 +42,21 @@ class DiceDEAR(ExplainerBase):
         UserConfigValidationException: private data, or a model that returns no probabilities.
         ArgumentError: an unknown option; it is a `TypeError`.
         SettingError: options that contradict each other; it is a `ValueError`.
+
+    Example:
+        >>> import dice_ml
+        >>> from dear_dice import DiceDEAR
+        >>> from dear_plugin.datasets import load_loan
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> frame, names = load_loan(1_000).frame[["savings", "approved"]], ["savings"]
+        >>> data = dice_ml.Data(
+        ...     dataframe=frame, continuous_features=names, outcome_name="approved"
+        ... )
+        >>> classifier = LogisticRegression().fit(frame[names], frame["approved"])
+        >>> explainer = DiceDEAR(data, dice_ml.Model(model=classifier, backend="sklearn"))
+        >>> result = explainer.generate_counterfactuals(frame[names].head(2), 1, desired_class=1)
+        >>> len(result.cf_examples_list)
+        2
     """
 
     def __init__(self, data_interface: Any, model_interface: Any, **options: Any) -> None:

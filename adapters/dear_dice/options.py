@@ -44,6 +44,12 @@ class Options:
             `permitted_range` allows.
         undo_indirect: let DiCE's post-hoc sparsity undo indirect changes (see
             `DiceDEAR.generate_counterfactuals`).
+
+    Example:
+        >>> from dear_dice import Options
+        >>> options = Options(
+        ...     act_on=["savings", "duration"], immutable=["gender"], max_reliance=0.0
+        ... )
     """
 
     act_on: Sequence[str | Sequence[str]] | None = None

@@ -40,6 +40,11 @@ class Examples(CounterfactualExamples):
             changes are associations in the data.
         origins: per row of `final_cfs_df`, the engine's result and the position in it; empty when
             read back from JSON.
+
+    Example:
+        >>> from dear_dice import Examples
+        >>> issubclass(Examples, CounterfactualExamples)  # DiCE's own class
+        True
     """
 
     def __init__(
@@ -85,6 +90,11 @@ class Explanations(CounterfactualExplanations):
 
     `to_json` writes the actions into the metadata and `Explanations.from_json` reads them; DiCE's
     own `CounterfactualExplanations.from_json` reads the same text without them.
+
+    Example:
+        >>> from dear_dice import Explanations
+        >>> issubclass(Explanations, CounterfactualExplanations)  # DiCE's own class
+        True
     """
 
     def visualize_as_dataframe(

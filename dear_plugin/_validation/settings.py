@@ -85,6 +85,16 @@ def several(rule: Rule) -> Rule:
     return _each
 
 
+def instance(kind: type) -> Rule:
+    """An instance of a class."""
+
+    def _rule(name: str, value: Any) -> Any:
+        require_instance(name, value, kind)
+        return value
+
+    return _rule
+
+
 def require_instance(name: str, value: Any, kind: type) -> None:
     """Check that a value is an instance of a class.
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
+from dear_plugin.baselines.vetting import Vetting
 from dear_plugin.methods.base import Case
 from dear_plugin.models.classifier import Classifier
-from dear_plugin.problem.requirement import Requirement
 from dear_plugin.results.proposal import Proposal
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -113,6 +116,7 @@ class CandidatePool:
         *,
         scores: Tensor | None = None,
         loss: Tensor | None = None,
+        descent: bool = False,
     ) -> Tensor:
         """Evaluate feasible candidates, (m, c, p), and keep those better than the best so far.
 
@@ -123,6 +127,7 @@ class CandidatePool:
             owner: (m,) the position in the case of each row; None for all of them, in order.
             scores: (m c, classes) the model's scores of the candidates, where known.
             loss: (m, c) what to minimise among successes; None for the cost.
+            descent: whether they lie along a descent: fewer are then examined for a requirement.
 
         Returns:
             (m,) bool, the rows with a success among these candidates.
@@ -139,47 +144,37 @@ class CandidatePool:
             loss = self.classifier.encoder.distance(candidates, self.case.x[owner][:, None]).sum(2)
         loss = torch.where(valid, loss, torch.inf)
         if self.case.requirement is not None:
-            loss = self._vetted(self.case.requirement, candidates, owner, loss)
+            # Only what would improve on the best is examined.
+            loss = torch.where(loss < self.loss[owner][:, None], loss, torch.inf)
+            vetting = Vetting.of(self.case.requirement, candidates, owner, loss)
+            chosen = torch.arange(c) == vetting.best(some=descent)[:, None]
+            loss = torch.where(chosen, loss, torch.inf)
         self._keep_best(candidates, owner, loss, margin)
-        # Candidates that cannot improve on a success are not examined further.
         return valid.any(1) & self.solved[owner]
 
-    def restarts(self, count: int) -> Iterator[tuple[float, CandidatePool]]:
-        """`count` shares from 0 to 1, each with a pool of the rows still without a success.
+    def attempts(self, values: Iterable[T]) -> Iterator[tuple[T, Tensor, CandidatePool]]:
+        """Each value with the rows still without a success, their positions (q,) and a pool.
 
-        What such a pool has found is kept at the next restart.
+        What such a pool has found is kept at the next value.
         """
-        for share in torch.linspace(0.0, 1.0, count).tolist():
+        for value in values:
             unsolved = (~self.solved).nonzero()[:, 0]
             if not len(unsolved):
                 return
             part = self.select(unsolved)
+            yield value, unsolved, part
+            self._keep_best(part.best[:, None], unsolved, part.loss[:, None], part.margin[:, None])
+
+    def restarts(self, count: int) -> Iterator[tuple[float, CandidatePool]]:
+        """`count` shares from 0 to 1, each with a pool as of `attempts`."""
+        for share, _, part in self.attempts(torch.linspace(0.0, 1.0, count).tolist()):
             yield share, part
-            self.update(part.best[:, None], unsolved, loss=part.loss[:, None])
 
     def proposal(self, reason: str) -> Proposal:
         """The best candidates; rows without a success have the reason."""
         direct = self.best != self.case.x
         reasons = ["" if solved else reason for solved in self.solved.tolist()]
         return Proposal(self.best, direct, torch.zeros(len(self.case)), reasons)
-
-    def _vetted(
-        self, requirement: Requirement, candidates: Tensor, owner: Tensor, loss: Tensor
-    ) -> Tensor:
-        """Losses, (m, c), of which the least of each row is finite only if it is a success.
-
-        Candidates that would improve on the best are examined, the one of least loss first.
-        """
-        loss = torch.where(loss < self.loss[owner][:, None], loss, torch.inf)
-        rows = loss.isfinite().any(1).nonzero()[:, 0]
-        while len(rows):
-            first = candidates[rows, loss[rows].argmin(1)]
-            failed = ~requirement.met(first, owner[rows])
-            rows, first = rows[failed], first[failed]
-            same = (candidates[rows] == first[:, None]).all(2)
-            loss[rows] = loss[rows].masked_fill(same, torch.inf)
-            rows = rows[loss[rows].isfinite().any(1)]
-        return loss
 
     def _keep_best(self, candidates: Tensor, owner: Tensor, loss: Tensor, margin: Tensor) -> None:
         """Keep the least loss among successes, else the largest margin; the first of equals."""

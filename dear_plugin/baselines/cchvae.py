@@ -30,6 +30,10 @@ class CCHVAEConfig:
         count: how many shells at most.
         draws: latents a shell.
         seed: of the draws; the global generators are left alone.
+
+    Example:
+        >>> from dear_plugin.baselines import CCHVAEConfig
+        >>> thorough = CCHVAEConfig(draws=1_000)
     """
 
     width: float = 0.1
@@ -54,6 +58,16 @@ class CCHVAE(LatentMethod[CCHVAEConfig]):
 
     Raises:
         SchemaError: a VAE trained for another schema.
+
+    Example:
+        >>> from dear_plugin import Schema, Training
+        >>> from dear_plugin.baselines import CCHVAE, VaeDesign
+        >>> from dear_plugin.datasets import load_loan
+        >>> frame = load_loan(200).frame
+        >>> schema = Schema.infer(frame, target="approved", immutable=["gender"])
+        >>> model = lambda rows: rows["savings"] / 60
+        >>> CCHVAE(model, schema, vae=VaeDesign(training=Training(epochs=2))).fit(frame)
+        CCHVAE(7 features, model function, fitted on 200 rows)
     """
 
     follows_margin = False

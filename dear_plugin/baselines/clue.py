@@ -36,6 +36,16 @@ class Clue(LatentMethod[LatentConfig]):
     Raises:
         ModelError: a black box, which has no gradient, or a regression, which has no entropy.
         SchemaError: a VAE trained for another schema.
+
+    Example:
+        >>> from dear_plugin import Encoder, Schema, Training
+        >>> from dear_plugin.baselines import Clue, VaeDesign
+        >>> from dear_plugin.datasets import load_loan
+        >>> frame = load_loan(200).frame
+        >>> schema = Schema.infer(frame, target="approved", immutable=["gender"])
+        >>> model = torch.nn.Linear(Encoder(schema).d, 1)  # logits
+        >>> Clue(model, schema, vae=VaeDesign(training=Training(epochs=2))).fit(frame)
+        Clue(7 features, model Linear, fitted on 200 rows)
     """
 
     follows_margin = False
@@ -51,7 +61,7 @@ class Clue(LatentMethod[LatentConfig]):
     def _propose(self, case: Case) -> Proposal:
         pool = CandidatePool.of(case, self.classifier)
         weight = 4.0 / self.encoder.d if self.config.weight is None else self.config.weight
-        descend(pool, self.vae, Objective(entropy, torch.tensor([weight])), self.config)
+        descend(pool, self.vae, Objective(entropy, (torch.tensor([weight]),)), self.config)
         return pool.proposal("no row along the descent of the entropy is accepted")
 
 

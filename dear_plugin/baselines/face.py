@@ -101,6 +101,16 @@ class FaceKNN(Face):
     """FACE on the graph of the k nearest neighbours, 50 as in the DEAR paper.
 
     Arguments are those of `RecourseMethod`; `config` is a `FaceConfig`.
+
+    Example:
+        >>> from dear_plugin import Schema
+        >>> from dear_plugin.baselines import FaceKNN
+        >>> from dear_plugin.datasets import load_loan
+        >>> frame = load_loan(200).frame
+        >>> schema = Schema.infer(frame, target="approved", immutable=["gender"])
+        >>> method = FaceKNN(lambda rows: rows["savings"] / 60, schema).fit(frame)
+        >>> method.generate(frame.head(5)).outcome["success"].sum()
+        5
     """
 
     def _default_config(self) -> FaceConfig:
@@ -114,6 +124,16 @@ class FaceEpsilon(Face):
     Only the nearest 50 of them are linked, which bounds the number of links in dense regions.
 
     Arguments are those of `FaceKNN`.
+
+    Example:
+        >>> from dear_plugin import Schema
+        >>> from dear_plugin.baselines import FaceEpsilon
+        >>> from dear_plugin.datasets import load_loan
+        >>> frame = load_loan(200).frame
+        >>> schema = Schema.infer(frame, target="approved", immutable=["gender"])
+        >>> method = FaceEpsilon(lambda rows: rows["savings"] / 60, schema).fit(frame)
+        >>> method.generate(frame.head(5)).outcome["success"].sum()
+        4
     """
 
     def _default_config(self) -> FaceConfig:

@@ -24,6 +24,10 @@ class FaceConfig:
         k: how many neighbours a row is linked to, at most: the nearest.
         radius: the longest link, Euclidean on the encoding.
         confidence: t_p, the least probability of the wanted class at the end of a path.
+
+    Example:
+        >>> from dear_plugin.baselines import FaceConfig
+        >>> dense = FaceConfig(k=100)
     """
 
     k: int = 50

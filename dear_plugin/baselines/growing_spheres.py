@@ -37,6 +37,10 @@ class GrowingSpheresConfig:
         layers: how many layers are added at most.
         draws: candidates a ball or layer.
         seed: of the draws; the global generators are left alone.
+
+    Example:
+        >>> from dear_plugin.baselines import GrowingSpheresConfig
+        >>> thorough = GrowingSpheresConfig(draws=1_000)
     """
 
     radius: float = 0.1
@@ -60,6 +64,16 @@ class GrowingSpheres(Baseline[GrowingSpheresConfig]):
         config: the settings.
         output: see `RecourseMethod`.
         encode: see `RecourseMethod`.
+
+    Example:
+        >>> from dear_plugin import Schema
+        >>> from dear_plugin.baselines import GrowingSpheres
+        >>> from dear_plugin.datasets import load_loan
+        >>> frame = load_loan(200).frame
+        >>> schema = Schema.infer(frame, target="approved", immutable=["gender"])
+        >>> method = GrowingSpheres(lambda rows: rows["savings"] / 60, schema).fit(frame)
+        >>> method.generate(frame.head(5)).outcome["success"].sum()
+        5
     """
 
     follows_margin = False

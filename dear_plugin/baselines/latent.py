@@ -88,6 +88,10 @@ class LatentConfig:
             and at last from latents that the model accepts; 1 for no restart.
         places: latents drawn from the prior, among which accepted ones are looked up.
         seed: of the draw; the global generators are left alone.
+
+    Example:
+        >>> from dear_plugin.baselines import LatentConfig
+        >>> quick = LatentConfig(steps=50)
     """
 
     weight: float | None = None
@@ -104,13 +108,14 @@ class Objective:
 
     Attributes:
         loss: a case and scores, (m, classes), -> (m,).
-        weights: (w,) the lambdas, one descent for each.
+        weights: (w,) lambdas each, one descent for each of them; further ones are for rows without
+            a success.
         by_cost: whether the success of least cost is kept, of all lambdas, or that of least total
             loss.
     """
 
     loss: Loss
-    weights: Tensor
+    weights: Sequence[Tensor]
     by_cost: bool = False
 
 
@@ -130,7 +135,8 @@ def descend(pool: CandidatePool, vae: Vae, objective: Objective, config: LatentC
         start = own = vae.encode(part.case.x)
         if share > 0.0:
             start = own + share * (_nearest_accepted(part, vae, own, config) - own)
-        _LatentDescent.of(part, vae, objective, config).run(start)
+        for weights, rows, open_part in part.attempts(objective.weights):
+            _LatentDescent.of(open_part, vae, objective, weights).run(start[rows], config)
 
 
 def _nearest_accepted(pool: CandidatePool, vae: Vae, own: Tensor, config: LatentConfig) -> Tensor:
@@ -153,41 +159,41 @@ class _LatentDescent:
         each: the same rows, each of them w times.
         vae: decodes the latents.
         objective: what is minimised.
-        config: the steps.
+        weights: (w,) the lambdas.
     """
 
     pool: CandidatePool
     each: CandidatePool
     vae: Vae
     objective: Objective
-    config: LatentConfig
+    weights: Tensor
 
     @classmethod
     def of(
-        cls, pool: CandidatePool, vae: Vae, objective: Objective, config: LatentConfig
+        cls, pool: CandidatePool, vae: Vae, objective: Objective, weights: Tensor
     ) -> _LatentDescent:
-        """The descents of the rows of a pool."""
-        repeated = torch.arange(len(pool.case)).repeat_interleave(len(objective.weights))
-        return cls(pool, pool.select(repeated), vae, objective, config)
+        """The descents of the rows of a pool, with lambdas, (w,)."""
+        repeated = torch.arange(len(pool.case)).repeat_interleave(len(weights))
+        return cls(pool, pool.select(repeated), vae, objective, weights)
 
-    def run(self, z: Tensor) -> None:
+    def run(self, z: Tensor, config: LatentConfig) -> None:
         """Descend from latents, (m, k), with moments of each latent by itself."""
-        z = z.repeat_interleave(len(self.objective.weights), 0)
+        z = z.repeat_interleave(len(self.weights), 0)
         mean, square = torch.zeros_like(z), torch.zeros_like(z)
         seen: list[tuple[Tensor, Tensor, Tensor]] = []
-        for step in range(1, self.config.steps + 1):
+        for step in range(1, config.steps + 1):
             at = z.clone().requires_grad_(True)
             with torch.enable_grad():
                 total, rows, scores = self._evaluate(at)
                 (gradient,) = torch.autograd.grad(total.sum(), at)
             seen.append((rows, scores, total.detach().float()))
-            if len(seen) == STEPS_A_TIME or step == self.config.steps:
+            if len(seen) == STEPS_A_TIME or step == config.steps:
                 self._add(seen)
                 seen = []
             mean = BETA_1 * mean + (1.0 - BETA_1) * gradient
             square = BETA_2 * square + (1.0 - BETA_2) * gradient.square()
             size = (square / (1.0 - BETA_2**step)).sqrt() + EPSILON
-            z = z - self.config.rate * mean / (1.0 - BETA_1**step) / size
+            z = z - config.rate * mean / (1.0 - BETA_1**step) / size
 
     def _evaluate(self, z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The total loss at latents, (m w, k): (m w,); the rows there, and their scores."""
@@ -196,7 +202,7 @@ class _LatentDescent:
         rows, encoded = straight_through(each, soft)
         scores = each.classifier.differentiable(encoded)
         cost = ((soft - encoder.expand(each.case.x)).abs() * encoder.weights).sum(1)
-        weights = self.objective.weights.repeat(len(self.pool.case))
+        weights = self.weights.repeat(len(self.pool.case))
         return self.objective.loss(each.case, scores) + weights * cost, rows, scores.detach()
 
     def _add(self, seen: Sequence[tuple[Tensor, Tensor, Tensor]]) -> None:
@@ -205,7 +211,7 @@ class _LatentDescent:
         parts = [torch.stack(part, 1) for part in zip(*seen, strict=True)]
         rows, scores, total = (part.reshape(m, -1, *part.shape[2:]) for part in parts)
         loss = None if self.objective.by_cost else total
-        self.pool.update(rows, scores=scores.flatten(0, 1), loss=loss)
+        self.pool.update(rows, scores=scores.flatten(0, 1), loss=loss, descent=True)
 
 
 def decode_latents(pool: CandidatePool, vae: Vae, z: Tensor) -> Tensor:

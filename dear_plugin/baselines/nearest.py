@@ -26,6 +26,16 @@ class NearestAccepted(RecourseMethod):
         schema: the features.
         output: see `RecourseMethod`.
         encode: see `RecourseMethod`.
+
+    Example:
+        >>> from dear_plugin import Schema
+        >>> from dear_plugin.baselines import NearestAccepted
+        >>> from dear_plugin.datasets import load_loan
+        >>> frame = load_loan(200).frame
+        >>> schema = Schema.infer(frame, target="approved", immutable=["gender"])
+        >>> method = NearestAccepted(lambda rows: rows["savings"] / 60, schema).fit(frame)
+        >>> method.generate(frame.head(5)).outcome["success"].sum()
+        5
     """
 
     follows_margin = False

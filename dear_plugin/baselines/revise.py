@@ -20,8 +20,11 @@ from dear_plugin.baselines.latent import LatentConfig, LatentMethod, Objective, 
 from dear_plugin.methods.base import Case
 from dear_plugin.results.proposal import Proposal
 
-# The lambdas of the search, as multiples of a logit for each unit of cost.
-WEIGHTS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+# The lambdas of the search: for all rows, then for those without a success.
+WEIGHTS = (
+    (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0),
+    (0.001, 0.002, 0.004, 0.008, 0.016, 0.03, 0.06, 0.12),
+)
 
 
 @final
@@ -40,6 +43,16 @@ class Revise(LatentMethod[LatentConfig]):
     Raises:
         ModelError: a black box has no gradient.
         SchemaError: a VAE trained for another schema.
+
+    Example:
+        >>> from dear_plugin import Encoder, Schema, Training
+        >>> from dear_plugin.baselines import Revise, VaeDesign
+        >>> from dear_plugin.datasets import load_loan
+        >>> frame = load_loan(200).frame
+        >>> schema = Schema.infer(frame, target="approved", immutable=["gender"])
+        >>> model = torch.nn.Linear(Encoder(schema).d, 1)  # logits
+        >>> Revise(model, schema, vae=VaeDesign(training=Training(epochs=2))).fit(frame)
+        Revise(7 features, model Linear, fitted on 200 rows)
     """
 
     def _default_config(self) -> LatentConfig:
@@ -51,8 +64,8 @@ class Revise(LatentMethod[LatentConfig]):
     def _propose(self, case: Case) -> Proposal:
         pool = CandidatePool.of(case, self.classifier)
         given = self.config.weight
-        weights = torch.tensor(WEIGHTS if given is None else (given,))
-        objective = Objective(target_loss, weights, by_cost=given is None)
+        weights = WEIGHTS if given is None else ((given,),)
+        objective = Objective(target_loss, [torch.tensor(each) for each in weights], given is None)
         descend(pool, self.vae, objective, self.config)
         return pool.proposal("no row along the descent among latents reaches the target")
 

@@ -34,6 +34,10 @@ class VaeDesign:
             smaller one keeps different rows from collapsing to one output.
         training: the loop.
         seed: of weights, batches and latents; the global generators are left alone.
+
+    Example:
+        >>> from dear_plugin.baselines import VaeDesign
+        >>> small = VaeDesign(seed=1)
     """
 
     layers: tuple[int, ...] = (16, 32, 10)
@@ -50,6 +54,15 @@ class Vae:
         encoder: the encoder of the schema.
         networks: the trained networks.
         history: the losses by epoch.
+
+    Example:
+        >>> from dear_plugin import Schema, Training
+        >>> from dear_plugin.baselines import Vae, VaeDesign
+        >>> from dear_plugin.datasets import load_loan
+        >>> frame = load_loan(200).frame
+        >>> schema = Schema.infer(frame, target="approved", immutable=["gender"])
+        >>> Vae.fit(frame, schema, VaeDesign(training=Training(epochs=2))).k
+        10
     """
 
     encoder: Encoder

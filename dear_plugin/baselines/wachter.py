@@ -25,6 +25,8 @@ from dear_plugin.results.proposal import Proposal
 
 # The least squared norm of the gradient, which bounds the length of a step.
 LEAST_SQUARE = 1e-6
+# Multiples of the aim: of the first alone, unless a case has a requirement that no success meets.
+FARTHER = (1.0, 2.0, 4.0, 8.0, 16.0)
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,10 @@ class WachterConfig:
         steps: steps for each.
         starts: how often rows without a success start, from other points each time.
         seed: of these points; the global generators are left alone.
+
+    Example:
+        >>> from dear_plugin.baselines import WachterConfig
+        >>> thorough = WachterConfig(rounds=20)
     """
 
     aim: float = 0.5
@@ -65,6 +71,16 @@ class Wachter(Baseline[WachterConfig]):
 
     Raises:
         ModelError: a black box has no gradient.
+
+    Example:
+        >>> from dear_plugin import Encoder, Schema
+        >>> from dear_plugin.baselines import Wachter
+        >>> from dear_plugin.datasets import load_loan
+        >>> frame = load_loan(200).frame
+        >>> schema = Schema.infer(frame, target="approved", immutable=["gender"])
+        >>> model = torch.nn.Linear(Encoder(schema).d, 1)  # logits
+        >>> Wachter(model, schema).fit(frame)
+        Wachter(7 features, model Linear, fitted on 200 rows)
     """
 
     def _default_config(self) -> WachterConfig:
@@ -84,18 +100,27 @@ class Wachter(Baseline[WachterConfig]):
         return pool.proposal("no descent from the row or from random points reaches the target")
 
     def _search(self, pool: CandidatePool, point: Tensor, share: float) -> None:
-        """Try lambdas, each from a share of the way to a point, (d,), of the unit box."""
+        """Try aims and lambdas, from a share of the way to a point, (d,), of the unit box."""
         x, (low, high) = self.encoder.expand(pool.case.x), pool.bounds
         start = x + share * (low + (high - low) * point - x)
+        factors = FARTHER if share == 0.0 and pool.case.requirement is not None else FARTHER[:1]
+        for factor, rows, part in pool.attempts(factors):
+            self._search_weights(part, start[rows], factor)
+
+    def _search_weights(self, pool: CandidatePool, start: Tensor, factor: float) -> None:
+        """Try lambdas, each from the same rows, (m, d), with a multiple of the aim."""
         weights = Weights.starting(self.config.weight, len(pool.case))
         for _ in range(self.config.rounds):
-            weights = weights.after(self._descend(pool, start, weights.now))
+            success = self._descend(pool, start, weights.now, factor)
+            weights = weights.after(success)
 
-    def _descend(self, pool: CandidatePool, encoded: Tensor, weight: Tensor) -> Tensor:
+    def _descend(
+        self, pool: CandidatePool, encoded: Tensor, weight: Tensor, factor: float
+    ) -> Tensor:
         """Descend from rows, (m, d), with a lambda each, (m,); (m,) bool, which succeed."""
         x, (low, high) = self.encoder.expand(pool.case.x), pool.bounds
         tried: list[tuple[Tensor, Tensor]] = []
-        aim, tangent = self._aim(pool.case.goal), block_tangents(self.encoder)
+        aim, tangent = self._aim(pool.case.goal, factor), block_tangents(self.encoder)
         shrink = weight[:, None] * self.encoder.weights / 2.0
         for _ in range(self.config.steps):
             rows, rounded = straight_through(pool, encoded)
@@ -107,12 +132,12 @@ class Wachter(Baseline[WachterConfig]):
             delta = delta.sign() * (delta.abs() - shrink / scale).clamp_min(0.0)
             encoded = torch.clamp(x + delta, low, high)
         candidates, known = (torch.stack(each, 1) for each in zip(*tried, strict=True))
-        return pool.update(candidates, scores=known.flatten(0, 1))
+        return pool.update(candidates, scores=known.flatten(0, 1), descent=True)
 
-    def _aim(self, goal: Goal) -> Tensor | float:
-        """The margin aimed for; in a range, at most half-way to its middle."""
+    def _aim(self, goal: Goal, factor: float) -> Tensor | float:
+        """The margin aimed for, times a factor; in a range, at most half-way to its middle."""
         width = goal.high - goal.low if isinstance(goal, RangeGoal) else torch.inf
-        return goal.extra_margin() + min(self.config.aim, width / 4.0)
+        return goal.extra_margin() + min(factor * self.config.aim, width / 4.0)
 
 
 def block_tangents(encoder: Encoder) -> Tensor:

@@ -68,6 +68,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     paper.add_argument("--quick", action="store_true", help="COMPAS only, 50 rows, one seed")
     _common(paper, commands.paper, "paper", 200)
+    reproduce = add("reproduce", help="the paper's method to the letter, and a sweep")
+    _on_cells(reproduce)
+    text = "COMPAS with a logistic regression only, 20 rows, one seed"
+    reproduce.add_argument("--quick", action="store_true", help=text)
+    _common(reproduce, commands.reproduce, "reproduce", 200)
     credible = add("credible", help="metrics of answers that no search optimises")
     credible.add_argument(
         "--cells",

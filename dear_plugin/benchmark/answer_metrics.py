@@ -27,7 +27,7 @@ from dear_plugin.benchmark.metrics import (
 )
 from dear_plugin.benchmark.metrics.decision import Floats, solved, where
 from dear_plugin.data.schema import Schema
-from dear_plugin.decoders import PAPER_LAYERS, Autoencoder, Decoder, Transport
+from dear_plugin.decoders import PAPER_LAYERS, Autoencoder, Decoder, Training, Transport
 from dear_plugin.evaluation import fidelity
 from dear_plugin.methods.dear import DEAR
 from dear_plugin.results.recourses import Recourses
@@ -86,7 +86,8 @@ class Configuration:
 
 def _paper(data: DataSplit) -> Decoder:
     layers = PAPER_LAYERS.get(data.setting.weights.partition("-")[0], PAPER_LAYERS["adult"])
-    return Autoencoder.paper(layers, seed=data.split)
+    # The training of 0.1.0: each split fits the networks and their redraws many times.
+    return Autoencoder(Autoencoder.paper(layers).design, Training(), data.split)
 
 
 _TRANSPORT = DecoderSpec(lambda _: Transport())
@@ -158,7 +159,7 @@ class Fits:
 def with_model(dear: DEAR, model: ScoredModel, search: Search) -> DEAR:
     """A fit with another model and search; black boxes, which have no gradient, by line search."""
     other = dear.with_model(model.model)
-    if search.solver == "gradient" and not other.classifier.is_module:
+    if search.solver != "line" and not other.classifier.is_module:
         search = replace(search, solver="line")
     return other.with_search(search)
 

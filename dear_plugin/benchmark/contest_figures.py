@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -17,6 +17,7 @@ LABELS = {
     "still_accepted": "share accepted by retrained models",
 }
 COLUMNS = 3
+OTHER: dict[str, Any] = {"color": "#888888", "markersize": 4, "linewidth": 0.8}
 
 
 def fronts(measure: str, points: pd.DataFrame) -> Figure:
@@ -49,12 +50,12 @@ def _lines(axes: Axes, points: pd.DataFrame) -> None:
     lines = dict(points.groupby("method", sort=False))
     others = [name for name in lines if name not in OWN]
     for marker, name in zip(MARKERS, others, strict=False):
-        style = {"marker": marker, "color": "#888888", "markersize": 4, "linewidth": 0.8}
-        axes.plot(lines[name]["measure"], lines[name]["cost"], label=name, **style)
-    for style, name in zip(LINES, OWN, strict=True):
+        line = lines[name]
+        axes.plot(line["measure"], line["cost"], marker=marker, label=name, **OTHER)
+    for look, name in zip(LINES, OWN, strict=True):
         if name in lines:
             line = lines[name]
-            axes.plot(line["measure"], line["cost"], label=name, zorder=3, **style)
+            axes.plot(line["measure"], line["cost"], label=name, zorder=3, **look)
     axes.set_ylim(bottom=0.0)
     spare(axes)
 

@@ -17,7 +17,7 @@ from dear_plugin.benchmark.method_specs import SUPPORTS
 from dear_plugin.benchmark.protocol import Cell
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.decoders import PAPER_LAYERS, Autoencoder, Decoder, Transport
-from dear_plugin.evaluation.metrics import success_rate, violations, ynn
+from dear_plugin.evaluation.metrics import success_rate, violations, ynn, zero_actions
 from dear_plugin.methods.dear import DEAR
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.search import Search
@@ -31,6 +31,7 @@ PAPER_YNN = {
     ("gmc", "ann"): 0.94,
 }
 FROZEN = ("sex", "race")
+SOLVERS = {"line": "line search", "gradient": "accelerated", "paper": "Algorithm 1"}
 
 Row = Mapping[str, Any]
 
@@ -73,7 +74,6 @@ def reliability_rows(cell: Cell, rows: int) -> Iterator[Row]:
     all_rows = torch.cat([encoder.rows(cell.train), encoder.rows(cell.test)])
     first: pd.DataFrame | None = None
     for name, dear in _configurations(cell):
-        dear.fit(cell.train)
         start = time.process_time()
         recourses = dear.generate(refused)
         seconds = time.process_time() - start
@@ -89,26 +89,17 @@ def reliability_rows(cell: Cell, rows: int) -> Iterator[Row]:
 
 
 def _configurations(cell: Cell) -> Iterator[tuple[str, DEAR]]:
-    paper = PAPER_LAYERS[cell.dataset]
-    yield "default", DEAR(cell.model, cell.schema)
-    yield "black box", DEAR(_BlackBox(cell.model, Encoder(cell.schema)), cell.schema)
+    """Fitted configurations, by name; those that differ in the search share a fit."""
+    default = DEAR(cell.model, cell.schema).fit(cell.train)
+    yield "default", default
+    yield "black box", default.with_model(_BlackBox(cell.model, Encoder(cell.schema)))
     for name, search in SUPPORTS.items():
-        yield f"support {name}", DEAR(cell.model, cell.schema, search=search)
-    yield (
-        "paper, line search",
-        DEAR(
-            cell.model, cell.schema, decoder=Autoencoder.paper(paper), search=Search(groups=False)
-        ),
-    )
-    yield (
-        "paper, Algorithm 1",
-        DEAR(
-            cell.model,
-            cell.schema,
-            decoder=Autoencoder.paper(paper),
-            search=Search(solver="gradient", groups=False),
-        ),
-    )
+        yield f"support {name}", default.with_search(search)
+    decoder = Autoencoder.paper(PAPER_LAYERS[cell.dataset])
+    paper = DEAR(cell.model, cell.schema, decoder=decoder).fit(cell.train)
+    for solver, name in SOLVERS.items():
+        search = Search.cheapest(solver=solver, groups=False)
+        yield f"paper, {name}", paper.with_search(search)
 
 
 def _head(cell: Cell, rows: int) -> dict[str, Any]:
@@ -125,9 +116,10 @@ def _head(cell: Cell, rows: int) -> dict[str, Any]:
 
 def _measures(recourses: Recourses, all_rows: torch.Tensor, dear: DEAR) -> dict[str, float]:
     frozen = [name for name in FROZEN if name in dear.schema.names]
-    solved = recourses.actions[recourses.actions["success"]]
+    solved = recourses.outcome[recourses.outcome["success"]]
     return {
         "success": success_rate(recourses),
+        "zero_actions": zero_actions(recourses),
         "violations": violations(recourses, frozen)[0],
         "ynn": ynn(recourses, all_rows, dear.classifier),
         "median_cost": float(solved["cost"].median()) if len(solved) else np.nan,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dear_plugin.plots.ink import Axes, Figure
 
 DEFAULT = "DEAR"
-PRESET = "DEAR, the paper's preset"
+PRESET = "DEAR, the paper to the letter"
 # One line of each family, to keep the figures readable.
 SHOWN = (
     *(name for name, c in METHOD_SPECS.items() if c.search is None or not c.search.min_support),

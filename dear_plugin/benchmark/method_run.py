@@ -39,12 +39,12 @@ class MethodRun:
         return cls(recourses, fit_cpu_s, time.process_time() - start)
 
     def rows(self, cell: Cell) -> pd.DataFrame:
-        """One line per row: the action, all costs, support, violations and times.
+        """One line per row: the action, its size, all costs, support, violations and times.
 
         `ynn`, `redundancy` and `support` are NaN for unsolved rows.
         """
         recourses, classifier = self.recourses, cell.classifier
-        solved = recourses.actions["success"].to_numpy(dtype=bool)
+        solved = recourses.outcome["success"].to_numpy(dtype=bool)
         distances = costs(cell.encoder, recourses.x, recourses.proposal.rows)
         measured: dict[str, Any] = {
             name: values.numpy() for name, values in distances.items() if name != "l1"
@@ -55,10 +55,11 @@ class MethodRun:
             "ynn": neighbours(recourses, cell.all_rows, classifier),
             "violations": _violations(recourses, cell.protected),
             "moves_along": _moves_along(recourses),
+            "zero": solved & ~recourses.acts.numpy(),
             "fit_cpu_s": self.fit_cpu_s,
             "cpu_s": self.cpu_s / len(recourses),
         }
-        lines = recourses.actions.assign(**measured)
+        lines = recourses.outcome.assign(**measured)
         return lines.rename_axis(index="row").reset_index()
 
 

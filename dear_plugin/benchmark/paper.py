@@ -33,7 +33,7 @@ def runs(cell: Cell, methods: Sequence[str], rows: int, folder: Path) -> Iterato
     methods_of_cell, refused = FittedMethods(cell), cell.refused.iloc[:rows]
     facts = _facts(cell, len(refused))
     for name in methods:
-        home = folder / cell.key / _file_name(name)
+        home = folder / cell.key / file_name(name)
         if not _is_kept(home, facts):
             _run(methods_of_cell, name, refused, home)
             record = {"method": name, **facts, "made_with": made_with()}
@@ -45,7 +45,7 @@ def runs(cell: Cell, methods: Sequence[str], rows: int, folder: Path) -> Iterato
 
 def counterfactuals(folder: Path, cell: Cell, method: str) -> pd.DataFrame:
     """The counterfactuals of a stored run, by row label."""
-    path = folder / cell.key / _file_name(method) / "counterfactuals.csv"
+    path = folder / cell.key / file_name(method) / "counterfactuals.csv"
     return pd.read_csv(path, index_col="row", keep_default_na=False)
 
 
@@ -80,6 +80,6 @@ def _is_kept(home: Path, facts: Mapping[str, Any]) -> bool:
     return all(record.get(name) == value for name, value in facts.items())
 
 
-def _file_name(method: str) -> str:
+def file_name(method: str) -> str:
     """A name that is a valid folder on all systems."""
     return "".join(c if c.isalnum() else "-" for c in method).strip("-").lower()

@@ -60,6 +60,7 @@ def measures(rows: pd.DataFrame) -> Iterator[Row]:
             "method": method,
             "rows": len(runs),
             "success": float(runs["success"].mean()),
+            "zero_actions": _mean(solved["zero"]),
             "violation_rate": _mean(solved["violations"] > 0),
             "violations": _mean(solved["violations"]),
             **{f"{name}_median": _median(solved[name]) for name in _MEDIANS},

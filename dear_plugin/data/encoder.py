@@ -1,8 +1,7 @@
 """Encoder: user frames in, checked once; rows, (n, p), and encoded columns, (n, d), out, and back.
 
-*Rows*, (n, p), have one column per feature: a scaled number, 0/1 for a binary feature, or the
-index of a category, so that a row cannot hold an invalid one-hot block. Torch models take the
-*encoded* columns, (n, d), in which a feature of m > 2 categories has m columns.
+*Rows*, (n, p), have one column per feature: a scaled number, 0/1, or the index of a category.
+Torch models take the *encoded* columns, (n, d): m columns for a feature of m > 2 categories.
 """
 
 from __future__ import annotations
@@ -41,8 +40,7 @@ class Encoder:
     """Convert frames to tensors and back.
 
     Reading checks that every feature is present once, with values that the schema allows. Writing
-    copies unchanged cells from the input and keeps columns, order, dtypes, index, category labels
-    and columns outside the schema.
+    copies unchanged cells and keeps columns, order, dtypes, index, labels and other columns.
 
     Args:
         schema: the features, in the order of the encoding.
@@ -52,6 +50,10 @@ class Encoder:
         d: the number of encoded columns.
         units: conversion between user numbers and row values.
         levels: the special levels of the features; None if there are none.
+
+    Example:
+        >>> Encoder(Schema.infer(pd.DataFrame({"job": ["a", "b", "c"]}))).d
+        3
     """
 
     def __init__(self, schema: Schema) -> None:

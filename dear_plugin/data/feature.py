@@ -20,7 +20,15 @@ MOST_DECIMALS = 99
 
 
 class Kind(StrEnum):
-    """The kind of a feature, which determines its encoded columns."""
+    """The kind of a feature, which determines its encoded columns.
+
+    Example:
+        >>> from dear_plugin import Kind, Schema
+        >>> from dear_plugin.datasets import load_loan
+        >>> schema = Schema.infer(load_loan(200).frame, target="approved", immutable=["gender"])
+        >>> [feature.name for feature in schema if feature.kind is Kind.BINARY]
+        ['gender']
+    """
 
     NUMERIC = "numeric"
     BINARY = "binary"
@@ -55,6 +63,11 @@ class Feature:
 
     Raises:
         SchemaError: an attribute has an invalid value.
+
+    Example:
+        >>> from dear_plugin import Feature, Kind
+        >>> Feature("income", Kind.NUMERIC, bounds=(10.0, 90.0), direction=+1).width
+        80.0
     """
 
     name: str

@@ -37,6 +37,13 @@ class Schema:
         rules: callables that take a frame of the features, (n, p), and return (n,) bool: whether
             each row is possible. A counterfactual must satisfy every order and rule that its
             factual satisfies.
+
+    Example:
+        >>> from dear_plugin import Schema
+        >>> from dear_plugin.datasets import load_loan
+        >>> schema = Schema.infer(load_loan(200).frame, target="approved", immutable=["gender"])
+        >>> schema.names
+        ('gender', 'age', 'education', 'loan_amount', 'duration', 'income', 'savings')
     """
 
     features: tuple[Feature, ...]

@@ -49,6 +49,12 @@ class Dataset:
 
     Raises:
         SchemaError: a name that is not a feature, or one both immutable and in `act_on`.
+
+    Example:
+        >>> from dear_plugin.datasets import load_loan
+        >>> data = load_loan(100)
+        >>> data.immutable, len(data.split()[1])
+        (('gender',), 20)
     """
 
     name: str

@@ -86,6 +86,10 @@ def load_loan(n: int = 10_000, seed: int = 0) -> Dataset:
     Raises:
         InputError: n is below 1.
 
+    Example:
+        >>> load_loan(500).frame.shape
+        (500, 8)
+
     References:
         A.-H. Karimi, J. von Kügelgen, B. Schölkopf, I. Valera: Algorithmic recourse under
         imperfect causal knowledge: a probabilistic approach. NeurIPS 2020, appendix.

@@ -39,6 +39,10 @@ def make_decoder(decoder: str | Decoder) -> Decoder:
 
     Raises:
         DearError: an unknown name.
+
+    Example:
+        >>> type(make_decoder("transport")).__name__
+        'Transport'
     """
     if isinstance(decoder, Decoder):
         return decoder

@@ -19,8 +19,13 @@ class Decoder(ABC):
     """Indirect changes that follow a change of x_S: an association, not a causal effect.
 
     A decoder is configured by its constructor and learns in `fit`. One batch may then hold any
-    rows and any of the s sets. At `values = x_S`, `decode` returns x itself (unless
-    `reconstruct="paper"`).
+    rows and any of the s sets. At `values = x_S`, `decode` returns x itself (if
+    `keeps_factual`).
+
+    Example:
+        >>> from dear_plugin import Decoder, Transport
+        >>> isinstance(Transport(ties="score"), Decoder)
+        True
     """
 
     pair_features: ClassVar[int] = 12
@@ -30,6 +35,11 @@ class Decoder(ABC):
     def given_features(self) -> Tensor:
         """(h,) int64, the features that are conditioned on besides x_S, and do not move."""
         return torch.empty(0, dtype=torch.int64)
+
+    @property
+    def keeps_factual(self) -> bool:
+        """Whether `decode` returns x itself at `values = x_S`, and not a reconstruction of it."""
+        return True
 
     def clone_unfitted(self) -> Self:
         """An unfitted copy with the same settings."""
@@ -110,12 +120,16 @@ class Decoder(ABC):
 
         Args:
             rows: (n, p) where to take them.
-            train: (m, p) training rows, for the slope of E[v | x_S].
+            train: (m, p) training rows, for the least-squares slope of v on x_S.
 
         Returns:
-            For each set `dg / dx_S` at fixed v and `dg / dv . dE[v | x_S] / dx_S`, (n, d, q)
-            each; None for a decoder without derivatives.
+            For each set `dg / dx_S` at fixed v and `dg / dv` times that slope, (n, d, q) each;
+            None for a decoder without derivatives.
         """
+        return None
+
+    def latent_jacobians(self, rows: Tensor) -> list[Tensor] | None:
+        """`dg / dv` at rows, (n, p), for each set (n, d, k); None without derivatives."""
         return None
 
     def flip_probabilities(

@@ -30,6 +30,11 @@ class Redraws(ABC):
 
     Attributes:
         count: R.
+
+    Example:
+        >>> from dear_plugin.decoders import Redraws, Refitted
+        >>> issubclass(Refitted, Redraws)
+        True
     """
 
     count: int
@@ -78,6 +83,16 @@ class Refitted(DecoderRedraws):
         encoder: the encoder.
         sets: what may be acted on.
         count: R.
+
+    Example:
+        >>> from dear_plugin import ActionSets, Encoder, Schema, Transport
+        >>> from dear_plugin.datasets import load_loan
+        >>> from dear_plugin.decoders import Refitted
+        >>> frame = load_loan(200).frame
+        >>> schema = Schema.infer(frame, target="approved", immutable=["gender"])
+        >>> rows, sets = Encoder(schema).rows(frame), ActionSets.of(schema, ["savings"])
+        >>> Refitted(Transport(), rows, Encoder(schema), sets=sets).count
+        4
     """
 
     def __init__(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
+from textwrap import fill, indent
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +20,16 @@ import torch
 
 from dear_plugin.demo.experiment import Demo, Experiment, make_experiment
 from dear_plugin.demo.hosts import through_alibi, through_dice
+from dear_plugin.demo.story import story
 from dear_plugin.methods.dear import DEAR
 from dear_plugin.results.recourses import Recourses
-from dear_plugin.results.wording import ASSOCIATION
+from dear_plugin.results.wording import ASSOCIATION, join
 
-ROWS_SHOWN = 5
+TITLE = "What to change, and what is expected to change along with it"
+WIDTH = 100
+MOST_HELD_OUT = 1_000
+# The rows that the hosts explain as well; each of them fits on all training rows first.
+HOST_ROWS = 20
 
 Mask = npt.NDArray[np.bool_]
 
@@ -30,55 +39,89 @@ class RouteResult:
     """The counterfactuals of one route.
 
     Attributes:
-        route: the engine or a host.
+        route: Python or a host.
         counterfactuals: one row per rejected row.
-        seconds: wall time, fitting included.
     """
 
     route: str
     counterfactuals: pd.DataFrame
-    seconds: float
 
 
 def run(demo: Demo) -> None:
     """Train a model, explain its rejected rows, print and draw the results."""
-    experiment = make_experiment(demo)
-    _print(experiment.summary)
-    start = time.perf_counter()
-    dear = DEAR(
-        experiment.model, experiment.schema, act_on=experiment.data.act_on, decoder=demo.decoder
-    )
-    recourses = dear.fit(experiment.train).generate(experiment.refused)
-    seconds = time.perf_counter() - start
-    _print(f"DEAR ({demo.decoder}): {recourses!r} in {seconds:.1f} s, fitting included.\n")
-    _print_rows(recourses)
-    results = [RouteResult("engine", recourses.counterfactuals, seconds)]
-    results += list(_through_hosts(experiment, demo))
-    _print(_summary(experiment, recourses, results).to_string(index=False))
-    report = dear.diagnose(experiment.test)
-    _print(f"\nFidelity of the indirect changes, on {len(experiment.test):,} held-out rows:")
-    _print(f"{report}\n")
-    _draw(demo, recourses)
+    with _quiet():
+        experiment = make_experiment(demo)
+        _print(f"{experiment.summary}\n")
+        start = time.perf_counter()
+        dear = DEAR(
+            experiment.model,
+            experiment.schema,
+            act_on=experiment.data.act_on,
+            decoder=demo.decoder,
+        )
+        recourses = dear.fit(experiment.train).generate(experiment.refused)
+        seconds = time.perf_counter() - start
+        _print_story(dear, recourses, experiment)
+        _print(f"This took {seconds:.1f} s, fitting included.\n")
+        few = replace(experiment, refused=experiment.refused.iloc[:HOST_ROWS])
+        first = recourses[list(few.refused.index)]
+        results = [RouteResult("Python", first.counterfactuals)]
+        results += list(_through_hosts(few, demo))
+        _print(f"The first {len(first)} of these rows in Python and through the other libraries:")
+        _print(_summary(few, first, results).to_string(index=False))
+        held_out = experiment.test.iloc[:MOST_HELD_OUT]
+        report = dear.diagnose(held_out)
+        _print(f"\nOn {len(held_out):,} held-out rows: {report.verdict}")
+        _print(f"(dependence fidelity {report.fidelity:.2f}; 0: independent, 1: as in the data)\n")
+        _draw(demo, recourses)
+        _print(_next(demo))
 
 
 def _print(text: str) -> None:
     print(text, flush=True)
 
 
-def _print_rows(recourses: Recourses) -> None:
-    _print(f"The first {ROWS_SHOWN} rows. {ASSOCIATION}")
-    support = recourses.support
-    for i in range(min(ROWS_SHOWN, len(recourses))):
-        row = recourses.actions.iloc[i]
-        _print(f"  row {recourses.factuals.index[i]}: {recourses.describe_row(i).rstrip('.')}.")
-        if not row["acted_on"] or not row["success"]:
-            continue
-        _print(
-            f"      cost {row['cost']:.2f} = direct {row['direct_cost']:.2f} + expected indirect"
-            f" {row['indirect_cost']:.2f}; support {support.iloc[i]:.1f}; probability"
-            f" {row['score_before']:.0%} -> {row['score_after']:.0%}"
-        )
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the log's remarks on the data, which each route would repeat."""
+    log = logging.getLogger("dear_plugin")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+
+
+def _print_story(dear: DEAR, recourses: Recourses, experiment: Experiment) -> None:
+    actions, features = recourses.actions, experiment.data.act_on
+    text = (
+        f"DEAR may act on {join(features)}. Of {len(recourses)} rejected rows,"
+        f" {actions['success'].sum()} have recourse, which meets all criteria of a credible answer"
+        f" in {actions['credible'].sum()}."
+    )
+    _print(fill(f"{text} {ASSOCIATION}", WIDTH, break_on_hyphens=False))
+    for number, episode in enumerate(story(dear, recourses, features), 1):
+        words = episode.answer.describe_row(0)
+        text = f"{words[:1].upper()}{words[1:].rstrip('.')}."
+        _print(f"\n{number}. {episode.head}")
+        _print(indent(fill(text, WIDTH, break_on_hyphens=False), "   "))
     _print("")
+
+
+def _next(demo: Demo) -> str:
+    """Three commands to go on with."""
+    python = Path(sys.executable)
+    if python.is_relative_to(Path.cwd()):
+        python = python.relative_to(Path.cwd())
+    other = "loan" if demo.dataset == "adult" else "adult"
+    commands = {
+        f"{python} -m dear_plugin demo --dataset {other}": "other data",
+        f"{python} -m pydoc dear_plugin.DEAR": "the same for a frame and a model of your own",
+        f"{python} -m dear_plugin.benchmark --help": "comparisons with other methods",
+    }
+    width = max(map(len, commands))
+    return "\n".join(["\nNext:", *(f"  {c:<{width}}  # {why}" for c, why in commands.items())])
 
 
 def _through_hosts(experiment: Experiment, demo: Demo) -> Iterator[RouteResult]:
@@ -90,12 +133,11 @@ def _through_hosts(experiment: Experiment, demo: Demo) -> Iterator[RouteResult]:
         if find_spec(package) is None:
             _print(f"{route}: {package} is not installed, skipped")
             continue
-        start = time.perf_counter()
         # DiCE's encoder raises a FutureWarning of pandas for every frame.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)
             frame = explain(experiment, demo)
-        yield RouteResult(route, frame, time.perf_counter() - start)
+        yield RouteResult(route, frame)
 
 
 def _summary(
@@ -120,8 +162,7 @@ def _summary(
                 "frozen features changed": int(changed),
                 "median cost": f"{np.median(cost[accepted]) if accepted.any() else np.nan:.3f}",
                 "mean support": _mean_support(recourses, frame, accepted),
-                "same rows as engine": f"{(frame == first).all(axis=1).mean():.3f}",
-                "seconds": f"{result.seconds:.1f}",
+                "same rows as in Python": f"{(frame == first).all(axis=1).mean():.3f}",
             }
         )
     return pd.DataFrame(lines)
@@ -138,8 +179,7 @@ def _draw(demo: Demo, recourses: Recourses) -> None:
     if find_spec("matplotlib") is None:
         _print("no figure: matplotlib is not installed (pip install 'dear-plugin[plots]')")
         return
-    from dear_plugin.plots import overview
-
     path = demo.figure or Path(f"dear-demo-{demo.dataset}.png")
-    overview(recourses, f"DEAR on {demo.dataset}").savefig(path, dpi=130)
+    figure = recourses.plot(title=TITLE)
+    figure.savefig(path, dpi=100)
     _print(f"figure: {path}")

@@ -1,4 +1,4 @@
-"""Costs: direct and indirect costs (Proposition 1), closed forms (Proposition 2), alignment.
+"""Costs: Lemma 1, direct and indirect costs (Proposition 1), closed forms (2), alignment.
 
 All in scaled units. Indirect costs are associations in the data, not causal effects.
 """
@@ -59,6 +59,23 @@ def recourse_action(m: Tensor, w: Tensor, jacobian: Tensor, weight: float) -> Te
     return change
 
 
+def latent_cost(by_latent: Tensor, by_x: Tensor, d_v: Tensor, d_s: Tensor) -> Tensor:
+    """Lemma 1: the squared l2 cost, to first order, of a change of v and x_S, (n,).
+
+    `||J_v d_v + J_S d_S||^2`. At `d_v = 0` it is the cost of an action at fixed latents; at
+    `d_v = dv / dx_S d_S` it is that of Proposition 1, direct and indirect cost together.
+
+    Args:
+        by_latent: (n, d, k) `dg / dv`.
+        by_x: (n, d, q) `dg / dx_S`.
+        d_v: (n, k) the change of the latents.
+        d_s: (n, q) the action.
+    """
+    moved: Tensor = torch.einsum("ndk,nk->nd", by_latent, d_v)
+    moved = moved + torch.einsum("ndq,nq->nd", by_x, d_s)
+    return moved.square().sum(1)
+
+
 @dataclass(frozen=True)
 class Parts:
     """The four parts of Proposition 1's Jacobians, for n rows and q columns of S.
@@ -67,7 +84,7 @@ class Parts:
         own: (d,) bool, the columns of S.
         given: (n, d, q) `dg / dx_S` at fixed v: the identity mapping on S, the elasticity off it.
         entangled: (n, d, q) `dg / dv dv / dx_S`: the change due to v's dependence on x_S, where
-            `dv / dx_S` is the slope of E[v | x_S] over the training rows.
+            `dv / dx_S` is one least-squares slope over all training rows.
     """
 
     own: Tensor

@@ -1,9 +1,10 @@
-"""Jacobians: the parts of Proposition 1 and the alignment, for any decoder.
+"""Jacobians: the parts of Proposition 1, those of Lemma 1, and the alignment, for any decoder.
 
 They are exact where the decoder gives them (autoencoders), else finite differences over one step.
-`dv / dx_S` is the slope of E[v | x_S] over the training rows, not the encoder's partial derivative
-at fixed x_Sc: with exact reconstruction that one cancels the elasticity, so that every indirect
-cost is zero.
+`dv / dx_S` is one matrix for all rows, the least-squares slope of v on x_S over the training rows.
+It is the slope of E[v | x_S] only where that is linear in x_S. The encoder's partial derivative at
+fixed x_Sc is not meant: with exact reconstruction it cancels the elasticity, so that every
+indirect cost is zero.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from torch import Tensor
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Kind
 from dear_plugin.decoders import Decoder
+from dear_plugin.errors import DearError
 from dear_plugin.evaluation.costs import Parts, alignment
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.action_sets import ActionSets
@@ -34,7 +36,7 @@ def parts(
         encoder: expands rows.
         sets: the s sets.
         rows: (n, p) the rows at which the Jacobians are evaluated.
-        train: (m, p) training rows, for the slope of E[v | x_S].
+        train: (m, p) training rows, for the least-squares slope of v on x_S.
 
     Returns:
         One `Parts` per set, with n rows and the set's q encoded columns.
@@ -44,6 +46,25 @@ def parts(
         masks = sets.masks[:, encoder.feature_of]
         return [Parts(own, *both) for own, both in zip(masks, exact, strict=True)]
     return [_differences(decoder, encoder, sets, i, rows) for i in range(len(sets))]
+
+
+def latent_jacobians(decoder: Decoder, rows: Tensor) -> list[Tensor]:
+    """Lemma 1's Jacobians along the latents, `dg / dv`, (n, d, k) for each set.
+
+    Args:
+        decoder: fitted, with derivatives.
+        rows: (n, p) the rows at which the Jacobians are evaluated.
+
+    Raises:
+        DearError: the decoder has no derivatives.
+    """
+    found = decoder.latent_jacobians(rows)
+    if found is None:
+        raise DearError(
+            f"expected a decoder with derivatives, got {type(decoder).__name__}, whose latents are"
+            " ranks; use decoder='autoencoder'"
+        )
+    return found
 
 
 def alignments(every: list[Parts], classifier: Classifier, goal: Goal, rows: Tensor) -> Tensor:

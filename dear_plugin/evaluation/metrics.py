@@ -24,7 +24,16 @@ CHANGED = 1e-5
 
 def success_rate(recourses: Recourses) -> float:
     """The share of all rows whose counterfactual has the target decision of the model."""
-    return float(recourses.actions["success"].mean())
+    return float(recourses.outcome["success"].mean())
+
+
+def zero_actions(recourses: Recourses) -> float:
+    """The share of successes whose action has size zero; NaN without success.
+
+    The decoder's reconstruction of these rows alone is accepted (`Search(solver="paper")`).
+    """
+    done = recourses.outcome["success"].to_numpy(dtype=bool)
+    return float((~recourses.acts.numpy()[done]).mean()) if done.any() else float("nan")
 
 
 def violations(recourses: Recourses, held: Iterable[str]) -> tuple[float, float]:
@@ -37,7 +46,7 @@ def violations(recourses: Recourses, held: Iterable[str]) -> tuple[float, float]
         held: the features that should not change.
     """
     names = list(held)
-    done = recourses.actions["success"].to_numpy()
+    done = recourses.outcome["success"].to_numpy()
     if not names or not done.any():
         return 0.0, 0.0
     before, after = recourses.factuals[names], recourses.counterfactuals[names]
@@ -70,7 +79,7 @@ def neighbours(
     from scipy.spatial import cKDTree
 
     encoder = classifier.encoder
-    done = recourses.actions["success"].to_numpy(dtype=bool)
+    done = recourses.outcome["success"].to_numpy(dtype=bool)
     shares = np.full(len(done), np.nan)
     if not done.any():
         return shares
@@ -93,7 +102,7 @@ def redundancy(recourses: Recourses, classifier: Classifier) -> npt.NDArray[np.f
     NaN without success. Indirect changes count as well, although they cannot be reset separately
     in practice.
     """
-    done = recourses.actions["success"].to_numpy(dtype=bool)
+    done = recourses.outcome["success"].to_numpy(dtype=bool)
     redundant = np.full(len(done), np.nan)
     rows, features = (recourses.changed & torch.tensor(done)[:, None]).nonzero(as_tuple=True)
     back = recourses.proposal.rows[rows].clone()

@@ -46,6 +46,15 @@ class Report:
             decoder has no derivatives.
         per_set: a tidy frame with `set, dependence_fidelity, distribution_fidelity, identity`.
         rows: the number of rows.
+
+    Example:
+        >>> from dear_plugin import DEAR, Schema
+        >>> from dear_plugin.datasets import load_loan
+        >>> train, test = load_loan(1_000).split(0.5)
+        >>> schema = Schema.infer(train, target="approved", immutable=["gender"])
+        >>> dear = DEAR(lambda rows: rows["savings"] / 60, schema, act_on=["savings"]).fit(train)
+        >>> dear.diagnose(test).rows
+        500
     """
 
     fidelity: float

@@ -59,6 +59,12 @@ class RecourseMethod(ABC):
         output: "logits" (default for modules), "probabilities" (default for black boxes) or
             "values" (regression).
         encode: for modules on a host's encoding, a differentiable map from ours.
+
+    Example:
+        >>> from dear_plugin import RecourseMethod
+        >>> from dear_plugin.baselines import GrowingSpheres
+        >>> issubclass(GrowingSpheres, RecourseMethod)
+        True
     """
 
     follows_margin: ClassVar[bool] = True

@@ -125,6 +125,20 @@ class Comparison:
         results: the `Recourses` by name of the method.
         reference: the name of the method that the others are compared with.
         seed: of the bootstrap.
+
+    Example:
+        >>> from dear_plugin import Schema, compare
+        >>> from dear_plugin.baselines import GrowingSpheres, NearestAccepted
+        >>> from dear_plugin.datasets import load_loan
+        >>> frame = load_loan(200).frame
+        >>> schema = Schema.infer(frame, target="approved", immutable=["gender"])
+        >>> methods = (
+        ...     kind(lambda f: f["savings"] / 60, schema).fit(frame)
+        ...     for kind in (GrowingSpheres, NearestAccepted)
+        ... )
+        >>> compared = compare(dict(zip("ab", methods)), frame.head(5), progress=False)
+        >>> compared.table.groupby("method").size().tolist()
+        [5, 5]
     """
 
     table: pd.DataFrame

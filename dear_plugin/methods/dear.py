@@ -58,6 +58,15 @@ class DEAR(WhatIf):
             "values" (regression).
         encode: for modules on a host's encoding, a differentiable map from ours, (m, d).
         search: the search settings.
+
+    Example:
+        >>> from dear_plugin import DEAR, Schema
+        >>> from dear_plugin.datasets import load_loan
+        >>> frame = load_loan(1_000).frame
+        >>> schema = Schema.infer(frame, target="approved", immutable=["gender"])
+        >>> model = lambda rows: rows["savings"] / 60  # a pipeline, a torch module, any function
+        >>> DEAR(model, schema, act_on=["income", "savings"]).fit(frame).generate(frame.head(5))
+        Recourses(5 of 5 rows solved, median cost 0.273)
     """
 
     def __init__(

@@ -18,7 +18,7 @@ from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.seen_pairs import SeenPairs
 from dear_plugin.results.proposal import Proposal
-from dear_plugin.results.wording import unreached
+from dear_plugin.results.wording import ZERO_ACTION, unreached
 from dear_plugin.search import (
     CandidateGrids,
     Evidence,
@@ -26,11 +26,15 @@ from dear_plugin.search import (
     Search,
     SearchProblem,
     choose,
+    descent_search,
     gradient_search,
     group_search,
     line_search,
     start_search,
 )
+
+# The searches that follow derivatives, by solver.
+DESCENTS = {"gradient": gradient_search, "paper": descent_search}
 
 
 @dataclass(frozen=True)
@@ -134,8 +138,8 @@ class Optimizer:
         if starts is not None:
             with torch.inference_mode():
                 start_search(problem, self.grids, starts, search, found)
-        if search.solver == "gradient":
-            gradient_search(problem, search, found)
+        if search.solver in DESCENTS:
+            DESCENTS[search.solver](problem, search, found)
             return found
         # `proposal` enters this mode itself; the search for alternatives does not.
         with torch.inference_mode():
@@ -255,7 +259,11 @@ class Optimizer:
                 f" acting on {labels[which]} comes closest"
             )
         every, chosen = torch.arange(len(sets)), torch.where(failed, found.tried_set, sets)
-        return self.decoded(problem, every, chosen, values, reasons)
+        proposal = self.decoded(problem, every, chosen, values, reasons)
+        acts = problem.acts(every, sets.clamp_min(0), values[:, None])[:, 0] | failed
+        if bool(acts.all()):
+            return proposal
+        return replace(proposal, notes=["" if done else ZERO_ACTION for done in acts.tolist()])
 
 
 def rows_by_set(acted: Tensor, rows: Tensor) -> Iterator[tuple[tuple[int, ...], Tensor]]:

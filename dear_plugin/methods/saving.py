@@ -17,7 +17,7 @@ from dear_plugin.errors import FileFormatError
 from dear_plugin.methods import persistence
 from dear_plugin.methods.optimizer import Optimizer
 from dear_plugin.problem.seen_pairs import SeenPairs
-from dear_plugin.search import CandidateGrids, Search
+from dear_plugin.search import CandidateGrids, DescentSchedule, Search
 
 if TYPE_CHECKING:
     from dear_plugin.methods.dear import DEAR
@@ -68,7 +68,7 @@ def load(
             decoder=decoder_class(settings["decoder"]).with_settings(settings["decoder_settings"]),
             output=settings["output"],
             encode=encode,
-            search=Search(**settings["search"]),
+            search=_search(settings["search"]),
         )
         dear.decoder.load_state(_under("decoder/", tensors), dear.encoder, dear.sets)
         rows = dear._rows = validate_saved_rows(tensors["rows"], dear.encoder)
@@ -76,6 +76,12 @@ def load(
         seen = SeenPairs.of(rows, dear.encoder)
         dear._optimizer = Optimizer(dear.sets, dear.decoder, grids, dear.classifier, rows, seen)
     return dear
+
+
+def _search(settings: Mapping[str, Any]) -> Search:
+    """The search settings; versions before 0.3 have no schedule."""
+    schedule = DescentSchedule(**settings.get("schedule", {}))
+    return Search(**{**settings, "schedule": schedule})
 
 
 def _grids(tensors: Mapping[str, Tensor], dear: DEAR) -> CandidateGrids:

@@ -70,6 +70,12 @@ def evaluating(module: nn.Module) -> Iterator[None]:
 
     Args:
         module: any torch module, in training mode or not.
+
+    Example:
+        >>> dropout = nn.Dropout()
+        >>> with evaluating(dropout):
+        ...     dropout.training
+        False
     """
     call = _Call()
     try:

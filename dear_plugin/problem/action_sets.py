@@ -24,6 +24,14 @@ class ActionSets:
         names: (s,) the feature names of each set.
         members: (s,) the schema positions of each set's features.
         p: the number of features in the schema.
+
+    Example:
+        >>> from dear_plugin import ActionSets, Schema
+        >>> from dear_plugin.datasets import load_loan
+        >>> frame = load_loan(200).frame
+        >>> schema = Schema.infer(frame, target="approved", immutable=["gender"])
+        >>> ActionSets.of(schema, ["income", ("savings", "duration")]).labels
+        ('income', 'savings + duration')
     """
 
     names: tuple[tuple[str, ...], ...]

@@ -23,6 +23,22 @@ class Case:
         rows: (m,) positions of the rows in the user's frame.
         requirement: what counterfactuals must meet besides the target; None for nothing. A method
             that has several candidates of a row proposes one that meets it.
+
+    Example:
+        A method sees its rows as a case:
+
+        >>> from dear_plugin import Schema
+        >>> from dear_plugin.baselines import NearestAccepted
+        >>> from dear_plugin.datasets import load_loan
+        >>> class Counting(NearestAccepted):
+        ...     def _propose(self, case):
+        ...         print(len(case), "of the rows are not accepted yet")
+        ...         return super()._propose(case)
+        >>> frame = load_loan(200).frame
+        >>> schema = Schema.infer(frame, target="approved", immutable=["gender"])
+        >>> method = Counting(lambda rows: rows["savings"] / 60, schema).fit(frame)
+        >>> result = method.generate(frame.head(5))
+        3 of the rows are not accepted yet
     """
 
     x: Tensor

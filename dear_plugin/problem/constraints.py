@@ -38,6 +38,9 @@ class Constraints:
             end may be an array with one value per row. A factual value outside the range is kept
             or moved inside.
         categories: `{binary or categorical feature: [allowed values]}`.
+
+    Example:
+        >>> within = Constraints(frozen=["age"], ranges={"savings": (None, 40.0)})  # of `generate`
     """
 
     frozen: Sequence[Any] = ()

@@ -107,6 +107,12 @@ class ClassGoal(Goal):
         cutoffs: (2, c) for each class, the least margin at which the model itself decides for it,
             and one at which it does so almost surely; None where it decides for the likeliest.
         lead: (c,) for each class, the extra margin of a search; None for 0.
+
+    Example:
+        >>> from dear_plugin import ClassGoal
+        >>> goal = ClassGoal(torch.tensor([1, 1]))
+        >>> goal.accepts(torch.tensor([[-1.0, 1.0], [1.0, -1.0]]))  # scores of two rows
+        tensor([ True, False])
     """
 
     columns: Tensor
@@ -233,6 +239,11 @@ class RangeGoal(Goal):
         shortfall: (n,) the distance of each factual prediction to the interval, the unit of slack
             where the interval is open.
         lead: the distance that a search keeps from either end.
+
+    Example:
+        >>> from dear_plugin import RangeGoal
+        >>> RangeGoal(low=200.0, high=220.0).accepts(torch.tensor([[205.0], [190.0]]))
+        tensor([ True, False])
     """
 
     low: float

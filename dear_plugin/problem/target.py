@@ -35,6 +35,12 @@ class Target:
             unless the threshold is below 1/2 and there are two classes: then it alone decides.
         low: the least wanted value of a regression model.
         high: the greatest wanted value of a regression model.
+
+    Example:
+        >>> from dear_plugin import Target
+        >>> sure = Target.of_class(1, threshold=0.8)
+        >>> Target.of_range(low=200.0).is_range
+        True
     """
 
     label: Any = None

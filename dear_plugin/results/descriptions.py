@@ -153,4 +153,4 @@ def _unchanged(row: pd.Series, moves: bool) -> str:
     """The text of a row of `outcome` without an action; `moves` says whether it changes."""
     if row["success"] and row["reason"] in ("", ACCEPTED) and not moves:
         return "nothing to change: the decision is already the wanted one"
-    return f"nothing changes: {row['reason'] or NO_ACTION}"
+    return f"{'no action' if moves else 'nothing changes'}: {row['reason'] or NO_ACTION}"

@@ -33,6 +33,14 @@ class Proposal:
         notes: (m,) what is missing from the recourse of a row; () for no notes.
         kinds: (m,) how an alternative differs from the first; () outside alternatives.
         searched: whether the actions come from a search; False where the user gave them.
+
+    Example:
+        >>> from dear_plugin import Proposal
+        >>> rows = torch.tensor([[0.2, 0.5], [0.4, 0.1]])  # of a case of two rows
+        >>> acted_on = torch.tensor([[True, False], [False, False]])
+        >>> proposal = Proposal(rows, acted_on, torch.zeros(2), ["", "no row is accepted"])
+        >>> proposal.failed
+        tensor([False,  True])
     """
 
     rows: Tensor

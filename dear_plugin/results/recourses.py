@@ -47,6 +47,18 @@ class Recourses:
         x: (n, p) the factual rows.
         proposal: the proposal of the method, (n, p) rows.
         lazy_answers: what the method computes on first access.
+
+    Example:
+        >>> from dear_plugin import DEAR, Schema
+        >>> from dear_plugin.datasets import load_loan
+        >>> frame = load_loan(1_000).frame
+        >>> schema = Schema.infer(frame, target="approved", immutable=["gender"])
+        >>> dear = DEAR(lambda rows: rows["savings"] / 60, schema, act_on=["savings"]).fit(frame)
+        >>> recourses = dear.generate(frame.head(5))
+        >>> recourses.outcome["acted_on"].tolist()
+        ['', 'savings', 'savings', 'savings', 'savings']
+        >>> recourses[1]
+        Recourses(1 of 1 rows solved, median cost 0.261)
     """
 
     factuals: pd.DataFrame

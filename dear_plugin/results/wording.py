@@ -20,6 +20,9 @@ ASSOCIATION = (
 # The reason of a row whose action disappears when it is rounded.
 NO_ACTION = "no action is left once the row is rounded"
 
+# The note on a row that the decoder's reconstruction takes past the boundary without an action.
+ZERO_ACTION = "the decoder's reconstruction of the row alone is accepted, which is no advice"
+
 # The beginning of the search's note on an answer that does not meet the criteria.
 LACKING = "no credible action was found; the nearest has "
 # The note on an answer that does not reach the margin asked for.

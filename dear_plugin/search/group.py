@@ -17,8 +17,9 @@ from dear_plugin.search.candidates import (
     group_candidates,
     snapped,
 )
+from dear_plugin.search.evaluation import Evaluation
 from dear_plugin.search.incumbent import TOLERANCE, Incumbents
-from dear_plugin.search.problem import Evaluation, Search, SearchProblem
+from dear_plugin.search.problem import Search, SearchProblem
 
 SWEEPS = 2
 # The number of cheapest sets of each row that are moved back.

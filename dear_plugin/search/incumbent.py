@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dear_plugin.search.problem import Evaluation, SearchProblem
+from dear_plugin.search.evaluation import Evaluation
+from dear_plugin.search.problem import SearchProblem
 
 # Relative rounding error of a margin, larger than that of a float32 model.
 TOLERANCE = 1e-5

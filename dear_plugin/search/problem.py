@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
-from dear_plugin._validation.settings import boolean, number, one_of, optional, validate, whole
+from dear_plugin._validation.settings import (
+    boolean,
+    instance,
+    number,
+    one_of,
+    optional,
+    validate,
+    whole,
+)
 from dear_plugin.decoders import Decoder
 from dear_plugin.decoders.redraws import Redraws
 from dear_plugin.evaluation.neighbours import NEIGHBOURS
@@ -19,12 +26,16 @@ from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.feasible import FeasibleSet
 from dear_plugin.problem.seen_pairs import SeenPairs
 from dear_plugin.problem.target import Goal
+from dear_plugin.search.evaluation import Evaluation
+from dear_plugin.search.schedule import DescentSchedule
 
 # Cells of rows in one evaluation: 2 MiB, large enough for the overhead of a call; 16 MiB of
 # encoded columns; and for a black box, frames long enough for their overhead per column.
 CELLS_A_BATCH = 1 << 19
 CELLS_EXPANDED = 1 << 22
 CELLS_A_FRAME = 1 << 21
+# The resolution of float32 rows: a smaller change of a value is none.
+SMALLEST = 1e-6
 
 
 @dataclass(frozen=True)
@@ -32,7 +43,9 @@ class Search:
     """Settings of a search.
 
     Attributes:
-        solver: "line" scans and bisects (any model, any decoder); "gradient" is Algorithm 1.
+        solver: "line" scans and bisects (any model, any decoder); "gradient" is the paper's
+            Algorithm 1, accelerated; "paper" is Algorithm 1 to the letter. These two need a torch
+            module and a differentiable decoder.
         coarse: the number of values of a numeric feature that are tried first.
         deepen: for how many of a row's cheapest sets as many values in between are tried; for all
             sets where none succeeds.
@@ -53,12 +66,19 @@ class Search:
         k_neighbours: the number of neighbours of the support.
         groups: try pairs of features for rows that no set solves, then larger sets.
         max_features: the largest number of features of these sets.
+        schedule: the settings of solver="paper".
 
     Raises:
         SettingError: an invalid value of a setting.
+
+    Example:
+        >>> from dear_plugin import Search
+        >>> near_accepted = Search(min_support=0.6)
+        >>> Search.cheapest().has_criteria
+        False
     """
 
-    solver: Literal["line", "gradient"] = "line"
+    solver: Literal["line", "gradient", "paper"] = "line"
     coarse: int = 16
     deepen: int = 1
     refine: int = 5
@@ -73,12 +93,13 @@ class Search:
     k_neighbours: int = NEIGHBOURS
     groups: bool = True
     max_features: int = 5
+    schedule: DescentSchedule = field(default_factory=DescentSchedule)
 
     def __post_init__(self) -> None:
         """Validate the settings."""
         validate(
             self,
-            solver=one_of("line", "gradient"),
+            solver=one_of("line", "gradient", "paper"),
             coarse=whole(1),
             deepen=whole(0),
             refine=whole(0),
@@ -93,6 +114,7 @@ class Search:
             k_neighbours=whole(1),
             groups=boolean,
             max_features=whole(1),
+            schedule=instance(DescentSchedule),
         )
 
     @classmethod
@@ -136,6 +158,8 @@ class SearchProblem:
         actionable: (n, s) bool, the sets that each row may act on.
         seen_pairs: which pairs of values indirect changes may create; None allows all.
         redraws: decoders fitted on resampled training rows; None where confidence is not needed.
+        zero_actions: whether an action of size zero may succeed, where the decoder's
+            reconstruction of the row alone is accepted.
     """
 
     x: Tensor
@@ -148,6 +172,7 @@ class SearchProblem:
     actionable: Tensor
     seen_pairs: SeenPairs | None = None
     redraws: Redraws | None = None
+    zero_actions: bool = False
 
     def __len__(self) -> int:
         """The number of rows (n)."""
@@ -232,15 +257,29 @@ class SearchProblem:
         share = max(self.x.shape[1] / most, self.classifier.encoder.d / CELLS_EXPANDED)
         parts = round(len(rows) * values.shape[1] * share)
         if parts <= 1:
-            return self._evaluate(rows, sets, values, slack)
+            return self._evaluate_actions(rows, sets, values, slack)
         # Allocated once: small results between large chunks would fragment memory.
         out = Evaluation.none(values.shape[:2])
         tensors = rows, sets, values, out.cost, out.margin, out.valid
         chunks = zip(*(each.tensor_split(parts) for each in tensors), strict=True)
         for r, s, chunk, cost, margin, valid in chunks:
-            part = self._evaluate(r, s, chunk, slack)
+            part = self._evaluate_actions(r, s, chunk, slack)
             cost.copy_(part.cost), margin.copy_(part.margin), valid.copy_(part.valid)
         return out
+
+    def _evaluate_actions(
+        self, rows: Tensor, sets: Tensor, values: Tensor, slack: float
+    ) -> Evaluation:
+        """As `evaluate`; actions of size zero fail unless `zero_actions`."""
+        evaluation = self._evaluate(rows, sets, values, slack)
+        if self.zero_actions or self.decoder.keeps_factual:
+            return evaluation
+        return evaluation.masked(self.acts(rows, sets, values))
+
+    def acts(self, rows: Tensor, sets: Tensor, values: Tensor) -> Tensor:
+        """(m, c) bool: whether actions, as in `evaluate`, change a feature."""
+        own = self.x[rows[:, None], self.sets.positions[sets]]
+        return ((values - own[:, None]).abs() > SMALLEST).any(2)
 
     def _evaluate(self, rows: Tensor, sets: Tensor, values: Tensor, slack: float) -> Evaluation:
         _, reached = self.decode_actions(rows, sets, values)
@@ -253,29 +292,3 @@ class SearchProblem:
             reached.reshape(c * m, p), rows.expand(c, m).reshape(-1), slack
         )
         return Evaluation(*(each.view(c, m).T for each in (cost, margin, valid)))
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """The outcome of actions, (m, c) each.
-
-    Attributes:
-        cost: l1 in scaled units, direct and indirect; meaningless for failures.
-        margin: the goal's margin.
-        valid: bool, success: the goal accepts the counterfactual.
-    """
-
-    cost: Tensor
-    margin: Tensor
-    valid: Tensor
-
-    @classmethod
-    def none(cls, shape: Sequence[int]) -> Evaluation:
-        """Failures of infinite cost."""
-        infinite = torch.full(shape, torch.inf)
-        return cls(infinite, -infinite, torch.zeros(shape, dtype=torch.bool))
-
-    def masked(self, mask: Tensor) -> Evaluation:
-        """The evaluation within a mask, (m, c) bool; failures of margin -inf outside of it."""
-        margin = self.margin.masked_fill(~mask, -torch.inf)
-        return Evaluation(self.cost, margin, self.valid & mask)

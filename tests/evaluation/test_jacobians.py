@@ -8,9 +8,9 @@ from torch import nn
 
 from dear_plugin import ActionSets, Encoder, Schema, Target
 from dear_plugin.decoders import Autoencoder, Design, Training, Transport
-from dear_plugin.errors import ModelError
-from dear_plugin.evaluation.costs import Parts
-from dear_plugin.evaluation.jacobians import STEP, alignments, parts
+from dear_plugin.errors import DearError, ModelError
+from dear_plugin.evaluation.costs import Parts, latent_cost
+from dear_plugin.evaluation.jacobians import STEP, alignments, latent_jacobians, parts
 from dear_plugin.models.classifier import Classifier
 
 DECODERS = {
@@ -103,6 +103,94 @@ def test_an_autoencoder_is_differentiated_exactly():
             torch.testing.assert_close(
                 part.given[..., q], difference[i] / 2e-4, atol=1e-7, rtol=1e-5
             )
+
+
+@pytest.fixture(scope="module")
+def small():
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(rng.normal(size=(400, 4)), columns=[f"x{j}" for j in range(4)])
+    encoder = Encoder(Schema.infer(frame))
+    sets = ActionSets.of(encoder.schema, ["x0", ("x2", "x1")])
+    decoder, rows = Autoencoder(Design(layers=(6, 3)), Training(epochs=3)), encoder.rows(frame)
+    decoder.fit(rows, encoder, sets)
+    decoder.networks.double()
+    return decoder, encoder, sets, rows.double()
+
+
+class TestLemma1:
+    """The cost of a change of v and x_S, against the networks themselves."""
+
+    def test_it_is_the_squared_change_of_g_for_small_changes_of_v_and_x(self, small):
+        decoder, encoder, sets, rows = small
+        few, size = rows[:15], 1e-5
+        rng = torch.Generator().manual_seed(0)
+        networks, wide = decoder.networks, few.expand(2, -1, -1)
+        v = networks.latents(wide)
+        every = zip(
+            parts(decoder, encoder, sets, few, rows),
+            latent_jacobians(decoder, few),
+            strict=True,
+        )
+        for i, (part, by_latent) in enumerate(every):
+            own = part.own.nonzero()[:, 0]
+            d_v = torch.randn(15, 3, generator=rng).double()
+            d_s = torch.randn(15, len(own), generator=rng).double()
+            step_v, step_x = torch.zeros(v.shape).double(), torch.zeros(wide.shape).double()
+            step_v[i], step_x[i][:, own] = size * d_v, size * d_s
+            moved = networks.generate(v + step_v, wide + step_x) - networks.generate(v, wide)
+            direct = moved[i].square().sum(1) / size**2
+            found = latent_cost(by_latent, part.given, d_v, d_s)
+            torch.testing.assert_close(found, direct, rtol=1e-3, atol=1e-6)
+
+    def test_latents_that_move_with_x_give_proposition_1(self, small):
+        """At `d_v = dv / dx_S d_S`, and at `d_v = 0` that of an action at fixed latents."""
+        decoder, encoder, sets, rows = small
+        few, networks = rows[:15], decoder.networks
+        wide = rows.expand(2, -1, -1)
+        x_s = (wide * networks.mask)[1]
+        v = networks.latents(wide)[1]
+        own = [1, 2]
+        slope = torch.linalg.lstsq(x_s[:, own] - x_s[:, own].mean(0), v - v.mean(0)).solution
+        part = parts(decoder, encoder, sets, few, rows)[1]
+        by_latent = latent_jacobians(decoder, few)[1]
+        action = torch.tensor([[0.3, -0.2]]).double().expand(15, -1)
+        together = latent_cost(by_latent, part.given, action @ slope, action)
+        torch.testing.assert_close(together, sum(part.costs(action)), rtol=1e-4, atol=1e-8)
+        fixed = latent_cost(by_latent, part.given, torch.zeros(15, 3).double(), action)
+        expected = torch.einsum("ndq,nq->nd", part.given, action).square().sum(1)
+        torch.testing.assert_close(fixed, expected)
+        assert (together - fixed).abs().max() > 1e-6
+
+    def test_the_latents_of_an_ensemble_are_those_of_its_members(self, mixed):
+        sets = ActionSets.of(mixed.schema, ["income", ("income", "town")])
+        rows = mixed.encoder.rows(mixed.frame)
+        ensemble = Autoencoder(Design(layers=(6, 3), members=2), Training(epochs=2))
+        ensemble.fit(rows, mixed.encoder, sets)
+        each = [latent_jacobians(one, rows[:5]) for one in ensemble.apart()]
+        for found, *own in zip(latent_jacobians(ensemble, rows[:5]), *each, strict=True):
+            torch.testing.assert_close(found, torch.cat(own, 2) / 2)
+
+    def test_a_decoder_without_derivatives_is_rejected(self, mixed):
+        decoder, rows = Transport(), mixed.encoder.rows(mixed.frame)
+        decoder.fit(rows, mixed.encoder, ActionSets.of(mixed.schema, ["income"]))
+        with pytest.raises(DearError, match=r"derivatives, got Transport.*decoder='autoencoder'"):
+            latent_jacobians(decoder, rows[:5])
+
+
+def test_dv_dx_is_one_slope_for_all_rows():
+    """The same least-squares slope, whichever rows the Jacobians are evaluated at."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(300, 3)), columns=list("abc"))
+    encoder = Encoder(Schema.infer(frame))
+    sets, rows = ActionSets.of(encoder.schema, ["a"]), encoder.rows(frame)
+    decoder = Autoencoder(Design(layers=(5, 2)), Training(epochs=2))
+    decoder.fit(rows, encoder, sets)
+    (part,), (by_latent,) = (
+        parts(decoder, encoder, sets, rows[:40], rows),
+        latent_jacobians(decoder, rows[:40]),
+    )
+    slopes = torch.linalg.lstsq(by_latent, part.entangled).solution
+    torch.testing.assert_close(slopes, slopes[:1].expand_as(slopes), atol=1e-3, rtol=1e-2)
 
 
 def test_an_ensemble_has_the_mean_of_its_members(mixed):

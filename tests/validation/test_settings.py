@@ -1,14 +1,14 @@
 """An invalid setting raises SettingError at construction, with its name and its domain."""
 
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 
-from dear_plugin import DEAR, Design, Search, Training
+from dear_plugin import DEAR, DescentSchedule, Design, Search, Training
 from dear_plugin.errors import SettingError
 
-KINDS = (Search, Training, Design)
+KINDS = (Search, Training, Design, DescentSchedule)
 FIELDS = [(kind, field.name) for kind in KINDS for field in fields(kind)]
 NAN, INFINITY = float("nan"), float("inf")
 
@@ -23,7 +23,10 @@ def test_every_field_has_a_rule(kind, name, value):
 @pytest.mark.parametrize(
     ("settings", "match"),
     [
-        ({"solver": "lines"}, r"'lines' \(did you mean 'line'\?\); known are: line, gradient"),
+        (
+            {"solver": "lines"},
+            r"'lines' \(did you mean 'line'\?\); known are: line, gradient, paper",
+        ),
         ({"coarse": 0}, "coarse must be a whole number from 1, got 0"),
         ({"coarse": 16.0}, "coarse must be a whole number from 1, got 16.0"),
         ({"coarse": True}, "coarse must be a whole number from 1, got True"),
@@ -58,7 +61,7 @@ def test_numpy_numbers_become_python_numbers():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_valid_settings_are_unchanged(kind):
-    assert kind(**asdict(kind())) == kind()
+    assert kind(**vars(kind())) == kind()
 
 
 @pytest.mark.parametrize("search", ["gradient", {"coarse": 8}, 0, Search])

@@ -23,7 +23,7 @@ from dear_plugin._validation.tensors import Shape, check_tensors
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.decoders.autoencoder.design import ACTIVATIONS, PAPER_LAYERS, Design
 from dear_plugin.decoders.autoencoder.ensemble import shrunk_mean
-from dear_plugin.decoders.autoencoder.jacobians import jacobians, mean_jacobians
+from dear_plugin.decoders.autoencoder.jacobians import jacobians, latent_jacobians, mean_jacobians
 from dear_plugin.decoders.autoencoder.networks import Networks
 from dear_plugin.decoders.autoencoder.objective import Objective
 from dear_plugin.decoders.autoencoder.remainder import MIDDLE, add_change, within_bounds
@@ -37,6 +37,8 @@ from dear_plugin.problem.action_sets import ActionSets
 
 # Cells of the mixed derivatives that are in memory at a time.
 CELLS = 2**24
+# The training of the paper's networks, for which it gives no values.
+RATE, PATIENCE, MOST_STEPS = 2e-3, 40, 10_000
 # Networks trained on bootstrap samples, for redraws of a single network.
 REDRAWS = 4
 
@@ -52,6 +54,16 @@ class Autoencoder(Decoder):
 
     Attributes:
         history: the losses by epoch, after `fit`.
+
+    Example:
+        >>> from dear_plugin import DEAR, Autoencoder, Schema, Training
+        >>> from dear_plugin.datasets import load_loan
+        >>> frame = load_loan(200).frame
+        >>> schema = Schema.infer(frame, target="approved", immutable=["gender"])
+        >>> model, quick = lambda rows: rows["savings"] / 60, Training(epochs=2)
+        >>> dear = DEAR(model, schema, act_on=["savings"], decoder=Autoencoder(training=quick))
+        >>> len(dear.fit(frame).decoder.history.epochs)
+        2
     """
 
     def __init__(
@@ -70,6 +82,11 @@ class Autoencoder(Decoder):
     def paper(cls, layers: Sequence[int] = PAPER_LAYERS["adult"], seed: int = 0) -> Autoencoder:
         """Exactly the paper: Hessian penalty only, its reconstruction, unscaled columns.
 
+        It is trained at a constant rate until the loss on held-out rows has not improved for
+        `PATIENCE` epochs, for at most `MOST_STEPS` steps; `history.stopped` says which. The paper
+        gives the layers and the losses, and neither the weight of the Hessian penalty nor the
+        training of the autoencoders.
+
         Args:
             layers: `PAPER_LAYERS` has those of the paper by data set.
             seed: of weights, batches and penalties.
@@ -83,9 +100,21 @@ class Autoencoder(Decoder):
             reconstruct="paper",
             members=1,
         )
-        return cls(design, Training(), seed)
+        training = Training(
+            epochs=MOST_STEPS,
+            rate=RATE,
+            patience=PATIENCE,
+            most_steps=MOST_STEPS,
+            anneal=False,
+        )
+        return cls(design, training, seed)
 
     pair_features: ClassVar[int] = 5
+
+    @property
+    def keeps_factual(self) -> bool:
+        """Whether the row's residual is kept; "paper" returns the reconstruction."""
+        return self.design.reconstruct != "paper"
 
     def settings(self) -> dict[str, Any]:
         """The design, the training and the seed."""
@@ -182,7 +211,7 @@ class Autoencoder(Decoder):
         encoded = encoder.expand(torch.cat([factual, acted], 1))
         outputs = by_set(networks.member_outputs, v, encoded, sets, len(networks.sets))
         outputs = outputs.unflatten(2, (e, -1))
-        if self.design.reconstruct == "paper":
+        if not self.keeps_factual:
             reached = encoder.collapse(outputs[:, 1:].mean(2))
             return reached.scatter(2, positions, values)
         mean = shrunk_mean(outputs, encoder.feature_of)
@@ -196,7 +225,7 @@ class Autoencoder(Decoder):
         e, own = networks.members, networks.mask[: len(networks.sets)].bool()
         v = v[..., : e * networks.k]
         outputs = networks.member_outputs(v, a).unflatten(2, (e, -1))
-        if self.design.reconstruct == "paper":
+        if not self.keeps_factual:
             return torch.where(own, a, outputs.mean(2))
         both = torch.stack([networks.member_outputs(v, x).unflatten(2, (e, -1)), outputs], 2)
         start, end = shrunk_mean(both.flatten(0, 1), networks.encoder.feature_of).unbind(1)
@@ -219,6 +248,14 @@ class Autoencoder(Decoder):
         if networks.members == 1:
             return jacobians(networks, x, base)
         return mean_jacobians([jacobians(one.networks, x, base) for one in self.apart()])
+
+    def latent_jacobians(self, rows: Tensor) -> list[Tensor]:
+        """Exact derivatives of g along the latents of all members; see `Decoder`."""
+        networks = self.networks
+        x, e = networks.encoder.expand(rows), networks.members
+        every = (self,) if e == 1 else self.apart()
+        parts = [latent_jacobians(one.networks, x) for one in every]
+        return list(torch.cat(parts, 3) / e)
 
     @property
     def networks(self) -> Networks:

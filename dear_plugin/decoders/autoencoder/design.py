@@ -39,6 +39,10 @@ class Design:
 
     Raises:
         SettingError: a value that a setting cannot have.
+
+    Example:
+        >>> from dear_plugin import Autoencoder, Design
+        >>> ensemble = Autoencoder(Design(layers=(16, 32, 4), members=4))
     """
 
     layers: tuple[int, ...] = (16, 32, 10)

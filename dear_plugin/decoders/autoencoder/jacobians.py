@@ -1,4 +1,4 @@
-"""Jacobians: exact derivatives of g along the columns of each set, as Proposition 1 has them."""
+"""Jacobians: exact derivatives of g along x_S and v, as Proposition 1 and Lemma 1 have them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ RIDGE = 1e-8
 
 
 def jacobians(networks: Networks, x: Tensor, train: Tensor) -> list[tuple[Tensor, Tensor]]:
-    """For each set, `dg / dx_S` and `dg / dv . dE[v | x_S] / dx_S`, (n, d, q) each.
+    """For each set, `dg / dx_S` and `dg / dv . dv / dx_S`, (n, d, q) each.
 
     Args:
         networks: e and g, of one member.
         x: (n, d) encoded rows, where to take them.
-        train: (m, d) encoded training rows, for the slope of E[v | x_S].
+        train: (m, d) encoded training rows; `dv / dx_S` is the least-squares slope over them.
     """
     s = len(networks.mask)
     wide, base = x.expand(s, *x.shape), train.expand(s, *train.shape)
@@ -34,6 +34,19 @@ def jacobians(networks: Networks, x: Tensor, train: Tensor) -> list[tuple[Tensor
     columns = networks.mask[:, 0].sum(1).int().tolist()
     both = zip(torch.stack(given, 3), torch.stack(entangled, 3), columns, strict=True)
     return [(by_x[..., :q], by_v[..., :q]) for by_x, by_v, q in both]
+
+
+def latent_jacobians(networks: Networks, x: Tensor) -> Tensor:
+    """(s, n, d, k) `dg / dv` at encoded rows, (n, d), of one member."""
+    wide = x.expand(len(networks.mask), *x.shape)
+    with torch.no_grad():
+        v, x_s = networks.latents(wide), wide * networks.mask
+    tangents = torch.eye(v.shape[2]).to(v)
+    columns = [
+        directional_derivative(lambda u: networks.generate(u, x_s), v, tangent.expand(v.shape))
+        for tangent in tangents
+    ]
+    return torch.stack(columns, 3)
 
 
 def mean_jacobians(members: list[list[tuple[Tensor, Tensor]]]) -> list[tuple[Tensor, Tensor]]:

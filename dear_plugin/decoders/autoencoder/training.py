@@ -23,13 +23,18 @@ class Training:
         epochs: passes over the rows, at most.
         batch: rows of a step, about: an epoch is cut into equal parts. For an ensemble the rows
             of all members together.
-        rate: Adam's learning rate, annealed to zero along a cosine.
+        rate: Adam's learning rate.
         patience: epochs without a lower held-out loss before the loop stops.
         most_steps: an upper limit on all steps, which bounds the time for very many rows.
         progress: show a bar.
+        anneal: lower the rate to zero along a cosine over all steps; otherwise it is constant.
 
     Raises:
         SettingError: a value that a setting cannot have.
+
+    Example:
+        >>> from dear_plugin import Autoencoder, Training
+        >>> quick = Autoencoder(training=Training(epochs=20, progress=True))
     """
 
     epochs: int = 150
@@ -38,6 +43,7 @@ class Training:
     patience: int = 40
     most_steps: int = 500
     progress: bool = False
+    anneal: bool = True
 
     def __post_init__(self) -> None:
         """Validate the settings."""
@@ -49,6 +55,7 @@ class Training:
             patience=whole(0),
             most_steps=whole(1),
             progress=boolean,
+            anneal=boolean,
         )
 
 
@@ -59,6 +66,11 @@ class History:
     Attributes:
         epochs: one dict of mean losses per epoch: the training terms and `held_out`.
         stopped: why the loop ended.
+
+    Example:
+        >>> from dear_plugin import Autoencoder
+        >>> Autoencoder().history.stopped
+        'not trained'
     """
 
     epochs: list[dict[str, float]] = field(default_factory=list)
@@ -95,7 +107,7 @@ def train(
     per_epoch = max(round(rest.numel() / training.batch), 1)
     steps = min(training.most_steps, training.epochs * per_epoch)
     optimiser = torch.optim.Adam(weights, lr=training.rate)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, max(steps, 1))
+    schedule = _schedule(optimiser, training.anneal, steps)
     history, best, left = History(stopped="all steps taken"), _BestWeights(weights), steps
     for _ in _progress(range(-(-steps // per_epoch)), training.progress):
         shuffled = rest[..., torch.randperm(rest.shape[-1], generator=generator)]
@@ -109,6 +121,15 @@ def train(
             break
     best.restore()
     return history
+
+
+def _schedule(
+    optimiser: torch.optim.Optimizer, anneal: bool, steps: int
+) -> torch.optim.lr_scheduler.LRScheduler:
+    """The learning rate over the steps: a cosine to zero, or constant."""
+    if anneal:
+        return torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, max(steps, 1))
+    return torch.optim.lr_scheduler.LambdaLR(optimiser, lambda _: 1.0)
 
 
 def _split(order: Tensor) -> tuple[Tensor, Tensor]:

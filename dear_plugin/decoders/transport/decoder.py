@@ -64,6 +64,13 @@ class Transport(Decoder):
         ties: the ranks of rows with the same x_j: "middle" gives all of them the middle of their
             range, which leads to the more likely outcome; "score" orders them by a regression on
             their other mutable features, which leads to as many changes as the data show.
+
+    Example:
+        >>> from dear_plugin import DEAR, Schema, Transport
+        >>> from dear_plugin.datasets import load_loan
+        >>> schema = Schema.infer(load_loan(200).frame, target="approved", immutable=["gender"])
+        >>> model, unconditional = lambda rows: rows["savings"] / 60, Transport(given=())
+        >>> dear = DEAR(model, schema, act_on=["savings"], decoder=unconditional)
     """
 
     def __init__(

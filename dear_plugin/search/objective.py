@@ -1,0 +1,91 @@
+"""Objective: the loss of Algorithm 1 for all rows and sets; encoded actions in, loss out.
+
+`(f(x_cf) - s)^2 + lambda ||x - x_cf||_1` with `x_cf = g(v, x_S + d_S)`. Score and cost are those
+of rows clipped to their ranges; what the clipping removes is added as the hinge of the paper's
+appendix. The projection of rows enforces the constraints exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from dear_plugin.search.problem import SearchProblem
+
+
+@dataclass(frozen=True)
+class Objective:
+    """The loss as a function of the actions.
+
+    Attributes:
+        problem: the search problem; its decoder must be differentiable.
+        x: (s, n, d) encoded factual rows.
+        v: (s, n, k) their latents.
+        mask: (s, 1, d) the columns of each set.
+    """
+
+    problem: SearchProblem
+    x: Tensor
+    v: Tensor
+    mask: Tensor
+
+    @classmethod
+    def of(cls, problem: SearchProblem) -> Objective:
+        """The objective of a search problem."""
+        encoder = problem.classifier.encoder
+        x = encoder.expand(problem.x).expand(len(problem.sets), -1, -1)
+        mask = problem.sets.masks[:, encoder.feature_of][:, None].float()
+        return cls(problem, x, problem.v.transpose(0, 1), mask)
+
+    def margin_and_slope(self, action: Tensor) -> tuple[Tensor, Tensor]:
+        """(s, n) the margin at actions, (s, n, d), and (s, n, d) its derivative along x_S."""
+        action = action.detach().requires_grad_(True)
+        margin = self._margin(self._reached(action))
+        (slope,) = torch.autograd.grad(margin.sum(), action)
+        return margin.detach(), slope * self.mask
+
+    def gradient(self, action: Tensor, weight: float, target: float) -> Tensor:
+        """(s, n, d) the derivative of the loss at actions, (s, n, d).
+
+        Args:
+            action: d_S, zero outside of S.
+            weight: lambda.
+            target: the target score s, as a margin; a lead of the goal is added to it.
+        """
+        action = action.detach().requires_grad_(True)
+        loss = self._loss(action, weight, target)
+        (gradient,) = torch.autograd.grad(loss.sum(), action)
+        return gradient * self.mask
+
+    def values(self, action: Tensor, scale: float = 1.0) -> Tensor:
+        """(s, n, w) the new values of every set's features at actions, (s, n, d).
+
+        Of a category, it is the level with the largest column of `scale x + d_S`.
+        """
+        encoder = self.problem.classifier.encoder
+        rows = encoder.collapse((scale * self.x + action).detach())
+        positions = self.problem.sets.positions[:, None].expand(-1, rows.shape[1], -1)
+        return rows.gather(2, positions)
+
+    def _reached(self, action: Tensor) -> Tensor:
+        return self.problem.decoder.follow(self.x, self.v, self.x + action * self.mask)
+
+    def _margin(self, reached: Tensor) -> Tensor:
+        s, n, d = reached.shape
+        scores = self.problem.classifier.differentiable(reached.reshape(s * n, d))
+        return self.problem.goal.margin(scores, torch.arange(n).repeat(s)).view(s, n)
+
+    def _loss(self, action: Tensor, weight: float, target: float) -> Tensor:
+        """(s, n) Algorithm 1's loss with the hinge of directions and ranges."""
+        problem = self.problem
+        encoder = problem.classifier.encoder
+        reached = self._reached(action)
+        of = encoder.feature_of
+        floor, ceiling = problem.feasible.floor[:, of], problem.feasible.ceiling[:, of]
+        inside = torch.where(encoder.blocks[of], reached, torch.clamp(reached, floor, ceiling))
+        error = (self._margin(inside) - target - problem.goal.extra_margin()).square()
+        cost = ((inside - self.x).abs() * encoder.weights).sum(2)
+        hinge = (reached - inside).abs().sum(2)
+        return error + weight * cost + hinge
