@@ -17,6 +17,7 @@ import sys
 import tempfile
 import textwrap
 from pathlib import Path
+from types import ModuleType
 
 HERE = Path(__file__).parent
 PAGES = sorted([*HERE.glob("[!_]*.md"), *HERE.glob("guides/*.md")])
@@ -41,15 +42,16 @@ def displayed(code, namespace):
 
 
 def wrapped(text):
-    """A text whose long lines are broken at spaces, except in tables."""
+    """A text whose sentences are broken at spaces; tables and lists are not."""
     lines = [line.rstrip() for line in text.splitlines()]
-    long = [textwrap.fill(line, WIDTH) if "  " not in line else line for line in lines]
-    return "".join(f"{line}\n" for line in long)
+    broken = [textwrap.fill(line, WIDTH) if ". " in line else line for line in lines]
+    return "".join(f"{line}\n" for line in broken)
 
 
 def refreshed(page, folder):
     """The text of a page with its outputs as they are now; HTML is written to its file."""
-    namespace, printed, html = {"__name__": "page"}, None, ""
+    module = sys.modules["page"] = ModuleType("page")  # its classes can be pickled
+    namespace, printed, html = vars(module), None, ""
 
     def visit(fence):
         nonlocal printed, html

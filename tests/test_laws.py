@@ -22,10 +22,12 @@ from torch import nn
 from dear_plugin import (
     DEAR,
     Constraints,
+    DescentSchedule,
     Encoder,
     RecourseMethod,
     Search,
     Target,
+    Vetted,
 )
 from dear_plugin.baselines import (
     CCHVAE,
@@ -38,6 +40,8 @@ from dear_plugin.baselines import (
     LatentConfig,
     NearestAccepted,
     Revise,
+    Roar,
+    RoarConfig,
     VaeDesign,
     Wachter,
     WachterConfig,
@@ -52,9 +56,16 @@ TOLERANCE = 1e-6
 Method = Callable[..., RecourseMethod]
 
 SMALL = Autoencoder(Design(layers=(6, 3)), Training(epochs=3))
+LITERAL = Search.cheapest(solver="paper", schedule=DescentSchedule(step=0.05, steps=40))
 
 LITTLE = VaeDesign(layers=(8, 4), training=Training(epochs=20))
 BRIEF = LatentConfig(steps=12, rate=0.3, starts=2, places=32)
+
+
+def vetted(inner, search, **options):
+    """A method like DEAR, whose answers meet the criteria of a search."""
+    return lambda model, schema, **rest: Vetted(inner(model, schema, **options, **rest), search)
+
 
 METHODS: Mapping[str, Method] = {
     "DEAR": DEAR,
@@ -63,7 +74,9 @@ METHODS: Mapping[str, Method] = {
     "DEAR with support": partial(DEAR, search=Search.cheapest(min_support=0.6, coarse=8)),
     "DEAR autoencoder": partial(DEAR, decoder=SMALL, search=Search.cheapest()),
     "DEAR by gradient": partial(DEAR, decoder=SMALL, search=Search.cheapest(solver="gradient")),
+    "DEAR to the letter": partial(DEAR, decoder=SMALL, search=LITERAL),
     "Wachter": partial(Wachter, config=WachterConfig(rounds=2, steps=10, starts=2)),
+    "ROAR": partial(Roar, config=RoarConfig(rounds=2, steps=10, starts=2)),
     "REVISE": partial(Revise, vae=LITTLE, config=BRIEF),
     "C-CHVAE": partial(CCHVAE, vae=LITTLE, config=CCHVAEConfig(width=0.5, count=20, draws=32)),
     "CLUE": partial(Clue, vae=LITTLE, config=BRIEF),
@@ -71,6 +84,12 @@ METHODS: Mapping[str, Method] = {
     "FACE-E": partial(FaceEpsilon, config=FaceConfig(radius=1.5)),
     "growing spheres": GrowingSpheres,
     "nearest accepted": NearestAccepted,
+    "nearest accepted, vetted": vetted(NearestAccepted, Search(min_support=0.8)),
+    "Wachter, vetted": vetted(
+        Wachter,
+        Search.cheapest(min_plausibility=0.05),
+        config=WachterConfig(rounds=2, steps=10, starts=2),
+    ),
 }
 
 
@@ -206,7 +225,15 @@ BLACK_BOXES = ("scikit-learn", "callable", "strict", "lenient", "named classes")
 
 # Methods that descend a gradient. Batches of another size round the user's own network otherwise
 # (in the seventh digit), and a descent makes more of it: costs may then differ by so much.
-DESCENTS = ("DEAR by gradient", "Wachter", "REVISE", "CLUE")
+DESCENTS = (
+    "DEAR by gradient",
+    "DEAR to the letter",
+    "Wachter",
+    "ROAR",
+    "REVISE",
+    "CLUE",
+    "Wachter, vetted",
+)
 ROUGHLY = 0.02
 
 # Every model with the cheapest answers; every method with one module and one black box; one other

@@ -3,7 +3,7 @@
 `DEAR(predictor, feature_names, category_map).fit(X).explain(X)` replaces
 `CounterfactualRLTabular` and takes the same label-encoded arrays and category map.
 
-`wrap_alibi(explainer)` is the inverse: Alibi's own `CounterfactualRLTabular` as a
+`wrap_alibi(explainer)` is the inverse: a counterfactual explainer of Alibi as a
 `dear_plugin.RecourseMethod`.
 """
 

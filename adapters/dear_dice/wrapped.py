@@ -35,7 +35,9 @@ def wrap_dice(
     ranges as `permitted_range`.
 
     Args:
-        explainer: `dice_ml.Dice(d, m, method=...)`, of any method.
+        explainer: `dice_ml.Dice(d, m, method=...)`, of any method. DiCE's "gradient" needs a torch
+            module; its "kdtree" one of two columns, if it is a module. Its "genetic" does not end
+            where a row has no counterfactual within the constraints.
         seed: of the global generators that DiCE draws from; their state is restored.
         immutable: features that never change.
         increasing: numeric or two-valued features that may only grow.
@@ -80,6 +82,8 @@ class WrappedDice(RecourseMethod):
                 moved[i] = self._explained(case, i, [frame.iloc[i : i + 1] for frame in frames])
             except Exception as error:  # one row's failure must not affect the others
                 reasons[i] = f"{type(error).__name__}: {error}"
+        # All its changes are direct.
+        moved = case.x.where(case.feasible.not_actionable, moved)
         rows = case.feasible.project(case.x, moved[:, None], torch.arange(len(case)))[:, 0]
         refused = ~case.goal.accepts(self.classifier.scores(rows))
         for i in refused.nonzero()[:, 0].tolist():

@@ -10,6 +10,7 @@ from dear_plugin.baselines.growing_spheres import GrowingSpheres, GrowingSpheres
 from dear_plugin.baselines.latent import LatentConfig
 from dear_plugin.baselines.nearest import NearestAccepted
 from dear_plugin.baselines.revise import Revise
+from dear_plugin.baselines.roar import Roar, RoarConfig
 from dear_plugin.baselines.vae import Vae, VaeDesign
 from dear_plugin.baselines.wachter import Wachter, WachterConfig
 
@@ -25,6 +26,8 @@ __all__ = [
     "LatentConfig",
     "NearestAccepted",
     "Revise",
+    "Roar",
+    "RoarConfig",
     "Vae",
     "VaeDesign",
     "Wachter",

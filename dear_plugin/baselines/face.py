@@ -34,7 +34,8 @@ class Face(Baseline[FaceConfig], ABC):
 
     Thus no path leads through rows of another sex; the constraints of a call hold for the end of a
     path only. Equal training rows are one node. Paths end at rows accepted with a probability of
-    `config.confidence` (the paper's t_p); rows without such a path may end at any accepted row.
+    `config.confidence` (the paper's t_p) that are denser than a share `config.density` of their
+    graph (for its t_d); rows without such a path may end at any accepted row.
     Any model can be used.
     """
 
@@ -56,34 +57,43 @@ class Face(Baseline[FaceConfig], ABC):
     def _propose(self, case: Case) -> Proposal:
         pool, rows = CandidatePool.of(case, self.classifier), torch.arange(len(case))
         confident = with_threshold(case.goal, self.config.confidence)
-        self._search(pool, rows, replace(case, goal=confident))
-        self._search(pool, rows[~pool.solved], case)
+        self._search(pool, rows, replace(case, goal=confident), dense=True)
+        self._search(pool, rows[~pool.solved], case, dense=False)
         return pool.proposal("no path of neighbours leads to a row that is accepted and feasible")
 
-    def _search(self, pool: CandidatePool, rows: Tensor, case: Case) -> None:
-        """Add the ends of the paths of some rows, (q,), to the pool."""
+    def _search(self, pool: CandidatePool, rows: Tensor, case: Case, *, dense: bool) -> None:
+        """Add the ends of the paths of some rows, (q,), to the pool; dense ends, or any."""
         for key, members in self._groups(case.x[rows]):
             if key in self._graphs:
+                nodes, graph = self._graphs[key]
+                may_end = torch.from_numpy(graph.dense) if dense else torch.ones(len(nodes)).bool()
                 for part in rows[members].split(ROWS_A_TIME):
-                    self._walk(pool, part, case.select(part), *self._graphs[key])
+                    ends = self._ends(case.select(part), nodes, graph, may_end)
+                    found = (ends >= 0).nonzero()[:, 0]
+                    reached = self._nodes[nodes[ends[found]]]
+                    pool.update(pool.project(reached[:, None], part[found]), part[found])
 
-    def _walk(
-        self, pool: CandidatePool, rows: Tensor, case: Case, nodes: Tensor, graph: Graph
-    ) -> None:
-        """Add the ends of the paths of some rows, (q,), in the graph of some nodes, (r,)."""
-        part = CandidatePool.of(case, self.classifier)
-        wanted = ends_mask(part, case, self._nodes[nodes], self._scores[nodes])
+    def _ends(self, case: Case, nodes: Tensor, graph: Graph, may_end: Tensor) -> Tensor:
+        """(q,) the ends of the paths of q rows, -1 without one, among the nodes of a graph.
+
+        Args:
+            case: the q rows.
+            nodes: (r,) the nodes of the graph.
+            graph: of these nodes.
+            may_end: (r,) bool, where a path may end.
+        """
+        pool, at = CandidatePool.of(case, self.classifier), may_end.nonzero()[:, 0]
+        wanted = torch.zeros(len(case), len(nodes), dtype=torch.bool)
+        wanted[:, at] = ends_mask(pool, case, self._nodes[nodes[at]], self._scores[nodes[at]])
         points = self.encoder.expand(case.x).double().numpy()
         # One search of the graph for all rows with the same wanted nodes.
         packed = np.packbits(wanted.numpy(), axis=1)
         _, first, same = np.unique(packed, axis=0, return_index=True, return_inverse=True)
-        ends = np.full(len(rows), -1)
+        ends = np.full(len(case), -1)
         for i, row in enumerate(first):
             alike = same.ravel() == i
             ends[alike] = graph.ends(points[alike], wanted[row].numpy())
-        found = torch.from_numpy(ends >= 0)
-        reached = self._nodes[nodes[torch.from_numpy(ends)[found]]]
-        pool.update(pool.project(reached[:, None], rows[found]), rows[found])
+        return torch.from_numpy(ends)
 
     def _groups(self, rows: Tensor) -> Iterator[tuple[bytes, Tensor]]:
         """A key and the rows, (q,), of every combination of immutable features in (n, p)."""

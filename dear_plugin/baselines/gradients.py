@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin.baselines.candidate_pool import CandidatePool
+from dear_plugin.data.encoder import Encoder
 
 
 def straight_through(pool: CandidatePool, soft: Tensor) -> tuple[Tensor, Tensor]:
@@ -28,3 +29,10 @@ def margin_gradients(pool: CandidatePool, encoded: Tensor) -> tuple[Tensor, Tens
         margin = pool.case.goal.margin(scores)
         (gradient,) = torch.autograd.grad(margin.sum(), at)
     return scores.detach(), margin.detach().float(), gradient
+
+
+def block_tangents(encoder: Encoder) -> Tensor:
+    """(d, d) the projection of gradients onto one-hot blocks whose columns add up to 1."""
+    feature = encoder.feature_of
+    together = (feature[:, None] == feature) & encoder.blocks[feature]
+    return torch.eye(encoder.d) - together / together.sum(1).clamp_min(1)

@@ -24,6 +24,9 @@ class FaceConfig:
         k: how many neighbours a row is linked to, at most: the nearest.
         radius: the longest link, Euclidean on the encoding.
         confidence: t_p, the least probability of the wanted class at the end of a path.
+        density: t_d, the least density at the end of a path, as the share of the rows of its graph
+            that may be sparser; 0 for none. The paper's t_d is a value of a density of two
+            features (0.001); a share has no unit, and 0.05 leaves out the sparsest row of twenty.
 
     Example:
         >>> from dear_plugin.baselines import FaceConfig
@@ -33,6 +36,7 @@ class FaceConfig:
     k: int = 50
     radius: float = math.inf
     confidence: float = 0.75
+    density: float = 0.05
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,7 @@ class Graph:
         volume: v, how many numbers vary; categories add nothing to a volume.
         typical: the median length of a link, at which z = 1.
         matrix: (r, r) sparse, the weights.
+        dense: (r,) bool, rows of at least the density `config.density`.
     """
 
     tree: Any
@@ -58,6 +63,7 @@ class Graph:
     volume: int
     typical: float
     matrix: Any
+    dense: npt.NDArray[np.bool_]
 
     @classmethod
     def of(cls, points: Floats, config: FaceConfig, volume: int) -> Graph:
@@ -75,7 +81,8 @@ class Graph:
         start = np.broadcast_to(np.arange(r)[:, None], near.shape)[linked]
         weight = weights(length[linked], typical, volume)
         one_way = csr_matrix((weight, (start, near[linked])), shape=(r, r))
-        return cls(tree, config, volume, typical, one_way.maximum(one_way.T))
+        dense = _dense(length, config, volume)
+        return cls(tree, config, volume, typical, one_way.maximum(one_way.T), dense)
 
     def ends(self, points: Floats, wanted: npt.NDArray[np.bool_]) -> Ints:
         """(m,) the end of the shortest path from each point to a wanted row, -1 without a path.
@@ -104,6 +111,21 @@ def weights(length: Floats, typical: float, volume: int) -> Floats:
     sparsity = volume * np.log(size / max(typical, SHORTEST))
     cost: Floats = np.maximum(length, SHORTEST) * np.logaddexp(0.0, sparsity)
     return cost
+
+
+def _dense(length: Floats, config: FaceConfig, volume: int) -> npt.NDArray[np.bool_]:
+    """(r,) bool, which rows are dense enough, from the lengths of their links, (r, k).
+
+    The density is that of the neighbours within the longest link, or within the radius where the
+    row has fewer of them.
+    """
+    linked = np.isfinite(length)
+    farthest = np.where(linked, length, 0.0).max(1)
+    most = config.radius if np.isfinite(config.radius) else farthest
+    reach = np.clip(np.where(linked.all(1), farthest, most), SHORTEST, LONGEST)
+    density = np.log(np.maximum(linked.sum(1), 0.5)) - volume * np.log(reach)
+    enough: npt.NDArray[np.bool_] = density >= np.quantile(density, config.density)
+    return enough
 
 
 def _nearest(tree: Any, points: Floats, config: FaceConfig, skip: int) -> tuple[Floats, Ints]:

@@ -9,6 +9,7 @@ Explanations Through the Lens of Adversarial Examples", AISTATS 2022, a baseline
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import final
 
 import torch
@@ -16,16 +17,15 @@ from torch import Tensor
 
 from dear_plugin.baselines.base import Baseline, require_gradient
 from dear_plugin.baselines.candidate_pool import CandidatePool
-from dear_plugin.baselines.gradients import margin_gradients, straight_through
-from dear_plugin.baselines.weights import Weights
-from dear_plugin.data.encoder import Encoder
+from dear_plugin.baselines.gradients import block_tangents, margin_gradients, straight_through
+from dear_plugin.baselines.weights import search_weights
 from dear_plugin.methods.base import Case
 from dear_plugin.problem.target import Goal, RangeGoal
 from dear_plugin.results.proposal import Proposal
 
 # The least squared norm of the gradient, which bounds the length of a step.
 LEAST_SQUARE = 1e-6
-# Multiples of the aim: of the first alone, unless a case has a requirement that no success meets.
+# Multiples of the aim; only the first, unless a case has a requirement that no success meets.
 FARTHER = (1.0, 2.0, 4.0, 8.0, 16.0)
 
 
@@ -94,28 +94,12 @@ class Wachter(Baseline[WachterConfig]):
 
     def _propose(self, case: Case) -> Proposal:
         pool = CandidatePool.of(case, self.classifier)
-        rng = torch.Generator().manual_seed(self.config.seed)
-        for share, part in pool.restarts(self.config.starts):
-            self._search(part, torch.rand(self.encoder.d, generator=rng), share)
+        descents = [partial(self._descend, factor=factor) for factor in FARTHER]
+        search_weights(pool, self.config, descents)
         return pool.proposal("no descent from the row or from random points reaches the target")
 
-    def _search(self, pool: CandidatePool, point: Tensor, share: float) -> None:
-        """Try aims and lambdas, from a share of the way to a point, (d,), of the unit box."""
-        x, (low, high) = self.encoder.expand(pool.case.x), pool.bounds
-        start = x + share * (low + (high - low) * point - x)
-        factors = FARTHER if share == 0.0 and pool.case.requirement is not None else FARTHER[:1]
-        for factor, rows, part in pool.attempts(factors):
-            self._search_weights(part, start[rows], factor)
-
-    def _search_weights(self, pool: CandidatePool, start: Tensor, factor: float) -> None:
-        """Try lambdas, each from the same rows, (m, d), with a multiple of the aim."""
-        weights = Weights.starting(self.config.weight, len(pool.case))
-        for _ in range(self.config.rounds):
-            success = self._descend(pool, start, weights.now, factor)
-            weights = weights.after(success)
-
     def _descend(
-        self, pool: CandidatePool, encoded: Tensor, weight: Tensor, factor: float
+        self, pool: CandidatePool, encoded: Tensor, weight: Tensor, *, factor: float
     ) -> Tensor:
         """Descend from rows, (m, d), with a lambda each, (m,); (m,) bool, which succeed."""
         x, (low, high) = self.encoder.expand(pool.case.x), pool.bounds
@@ -138,10 +122,3 @@ class Wachter(Baseline[WachterConfig]):
         """The margin aimed for, times a factor; in a range, at most half-way to its middle."""
         width = goal.high - goal.low if isinstance(goal, RangeGoal) else torch.inf
         return goal.extra_margin() + min(factor * self.config.aim, width / 4.0)
-
-
-def block_tangents(encoder: Encoder) -> Tensor:
-    """(d, d) the projection of gradients onto one-hot blocks whose columns add up to 1."""
-    feature = encoder.feature_of
-    together = (feature[:, None] == feature) & encoder.blocks[feature]
-    return torch.eye(encoder.d) - together / together.sum(1).clamp_min(1)

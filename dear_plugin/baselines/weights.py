@@ -2,12 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeAlias
 
 import torch
 from torch import Tensor
 
+from dear_plugin.baselines.candidate_pool import CandidatePool
+
 FACTOR = 8.0
+
+# A pool of m rows, where they start, (m, d), and a lambda each, (m,) -> (m,) bool, which succeed.
+Descend: TypeAlias = Callable[[CandidatePool, Tensor, Tensor], Tensor]
+
+
+class WeightSearch(Protocol):
+    """The settings of `search_weights`."""
+
+    @property
+    def weight(self) -> float:
+        """The first lambda."""
+
+    @property
+    def rounds(self) -> int:
+        """How many lambdas are tried."""
+
+    @property
+    def starts(self) -> int:
+        """How often rows without a success start, from other points each time."""
+
+    @property
+    def seed(self) -> int:
+        """Of these points."""
 
 
 @dataclass(frozen=True)
@@ -36,3 +63,25 @@ class Weights:
         middle = (succeeded * failed).sqrt()
         now = torch.where(failed.isinf(), self.now * FACTOR, middle)
         return Weights(torch.where(succeeded == 0.0, self.now / FACTOR, now), succeeded, failed)
+
+
+def search_weights(pool: CandidatePool, config: WeightSearch, descents: Sequence[Descend]) -> None:
+    """Try lambdas from the rows and, for those without a success, on the way to random points.
+
+    Args:
+        pool: of the rows, which keeps what is found.
+        config: how many of both.
+        descents: from some points with some lambdas; those after the first are tried from the
+            rows themselves, where a case has a requirement that no success meets.
+    """
+    encoder = pool.classifier.encoder
+    rng = torch.Generator().manual_seed(config.seed)
+    for share, part in pool.restarts(config.starts):
+        point, (low, high) = torch.rand(encoder.d, generator=rng), part.bounds
+        x = encoder.expand(part.case.x)
+        start = x + share * (low + (high - low) * point - x)
+        first = share > 0.0 or part.case.requirement is None
+        for descend, rows, attempt in part.attempts(descents[:1] if first else descents):
+            weights = Weights.starting(config.weight, len(attempt.case))
+            for _ in range(config.rounds):
+                weights = weights.after(descend(attempt, start[rows], weights.now))

@@ -16,6 +16,7 @@ from dear_plugin.benchmark.data_splits import CELLS, NETWORKS, SETTINGS, TREES
 from dear_plugin.benchmark.forests import FORESTS
 from dear_plugin.benchmark.method_specs import METHOD_SPECS
 from dear_plugin.benchmark.protocol import LOADERS
+from dear_plugin.benchmark.reproduce import VARIANTS
 from dear_plugin.benchmark.trees import TABLES
 from dear_plugin.data import sensitive
 from dear_plugin.errors import DearError
@@ -62,15 +63,24 @@ def _parser() -> argparse.ArgumentParser:
     _common(engine, commands.engine, "engine", 200)
     paper = add("paper", help="the paper's tables and figures, with all baselines")
     _on_cells(paper)
-    names, choices = tuple(METHOD_SPECS), f"some of: {'; '.join(METHOD_SPECS)}"
+    names = tuple(METHOD_SPECS)
     paper.add_argument(
-        "--methods", nargs="+", choices=names, default=names, metavar="METHOD", help=choices
+        "--methods", nargs="+", choices=names, default=names, metavar="METHOD", help=_listed(names)
     )
     paper.add_argument("--quick", action="store_true", help="COMPAS only, 50 rows, one seed")
     _common(paper, commands.paper, "paper", 200)
     reproduce = add("reproduce", help="the paper's method to the letter, and a sweep")
     _on_cells(reproduce)
-    text = "COMPAS with a logistic regression only, 20 rows, one seed"
+    names = tuple(VARIANTS)
+    reproduce.add_argument(
+        "--settings",
+        nargs="*",
+        choices=names,
+        default=names,
+        metavar="SETTING",
+        help=_listed(names),
+    )
+    text = "COMPAS with a logistic regression only, 20 rows, one seed, two settings"
     reproduce.add_argument("--quick", action="store_true", help=text)
     _common(reproduce, commands.reproduce, "reproduce", 200)
     credible = add("credible", help="metrics of answers that no search optimises")
@@ -80,7 +90,7 @@ def _parser() -> argparse.ArgumentParser:
         choices=CELLS,
         default=CELLS,
         metavar="CELL",
-        help=f"some of: {'; '.join(CELLS)}",
+        help=_listed(CELLS),
     )
     credible.add_argument(
         "--lines", nargs="+", choices=tuple(CONFIGURATIONS), default=tuple(CONFIGURATIONS)
@@ -120,7 +130,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _contest(parser: argparse.ArgumentParser) -> None:
-    names, choices = tuple(CONTESTANTS), f"some of: {'; '.join(CONTESTANTS)}"
+    names, choices = tuple(CONTESTANTS), _listed(tuple(CONTESTANTS))
     parser.add_argument(
         "--methods", nargs="+", choices=names, default=names, metavar="METHOD", help=choices
     )
@@ -133,6 +143,11 @@ def _contest(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=int, default=3, help="classifier seeds of each split")
     parser.add_argument("--quick", action="store_true", help="the loan data, 20 rows, one split")
     _common(parser, commands.contest, "contest", 67)
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The names that an argument takes."""
+    return f"some of: {'; '.join(names)}"
 
 
 def _on_cells(parser: argparse.ArgumentParser) -> None:

@@ -30,13 +30,13 @@ from dear_plugin.benchmark.credible import RunPlan, measured
 from dear_plugin.benchmark.data_splits import NETWORKS, SETTINGS, Setting
 from dear_plugin.benchmark.engine import fidelity_rows, reliability_rows
 from dear_plugin.benchmark.experiment import lines, make_experiment
-from dear_plugin.benchmark.figures import entanglement, figures, qualitative
+from dear_plugin.benchmark.figures import entanglement, figures, fitted_preset, qualitative
 from dear_plugin.benchmark.frugality import frugality
 from dear_plugin.benchmark.independence import independence_rows
 from dear_plugin.benchmark.matched import differences
 from dear_plugin.benchmark.paper import ROWS, runs
 from dear_plugin.benchmark.protocol import Cell, cells
-from dear_plugin.benchmark.reproduce import ACCELERATED, PRESET, SWEEP, Fits
+from dear_plugin.benchmark.reproduce import ACCELERATED, PRESET, VARIANTS, Fits
 from dear_plugin.benchmark.reproduce import runs as runs_of_variants
 from dear_plugin.benchmark.tables import Row, write
 from dear_plugin.datasets import Dataset, load_adult, load_loan
@@ -53,7 +53,13 @@ ON_ALIBI: Mapping[str, Callable[[], Dataset]] = {
 }
 DROPPED: Mapping[str, tuple[str, ...]] = {"adult": ("fnlwgt",), "loan": ()}
 QUICK = {"rows": 50, "seeds": 1, "datasets": ("compas",)}
-QUICK_REPRODUCE = {"rows": 20, "seeds": 1, "datasets": ("compas",), "models": ("lr",)}
+QUICK_REPRODUCE = {
+    "rows": 20,
+    "seeds": 1,
+    "datasets": ("compas",),
+    "models": ("lr",),
+    "settings": ("step 0.05, s 0.5", "lambda 0.5"),
+}
 QUICK_CREDIBLE = {"rows": 60, "splits": 1, "cells": ("loan lr",), "lines": ("cheapest", "paper")}
 QUICK_CONTEST = {
     "rows": 20,
@@ -107,11 +113,12 @@ def reproduce(options: Namespace) -> Iterator[str]:
     if options.quick:
         vars(options).update(QUICK_REPRODUCE)
     out, fits = options.out, Fits(options.out / "fits")
+    settings = [VARIANTS[name] for name in options.settings]
     found: list[pd.DataFrame] = []
     for dataset, kind in product(options.datasets, options.models):
         each = cells(dataset, kind, options.seeds, out / "models", split=0)
         for i, cell in enumerate(tqdm(each, desc=f"{dataset} {kind}", total=options.seeds)):
-            variants = (PRESET, ACCELERATED, *(() if i else SWEEP))
+            variants = (PRESET, ACCELERATED, *(() if i else settings))
             found += runs_of_variants(cell, variants, options.rows, fits, out / "runs")
     rows = pd.concat(found, ignore_index=True)
     first = rows[rows["seed"] == rows.groupby(summary.CELL)["seed"].transform("min")]
@@ -249,7 +256,7 @@ def _figures(
     drawn = list(figures(rows))
     first = {cell.dataset: (cell, part) for cell, part in reversed(found)}
     for dataset, (cell, part) in first.items():
-        table, figure = entanglement(cell)
+        table, figure = entanglement(cell, fitted_preset(cell))
         table.to_csv(out / f"entanglement-{dataset}.csv", index=False)
         drawn.append((f"entanglement-{dataset}", figure))
         if dataset == "adult":

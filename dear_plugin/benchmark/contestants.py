@@ -15,6 +15,7 @@ from dear_plugin.baselines import (
     GrowingSpheres,
     NearestAccepted,
     Revise,
+    Roar,
     Vae,
     VaeDesign,
     Wachter,
@@ -166,6 +167,7 @@ CONTESTANTS: Mapping[str, Contestant] = {
     "CLUE, no restarts": _latent(Clue, config=NO_RESTARTS),
     "FACE-K": _plain(FaceKNN),
     "FACE-E": _plain(FaceEpsilon),
+    "ROAR": _plain(Roar),
     "growing spheres": _plain(GrowingSpheres),
     "nearest accepted": _plain(NearestAccepted),
 }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +29,14 @@ SHOWN = (
 )
 NAMES = {"adult": "Adult", "compas": "COMPAS", "gmc": "Give Me Some Credit"}
 ROWS = 2000
+# The methods whose costs are split, by the ending of their figures' names.
+OWN = {"": DEFAULT, "-literal": PRESET}
+NOTHING = "(nothing: action of size zero)"
+PARTS = {"direct_cost": "direct", "indirect_cost": "indirect"}
+TITLES = {
+    "splits": "direct and indirect costs",
+    "pairs": "largest indirect change by action",
+}
 
 
 def figures(rows: pd.DataFrame) -> Iterator[tuple[str, Figure]]:
@@ -39,37 +49,52 @@ def figures(rows: pd.DataFrame) -> Iterator[tuple[str, Figure]]:
         figure = _by_classifier(shown, plots.boxes, width=6.4, height=5.2)
         yield f"costs-{dataset}", _titled(figure, f"{NAMES[str(dataset)]}: cost of solved rows")
     yield "frontier", _frontier(rows)
-    own = solved[solved["method"] == DEFAULT]
-    for dataset, runs in own.groupby("dataset", sort=False):
-        figure = _by_classifier(runs, plots.splits, height=4.6)
-        figure.supxlabel(plots.NOTE, fontsize=9)
-        yield (
-            f"splits-{dataset}",
-            _titled(figure, f"{NAMES[str(dataset)]}: direct and indirect costs"),
-        )
-    for dataset, runs in own.groupby("dataset", sort=False):
-        figure = _by_classifier(runs, plots.together, width=6.4, height=5.2)
-        figure.supxlabel(plots.NOTE, fontsize=9)
-        yield (
-            f"pairs-{dataset}",
-            _titled(figure, f"{NAMES[str(dataset)]}: indirect changes by action"),
-        )
+    for suffix, method in OWN.items():
+        own = solved[solved["method"] == method].replace({"acted_on": {"": NOTHING}})
+        if len(own):
+            yield from _parts(own, suffix, method)
 
 
-def entanglement(cell: Cell) -> tuple[pd.DataFrame, Figure]:
+def _parts(own: pd.DataFrame, suffix: str, method: str) -> Iterator[tuple[str, Figure]]:
+    """Direct and indirect costs, and the features that change together, of one method's rows."""
+    from dear_plugin import plots
+
+    parts = own.melt(["dataset", "classifier"], list(PARTS), "part", "l1 cost")
+    parts = parts.sort_values("dataset", kind="stable")
+    parts["part"] = parts["dataset"].map(NAMES) + ", " + parts["part"].map(PARTS)
+    draw = partial(plots.boxes, by="part", of="l1 cost")
+    figure = _by_classifier(parts, draw, width=5.2, height=3.4)
+    yield f"cost-splits{suffix}", _titled(figure, f"Direct and indirect cost: {method}")
+    shown = (("splits", plots.splits, 4.6), ("pairs", plots.together, 5.2))
+    for (dataset, runs), (name, draw, height) in product(
+        own.groupby("dataset", sort=False), shown
+    ):
+        figure = _by_classifier(runs, draw, width=6.0, height=height)
+        figure.supxlabel(plots.NOTE, fontsize=9)
+        title = f"{NAMES[str(dataset)]}: {TITLES[name]} ({method})"
+        yield f"{name}-{dataset}{suffix}", _titled(figure, title)
+
+
+def fitted_preset(cell: Cell) -> DEAR:
+    """The paper's preset, fitted on a cell."""
+    dear, _ = FittedMethods(cell).fitted(METHOD_SPECS[PRESET])
+    if not isinstance(dear, DEAR):
+        raise TypeError(f"{PRESET} must be a DEAR, not {type(dear).__name__}")
+    return dear
+
+
+def entanglement(cell: Cell, dear: DEAR) -> tuple[pd.DataFrame, Figure]:
     """The paper's entanglement costs: mean |d2 g / dv dx_S| of its preset, per row and set.
 
     Args:
         cell: any cell of a data set; the classifier is not used.
+        dear: the preset, fitted on it.
 
     Returns:
         `dataset, set, entanglement` per training row and set, and the figure.
     """
     from dear_plugin import plots
 
-    dear, _ = FittedMethods(cell).fitted(METHOD_SPECS[PRESET])
-    if not isinstance(dear, DEAR):
-        raise TypeError(f"{PRESET} must be a DEAR, not {type(dear).__name__}")
     values = dear.decoder.entanglement(cell.encoder.rows(cell.train.iloc[:ROWS]))
     wide = pd.DataFrame(values.numpy(), columns=list(dear.sets.labels))
     table = wide.melt(var_name="set", value_name="entanglement").assign(dataset=cell.dataset)

@@ -69,6 +69,7 @@ SWEEP = (
     *(Variant(f"Hessian weight {w:g}", hessian=w) for w in HESSIANS),
     Variant("trained for 500 steps (0.1.0)", training=Training()),
 )
+VARIANTS = {variant.name: variant for variant in SWEEP}
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from dear_plugin.decoders.progress import bar
 from dear_plugin.problem.case import Case
 from dear_plugin.results.lazy_answers import Credibility, LazyAnswers
 from dear_plugin.results.proposal import Proposal
@@ -86,5 +87,8 @@ class MethodAnswers(LazyAnswers):
         """As of `LazyAnswers`."""
         parts = rows.split(ROWS_REDRAWN)
         return Spread.joined(
-            [self.method._spread(self.case.select(at), self.proposal.select(at)) for at in parts]
+            [
+                self.method._spread(self.case.select(at), self.proposal.select(at))
+                for at in bar(parts, "redraws, chunks of rows")
+            ]
         )

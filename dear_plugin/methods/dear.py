@@ -17,6 +17,7 @@ from dear_plugin._validation.settings import require_instance
 from dear_plugin.data.schema import Rule, Schema
 from dear_plugin.data.sensitive import warn_of_actions
 from dear_plugin.decoders import Decoder, make_decoder
+from dear_plugin.decoders.progress import bar
 from dear_plugin.errors import NotFittedError
 from dear_plugin.evaluation.report import Report, diagnose
 from dear_plugin.evaluation.support import Support
@@ -46,6 +47,9 @@ class DEAR(WhatIf):
     Decision Making", arXiv 2211.02151. A change is split into a direct action d_S on chosen
     features S and the indirect change of the rest, `x_cf = g(v, x_S + d_S)`. Indirect changes
     are associations in the data, not causal effects.
+
+    `logging.getLogger("dear_plugin").setLevel("INFO")` shows a progress bar for work that takes
+    over 3 seconds.
 
     Args:
         model: a torch module on the encoded tensor, an object with `predict_proba` on frames, or
@@ -198,7 +202,8 @@ class DEAR(WhatIf):
         if len(case) <= size:
             return self._propose_chunk(case)
         chunks = torch.arange(len(case)).split(size)
-        return Proposal.joined([self._propose_chunk(case.select(rows)) for rows in chunks])
+        parts = bar(chunks, "searching, chunks of rows")
+        return Proposal.joined([self._propose_chunk(case.select(rows)) for rows in parts])
 
     def _propose_chunk(self, case: Case) -> Proposal:
         """Propose for a chunk of rows, with the margin where one or two features reach it."""

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from dear_plugin._lazy import lazy
 from dear_plugin.decoders import Decoder
+from dear_plugin.decoders.progress import bar
 from dear_plugin.methods.optimizer import Optimizer, rows_by_set
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.case import Case
@@ -153,7 +154,8 @@ class LargerSets:
             step = guide.proposal(fixed, search, only=single)
             here[open_rows], acted[open_rows] = step.rows, now[1] | step.direct
             extended = step.direct.any(1)
-            for members, rows in rows_by_set(acted, open_rows[extended & ~step.failed]):
+            tried = list(rows_by_set(acted, open_rows[extended & ~step.failed]))
+            for members, rows in bar(tried, "trying larger sets of features"):
                 found = self.larger(members).proposal(
                     case.select(rows), search, evidence, starts=here[rows][:, list(members)]
                 )

@@ -35,13 +35,15 @@ FARTHER = (0.1, 0.2, 0.4, 0.8, 1.6)
 class Vetted(RecourseMethod):
     """A method whose answers meet the criteria of a search, where it finds any that do.
 
-    `margin`, `min_plausibility`, `min_support` and `k_neighbours` of a `Search` mean what they do
-    for `DEAR`; the other settings are not used. A method that goes through several candidates
+    `margin`, `min_plausibility`, `min_support` and `k_neighbours` of a `Search` mean what they
+    mean for `DEAR`; the other settings are not used. A method that goes through several candidates
     chooses the best one that meets the criteria. For rows without one, and for a method that knows
     no criteria, such as a wrapped host, the target is moved farther past the boundary step by
     step, and the first answer that meets the criteria is kept. Rows for which none does get the
     answer that the method gives by itself: `credible` is then False, and the note says what is
     lacking.
+
+    A threshold needs no search: `Target.of_class(1, threshold=0.7)` holds for every method.
 
     Args:
         method: any method. One that is fitted is used as it is, or fitted again by `fit` with
@@ -52,9 +54,21 @@ class Vetted(RecourseMethod):
         SettingError: not a method, or not a search.
 
     Examples:
+        >>> import pandas as pd
         >>> from dear_plugin import Schema, Search, Vetted
         >>> from dear_plugin.baselines import NearestAccepted
-        >>> from dear_plugin.demo import loan
+        >>> frame = pd.DataFrame({"income": range(100), "debt": range(100, 0, -1)})
+        >>> nearest = NearestAccepted(lambda f: (f["income"] > 59.5) * 1.0, Schema.infer(frame))
+        >>> by_itself = nearest.fit(frame).generate(frame.head(1))
+        >>> vetted = Vetted(nearest, Search.cheapest(min_support=1.0))
+        >>> supported = vetted.fit(frame).generate(frame.head(1))
+        >>> round(by_itself.support[0], 2), supported.support[0]
+        (0.6, 1.0)
+        >>> (
+        ...     int(by_itself.counterfactuals["income"][0]),
+        ...     int(supported.counterfactuals["income"][0]),
+        ... )
+        (60, 62)
     """
 
     def __init__(self, method: RecourseMethod, search: Search | None = None) -> None:

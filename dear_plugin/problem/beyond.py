@@ -43,7 +43,7 @@ def _narrowed(goal: RangeGoal) -> RangeGoal:
 
 
 def _raised(goal: ClassGoal) -> ClassGoal:
-    """A goal for one of two classes, its lead added to threshold and cut-offs."""
+    """A goal for one of two classes whose threshold and cut-offs are higher by its lead."""
     lead, cutoffs = goal.lead, goal.cutoffs
     if lead is None:
         return goal

@@ -9,7 +9,7 @@ import torch
 from dear_plugin import _html
 from dear_plugin.results.descriptions import Descriptions
 from dear_plugin.results.values import Change, ends
-from dear_plugin.results.wording import ASSOCIATION
+from dear_plugin.results.wording import ASSOCIATION, LACKING
 
 if TYPE_CHECKING:
     from dear_plugin.results.recourses import Recourses
@@ -65,7 +65,8 @@ def _cells(result: Recourses, position: int) -> list[object]:
     acts = descriptions.changes(position, changed & direct)
     follows = descriptions.changes(position, changed & ~direct)
     badges = [] if row["credible"] or not row["success"] else [_html.span("not credible", "no")]
-    note = _html.joined([*badges, *[row["reason"]] * bool(row["reason"])])
+    lacking = row["reason"].removeprefix(LACKING) if badges else row["reason"]
+    note = _html.joined([*badges, *[lacking] * bool(lacking)])
     head = [
         result.factuals.index[position],
         _html.joined(_change(each, "direct") for each in acts),

@@ -27,6 +27,12 @@ class DescentSchedule:
 
     Raises:
         SettingError: an invalid value of a setting.
+
+    Example:
+        >>> from dear_plugin import DescentSchedule, Search
+        >>> quick = Search.cheapest(
+        ...     solver="paper", schedule=DescentSchedule(steps=100), groups=False
+        ... )
     """
 
     step: float = 0.01

@@ -24,6 +24,7 @@ def run_rows(method, cost, ynn, success=(True, True, True, True)):
         method=method,
         family=known.family,
         violations=0,
+        zero=False,
         support=lines["ynn"],
         redundancy=0.0,
         fit_cpu_s=1.0,
@@ -95,6 +96,13 @@ class TestTables:
         (line,) = summary.measures(baseline)
         assert line["success"] == 0.5 and line["cost_median"] == 2.0
 
+    def test_the_share_of_zero_actions_is_of_successes(self):
+        name = "DEAR, the paper to the letter"
+        rows = run_rows(name, [1] * 4, [0.5] * 4, (True, True, True, False))
+        rows["zero"] = [True, False, False, False]
+        (line,) = summary.measures(rows)
+        assert line["zero_actions"] == pytest.approx(1 / 3)
+
     def test_every_method_of_the_paper_has_its_values(self):
         assert {c.paper for c in METHOD_SPECS.values()} - {""} == set(summary.PAPER)
 
@@ -111,6 +119,11 @@ class TestQuick:
         dear = table[table["method"].str.startswith("DEAR")]
         assert (dear["success"] == 1.0).all() and (dear["violations"] == 0.0).all()
         assert (table["violations"].fillna(0.0) == 0.0).all()
+
+    def test_only_the_literal_line_has_zero_actions(self, out):
+        table = pd.read_csv(out / "measures.csv").set_index("method")["zero_actions"]
+        assert (table.drop("DEAR, the paper to the letter").fillna(0.0) == 0.0).all()
+        assert (table["DEAR, the paper to the letter"] > 0.0).any()
 
     def test_no_row_is_dropped(self, out):
         rows = pd.read_csv(out / ROWS, keep_default_na=False)
@@ -131,5 +144,6 @@ class TestQuick:
 
     def test_all_figures_are_drawn(self, out):
         drawn = {path.stem for path in (out / "figures").glob("*.png")}
-        wanted = {"frontier", "costs-compas", "splits-compas", "pairs-compas"}
+        parts = ("cost-splits", "splits-compas", "pairs-compas")
+        wanted = {"frontier", "costs-compas", *parts, *(f"{name}-literal" for name in parts)}
         assert wanted | {"entanglement-compas"} == drawn

@@ -361,8 +361,8 @@ def tensors(value, met):
 
 @pytest.mark.parametrize(
     ("decoder", "solver"),
-    [("transport", "line"), (SMALL, "line"), (SMALL, "gradient")],
-    ids=["transport", "autoencoder", "gradient"],
+    [("transport", "line"), (SMALL, "line"), (SMALL, "gradient"), (SMALL, "paper")],
+    ids=["transport", "autoencoder", "gradient", "paper"],
 )
 def test_no_tensor_that_outlives_a_call_is_an_inference_tensor(loan, decoder, solver):
     """Inference tensors cannot be differentiated, as the training of a decoder does."""
@@ -373,7 +373,7 @@ def test_no_tensor_that_outlives_a_call_is_an_inference_tensor(loan, decoder, so
     with torch.no_grad():
         net.bias -= net(encoder.encode(loan.frame)).max() - 0.01  # some need pairs, some fail
     # The redraws of a trained decoder take long: they are made in one case only.
-    sure = 0.0 if solver == "gradient" else 0.9
+    sure = 0.9 if solver == "line" else 0.0
     search = Search(solver=solver, min_support=0.5, min_confidence=sure)
     dear = DEAR(net, schema, decoder=decoder, search=search).fit(loan.frame)
     found = dear.generate(loan.frame.iloc[:30])

@@ -276,9 +276,13 @@ class TestFittedSets:
             "decoder": Autoencoder(Design(layers=(6, 3)), Training(epochs=3)),
             "search": Search.cheapest(solver="gradient"),
         },
+        {
+            "decoder": Autoencoder(Design(layers=(6, 3)), Training(epochs=3)),
+            "search": Search.cheapest(solver="paper"),
+        },
         {"search": Search.cheapest(min_support=0.2)},
     ],
-    ids=["autoencoder", "gradient", "support"],
+    ids=["autoencoder", "gradient", "paper", "support"],
 )
 def test_every_decoder_solver_and_criterion_uses_larger_sets(
     model, schema, frame, rejected, options

@@ -10,11 +10,13 @@ from hypothesis import given, reject
 from dear_plugin import (
     DEAR,
     Autoencoder,
+    DescentSchedule,
     Design,
     RecourseMethod,
     Search,
     Training,
     Transport,
+    Vetted,
 )
 from dear_plugin.baselines import (
     CCHVAE,
@@ -28,6 +30,8 @@ from dear_plugin.baselines import (
     LatentConfig,
     NearestAccepted,
     Revise,
+    Roar,
+    RoarConfig,
     VaeDesign,
     Wachter,
     WachterConfig,
@@ -37,6 +41,11 @@ from tests.properties import laws
 from tests.properties.worlds import worlds
 
 NETWORKS = Autoencoder(Design(layers=(4, 2)), Training(epochs=2))
+# With the paper's reconstruction, under which an action may have size zero.
+LITERAL_NETWORKS = Autoencoder(Design(layers=(4, 2), reconstruct="paper"), Training(epochs=2))
+LITERAL = Search.cheapest(
+    solver="paper", groups=False, schedule=DescentSchedule(step=0.05, steps=20)
+)
 BY_GRADIENT = Search.cheapest(solver="gradient", groups=False)
 VAE = VaeDesign(layers=(6, 3), training=Training(epochs=5))
 BRIEF = LatentConfig(steps=6, rate=0.3, starts=2, places=8)
@@ -48,7 +57,9 @@ METHODS: Mapping[str, Callable[..., RecourseMethod]] = {
     "gradient": partial(
         DEAR, decoder=NETWORKS, search=Search.cheapest(solver="gradient", groups=False)
     ),
+    "to the letter": partial(DEAR, decoder=LITERAL_NETWORKS, search=LITERAL),
     "Wachter": partial(Wachter, config=WachterConfig(rounds=2, steps=5, starts=2)),
+    "ROAR": partial(Roar, config=RoarConfig(rounds=2, steps=5, starts=2)),
     "REVISE": partial(Revise, vae=VAE, config=BRIEF),
     "C-CHVAE": partial(CCHVAE, vae=VAE, config=CCHVAEConfig(width=0.5, count=5, draws=8)),
     "CLUE": partial(Clue, vae=VAE, config=BRIEF),
@@ -56,6 +67,9 @@ METHODS: Mapping[str, Callable[..., RecourseMethod]] = {
     "FACE-E": partial(FaceEpsilon, config=FaceConfig(radius=1.5)),
     "growing spheres": partial(GrowingSpheres, config=GrowingSpheresConfig(draws=20, layers=30)),
     "nearest accepted": NearestAccepted,
+    "nearest accepted, vetted": lambda model, schema, **rest: Vetted(
+        NearestAccepted(model, schema, **rest), Search(min_support=0.8)
+    ),
 }
 
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from dear_plugin._validation.settings import boolean, number, validate, whole
+from dear_plugin.decoders.progress import bar
 
 Losses = Callable[[Tensor, torch.Generator], dict[str, Tensor]]
 
@@ -26,7 +27,8 @@ class Training:
         rate: Adam's learning rate.
         patience: epochs without a lower held-out loss before the loop stops.
         most_steps: an upper limit on all steps, which bounds the time for very many rows.
-        progress: show a bar.
+        progress: show a bar; `logging.getLogger("dear_plugin").setLevel("INFO")` shows those of
+            all work that takes over 3 seconds.
         anneal: lower the rate to zero along a cosine over all steps; otherwise it is constant.
 
     Raises:
@@ -109,7 +111,8 @@ def train(
     optimiser = torch.optim.Adam(weights, lr=training.rate)
     schedule = _schedule(optimiser, training.anneal, steps)
     history, best, left = History(stopped="all steps taken"), _BestWeights(weights), steps
-    for _ in _progress(range(-(-steps // per_epoch)), training.progress):
+    epochs = range(-(-steps // per_epoch))
+    for _ in bar(epochs, "training", shown=training.progress):
         shuffled = rest[..., torch.randperm(rest.shape[-1], generator=generator)]
         batches = shuffled.tensor_split(per_epoch, -1)[:left]
         left -= len(batches)
@@ -192,10 +195,3 @@ class _BestWeights:
         with torch.no_grad():
             for weight, best in zip(self.weights, self.best, strict=False):
                 weight.copy_(best)
-
-
-def _progress(epochs: range, shown: bool) -> Iterable[int]:
-    from tqdm.auto import tqdm
-
-    bar: Iterable[int] = tqdm(epochs, desc="training", disable=not shown, leave=False)
-    return bar

@@ -1,14 +1,19 @@
 """Alibi's CounterfactualRLTabular as a method; barely trained, so few rows succeed."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
-from alibi.explainers import CounterfactualRLTabular
+from alibi.explainers import AnchorTabular, CounterfactualRLTabular
 from alibi.explainers.backends.cfrl_tabular import get_he_preprocessor
 
 import dear_plugin
 from dear_alibi import wrap_alibi
 from dear_plugin import Constraints, Kind, RecourseMethod, Target
+from dear_plugin.testing import LAWS, Subject
+
+# Alibi's preprocessors are local functions.
+HOLDING = [law for law in LAWS if law.__name__ != "methods_and_results_can_be_pickled"]
 
 
 class Heads(torch.nn.Module):
@@ -22,35 +27,37 @@ class Heads(torch.nn.Module):
         return [head(z) for head in self.heads]
 
 
+def unfitted(data, predictor):
+    forth, back = get_he_preprocessor(
+        data.X, data.names, data.maps, feature_types=dict.fromkeys(data.names[1:3], int)
+    )
+    torch.manual_seed(0)
+    width, numbers = forth(data.X[:1]).shape[1], len(data.names) - len(data.maps)
+    return CounterfactualRLTabular(
+        predictor=predictor,
+        encoder=torch.nn.Sequential(torch.nn.Linear(width, 6), torch.nn.Tanh()),
+        decoder=Heads(6, [numbers, *map(len, data.maps.values())]),
+        latent_dim=6,
+        encoder_preprocessor=forth,
+        decoder_inv_preprocessor=back,
+        coeff_sparsity=0.5,
+        coeff_consistency=0.5,
+        category_map=data.maps,
+        feature_names=data.names,
+        ranges={"age": [0.0, 1.0]},
+        immutable_features=["gender"],
+        train_steps=30,
+        batch_size=50,
+        num_workers=0,
+        backend="pytorch",
+    )
+
+
 @pytest.fixture(scope="module")
 def counterfactual_rl(data, predictor):
     with torch.random.fork_rng(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(np.random, "seed", lambda seed: None)
-        forth, back = get_he_preprocessor(
-            data.X, data.names, data.maps, feature_types=dict.fromkeys(data.names[1:3], int)
-        )
-        torch.manual_seed(0)
-        width, numbers = forth(data.X[:1]).shape[1], len(data.names) - len(data.maps)
-        encoder = torch.nn.Sequential(torch.nn.Linear(width, 6), torch.nn.Tanh())
-        decoder = Heads(6, [numbers, *map(len, data.maps.values())])
-        return CounterfactualRLTabular(
-            predictor=predictor,
-            encoder=encoder,
-            decoder=decoder,
-            latent_dim=6,
-            encoder_preprocessor=forth,
-            decoder_inv_preprocessor=back,
-            coeff_sparsity=0.5,
-            coeff_consistency=0.5,
-            category_map=data.maps,
-            feature_names=data.names,
-            ranges={"age": [0.0, 1.0]},
-            immutable_features=["gender"],
-            train_steps=30,
-            batch_size=50,
-            num_workers=0,
-            backend="pytorch",
-        ).fit(data.X.astype(float))
+        return unfitted(data, predictor).fit(data.X.astype(float))
 
 
 @pytest.fixture(scope="module")
@@ -106,6 +113,29 @@ def test_it_is_quiet_and_leaves_the_global_generators(method, frame, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_an_unfitted_explainer_is_refused(explainer):
+@pytest.mark.parametrize("law", HOLDING, ids=lambda law: law.__name__)
+def test_the_laws_hold(law, method, frame, data, pipeline):
+    words = data.frame.astype({"gender": object, "job": object})
+    accepted = words[pipeline.predict(data.X) == 1].iloc[:2]
+    law(Subject.of(method, pd.concat([frame.iloc[:6], accepted])))
+
+
+def test_a_description_is_refused_where_the_explainer_has_one(counterfactual_rl, data):
+    with pytest.raises(dear_plugin.errors.InputError, match=r"\['X'\] are known to"):
+        wrap_alibi(counterfactual_rl, X=data.X)
+
+
+def test_other_explainers_are_refused(predictor, data):
+    other = AnchorTabular(predictor, data.names, data.maps)
+    with pytest.raises(dear_plugin.errors.ModelError, match=r"Proto.*got AnchorTabular"):
+        wrap_alibi(other)
+
+
+def test_an_unfitted_explainer_is_refused(explainer, data, predictor, monkeypatch):
+    monkeypatch.setattr(np.random, "seed", lambda seed: None)
+    with torch.random.fork_rng():
+        other = unfitted(data, predictor)
+    with pytest.raises(dear_plugin.errors.ModelError, match=r"got one without \[.*'stats'\]"):
+        wrap_alibi(other)
     with pytest.raises(dear_plugin.errors.ModelError, match="fitted CounterfactualRLTabular"):
         wrap_alibi(explainer)

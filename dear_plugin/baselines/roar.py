@@ -1,0 +1,126 @@
+"""ROAR: counterfactuals that stay accepted when the weights of the model change a little.
+
+Upadhyay, Joshi and Lakkaraju, "Towards Robust and Reliable Algorithmic Recourse", NeurIPS 2021:
+minimise over x' the largest `loss(f_(w + delta)(x')) + lambda ||x' - x||_1` over all changes
+delta of the weights w of a linear model with `|delta_i| <= delta_max`. The loss falls with the
+margin, so the largest one is that of the least margin, `w x' + b - delta_max (||x'||_1 + 1)`. Of
+other models the authors take a local linear approximation (LIME); here it is the gradient at x'.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from torch import Tensor
+
+from dear_plugin.baselines.base import Baseline, require_gradient
+from dear_plugin.baselines.candidate_pool import CandidatePool
+from dear_plugin.baselines.gradients import block_tangents, margin_gradients, straight_through
+from dear_plugin.baselines.weights import search_weights
+from dear_plugin.methods.base import Case
+from dear_plugin.results.proposal import Proposal
+
+# The least squared norm of the gradient, which bounds the length of a step.
+LEAST_SQUARE = 1e-6
+# The second derivative of the logistic loss is at most 1 / 4.
+CURVATURE = 0.25
+
+
+@dataclass(frozen=True)
+class RoarConfig:
+    """The settings of ROAR.
+
+    Attributes:
+        delta_max: the largest change of a weight or of the intercept; the columns are those of the
+            encoding, the margin is in log-odds.
+        weight: the first lambda.
+        rounds: how many lambdas are tried.
+        steps: steps for each.
+        starts: how often rows without a success start, from other points each time.
+        seed: of these points; the global generators are left alone.
+
+    Example:
+        >>> from dear_plugin.baselines import RoarConfig
+        >>> robust = RoarConfig(delta_max=0.2)
+    """
+
+    delta_max: float = 0.1
+    weight: float = 1.0
+    rounds: int = 10
+    steps: int = 50
+    starts: int = 5
+    seed: int = 0
+
+
+@final
+class Roar(Baseline[RoarConfig]):
+    """ROAR, by proximal gradient steps on the logistic loss of the least margin.
+
+    The answer is the cheapest row found that succeeds with every change of the weights of the
+    local linear model; where there is none, the accepted row with the largest of these margins.
+
+    Args:
+        model: a torch module.
+        schema: the features.
+        config: the settings.
+        output: see `RecourseMethod`.
+        encode: see `RecourseMethod`.
+
+    Raises:
+        ModelError: a black box has no gradient.
+
+    Example:
+        >>> from dear_plugin import Encoder, Schema
+        >>> from dear_plugin.baselines import Roar
+        >>> from dear_plugin.datasets import load_loan
+        >>> frame = load_loan(200).frame
+        >>> schema = Schema.infer(frame, target="approved", immutable=["gender"])
+        >>> model = torch.nn.Linear(Encoder(schema).d, 1)  # logits
+        >>> Roar(model, schema).fit(frame)
+        Roar(7 features, model Linear, fitted on 200 rows)
+    """
+
+    def _default_config(self) -> RoarConfig:
+        return RoarConfig()
+
+    def _validate_model(self) -> None:
+        require_gradient(self)
+
+    def _learn(self, rows: Tensor) -> None:
+        """Nothing is learned."""
+
+    def _propose(self, case: Case) -> Proposal:
+        pool = CandidatePool.of(case, self.classifier)
+        search_weights(pool, self.config, [self._descend])
+        return pool.proposal("no descent from the row or from random points reaches the target")
+
+    def _descend(self, pool: CandidatePool, encoded: Tensor, weight: Tensor) -> Tensor:
+        """Descend from rows, (m, d), with a lambda each, (m,); (m,) bool, which are robust."""
+        x, (low, high) = self.encoder.expand(pool.case.x), pool.bounds
+        robust = torch.zeros(len(x), dtype=torch.bool)
+        tangent, delta_max = block_tangents(self.encoder), self.config.delta_max
+        lead = pool.case.goal.extra_margin()
+        for _ in range(self.config.steps):
+            rows, rounded = straight_through(pool, encoded)
+            scores, margin, gradient = margin_gradients(pool, rounded)
+            least = margin - lead - delta_max * (rounded.abs().sum(1) + 1.0)
+            found = pool.update(rows[:, None], scores=scores, loss=self._loss(pool, rows, least))
+            robust |= found & (least >= 0.0)
+            gradient = (gradient - delta_max * rounded.sign()) @ tangent
+            gradient = torch.where(low < high, gradient, 0.0)
+            step = 1.0 / (
+                CURVATURE * gradient.square().sum(1, keepdim=True).clamp_min(LEAST_SQUARE)
+            )
+            change = encoded - x + step * torch.sigmoid(-least)[:, None] * gradient
+            shrink = step * weight[:, None] * self.encoder.weights
+            change = change.sign() * (change.abs() - shrink).clamp_min(0.0)
+            encoded = torch.clamp(x + change, low, high)
+        return robust
+
+    def _loss(self, pool: CandidatePool, rows: Tensor, least: Tensor) -> Tensor:
+        """(m, 1) the cost of robust rows, (m, p); others follow, by their least margin, (m,)."""
+        cost = self.encoder.distance(rows, pool.case.x).sum(1)
+        others = len(self.schema) + torch.nn.functional.softplus(-least)
+        return torch.where(least >= 0.0, cost, others)[:, None]

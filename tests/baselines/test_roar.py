@@ -1,0 +1,87 @@
+"""ROAR: on a linear model the cheapest robust change has a closed form."""
+
+import numpy as np
+import pytest
+import torch
+
+from dear_plugin import Schema
+from dear_plugin.baselines import Roar, RoarConfig, Wachter
+from dear_plugin.errors import ModelError
+
+DELTA = 0.1
+
+
+@pytest.fixture
+def schema(square):
+    return Schema.infer(square, immutable=["group"])
+
+
+@pytest.fixture
+def refused(square):
+    """A robust answer that changes "a" alone is within reach of all of them."""
+    return square[(3 * square["a"] + square["b"]).between(1.0, 1.9)].iloc[:30]
+
+
+def test_the_cheapest_robust_answer_is_found(square, linear, schema, refused):
+    """3 a + b - 2 >= 0.1 (a + b + group + 1) on the changed row, solved for "a"."""
+    method = Roar(linear(3.0, 1.0, 0.0, bias=-2.0), schema).fit(square)
+    actions = method.generate(refused).actions
+    robust = (2.0 + DELTA - (1.0 - DELTA) * refused["b"] + DELTA * refused["group"]) / (
+        3.0 - DELTA
+    )
+    assert actions["success"].all() and (actions["acted_on"] == "a").all()
+    np.testing.assert_allclose(actions["cost"], robust - refused["a"], atol=6e-3)
+    assert (actions["cost"] >= robust - refused["a"] - 1e-4).all()
+
+
+def test_answers_stay_accepted_with_every_change_of_the_weights(square, linear, schema, refused):
+    method = Roar(linear(3.0, 1.0, 0.0, bias=-2.0), schema).fit(square)
+    plain = Wachter(linear(3.0, 1.0, 0.0, bias=-2.0), schema).fit(square)
+    rng, corners = np.random.default_rng(0), np.array([-DELTA, DELTA])
+    shares = []
+    for answers in (method.generate(refused), plain.generate(refused)):
+        rows = method.encoder.encode(answers.counterfactuals).double().numpy()
+        ones = np.column_stack([rows, np.ones(len(rows))])
+        weights = np.array([3.0, 1.0, 0.0, -2.0]) + rng.choice(corners, (200, 4))
+        shares.append((ones @ weights.T >= -1e-6).mean())
+    assert shares[0] == 1.0 and shares[1] < 0.8
+
+
+def test_without_changes_of_the_weights_it_ends_at_the_boundary(square, linear, schema, refused):
+    still = RoarConfig(delta_max=0.0)
+    method = Roar(linear(3.0, 1.0, 0.0, bias=-2.0), schema, config=still).fit(square)
+    distance = 2.0 - (3 * refused["a"] + refused["b"])
+    np.testing.assert_allclose(method.generate(refused).actions["cost"], distance / 3, atol=6e-3)
+
+
+def test_more_change_of_the_weights_costs_more(square, linear, schema, refused):
+    costs = []
+    for delta in (0.0, 0.1, 0.2):
+        method = Roar(linear(3.0, 1.0, 0.0, bias=-2.0), schema, config=RoarConfig(delta_max=delta))
+        costs.append(method.fit(square).generate(refused).actions["cost"].to_numpy())
+    assert (costs[1] > costs[0]).all() and (costs[2] > costs[1]).all()
+
+
+def test_an_accepted_answer_is_given_where_none_is_robust(square, linear, schema, refused):
+    method = Roar(linear(3.0, 1.0, 0.0, bias=-2.0), schema, config=RoarConfig(delta_max=3.0)).fit(
+        square
+    )
+    assert method.generate(refused).actions["success"].all()
+
+
+def test_a_network_is_linear_at_each_row(mixed):
+    method = Roar(mixed.net, mixed.schema).fit(mixed.frame)
+    found = method.generate(mixed.refused(20))
+    assert found.actions["success"].mean() > 0.9
+    plain = Wachter(mixed.net, mixed.schema).fit(mixed.frame).generate(mixed.refused(20))
+    with torch.no_grad():
+        margins = [
+            mixed.net(mixed.encoder.encode(each.counterfactuals)).mean().item()
+            for each in (found, plain)
+        ]
+    assert margins[0] > margins[1]
+
+
+def test_a_black_box_is_refused(schema):
+    with pytest.raises(ModelError, match="needs a torch module"):
+        Roar(lambda frame: np.zeros(len(frame)), schema)

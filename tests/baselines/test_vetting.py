@@ -1,0 +1,83 @@
+"""Vetting: the best candidate that meets a requirement, with few evaluations."""
+
+import torch
+
+from dear_plugin.baselines.vetting import SOME, Vetting
+from dear_plugin.problem.requirement import Requirement
+
+M, C = 6, 500
+
+
+class Above(Requirement):
+    """Counterfactuals whose first value is at least a limit; it counts what it evaluates."""
+
+    def __init__(self, limit):
+        self.limit, self.count = limit, 0
+
+    def met(self, reached, rows):
+        self.count += len(rows)
+        return reached[:, 0] >= self.limit[rows]
+
+    def mask(self, reached):
+        return reached[:, 0] >= self.limit[:, None]
+
+    def select(self, rows):
+        return Above(self.limit[rows])
+
+
+def candidates(seed=0):
+    rng = torch.Generator().manual_seed(seed)
+    rows = torch.rand(M, C, 2, generator=rng)
+    loss = torch.rand(M, C, generator=rng)
+    return rows, torch.where(torch.rand(M, C, generator=rng) < 0.3, torch.inf, loss)
+
+
+def brute_force(rows, loss, limit):
+    loss = torch.where(rows[..., 0] >= limit[:, None], loss, torch.inf)
+    least, at = loss.min(1)
+    return torch.where(least.isfinite(), at, -1)
+
+
+def test_it_is_the_cheapest_of_all():
+    rows, loss = candidates()
+    limit = torch.tensor([0.0, 0.5, 0.9, 0.99, 0.999, 2.0])
+    best = Vetting.of(Above(limit), rows, torch.arange(M), loss).best(some=False)
+    assert torch.equal(best, brute_force(rows, loss, limit))
+    assert best[-1] == -1
+    assert (best[:3] >= 0).all()
+
+
+def test_rows_may_be_some_of_the_case():
+    rows, loss = candidates()
+    limit = torch.linspace(0.0, 0.9, 2 * M)
+    owner = torch.arange(M) * 2
+    best = Vetting.of(Above(limit), rows, owner, loss).best(some=False)
+    assert torch.equal(best, brute_force(rows, loss, limit[owner]))
+
+
+def test_along_a_descent_few_are_examined_and_the_first_is_found():
+    """The requirement is met from some loss on: bisection is exact."""
+    rows = torch.rand(M, C, 2, generator=torch.Generator().manual_seed(0))
+    limit = torch.tensor([0.0, 0.2, 0.5, 0.9, 0.99, 2.0])
+    requirement = Above(limit)
+    best = Vetting.of(requirement, rows, torch.arange(M), rows[..., 0]).best(some=True)
+    assert torch.equal(best, brute_force(rows, rows[..., 0], limit))
+    assert requirement.count < M * (2 * SOME)
+
+
+def test_equal_candidates_are_examined_once():
+    rows, loss = torch.zeros(M, C, 2), torch.zeros(M, C)
+    requirement = Above(torch.ones(M))
+    best = Vetting.of(requirement, rows, torch.arange(M), loss).best(some=False)
+    assert (best == -1).all()
+    assert requirement.count == M
+
+
+def test_of_rows_without_candidates_none_is_examined():
+    rows, _ = candidates()
+    requirement = Above(torch.zeros(M))
+    loss = torch.full((M, C), torch.inf)
+    for some in (True, False):
+        best = Vetting.of(requirement, rows, torch.arange(M), loss).best(some=some)
+        assert (best == -1).all()
+    assert requirement.count == 0

@@ -1,0 +1,46 @@
+"""Progress: nothing is printed unless it is switched on, nor for short work."""
+
+import logging
+import time
+
+import pytest
+
+from dear_plugin.decoders import progress
+from dear_plugin.decoders.progress import bar
+
+
+@pytest.fixture
+def at_info():
+    log = logging.getLogger("dear_plugin")
+    log.setLevel(logging.INFO)
+    yield
+    log.setLevel(logging.NOTSET)
+
+
+def test_every_item_comes_in_order():
+    assert list(bar(range(5), "counting")) == list(range(5))
+
+
+def test_nothing_is_printed_by_default(capsys, monkeypatch):
+    monkeypatch.setattr(progress, "DELAY", 0.0)
+    list(bar(range(3), "counting"))
+    assert capsys.readouterr() == ("", "")
+
+
+def test_nothing_is_printed_for_short_work(capsys, at_info):
+    list(bar(range(3), "counting"))
+    assert capsys.readouterr() == ("", "")
+
+
+def test_long_work_says_what_is_being_done(capsys, monkeypatch, at_info):
+    monkeypatch.setattr(progress, "DELAY", 0.05)
+    for _ in bar(range(3), "counting"):
+        time.sleep(0.15)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "counting" in err
+
+
+def test_what_is_asked_for_is_shown_at_once(capsys):
+    list(bar(range(3), "training", shown=True))
+    assert "training" in capsys.readouterr().err

@@ -1,0 +1,262 @@
+"""Vetted: the criteria of a search for any method."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.base import clone
+
+from dear_plugin import DEAR, RecourseMethod, Schema, Search, Target, Vetted
+from dear_plugin.baselines import (
+    CCHVAE,
+    FaceKNN,
+    GrowingSpheres,
+    LatentConfig,
+    NearestAccepted,
+    Revise,
+    Vae,
+    VaeDesign,
+    Wachter,
+)
+from dear_plugin.decoders import Training
+from dear_plugin.errors import NotFittedError, SettingError
+from dear_plugin.problem.beyond import beyond
+from dear_plugin.problem.goals import ClassGoal
+from dear_plugin.results.proposal import Proposal
+from dear_plugin.results.wording import LACKING, LESS_MARGIN
+
+ROWS = 30
+PLAUSIBLE = Search.cheapest(min_plausibility=0.05)
+SUPPORTED = Search.cheapest(min_support=0.8)
+FAR = Search.cheapest(margin=0.3)
+SLIGHTLY = 1e-6
+
+
+class Boundary(RecourseMethod):
+    """A black box: the boundary point on the way to one accepted row; it knows no criteria."""
+
+    asks = 0
+
+    def _learn(self, rows):
+        scores = self.classifier.scores(rows)
+        self.far = rows[scores[:, 0].argmax()]
+
+    def _propose(self, case):
+        self.asks += 1
+        low, high = torch.zeros(len(case)), torch.ones(len(case))
+        for _ in range(12):
+            middle = (low + high) / 2.0
+            accepted = self._accepted(case, self._at(case, middle))
+            low, high = torch.where(accepted, low, middle), torch.where(accepted, middle, high)
+        rows = self._at(case, high)
+        reasons = ["" if done else "too far" for done in self._accepted(case, rows).tolist()]
+        return Proposal(rows, rows != case.x, torch.zeros(len(case)), reasons)
+
+    def _at(self, case, share):
+        moved = case.x + share[:, None] * (self.far - case.x)
+        moved = torch.where(self.encoder.blocks, case.x, moved)
+        every = torch.arange(len(case))
+        return case.feasible.project(case.x, moved[:, None], every)[:, 0]
+
+    def _accepted(self, case, rows):
+        return case.goal.accepts(self.classifier.scores(rows), slack=case.slack)
+
+
+@pytest.fixture(scope="module")
+def vae(mixed):
+    design = VaeDesign(layers=(8, 4), training=Training(epochs=20))
+    return Vae.fit(mixed.frame, mixed.schema, design)
+
+
+BRIEF = LatentConfig(steps=40, rate=0.2, starts=2, places=32)
+METHODS = {
+    "nearest": lambda mixed, vae: NearestAccepted(mixed.net, mixed.schema),
+    "FACE": lambda mixed, vae: FaceKNN(mixed.net, mixed.schema),
+    "spheres": lambda mixed, vae: GrowingSpheres(mixed.net, mixed.schema),
+    "Wachter": lambda mixed, vae: Wachter(mixed.net, mixed.schema),
+    "C-CHVAE": lambda mixed, vae: CCHVAE(mixed.net, mixed.schema, vae=vae),
+    "REVISE": lambda mixed, vae: Revise(mixed.net, mixed.schema, vae=vae, config=BRIEF),
+    "a black box": lambda mixed, vae: Boundary(mixed.net, mixed.schema),
+}
+
+
+@pytest.fixture(scope="module", params=METHODS)
+def fitted(request, mixed, vae):
+    return METHODS[request.param](mixed, vae).fit(mixed.frame)
+
+
+@pytest.fixture(scope="module")
+def refused(mixed):
+    return mixed.refused(ROWS)
+
+
+@pytest.fixture(scope="module")
+def alone(fitted, refused):
+    return fitted.generate(refused)
+
+
+@pytest.fixture(scope="module")
+def nearest(mixed):
+    return NearestAccepted(mixed.net, mixed.schema).fit(mixed.frame)
+
+
+@pytest.fixture(scope="module")
+def boundary(mixed):
+    return Boundary(mixed.net, mixed.schema).fit(mixed.frame)
+
+
+class TestAnyMethod:
+    """What holds for every method."""
+
+    @pytest.mark.parametrize("search", [PLAUSIBLE, SUPPORTED, FAR], ids=["p", "s", "m"])
+    def test_success_stays(self, fitted, refused, alone, search):
+        result = Vetted(fitted, search).generate(refused)
+        assert (result.actions["success"] >= alone.actions["success"]).all()
+
+    def test_no_credible_answer_is_less_plausible_than_required(self, fitted, refused):
+        result = Vetted(fitted, PLAUSIBLE).generate(refused)
+        found = result.actions[result.actions["credible"]]
+        own = fitted._plausibility.of(fitted.encoder.rows(refused)).numpy()
+        least = np.minimum(own, 0.05)[result.actions["credible"]]
+        assert len(found)
+        assert (found["plausibility"] >= least - SLIGHTLY).all()
+
+    def test_more_answers_are_plausible_than_without(self, fitted, refused, alone):
+        result = Vetted(fitted, PLAUSIBLE).generate(refused)
+        assert result.actions["credible"].sum() >= alone.actions["credible"].sum()
+        assert result.actions["credible"].mean() > 0.7
+
+    def test_credible_answers_are_supported(self, fitted, refused):
+        result = Vetted(fitted, SUPPORTED).generate(refused)
+        found = result.actions["credible"]
+        assert found.mean() > 0.5
+        assert (result.support[found] >= 0.8 - SLIGHTLY).all()
+
+    def test_the_margin_is_reached(self, fitted, refused):
+        result = Vetted(fitted, FAR).generate(refused)
+        goal = ClassGoal(torch.ones(ROWS, dtype=torch.int64))
+        farther = beyond(goal, 0.3, fitted._training_scores)
+        reached = farther.accepts(fitted.classifier.scores(result.proposal.rows)).numpy()
+        assert (reached == (result.outcome["reason"] == "").to_numpy()).all()
+        assert reached.mean() > 0.7
+
+    def test_criteria_cost(self, fitted, refused, alone):
+        """The mean over rows that have a supported answer."""
+        result = Vetted(fitted, SUPPORTED).generate(refused)
+        found = result.actions["credible"]
+        own = alone.actions.loc[found, "cost"].mean()
+        assert result.actions.loc[found, "cost"].mean() >= own - SLIGHTLY
+
+    def test_without_criteria_the_answer_is_the_method_s_own(self, fitted, refused, alone):
+        result = Vetted(fitted, Search.cheapest()).generate(refused)
+        pd.testing.assert_frame_equal(result.counterfactuals, alone.counterfactuals)
+
+
+class TestNearestAccepted:
+    """Its right answers are known by brute force."""
+
+    def test_the_nearest_row_that_meets_the_criteria_is_found(self, mixed, refused):
+        search = Search.cheapest(min_support=0.8, k_neighbours=9)
+        free = NearestAccepted(mixed.net, Schema.infer(mixed.frame))
+        vetted = Vetted(free, search).fit(mixed.frame)
+        rows, x = (vetted.encoder.rows(frame) for frame in (mixed.frame, refused))
+        goal = ClassGoal(torch.ones(len(rows), dtype=torch.int64))
+        supported = vetted._evidence.support.of(rows, goal) >= 0.8 - SLIGHTLY
+        known = rows[(vetted.classifier.scores(rows)[:, 0] > 1e-4) & supported]
+        expected = vetted.encoder.distance(known, x[:, None]).sum(2).min(1).values
+        found = vetted.generate(refused).actions
+        assert found["credible"].all()
+        assert np.allclose(found["cost"], expected, atol=1e-5)
+
+    def test_the_threshold_of_a_target_holds(self, nearest, refused):
+        result = Vetted(nearest, SUPPORTED).generate(refused, Target.of_class(1, threshold=0.7))
+        done = result.actions["success"]
+        assert done.any()
+        assert (result.actions["score_after"][done] >= 0.7).all()
+
+
+class TestNotes:
+    """A row without an answer that meets the criteria."""
+
+    def test_a_note_says_in_numbers_what_is_lacking(self, nearest, refused):
+        result = Vetted(nearest, Search.cheapest(min_support=1.0, k_neighbours=400)).generate(
+            refused
+        )
+        reasons = result.outcome["reason"]
+        assert result.actions["success"].all()
+        assert not result.actions["credible"].any()
+        assert reasons.str.startswith(LACKING).all()
+        assert reasons.str.contains(r"support 0\.\d+ \(1 is asked for\)").all()
+        assert "No credible action was found" in result.describe_row(0)
+
+    def test_a_margin_out_of_reach_has_the_words_of_dear(self, nearest, refused):
+        result = Vetted(nearest, Search.cheapest(margin=50.0)).generate(refused)
+        assert result.actions["success"].all()
+        assert (result.outcome["reason"] == LESS_MARGIN).all()
+        assert not result.actions["credible"].any()
+
+
+class TestBlackBox:
+    """A method that knows no criteria is asked again, farther past the boundary."""
+
+    def test_farther_targets_lead_to_support(self, boundary, refused):
+        alone = boundary.generate(refused)
+        result = Vetted(boundary, SUPPORTED).generate(refused)
+        lacking = alone.support < 0.8
+        assert lacking.any()
+        assert (result.support[lacking] >= 0.8).mean() > 0.3
+        assert result.counterfactuals[~lacking].equals(alone.counterfactuals[~lacking])
+
+    def test_it_is_asked_once_where_its_answers_meet_the_criteria(self, boundary, refused):
+        before = boundary.asks
+        Vetted(boundary, Search.cheapest(min_support=0.0)).generate(refused)
+        assert boundary.asks == before + 1
+
+
+class TestFit:
+    """The method that is passed does not change."""
+
+    def test_a_fitted_method_is_used_as_it_is(self, mixed, nearest):
+        vetted = Vetted(nearest, SUPPORTED)
+        assert vetted.method is nearest
+        assert vetted.fit(mixed.frame).method is nearest
+
+    def test_other_rows_fit_a_copy(self, mixed, nearest, refused):
+        before = nearest.generate(refused).counterfactuals
+        some = mixed.frame.iloc[:150]
+        again = Vetted(nearest, SUPPORTED).fit(some).generate(refused)
+        new = Vetted(NearestAccepted(mixed.net, mixed.schema), SUPPORTED).fit(some)
+        pd.testing.assert_frame_equal(again.counterfactuals, new.generate(refused).counterfactuals)
+        pd.testing.assert_frame_equal(nearest.generate(refused).counterfactuals, before)
+
+    def test_unfitted_it_raises_an_error(self, mixed, refused):
+        with pytest.raises(NotFittedError, match="Vetted is not fitted"):
+            Vetted(NearestAccepted(mixed.net, mixed.schema)).generate(refused)
+
+    def test_a_clone_is_not_fitted_and_has_the_same_settings(self, nearest):
+        copy = clone(Vetted(nearest, SUPPORTED))
+        assert copy._rows is None
+        assert copy.method._rows is None
+        assert copy.search == SUPPORTED
+
+    def test_a_pickled_one_gives_the_same_answers(self, nearest, refused):
+        vetted = Vetted(nearest, SUPPORTED)
+        again = pickle.loads(pickle.dumps(vetted)).generate(refused)
+        pd.testing.assert_frame_equal(
+            again.counterfactuals, vetted.generate(refused).counterfactuals
+        )
+
+    @pytest.mark.parametrize("arguments", [("nearest", None), (None, "cheapest")])
+    def test_other_arguments_raise_an_error(self, nearest, arguments):
+        method, search = arguments
+        with pytest.raises(SettingError, match="must be a"):
+            Vetted(method or nearest, search)
+
+
+def test_of_dear_the_criteria_hold_as_well(mixed, refused):
+    dear = DEAR(mixed.net, mixed.schema, search=Search.cheapest()).fit(mixed.frame)
+    result = Vetted(dear, PLAUSIBLE).generate(refused)
+    assert result.actions["credible"].mean() >= dear.generate(refused).actions["credible"].mean()
+    assert (result.actions["indirect_cost"] > 0).any()
