@@ -19,7 +19,7 @@ PYTEST ?= $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 PYTEST_ARGS ?= -m "not slow"
 DEMO_ARGS ?=
 
-.PHONY: help demo test test-long audit lint format docs dist clean
+.PHONY: help demo test test-long audit lint format docs notebooks dist clean
 
 help:
 	@echo "make demo    set up, then compute recourse for refused rows, also through DiCE and Alibi (DEMO_ARGS='--dataset adult')"
@@ -28,7 +28,8 @@ help:
 	@echo "make audit   bandit over the source, and pip check"
 	@echo "make lint    ruff and mypy"
 	@echo "make format  format, and fix what ruff can fix"
-	@echo "make docs    the documentation, in docs/_build/html"
+	@echo "make docs    the documentation, in docs/_build/html; the notebooks are compared with a fresh run"
+	@echo "make notebooks  run the notebooks and store their outputs"
 	@echo "make dist    sdist and wheel, in dist/"
 	@echo "make clean   remove what was built; .venv stays"
 
@@ -64,10 +65,15 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Runs the notebooks; one that has not changed, nor the code below it, is not run again.
+# Compares the notebooks with a fresh run; one that passed, and whose code has not changed, is not run again.
 docs: $(VENV)/.docs
+	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python docs/check_notebooks.py
 	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+# After a change of the outputs: NOTEBOOKS="01 05" for some of them.
+notebooks: $(VENV)/.docs
+	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python docs/check_notebooks.py --store $(NOTEBOOKS)
 
 dist: $(VENV)/.dev
 	rm -rf dist

@@ -1,7 +1,5 @@
 """Sphinx settings."""
 
-import hashlib
-import os
 import shutil
 import sys
 from importlib import import_module
@@ -59,25 +57,8 @@ suppress_warnings = ["mystnb.unknown_mime_type", "ref.python"]
 # A link to the paper or a publisher must not break a build without a network.
 linkcheck_timeout = 20
 
-nb_execution_mode = os.environ.get("NB_EXECUTION", "cache")
-nb_execution_timeout = 180
-nb_execution_raise_on_error = True
-nb_execution_show_tb = True
-# Progress bars.
-nb_output_stderr = "remove"
-
-
-def _fingerprint() -> str:
-    """A digest of the code and the data, on which the notebooks' outputs depend."""
-    digest = hashlib.sha256(bool(os.environ.get("DEAR_DATA_HOME")).to_bytes())
-    home = HERE.parent
-    code = [*(home / "dear_plugin").rglob("*.py"), *(home / "adapters").rglob("*.py")]
-    for path in sorted([*code, *(HERE / "results").rglob("*.md")]):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-nb_execution_cache_path = str(HERE / "_build" / "notebooks" / _fingerprint())
+# The pages show the stored outputs; `make docs` compares them with a fresh run first.
+nb_execution_mode = "off"
 
 
 def _copy_notebooks() -> None:

@@ -1,14 +1,27 @@
-"""Notebooks are kept without outputs, and run from top to bottom (`make docs` runs them too)."""
+"""Notebooks are kept with the outputs of a run; `make docs` compares them with a fresh one."""
 
 import json
 import os
+import re
+import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-FOLDER = Path(__file__).parent.parent / "notebooks"
+HOME = Path(__file__).parent.parent
+FOLDER = HOME / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
-SECONDS = 180
+CHECK = runpy.run_path(str(HOME / "docs" / "check_notebooks.py"))
+MOST_BYTES, MOST_CELLS, SECONDS = 300_000, 14, 180
+# A path of a machine, an address in memory, a duration.
+UNSTABLE = re.compile(
+    r"(?<![\w.])/(?:home|root|tmp|work|Users|usr)/|[A-Z]:\\\\|0x[0-9a-f]{6,}"
+    r"|\b\d+(?:\.\d+)? ?(?:s|ms|seconds)\b|it/s"
+)
+
+every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
 def read(path):
@@ -19,38 +32,137 @@ def text(cell):
     return "".join(cell["source"])
 
 
-def test_there_are_seven_notebooks():
-    assert [path.name[:2] for path in NOTEBOOKS] == [f"0{i}" for i in range(1, 8)]
+def code_cells(path):
+    return [cell for cell in read(path)["cells"] if cell["cell_type"] == "code"]
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_no_output_is_stored(path):
+def outputs(path):
+    return [output for cell in code_cells(path) for output in cell["outputs"]]
+
+
+def test_there_are_nine_notebooks():
+    assert [path.name[:2] for path in NOTEBOOKS] == [f"0{i}" for i in range(1, 10)]
+
+
+@every_notebook
+def test_every_cell_was_run_once_in_order(path):
+    counts = [cell["execution_count"] for cell in code_cells(path)]
+    assert counts == list(range(1, len(counts) + 1))
+
+
+@every_notebook
+def test_tables_texts_and_pictures_are_stored_and_no_error_or_warning(path):
+    kinds = {kind for output in outputs(path) for kind in output.get("data", {})}
+    assert {"image/png", "text/html"} <= kinds <= set(CHECK["KEPT"])
+    assert {output["output_type"] for output in outputs(path)} <= {
+        "stream",
+        "display_data",
+        "execute_result",
+    }
+    assert all(output.get("name", "stdout") == "stdout" for output in outputs(path))
+
+
+@every_notebook
+def test_texts_have_nothing_that_differs_between_runs_or_machines(path):
+    for cell, found in CHECK["texts"](read(path)).items():
+        assert not UNSTABLE.search(found), (cell, UNSTABLE.search(found))
+
+
+@pytest.mark.parametrize(
+    "unstable", ["/home/a/b", "<object at 0x7f3a2b1c>", "took 3.1 s", "12 ms", "8.5it/s"]
+)
+def test_unstable_texts_are_recognised(unstable):
+    assert UNSTABLE.search(unstable)
+
+
+@every_notebook
+def test_a_notebook_is_small(path):
+    assert path.stat().st_size < MOST_BYTES
+    assert 8 <= len(code_cells(path)) <= MOST_CELLS
+
+
+@every_notebook
+def test_metadata_are_minimal(path):
     notebook = read(path)
-    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in code)
-    assert set(notebook["metadata"]) == {"kernelspec", "language_info"}
+    assert notebook["metadata"] == CHECK["METADATA"]
     assert not any(cell["metadata"] for cell in notebook["cells"])
+    assert not any(output.get("metadata") for output in outputs(path))
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_cells_have_ids_and_the_first_is_a_title(path):
+@every_notebook
+def test_cells_have_ids_and_the_first_is_a_title_with_question_and_answer(path):
     cells = read(path)["cells"]
     ids = [cell["id"] for cell in cells]
     assert len(set(ids)) == len(ids)
     assert not any(each.isdigit() for each in ids)
     assert text(cells[0]).startswith("# ")
+    assert "**Question.**" in text(cells[0]) and "**Answer" in text(cells[0])
     assert all(text(cell).strip() for cell in cells)
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@every_notebook
 def test_indirect_changes_are_called_associations_and_not_effects(path):
     words = " ".join(text(cell) for cell in read(path)["cells"] if cell["cell_type"] == "markdown")
     assert "association" in words
     assert "effect" in words
 
 
+def test_notebooks_are_formatted():
+    pytest.importorskip("ruff")
+    command = [sys.executable, "-m", "ruff", "format", "--check", "--quiet", str(FOLDER)]
+    assert subprocess.run(command, check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("stored", "fresh"),
+    [
+        ("cost 0.25 of 3", "cost   0.25\nof 3"),
+        ("cost 0.25", "cost 0.26"),
+        ("cost 0.3", "cost 0.25"),
+        ("-0.01", "0.0"),
+        ("1.5e-05", "1.6e-05"),
+    ],
+)
+def test_white_space_and_one_unit_in_the_last_decimal_are_free(stored, fresh):
+    assert CHECK["same"](stored, fresh)
+    assert CHECK["same"](fresh, stored)
+
+
+@pytest.mark.parametrize(
+    ("stored", "fresh"),
+    [
+        ("cost 0.25", "cost 0.27"),
+        ("3 rows", "4 rows"),
+        ("raise savings", "raise income"),
+        ("0.25 0.5", "0.25"),
+        ("1.5e-05", "1.5e-04"),
+    ],
+)
+def test_other_differences_are_reported(stored, fresh):
+    assert not CHECK["same"](stored, fresh)
+    assert not CHECK["same"](fresh, stored)
+
+
+def test_differences_name_the_cell_and_ignore_images():
+    def notebook(text, image):
+        data = [{"data": {"image/png": image}}, {"data": {"text/plain": text}}]
+        return {"cells": [{"cell_type": "code", "id": "one", "outputs": data}]}
+
+    differences = CHECK["differences"]
+    assert list(differences(notebook("a\nb", "x"), notebook("a\nb", "y"))) == []
+    found = list(differences(notebook("a\nb", "x"), notebook("a\nc", "x")))
+    assert "'one'" in found[0]
+    assert [line.strip() for line in found[-2:]] == ["-b", "+c"]
+
+
+def test_a_new_cell_without_stored_output_is_a_difference():
+    empty = {"cells": []}
+    fresh = {"cells": [{"cell_type": "code", "id": "new", "outputs": [{"text": "found"}]}]}
+    assert list(CHECK["differences"](empty, fresh))
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@every_notebook
 def test_a_notebook_runs_in_a_clean_kernel_without_network(path, tmp_path, monkeypatch):
     nbformat = pytest.importorskip("nbformat")
     nbclient = pytest.importorskip("nbclient")

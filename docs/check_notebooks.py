@@ -1,0 +1,176 @@
+"""Run the notebooks and compare their outputs with the stored ones, or store them.
+
+python docs/check_notebooks.py            those that changed, or whose code did, since they passed
+python docs/check_notebooks.py --store    run all and store their outputs
+python docs/check_notebooks.py 01 05      only these; also with --store
+
+Compared are texts and tables, not images. Words and whole numbers must be the same; a number with
+decimals may differ by one in its last decimal, and the amount of white space is free. A notebook
+that reads DEAR_DATA_HOME is stored with the published data; without them it is only run.
+"""
+
+import argparse
+import difflib
+import hashlib
+import os
+import re
+import sys
+import time
+from decimal import Decimal
+from pathlib import Path
+
+HERE = Path(__file__).parent
+HOME = HERE.parent
+PASSED = HERE / "_build" / "notebooks"
+SECONDS = 600
+NUMBER = re.compile(r"-?\d+\.\d+(?:e[+-]?\d+)?")
+TAG = re.compile(r"(<[^>]+>)")
+METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+# What is stored of an output: the first of these formats that it has.
+KEPT = ("image/png", "text/html", "text/markdown", "text/plain")
+
+
+def notebooks(names):
+    """The notebooks whose file names begin with one of the names; all without names."""
+    paths = sorted((HOME / "notebooks").glob("*.ipynb"))
+    return [path for path in paths if not names or path.name.startswith(tuple(names))]
+
+
+def comparable(text):
+    """Whether the outputs of a notebook are those of this machine's data."""
+    return "DEAR_DATA_HOME" not in text or bool(os.environ.get("DEAR_DATA_HOME"))
+
+
+def fingerprint(path):
+    """A digest of all that the outputs of a notebook depend on."""
+    digest = hashlib.sha256(bool(os.environ.get("DEAR_DATA_HOME")).to_bytes())
+    code = [*(HOME / "dear_plugin").rglob("*.py"), *(HOME / "adapters").rglob("*.py")]
+    for each in sorted([path, *code, *(HERE / "results").rglob("*.md")]):
+        digest.update(each.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def run(path):
+    """The notebook after a run in a new kernel, in its own folder."""
+    import nbformat
+    from nbclient import NotebookClient
+
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    notebook = nbformat.read(path, as_version=4)
+    resources = {"metadata": {"path": str(path.parent)}}
+    client = NotebookClient(
+        notebook, timeout=SECONDS, resources=resources, record_timing=False, coalesce_streams=True
+    )
+    client.execute()
+    notebook.metadata = nbformat.from_dict(METADATA)
+    for cell in notebook.cells:
+        cell.metadata = {}
+        if cell.cell_type == "code":
+            cell.outputs = [kept(each) for each in cell.outputs if each.get("name") != "stderr"]
+    return notebook
+
+
+def kept(output):
+    """An output without metadata and without the formats that are not stored."""
+    if "data" in output:
+        output.metadata = {}
+        kinds = [kind for kind in KEPT if kind in output.data]
+        output.data = {kind: output.data[kind] for kind in kinds[:1]}
+    return output
+
+
+def texts(notebook):
+    """The texts and tables of each code cell, by the id of the cell."""
+    cells = (cell for cell in notebook["cells"] if cell["cell_type"] == "code")
+    return {cell["id"]: "\n".join(map(output_text, cell["outputs"])) for cell in cells}
+
+
+def output_text(output):
+    """The text and the HTML of one output; "" for an image alone."""
+    data = output.get("data", {"text/plain": output.get("text", "")})
+    kinds = [kind for kind in KEPT if kind != "image/png" and kind in data]
+    return "\n".join("".join(data[kind]) for kind in kinds)
+
+
+def same(stored, fresh):
+    """Whether two texts are the same up to white space and one unit in the last decimal."""
+    if words(stored) != words(fresh):
+        return False
+    pairs = zip(NUMBER.findall(stored), NUMBER.findall(fresh), strict=True)
+    return all(close(Decimal(old), Decimal(new)) for old, new in pairs)
+
+
+def words(text):
+    """A text without numbers that have decimals, and without the amount of white space."""
+    return " ".join(NUMBER.sub("#", text).split())
+
+
+def close(old, new):
+    """Whether two numbers differ by at most one in the last decimal of the shorter one."""
+    last = max(old.as_tuple().exponent, new.as_tuple().exponent)
+    return abs(old - new) <= Decimal(1).scaleb(last)
+
+
+def differences(stored, fresh):
+    """The lines that differ, cell by cell."""
+    old, new = texts(stored), texts(fresh)
+    for cell, text in new.items():
+        before = old.get(cell, "")
+        if not same(before, text):
+            yield f"  cell {cell!r}: - stored, + fresh"
+            for line in difflib.unified_diff(lines(before), lines(text), lineterm="", n=0):
+                yield f"    {line[:160]}"
+
+
+def lines(text):
+    """The lines of a text, with a line for every tag."""
+    return TAG.sub(r"\n\1", text).splitlines()
+
+
+def check(path):
+    """Run a notebook that has not passed before; the lines that differ."""
+    import nbformat
+
+    passed = PASSED / f"{path.stem}-{fingerprint(path)}"
+    if passed.exists():
+        return []
+    fresh, stored = run(path), nbformat.read(path, as_version=4)
+    found = list(differences(stored, fresh)) if comparable(path.read_text("utf8")) else []
+    if not found:
+        PASSED.mkdir(parents=True, exist_ok=True)
+        passed.touch()
+    return found
+
+
+def store(path):
+    """Run a notebook and store its outputs; without its data the stored ones stay."""
+    import nbformat
+
+    if not comparable(path.read_text("utf8")):
+        return [f"  not stored: {path.name} needs DEAR_DATA_HOME"]
+    nbformat.write(run(path), path)
+    return []
+
+
+def main():
+    """Check or store the notebooks that are named."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("names", nargs="*", help="how the file names begin, such as 01")
+    parser.add_argument("--store", action="store_true", help="store the outputs")
+    options = parser.parse_args()
+    failed = False
+    for path in notebooks(options.names):
+        start = time.perf_counter()
+        found = (store if options.store else check)(path)
+        print(f"{path.name}: {time.perf_counter() - start:.0f} s", *found, sep="\n", flush=True)
+        failed |= bool(found)
+    if failed:
+        print("Outputs differ. If that is right: `make notebooks` stores those of this machine.")
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()
