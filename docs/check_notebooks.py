@@ -6,9 +6,9 @@ python docs/check_notebooks.py 01 05      only these; also with --store
 
 Compared are texts and tables, not images. Words and whole numbers must be the same; a number with
 decimals may differ by one in its last decimal, and the amount of white space is free. A notebook
-that reads DEAR_DATA_HOME is stored with the published data; without them it is only run. On another
-kind of processor than that of the stored outputs, where floating-point numbers and hence trained
-networks may differ, differences are printed and are no error.
+that reads DEAR_DATA_HOME is stored with the published data; without them it is only run. On
+another kind of processor than that of the stored outputs, where floating-point numbers and hence
+trained networks may differ, differences are printed and are no error.
 """
 
 import argparse
