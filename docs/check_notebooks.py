@@ -25,6 +25,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 HOME = HERE.parent
 PASSED = HERE / "_build" / "notebooks"
+# For one cell; a machine in other use takes several times as long.
 SECONDS = 600
 NUMBER = re.compile(r"-?\d+\.\d+(?:e[+-]?\d+)?")
 TAG = re.compile(r"(<[^>]+>)")
@@ -72,9 +73,14 @@ def run(path):
 
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     notebook = nbformat.read(path, as_version=4)
-    resources = {"metadata": {"path": str(path.parent)}}
     client = NotebookClient(
-        notebook, timeout=SECONDS, resources=resources, record_timing=False, coalesce_streams=True
+        notebook,
+        timeout=SECONDS,
+        resources={"metadata": {"path": str(path.parent)}},
+        record_timing=False,
+        coalesce_streams=True,
+        # Jupyter's own warnings are about its sockets.
+        extra_arguments=["--IPKernelApp.log_level=40"],
     )
     client.execute()
     notebook.metadata = nbformat.from_dict({**METADATA, "stored_on": processor()})
