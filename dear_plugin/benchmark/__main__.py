@@ -56,33 +56,7 @@ def _without_warnings() -> Iterator[None]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m dear_plugin.benchmark", description=__doc__)
     add = parser.add_subparsers(required=True, metavar="command").add_parser
-    engine = add("engine", help="fidelity, reliability, support, agreement")
-    _on_cells(engine)
-    engine.add_argument("--cache", type=Path, default=None, help="folder of trained classifiers")
-    engine.add_argument("--split", type=int, default=0, help="seed of training and test rows")
-    _common(engine, commands.engine, "engine", 200)
-    paper = add("paper", help="the paper's tables and figures, with all baselines")
-    _on_cells(paper)
-    names = tuple(METHOD_SPECS)
-    paper.add_argument(
-        "--methods", nargs="+", choices=names, default=names, metavar="METHOD", help=_listed(names)
-    )
-    paper.add_argument("--quick", action="store_true", help="COMPAS only, 50 rows, one seed")
-    _common(paper, commands.paper, "paper", 200)
-    reproduce = add("reproduce", help="the paper's method to the letter, and a sweep")
-    _on_cells(reproduce)
-    names = tuple(VARIANTS)
-    reproduce.add_argument(
-        "--settings",
-        nargs="*",
-        choices=names,
-        default=names,
-        metavar="SETTING",
-        help=_listed(names),
-    )
-    text = "COMPAS with a logistic regression only, 20 rows, one seed, two settings"
-    reproduce.add_argument("--quick", action="store_true", help=text)
-    _common(reproduce, commands.reproduce, "reproduce", 200)
+    _add_paper(add)
     credible = add("credible", help="metrics of answers that no search optimises")
     credible.add_argument(
         "--cells",
@@ -143,6 +117,37 @@ def _contest(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=int, default=3, help="classifier seeds of each split")
     parser.add_argument("--quick", action="store_true", help="the loan data, 20 rows, one split")
     _common(parser, commands.contest, "contest", 67)
+
+
+def _add_paper(add: Callable[..., argparse.ArgumentParser]) -> None:
+    """Add the commands on the cells of the paper's experiment."""
+    engine = add("engine", help="fidelity, reliability, support, agreement")
+    _on_cells(engine)
+    engine.add_argument("--cache", type=Path, default=None, help="folder of trained classifiers")
+    engine.add_argument("--split", type=int, default=0, help="seed of training and test rows")
+    _common(engine, commands.engine, "engine", 200)
+    paper = add("paper", help="the paper's tables and figures, with all baselines")
+    _on_cells(paper)
+    names = tuple(METHOD_SPECS)
+    paper.add_argument(
+        "--methods", nargs="+", choices=names, default=names, metavar="METHOD", help=_listed(names)
+    )
+    paper.add_argument("--quick", action="store_true", help="COMPAS only, 50 rows, one seed")
+    _common(paper, commands.paper, "paper", 200)
+    reproduce = add("reproduce", help="the paper's method to the letter, and a sweep")
+    _on_cells(reproduce)
+    names = tuple(VARIANTS)
+    reproduce.add_argument(
+        "--settings",
+        nargs="*",
+        choices=names,
+        default=names,
+        metavar="SETTING",
+        help=_listed(names),
+    )
+    text = "COMPAS with a logistic regression only, 20 rows, one seed, two settings"
+    reproduce.add_argument("--quick", action="store_true", help=text)
+    _common(reproduce, commands.reproduce, "reproduce", 200)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -185,9 +185,25 @@ class TestPaper:
     @pytest.fixture(scope="class")
     @staticmethod
     def paper(gaussian):
-        decoder = Autoencoder.paper((8, 10, 5))
+        # Its own training takes thousands of steps.
+        decoder = Autoencoder(Autoencoder.paper((8, 10, 5)).design, Training(epochs=30))
         decoder.fit(gaussian.rows, gaussian.encoder, gaussian.sets)
         return decoder
+
+    def test_it_trains_at_a_constant_rate_until_the_held_out_loss_stops_improving(self, gaussian):
+        training = Autoencoder.paper().training
+        assert not training.anneal
+        assert training.epochs == training.most_steps > 10 * Training().most_steps
+        decoder = Autoencoder.paper((4, 2))
+        decoder.training = replace(training, patience=2)
+        decoder.fit(gaussian.rows[:500], gaussian.encoder, gaussian.sets)
+        losses = [epoch["held_out"] for epoch in decoder.history.epochs]
+        assert decoder.history.stopped == "no better for 2 epochs"
+        assert min(losses) == losses[-3] < losses[0]
+
+    def test_it_keeps_no_factual(self, paper):
+        assert not paper.keeps_factual
+        assert Autoencoder().keeps_factual
 
     def test_its_layers(self):
         assert PAPER_LAYERS == {"adult": (16, 32, 10), "compas": (8, 10, 5), "gmc": (8, 10, 5)}

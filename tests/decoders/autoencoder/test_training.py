@@ -1,5 +1,6 @@
 """Training: the minimum, early stopping, and the history of losses."""
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -41,6 +42,18 @@ class TestLearning:
         target = Target()
         run(target, Training(epochs=60, batch=100, rate=0.05))
         assert float(target.weight.detach()) == pytest.approx(CENTRE / 1.1, abs=0.1)
+
+    def test_the_rate_is_constant_where_it_is_not_annealed(self):
+        """After one step of many, annealing has not begun; after all of them the rate is zero."""
+        ends = {}
+        for anneal in (True, False):
+            target = Target()
+            training = Training(epochs=20, batch=1000, rate=0.01, anneal=anneal, patience=99)
+            run(target, training)
+            ends[anneal] = target.states
+        steps = {anneal: np.diff(states) for anneal, states in ends.items()}
+        assert steps[True][-1] < 0.2 * steps[True][0]
+        assert steps[False][-1] > 0.8 * steps[False][0]
 
     def test_the_best_held_out_state_is_restored(self):
         """A rate that overshoots: the last state is not the best one."""
