@@ -68,7 +68,7 @@ class WrappedDice(RecourseMethod):
         host = Host(explainer.model, explainer.data_interface)
         super().__init__(schema=interface.schema, **model_arguments(host, interface))
         self.explainer = explainer
-        self.seed = seed
+        self.interface, self.seed = interface, seed
         self.arguments = dict(arguments)
 
     def _learn(self, rows: Tensor) -> None:

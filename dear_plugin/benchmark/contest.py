@@ -85,25 +85,13 @@ class ContestPlan:
     def _cell(self, fits: SplitFits, kind: str) -> Iterator[pd.DataFrame]:
         """The answers of every seed and method of one cell and split."""
         home = self.folder / "runs" / f"{fits.data.name}-{kind}-{fits.data.split}"
-        runs = [
-            ContestRun(home, i, name, self.dials, self.rows)
-            for i in range(self.seeds)
-            for name in self.methods
-        ]
-        bench: Bench | None = None
-        models = enumerate(islice(fits.data.models(kind), self.seeds))
-        for run in runs:
-            if not run.is_kept:
-                while bench is None or bench.order != run.order:
-                    found = next(models, None)
-                    if found is None:
-                        raise DataError(
-                            f"{fits.data.name}: got --seeds {self.seeds}, but fewer {kind}"
-                            f" classifiers reject {LEAST_REFUSED} test rows; use fewer seeds"
-                        )
-                    bench = Bench(CellFits(fits, found[1]), self.rows, found[0])
-                run.write(bench.answers(run.method, run.dials))
-            yield run.read()
+        for order in range(self.seeds):
+            bench = Bench(fits, kind, order, self.rows)
+            for name in self.methods:
+                run = ContestRun(home, order, name, self.dials, self.rows)
+                if not run.is_kept:
+                    run.write(bench.answers(run.method, run.dials))
+                yield run.read()
 
 
 @dataclass(frozen=True)
@@ -158,14 +146,31 @@ class Bench:
     """The rejected rows of one model, and what their answers are measured with.
 
     Attributes:
-        fits: what the methods share, and the model.
-        rows: the largest number of rejected rows.
+        split: what the methods share on the data split.
+        kind: of classifier.
         order: as in `ContestRun`.
+        rows: the largest number of rejected rows.
     """
 
-    fits: CellFits
-    rows: int
+    split: SplitFits
+    kind: str
     order: int
+    rows: int
+
+    @cached_property
+    def fits(self) -> CellFits:
+        """The fits of the split with the model.
+
+        Raises:
+            DataError: too few classifiers reject enough rows.
+        """
+        data = self.split.data
+        for model in islice(data.models(self.kind), self.order, None):
+            return CellFits(self.split, model)
+        raise DataError(
+            f"{data.name}: --seeds needs {self.order + 1} {self.kind} classifiers that reject"
+            f" {LEAST_REFUSED} test rows, got {self.order}; use fewer seeds"
+        )
 
     @cached_property
     def reference(self) -> ReferenceRows:
@@ -204,7 +209,7 @@ class Bench:
 
     @property
     def _data(self) -> DataSplit:
-        return self.fits.split.data
+        return self.split.data
 
     @property
     def _model(self) -> ScoredModel:
