@@ -59,11 +59,11 @@ def _parts(own: pd.DataFrame, suffix: str, method: str) -> Iterator[tuple[str, F
     """Direct and indirect costs, and the features that change together, of one method's rows."""
     from dear_plugin import plots
 
-    parts = own.melt(["dataset", "classifier"], list(PARTS), "part", "l1 cost")
+    parts = own.melt(["dataset", "classifier"], list(PARTS), "part", "l1")
     parts = parts.sort_values("dataset", kind="stable")
     parts["part"] = parts["dataset"].map(NAMES) + ", " + parts["part"].map(PARTS)
-    draw = partial(plots.boxes, by="part", of="l1 cost")
-    figure = _by_classifier(parts, draw, width=5.2, height=3.4)
+    draw = partial(plots.boxes, by="part", of="l1")
+    figure = _by_classifier(parts, draw, width=5.8, height=3.4)
     yield f"cost-splits{suffix}", _titled(figure, f"Direct and indirect cost: {method}")
     shown = (("splits", plots.splits, 4.6), ("pairs", plots.together, 5.2))
     for (dataset, runs), (name, draw, height) in product(

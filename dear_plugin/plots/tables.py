@@ -125,6 +125,7 @@ def entanglement(table: pd.DataFrame, axes: Axes) -> None:
     """
     boxes(table, axes, by="set", of="entanglement")
     axes.set_yticks(axes.get_yticks(), list(dict.fromkeys(table["set"])), **PLAIN)
+    axes.ticklabel_format(axis="x", style="sci", scilimits=(-2, 2))
     axes.set_xlabel("mean |d²g / dv dx_S|, per training row")
 
 
