@@ -74,6 +74,9 @@ def sentence(
 
 
 ENOUGH = "This alone is enough."
+# Of an action that is enough by itself, where the answer fails under more than a tenth of redraws.
+UNDONE = "This alone is enough, but what is expected to follow may undo it."
+SURE = 0.9
 
 
 def certainty(reliance: float, times: int, count: int) -> list[str]:
@@ -84,7 +87,7 @@ def certainty(reliance: float, times: int, count: int) -> list[str]:
         times: the number of redraws of the decoder under which it succeeds.
         count: the number of redraws.
     """
-    enough = ENOUGH
+    enough = ENOUGH if times >= SURE * count else UNDONE
     if reliance > 0.0:
         what = "all of it is needed" if reliance == 1.0 else f"{PARTS[reliance]} of it would do"
         enough = f"This counts on what is expected to follow ({what})."

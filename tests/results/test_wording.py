@@ -80,6 +80,12 @@ def test_whether_the_action_is_enough(reliance, words):
     ]
 
 
+def test_an_action_that_is_enough_may_be_undone_by_what_follows():
+    assert certainty(0.0, 5, 16)[0] == (
+        "This alone is enough, but what is expected to follow may undo it."
+    )
+
+
 def test_an_answer_that_is_not_credible_says_so_first():
     note = f"{LACKING}confidence 0.5 (0.9 is asked for)"
     assert nearest("raise a from 1 to 2", ["This alone is enough."], note, 0.5) == (
