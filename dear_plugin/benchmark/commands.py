@@ -124,7 +124,7 @@ def reproduce(options: Namespace) -> Iterator[str]:
     first = rows[rows["seed"] == rows.groupby(summary.CELL)["seed"].transform("min")]
     yield _table("literal", reproduce_tables.preset(rows), out)
     yield _table("literal-sweep", reproduce_tables.sweep(first), out)
-    yield _table("literal-requirement", lines(reproduce_tables.requirement(first)), out)
+    yield _table("literal-requirement", lines(reproduce_tables.requirement(rows)), out)
     yield _table("literal-training", fits.records(), out)
 
 
