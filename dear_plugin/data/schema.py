@@ -61,7 +61,7 @@ class Schema:
         increasing: Iterable[str] = (),
         decreasing: Iterable[str] = (),
         categorical: Iterable[str] = (),
-        ranges: Mapping[str, tuple[float, float]] | None = None,
+        ranges: Mapping[str, tuple[float | None, float | None]] | None = None,
         special: Mapping[str, Sequence[float]] | None = None,
         rules: Iterable[Rule] = (),
     ) -> Schema:
@@ -80,7 +80,8 @@ class Schema:
             increasing: numeric or binary features that may only increase.
             decreasing: numeric or binary features that may only decrease.
             categorical: numeric columns to be read as categories.
-            ranges: `{feature: (low, high)}` in user units; a range restricts, it never scales.
+            ranges: `{feature: (low, high)}` in user units, None for an open end; a range
+                restricts, it never scales.
             special: `{feature: codes}` of numbers that are no amounts, such as -9 for "no such
                 account": each is a separate level, and no value in between is proposed.
             rules: callables, frame of the features -> (n,) bool, True for a possible row.
@@ -275,12 +276,14 @@ def _names(what: str, names: Iterable[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _limits(feature: Feature, pair: tuple[float, float] | None) -> tuple[float, float] | None:
+def _limits(
+    feature: Feature, pair: tuple[float | None, float | None] | None
+) -> tuple[float, float] | None:
     if pair is None:
         return None
     if feature.kind is not Kind.NUMERIC:
         raise SchemaError(f"ranges[{feature.name!r}]: expected a numeric feature, got categories")
-    low, high = float(pair[0]), float(pair[1])
+    low, high = map(float, _with_infinity(*pair))
     if not low <= high:
         raise SchemaError(f"ranges[{feature.name!r}] = {pair}: low must not exceed high")
     return low, high

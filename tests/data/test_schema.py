@@ -3,6 +3,7 @@
 import datetime
 import decimal
 import json
+import math
 
 import numpy as np
 import pandas as pd
@@ -263,6 +264,10 @@ class TestConstraints:
     def test_directions(self, mixed):
         directions = {f.name: f.direction for f in mixed.schema if f.direction}
         assert directions == {"age": 1, "owner": 1, "debt": -1}
+
+    def test_an_end_of_a_range_may_be_open(self):
+        feature = inferred([1, 2, 3], ranges={"x": (None, 2)})
+        assert feature.limits == (-math.inf, 2.0)
 
     def test_a_range_restricts_and_does_not_scale(self):
         feature = inferred([0, 5, 10], ranges={"x": (2, 100)})
