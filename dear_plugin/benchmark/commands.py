@@ -270,7 +270,7 @@ def _save(drawn: Sequence[tuple[str, Figure]], out: Path) -> str:
     home = out / "figures"
     home.mkdir(parents=True, exist_ok=True)
     for name, figure in drawn:
-        figure.savefig(home / f"{name}.png", dpi=110)
+        figure.savefig(home / f"{name}.png", dpi=90)
     return f"\n{len(drawn)} figures in {home}\n"
 
 

@@ -47,7 +47,7 @@ def fronts(measure: str, points: pd.DataFrame) -> Figure:
 def _lines(axes: Axes, points: pd.DataFrame) -> None:
     from dear_plugin.plots.ink import LINES, MARKERS, spare
 
-    lines = dict(points.groupby("method", sort=False))
+    lines = {str(name): line for name, line in points.groupby("method", sort=False)}
     others = [name for name in lines if name not in OWN]
     for marker, name in zip(MARKERS, others, strict=False):
         line = lines[name]
