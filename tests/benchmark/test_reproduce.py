@@ -91,14 +91,15 @@ class TestSweep:
         assert len(set(trained)) == len(trained) and PRESET.fit_name not in trained
 
 
+@pytest.fixture(scope="module")
+def out(tmp_path_factory, data_home):
+    out = tmp_path_factory.mktemp("reproduce")
+    assert main(["reproduce", "--quick", "--out", str(out)]) == 0
+    return out
+
+
 @pytest.mark.real_data
 class TestQuick:
-    @pytest.fixture(scope="class")
-    def out(self, tmp_path_factory, data_home):
-        out = tmp_path_factory.mktemp("reproduce")
-        assert main(["reproduce", "--quick", "--out", str(out)]) == 0
-        return out
-
     def test_every_line_is_in_the_tables(self, out):
         lines = pd.read_csv(out / "literal.csv")
         assert list(lines["line"]) == [PRESET.name, ACCELERATED.name]

@@ -280,9 +280,7 @@ class TestAnActionOfSizeZero:
         return dataclasses.replace(one, proposal=proposal)
 
     def test_it_is_described_as_nothing(self, result):
-        assert (
-            result.describe_row(0) == "nothing changes: no action is left once the row is rounded"
-        )
+        assert result.describe_row(0) == "no action: no action is left once the row is rounded"
 
     def test_it_is_no_alternative(self, fitted, query):
         result = fitted.generate(query)

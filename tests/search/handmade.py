@@ -42,6 +42,8 @@ def decoded(x, values, sets, gain=1.0):
 class Follows:
     """The decoder."""
 
+    keeps_factual = True
+
     def decode(self, x, v, values, sets):
         del v
         each = [decoded(x, values[:, i, 0], sets) for i in range(values.shape[1])]
