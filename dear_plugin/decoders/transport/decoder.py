@@ -28,7 +28,7 @@ from dear_plugin.decoders.transport import saved
 from dear_plugin.decoders.transport.conditioning import Conditioning
 from dear_plugin.decoders.transport.linear_copies import LinearCopies
 from dear_plugin.decoders.transport.nodes import Nodes, nearest
-from dear_plugin.decoders.transport.redraws import PoissonRedraws
+from dear_plugin.decoders.transport.redraws import TableRedraws
 from dear_plugin.decoders.transport.relevance import linked_features
 from dear_plugin.decoders.transport.smooth import Smooth
 from dear_plugin.decoders.transport.state import State, write_columns
@@ -196,7 +196,7 @@ class Transport(Decoder):
 
     def redraws(self, rows: Tensor, encoder: Encoder, sets: ActionSets) -> Redraws:
         """Redraws of the tables; see `Decoder.redraws`."""
-        return PoissonRedraws(self._fitted, rows.float().cpu(), encoder, sets=sets)
+        return TableRedraws(self._fitted, rows.float().cpu(), encoder, sets=sets)
 
     def flip_probabilities(
         self, x: Tensor, values: Tensor, sets: Tensor

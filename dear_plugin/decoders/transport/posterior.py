@@ -29,7 +29,7 @@ class SetCounts:
 
     Attributes:
         counts: (k, b, t) the number of rows of each cell (without those of finer cells) and bin
-            with each value.
+            with each value; (r, k, b, t) in r redraws.
         ordered: whether the bins are those of a numeric feature, in order.
     """
 
@@ -79,36 +79,29 @@ class Posterior:
         linked = self.linked[i][self.tree.feature].nonzero()[:, 0]
         data = self.tree.cumulative(counted.counts)
         for at in linked.split(max(1, ENTRIES_A_BATCH // (b * len(left)))):
-            left[..., at] = solve(self._counts(at, data, counted.ordered), self.within)[0]
+            left[..., at] = solve(self._counts(at, data, counted.ordered), self.within)
         return self.tree.probabilities(left).float()
 
-    def redrawn(self, i: int, counted: SetCounts, drawn: Tensor) -> Tensor:
-        """(r, k, b, t) what `probabilities` gives for redraws of the counts, (r, k, b, t).
+    def redrawn(self, i: int, drawn: SetCounts) -> Tensor:
+        """(r, k, b, t) the probabilities for set i in redraws with counts (r, k, b, t).
 
-        Variances between bins are estimated again. The splits, the cells with effects of their own
-        and the linked features stay those of the data: the distributions of other features are
-        unchanged.
+        The splits and the linked features stay those of the data: the distributions of other
+        features are unchanged.
         """
-        r, k, b, _ = drawn.shape
+        r, k, b, _ = drawn.counts.shape
         left = self.cell_share[:, None].float().repeat(r, 1, b, 1)
         linked = self.linked[i][self.tree.feature].nonzero()[:, 0]
-        data, redraws = (self.tree.cumulative(each) for each in (counted.counts, drawn))
+        data = self.tree.cumulative(drawn.counts)
         for at in linked.split(max(1, ENTRIES_A_BATCH // (b * k * r))):
-            left[..., at] = self._redrawn_left(at, data, redraws, counted.ordered)
+            # The splits of all redraws, (r, q), are computed as r * q splits of one sample.
+            on_left, total = (
+                each.permute(1, 2, 0, 3).reshape(k, b, -1)
+                for each in self.tree.subset(at).counts_between(data)
+            )
+            shares = self._shares(on_left.sum(1), total.sum(1))
+            made = solve(SplitCounts(on_left, total, *shares, drawn.ordered), self.within)
+            left[..., at] = made.view(k, b, r, -1).permute(2, 0, 1, 3)
         return self.tree.probabilities(left)
-
-    def _redrawn_left(self, at: Tensor, data: Tensor, redraws: Tensor, ordered: bool) -> Tensor:
-        """(r, k, b, q) the share on the left of some splits in each redraw."""
-        r, k, b, _ = redraws.shape
-        start = solve(self._counts(at, data, ordered), self.within)[1].repeated(r)
-        # The splits of all redraws, (r, q), are computed as r * q splits of one sample.
-        left, total = (
-            each.permute(1, 2, 0, 3).reshape(k, b, -1)
-            for each in self.tree.subset(at).counts_between(redraws)
-        )
-        shares = self._shares(left.sum(1), total.sum(1))
-        made = solve(SplitCounts(left, total, *shares, ordered), self.within, start)[0]
-        return made.view(k, b, r, -1).permute(2, 0, 1, 3)
 
     def _counts(self, at: Tensor, cumulative: Tensor, ordered: bool) -> SplitCounts:
         """The counts at some splits, (q,), from `ValueTree.cumulative` of all counts."""

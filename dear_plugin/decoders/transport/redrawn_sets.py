@@ -66,7 +66,7 @@ class RedrawnSet:
         shape: the number of cells and bins.
         table: (r * k * b * u,) P(x_j <= value | bin, cell), redraw after redraw.
         moving: the features that may move.
-        mix: (g, b) the weights of bins at nodes.
+        mix: (r, g, b) the weights of bins at nodes.
         smooth: the redraws of atom-free features.
     """
 
@@ -117,11 +117,14 @@ class RedrawnSet:
 
     @lazy
     def _two_bins(self) -> tuple[Tensor, Tensor, Tensor, bool]:
-        """The two bins at each node, the weight of the second, and whether any is positive."""
-        bins = self.mix.topk(min(2, self.mix.shape[1]), 1).indices
-        a, b = bins[:, 0], bins[:, -1]
-        weight = torch.where(a == b, 0.0, self.mix.gather(1, b[:, None])[:, 0])
-        return a.int(), b.int(), weight, bool((weight > 0).any())
+        """The two bins at each node, the weight of the second, and whether any is positive.
+
+        The tensors are (r * g,).
+        """
+        bins = self.mix.topk(min(2, self.mix.shape[2]), 2).indices
+        a, b = bins[..., 0], bins[..., -1]
+        weight = torch.where(a == b, 0.0, self.mix.gather(2, b[..., None])[..., 0])
+        return a.int().flatten(), b.int().flatten(), weight.flatten(), bool((weight > 0).any())
 
     def _move_counted(self, x: Tensor, node: Tensor, which: Tensor, out: Tensor) -> None:
         """Write the counted features of out, (m, r, p)."""
@@ -134,7 +137,9 @@ class RedrawnSet:
         k, b = self.shape
         cell = which.int() * k + state.given.cells(x)[:, None].int()
         local = node - self._start
-        own, there = (_TableRows.of(self, cell * b, local[:, [i]]) for i in (0, 1))
+        g = self.mix.shape[1]
+        nodes = which[:, None] * g + local[:, None]
+        own, there = (_TableRows.of(self, cell * b, nodes[..., i]) for i in (0, 1))
         under, upto = self._around(own, code)
         low, high = self._around(there, code)
         share = upto - under
@@ -204,11 +209,11 @@ class _TableRows(NamedTuple):
 
     @classmethod
     def of(cls, drawn: RedrawnSet, cell: Tensor, node: Tensor) -> _TableRows:
-        """The rows at nodes, (m, 1), in cells of redraws, (m, r)."""
+        """The rows at nodes of redraws, in cells of redraws, (m, r) each."""
         a, b, weight, mixed = drawn._two_bins
         u, node = int(drawn.moving.size.sum()), node.long()
         first, second = ((cell + side[node])[..., None] * u for side in (a, b))
-        return cls(drawn.table, first, second, weight[node].expand(cell.shape)[..., None], mixed)
+        return cls(drawn.table, first, second, weight[node][..., None], mixed)
 
     def subset(self, i: Tensor, r: Tensor) -> _TableRows:
         """Those of rows i and redraws r, (z,)."""

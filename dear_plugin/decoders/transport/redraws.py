@@ -1,13 +1,13 @@
-"""Redraws of tables: every count is replaced by a Poisson draw with that mean.
+"""Redraws of tables: bins and counts of bootstrap samples of the rows.
 
-It is a bootstrap without a second pass over the rows: in a sample with replacement, each count is
-about Poisson. The redraws of a set are made at the first request; the least recently used ones are
-dropped when memory is full.
+A sample has its own bins of a number as well as its own counts: where values are far apart, such
+as those of a capital gain, the bins decide which rows a value is compared with. The redraws of a
+set are made at the first request; the least recently used ones are dropped when memory is full.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ from dear_plugin.decoders.redraws import Redraws
 from dear_plugin.decoders.transport.bins import Partition
 from dear_plugin.decoders.transport.conditioning import TrainingSample
 from dear_plugin.decoders.transport.nodes import partition
-from dear_plugin.decoders.transport.posterior import Posterior
+from dear_plugin.decoders.transport.posterior import Posterior, SetCounts
 from dear_plugin.decoders.transport.redrawn_sets import Moving, RedrawnSet
 from dear_plugin.decoders.transport.redrawn_smooth import RedrawnSmooth, of_set
 from dear_plugin.decoders.transport.relevance import linked_features
@@ -35,15 +35,14 @@ MAX_ENTRIES = 24_000_000
 ENTRIES_A_CHUNK = 1 << 18
 # The maximum number of rows that atom-free features are refitted on.
 MAX_ROWS = 20_000
-# The offset of the seeds of row samples from those of counts.
-ROW_SEEDS = 1 << 48
 
 
-class PoissonRedraws(Redraws):
+class TableRedraws(Redraws):
     """Redraws of the tables of `Transport`.
 
-    Nodes, values, cells, copies and the order of ties are those of the decoder, and so is which
-    features are linked to which set: the others do not move in any redraw.
+    Redraw r is made of the same sample of rows for every set. Nodes, values, cells, copies and
+    the order of ties are those of the decoder, and so is which features are linked to which set:
+    the others do not move in any redraw.
 
     Args:
         state: the state of the decoder.
@@ -124,7 +123,7 @@ class PoissonRedraws(Redraws):
 
 @dataclass
 class _Draws:
-    """Draws redraws of one set; arguments as in `PoissonRedraws`."""
+    """Draws redraws of one set; arguments as in `TableRedraws`."""
 
     state: State
     rows: Tensor
@@ -132,31 +131,42 @@ class _Draws:
     sets: ActionSets
 
     def of_set(self, i: int, redraws: range) -> RedrawnSet:
-        """Count the rows again for set i, and redraw the counts."""
-        state, (sample, posterior) = self.state, self._shared
-        supports, part = state.supports, self._partition(i)
-        codes = supports.codes(self.rows)
-        counted = counts_of_set(part, sample, codes, i, len(supports.values))
-        drawn = torch.stack([_poisson(counted.counts, i, redraw) for redraw in redraws])
-        moving = Moving.of(supports, self._linked[i])
-        table = moving.cumulative(posterior.redrawn(i, counted, drawn)).flatten()
-        cells, bins = counted.counts.shape[:2]
-        smooth = self._smooth(i, part, redraws)
-        return RedrawnSet(
-            state, (i, redraws.start), (cells, bins), table, moving, part.mix, smooth
-        )
+        """Lay the bins of set i again, and count the rows in them, for each redraw."""
+        state, posterior = self.state, self._shared.posterior
+        samples = [_bootstrap(len(self.rows), redraw) for redraw in redraws]
+        parts = [self._partition(i, rows) for rows in samples]
+        moving = Moving.of(state.supports, self._linked[i])
+        drawn = self._counts(i, samples, parts)
+        table = moving.cumulative(posterior.redrawn(i, drawn)).flatten()
+        cells, bins = drawn.counts.shape[1:3]
+        mix = torch.stack([_padded(part.mix, bins, 1) for part in parts])
+        smooth = self._smooth(i, samples, parts)
+        return RedrawnSet(state, (i, redraws.start), (cells, bins), table, moving, mix, smooth)
 
-    def _smooth(self, i: int, part: Partition, redraws: range) -> RedrawnSmooth | None:
-        """The redraws of atom-free features, refitted on samples of the rows."""
+    def _counts(self, i: int, samples: Sequence[Tensor], parts: Sequence[Partition]) -> SetCounts:
+        """The counts of set i, (r, k, b, t), with empty bins where a sample has fewer."""
+        whole, supports = self._shared.sample, self.state.supports
+        codes, counted = supports.codes(self.rows), []
+        for rows, part in zip(samples, parts, strict=True):
+            sample = replace(whole, own=whole.own[rows])
+            counted.append(counts_of_set(part, sample, codes[:, rows], i, len(supports.values)))
+        bins = max(each.counts.shape[1] for each in counted)
+        counts = torch.stack([_padded(each.counts, bins, 1) for each in counted])
+        return SetCounts(counts, counted[0].ordered)
+
+    def _smooth(
+        self, i: int, samples: Sequence[Tensor], parts: Sequence[Partition]
+    ) -> RedrawnSmooth | None:
+        """The redraws of atom-free features, refitted on the samples."""
         state, n = self.state, len(self.rows)
         if state.smooth is None or not bool(self._linked[i][state.smooth.features].any()):
             return None
-        fitted = of_set(state.smooth, state.nodes, i)
-        drawn = [_bootstrap(n, i, redraw) for redraw in redraws]
-        samples = ((self._subsample(i, rows), part.subset(rows)) for rows in drawn)
+        fitted, some = of_set(state.smooth, state.nodes, i), torch.arange(min(n, MAX_ROWS))
+        pairs = zip(samples, parts, strict=True)
+        fewer = ((self._subsample(i, rows[some]), part.subset(some)) for rows, part in pairs)
         # A fit of fewer rows has a larger error than one of all rows.
         pull = min(1.0, MAX_ROWS / n) ** 0.5
-        return RedrawnSmooth.of(fitted, samples, self._linked[i], pull)
+        return RedrawnSmooth.of(fitted, fewer, self._linked[i], pull)
 
     def _subsample(self, i: int, drawn: Tensor) -> TrainingSample:
         """The rows with these indices, with set i only."""
@@ -165,17 +175,17 @@ class _Draws:
         own = self._shared.sample.own[drawn]
         return TrainingSample(rows, self.encoder, single, [], own, self.state.given.basis(rows))
 
-    def _partition(self, i: int) -> Partition:
-        """The bins of set i, at its nodes."""
-        nodes = self.state.nodes
+    def _partition(self, i: int, rows: Tensor) -> Partition:
+        """The bins of some rows for set i, at its nodes."""
+        nodes, sample = self.state.nodes, self._shared.sample
         end = int(nodes.sizes[: i + 1].sum())
         grid = nodes.grid[end - int(nodes.sizes[i]) : end]
-        return partition(self._shared.sample, nodes.groups, i, len(grid), grid)
+        return partition(replace(sample, rows=self.rows[rows]), nodes.groups, i, len(grid), grid)
 
     def entries(self, i: int) -> int:
         """The number of entries of one redraw of set i."""
         state, linked = self.state, self._linked[i]
-        nodes, bins = self._partition(i).mix.shape
+        nodes, bins = self._partition(i, torch.arange(len(self.rows))).mix.shape
         entries = len(state.given) * bins * int(state.supports.sizes[linked].sum())
         if state.smooth is None:
             return entries
@@ -208,15 +218,14 @@ class _Shared(NamedTuple):
     posterior: Posterior
 
 
-def _poisson(counts: Tensor, i: int, redraw: int) -> Tensor:
-    """Draws with mean `counts`; they depend on the set and the number of the redraw only."""
-    generator = torch.Generator().manual_seed((i << 16) + redraw)
-    out, some = torch.zeros_like(counts), counts > 0
-    out[some] = torch.poisson(counts[some], generator=generator)
-    return out
+def _bootstrap(n: int, redraw: int) -> Tensor:
+    """(n,) indices of n rows, drawn with replacement."""
+    generator = torch.Generator().manual_seed(redraw)
+    return torch.randint(n, (n,), generator=generator)
 
 
-def _bootstrap(n: int, i: int, redraw: int) -> Tensor:
-    """(z,) indices of n rows, drawn with replacement."""
-    generator = torch.Generator().manual_seed(ROW_SEEDS + (i << 16) + redraw)
-    return torch.randint(n, (min(n, MAX_ROWS),), generator=generator)
+def _padded(table: Tensor, size: int, dim: int) -> Tensor:
+    """A table with zeros appended along a dimension."""
+    shape = list(table.shape)
+    shape[dim] = size - shape[dim]
+    return torch.cat([table, table.new_zeros(shape)], dim)
