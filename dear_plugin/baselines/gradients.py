@@ -1,4 +1,4 @@
-"""Gradients: of the model at feasible rows, straight through the rounding."""
+"""Gradients: of the model at feasible rows, straight through the rounding; proximal steps."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from torch import Tensor
 
 from dear_plugin.baselines.candidate_pool import CandidatePool
 from dear_plugin.data.encoder import Encoder
+
+# The least squared norm of a gradient, which bounds the length of a step.
+LEAST_SQUARE = 1e-6
 
 
 def straight_through(pool: CandidatePool, soft: Tensor) -> tuple[Tensor, Tensor]:
@@ -36,3 +39,13 @@ def block_tangents(encoder: Encoder) -> Tensor:
     feature = encoder.feature_of
     together = (feature[:, None] == feature) & encoder.blocks[feature]
     return torch.eye(encoder.d) - together / together.sum(1).clamp_min(1)
+
+
+def squared_norm(gradient: Tensor) -> Tensor:
+    """(m, 1) of gradients, (m, d), and at least `LEAST_SQUARE`."""
+    return gradient.square().sum(1, keepdim=True).clamp_min(LEAST_SQUARE)
+
+
+def soft_threshold(change: Tensor, shrink: Tensor) -> Tensor:
+    """Changes, (m, d), after a proximal step of an l1 cost: nearer to zero by `shrink`, (m, d)."""
+    return change.sign() * (change.abs() - shrink).clamp_min(0.0)

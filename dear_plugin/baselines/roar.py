@@ -9,21 +9,23 @@ other models the authors take a local linear approximation (LIME); here it is th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
 import torch
 from torch import Tensor
 
-from dear_plugin.baselines.base import Baseline, require_gradient
 from dear_plugin.baselines.candidate_pool import CandidatePool
-from dear_plugin.baselines.gradients import block_tangents, margin_gradients, straight_through
-from dear_plugin.baselines.weights import search_weights
-from dear_plugin.methods.base import Case
-from dear_plugin.results.proposal import Proposal
+from dear_plugin.baselines.gradients import (
+    block_tangents,
+    margin_gradients,
+    soft_threshold,
+    squared_norm,
+    straight_through,
+)
+from dear_plugin.baselines.weights import Descend, WeightedDescent
 
-# The least squared norm of the gradient, which bounds the length of a step.
-LEAST_SQUARE = 1e-6
 # The second derivative of the logistic loss is at most 1 / 4.
 CURVATURE = 0.25
 
@@ -55,7 +57,7 @@ class RoarConfig:
 
 
 @final
-class Roar(Baseline[RoarConfig]):
+class Roar(WeightedDescent[RoarConfig]):
     """ROAR, by proximal gradient steps on the logistic loss of the least margin.
 
     The answer is the cheapest row found that succeeds with every change of the weights of the
@@ -85,16 +87,8 @@ class Roar(Baseline[RoarConfig]):
     def _default_config(self) -> RoarConfig:
         return RoarConfig()
 
-    def _validate_model(self) -> None:
-        require_gradient(self)
-
-    def _learn(self, rows: Tensor) -> None:
-        """Nothing is learned."""
-
-    def _propose(self, case: Case) -> Proposal:
-        pool = CandidatePool.of(case, self.classifier)
-        search_weights(pool, self.config, [self._descend])
-        return pool.proposal("no descent from the row or from random points reaches the target")
+    def _descents(self) -> Sequence[Descend]:
+        return [self._descend]
 
     def _descend(self, pool: CandidatePool, encoded: Tensor, weight: Tensor) -> Tensor:
         """Descend from rows, (m, d), with a lambda each, (m,); (m,) bool, which are robust."""
@@ -110,12 +104,9 @@ class Roar(Baseline[RoarConfig]):
             robust |= found & (least >= 0.0)
             gradient = (gradient - delta_max * rounded.sign()) @ tangent
             gradient = torch.where(low < high, gradient, 0.0)
-            step = 1.0 / (
-                CURVATURE * gradient.square().sum(1, keepdim=True).clamp_min(LEAST_SQUARE)
-            )
+            step = 1.0 / (CURVATURE * squared_norm(gradient))
             change = encoded - x + step * torch.sigmoid(-least)[:, None] * gradient
-            shrink = step * weight[:, None] * self.encoder.weights
-            change = change.sign() * (change.abs() - shrink).clamp_min(0.0)
+            change = soft_threshold(change, step * weight[:, None] * self.encoder.weights)
             encoded = torch.clamp(x + change, low, high)
         return robust
 

@@ -8,6 +8,7 @@ Explanations Through the Lens of Adversarial Examples", AISTATS 2022, a baseline
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import final
@@ -15,16 +16,17 @@ from typing import final
 import torch
 from torch import Tensor
 
-from dear_plugin.baselines.base import Baseline, require_gradient
 from dear_plugin.baselines.candidate_pool import CandidatePool
-from dear_plugin.baselines.gradients import block_tangents, margin_gradients, straight_through
-from dear_plugin.baselines.weights import search_weights
-from dear_plugin.methods.base import Case
+from dear_plugin.baselines.gradients import (
+    block_tangents,
+    margin_gradients,
+    soft_threshold,
+    squared_norm,
+    straight_through,
+)
+from dear_plugin.baselines.weights import Descend, WeightedDescent
 from dear_plugin.problem.target import Goal, RangeGoal
-from dear_plugin.results.proposal import Proposal
 
-# The least squared norm of the gradient, which bounds the length of a step.
-LEAST_SQUARE = 1e-6
 # Multiples of the aim; only the first, unless a case has a requirement that no success meets.
 FARTHER = (1.0, 2.0, 4.0, 8.0, 16.0)
 
@@ -55,7 +57,7 @@ class WachterConfig:
 
 
 @final
-class Wachter(Baseline[WachterConfig]):
+class Wachter(WeightedDescent[WachterConfig]):
     """SCFE: `(margin(x') - aim)^2 + lambda ||x' - x||_1`, by proximal gradient steps.
 
     The proximal step solves the l1 term exactly, so changes are sparse. The length of a step is
@@ -86,17 +88,8 @@ class Wachter(Baseline[WachterConfig]):
     def _default_config(self) -> WachterConfig:
         return WachterConfig()
 
-    def _validate_model(self) -> None:
-        require_gradient(self)
-
-    def _learn(self, rows: Tensor) -> None:
-        """Nothing is learned."""
-
-    def _propose(self, case: Case) -> Proposal:
-        pool = CandidatePool.of(case, self.classifier)
-        descents = [partial(self._descend, factor=factor) for factor in FARTHER]
-        search_weights(pool, self.config, descents)
-        return pool.proposal("no descent from the row or from random points reaches the target")
+    def _descents(self) -> Sequence[Descend]:
+        return [partial(self._descend, factor=factor) for factor in FARTHER]
 
     def _descend(
         self, pool: CandidatePool, encoded: Tensor, weight: Tensor, *, factor: float
@@ -111,10 +104,9 @@ class Wachter(Baseline[WachterConfig]):
             scores, margin, gradient = margin_gradients(pool, rounded)
             tried.append((rows, scores))
             gradient = torch.where(low < high, gradient @ tangent, 0.0)
-            scale = gradient.square().sum(1, keepdim=True).clamp_min(LEAST_SQUARE)
+            scale = squared_norm(gradient)
             delta = encoded - x - (margin - aim)[:, None] * gradient / scale
-            delta = delta.sign() * (delta.abs() - shrink / scale).clamp_min(0.0)
-            encoded = torch.clamp(x + delta, low, high)
+            encoded = torch.clamp(x + soft_threshold(delta, shrink / scale), low, high)
         candidates, known = (torch.stack(each, 1) for each in zip(*tried, strict=True))
         return pool.update(candidates, scores=known.flatten(0, 1), descent=True)
 

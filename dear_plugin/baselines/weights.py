@@ -1,15 +1,19 @@
-"""Weights: the weight lambda of the cost, searched row by row."""
+"""Weights: descents of the gradient whose weight lambda of the cost is searched row by row."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, TypeVar
 
 import torch
 from torch import Tensor
 
+from dear_plugin.baselines.base import Baseline, require_gradient
 from dear_plugin.baselines.candidate_pool import CandidatePool
+from dear_plugin.methods.base import Case
+from dear_plugin.results.proposal import Proposal
 
 FACTOR = 8.0
 
@@ -35,6 +39,28 @@ class WeightSearch(Protocol):
     @property
     def seed(self) -> int:
         """Of these points."""
+
+
+WeightConfig = TypeVar("WeightConfig", bound=WeightSearch)
+
+
+class WeightedDescent(Baseline[WeightConfig], ABC):
+    """A method that learns nothing and descends the gradient of the model, with lambdas."""
+
+    @abstractmethod
+    def _descents(self) -> Sequence[Descend]:
+        """What to try, in order; see `search_weights`."""
+
+    def _validate_model(self) -> None:
+        require_gradient(self)
+
+    def _learn(self, rows: Tensor) -> None:
+        """Nothing is learned."""
+
+    def _propose(self, case: Case) -> Proposal:
+        pool = CandidatePool.of(case, self.classifier)
+        search_weights(pool, self.config, self._descents())
+        return pool.proposal("no descent from the row or from random points reaches the target")
 
 
 @dataclass(frozen=True)

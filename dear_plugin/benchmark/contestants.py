@@ -82,8 +82,32 @@ class SplitFits:
 
 
 @dataclass(frozen=True)
+class ModelFits:
+    """Fits with a model; the larger sets that they fit are kept.
+
+    Attributes:
+        fits: the fits of a data split.
+        model: the model.
+    """
+
+    fits: Fits
+    model: ScoredModel
+
+    @cached_property
+    def whole(self) -> DEAR:
+        """Fitted on all training rows."""
+        return self.fits.whole.with_model(self.model.model)
+
+    @cached_property
+    def halves(self) -> tuple[DEAR, DEAR]:
+        """Fitted on each half of the training rows."""
+        first, second = (half.with_model(self.model.model) for half in self.fits.halves)
+        return first, second
+
+
+@dataclass(frozen=True)
 class CellFits:
-    """What the contestants share for one model: larger sets that DEAR has fitted are kept.
+    """What the contestants share for one model.
 
     Attributes:
         split: the fits of the data split.
@@ -94,20 +118,14 @@ class CellFits:
     model: ScoredModel
 
     @cached_property
-    def singles(self) -> tuple[DEAR, DEAR, DEAR]:
-        """DEAR on single features, fitted on all training rows and on each half."""
-        return self._with_model(self.split.singles)
+    def singles(self) -> ModelFits:
+        """Fits of DEAR on single features."""
+        return ModelFits(self.split.singles, self.model)
 
     @cached_property
-    def pairs(self) -> tuple[DEAR, DEAR, DEAR]:
-        """The same with pairs."""
-        return self._with_model(self.split.pairs)
-
-    def _with_model(self, fits: Fits) -> tuple[DEAR, DEAR, DEAR]:
-        whole, first, second = (
-            fit.with_model(self.model.model) for fit in (fits.whole, *fits.halves)
-        )
-        return whole, first, second
+    def pairs(self) -> ModelFits:
+        """Fits of DEAR on single features and on pairs."""
+        return ModelFits(self.split.pairs, self.model)
 
 
 @dataclass(frozen=True)
@@ -124,12 +142,12 @@ class Contestant:
     halves: Callable[[CellFits, Dials], tuple[DEAR, DEAR]] | None = None
 
 
-def _dear(fits: Callable[[CellFits], tuple[DEAR, DEAR, DEAR]], search: Search) -> Contestant:
+def _dear(fits: Callable[[CellFits], ModelFits], search: Search) -> Contestant:
     def _make(cell: CellFits) -> Dialled:
-        return lambda dials: fits(cell)[0].with_search(replace(search, **dials))
+        return lambda dials: fits(cell).whole.with_search(replace(search, **dials))
 
     def _halves(cell: CellFits, dials: Dials) -> tuple[DEAR, DEAR]:
-        _, first, second = (fit.with_search(replace(search, **dials)) for fit in fits(cell))
+        first, second = (each.with_search(replace(search, **dials)) for each in fits(cell).halves)
         return first, second
 
     return Contestant(_make, _halves)

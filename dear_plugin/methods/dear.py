@@ -20,13 +20,13 @@ from dear_plugin.decoders import Decoder, make_decoder
 from dear_plugin.decoders.progress import bar
 from dear_plugin.errors import NotFittedError
 from dear_plugin.evaluation.report import Report, diagnose
-from dear_plugin.evaluation.support import Support
 from dear_plugin.methods import saving
 from dear_plugin.methods.alternatives import MOST, alternatives, rows_at_once
 from dear_plugin.methods.flip_probabilities import flip_probabilities
 from dear_plugin.methods.larger_sets import LargerSets
 from dear_plugin.methods.optimizer import Optimizer
 from dear_plugin.methods.robustness import confidence_and_reliance, spread
+from dear_plugin.methods.searching import SearchingMethod
 from dear_plugin.methods.what_if import WhatIf
 from dear_plugin.models.classifier import Classifier, Output
 from dear_plugin.problem.action_sets import ActionSets, ActOn
@@ -34,13 +34,13 @@ from dear_plugin.problem.case import Case
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.spread import Spread
 from dear_plugin.results.wording import LESS_MARGIN
-from dear_plugin.search import CandidateGrids, Evidence, Search
+from dear_plugin.search import CandidateGrids, Search
 
 # Rows per search, and float32 cells of their latents: 128 MiB.
 ROWS_A_CHUNK, CELLS_A_CHUNK = 1024, 1 << 25
 
 
-class DEAR(WhatIf):
+class DEAR(WhatIf, SearchingMethod):
     """Which features to act on, by how much, and which indirect changes to expect.
 
     Pawelczyk, Tiyavorabun and Kasneci, "Decomposing Counterfactual Explanations for Consequential
@@ -261,23 +261,10 @@ class DEAR(WhatIf):
         return [*super()._repr_parts, f"{len(self.sets)} action sets", f"decoder {decoder}"]
 
     @property
-    def _criteria(self) -> Search:
-        """The criteria of a credible answer: those of the search, or the defaults."""
-        return self.search if self.search.has_criteria else super()._criteria
-
-    @property
-    def _support_of_answers(self) -> Support:
-        return self._evidence.support
-
-    @property
     def _fitted_optimizer(self) -> Optimizer:
         if self._optimizer is None:
             raise NotFittedError("DEAR is not fitted; call fit(frame) first")
         return self._optimizer
-
-    @lazy
-    def _evidence(self) -> Evidence:
-        return self._evidence_of(self.search.k_neighbours)
 
     def _optimizer_of(self, members: tuple[int, ...]) -> Optimizer:
         # The decoder that `generate` uses for the set, so that `apply` gives the same answers.

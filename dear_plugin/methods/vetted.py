@@ -14,15 +14,15 @@ from dear_plugin._lazy import lazy
 from dear_plugin._validation.settings import require_instance
 from dear_plugin.evaluation.neighbours import Neighbours
 from dear_plugin.evaluation.plausibility import Plausibility
-from dear_plugin.evaluation.support import Support
 from dear_plugin.methods.base import RecourseMethod
+from dear_plugin.methods.searching import SearchingMethod
 from dear_plugin.problem.beyond import beyond
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.requirement import Requirement
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.spread import Spread
 from dear_plugin.results.wording import LESS_MARGIN
-from dear_plugin.search import Evidence, RowCriteria, Search
+from dear_plugin.search import RowCriteria, Search
 from dear_plugin.search.criteria import missing, of_rows
 from dear_plugin.search.row_criteria import Counterfactuals
 
@@ -32,7 +32,7 @@ FARTHER = (0.1, 0.2, 0.4, 0.8, 1.6)
 
 
 @final
-class Vetted(RecourseMethod):
+class Vetted(SearchingMethod):
     """A method whose answers meet the criteria of a search, where it finds any that do.
 
     `margin`, `min_plausibility`, `min_support` and `k_neighbours` of a `Search` mean what they
@@ -111,19 +111,6 @@ class Vetted(RecourseMethod):
     def _repr_parts(self) -> Sequence[str]:
         """The parts of `repr` besides the model and the rows."""
         return [type(self.method).__name__, *super()._repr_parts]
-
-    @property
-    def _criteria(self) -> Search:
-        """The criteria of a credible answer: those of the search, or the defaults."""
-        return self.search if self.search.has_criteria else super()._criteria
-
-    @property
-    def _support_of_answers(self) -> Support:
-        return self._evidence.support
-
-    @lazy
-    def _evidence(self) -> Evidence:
-        return self._evidence_of(self.search.k_neighbours)
 
     # Those of the method: several vetted methods share what is computed from the training rows.
 
