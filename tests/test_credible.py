@@ -81,14 +81,14 @@ class TestTheColumns:
         actions = result.actions
         own = plausible(mixed, result.x).clamp_max(0.05).numpy()
         numbers = (actions["confidence"] >= 0.9) & (actions["plausibility"] >= own - 1e-6)
-        lacks = actions["reason"].str.contains("no credible action|margin asked for")
+        lacks = actions["reason"].str.contains("no credible action|required margin")
         assert actions["credible"].tolist() == (actions["success"] & numbers & ~lacks).tolist()
         assert actions["credible"].mean() > 0.5
 
     def test_the_reason_has_the_numbers_of_the_columns(self, dear, mixed):
         strict = Search(min_confidence=1.0, min_plausibility=0.6, groups=False)
         actions = dear.with_search(strict).generate(mixed.refused(120)).actions
-        texts = actions["reason"].str.extract(r"confidence ([\d.]+) \(1 is asked for\)")[0]
+        texts = actions["reason"].str.extract(r"confidence ([\d.]+) \(at least 1 is required\)")[0]
         some = texts.dropna().astype(float)
         lacking = actions.loc[some.index]
         assert not lacking["credible"].any()

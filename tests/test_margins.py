@@ -169,7 +169,7 @@ class TestAnswers:
         lead = margin * float(spread(self.odds(loan, loan.frame)))
         result = led[margin]
         done = result.actions["success"].to_numpy()
-        near = result.actions["reason"] == "accepted, but by less than the margin asked for"
+        near = result.actions["reason"] == "accepted, but by less than the required margin"
         ahead = self.odds(loan, result.counterfactuals).numpy()
         assert (ahead[done & ~near] >= lead - 1e-3).all()
         assert (ahead[done & near] > 0.0).all()

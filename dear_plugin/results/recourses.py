@@ -103,8 +103,8 @@ class Recourses:
     def __repr__(self) -> str:
         """One line: successes and median cost."""
         done = self.outcome["success"]
-        cost = self.outcome.loc[done, "cost"].median()
-        return f"Recourses({int(done.sum())} of {len(self)} rows solved, median cost {cost:.3g})"
+        cost = f", median cost {self.outcome.loc[done, 'cost'].median():.3g}" if done.any() else ""
+        return f"Recourses({int(done.sum())} of {len(self)} rows solved{cost})"
 
     def _repr_html_(self) -> str:
         """The first rows as a table, for notebooks."""

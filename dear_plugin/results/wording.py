@@ -25,8 +25,8 @@ ZERO_ACTION = "the decoder's reconstruction of the row alone is accepted, which 
 
 # The beginning of the search's note on an answer that does not meet the criteria.
 LACKING = "no credible action was found; the nearest has "
-# The note on an answer that does not reach the margin asked for.
-LESS_MARGIN = "accepted, but by less than the margin asked for"
+# The note on an answer that does not reach the required margin.
+LESS_MARGIN = "accepted, but by less than the required margin"
 # The plausibility below which an answer that is not credible gives it.
 UNUSUAL = 0.05
 PARTS = {0.25: "a quarter", 0.5: "half", 0.75: "three quarters", 1.0: "all"}
@@ -130,8 +130,8 @@ def short_of(name: str, share: float, least: float) -> str:
         least: the required value; for reliance, one minus it.
     """
     if name == "reliance":
-        return f"reliance {1.0 - share:.2g} (at most {1.0 - least:.2g} is asked for)"
-    return f"{name} {share:.2g} ({least:.2g} is asked for)"
+        return f"reliance {1.0 - share:.2g} (at most {1.0 - least:.2g} is required)"
+    return f"{name} {share:.2g} (at least {least:.2g} is required)"
 
 
 def unreached(alone: int, together: int, most: int) -> str:

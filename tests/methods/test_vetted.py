@@ -188,7 +188,7 @@ class TestNotes:
         assert result.actions["success"].all()
         assert not result.actions["credible"].any()
         assert reasons.str.startswith(LACKING).all()
-        assert reasons.str.contains(r"support 0\.\d+ \(1 is asked for\)").all()
+        assert reasons.str.contains(r"support 0\.\d+ \(at least 1 is required\)").all()
         assert "No credible action was found" in result.describe_row(0)
 
     def test_a_margin_out_of_reach_has_the_words_of_dear(self, nearest, refused):

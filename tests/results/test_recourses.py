@@ -223,7 +223,7 @@ class TestHowSureItIs:
         assert result.actions["reason"][poor].str.startswith(LACKING).all()
         words = result.describe()[poor]
         assert words.str.startswith("No credible action was found; the nearest: ").all()
-        assert words.str.contains("is asked for).", regex=False).all()
+        assert words.str.contains("is required).", regex=False).all()
 
     def test_the_cheapest_answer_says_whether_it_is_credible(self, fitted, query):
         result = fitted.with_search(Search.cheapest()).generate(query)

@@ -87,10 +87,10 @@ def test_an_action_that_is_enough_may_be_undone_by_what_follows():
 
 
 def test_an_answer_that_is_not_credible_says_so_first():
-    note = f"{LACKING}confidence 0.5 (0.9 is asked for)"
+    note = f"{LACKING}confidence 0.5 (at least 0.9 is required)"
     assert nearest("raise a from 1 to 2", ["This alone is enough."], note, 0.5) == (
         "No credible action was found; the nearest: raise a from 1 to 2. This alone is enough."
-        " It has confidence 0.5 (0.9 is asked for)."
+        " It has confidence 0.5 (at least 0.9 is required)."
     )
     assert nearest("raise a from 1 to 2", [], "", 0.012) == (
         "Not credible: raise a from 1 to 2. 1.2% of the training rows are at least as unusual."

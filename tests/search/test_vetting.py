@@ -229,7 +229,7 @@ class TestMissingText:
         assert len(some) >= 10
         for text in some:
             assert text.startswith("no credible action was found; the nearest has reliance ")
-            assert text.endswith("(at most 0 is asked for) and confidence 0.5 (0.9 is asked for)")
+            assert text.endswith("(at most 0 is required) and confidence 0.5 (at least 0.9 is required)")
 
     def test_whole_criteria_agree_on_which_rows_pass(self, world):
         search, rows = SEARCHES["support and others"], torch.arange(len(world.problem))
@@ -373,7 +373,7 @@ class TestMinSupport:
         done, reason = recourses.actions["success"], recourses.actions["reason"]
         support = recourses.support
         short = named(reason, "support")
-        low = done & (support < required - 1e-6) & ~reason.str.contains("margin asked for")
+        low = done & (support < required - 1e-6) & ~reason.str.contains("required margin")
         assert short[low].notna().all()
         assert short[done & (support >= required)].isna().all()
         assert (support[low] - short[low]).abs().max() < 1e-2 or not low.any()
