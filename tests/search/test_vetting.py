@@ -229,7 +229,9 @@ class TestMissingText:
         assert len(some) >= 10
         for text in some:
             assert text.startswith("no credible action was found; the nearest has reliance ")
-            assert text.endswith("(at most 0 is required) and confidence 0.5 (at least 0.9 is required)")
+            assert text.endswith(
+                "(at most 0 is required) and confidence 0.5 (at least 0.9 is required)"
+            )
 
     def test_whole_criteria_agree_on_which_rows_pass(self, world):
         search, rows = SEARCHES["support and others"], torch.arange(len(world.problem))
