@@ -108,7 +108,13 @@ class Results(SphinxDirective):
         return [*self.parse_text_to_nodes(table), *self.parse_text_to_nodes(caption)]
 
 
+def _link_copies(app, name, source) -> None:
+    """Links of pages to notebooks lead to their copies: they also work in the repository."""
+    source[0] = source[0].replace("../notebooks/", "notebooks/")
+
+
 def setup(app) -> None:
     """Add the directive, and check that every public name is documented."""
     app.add_directive("results", Results)
+    app.connect("source-read", _link_copies)
     app.connect("env-check-consistency", _warn_of_undocumented)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sklearn.linear_model import LinearRegression
 from torch import nn
 
 from dear_plugin import DEAR, Constraints, Encoder, Schema, Target
@@ -18,6 +19,7 @@ from dear_plugin.errors import (
     ModelError,
     NotFittedError,
     SchemaError,
+    SettingError,
     TargetError,
 )
 
@@ -306,7 +308,7 @@ class TestModels:
             (lambda x: x[:3, :1], None, r"returned shape \(3, 1\)"),
             (lambda x: x[:, :1] * torch.nan, None, r"NaN or infinity \(first in row 0 of 20\)"),
             (lambda x: x[:, :1] / 0 - 5, None, r"NaN or infinity"),
-            (lambda x: x[:, :1] * 9 - 5, "probabilities", r"say output='logits'"),
+            (lambda x: x[:, :1] * 9 - 5, "probabilities", r"pass output='logits'"),
             (lambda x: [0.5] * len(x), None, r"must return a tensor, got list"),
         ],
     )
@@ -355,8 +357,25 @@ class TestModels:
             dear.generate(frame)
 
     def test_another_object_than_a_model(self, mixed):
-        with pytest.raises(ModelError, match="callable on frames; got str"):
+        with pytest.raises(ModelError, match=r"callable on frames.*got str"):
             DEAR("model.pt", mixed.schema)
+
+    def test_a_regressor_needs_its_output(self, mixed):
+        with pytest.raises(ModelError, match="output='values'; got LinearRegression"):
+            DEAR(LinearRegression(), mixed.schema)
+
+    def test_a_regression_has_no_default_target(self, mixed, frame):
+        dear = DEAR(lambda rows: rows["income"], mixed.schema, output="values").fit(frame)
+        with pytest.raises(TargetError, match=r"pass target=Target\.of_range"):
+            dear.generate(frame)
+
+    def test_model_and_schema_in_the_wrong_order(self, mixed):
+        with pytest.raises(SettingError, match="schema must be a Schema"):
+            DEAR(mixed.schema, mixed.net)
+
+    def test_constraints_as_a_dict(self, fitted, frame):
+        with pytest.raises(SettingError, match="within must be a Constraints"):
+            fitted.generate(frame, within={"frozen": ["age"]})
 
     def test_a_class_that_the_model_does_not_have(self, fitted, frame):
         with pytest.raises(TargetError, match="class 2 wanted, the model has 2 classes"):

@@ -74,7 +74,8 @@ def _number(column: pd.Series, feature: Feature) -> Feature:
         return feature
     logger.warning(
         "column %r has a distinct whole number in nearly every row and looks like an identifier:"
-        " it is not acted on unless act_on names it; drop it from the frame if it is one",
+        " DEAR does not act on it unless act_on names it, other methods do; drop it from the frame"
+        " if it is one",
         feature.name,
     )
     return dataclasses.replace(feature, actionable=False)

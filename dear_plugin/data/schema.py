@@ -138,8 +138,8 @@ class Schema:
         for feature in self.features:
             if feature.direction and feature.kind is Kind.CATEGORICAL:
                 raise SchemaError(
-                    f"{feature.name!r} has {len(feature.categories)} categories without an order:"
-                    " it cannot be increasing or decreasing"
+                    f"{feature.name!r} has {len(feature.categories)} categories, whose order is"
+                    " not used: it cannot be increasing or decreasing; encode it as 0, 1, 2, ..."
                 )
             if not math.isfinite(feature.width):
                 raise SchemaError(

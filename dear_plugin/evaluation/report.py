@@ -44,7 +44,8 @@ class Report:
         joint_independent: the same for rows of which only x_S is changed.
         entanglement: mean absolute `d2 g / dv dx_S` over the rows, a Series by set; NaN where a
             decoder has no derivatives.
-        per_set: a tidy frame with `set, dependence_fidelity, distribution_fidelity, identity`.
+        per_set: a tidy frame with `set, dependence_fidelity, standardised, distribution_fidelity,
+            identity`.
         rows: the number of rows.
 
     Example:
@@ -87,11 +88,13 @@ class Report:
     @property
     def verdict(self) -> str:
         """Whether the indirect changes are to be relied on, in a sentence."""
-        if np.isnan(self.fidelity):
+        # Columns of 0 and 1 may drown the dependence of numbers, which vary less.
+        fidelity = self.standardised if np.isnan(self.fidelity) else self.fidelity
+        if np.isnan(fidelity):
             return "The features do not depend on each other: no indirect changes are expected."
-        if self.fidelity >= CLOSELY:
+        if fidelity >= CLOSELY:
             return "Indirect changes follow the dependences in the data closely."
-        if self.fidelity >= PARTLY:
+        if fidelity >= PARTLY:
             return "Indirect changes follow the dependences in the data in part."
         return "Indirect changes do not follow the dependences in the data: do not rely on them."
 
@@ -137,7 +140,7 @@ class Report:
     @property
     def independent(self) -> tuple[str, ...]:
         """The sets on which no other feature depends significantly."""
-        columns = ["dependence_fidelity", "distribution_fidelity"]
+        columns = ["dependence_fidelity", "standardised", "distribution_fidelity"]
         return tuple(self.per_set.loc[self.per_set[columns].isna().all(axis=1), "set"])
 
     def _fidelities(self) -> Iterator[str]:
@@ -157,7 +160,7 @@ class Report:
         if np.isnan(totals).any():
             yield f"-: too little dependence in these {self.rows:,} rows to measure it"
         if self.independent:
-            yield f"no feature clearly follows {_few(self.independent)}: expect nothing to"
+            yield f"no feature clearly follows {_few(self.independent)}: expect nothing to follow"
 
 
 def diagnose(
@@ -195,17 +198,20 @@ def report(
         seed: of the relabellings.
     """
     means, distributions = fidelity.dependence(random), fidelity.distribution(random, seed)
+    scaled = fidelity.dependence(random, standardised=True)
     correlations = fidelity.identity(random)
+    tables = {
+        "dependence_fidelity": means,
+        "standardised": scaled,
+        "distribution_fidelity": distributions,
+    }
     per_set = pd.DataFrame(
         {
             "set": labels,
-            "dependence_fidelity": [
-                fidelity.ratio(means[means["set"] == i]) for i in range(len(labels))
-            ],
-            "distribution_fidelity": [
-                fidelity.ratio(distributions[distributions["set"] == i])
-                for i in range(len(labels))
-            ],
+            **{
+                name: [fidelity.ratio(table[table["set"] == i]) for i in range(len(labels))]
+                for name, table in tables.items()
+            },
             "identity": correlations,
         }
     )
@@ -213,7 +219,7 @@ def report(
         fidelity.ratio(means),
         fidelity.ratio(distributions),
         fidelity.ratio(fidelity.dependence(displayed)),
-        fidelity.ratio(fidelity.dependence(random, standardised=True)),
+        fidelity.ratio(scaled),
         random.round_trip,
         float(pd.Series(correlations).mean()),
         fidelity.joint(random, seed),

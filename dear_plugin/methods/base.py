@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
@@ -13,13 +12,14 @@ from torch import Tensor
 
 from dear_plugin import _html
 from dear_plugin._lazy import lazy
-from dear_plugin._validation.settings import one_of
+from dear_plugin._validation.settings import one_of, require_instance
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Kind, Schema
 from dear_plugin.errors import NotFittedError
 from dear_plugin.evaluation.neighbours import Neighbours
 from dear_plugin.evaluation.plausibility import Plausibility
 from dear_plugin.evaluation.support import Support
+from dear_plugin.methods.parameters import Parameters
 from dear_plugin.methods.writing import SLACKS, result_of, settle, write
 from dear_plugin.models.classifier import Classifier, Output
 from dear_plugin.models.cutoffs import cutoffs
@@ -42,7 +42,7 @@ SCORED_ROWS = 2_000
 Compute = Callable[[Case, pd.DataFrame, Tensor, Tensor], Recourses]
 
 
-class RecourseMethod(ABC):
+class RecourseMethod(Parameters, ABC):
     """Frame in, `Recourses` out.
 
     A subclass implements `_learn(rows)` and `_propose(case)`. The base class does what all
@@ -77,6 +77,7 @@ class RecourseMethod(ABC):
         output: Output | None = None,
         encode: Callable[[Tensor], Tensor] | None = None,
     ) -> None:
+        require_instance("schema", schema, Schema)
         self.schema = schema
         self.encoder = Encoder(schema)
         self.classifier = Classifier(model, self.encoder, output=output, encode=encode)
@@ -92,34 +93,6 @@ class RecourseMethod(ABC):
     def _repr_html_(self) -> str:
         """The method and its features, for notebooks."""
         return _html.note(repr(self)) + self.schema._repr_html_()
-
-    def __sklearn_clone__(self) -> Self:
-        """The same method with the same model, not fitted: what `sklearn.base.clone` returns."""
-        return type(self)(**self.get_params())
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The constructor's arguments by name, as of a scikit-learn estimator.
-
-        A subclass stores its own arguments as attributes of the same names.
-
-        Args:
-            deep: has no effect; parameters of the model are not included.
-        """
-        _, *names = inspect.signature(type(self).__init__).parameters
-        known = self._params
-        return {name: known[name] if name in known else getattr(self, name) for name in names}
-
-    def set_params(self, **params: Any) -> Self:
-        """Set some of the constructor's arguments; the method is not fitted afterwards.
-
-        Args:
-            params: by name, as in `get_params`.
-
-        Raises:
-            TypeError: a name that the constructor does not have.
-        """
-        self.__dict__ = type(self)(**{**self.get_params(), **params}).__dict__
-        return self
 
     def fit(self, frame: pd.DataFrame) -> Self:
         """Fit on training rows; a fit that fails or is interrupted changes nothing.
@@ -189,6 +162,8 @@ class RecourseMethod(ABC):
         if reasons and on_error == "raise":
             self.encoder.rows(frame)
         x, at = x.to(fitted.dtype), torch.arange(len(x))
+        if within is not None:
+            require_instance("within", within, Constraints)
         feasible = feasible_set(within, x, self.encoder, self.encoder.units.resolutions(frame))
         goal = goal_of(target, len(x), self.classifier.classes, self.classifier.output)
         # A copy: the caller may change the frame later.

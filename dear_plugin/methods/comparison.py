@@ -155,6 +155,10 @@ class Comparison:
         size = f"{len(self.results)} methods, {len(self):,} rows"
         return f"Comparison({size}, reference {self.reference!r})"
 
+    def __str__(self) -> str:
+        """The summary as text."""
+        return f"{self!r}\n{self.summary.to_string()}"
+
     @lazy
     def summary(self) -> pd.DataFrame:
         """A line for each method, with its name as index.

@@ -126,8 +126,9 @@ class FrameModel:
         self.model, self.encoder, self.output = model, encoder, output
         if not callable(self._function):
             raise ModelError(
-                f"a model must be a torch module, have predict_proba, or be callable on frames;"
-                f" got {type(model).__name__}"
+                "a model must be a torch module, have predict_proba, or be callable on frames; a"
+                " regression, which has predict only, needs output='values'; got"
+                f" {type(model).__name__}"
             )
 
     @property

@@ -186,7 +186,8 @@ def _from_probabilities(raw: Tensor) -> Tensor:
     if low < -1e-6 or high > 1.0 + 1e-6:
         raise ModelError(
             f"output='probabilities', but the model returned values from {low:.3g} to {high:.3g};"
-            " if these are logits, say output='logits'"
+            " pass output='logits' if these are logits, output='values' if they are predictions of"
+            " a regression"
         )
     tiny = 1e-12 if raw.dtype == torch.float64 else 1e-7
     if raw.shape[1] == 1:

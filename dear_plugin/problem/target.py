@@ -130,6 +130,11 @@ def goal_of(
         TargetError: not a target, a target of another kind of model, or None where the model's
             classes are not 0 and 1.
     """
+    if target is None and output == "values":
+        raise TargetError(
+            "a model with output='values' has no default target: pass"
+            " target=Target.of_range(low, high)"
+        )
     wanted = _class_one(classes) if target is None else target
     if isinstance(wanted, Label) and output != "values":
         wanted = Target.of_class(wanted)
@@ -170,7 +175,10 @@ def _column(label: Any, classes: Sequence[Hashable] | None) -> int:
         number = _number(label) if isinstance(label, bool | int | np.integer | float) else math.nan
         if number.is_integer() and abs(number) < MOST_CLASSES:
             return int(label)
-        raise TargetError(f"the class must be a number from 0, got {label!r}")
+        raise TargetError(
+            "the model has no classes_ (or is not fitted), so the class must be a number from 0,"
+            f" the column of its output; got {label!r}"
+        )
     known = list(classes)
     if label not in known:
         raise TargetError(unknown("class", [label], known))

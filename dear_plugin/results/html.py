@@ -78,7 +78,7 @@ def _cells(result: Recourses, position: int) -> list[object]:
     if not acts:
         return [*head, "", "", row["reason"] or "nothing to change"]
     enough = row["reliance"] == 0.0
-    alone = _html.span("is enough", "yes") if enough else _html.span("is not enough", "no")
+    alone = _html.span("is enough", "yes") if enough else _html.span("may not be enough", "no")
     return [*head, alone, f"{row['confidence']:.0%}", note]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Sequence
+from collections.abc import Container, Hashable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from numbers import Integral
@@ -20,6 +20,7 @@ from dear_plugin.data.encoder import Encoder
 from dear_plugin.errors import InputError
 from dear_plugin.results import html
 from dear_plugin.results.descriptions import Descriptions
+from dear_plugin.results.labels import only_position, positions
 from dear_plugin.results.lazy_answers import LazyAnswers, SelectedAnswers
 from dear_plugin.results.pictures import Pictures
 from dear_plugin.results.proposal import Proposal
@@ -73,19 +74,16 @@ class Recourses:
         """The number of rows (n)."""
         return len(self.factuals)
 
-    def __getitem__(self, index: Hashable | Sequence[Hashable]) -> Recourses:
-        """The rows with a label of the frame's index, or with each label of a list.
+    def __getitem__(self, index: Hashable | Iterable[Hashable]) -> Recourses:
+        """The rows with a label of the frame's index, or with each of several labels.
+
+        Args:
+            index: a label, a list or an index of labels, or (n,) bool.
 
         Raises:
             InputError: a label that is not in the index.
         """
-        labels = index if isinstance(index, list) else [index]
-        places = [_positions(self.factuals.index, label) for label in labels]
-        unknown = [label for label, at in zip(labels, places, strict=True) if not len(at)]
-        if unknown:
-            raise InputError(f"got {unknown[0]!r}, expected a label of the frame's index")
-        none = np.empty(0, dtype=np.int64)
-        return self.select(torch.from_numpy(np.concatenate([none, *places])))
+        return self.select(torch.from_numpy(positions(self.factuals.index, index)))
 
     def select(self, at: Tensor) -> Recourses:
         """The rows at positions, (m,), as a result of their own."""
@@ -257,10 +255,7 @@ class Recourses:
 
     def _position(self, index: Hashable) -> int:
         """The position of the row with a label."""
-        at = _positions(self.factuals.index, index)
-        if len(at) != 1:
-            raise InputError(f"index {index!r} names {len(at)} rows, expected exactly one")
-        return int(at[0])
+        return only_position(self.factuals.index, index)
 
     def _table(self, rank: int) -> pd.DataFrame:
         """Labels, rank, actions and features of one rank, in one frame."""
@@ -277,15 +272,6 @@ def _only(column: pd.Series, kept: npt.NDArray[np.bool_]) -> pd.Series:
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iub":
         column = column.convert_dtypes(False, False, True, True, False)
     return column.where(kept)
-
-
-def _positions(index: pd.Index, label: Hashable) -> npt.NDArray[np.int64]:
-    """The positions of a label; as the index finds it, NaN equals NaN."""
-    try:
-        at: npt.NDArray[np.int64] = np.atleast_1d(np.arange(len(index))[index.get_loc(label)])
-        return at
-    except (KeyError, TypeError, ValueError, pd.errors.InvalidIndexError):
-        return np.empty(0, dtype=np.int64)
 
 
 def _free_name(name: str, taken: Container[object]) -> str:

@@ -46,6 +46,16 @@ class Expected:
     high: float = 0.0
     times: tuple[int, int] | None = None
 
+    @property
+    def count(self) -> str:
+        """The number of redraws in which a category changes: "(7 times out of 16)"."""
+        return "" if self.times is None else f"({self.times[0]} times out of {self.times[1]})"
+
+    @property
+    def is_uncertain(self) -> bool:
+        """Whether a category changes in less than half of the redraws."""
+        return self.times is not None and 2 * self.times[0] < self.times[1]
+
 
 def sentence(
     direct: Sequence[Change],
@@ -62,13 +72,21 @@ def sentence(
         expected: by name, the uncertain indirect changes.
     """
     action, known = join([_imperative(*change) for change in direct]), expected or {}
+    uncertain = {name for name, each in known.items() if each.is_uncertain}
+    likely = [change for change in indirect if change[0].name not in uncertain]
     parts = [
         f"{feature.name} {'' if i else 'is then expected '}"
         f"{_infinitive(feature, old, new, known.get(feature.name))}"
-        for i, (feature, old, new) in enumerate(indirect)
+        for i, (feature, old, new) in enumerate(likely)
+    ]
+    possible = [
+        f"{feature.name} may change {_from_to(feature, old, new)} {known[feature.name].count}"
+        for feature, old, new in indirect
+        if feature.name in uncertain
     ]
     probabilities = ", ".join(f"{k}: {a:.0%} -> {b:.0%}" for k, (a, b) in shares.items())
-    follows = join(parts) or ("nothing else is expected to change" if probabilities else "")
+    nothing = "nothing else is expected to change" if probabilities and not possible else ""
+    follows = "; ".join(filter(None, [join(parts), join(possible)])) or nothing
     tail = f"{follows} (expected shares: {probabilities})" if probabilities else follows
     return f"{action}; {tail}" if tail else action
 
@@ -166,8 +184,7 @@ def _imperative(feature: Feature, old: Any, new: Any) -> str:
 
 def _infinitive(feature: Feature, old: Any, new: Any, expected: Expected | None) -> str:
     if expected is not None and expected.times is not None:
-        times, count = expected.times
-        return f"to change {_from_to(feature, old, new)} ({times} times out of {count})"
+        return f"to change {_from_to(feature, old, new)} {expected.count}"
     if not (is_amount(feature, old) and is_amount(feature, new)):
         return f"to change {_from_to(feature, old, new)}"
     spread = _spread(feature, expected) if expected is not None else ""

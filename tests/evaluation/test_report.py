@@ -97,7 +97,8 @@ class TestNumbers:
 class TestPerSet:
     def test_the_frame_is_tidy(self, report):
         table = report.per_set
-        assert list(table) == ["set", "dependence_fidelity", "distribution_fidelity", "identity"]
+        fidelities = ["dependence_fidelity", "standardised", "distribution_fidelity"]
+        assert list(table) == ["set", *fidelities, "identity"]
         assert table["set"].tolist() == ["income", "education", "age", "income + savings"]
         assert table.index.tolist() == [0, 1, 2, 3]
         assert set(map(str, table.dtypes.iloc[1:])) == {"float64"}
@@ -140,7 +141,10 @@ class TestVerdict:
         [(0.95, "closely"), (0.7, "in part"), (0.2, "do not rely"), (np.nan, "do not depend")],
     )
     def test_it_goes_by_the_dependence_fidelity(self, report, fidelity, words):
-        assert words in replace(report, fidelity=fidelity).verdict
+        assert words in replace(report, fidelity=fidelity, standardised=np.nan).verdict
+
+    def test_without_one_it_goes_by_that_of_standardised_columns(self, report):
+        assert "closely" in replace(report, fidelity=np.nan, standardised=0.95).verdict
 
     def test_the_table_of_a_notebook_begins_with_it(self, report):
         html = report._repr_html_()

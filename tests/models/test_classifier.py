@@ -199,7 +199,7 @@ class TestInvalid:
             classifier(mixed, answer).scores(rows)
 
     def test_logits_declared_as_probabilities(self, mixed, rows):
-        with pytest.raises(ModelError, match=r"values from -3 to -3.*say output='logits'"):
+        with pytest.raises(ModelError, match=r"values from -3 to -3.*pass output='logits'"):
             classifier(
                 mixed, lambda x: torch.full((len(x),), -3.0), output="probabilities"
             ).scores(rows)

@@ -174,9 +174,9 @@ class TestLabels:
             Target.of_class("yess").resolve(1, ["no", "yes"])
 
     def test_without_named_classes_a_class_is_a_number(self):
-        with pytest.raises(TargetError, match="a number from 0, got 'yes'"):
+        with pytest.raises(TargetError, match=r"a number from 0, .* got 'yes'"):
             Target.of_class("yes").resolve(1, None)
-        with pytest.raises(TargetError, match=r"a number from 0, got 0\.5"):
+        with pytest.raises(TargetError, match=r"a number from 0, .* got 0\.5"):
             Target.of_class(0.5).resolve(1, None)
 
     @pytest.mark.parametrize("kind", [list, tuple, np.array, pd.Series])
@@ -190,7 +190,7 @@ class TestLabels:
 
     @pytest.mark.parametrize("label", [10**30, 10**400, float("inf"), float("nan")], ids=str)
     def test_a_number_that_no_model_has_as_a_class_is_refused(self, label):
-        with pytest.raises(TargetError, match=r"a number from 0, got"):
+        with pytest.raises(TargetError, match=r"a number from 0, .* got"):
             Target.of_class(label).resolve(1, None)
 
     @pytest.mark.parametrize("threshold", [0.0, 1.0, -1.0, 2.0, float("nan"), "a", "0.5", [0.5]])

@@ -108,6 +108,15 @@ class TestSelection:
         result = fitted.generate(query.iloc[:3].set_axis(["twin", "other", "twin"]))
         assert result["twin"].describe().tolist() == result.describe().iloc[[0, 2]].tolist()
 
+    @pytest.mark.parametrize("as_type", [pd.Index, np.array, pd.Series], ids=str)
+    def test_labels_may_be_an_index_or_an_array(self, result, as_type):
+        labels = ["p7", "p2"]
+        pd.testing.assert_frame_equal(result[as_type(labels)].actions, result[labels].actions)
+
+    def test_a_mask_selects_rows(self, result):
+        mask = result.actions["acted_on"] == result.actions["acted_on"].iloc[0]
+        assert result[mask].factuals.index.equals(result.factuals.index[mask])
+
     def test_an_empty_list_selects_no_row(self, result):
         assert len(result[[]]) == 0
 
@@ -157,10 +166,15 @@ class TestDescribe:
         result = fitted.generate(query.iloc[:2].set_axis([1.0, np.nan]))
         assert result.describe(np.nan) == result.describe_row(1)
 
-    @pytest.mark.parametrize("label", [["p0"], slice(0, 1), {}, 3], ids=str)
+    @pytest.mark.parametrize("label", [slice(0, 1), ("p0",), 3], ids=str)
     def test_an_unknown_label(self, result, label):
         with pytest.raises(InputError, match="names 0 rows"):
             result.describe(label)
+
+    @pytest.mark.parametrize("labels", [["p0"], pd.Index(["p0", "p1"]), {}], ids=str)
+    def test_several_labels_are_refused(self, result, labels):
+        with pytest.raises(InputError, match=r"recourses\[labels\] selects rows"):
+            result.describe(labels)
 
     @pytest.mark.parametrize(("label", "count"), [("unknown", 0), ("twin", 2)])
     def test_a_label_must_name_one_row(self, fitted, query, label, count):

@@ -63,6 +63,15 @@ def test_an_uncertain_category_has_its_number_of_redraws():
     )
 
 
+def test_what_changes_in_less_than_half_of_the_redraws_may_change():
+    expected = {"married": Expected(times=(7, 16))}
+    changes = [(MARRIED, "no", "yes"), (GAIN, 0, 307)]
+    assert sentence([(HOURS, 35, 41)], changes, {}, expected) == (
+        "raise hours from 35 to 41; gain is then expected to move from 0 to 307;"
+        " married may change from no to yes (7 times out of 16)"
+    )
+
+
 @pytest.mark.parametrize(
     ("reliance", "words"),
     [

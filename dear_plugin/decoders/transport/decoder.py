@@ -235,7 +235,7 @@ def _warn_of_few_rows(rows: Tensor, given: Conditioning, names: list[str]) -> No
     if share > COARSE_SHARE:
         logger.warning(
             "too few training rows agree in all of %s: %.0f %% of them are compared with rows that"
-            " agree in some of these features only",
+            " agree in some of these features only; Transport(given=[...]) names fewer",
             names,
             100.0 * share,
         )

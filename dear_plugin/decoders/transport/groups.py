@@ -66,7 +66,9 @@ def _grow(x: Tensor, own: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tenso
         min_samples_leaf=min_rows, max_leaf_nodes=MAX_LEAVES, random_state=0
     )
     target = outside if outside.shape[1] else inside
-    grown = regressor.fit(inside.numpy(), (target / target.std(0).clamp_min(1e-6)).numpy()).tree_
+    # One row has no deviation.
+    deviation = target.std(0, correction=min(1, len(target) - 1)).clamp_min(1e-6)
+    grown = regressor.fit(inside.numpy(), (target / deviation).numpy()).tree_
     positions = own.nonzero()[:, 0]
     is_leaf = torch.from_numpy(grown.children_left.copy()) < 0
     here = torch.arange(grown.node_count)
