@@ -134,12 +134,12 @@ class _Draws:
         """Lay the bins of set i again, and count the rows in them, for each redraw."""
         state, posterior = self.state, self._shared.posterior
         samples = [_bootstrap(len(self.rows), redraw) for redraw in redraws]
-        parts = [self._partition(i, rows) for rows in samples]
+        parts = [self._partition(i, self.rows[rows]) for rows in samples]
         moving = Moving.of(state.supports, self._linked[i])
         drawn = self._counts(i, samples, parts)
         table = moving.cumulative(posterior.redrawn(i, drawn)).flatten()
         cells, bins = drawn.counts.shape[1:3]
-        mix = torch.stack([_padded(part.mix, bins, 1) for part in parts])
+        mix = torch.stack([_with_empty_bins(part.mix, bins) for part in parts])
         smooth = self._smooth(i, samples, parts)
         return RedrawnSet(state, (i, redraws.start), (cells, bins), table, moving, mix, smooth)
 
@@ -151,7 +151,7 @@ class _Draws:
             sample = replace(whole, own=whole.own[rows])
             counted.append(counts_of_set(part, sample, codes[:, rows], i, len(supports.values)))
         bins = max(each.counts.shape[1] for each in counted)
-        counts = torch.stack([_padded(each.counts, bins, 1) for each in counted])
+        counts = torch.stack([_with_empty_bins(each.counts, bins) for each in counted])
         return SetCounts(counts, counted[0].ordered)
 
     def _smooth(
@@ -176,16 +176,16 @@ class _Draws:
         return TrainingSample(rows, self.encoder, single, [], own, self.state.given.basis(rows))
 
     def _partition(self, i: int, rows: Tensor) -> Partition:
-        """The bins of some rows for set i, at its nodes."""
+        """The bins of rows, (m, p), for set i, at its nodes."""
         nodes, sample = self.state.nodes, self._shared.sample
         end = int(nodes.sizes[: i + 1].sum())
         grid = nodes.grid[end - int(nodes.sizes[i]) : end]
-        return partition(replace(sample, rows=self.rows[rows]), nodes.groups, i, len(grid), grid)
+        return partition(replace(sample, rows=rows), nodes.groups, i, len(grid), grid)
 
     def entries(self, i: int) -> int:
         """The number of entries of one redraw of set i."""
         state, linked = self.state, self._linked[i]
-        nodes, bins = self._partition(i, torch.arange(len(self.rows))).mix.shape
+        nodes, bins = self._partition(i, self.rows).mix.shape
         entries = len(state.given) * bins * int(state.supports.sizes[linked].sum())
         if state.smooth is None:
             return entries
@@ -224,8 +224,7 @@ def _bootstrap(n: int, redraw: int) -> Tensor:
     return torch.randint(n, (n,), generator=generator)
 
 
-def _padded(table: Tensor, size: int, dim: int) -> Tensor:
-    """A table with zeros appended along a dimension."""
-    shape = list(table.shape)
-    shape[dim] = size - shape[dim]
-    return torch.cat([table, table.new_zeros(shape)], dim)
+def _with_empty_bins(table: Tensor, count: int) -> Tensor:
+    """A table whose second dimension, the bins, is filled up with zeros."""
+    empty = table.new_zeros(len(table), count - table.shape[1], *table.shape[2:])
+    return torch.cat([table, empty], 1)
