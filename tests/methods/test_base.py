@@ -306,7 +306,7 @@ class TestTarget:
 
     def test_a_value_has_no_class(self, mixed):
         method = Nearest(mixed.net, mixed.schema, output="values").fit(mixed.frame)
-        with pytest.raises(TargetError, match=r"output='values', Target\.of_range\(low, high\)"):
+        with pytest.raises(TargetError, match=r"no default target: pass target=Target\.of_range"):
             method.generate(mixed.frame.iloc[:3])
 
     def test_a_class_has_no_range(self, nearest, mixed):
