@@ -132,7 +132,7 @@ def _add_paper(add: Callable[..., argparse.ArgumentParser]) -> None:
     paper.add_argument(
         "--methods", nargs="+", choices=names, default=names, metavar="METHOD", help=_listed(names)
     )
-    paper.add_argument("--quick", action="store_true", help="COMPAS only, 50 rows, one seed")
+    paper.add_argument("--quick", action="store_true", help="COMPAS with LR, 20 rows, one seed")
     _common(paper, commands.paper, "paper", 200)
     reproduce = add("reproduce", help="the paper's method to the letter, and a sweep")
     _on_cells(reproduce)

@@ -33,20 +33,26 @@ if TYPE_CHECKING:
     import dear_alibi
 
 DEFAULT, CHEAPEST, BASELINE = "DEAR, default", "DEAR, cheapest", "CFRL"
+SUPPORTS = (0.6, 0.8, 1.0)
 CHEAPER = 10.0
 MOST_MIB = 2048.0
 
 
 def dear_rows(experiment: Experiment) -> list[Line]:
-    """DEAR, the same fit under more constraints, and DEAR with the cheapest search."""
+    """DEAR, the same fit under more constraints, the cheapest search, and with support."""
     metrics, (rules, more) = AlibiMetrics.of(experiment), RULES[experiment.name]
     dear, fit = _fitted(metrics, rules)
     found = [
         _explained(dear, metrics, DEFAULT, rules, FeatureRules((), ()), fit),
         _explained(dear, metrics, _name_with(more), rules, more, Meter(0.0, 0.0)),
     ]
-    dear, fit = _fitted(metrics, rules, search=Search.cheapest())
-    return [*found, _explained(dear, metrics, CHEAPEST, rules, FeatureRules((), ()), fit)]
+    others = {CHEAPEST: Search.cheapest()} | {
+        f"{DEFAULT}, min_support={share:g}": Search(min_support=share) for share in SUPPORTS
+    }
+    for name, search in others.items():
+        dear, fit = _fitted(metrics, rules, search=search)
+        found.append(_explained(dear, metrics, name, rules, FeatureRules((), ()), fit))
+    return found
 
 
 def _fitted(

@@ -121,13 +121,13 @@ class AlibiMetrics:
         moved = encoder.distance(self.predictor.rows(X_cf), self.predictor.rows(X))
         return moved.sum(1).numpy()
 
-    def support(self, X_cf: Any) -> float:
-        """The mean share of accepted rows among the 5 nearest training rows."""
+    def support(self, X_cf: Any) -> Any:
+        """(n,) the share of accepted rows among the 5 nearest training rows."""
         encoder = self.predictor.encoder
         classifier = Classifier(self.experiment.model, encoder)
         goal = Target.of_class(1).resolve(len(X_cf), classifier.classes)
         support = Support(Neighbours(encoder.rows(self.experiment.train), encoder), classifier)
-        return float(support.of(self.predictor.rows(X_cf), goal).mean())
+        return support.of(self.predictor.rows(X_cf), goal).double().numpy()
 
     @cached_property
     def _plausibility(self) -> PlausibilityTest:
@@ -149,7 +149,8 @@ class AlibiMetrics:
         """
         X, valid = self.refused, self.valid(X_cf)
         cost, n = self.cost(X, X_cf), len(X)
-        answers = self._plausibility.answers(method, self.predictor.rows(X_cf), cost, valid)
+        support, rows = self.support(X_cf), self.predictor.rows(X_cf)
+        answers = self._plausibility.answers(method, rows, cost, support, valid)
         row: dict[str, Any] = {
             "method": method,
             "rows": n,
@@ -161,7 +162,6 @@ class AlibiMetrics:
             row |= _averages(
                 part, [] if data is None else data["action"][f"{part}_cost"][valid, 0]
             )
-        row["support"] = self.support(X_cf[valid]) if valid.any() else NOTHING
         confidence, reliance = np.ones(n), np.zeros(n)
         if data is not None:
             confidence, reliance = data["confidence"][:, 0], data["reliance"][:, 0]

@@ -30,7 +30,7 @@ from dear_plugin.benchmark.credible import RunPlan, measured
 from dear_plugin.benchmark.data_splits import NETWORKS, SETTINGS, Setting
 from dear_plugin.benchmark.engine import fidelity_rows, reliability_rows
 from dear_plugin.benchmark.experiment import lines, make_experiment
-from dear_plugin.benchmark.figures import entanglement, figures, fitted_preset, qualitative
+from dear_plugin.benchmark.figures import entanglement, figures, qualitative
 from dear_plugin.benchmark.frugality import frugality
 from dear_plugin.benchmark.independence import independence_rows
 from dear_plugin.benchmark.matched import differences
@@ -52,7 +52,7 @@ ON_ALIBI: Mapping[str, Callable[[], Dataset]] = {
     "loan": load_loan,
 }
 DROPPED: Mapping[str, tuple[str, ...]] = {"adult": ("fnlwgt",), "loan": ()}
-QUICK = {"rows": 50, "seeds": 1, "datasets": ("compas",)}
+QUICK = {"rows": 20, "seeds": 1, "datasets": ("compas",), "models": ("lr",)}
 QUICK_REPRODUCE = {
     "rows": 20,
     "seeds": 1,
@@ -70,6 +70,8 @@ QUICK_CONTEST = {
 }
 QUICK_CREDIBLE_HELP = "the loan data, 60 rows, one split, two lines"
 FAMILIES = ("DEAR", "DEAR, pairs too")
+# Of a stored figure.
+COLOURS = 48
 
 
 def engine(options: Namespace) -> Iterator[str]:
@@ -212,7 +214,8 @@ def on_dice(options: Namespace) -> Iterator[str]:
     baselines = [each for each in answers if each.method in options.methods]
     own = [each for each in answers if each.method in dice.COMPARED]
     yield _table("dice", rows, options.out, ["dice-ml"])
-    yield _table("dice-matched", differences(own, baselines), options.out, ["dice-ml"])
+    families = [*dice.families(outcomes)]
+    yield _table("dice-matched", differences(own, baselines, families), options.out, ["dice-ml"])
     yield _table(
         "dice-requirements",
         lines(dice_requirements.requirements(outcomes)),
@@ -226,13 +229,14 @@ def on_alibi(options: Namespace) -> Iterator[str]:
     dropped = DROPPED[options.dataset]
     experiment = make_experiment(ON_ALIBI[options.dataset](), options.rows, without=dropped)
     found = alibi.compare(experiment, options.steps, options.many, options.epochs)
-    count = len(options.steps) + 3 + bool(options.many)
+    count = len(options.steps) + 3 + len(alibi.SUPPORTS) + bool(options.many)
     table = list(tqdm(found, desc="Alibi", total=count))
     rows, answers = [line.row for line in table], [line.answers for line in table if line.answers]
     own = [each for each in answers if each.method in (alibi.DEFAULT, alibi.CHEAPEST)]
+    family = [each for each in answers if "min_support" in each.method]
     baselines = [each for each in answers if each.method.startswith(alibi.BASELINE)]
     yield _table("alibi", rows, options.out, ["alibi"])
-    yield _table("alibi-matched", differences(own, baselines), options.out, ["alibi"])
+    yield _table("alibi-matched", differences(own, baselines, [family]), options.out, ["alibi"])
     yield _table("alibi-requirements", lines(alibi.requirements(rows)), options.out, ["alibi"])
 
 
@@ -253,10 +257,10 @@ def _figures(
     found: Sequence[tuple[Cell, pd.DataFrame]], rows: pd.DataFrame, out: Path
 ) -> Iterator[str]:
     """The figures and their tables."""
-    drawn = list(figures(rows))
+    drawn, fits = list(figures(rows)), Fits(out / "fits")
     first = {cell.dataset: (cell, part) for cell, part in reversed(found)}
     for dataset, (cell, part) in first.items():
-        table, figure = entanglement(cell, fitted_preset(cell))
+        table, figure = entanglement(cell, fits.dear(cell, PRESET))
         table.to_csv(out / f"entanglement-{dataset}.csv", index=False)
         drawn.append((f"entanglement-{dataset}", figure))
         if dataset == "adult":
@@ -266,11 +270,16 @@ def _figures(
 
 
 def _save(drawn: Sequence[tuple[str, Figure]], out: Path) -> str:
-    """Store figures; a text that says where."""
+    """Store figures, small enough for a repository; a text that says where."""
+    from PIL import Image  # comes with matplotlib
+
     home = out / "figures"
     home.mkdir(parents=True, exist_ok=True)
     for name, figure in drawn:
-        figure.savefig(home / f"{name}.png", dpi=90)
+        path = home / f"{name}.png"
+        figure.savefig(path, dpi=90)
+        with Image.open(path) as image:
+            image.convert("RGB").quantize(COLOURS).save(path, optimize=True)
     return f"\n{len(drawn)} figures in {home}\n"
 
 

@@ -91,10 +91,11 @@ class Outcome:
 
     @cached_property
     def answers(self) -> Answers:
-        """Its costs and plausibility."""
+        """Its costs, plausibility and support."""
         found = self.recourses
         test = PlausibilityTest(self.train, found.encoder, found.x)
-        return test.answers(self.method, found.proposal.rows, self.cost, self.solved)
+        rows, support = found.proposal.rows, found.support.to_numpy()
+        return test.answers(self.method, rows, self.cost, support, self.solved)
 
     @property
     def columns(self) -> dict[str, float]:
@@ -106,7 +107,7 @@ class Outcome:
     @property
     def support(self) -> float:
         """The mean support of solved rows."""
-        return _or_nan(np.mean, self.recourses.support.to_numpy()[self.solved])
+        return self.columns["support"]
 
 
 @dataclass(frozen=True)
@@ -177,7 +178,7 @@ class DiceComparison:
     def _at_support(self, share: float, pairs: bool) -> Outcome:
         name, search = PAIRS if pairs else DEFAULT, Search(min_support=share)
         act_on = self.pairs if pairs else None
-        return self.dear(f"{name}, min_support={share:g}", search=search, act_on=act_on)
+        return self.dear(_at_least(name, share), search=search, act_on=act_on)
 
     @property
     def pairs(self) -> list[str | tuple[str, ...]]:
@@ -229,10 +230,7 @@ class DiceComparison:
 
 
 def compare(experiment: Experiment, methods: Sequence[str]) -> Iterator[Outcome]:
-    """DEAR, DiCE's methods, and DEAR with at least the support of each of these.
-
-    The latter with pairs of features; at the support of `gradient` also without.
-    """
+    """DEAR, DiCE's methods, and DEAR with at least the support of each, also with pairs."""
     run = DiceComparison(experiment, FROZEN[experiment.name])
     yield run.dear(DEFAULT)
     yield run.dear(CHEAPEST, search=Search.cheapest())
@@ -243,10 +241,16 @@ def compare(experiment: Experiment, methods: Sequence[str]) -> Iterator[Outcome]
         found.append(run.dice_method(method))
         yield found[-1]
     for outcome in (each for each in found if each.solved.any()):
-        run.supported(outcome.support, pairs=True)
-        if outcome.method == "gradient":
-            run.supported(outcome.support)
+        for pairs in (False, True):
+            run.supported(outcome.support, pairs)
     yield from run.known.values()
+
+
+def families(outcomes: Sequence[Outcome]) -> Iterator[list[Answers]]:
+    """DEAR by `min_support`, the lowest first: on single features, and on pairs too."""
+    for name in (DEFAULT, PAIRS):
+        names = [name, *(_at_least(name, share) for share in SUPPORTS)]
+        yield [each.answers for each in outcomes if each.method in names]
 
 
 def row_of(outcome: Outcome, dear: Outcome) -> Row:
@@ -268,7 +272,6 @@ def row_of(outcome: Outcome, dear: Outcome) -> Row:
         "both_mean": _or_nan(np.mean, outcome.cost[both]),
         "both_median_dear": _or_nan(np.median, dear.cost[both]),
         "both_mean_dear": _or_nan(np.mean, dear.cost[both]),
-        "support": outcome.support,
         **outcome.columns,
         "frozen_changed": outcome.changed,
         "build_cpu_s": outcome.build,
@@ -276,6 +279,10 @@ def row_of(outcome: Outcome, dear: Outcome) -> Row:
         "one_row_cpu_s": _or_nan(np.mean, outcome.calls[1:]),
         "all_rows_cpu_s": outcome.together,
     }
+
+
+def _at_least(name: str, share: float) -> str:
+    return f"{name}, min_support={share:g}"
 
 
 def _or_nan(average: Any, values: Any) -> float:

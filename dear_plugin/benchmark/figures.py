@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from dear_plugin.benchmark.method_specs import METHOD_SPECS, FittedMethods
+from dear_plugin.benchmark.method_specs import METHOD_SPECS
 from dear_plugin.benchmark.paper import counterfactuals
 from dear_plugin.benchmark.protocol import Cell
 from dear_plugin.benchmark.summary import CELL, points
@@ -73,14 +73,6 @@ def _parts(own: pd.DataFrame, suffix: str, method: str) -> Iterator[tuple[str, F
         figure.supxlabel(plots.NOTE, fontsize=9)
         title = f"{NAMES[str(dataset)]}: {TITLES[name]} ({method})"
         yield f"{name}-{dataset}{suffix}", _titled(figure, title)
-
-
-def fitted_preset(cell: Cell) -> DEAR:
-    """The paper's preset, fitted on a cell."""
-    dear, _ = FittedMethods(cell).fitted(METHOD_SPECS[PRESET])
-    if not isinstance(dear, DEAR):
-        raise TypeError(f"{PRESET} must be a DEAR, not {type(dear).__name__}")
-    return dear
 
 
 def entanglement(cell: Cell, dear: DEAR) -> tuple[pd.DataFrame, Figure]:

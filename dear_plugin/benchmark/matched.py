@@ -1,8 +1,8 @@
-"""Matched: answers of DEAR and of baselines in, cost differences at equal plausibility out."""
+"""Matched: answers of DEAR and of baselines in, cost differences out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -39,11 +39,22 @@ class PlausibilityTest:
     def _own(self) -> Floats:
         return self._plausibility.of(self.factuals).double().numpy()
 
-    def answers(self, method: str, rows: Tensor, cost: Floats, solved: Truths) -> Answers:
-        """Answers of a method: counterfactuals, (n, p), costs, (n,), and which rows it solves."""
+    def answers(
+        self, method: str, rows: Tensor, cost: Floats, support: Floats, solved: Truths
+    ) -> Answers:
+        """Answers of a method.
+
+        Args:
+            method: its name.
+            rows: (n, p) counterfactuals.
+            cost: (n,) of each.
+            support: (n,) of each.
+            solved: (n,) bool, the solved rows.
+        """
         found = self._plausibility.of(rows).double().numpy()
         plausible = solved & is_plausible(found, self._own)
-        return Answers(method, where(solved, cost), where(solved, found), plausible)
+        cost, found, support = (where(solved, values) for values in (cost, found, support))
+        return Answers(method, cost, found, support, plausible)
 
 
 @dataclass(frozen=True)
@@ -54,12 +65,14 @@ class Answers:
         method: its name.
         cost: (n,) total cost.
         plausibility: (n,) of the counterfactuals.
+        support: (n,) of the counterfactuals.
         plausible: (n,) bool, whether it is at least the required plausibility.
     """
 
     method: str
     cost: Floats
     plausibility: Floats
+    support: Floats
     plausible: Truths
 
     def columns(self, confidence: Floats, reliance: Floats) -> dict[str, float]:
@@ -72,6 +85,7 @@ class Answers:
         solved = np.isfinite(self.plausibility)
         alone = np.where(np.isnan(reliance), np.nan, reliance == 0.0)
         measured = {
+            "support": self.support,
             "confidence": confidence,
             "plausibility": self.plausibility,
             "plausible": self.plausible.astype(float),
@@ -80,25 +94,47 @@ class Answers:
         return {name: _mean(values[solved]) for name, values in measured.items()}
 
 
-def differences(dear: Iterable[Answers], baselines: Sequence[Answers]) -> Iterator[Row]:
+def differences(
+    dear: Sequence[Answers],
+    baselines: Sequence[Answers],
+    families: Sequence[Sequence[Answers]] = (),
+) -> Iterator[Row]:
     """DEAR's cost minus a baseline's, the median over rows with plausible answers of both.
 
     Args:
         dear: several configurations of DEAR.
         baselines: of the same rows, in the same order.
+        families: configurations that differ in `min_support`, the lowest first; one of each is
+            compared with each baseline, see `supported`.
     """
     for baseline in baselines:
-        for line in dear:
-            found = difference(line.cost, baseline.cost, line.plausible & baseline.plausible)
+        matched = (supported(family, baseline) for family in families if family)
+        for line in (*dear, *matched):
+            both = line.plausible & baseline.plausible
+            found = difference(line.cost, baseline.cost, both)
             yield {
                 "DEAR": line.method,
                 "baseline": baseline.method,
                 "rows": found.rows,
+                "support": _mean(line.support[both]),
+                "baseline support": _mean(baseline.support[both]),
                 "cost": found.cost,
                 "baseline cost": found.other,
                 "difference": str(found.difference),
                 "cheaper": found.cheaper,
             }
+
+
+def supported(family: Sequence[Answers], baseline: Answers) -> Answers:
+    """The first of a family with at least the baseline's mean support, the last if none has it.
+
+    The means are over the rows with plausible answers of both.
+    """
+    for line in family:
+        both = line.plausible & baseline.plausible
+        if _mean(line.support[both]) >= _mean(baseline.support[both]):
+            return line
+    return family[-1]
 
 
 def _mean(values: Floats) -> float:

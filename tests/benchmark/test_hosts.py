@@ -83,7 +83,7 @@ class TestDice:
         rows = [dice.row_of(outcome, outcomes[0]) for outcome in outcomes]
         names = [*DEAR_LINES, "random", "kdtree"]
         assert [row["method"] for row in rows[:6]] == names
-        assert all("pairs too, min_support=" in row["method"] for row in rows[6:])
+        assert all("min_support=" in row["method"] for row in rows[6:])
         assert all(row["rows"] == 3 for row in rows)
         assert rows[0]["solved"] == 1.0
         for row, outcome in zip(rows, outcomes, strict=True):
@@ -124,11 +124,25 @@ class TestDice:
 
     def test_costs_are_compared_where_both_are_plausible(self):
         cost, plausibility = np.array([1.0, 2.0, np.nan]), np.array([0.5, 0.5, np.nan])
-        dear = matched.Answers("a", cost, plausibility, np.array([True, True, False]))
-        baseline = matched.Answers("b", cost + 1.0, plausibility, np.array([True, False, False]))
+        support = np.array([0.4, 0.6, np.nan])
+        both, first = np.array([True, True, False]), np.array([True, False, False])
+        dear = matched.Answers("a", cost, plausibility, support, both)
+        baseline = matched.Answers("b", cost + 1.0, plausibility, support, first)
         (row,) = matched.differences([dear], [baseline])
         assert (row["rows"], row["cost"], row["baseline cost"]) == (1, 1.0, 2.0)
         assert row["difference"] == "-1.000 [-1.000, -1.000]" and row["cheaper"] == 1.0
+        assert row["support"] == row["baseline support"] == 0.4
+
+    def test_of_a_family_the_first_with_the_support_of_the_baseline_is_compared(self):
+        def answers(name, support):
+            ones = np.ones(3)
+            return matched.Answers(name, ones, ones, support * ones, ones.astype(bool))
+
+        family = [answers("low", 0.2), answers("enough", 0.6), answers("high", 1.0)]
+        for support, name in ((0.1, "low"), (0.6, "enough"), (1.1, "high")):
+            assert matched.supported(family, answers("b", support)).method == name
+        (row,) = matched.differences([], [answers("b", 0.6)], [family])
+        assert (row["DEAR"], row["support"], row["baseline support"]) == ("enough", 0.6, 0.6)
 
     def test_requirements_have_the_measured_values(self, outcomes):
         dear, random = outcomes[0], outcomes[4]
@@ -166,18 +180,19 @@ class TestAlibi:
         table = pd.read_csv(tmp_path / "alibi.csv").set_index("method")
         many = "DEAR, default, 200 rows in one call"
         changed = "DEAR, default, education immutable and savings increasing too"
-        names = ["DEAR, default", changed, "DEAR, cheapest", many, "CFRL, 5 steps"]
-        assert list(table.index) == names
-        dear = table.iloc[:4]
+        supported = [f"DEAR, default, min_support={share}" for share in ("0.6", "0.8", "1")]
+        dears = ["DEAR, default", changed, "DEAR, cheapest", *supported, many]
+        assert list(table.index) == [*dears, "CFRL, 5 steps"]
+        dear = table.loc[dears]
         assert (dear["validity"] == 1.0).all() and (dear["violations"] == 0).all()
         assert table.loc[changed, "fit_cpu_s"] == 0.0
         whole = table["direct_mean"] + table["indirect_mean"]
-        np.testing.assert_allclose(table["cost_mean"][:3], whole[:3], rtol=1e-4)
+        np.testing.assert_allclose(table["cost_mean"][:6], whole[:6], rtol=1e-4)
         assert (table[["cpu_ms_a_row", "fit_peak_mib"]] >= 0).all(axis=None)
         assert "alibi 0.9" in capsys.readouterr().out
         assert table.loc["DEAR, default", "confidence"] >= 0.9
         differences = pd.read_csv(tmp_path / "alibi-matched.csv")
-        assert differences["baseline"].tolist() == ["CFRL, 5 steps"] * 2
+        assert differences["baseline"].tolist() == ["CFRL, 5 steps"] * 3
         table = pd.read_csv(tmp_path / "alibi-requirements.csv")
         met = table.set_index("requirement")["met"]
         assert met["validity"] == met["violations"] == "met"

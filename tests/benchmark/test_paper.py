@@ -128,7 +128,7 @@ class TestQuick:
 
     def test_no_row_is_dropped(self, out):
         rows = pd.read_csv(out / ROWS, keep_default_na=False)
-        assert (rows.groupby(["classifier", "method"]).size() == 50).all()
+        assert (rows.groupby(["classifier", "method"]).size() == 20).all()
         assert (rows.loc[rows["success"] == "False", "reason"] != "").all()
 
     def test_a_second_run_reads_stored_runs(self, out, capsys):
