@@ -73,6 +73,8 @@ METHODS: Mapping[str, Callable[..., RecourseMethod]] = {
 }
 
 
+# The laws of `tests/test_laws.py` hold for the same methods; these worlds take them further.
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 @given(worlds())
 def test_the_laws_hold(method, world):
