@@ -15,6 +15,8 @@ OWN = ("DEAR", "DEAR, pairs", "DEAR, cheapest")
 # The dials at which methods are compared.
 COMPARED = (PLAUSIBLE, SUPPORTED, DEFAULT)
 ROW = ["split", "row"]
+# A cell with fewer rows that both methods answer has no verdict.
+FEWEST = 10
 SHARES: Mapping[str, str] = {
     "support": "support",
     "plausibility": "plausibility",
@@ -43,11 +45,11 @@ def table(answers: pd.DataFrame, dials: Sequence[str]) -> Iterator[Row]:
         groups = rows.index.get_level_values("split").to_numpy()
         yield {
             "cell": cell,
-            "dials": dial,
+            "requirement": dial,
             "method": method,
             "rows": len(own),
             "solved": float(own["success"].mean()),
-            "meets the dials": float(own["meets"].mean()),
+            "meets it": float(own["meets"].mean()),
             "cost": str(estimate(rows["cost"], groups, median=True)),
             **{name: _mean(own, column) for name, column in SHARES.items()},
             "CPU ms a row": 1000.0 * float(own["cpu_s"].mean()),
@@ -65,8 +67,8 @@ def differences(answers: pd.DataFrame) -> Iterator[Row]:
         methods = {str(name): own for name, own in part.groupby("method", sort=False)}
         mine = {name: methods.pop(name) for name in OWN if name in methods}
         for name, other in methods.items():
-            line: dict[str, object] = {"cell": cell, "dials": dial, "method": name}
-            line["meets the dials"] = float(other["meets"].mean())
+            line: dict[str, object] = {"cell": cell, "requirement": dial, "method": name}
+            line["meets it"] = float(other["meets"].mean())
             for label in OWN[:2]:
                 line |= _compared(label, mine[label], other) if label in mine else {}
             yield line
@@ -80,7 +82,7 @@ def _compared(label: str, own: pd.DataFrame, other: pd.DataFrame) -> Row:
         f"{label}: rows": rows,
         f"{label}: difference": str(found),
         f"{label}: cheaper": cheaper,
-        f"{label}: verdict": verdict(found),
+        f"{label}: verdict": verdict(found, rows),
     }
 
 
@@ -98,10 +100,10 @@ def difference(first: pd.DataFrame, second: pd.DataFrame) -> tuple[Estimate, int
     return found, len(costs), float((costs < 0.0).mean()) if len(costs) else np.nan
 
 
-def verdict(found: Estimate) -> str:
-    """Whether an interval is below zero, above it, or contains it."""
-    if np.isnan(found.value):
-        return "no rows"
+def verdict(found: Estimate, rows: int) -> str:
+    """Whether an interval is below zero, above it, or contains it; "few rows" below `FEWEST`."""
+    if rows < FEWEST:
+        return "few rows"
     if found.high < 0.0:
         return "cheaper"
     return "dearer" if found.low > 0.0 else "level"
@@ -113,7 +115,7 @@ def summary(answers: pd.DataFrame) -> Iterator[Row]:
     for method, own in lines.groupby("method", sort=False):
         line: dict[str, object] = {"method": method, "cells": own["cell"].nunique()}
         for dial in COMPARED:
-            part = own[own["dials"] == dial]
+            part = own[own["requirement"] == dial]
             for name in OWN[:2]:
                 line[f"{name}, {dial}"] = _counts(part.get(f"{name}: verdict", pd.Series()))
         yield line

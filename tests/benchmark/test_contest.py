@@ -147,16 +147,17 @@ def test_an_action_of_size_zero_is_no_answer():
 def test_the_verdict_is_clear_only_where_the_interval_is(shift, expected):
     noise = np.linspace(-0.5, 0.5, 41)
     first = answers_of("DEAR", list(3.0 + shift + noise))
-    found, *_ = contest_tables.difference(first, answers_of("Wachter", [3.0] * 41))
-    assert contest_tables.verdict(found) == expected
+    found, rows, _ = contest_tables.difference(first, answers_of("Wachter", [3.0] * 41))
+    assert contest_tables.verdict(found, rows) == expected
+    assert contest_tables.verdict(found, contest_tables.FEWEST - 1) == "few rows"
 
 
 def test_the_summary_counts_cells():
     parts = []
     for cell, cost in (("a", 1.0), ("b", 1.0), ("c", 9.0)):
         for dial in (PLAUSIBLE, SUPPORTED, DEFAULT):
-            own = answers_of("DEAR", [cost] * 5)
-            other = answers_of("Wachter", [3.0] * 5)
+            own = answers_of("DEAR", [cost] * 10)
+            other = answers_of("Wachter", [3.0] * 10)
             parts += [each.assign(cell=cell, dial=dial) for each in (own, other)]
     (line,) = contest_tables.summary(pd.concat(parts))
     assert line["cells"] == 3
