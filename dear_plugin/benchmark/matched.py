@@ -109,7 +109,8 @@ def differences(
     """
     for baseline in baselines:
         matched = (supported(family, baseline) for family in families if family)
-        for line in (*dear, *matched):
+        # The plain configuration may be the one that is matched.
+        for line in {each.method: each for each in (*dear, *matched)}.values():
             both = line.plausible & baseline.plausible
             found = difference(line.cost, baseline.cost, both)
             yield {

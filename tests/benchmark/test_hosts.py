@@ -142,6 +142,7 @@ class TestDice:
         for support, name in ((0.1, "low"), (0.6, "enough"), (1.1, "high")):
             assert matched.supported(family, answers("b", support)).method == name
         (row,) = matched.differences([], [answers("b", 0.6)], [family])
+        assert len([*matched.differences(family, [answers("b", 0.6)], [family])]) == 3
         assert (row["DEAR"], row["support"], row["baseline support"]) == ("enough", 0.6, 0.6)
 
     def test_requirements_have_the_measured_values(self, outcomes):
