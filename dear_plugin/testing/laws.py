@@ -75,13 +75,13 @@ def the_schema_is_obeyed(subject: Subject) -> None:
 
 
 def frozen_features_of_a_call_stay(subject: Subject) -> None:
-    """Bit for bit; the same for all rows, or one of two for each."""
+    """Bit for bit; the same for all rows, or another for each."""
     names = subject.method.schema.mutable
     alike = subject.generate(subject.query, Constraints(frozen=list(names[:2])))
     _equal(subject.query[list(names[:2])], alike.counterfactuals[list(names[:2])])
     acted = alike.actions["acted_on"].str.split(" + ", regex=False).explode()
     _require(not acted.isin(names[:2]).any(), "a frozen feature is acted on")
-    frozen = [[names[i % 2]] for i in range(len(subject.query))]
+    frozen = [[names[i % len(names)]] for i in range(len(subject.query))]
     after = subject.generate(subject.query, Constraints(frozen=frozen)).counterfactuals
     for i, (name,) in enumerate(frozen):
         _require(after[name].iloc[[i]].equals(subject.query[name].iloc[[i]]), f"{name} changes")

@@ -73,8 +73,6 @@ METHODS: Mapping[str, Callable[..., RecourseMethod]] = {
 }
 
 
-# The laws of `tests/test_laws.py` hold for the same methods; these worlds take them further.
-@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 @given(worlds())
 def test_the_laws_hold(method, world):
