@@ -25,6 +25,7 @@ from dear_plugin.benchmark.alibi_metrics import (
 )
 from dear_plugin.benchmark.cfrl import Example, explainer, networks, train
 from dear_plugin.benchmark.experiment import Experiment, Requirement, silent
+from dear_plugin.benchmark.matched import at_support
 from dear_plugin.benchmark.meter import Meter, in_fresh_process
 from dear_plugin.benchmark.tables import Row
 from dear_plugin.search import Search
@@ -47,7 +48,7 @@ def dear_rows(experiment: Experiment) -> list[Line]:
         _explained(dear, metrics, _name_with(more), rules, more, Meter(0.0, 0.0)),
     ]
     others = {CHEAPEST: Search.cheapest()} | {
-        f"{DEFAULT}, min_support={share:g}": Search(min_support=share) for share in SUPPORTS
+        at_support(DEFAULT, share): Search(min_support=share) for share in SUPPORTS
     }
     for name, search in others.items():
         dear, fit = _fitted(metrics, rules, search=search)

@@ -33,7 +33,7 @@ from dear_plugin.benchmark.experiment import lines, make_experiment
 from dear_plugin.benchmark.figures import entanglement, figures, qualitative
 from dear_plugin.benchmark.frugality import frugality
 from dear_plugin.benchmark.independence import independence_rows
-from dear_plugin.benchmark.matched import differences
+from dear_plugin.benchmark.matched import by_support, differences
 from dear_plugin.benchmark.paper import ROWS, runs
 from dear_plugin.benchmark.protocol import Cell, cells
 from dear_plugin.benchmark.reproduce import ACCELERATED, PRESET, VARIANTS, Fits
@@ -214,7 +214,7 @@ def on_dice(options: Namespace) -> Iterator[str]:
     baselines = [each for each in answers if each.method in options.methods]
     own = [each for each in answers if each.method in dice.COMPARED]
     yield _table("dice", rows, options.out, ["dice-ml"])
-    families = [*dice.families(outcomes)]
+    families = [by_support(answers, name, dice.SUPPORTS) for name in (dice.DEFAULT, dice.PAIRS)]
     yield _table("dice-matched", differences(own, baselines, families), options.out, ["dice-ml"])
     yield _table(
         "dice-requirements",
@@ -233,10 +233,10 @@ def on_alibi(options: Namespace) -> Iterator[str]:
     table = list(tqdm(found, desc="Alibi", total=count))
     rows, answers = [line.row for line in table], [line.answers for line in table if line.answers]
     own = [each for each in answers if each.method in (alibi.DEFAULT, alibi.CHEAPEST)]
-    family = [each for each in answers if "min_support" in each.method]
+    families = [by_support(answers, alibi.DEFAULT, alibi.SUPPORTS)]
     baselines = [each for each in answers if each.method.startswith(alibi.BASELINE)]
     yield _table("alibi", rows, options.out, ["alibi"])
-    yield _table("alibi-matched", differences(own, baselines, [family]), options.out, ["alibi"])
+    yield _table("alibi-matched", differences(own, baselines, families), options.out, ["alibi"])
     yield _table("alibi-requirements", lines(alibi.requirements(rows)), options.out, ["alibi"])
 
 

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from dear_plugin.benchmark.experiment import Experiment, silent
-from dear_plugin.benchmark.matched import Answers, PlausibilityTest
+from dear_plugin.benchmark.matched import Answers, PlausibilityTest, at_support
 from dear_plugin.benchmark.metrics.decision import Floats, Truths
 from dear_plugin.benchmark.tables import Row
 from dear_plugin.benchmark.timed_explainer import TimedExplainer
@@ -178,7 +178,7 @@ class DiceComparison:
     def _at_support(self, share: float, pairs: bool) -> Outcome:
         name, search = PAIRS if pairs else DEFAULT, Search(min_support=share)
         act_on = self.pairs if pairs else None
-        return self.dear(_at_least(name, share), search=search, act_on=act_on)
+        return self.dear(at_support(name, share), search=search, act_on=act_on)
 
     @property
     def pairs(self) -> list[str | tuple[str, ...]]:
@@ -246,13 +246,6 @@ def compare(experiment: Experiment, methods: Sequence[str]) -> Iterator[Outcome]
     yield from run.known.values()
 
 
-def families(outcomes: Sequence[Outcome]) -> Iterator[list[Answers]]:
-    """DEAR by `min_support`, the lowest first: on single features, and on pairs too."""
-    for name in (DEFAULT, PAIRS):
-        names = [name, *(_at_least(name, share) for share in SUPPORTS)]
-        yield [each.answers for each in outcomes if each.method in names]
-
-
 def row_of(outcome: Outcome, dear: Outcome) -> Row:
     """The table row of a method; `both` is the number of rows that it and the default solve.
 
@@ -279,10 +272,6 @@ def row_of(outcome: Outcome, dear: Outcome) -> Row:
         "one_row_cpu_s": _or_nan(np.mean, outcome.calls[1:]),
         "all_rows_cpu_s": outcome.together,
     }
-
-
-def _at_least(name: str, share: float) -> str:
-    return f"{name}, min_support={share:g}"
 
 
 def _or_nan(average: Any, values: Any) -> float:

@@ -126,6 +126,18 @@ def differences(
             }
 
 
+def at_support(name: str, share: float) -> str:
+    """The name of a configuration with a required support."""
+    return f"{name}, min_support={share:g}"
+
+
+def by_support(answers: Sequence[Answers], name: str, shares: Sequence[float]) -> list[Answers]:
+    """The answers of a configuration without and with each required support that was measured."""
+    known = {each.method: each for each in answers}
+    names = (name, *(at_support(name, share) for share in shares))
+    return [known[each] for each in names if each in known]
+
+
 def supported(family: Sequence[Answers], baseline: Answers) -> Answers:
     """The first of a family with at least the baseline's mean support, the last if none has it.
 

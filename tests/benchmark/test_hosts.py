@@ -83,7 +83,10 @@ class TestDice:
         rows = [dice.row_of(outcome, outcomes[0]) for outcome in outcomes]
         names = [*DEAR_LINES, "random", "kdtree"]
         assert [row["method"] for row in rows[:6]] == names
-        assert all("min_support=" in row["method"] for row in rows[6:])
+        plain, pairs = (f"{name}, min_support=" for name in (dice.DEFAULT, dice.PAIRS))
+        assert all(row["method"].startswith((plain, pairs)) for row in rows[6:])
+        assert any(row["method"].startswith(plain) for row in rows[6:])
+        assert any(row["method"].startswith(pairs) for row in rows[6:])
         assert all(row["rows"] == 3 for row in rows)
         assert rows[0]["solved"] == 1.0
         for row, outcome in zip(rows, outcomes, strict=True):
