@@ -9,22 +9,13 @@ class Still(Decoder):
     def settings(self):
         return {}
 
-    @classmethod
-    def with_settings(cls, settings):
-        return cls(**settings)
+    def fit(self, sample, acted, held):
+        self.acted = list(acted)
 
-    def tensors(self):
-        return {}
+    def encode(self, x, generator=None):
+        return x
 
-    def load_state(self, tensors, encoder, sets):
-        self.sets = sets
-
-    def fit(self, rows, encoder, sets):
-        self.sets = sets
-
-    def encode(self, rows, generator=None):
-        return rows[:, None].expand(-1, len(self.sets), -1)
-
-    def decode(self, x, v, values, sets):
-        positions = self.sets.positions[sets][:, None].expand(values.shape)
-        return x[:, None].expand(-1, values.shape[1], -1).scatter(2, positions, values)
+    def decode(self, x, v, values):
+        out = x[:, None].repeat(1, values.shape[1], 1)
+        out[..., self.acted] = values
+        return out

@@ -61,7 +61,7 @@ class TestTheColumns:
         assert not set(CRITERIA) & set(result.outcome)
 
     def test_confidence_is_a_share_of_the_redraws(self, result, dear):
-        count = dear._optimizer.redraws.count
+        count = dear.decoder.draws
         successes = result.actions["confidence"].dropna() * count
         assert np.allclose(successes, successes.round())
         assert successes.between(0, count).all()
@@ -207,13 +207,14 @@ class TestTheCheapest:
         cheap = DEAR(mixed.net, mixed.schema, search=Search.cheapest()).fit(mixed.frame)
         result = cheap.generate(factuals)
         assert result.outcome["success"].all()
-        assert "redraws" not in vars(cheap._optimizer)
+        decoders = [cheap.decoders.of(members) for members in cheap.sets.members]
+        assert all("_drawn" not in vars(decoder) for decoder in decoders)
         for name in ("_evidence", "_plausibility", "_neighbours", "_support", "_spread"):
             assert name not in vars(cheap)
 
     def test_its_answers_have_the_least_cost_of_the_search(self, dear, cheapest, factuals):
         """At the boundary, whatever their criteria."""
-        optimizer, n = dear._optimizer, len(factuals)
+        optimizer, n = dear._fitted_optimizer, len(factuals)
         case = cheapest.lazy_answers.case
         found = optimizer.find(optimizer.problem(case), Search.cheapest(groups=False))
         torch.testing.assert_close(

@@ -14,7 +14,7 @@ from torch import nn
 
 from dear_plugin import DEAR, ActionSets, Encoder, Schema
 from dear_plugin.datasets import load_loan
-from dear_plugin.decoders import Transport
+from dear_plugin.decoders import Decoders, Sample, Transport
 
 ROWS, PEOPLE, DRAWS = 20_000, 2_000, 1_000_000
 SYSTEMS = range(6)
@@ -27,38 +27,35 @@ class Moved:
     """A default decoder fitted on some sets, and people to move.
 
     Attributes:
-        decoder: fitted.
+        decoders: fitted.
         sets: its sets.
         width: (p,) the user's units in one scaled unit.
         rows: (n, p) the people, in scaled units.
-        v: (n, s, p) their latents.
+        v: s times (n, k) their latents.
     """
 
-    decoder: Transport
+    decoders: Decoders
     sets: ActionSets
     width: np.ndarray
     rows: torch.Tensor
-    v: torch.Tensor
+    v: list[torch.Tensor]
 
     @classmethod
     def of(cls, frame, act_on=None, people=PEOPLE, ties=None, given=()):
         schema = Schema.infer(frame)
         encoder, sets = Encoder(schema), ActionSets.of(schema, act_on)
         rows = encoder.rows(frame)
-        decoder = Transport(given=given)
-        decoder.fit(rows, encoder, sets)
+        decoders = Decoders(Transport(given=given), Sample(rows, encoder), sets.members)
         some = rows[:people]
         width = np.array([f.width for f in schema])
-        return cls(decoder, sets, width, some, decoder.encode(some, ties))
+        latents = [decoders.of(members).encode(some, ties) for members in sets.members]
+        return cls(decoders, sets, width, some, latents)
 
     def to(self, which, values):
         """(n, c, p) where everybody ends up at each of c values, (c, w) or (n, c, w), scaled."""
-        position = self.sets.positions[which]
-        members = self.sets.members[which]
-        at = torch.tensor([members.index(int(j)) for j in position])
-        wide = torch.as_tensor(values)[..., at].expand(len(self.rows), -1, -1)
-        sets = torch.full((len(self.rows),), which)
-        return self.decoder.decode(self.rows, self.v[:, which], wide, sets)
+        wide = torch.as_tensor(values).expand(len(self.rows), -1, -1)
+        decoder = self.decoders.of(self.sets.members[which])
+        return decoder.decode(self.rows, self.v[which], wide)
 
     def slopes(self, which, member, low=0.05, high=0.95):
         """(n, p) change of every feature per unit of one member of a set, in the user's units."""

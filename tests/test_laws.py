@@ -73,7 +73,6 @@ METHODS: Mapping[str, Method] = {
     "DEAR cheapest": partial(DEAR, search=Search.cheapest()),
     "DEAR with support": partial(DEAR, search=Search.cheapest(min_support=0.6, coarse=8)),
     "DEAR autoencoder": partial(DEAR, decoder=SMALL, search=Search.cheapest()),
-    "DEAR by gradient": partial(DEAR, decoder=SMALL, search=Search.cheapest(solver="gradient")),
     "DEAR to the letter": partial(DEAR, decoder=SMALL, search=LITERAL),
     "Wachter": partial(Wachter, config=WachterConfig(rounds=2, steps=10, starts=2)),
     "ROAR": partial(Roar, config=RoarConfig(rounds=2, steps=10, starts=2)),
@@ -226,7 +225,6 @@ BLACK_BOXES = ("scikit-learn", "callable", "strict", "lenient", "named classes")
 # Methods that descend a gradient. Batches of another size round the user's own network otherwise
 # (in the seventh digit), and a descent makes more of it: costs may then differ by so much.
 DESCENTS = (
-    "DEAR by gradient",
     "DEAR to the letter",
     "Wachter",
     "ROAR",

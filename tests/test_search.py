@@ -14,6 +14,7 @@ from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.constraints import feasible_set
 from dear_plugin.problem.target import Target
 from dear_plugin.search import CandidateGrids, Evaluation, Incumbents, SearchProblem
+from tests.fitted import fitted_optimizer
 
 N = 1200
 
@@ -201,11 +202,10 @@ def problem_of(rows: torch.Tensor, optimizer: Optimizer) -> SearchProblem:
     feasible = feasible_set(None, rows, encoder, encoder.units.resolutions(encoder.frame(rows)))
     return SearchProblem(
         rows,
-        optimizer.decoder.encode(rows),
         Target.of_class(1).resolve(len(rows), None),
         feasible,
         optimizer.sets,
-        optimizer.decoder,
+        optimizer.decoders,
         optimizer.classifier,
         feasible.may_act(optimizer.sets),
     )
@@ -217,7 +217,7 @@ class TestSearchProblem:
         encoder = mixed.encoder
         sets = ActionSets.of(mixed.schema)
         classifier = Classifier(mixed.net, encoder)
-        return Optimizer.fit(encoder.rows(mixed.frame), sets, Transport(), classifier, 8)
+        return fitted_optimizer(encoder.rows(mixed.frame), sets, Transport(), classifier, 8)
 
     def test_chunks_do_not_change_the_answer(self, mixed, optimizer, monkeypatch):
         problem = problem_of(mixed.encoder.rows(mixed.refused(30)), optimizer)

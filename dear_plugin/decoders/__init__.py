@@ -7,9 +7,11 @@ from collections.abc import Callable
 from dear_plugin.decoders.autoencoder.decoder import Autoencoder
 from dear_plugin.decoders.autoencoder.design import PAPER_LAYERS, Design
 from dear_plugin.decoders.autoencoder.training import History, Training
-from dear_plugin.decoders.protocol import Decoder
-from dear_plugin.decoders.redraws import Redraws, Refitted
+from dear_plugin.decoders.collection import Decoders
+from dear_plugin.decoders.protocol import Decoder, DifferentiableDecoder, Fit
+from dear_plugin.decoders.protocol import Members as Members  # the type of positions of features
 from dear_plugin.decoders.registry import REGISTRY, decoder_class, register
+from dear_plugin.decoders.sample import Sample
 from dear_plugin.decoders.still import Still as Still  # to register it
 from dear_plugin.decoders.transport.decoder import Transport
 from dear_plugin.errors import DearError, unknown
@@ -18,10 +20,12 @@ __all__ = [
     "PAPER_LAYERS",
     "Autoencoder",
     "Decoder",
+    "Decoders",
     "Design",
+    "DifferentiableDecoder",
+    "Fit",
     "History",
-    "Redraws",
-    "Refitted",
+    "Sample",
     "Training",
     "Transport",
     "decoder_class",
@@ -54,7 +58,3 @@ def make_decoder(decoder: str | Decoder) -> Decoder:
     if name not in makers:
         raise DearError(unknown("decoder", [decoder], makers))
     return makers[name]()
-
-
-# names of 0.1
-kind_of, named = decoder_class, make_decoder

@@ -1,84 +1,100 @@
-"""Decoder: the protocol of g(v, x_S); fit, encode and decode for all sets S at once."""
+"""Decoder: the protocol of g(v, x_S) for one action set S."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Self
 
 import torch
 from torch import Tensor
 
-from dear_plugin.data.encoder import Encoder
-from dear_plugin.decoders.redraws import Redraws, Refitted
-from dear_plugin.errors import DearError
-from dear_plugin.problem.action_sets import ActionSets
+from dear_plugin.data.schema import Schema
+from dear_plugin.decoders.sample import Sample
+
+Members = tuple[int, ...]
+
+
+class Fit(NamedTuple):
+    """What one decoder is fitted on.
+
+    Attributes:
+        sample: the training rows.
+        acted: the positions of the features of S.
+        held: the positions of the features that do not move with S and are conditioned on.
+    """
+
+    sample: Sample
+    acted: Members
+    held: Members
 
 
 class Decoder(ABC):
     """Indirect changes that follow a change of x_S: an association, not a causal effect.
 
-    A decoder is configured by its constructor and learns in `fit`. One batch may then hold any
-    rows and any of the s sets. At `values = x_S`, `decode` returns x itself (if
-    `keeps_factual`).
+    A decoder is configured by its constructor and learns in `fit`, for one action set. A subclass
+    implements `settings`, `fit`, `encode` and `decode`. At `values = x_S`, `decode` returns x
+    itself (if `keeps_factual`).
+
+    Attributes:
+        draws: how many redraws `redraw` can evaluate, R.
+        joint: whether `fitted` is faster for several sets at once.
+        pair_features: how many features are combined to pairs for rows that no single feature
+            solves.
 
     Example:
         >>> from dear_plugin import Decoder, Transport
-        >>> isinstance(Transport(ties="score"), Decoder)
+        >>> isinstance(Transport(), Decoder)
         True
     """
 
+    draws: ClassVar[int] = 4
+    joint: ClassVar[bool] = False
     pair_features: ClassVar[int] = 12
-    """How many features are combined to pairs for rows that no single feature solves."""
-
-    @property
-    def given_features(self) -> Tensor:
-        """(h,) int64, the features that are conditioned on besides x_S, and do not move."""
-        return torch.empty(0, dtype=torch.int64)
 
     @property
     def keeps_factual(self) -> bool:
         """Whether `decode` returns x itself at `values = x_S`, and not a reconstruction of it."""
         return True
 
-    def clone_unfitted(self) -> Self:
-        """An unfitted copy with the same settings."""
-        return type(self).with_settings(self.settings())
-
     @abstractmethod
     def settings(self) -> dict[str, Any]:
         """The constructor's arguments as plain values for JSON."""
 
     @classmethod
-    @abstractmethod
     def with_settings(cls, settings: Mapping[str, Any]) -> Self:
         """The inverse of `settings`."""
+        return cls(**settings)
+
+    def clone_unfitted(self) -> Self:
+        """An unfitted copy with the same settings."""
+        return type(self).with_settings(self.settings())
+
+    def held(self, schema: Schema, acted: Members) -> Members:
+        """The features that this decoder conditions on for a set, and does not move."""
+        return schema.held(acted)
 
     @abstractmethod
-    def tensors(self) -> dict[str, Tensor]:
-        """What `fit` learned, by name."""
-
-    @abstractmethod
-    def load_state(
-        self, tensors: Mapping[str, Tensor], encoder: Encoder, sets: ActionSets
-    ) -> None:
-        """Load what another decoder learned; the inverse of `tensors`."""
-
-    @abstractmethod
-    def fit(self, rows: Tensor, encoder: Encoder, sets: ActionSets) -> None:
-        """Learn from training rows, (n, p)."""
-
-    @abstractmethod
-    def encode(self, rows: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        """The latents v of rows, (n, p) -> (n, s, k), one v per set.
+    def fit(self, sample: Sample, acted: Members, held: Members) -> None:
+        """Learn from training rows, `sample.rows`, (n, p).
 
         Args:
-            rows: the factual rows.
+            sample: the training rows; `sample.shared` computes once what all sets need.
+            acted: the positions of the features of S, ascending or as given by the user.
+            held: the positions of the features that keep their value, to be conditioned on.
+        """
+
+    @abstractmethod
+    def encode(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """The latents v of rows, (m, p) -> (m, k).
+
+        Args:
+            x: the factual rows.
             generator: breaks ties at random, where the decoder has ties; None takes the middle.
         """
 
     @abstractmethod
-    def decode(self, x: Tensor, v: Tensor, values: Tensor, sets: Tensor) -> Tensor:
+    def decode(self, x: Tensor, v: Tensor, values: Tensor) -> Tensor:
         """The rows, (m, c, p), that follow when x_S takes each of c values.
 
         The search calls it in `torch.inference_mode`: tensors that a decoder keeps from a call
@@ -86,66 +102,100 @@ class Decoder(ABC):
 
         Args:
             x: (m, p) the factual rows.
-            v: (m, k) their latents for the set acted on.
-            values: (m, c, w) the new values of the set's features, in `ActionSets.positions`
-                order.
-            sets: (m,) int64, the set acted on.
+            v: (m, k) their latents.
+            values: (m, c, w) the new values of the w features of S, in the order of `acted`.
         """
 
-    def redraws(self, rows: Tensor, encoder: Encoder, sets: ActionSets) -> Redraws:
-        """This decoder as other samples of the same population might have given it.
+    def redraw(
+        self, x: Tensor, values: Tensor, draws: Tensor, copy: Callable[[int], Decoder]
+    ) -> Tensor:
+        """The rows, (m, r, p), that follow under some redraws of the decoder.
+
+        A redraw is the decoder as another sample of the same population might have given it; by
+        default a copy fitted on a bootstrap sample. It encodes the row itself, then decodes it.
 
         Args:
-            rows: (n, p) the rows that it was fitted on.
-            encoder: the encoder, and
-            sets: the sets that it was fitted with.
+            x: (m, p) the factual rows.
+            values: (m, w) the new values of x_S.
+            draws: (r,) int64, each in 1 ... R.
+            copy: the copy of a draw.
         """
-        return Refitted(self, rows, encoder, sets=sets)
+        out = x.new_empty(len(x), len(draws), x.shape[1])
+        for i, draw in enumerate(draws.tolist()):
+            decoder = copy(draw)
+            out[:, i] = decoder.decode(x, decoder.encode(x), values[:, None])[:, 0]
+        return out
 
-    def follow(self, x: Tensor, v: Tensor, a: Tensor) -> Tensor:
-        """The rows that follow, (s, n, d), differentiable in a; slice i is of set i.
+    def fitted(self, fits: Sequence[Fit]) -> list[Self]:
+        """A fitted copy for each fit; by default one after another."""
+        decoders = [self.clone_unfitted() for _ in fits]
+        for decoder, each in zip(decoders, fits, strict=True):
+            decoder.fit(*each)
+        return decoders
 
-        Args:
-            x: (s, n, d) encoded factual rows.
-            v: (s, n, k) their latents.
-            a: (s, n, d) encoded rows, of which only the columns of S are read.
+    def tensors(self) -> dict[str, Tensor]:
+        """What a save keeps; by default nothing, and `load_state` fits again."""
+        return {}
+
+    def load_state(self, tensors: Mapping[str, Tensor], fit: Fit) -> None:
+        """The inverse of `tensors`.
 
         Raises:
-            DearError: a decoder without derivatives.
+            ValueError: tensors of other settings, features or sets.
         """
-        raise DearError(f"{type(self).__name__} has no derivatives; use decoder='autoencoder'")
+        self.fit(*fit)
 
-    def jacobians(self, rows: Tensor, train: Tensor) -> list[tuple[Tensor, Tensor]] | None:
-        """Exact derivatives of g along the q encoded columns of each set.
+    @property
+    def entries(self) -> int:
+        """The number of entries in memory."""
+        return sum(tensor.numel() for tensor in self.tensors().values())
 
-        Args:
-            rows: (n, p) where to take them.
-            train: (m, p) training rows, for the least-squares slope of v on x_S.
+    @property
+    def uncompared(self) -> float:
+        """The share of training rows compared with rows that differ in some held feature."""
+        return 0.0
 
-        Returns:
-            For each set `dg / dx_S` at fixed v and `dg / dv` times that slope, (n, d, q) each;
-            None for a decoder without derivatives.
-        """
-        return None
-
-    def latent_jacobians(self, rows: Tensor) -> list[Tensor] | None:
-        """`dg / dv` at rows, (n, p), for each set (n, d, k); None without derivatives."""
-        return None
-
-    def flip_probabilities(
-        self, x: Tensor, values: Tensor, sets: Tensor
-    ) -> dict[int, tuple[float, float]]:
+    def flip_probabilities(self, x: Tensor, values: Tensor) -> dict[int, tuple[float, float]]:
         """The probability of the second value of each binary feature, by feature.
 
         It is evaluated at two values of x_S; at the first, the row's own, it is 0 or 1.
 
         Args:
             x: (1, p) the factual row.
-            values: (1, 2, w) the values before and after the action.
-            sets: (1,) the set acted on.
+            values: (2, w) the values before and after the action.
         """
         return {}
 
+
+class DifferentiableDecoder(Decoder):
+    """A decoder with exact derivatives, as the paper's search and costs need."""
+
+    @abstractmethod
+    def follow(self, x: Tensor, v: Tensor, a: Tensor) -> Tensor:
+        """The rows that follow, (n, d), differentiable in a.
+
+        Args:
+            x: (n, d) encoded factual rows.
+            v: (n, k) their latents.
+            a: (n, d) encoded rows, of which only the columns of S are read.
+        """
+
+    @abstractmethod
+    def jacobians(self, rows: Tensor, train: Tensor) -> tuple[Tensor, Tensor]:
+        """Exact derivatives of g along the q encoded columns of S.
+
+        Args:
+            rows: (n, p) where to take them.
+            train: (m, p) training rows, for the least-squares slope of v on x_S.
+
+        Returns:
+            `dg / dx_S` at fixed v and `dg / dv` times that slope, (n, d, q) each.
+        """
+
+    @abstractmethod
+    def latent_jacobians(self, rows: Tensor) -> Tensor:
+        """`dg / dv` at rows, (n, p): (n, d, k)."""
+
+    @abstractmethod
     def entanglement(self, rows: Tensor) -> Tensor:
-        """(n, s) mean size of `d2 g / dv dx_S` over outputs; NaN without derivatives."""
-        return torch.full((len(rows), len(self.encode(rows[:1])[0])), torch.nan)
+        """(n,) mean size of `d2 g / dv dx_S` over outputs, at rows, (n, p)."""

@@ -2,7 +2,7 @@
 
 For each real row in bin b of x_S, with value a, rows i drawn at random (the sources) give
 generated rows `g(v_i, a)`. Both are rounded alike, so that equal numbers have equal bits.
-Under `given` features, sources are drawn from the rows nearest to the real row in these, so that
+Where features are held, sources are drawn from the rows nearest to the real row in these, so that
 their distribution in a bin is that of the real rows.
 
 - Dependence fidelity, `1 - sum p_b (e^2 - eta) / sum p_b (e0^2 - eta0)`: e is the difference
@@ -25,8 +25,8 @@ from torch import Tensor
 
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Kind
-from dear_plugin.decoders import Decoder
-from dear_plugin.decoders.transport.bins import cut
+from dear_plugin.decoders import Decoders
+from dear_plugin.decoders.transport.axes import cut
 from dear_plugin.evaluation import excess
 from dear_plugin.evaluation.joint import auc, disjoint_moves
 from dear_plugin.problem.action_sets import ActionSets
@@ -51,18 +51,18 @@ class Sample:
 
     Attributes:
         real: (n, d) held-out rows, encoded.
-        unmoved: (n, d) the mean of the possible sources of each real row, unmoved.
+        unmoved: s tensors, (n, d), the mean of the possible sources of each real row, unmoved.
         bins: (s, n) the bin of each real row's x_S.
         sources: (s, m) the rows that were moved.
         bin_of: (s, m) the bins that they were moved to.
         generated: (s, m, d) the moved rows.
-        acted: (s, d) bool, the columns of S and of given features.
-        matched: whether sources are matched to the real row in given features.
+        acted: (s, d) bool, the columns of S and of the features held for it.
+        matched: whether sources are matched to the real row in held features.
         round_trip: mean |g(e(x), x_S) - x|.
     """
 
     real: Tensor
-    unmoved: Tensor
+    unmoved: list[Tensor]
     bins: Tensor
     sources: Tensor
     bin_of: Tensor
@@ -83,7 +83,7 @@ class Sample:
 
 
 def draw(
-    decoder: Decoder,
+    decoders: Decoders,
     encoder: Encoder,
     sets: ActionSets,
     rows: Tensor,
@@ -94,40 +94,44 @@ def draw(
     """Move random rows to the x_S of real rows.
 
     Args:
-        decoder: the decoder to evaluate.
+        decoders: the decoders to evaluate.
         encoder: expands rows.
-        sets: the decoder's sets.
+        sets: the s sets.
         rows: (n, p) held-out rows; at most `MOST_ROWS` are used.
         seed: of the draw.
         as_displayed: middle ties, as in displayed results, instead of random ones.
     """
     rng = torch.Generator().manual_seed(seed)
     rows = rows[torch.randperm(len(rows), generator=rng)[:MOST_ROWS]]
-    n, s = len(rows), len(sets)
-    v = decoder.encode(rows, None if as_displayed else rng)
+    n = len(rows)
     real = encoder.expand(encoder.units.rounded(rows))
-    destinations = torch.arange(n).repeat(SOURCES)
-    given = (encoder.feature_of == decoder.given_features[:, None]).any(0)
-    candidates = _candidates(real[:, given], rng)
-    drawn = torch.randint(candidates.shape[1], (s, len(destinations)), generator=rng)
-    sources = candidates[destinations % len(candidates), drawn]
-    generated = []
-    for i in range(s):
-        source, at = sources[i], torch.full((len(destinations),), i)
-        values = rows[destinations[:, None], sets.positions[i]][:, None]
-        moved = decoder.decode(rows[source], v[source, i], values, at)[:, 0]
+    destinations, tie = torch.arange(n).repeat(SOURCES), None if as_displayed else rng
+    held = [decoders.held(members) for members in sets.members]
+    columns = {each: torch.isin(encoder.feature_of, torch.tensor(each)) for each in held}
+    candidates = {each: _candidates(real[:, own], rng) for each, own in columns.items()}
+    unmoved = {each: real[of].mean(1).expand(real.shape) for each, of in candidates.items()}
+    sources, generated, trips = [], [], []
+    for members, each in zip(sets.members, held, strict=True):
+        decoder, of = decoders.of(members), candidates[each]
+        drawn = torch.randint(of.shape[1], (len(destinations),), generator=rng)
+        source, v = of[destinations % len(of), drawn], decoder.encode(rows, tie)
+        values = rows[:, list(members)][:, None]
+        moved = decoder.decode(rows[source], v[source], values[destinations])[:, 0]
+        back = decoder.decode(rows, v, values)[:, 0]
+        sources.append(source)
         generated.append(encoder.expand(encoder.units.rounded(moved)))
+        trips.append(float(encoder.distance(back, rows).mean()))
     bins = torch.stack([_bins(encoder, rows, m) for m in sets.members])
     return Sample(
         real,
-        real[candidates].mean(1).expand(real.shape),
+        [unmoved[each] for each in held],
         bins,
-        sources,
+        torch.stack(sources),
         bins[:, destinations],
         torch.stack(generated),
-        sets.masks[:, encoder.feature_of] | given,
-        bool(given.any()),
-        _round_trip(decoder, encoder, sets, rows, v),
+        sets.masks[:, encoder.feature_of] | torch.stack([columns[each] for each in held]),
+        any(held),
+        float(np.mean(trips)),
     )
 
 
@@ -135,7 +139,7 @@ def _candidates(given: Tensor, rng: torch.Generator) -> Tensor:
     """(n, k) the possible sources of each row, its nearest rows; (1, n) all rows if h = 0.
 
     Args:
-        given: (n, h) the encoded columns of given features.
+        given: (n, h) the encoded columns of held features.
         rng: breaks ties.
     """
     n, h = given.shape
@@ -145,17 +149,6 @@ def _candidates(given: Tensor, rng: torch.Generator) -> Tensor:
 
     x = given + JITTER * torch.rand(n, h, generator=rng, dtype=torch.float64)
     return torch.from_numpy(KDTree(x.numpy()).query(x.numpy(), range(1, min(NEAREST, n) + 1))[1])
-
-
-def _round_trip(
-    decoder: Decoder, encoder: Encoder, sets: ActionSets, rows: Tensor, v: Tensor
-) -> float:
-    """The mean |g(e(x), x_S) - x| of rows, (n, p), and latents, (n, s, k)."""
-    n, s = v.shape[:2]
-    x, values = rows.repeat(s, 1), rows[:, sets.positions].transpose(0, 1)
-    at = torch.arange(s).repeat_interleave(n)
-    back = decoder.decode(x, v.transpose(0, 1).flatten(0, 1), values.flatten(0, 1)[:, None], at)
-    return float(encoder.distance(back[:, 0], x).mean())
 
 
 def _bins(encoder: Encoder, rows: Tensor, members: tuple[int, ...]) -> Tensor:
@@ -183,13 +176,13 @@ def dependence(sample: Sample, standardised: bool = False) -> pd.DataFrame:
         deviation = sample.real.double().std(0, correction=0)
         scale = deviation.clamp_min(LEAST_DEVIATION)
         acted = acted | (deviation < LEAST_DEVIATION)
-    unmoved = (sample.unmoved - sample.real).double() / scale
-    noise = excess.noise_of_means(unmoved)
-    # Sources and real rows are the same rows: the overall means agree, which costs a degree of
-    # freedom.
-    lost = unmoved.var(0, correction=0) / len(unmoved)
     tables = []
     for i, bins in enumerate(sample.bins):
+        unmoved = (sample.unmoved[i] - sample.real).double() / scale
+        noise = excess.noise_of_means(unmoved)
+        # Sources and real rows are the same rows: the overall means agree, which costs a degree
+        # of freedom.
+        lost = unmoved.var(0, correction=0) / len(unmoved)
         made = sample.generated[i].view(SOURCES, *sample.real.shape).mean(0)
         left = excess.squared_means((made - sample.real).double() / scale, bins)
         slope = excess.slope(sample.generated[i], sample.real[sample.sources[i]])

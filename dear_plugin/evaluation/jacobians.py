@@ -16,7 +16,7 @@ from torch import Tensor
 
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Kind
-from dear_plugin.decoders import Decoder
+from dear_plugin.decoders import Decoder, Decoders, DifferentiableDecoder, Members
 from dear_plugin.errors import DearError
 from dear_plugin.evaluation.costs import Parts, alignment
 from dear_plugin.models.classifier import Classifier
@@ -27,12 +27,12 @@ STEP = 1.0 / 64.0
 
 
 def parts(
-    decoder: Decoder, encoder: Encoder, sets: ActionSets, rows: Tensor, train: Tensor
+    decoders: Decoders, encoder: Encoder, sets: ActionSets, rows: Tensor, train: Tensor
 ) -> list[Parts]:
     """Proposition 1's Jacobians of every set.
 
     Args:
-        decoder: fitted on the sets.
+        decoders: of the sets.
         encoder: expands rows.
         sets: the s sets.
         rows: (n, p) the rows at which the Jacobians are evaluated.
@@ -41,30 +41,32 @@ def parts(
     Returns:
         One `Parts` per set, with n rows and the set's q encoded columns.
     """
-    exact = decoder.jacobians(rows, train)
-    if exact is not None:
-        masks = sets.masks[:, encoder.feature_of]
-        return [Parts(own, *both) for own, both in zip(masks, exact, strict=True)]
-    return [_differences(decoder, encoder, sets, i, rows) for i in range(len(sets))]
+    out = []
+    for members in sets.members:
+        decoder, own = decoders.of(members), torch.isin(encoder.feature_of, torch.tensor(members))
+        if isinstance(decoder, DifferentiableDecoder):
+            out.append(Parts(own, *decoder.jacobians(rows, train)))
+        else:
+            out.append(_differences(decoder, encoder, members, rows))
+    return out
 
 
-def latent_jacobians(decoder: Decoder, rows: Tensor) -> list[Tensor]:
-    """Lemma 1's Jacobians along the latents, `dg / dv`, (n, d, k) for each set.
+def latent_jacobians(decoder: Decoder, rows: Tensor) -> Tensor:
+    """Lemma 1's Jacobians along the latents, `dg / dv`, (n, d, k).
 
     Args:
-        decoder: fitted, with derivatives.
+        decoder: fitted on one set, with derivatives.
         rows: (n, p) the rows at which the Jacobians are evaluated.
 
     Raises:
         DearError: the decoder has no derivatives.
     """
-    found = decoder.latent_jacobians(rows)
-    if found is None:
+    if not isinstance(decoder, DifferentiableDecoder):
         raise DearError(
             f"expected a decoder with derivatives, got {type(decoder).__name__}, whose latents are"
             " ranks; use decoder='autoencoder'"
         )
-    return found
+    return decoder.latent_jacobians(rows)
 
 
 def alignments(every: list[Parts], classifier: Classifier, goal: Goal, rows: Tensor) -> Tensor:
@@ -90,35 +92,28 @@ def alignments(every: list[Parts], classifier: Classifier, goal: Goal, rows: Ten
     return torch.stack(out, 1)
 
 
-def _differences(
-    decoder: Decoder, encoder: Encoder, sets: ActionSets, which: int, rows: Tensor
-) -> Parts:
+def _differences(decoder: Decoder, encoder: Encoder, members: Members, rows: Tensor) -> Parts:
     """Finite differences over one step at fixed v, which is independent of x_S by construction."""
-    at, positions = torch.full((len(rows),), which), sets.positions[which]
-    v, before = decoder.encode(rows)[:, which], rows[:, positions]
-    columns = []
-    for after, size in _steps(encoder, positions, before):
-        made = decoder.decode(rows, v, torch.stack([before, after], 1), at)
+    v, before, columns = decoder.encode(rows), rows[:, list(members)], []
+    for after, size in _steps(encoder, members, before):
+        made = decoder.decode(rows, v, torch.stack([before, after], 1))
         difference = encoder.expand(made[:, 1]) - encoder.expand(made[:, 0])
         columns.append(difference / size[:, None])
     given = torch.stack(columns, 2)
-    own = sets.masks[which, encoder.feature_of]
+    own = torch.isin(encoder.feature_of, torch.tensor(members))
     return Parts(own, given, torch.zeros(given.shape))
 
 
-def _steps(encoder: Encoder, positions: Tensor, before: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+def _steps(encoder: Encoder, members: Members, before: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
     """Per encoded column of S: the values of x_S after a step, (n, w), and its size, (n,)."""
-    for j in positions.unique().tolist():
-        feature = encoder.schema.features[j]
-        # The positions of a smaller set repeat its first feature: all copies change together.
-        places = (positions == j).nonzero()[:, 0]
-        value = before[:, places[0]]
+    for place, j in enumerate(members):
+        feature, value = encoder.schema.features[j], before[:, place]
         ends = {
             Kind.NUMERIC: [value + STEP],
             Kind.BINARY: [1.0 - value],
             Kind.CATEGORICAL: [torch.full_like(value, c) for c in range(feature.columns)],
         }
         for end in ends[feature.kind]:
-            after = before.index_copy(1, places, end[:, None].expand(-1, len(places)))
+            after = before.index_copy(1, torch.tensor([place]), end[:, None])
             size = end - value if feature.kind is not Kind.CATEGORICAL else torch.ones_like(value)
             yield after, size

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from dear_plugin import _html
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.decoders import Decoder
+from dear_plugin.decoders import Decoder, Decoders, DifferentiableDecoder
 from dear_plugin.evaluation import fidelity
 from dear_plugin.evaluation.fidelity import Sample
 from dear_plugin.problem.action_sets import ActionSets
@@ -45,7 +45,8 @@ class Report:
         entanglement: mean absolute `d2 g / dv dx_S` over the rows, a Series by set; NaN where a
             decoder has no derivatives.
         per_set: a tidy frame with `set, dependence_fidelity, standardised, distribution_fidelity,
-            identity`.
+            identity, uncompared`; the last is the share of training rows that are compared with
+            rows that differ in some held feature, as too few agree in all of them.
         rows: the number of rows.
 
     Example:
@@ -164,12 +165,12 @@ class Report:
 
 
 def diagnose(
-    decoder: Decoder, encoder: Encoder, sets: ActionSets, frame: pd.DataFrame, seed: int
+    decoders: Decoders, encoder: Encoder, sets: ActionSets, frame: pd.DataFrame, seed: int
 ) -> Report:
-    """Report on a fitted decoder.
+    """Report on fitted decoders.
 
     Args:
-        decoder: fitted on the sets.
+        decoders: of the sets.
         encoder: of the frame.
         sets: the s action sets.
         frame: held-out rows; those that cannot be read are left out.
@@ -177,16 +178,22 @@ def diagnose(
     """
     rows = readable_rows(frame, encoder)
     samples = [
-        fidelity.draw(decoder, encoder, sets, rows, seed=seed, as_displayed=displayed)
+        fidelity.draw(decoders, encoder, sets, rows, seed=seed, as_displayed=displayed)
         for displayed in (False, True)
     ]
-    entangled = decoder.entanglement(rows).nanmean(0)
-    series = pd.Series(entangled.numpy(), index=sets.labels, name="entanglement")
-    return report(sets.labels, samples[0], samples[1], series, seed)
+    entangled = [_entanglement(decoders.of(members), rows) for members in sets.members]
+    series = pd.Series(entangled, index=sets.labels, name="entanglement")
+    uncompared = [decoders.of(members).uncompared for members in sets.members]
+    return report(sets.labels, samples[0], samples[1], series, seed, uncompared)
 
 
 def report(
-    labels: tuple[str, ...], random: Sample, displayed: Sample, entanglement: pd.Series, seed: int
+    labels: tuple[str, ...],
+    random: Sample,
+    displayed: Sample,
+    entanglement: pd.Series,
+    seed: int,
+    uncompared: Sequence[float],
 ) -> Report:
     """The report on two samples of one decoder.
 
@@ -196,6 +203,7 @@ def report(
         displayed: a sample with middle ties.
         entanglement: mean mixed derivatives by set.
         seed: of the relabellings.
+        uncompared: `Decoder.uncompared` of each set.
     """
     means, distributions = fidelity.dependence(random), fidelity.distribution(random, seed)
     scaled = fidelity.dependence(random, standardised=True)
@@ -213,6 +221,7 @@ def report(
                 for name, table in tables.items()
             },
             "identity": correlations,
+            "uncompared": uncompared,
         }
     )
     return Report(
@@ -228,6 +237,13 @@ def report(
         per_set,
         len(random.real),
     )
+
+
+def _entanglement(decoder: Decoder, rows: Tensor) -> float:
+    """The mean mixed derivative over rows; NaN for a decoder without derivatives."""
+    if not isinstance(decoder, DifferentiableDecoder):
+        return float("nan")
+    return float(decoder.entanglement(rows).nanmean())
 
 
 def readable_rows(frame: pd.DataFrame, encoder: Encoder) -> Tensor:

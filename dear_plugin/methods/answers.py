@@ -71,6 +71,8 @@ class MethodAnswers(LazyAnswers):
         at, criteria = success.nonzero()[:, 0], self.method._criteria
         case, answers = self.case.select(rows[at]), self.proposal.select(rows[at])
         confidence, reliance = self.method._certainty(case, answers)
+        if not self.method.schema.tiers and bool((reliance > 0).any()):
+            _ = self.method._advice
         plausibility, own = (self.method._plausibility.of(each) for each in (answers.rows, case.x))
         passed = met(criteria, confidence, reliance, plausibility, own) & ~answers.has_remark
         if criteria.min_support is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
@@ -34,8 +35,10 @@ from dear_plugin.search import Evidence, Search
 
 __all__ = ["SLACKS", "Case", "RecourseMethod"]
 
+logger = logging.getLogger(__name__)
+
 # What is computed from the training rows on first access.
-CACHED = ("_support", "_cutoffs", "_neighbours", "_plausibility", "_training_scores")
+CACHED = ("_advice", "_support", "_cutoffs", "_neighbours", "_plausibility", "_training_scores")
 # Training rows in the sample of scores that gives the unit of the margin.
 SCORED_ROWS = 2_000
 
@@ -214,6 +217,15 @@ class RecourseMethod(Parameters, ABC):
     def _spread(self, case: Case, proposal: Proposal) -> Spread:
         """How far redraws of the decoder agree on answers; by default there is none."""
         return Spread.none(case.x, proposal.rows, self._is_number)
+
+    @lazy
+    def _advice(self) -> bool:
+        """Advise to state tiers; once, on first access."""
+        logger.warning(
+            "some answers count on indirect changes, which are associations unless an order of"
+            " causes is stated: Schema.infer(..., tiers=[...]) (tiers= in DiCE and Alibi)"
+        )
+        return True
 
     @lazy
     def _is_number(self) -> Tensor:

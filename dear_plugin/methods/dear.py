@@ -16,7 +16,7 @@ from dear_plugin._lazy import lazy
 from dear_plugin._validation.settings import require_instance
 from dear_plugin.data.schema import Rule, Schema
 from dear_plugin.data.sensitive import warn_of_actions
-from dear_plugin.decoders import Decoder, make_decoder
+from dear_plugin.decoders import Decoder, Decoders, Sample, make_decoder
 from dear_plugin.decoders.progress import bar
 from dear_plugin.errors import NotFittedError
 from dear_plugin.evaluation.report import Report, diagnose
@@ -34,10 +34,12 @@ from dear_plugin.problem.case import Case
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.spread import Spread
 from dear_plugin.results.wording import LESS_MARGIN
-from dear_plugin.search import CandidateGrids, Search
+from dear_plugin.search import Search
 
 # Rows per search, and float32 cells of their latents: 128 MiB.
 ROWS_A_CHUNK, CELLS_A_CHUNK = 1024, 1 << 25
+# What is computed from the decoders, the model and the search settings on first access.
+SEARCHED = ("_fitted_optimizer", "_larger_sets", "_evidence")
 
 
 class DEAR(WhatIf, SearchingMethod):
@@ -91,7 +93,7 @@ class DEAR(WhatIf, SearchingMethod):
         self.sets = ActionSets.of(schema, act_on)
         if act_on is None:
             warn_of_actions(schema)
-        self._optimizer: Optimizer | None = None
+        self._decoders: Decoders | None = None
         self._params |= {"act_on": act_on, "decoder": decoder, "search": search}
 
     def diagnose(self, frame: pd.DataFrame, seed: int = 0) -> Report:
@@ -106,7 +108,7 @@ class DEAR(WhatIf, SearchingMethod):
             NotFittedError: `fit` was not called.
             InputError: rows that do not fit the schema.
         """
-        return diagnose(self._fitted_optimizer.decoder, self.encoder, self.sets, frame, seed)
+        return diagnose(self.decoders, self.encoder, self.sets, frame, seed)
 
     def save(self, folder: str | Path) -> None:
         """Write a fitted DEAR to a folder of JSON and safetensors, without the model.
@@ -158,12 +160,8 @@ class DEAR(WhatIf, SearchingMethod):
         other = copy.copy(self)
         other.classifier = Classifier(model, self.encoder, output=output, encode=encode)
         other._params = {**self._params, "model": model, "output": output, "encode": encode}
-        for cached in ("_support", "_evidence", "_cutoffs", "_training_scores"):
+        for cached in (*SEARCHED, "_support", "_cutoffs", "_training_scores"):
             other.__dict__.pop(cached, None)
-        if self._optimizer is not None:
-            other._optimizer = self._optimizer.with_classifier(other.classifier)
-            if "_larger_sets" in self.__dict__:
-                other.__dict__["_larger_sets"] = self._larger_sets.with_single(other._optimizer)
         return other
 
     def with_search(self, search: Search) -> DEAR:
@@ -173,27 +171,33 @@ class DEAR(WhatIf, SearchingMethod):
             search: the search settings.
         """
         require_instance("search", search, Search)
-        if self._optimizer is not None:
-            # Made before the copy, so that both share the larger sets that either fits.
-            _ = self._larger_sets
         other = copy.copy(self)
         other.search, other._params = search, {**self._params, "search": search}
-        other.__dict__.pop("_evidence", None)
-        if other._optimizer is not None and search.coarse != self.search.coarse:
-            grids = CandidateGrids.of(self._fitted_rows, self.encoder, self.sets, search.coarse)
-            other._optimizer = replace(other._optimizer, grids=grids)
-            other.__dict__.pop("_larger_sets", None)
+        for cached in SEARCHED:
+            other.__dict__.pop(cached, None)
         return other
+
+    @property
+    def decoders(self) -> Decoders:
+        """The fitted decoders, one for each set; those of other sets are fitted when asked for.
+
+        Raises:
+            NotFittedError: `fit` was not called.
+        """
+        if self._decoders is None:
+            raise NotFittedError("DEAR is not fitted; call fit(frame) first")
+        return self._decoders
 
     def _learn(self, rows: Tensor) -> None:
         # A copy: the decoder passed may be in use elsewhere, and an interrupt changes nothing.
-        decoder, coarse = self.decoder.clone_unfitted(), self.search.coarse
-        self._optimizer = Optimizer.fit(rows, self.sets, decoder, self.classifier, coarse)
-        self.decoder = decoder
+        decoder, sample = self.decoder.clone_unfitted(), Sample(rows, self.encoder)
+        decoders = Decoders(decoder, sample, self.sets.members)
+        decoders.fit(self.sets.members)
+        self._decoders, self.decoder = decoders, decoder
         passed = self._params["decoder"]
         if isinstance(passed, Decoder) and hasattr(decoder, "history"):
             vars(passed)["history"] = decoder.history
-        for cached in ("_larger_sets", "_evidence"):
+        for cached in SEARCHED:
             self.__dict__.pop(cached, None)
 
     def _propose(self, case: Case) -> Proposal:
@@ -246,7 +250,7 @@ class DEAR(WhatIf, SearchingMethod):
     def _flip_probabilities(
         self, case: Case, proposal: Proposal, position: int
     ) -> Mapping[str, tuple[float, float]]:
-        return flip_probabilities(case, proposal, position, self.sets, self.decoder, self.schema)
+        return flip_probabilities(case, proposal, position, self.decoders, self.schema)
 
     def _certainty(self, case: Case, proposal: Proposal) -> tuple[Tensor, Tensor]:
         return confidence_and_reliance(case, proposal, self._optimizer_of)
@@ -260,11 +264,9 @@ class DEAR(WhatIf, SearchingMethod):
         decoder = type(self.decoder).__name__
         return [*super()._repr_parts, f"{len(self.sets)} action sets", f"decoder {decoder}"]
 
-    @property
+    @lazy
     def _fitted_optimizer(self) -> Optimizer:
-        if self._optimizer is None:
-            raise NotFittedError("DEAR is not fitted; call fit(frame) first")
-        return self._optimizer
+        return Optimizer.of(self.sets, self.decoders, self.classifier, self.search.coarse)
 
     def _optimizer_of(self, members: tuple[int, ...]) -> Optimizer:
         # The decoder that `generate` uses for the set, so that `apply` gives the same answers.
@@ -274,5 +276,4 @@ class DEAR(WhatIf, SearchingMethod):
 
     @lazy
     def _larger_sets(self) -> LargerSets:
-        rows, coarse = self._fitted_rows, self.search.coarse
-        return LargerSets(rows, self._fitted_optimizer, self.decoder, coarse)
+        return LargerSets(self._fitted_optimizer, self.search.coarse)

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 import torch
 
 from dear_plugin.data.schema import Schema
-from dear_plugin.decoders import Decoder
-from dear_plugin.problem.action_sets import ActionSets
+from dear_plugin.decoders import Decoders
 from dear_plugin.problem.case import Case
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.wording import level
@@ -22,8 +21,7 @@ def flip_probabilities(
     case: Case,
     proposal: Proposal,
     position: int,
-    sets: ActionSets,
-    decoder: Decoder,
+    decoders: Decoders,
     schema: Schema,
 ) -> Mapping[str, tuple[float, float]]:
     """P(second value) before and after the action, of binary features that do not flip, by name.
@@ -32,16 +30,15 @@ def flip_probabilities(
         case: the rows.
         proposal: for them.
         position: of one row.
-        sets: the sets that the decoder is fitted on; for others the result is empty.
-        decoder: fitted on the sets.
+        decoders: of the sets.
         schema: the features.
     """
     row, direct = proposal.rows[position], proposal.direct[position]
-    at = (sets.masks == direct).all(1).nonzero()[:1, 0]
-    if not len(at):
+    where = direct.nonzero()[:, 0]
+    if not len(where):
         return {}
-    x, where = case.x[position], sets.positions[at]
-    probabilities = decoder.flip_probabilities(x[None], torch.stack([x[where], row[where]], 1), at)
+    x, decoder = case.x[position], decoders.of(tuple(where.tolist()))
+    probabilities = decoder.flip_probabilities(x[None], torch.stack([x[where], row[where]]))
     free = case.feasible.floor[position] < case.feasible.ceiling[position]
     unchanged = (row == x) & ~direct & free
     changes = ((abs(b - a), j) for j, (a, b) in probabilities.items() if unchanged[j])

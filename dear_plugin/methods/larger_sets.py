@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
-from dear_plugin.decoders import Decoder
 from dear_plugin.decoders.progress import bar
 from dear_plugin.methods.optimizer import Optimizer, rows_by_set
 from dear_plugin.problem.action_sets import ActionSets
@@ -31,41 +30,18 @@ from dear_plugin.search.incumbent import TOLERANCE
 
 logger = logging.getLogger(__name__)
 
-# Training rows that the decoders of larger sets are fitted on.
-ROWS = 10_000
-# Float32 cells of the decoders of larger sets in memory: 64 MiB, and as much for lookups.
-CELLS = 1 << 24
-
 
 @dataclass(frozen=True)
 class LargerSets:
     """Pairs and larger sets of the features that may be acted on alone.
 
-    A fitted set depends on the training rows and its features only, not on the queries.
-
     Attributes:
-        rows: (n, p) the training rows.
-        single: the given sets, with a decoder for each.
-        decoder: its settings are those of the decoders of larger sets.
+        single: the given sets.
         coarse: values of a numeric feature tried first.
-        fitted: the larger sets fitted so far, by the positions of their features; the latest last.
     """
 
-    rows: Tensor
     single: Optimizer
-    decoder: Decoder
     coarse: int
-    fitted: dict[tuple[int, ...], Optimizer] = field(default_factory=dict)
-
-    def with_single(self, single: Optimizer) -> LargerSets:
-        """The same with another model, that of `single`; nothing is fitted again."""
-        model = single.classifier
-        # A copy: another thread may fit a set meanwhile.
-        fitted = {k: each.with_classifier(model) for k, each in list(self.fitted.items())}
-        other = replace(self, single=single, fitted=fitted)
-        if (pairs := self.__dict__.get("pairs")) is not None:
-            other.__dict__["pairs"] = pairs.with_classifier(model)
-        return other
 
     @lazy
     def pair_sets(self) -> ActionSets | None:
@@ -73,7 +49,7 @@ class LargerSets:
         sets, schema = self.single.sets, self.single.encoder.schema
         known = {frozenset(m) for m in sets.members}
         names = [schema.names[m[0]] for m in sets.members if len(m) == 1]
-        paired = combinations(names[: self.decoder.pair_features], 2)
+        paired = combinations(names[: self.single.decoders.decoder.pair_features], 2)
         pairs = [p for p in paired if frozenset(schema.index(p)) not in known]
         return ActionSets.of(schema, pairs) if pairs else None
 
@@ -85,12 +61,12 @@ class LargerSets:
 
     @lazy
     def pairs(self) -> Optimizer | None:
-        """The optimizer of all pairs, fitted on first access; None if there are no pairs."""
+        """The optimizer of all pairs; None if there are none."""
         if self.pair_sets is None:
             return None
         count = len(self.pair_sets)
         logger.info("fitting %d pairs of features for rows that no single one solves", count)
-        return self._fit(self.pair_sets)
+        return self._of(self.pair_sets)
 
     def proposal(
         self, case: Case, proposal: Proposal, search: Search, evidence: Evidence | None
@@ -187,26 +163,14 @@ class LargerSets:
         return case.goal.margin(self.single.classifier.scores(rows, keep_off_grid=True)).float()
 
     def larger(self, members: tuple[int, ...]) -> Optimizer:
-        """The optimizer of one larger set, fitted unless it is in memory."""
-        optimizer = self.fitted.pop(members, None)
-        if optimizer is None:
-            schema = self.single.encoder.schema
-            names = tuple(schema.names[j] for j in members)
-            logger.info("fitting %s jointly for rows that no pair solves", " + ".join(names))
-            optimizer = self._fit(ActionSets.of(schema, [names]))
-        self.fitted[members] = optimizer
-        size = sum(tensor.numel() for tensor in optimizer.decoder.tensors().values())
-        for old in list(self.fitted)[: -max(1, CELLS // max(size, 1))]:
-            self.fitted.pop(old, None)
-        return optimizer
+        """The optimizer of one larger set."""
+        names = tuple(self.single.encoder.schema.names[j] for j in members)
+        return self._of(ActionSets.of(self.single.encoder.schema, [names]))
 
-    def _fit(self, sets: ActionSets) -> Optimizer:
-        rng = torch.Generator().manual_seed(0)
-        some = self.rows[torch.randperm(len(self.rows), generator=rng)[:ROWS]]
-        decoder, model = self.decoder.clone_unfitted(), self.single.classifier
-        # Tensors made in inference mode could not be differentiated after the call.
-        with torch.inference_mode(False):
-            return Optimizer.fit(some, sets, decoder, model, self.coarse)
+    def _of(self, sets: ActionSets) -> Optimizer:
+        single = self.single
+        single.decoders.fit(sets.members)
+        return Optimizer.of(sets, single.decoders, single.classifier, self.coarse)
 
 
 def _with_better(proposal: Proposal, part: Proposal, rows: Tensor) -> Proposal:

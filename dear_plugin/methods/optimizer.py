@@ -10,9 +10,7 @@ from torch import Tensor
 
 from dear_plugin._lazy import lazy
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.decoders import Decoder
-from dear_plugin.decoders.redraws import Redraws
-from dear_plugin.decoders.still import Still
+from dear_plugin.decoders import Decoders, Sample, Still
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.case import Case
@@ -27,14 +25,10 @@ from dear_plugin.search import (
     SearchProblem,
     choose,
     descent_search,
-    gradient_search,
     group_search,
     line_search,
     start_search,
 )
-
-# The searches that follow derivatives, by solver.
-DESCENTS = {"gradient": gradient_search, "paper": descent_search}
 
 
 @dataclass(frozen=True)
@@ -43,58 +37,37 @@ class Optimizer:
 
     Attributes:
         sets: the s sets.
-        decoder: fitted on them.
+        decoders: of these and of other sets.
         grids: the candidate values.
         classifier: the model.
-        rows: (n, p) the training rows.
         seen_pairs: the pairs of values that indirect changes may produce; None for all.
     """
 
     sets: ActionSets
-    decoder: Decoder
+    decoders: Decoders
     grids: CandidateGrids
     classifier: Classifier
-    rows: Tensor
     seen_pairs: SeenPairs | None = None
 
     @classmethod
-    def fit(
-        cls,
-        rows: Tensor,
-        sets: ActionSets,
-        decoder: Decoder,
-        classifier: Classifier,
-        coarse: int,
+    def of(
+        cls, sets: ActionSets, decoders: Decoders, classifier: Classifier, coarse: int
     ) -> Optimizer:
-        """Fit a decoder for some sets on training rows, (n, p)."""
-        encoder = classifier.encoder
-        decoder.fit(rows, encoder, sets)
-        grids = CandidateGrids.of(rows, encoder, sets, coarse)
-        return cls(sets, decoder, grids, classifier, rows, SeenPairs.of(rows, encoder))
+        """The optimizer of some sets, with candidate values from their training rows."""
+        sample = decoders.fit_of(sets.members[0]).sample
+        grids = CandidateGrids.of(sample.rows, sample.encoder, sets, coarse)
+        return cls(sets, decoders, grids, classifier, sample.shared(_seen_pairs))
 
     @property
     def encoder(self) -> Encoder:
         """The encoder of the model."""
         return self.classifier.encoder
 
-    def with_classifier(self, classifier: Classifier) -> Optimizer:
-        """The same with another model; the decoder and its redraws depend on the rows only."""
-        other = replace(self, classifier=classifier)
-        if (redraws := self.__dict__.get("redraws")) is not None:
-            other.__dict__["redraws"] = redraws
-        return other
-
-    @lazy
-    def redraws(self) -> Redraws:
-        """Redraws of the decoder from its posterior."""
-        return self.decoder.redraws(self.rows, self.encoder, self.sets)
-
     @lazy
     def direct_only(self) -> Optimizer:
         """The same sets without indirect changes."""
-        decoder = Still()
-        decoder.fit(self.rows, self.encoder, self.sets)
-        return replace(self, decoder=decoder, seen_pairs=None)
+        decoders = Decoders(Still(), self.decoders.sample, self.sets.members)
+        return replace(self, decoders=decoders, seen_pairs=None)
 
     def index_of(self, members: tuple[int, ...]) -> int | None:
         """The position among `sets` of a set, given by its features' positions; None if absent."""
@@ -107,11 +80,10 @@ class Optimizer:
         may = case.feasible.may_act(self.sets)
         return SearchProblem(
             case.x,
-            self.decoder.encode(case.x),
             case.goal,
             case.feasible,
             self.sets,
-            self.decoder,
+            self.decoders,
             self.classifier,
             may if only is None else may & only,
             self.seen_pairs,
@@ -138,8 +110,8 @@ class Optimizer:
         if starts is not None:
             with torch.inference_mode():
                 start_search(problem, self.grids, starts, search, found)
-        if search.solver in DESCENTS:
-            DESCENTS[search.solver](problem, search, found)
+        if search.solver == "paper":
+            descent_search(problem, search, found)
             return found
         # `proposal` enters this mode itself; the search for alternatives does not.
         with torch.inference_mode():
@@ -185,7 +157,7 @@ class Optimizer:
             values = found.values[torch.arange(len(problem)), at]
             return self._completed(problem, search, found, sets, values)
         if search.min_confidence:
-            problem = replace(problem, redraws=self.redraws)
+            problem = replace(problem, redrawn=True)
         known = [found.successes]
         if search.prefer_alone or search.max_reliance < 1.0:
             known.append(self._find_direct_only(problem, search, found).successes)
@@ -198,7 +170,7 @@ class Optimizer:
     ) -> Incumbents:
         """Successes without indirect changes that cost at most `prefer_alone` more than others."""
         optimizer = self.direct_only
-        alone = replace(problem, decoder=optimizer.decoder, v=problem.v[..., :0], seen_pairs=None)
+        alone = replace(problem, decoders=optimizer.decoders, seen_pairs=None, encoded={})
         limit = None
         if search.max_reliance == 1.0:
             limit = found.cost.amin(1) * (1.0 + search.prefer_alone)
@@ -264,6 +236,10 @@ class Optimizer:
         if bool(acts.all()):
             return proposal
         return replace(proposal, notes=["" if done else ZERO_ACTION for done in acts.tolist()])
+
+
+def _seen_pairs(sample: Sample) -> SeenPairs | None:
+    return SeenPairs.of(sample.rows, sample.encoder)
 
 
 def rows_by_set(acted: Tensor, rows: Tensor) -> Iterator[tuple[tuple[int, ...], Tensor]]:

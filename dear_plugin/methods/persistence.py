@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -17,13 +16,11 @@ from torch import Tensor
 
 from dear_plugin.errors import DearError, FileFormatError, ModelError, SettingError
 
-# Version 0.1.0 wrote format 1, which still loads.
-FORMAT = 2
+# Versions 0.1 and 0.2 wrote formats 1 and 2.
+FORMAT = 3
 SETTINGS, TENSORS = "dear.json", "dear.safetensors"
 # Exceptions of values that are not those that were saved.
 _MISFITS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RuntimeError)
-
-logger = logging.getLogger(__name__)
 
 
 def write(folder: Path, settings: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
@@ -69,10 +66,10 @@ def understood(folder: str | Path) -> Iterator[None]:
 
 
 def read(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Read what `write` wrote; the log warns of a save by an older version.
+    """Read what `write` wrote.
 
     Raises:
-        FileFormatError: a missing, damaged or newer file; the message names it.
+        FileFormatError: a missing or damaged file, or one of another format; the message names it.
     """
     settings = _settings(folder / SETTINGS)
     content = _content(folder / TENSORS)
@@ -83,13 +80,6 @@ def read(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         tensors = load(content)
     except SafetensorError as error:
         raise FileFormatError(f"{folder / TENSORS} is damaged: {error}") from error
-    if settings["format"] < FORMAT:
-        logger.warning(
-            "%s was saved by version %s: indirect changes are as that version estimated them,"
-            " sampling noise included; fit and save again to estimate them with this version",
-            folder,
-            settings.get("version", "0.1.0"),
-        )
     return settings, tensors
 
 
@@ -135,6 +125,11 @@ def _settings(path: Path) -> dict[str, Any]:
         raise FileFormatError(
             f"{path} has format {version}, this version of dear-plugin reads up to {FORMAT}:"
             " install a newer one"
+        )
+    if version < FORMAT:
+        raise FileFormatError(
+            f"{path} was saved by version {settings.get('version', '0.1.0')}, whose decoders this"
+            " version does not read: fit again on the training rows, and save"
         )
     if settings.pop("seal", None) != _seal(settings) or "sha256" not in settings:
         raise FileFormatError(f"{path} is damaged: it is not the file that was saved")

@@ -63,14 +63,13 @@ def _actions(optimizer: Optimizer, case: Case, answers: Proposal) -> tuple[Searc
     masks, positions = optimizer.sets.masks, optimizer.sets.positions
     sets = (masks == answers.direct[0]).all(1).nonzero()[:1, 0].expand(len(case))
     values = answers.rows.gather(1, positions[sets])
-    problem = replace(optimizer.problem(case), redraws=optimizer.redraws)
+    problem = replace(optimizer.problem(case), redrawn=True)
     return problem, Actions(torch.arange(len(case)), sets, values, answers.rows)
 
 
 def _redrawn(optimizer: Optimizer, case: Case, answers: Proposal) -> Tensor:
     """(m, r, p) the counterfactuals of the same actions under each redraw, projected."""
     with torch.inference_mode():
-        redraws, (problem, actions) = optimizer.redraws, _actions(optimizer, case, answers)
-        every = torch.arange(redraws.count)
-        moved = redraws.decode(case.x, actions.values, actions.sets, every)
-        return problem.project(actions.rows, actions.sets, moved)
+        problem, actions = _actions(optimizer, case, answers)
+        every = torch.arange(1, optimizer.decoders.decoder.draws + 1)
+        return problem.redraw(actions.rows, actions.sets, actions.values, every)

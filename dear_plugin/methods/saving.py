@@ -12,12 +12,10 @@ from torch import Tensor
 from dear_plugin._version import __version__
 from dear_plugin.data.encoder import validate_saved_rows
 from dear_plugin.data.schema import Rule, Schema
-from dear_plugin.decoders import decoder_class
+from dear_plugin.decoders import Decoders, Sample, decoder_class
 from dear_plugin.errors import FileFormatError
 from dear_plugin.methods import persistence
-from dear_plugin.methods.optimizer import Optimizer
-from dear_plugin.problem.seen_pairs import SeenPairs
-from dear_plugin.search import CandidateGrids, DescentSchedule, Search
+from dear_plugin.search import DescentSchedule, Search
 
 if TYPE_CHECKING:
     from dear_plugin.methods.dear import DEAR
@@ -29,7 +27,7 @@ def save(dear: DEAR, folder: Path) -> None:
     Raises:
         NotFittedError: it is not fitted.
     """
-    grids = dear._fitted_optimizer.grids
+    decoders = dear.decoders
     settings = {
         "version": __version__,
         "schema": dear.schema.to_dict(),
@@ -40,8 +38,11 @@ def save(dear: DEAR, folder: Path) -> None:
         "search": asdict(dear.search),
         "output": dear.classifier.output,
     }
-    tensors = {f"decoder/{k}": v for k, v in dear.decoder.tensors().items()}
-    tensors |= {f"grids/{k}": v for k, v in vars(grids).items()}
+    tensors = {
+        f"decoder/{i}/{name}": tensor
+        for i, members in enumerate(dear.sets.members)
+        for name, tensor in decoders.of(members).tensors().items()
+    }
     persistence.write(folder, settings, {**tensors, "rows": dear._fitted_rows})
 
 
@@ -70,25 +71,24 @@ def load(
             encode=encode,
             search=_search(settings["search"]),
         )
-        dear.decoder.load_state(_under("decoder/", tensors), dear.encoder, dear.sets)
         rows = dear._rows = validate_saved_rows(tensors["rows"], dear.encoder)
-        grids = _grids(_under("grids/", tensors), dear)
-        seen = SeenPairs.of(rows, dear.encoder)
-        dear._optimizer = Optimizer(dear.sets, dear.decoder, grids, dear.classifier, rows, seen)
+        dear._decoders = _decoders(dear, Sample(rows, dear.encoder), tensors)
     return dear
 
 
+def _decoders(dear: DEAR, sample: Sample, tensors: Mapping[str, Tensor]) -> Decoders:
+    """The decoders of the sets: from their tensors, or fitted again on the same rows."""
+    decoders = Decoders(dear.decoder, sample, dear.sets.members)
+    for i, members in enumerate(dear.sets.members):
+        decoder = dear.decoder.clone_unfitted()
+        decoder.load_state(_under(f"decoder/{i}/", tensors), decoders.fit_of(members))
+        decoders.put(members, decoder)
+    return decoders
+
+
 def _search(settings: Mapping[str, Any]) -> Search:
-    """The search settings; versions before 0.3 have no schedule."""
-    schedule = DescentSchedule(**settings.get("schedule", {}))
-    return Search(**{**settings, "schedule": schedule})
-
-
-def _grids(tensors: Mapping[str, Tensor], dear: DEAR) -> CandidateGrids:
-    """The candidate values; version 0.1.0 did not save all of them."""
-    if "common" in tensors:
-        return CandidateGrids.from_tensors(tensors, dear.encoder, dear.sets)
-    return CandidateGrids.of(dear._fitted_rows, dear.encoder, dear.sets, dear.search.coarse)
+    """The search settings."""
+    return Search(**{**settings, "schedule": DescentSchedule(**settings["schedule"])})
 
 
 def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

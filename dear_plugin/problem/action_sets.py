@@ -22,7 +22,7 @@ class ActionSets:
 
     Attributes:
         names: (s,) the feature names of each set.
-        members: (s,) the schema positions of each set's features.
+        members: (s,) the schema positions of each set's features, ascending.
         p: the number of features in the schema.
 
     Example:
@@ -55,7 +55,7 @@ class ActionSets:
             raise ConstraintError(f"act_on must be a list of features, got {act_on!r}")
         requested = schema.actionable if act_on is None else act_on
         sets = tuple((s,) if isinstance(s, str) else tuple(s) for s in requested)
-        members = tuple(schema.index(s) for s in sets)
+        members = tuple(tuple(sorted(schema.index(s))) for s in sets)
         for names, positions in zip(sets, members, strict=True):
             _check(schema, names, positions)
         if not sets:

@@ -7,7 +7,6 @@ from dear_plugin.search.credibility import Actions, Evidence, confidence, relian
 from dear_plugin.search.criteria import criteria
 from dear_plugin.search.descent import descent_search
 from dear_plugin.search.evaluation import Evaluation
-from dear_plugin.search.gradient import gradient_search
 from dear_plugin.search.group import group_search, start_search
 from dear_plugin.search.incumbent import Incumbents
 from dear_plugin.search.line import line_search
@@ -32,7 +31,6 @@ __all__ = [
     "confidence",
     "criteria",
     "descent_search",
-    "gradient_search",
     "group_search",
     "line_search",
     "missing_text",

@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from dear_plugin.data.special_values import is_special
-from dear_plugin.decoders.redraws import Redraws
 from dear_plugin.evaluation.plausibility import Plausibility
 from dear_plugin.evaluation.support import Support
 from dear_plugin.problem.goals import Goal
@@ -108,7 +107,7 @@ def confidence(
     """The share of redraws (decoders of resampled rows) under which actions are still accepted.
 
     Args:
-        problem: the search problem; its `redraws` are used.
+        problem: the search problem.
         actions: m actions.
         least: the share to reach. Actions that cannot reach it after the first redraws skip the
             others, which then count as failures.
@@ -117,10 +116,9 @@ def confidence(
         (m,) the share, and (m,) by how much the margin falls short in the redraw that decides
         whether `least` is reached; 0 where none does.
     """
-    redraws, m = problem.redraws, len(actions)
-    if redraws is None:
+    m, count = len(actions), problem.decoders.decoder.draws
+    if not problem.redrawn:
         return torch.ones(m), torch.zeros(m)
-    count = redraws.count
     may_fail = int((1.0 - least) * count + 1e-6)
     valid, margins = torch.zeros(m, count, dtype=torch.bool), torch.full((m, count), torch.inf)
     at, first = torch.arange(m), min(FIRST_REDRAWS, count)
@@ -128,7 +126,7 @@ def confidence(
         if not len(at) or not len(which):
             break
         cells = at[:, None], which
-        margins[cells], valid[cells] = _redrawn(problem, redraws, actions.part(at), which)
+        margins[cells], valid[cells] = _redrawn(problem, actions.part(at), which)
         excluded = first - valid[:, :first].sum(1) > may_fail
         at = (~excluded).nonzero()[:, 0]
     # Actions excluded by the first redraws get no others, even if these were evaluated.
@@ -139,16 +137,13 @@ def confidence(
     return valid.float().mean(1), shortfall
 
 
-def _redrawn(
-    problem: SearchProblem, redraws: Redraws, actions: Actions, which: Tensor
-) -> tuple[Tensor, Tensor]:
+def _redrawn(problem: SearchProblem, actions: Actions, which: Tensor) -> tuple[Tensor, Tensor]:
     """(m, r) margins and (m, r) bool, the decisions for actions under some redraws, (r,)."""
     m, r, p = len(actions), len(which), problem.x.shape[1]
     margins, valid = torch.empty(m, r), torch.empty(m, r, dtype=torch.bool)
     for at in torch.arange(m).split(max(1, CELLS_A_BATCH // (r * p))):
         part = actions.part(at)
-        moved = redraws.decode(problem.x[part.rows], part.values, part.sets, which)
-        reached = problem.project(part.rows, part.sets, moved).reshape(-1, p)
+        reached = problem.redraw(part.rows, part.sets, part.values, which + 1).reshape(-1, p)
         margin, accepted = problem.decide(reached, part.rows.repeat_interleave(r))
         margins[at], valid[at] = margin.view(-1, r), accepted.view(-1, r)
     return margins, valid

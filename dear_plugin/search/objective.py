@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from dear_plugin.decoders import Decoder, DifferentiableDecoder
+from dear_plugin.errors import DearError
 from dear_plugin.search.problem import SearchProblem
 
 
@@ -22,13 +24,13 @@ class Objective:
     Attributes:
         problem: the search problem; its decoder must be differentiable.
         x: (s, n, d) encoded factual rows.
-        v: (s, n, k) their latents.
+        v: s tensors, (n, k), their latents.
         mask: (s, 1, d) the columns of each set.
     """
 
     problem: SearchProblem
     x: Tensor
-    v: Tensor
+    v: list[Tensor]
     mask: Tensor
 
     @classmethod
@@ -37,14 +39,8 @@ class Objective:
         encoder = problem.classifier.encoder
         x = encoder.expand(problem.x).expand(len(problem.sets), -1, -1)
         mask = problem.sets.masks[:, encoder.feature_of][:, None].float()
-        return cls(problem, x, problem.v.transpose(0, 1), mask)
-
-    def margin_and_slope(self, action: Tensor) -> tuple[Tensor, Tensor]:
-        """(s, n) the margin at actions, (s, n, d), and (s, n, d) its derivative along x_S."""
-        action = action.detach().requires_grad_(True)
-        margin = self._margin(self._reached(action))
-        (slope,) = torch.autograd.grad(margin.sum(), action)
-        return margin.detach(), slope * self.mask
+        latents = [problem.latents(i) for i in range(len(problem.sets))]
+        return cls(problem, x, latents, mask)
 
     def gradient(self, action: Tensor, weight: float, target: float) -> Tensor:
         """(s, n, d) the derivative of the loss at actions, (s, n, d).
@@ -59,18 +55,20 @@ class Objective:
         (gradient,) = torch.autograd.grad(loss.sum(), action)
         return gradient * self.mask
 
-    def values(self, action: Tensor, scale: float = 1.0) -> Tensor:
+    def values(self, action: Tensor) -> Tensor:
         """(s, n, w) the new values of every set's features at actions, (s, n, d).
 
-        Of a category, it is the level with the largest column of `scale x + d_S`.
+        Of a category, it is the level with the largest column of `x + d_S`.
         """
-        encoder = self.problem.classifier.encoder
-        rows = encoder.collapse((scale * self.x + action).detach())
+        rows = self.problem.classifier.encoder.collapse((self.x + action).detach())
         positions = self.problem.sets.positions[:, None].expand(-1, rows.shape[1], -1)
         return rows.gather(2, positions)
 
     def _reached(self, action: Tensor) -> Tensor:
-        return self.problem.decoder.follow(self.x, self.v, self.x + action * self.mask)
+        a, problem = self.x + action * self.mask, self.problem
+        decoders = [differentiable(problem.decoders.of(m)) for m in problem.sets.members]
+        each = zip(decoders, self.x, self.v, a, strict=True)
+        return torch.stack([decoder.follow(*rows) for decoder, *rows in each])
 
     def _margin(self, reached: Tensor) -> Tensor:
         s, n, d = reached.shape
@@ -89,3 +87,14 @@ class Objective:
         cost = ((inside - self.x).abs() * encoder.weights).sum(2)
         hinge = (reached - inside).abs().sum(2)
         return error + weight * cost + hinge
+
+
+def differentiable(decoder: Decoder) -> DifferentiableDecoder:
+    """A decoder that has derivatives.
+
+    Raises:
+        DearError: it has none.
+    """
+    if not isinstance(decoder, DifferentiableDecoder):
+        raise DearError(f"{type(decoder).__name__} has no derivatives; use decoder='autoencoder'")
+    return decoder

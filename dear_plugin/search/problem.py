@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -18,8 +19,7 @@ from dear_plugin._validation.settings import (
     validate,
     whole,
 )
-from dear_plugin.decoders import Decoder
-from dear_plugin.decoders.redraws import Redraws
+from dear_plugin.decoders import Decoders
 from dear_plugin.evaluation.neighbours import NEIGHBOURS
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.action_sets import ActionSets
@@ -43,9 +43,8 @@ class Search:
     """Settings of a search.
 
     Attributes:
-        solver: "line" scans and bisects (any model, any decoder); "gradient" is the paper's
-            Algorithm 1, accelerated; "paper" is Algorithm 1 to the letter. These two need a torch
-            module and a differentiable decoder.
+        solver: "line" scans and bisects (any model, any decoder); "paper" is the paper's Algorithm
+            1 to the letter, which needs a torch module and a differentiable decoder.
         coarse: the number of values of a numeric feature that are tried first.
         deepen: for how many of a row's cheapest sets as many values in between are tried; for all
             sets where none succeeds.
@@ -78,7 +77,7 @@ class Search:
         False
     """
 
-    solver: Literal["line", "gradient", "paper"] = "line"
+    solver: Literal["line", "paper"] = "line"
     coarse: int = 16
     deepen: int = 1
     refine: int = 5
@@ -99,7 +98,7 @@ class Search:
         """Validate the settings."""
         validate(
             self,
-            solver=one_of("line", "gradient", "paper"),
+            solver=one_of("line", "paper"),
             coarse=whole(1),
             deepen=whole(0),
             refine=whole(0),
@@ -149,30 +148,30 @@ class SearchProblem:
 
     Attributes:
         x: (n, p) factual rows.
-        v: (n, s, k) the latents of the rows.
         goal: the targets of the rows.
         feasible: the feasible sets of the rows.
         sets: the s action sets.
-        decoder: g(v, x_S).
+        decoders: g(v, x_S) of every set.
         classifier: the model.
         actionable: (n, s) bool, the sets that each row may act on.
         seen_pairs: which pairs of values indirect changes may create; None allows all.
-        redraws: decoders fitted on resampled training rows; None where confidence is not needed.
+        redrawn: whether confidence is evaluated, under redraws of the decoders.
         zero_actions: whether an action of size zero may succeed, where the decoder's
             reconstruction of the row alone is accepted.
+        encoded: the latents of the rows, (n, k), by set; see `latents`.
     """
 
     x: Tensor
-    v: Tensor
     goal: Goal
     feasible: FeasibleSet
     sets: ActionSets
-    decoder: Decoder
+    decoders: Decoders
     classifier: Classifier
     actionable: Tensor
     seen_pairs: SeenPairs | None = None
-    redraws: Redraws | None = None
+    redrawn: bool = False
     zero_actions: bool = False
+    encoded: dict[int, Tensor] = field(default_factory=dict)
 
     def __len__(self) -> int:
         """The number of rows (n)."""
@@ -183,16 +182,32 @@ class SearchProblem:
         """(p,) bool, which features are numbers."""
         return torch.tensor([not f.categories for f in self.classifier.encoder.schema])
 
+    @lazy
+    def held(self) -> Tensor:
+        """(s, p) bool, the features that do not move with each set."""
+        schema, held = self.classifier.encoder.schema, torch.zeros_like(self.sets.masks)
+        for row, members in zip(held, self.sets.members, strict=True):
+            row[list(schema.held(members))] = True
+        return held
+
     def select(self, rows: Tensor) -> SearchProblem:
         """The problem of the rows at positions (q,)."""
         return replace(
             self,
             x=self.x[rows],
-            v=self.v[rows],
             goal=self.goal.select(rows),
             feasible=self.feasible.select(rows),
             actionable=self.actionable[rows],
+            encoded={i: v[rows] for i, v in list(self.encoded.items())},
         )
+
+    def latents(self, i: int) -> Tensor:
+        """(n, k) the latents of the rows for set i, encoded when first needed."""
+        if i not in self.encoded:
+            # A decoder may differentiate while it encodes.
+            with torch.inference_mode(False):
+                self.encoded[i] = self.decoders.of(self.sets.members[i]).encode(self.x)
+        return self.encoded[i]
 
     def decode_actions(self, rows: Tensor, sets: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """The rows of actions before and after projection onto A_d, (m, c, p) each.
@@ -203,20 +218,29 @@ class SearchProblem:
             values: (m, c, w) the new values of the set's features, or (m, c, 1) for singletons.
         """
         x = self.x.index_select(0, rows)
-        v = self.v.flatten(0, 1).index_select(0, rows * self.v.shape[1] + sets)
-        wide = values.expand(-1, -1, self.sets.positions.shape[1])
-        moved = self.decoder.decode(x, v, wide, sets)
+        moved = x.new_empty(*values.shape[:2], x.shape[1])
+        for i, at in by_set(sets):
+            members, v = self.sets.members[i], self.latents(i)
+            some = values[at][..., : len(members)]
+            moved[at] = self.decoders.of(members).decode(x[at], v[rows[at]], some)
         return self._project(x, moved, rows, sets)
 
-    def project(self, rows: Tensor, sets: Tensor, moved: Tensor) -> Tensor:
-        """(m, c, p) the nearest admissible rows to decoded ones.
+    def redraw(self, rows: Tensor, sets: Tensor, values: Tensor, draws: Tensor) -> Tensor:
+        """(m, r, p) the projected rows of actions under some redraws.
 
         Args:
             rows: (m,) the row.
             sets: (m,) the set acted on.
-            moved: (m, c, p) the decoder's rows.
+            values: (m, w) the new values of the set's features.
+            draws: (r,) the redraws, each in 1 ... R.
         """
-        return self._project(self.x.index_select(0, rows), moved, rows, sets)[1]
+        x = self.x.index_select(0, rows)
+        moved = x.new_empty(len(x), len(draws), x.shape[1])
+        for i, at in by_set(sets):
+            members = self.sets.members[i]
+            some = values[at][:, : len(members)]
+            moved[at] = self.decoders.redraw(members, x[at], some, draws)
+        return self._project(x, moved, rows, sets)[1]
 
     def _project(
         self, x: Tensor, moved: Tensor, rows: Tensor, sets: Tensor
@@ -224,7 +248,10 @@ class SearchProblem:
         feasible, acted = self.feasible, self.sets.masks[sets]
         if feasible.levels is not None:
             moved = feasible.levels.keep_unless_acted(x, moved, acted)
-        reached = feasible.project(x, moved, rows)
+        reached = moved
+        if self.classifier.encoder.schema.tiers:
+            reached = torch.where(self.held[sets][:, None], x[:, None], moved)
+        reached = feasible.project(x, reached, rows)
         if self.seen_pairs is not None:
             reached = self.seen_pairs.repair(x, reached, acted)
         return moved, feasible.repair(x, reached, acted, rows)
@@ -272,7 +299,7 @@ class SearchProblem:
     ) -> Evaluation:
         """As `evaluate`; actions of size zero fail unless `zero_actions`."""
         evaluation = self._evaluate(rows, sets, values, slack)
-        if self.zero_actions or self.decoder.keeps_factual:
+        if self.zero_actions or self.decoders.decoder.keeps_factual:
             return evaluation
         return evaluation.masked(self.acts(rows, sets, values))
 
@@ -292,3 +319,9 @@ class SearchProblem:
             reached.reshape(c * m, p), rows.expand(c, m).reshape(-1), slack
         )
         return Evaluation(*(each.view(c, m).T for each in (cost, margin, valid)))
+
+
+def by_set(sets: Tensor) -> Iterator[tuple[int, Tensor]]:
+    """Each set among those of m actions, (m,), and (q,) the positions of its actions."""
+    for i in sets.unique().tolist():
+        yield i, (sets == i).nonzero()[:, 0]

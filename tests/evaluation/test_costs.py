@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from dear_plugin import ActionSets, Encoder, Schema
-from dear_plugin.decoders import Autoencoder, Design, Training
+from dear_plugin.decoders import Autoencoder, Decoders, Design, Sample, Training
 from dear_plugin.evaluation.costs import Parts, alignment, direct_action, recourse_action, split
 from dear_plugin.evaluation.jacobians import parts
 
@@ -118,13 +118,15 @@ class Smooth:
         schema = Schema.infer(frame)
         encoder, self.sets = Encoder(schema), ActionSets.of(schema, ["a", ("b", "c")])
         rows = encoder.rows(frame)
-        decoder = Autoencoder(Design(layers=(8, 4), members=1), Training(epochs=5))
-        decoder.fit(rows, encoder, self.sets)
-        self.networks = decoder.networks.double()
+        sample, members = Sample(rows, encoder), self.sets.members
+        decoders = Decoders(
+            Autoencoder(Design(layers=(8, 4)), Training(epochs=5)), sample, members
+        )
+        decoders.fit(members)
+        self.networks = [decoders.of(each).networks.double() for each in members]
         self.rows = rows[:200].double()
-        self.wide = encoder.expand(self.rows).expand(2, -1, -1)
-        self.v = self.networks.latents(self.wide)
-        self.parts = parts(decoder, encoder, self.sets, self.rows, self.rows)
+        self.v = [networks.latents(self.rows) for networks in self.networks]
+        self.parts = parts(decoders, encoder, self.sets, self.rows, self.rows)
         self.first, self.second = 2.0 * normal(6, 8), normal(8, 1)
 
     def model(self, x):
@@ -136,10 +138,10 @@ class Smooth:
 
     def reached(self, which, action=None):
         """(n, d) g(v, x_S + d_S) for an action (n, q); the reconstruction without one."""
-        values = self.wide.clone()
+        values = self.rows.clone()
         if action is not None:
-            values[which][:, self.parts[which].own] += action
-        return self.networks.generate(self.v, values)[which]
+            values[:, self.parts[which].own] += action
+        return self.networks[which].generate(self.v[which], values)[0]
 
 
 @pytest.fixture(scope="module")
@@ -198,14 +200,12 @@ class TestFirstOrder:
     def test_the_entangled_part_is_the_cost_of_latents_that_follow(self, smooth, which):
         part, size = smooth.parts[which], 1e-5
         action = size * normal(*part.given.shape[::2], seed=3)
-        mask = smooth.networks.mask
-        train, v = smooth.wide - smooth.wide.mean(1, keepdim=True), smooth.v
-        slope = torch.linalg.lstsq((train * mask)[which][:, part.own], v[which]).solution
-        moved = v.clone()
-        moved[which] += action @ slope
-        values = smooth.wide.clone()
-        values[which][:, part.own] += action
-        change = smooth.networks.generate(moved, values)[which] - smooth.reached(which)
+        train, v = smooth.rows - smooth.rows.mean(0), smooth.v[which]
+        slope = torch.linalg.lstsq(train[:, part.own], v[0]).solution
+        values = smooth.rows.clone()
+        values[:, part.own] += action
+        moved = smooth.networks[which].generate(v + action @ slope, values)[0]
+        change = moved - smooth.reached(which)
         real = change[:, part.own].square().sum(1), change[:, ~part.own].square().sum(1)
         for claimed, true in zip(part.costs(action), real, strict=True):
             torch.testing.assert_close(claimed, true, rtol=1e-3, atol=1e-3 * size**2)

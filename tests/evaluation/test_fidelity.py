@@ -13,7 +13,7 @@ import torch
 
 from dear_plugin import ActionSets, Encoder, Schema
 from dear_plugin.datasets import load_loan
-from dear_plugin.decoders import Transport
+from dear_plugin.decoders import Decoders, Sample, Transport
 from dear_plugin.evaluation import fidelity
 from tests.still import Still
 
@@ -27,32 +27,28 @@ class Gaussian(Still):
         self.covariance, self.redrawn = covariance, redrawn
         self.rng = torch.Generator().manual_seed(0)
 
-    def fit(self, rows, encoder, sets):
-        self.sets = sets
-        self.width = torch.tensor([f.width for f in encoder.schema])
-        self.low = torch.tensor([f.bounds[0] for f in encoder.schema])
+    def settings(self):
+        return {"covariance": self.covariance, "redrawn": self.redrawn}
 
-    def decode(self, x, v, values, sets):
-        out = super().decode(x, v, values, sets) * self.width + self.low
+    def fit(self, sample, acted, held):
+        super().fit(sample, acted, held)
+        features = sample.encoder.schema.features
+        self.width = torch.tensor([f.width for f in features])
+        self.low = torch.tensor([f.bounds[0] for f in features])
+
+    def decode(self, x, v, values):
         before = x[:, None] * self.width + self.low
-        for i in sets.unique().tolist():
-            own = list(self.sets.members[i])
-            rest = [j for j in range(x.shape[1]) if j not in own]
-            within, across = (self.covariance[np.ix_(own, k)] for k in (own, rest))
-            slope = np.linalg.solve(within, across)
-            left = self.covariance[np.ix_(rest, rest)] - across.T @ slope
-            slope, root = (
-                torch.tensor(slope).float(),
-                torch.tensor(np.linalg.cholesky(left)).float(),
-            )
-            at = sets == i
-            part = out[at]
-            if self.redrawn:
-                noise = torch.randn(*part.shape[:2], len(rest), generator=self.rng) @ root.T
-                part[..., rest] = part[..., own] @ slope + noise
-            else:
-                part[..., rest] = before[at][..., rest] + (part - before[at])[..., own] @ slope
-            out[at] = part
+        out = super().decode(x, v, values) * self.width + self.low
+        own, rest = self.acted, [j for j in range(x.shape[1]) if j not in self.acted]
+        within, across = (self.covariance[np.ix_(own, k)] for k in (own, rest))
+        slope = np.linalg.solve(within, across)
+        left = self.covariance[np.ix_(rest, rest)] - across.T @ slope
+        slope, root = (torch.tensor(t).float() for t in (slope, np.linalg.cholesky(left)))
+        if self.redrawn:
+            noise = torch.randn(*out.shape[:2], len(rest), generator=self.rng) @ root.T
+            out[..., rest] = out[..., own] @ slope + noise
+        else:
+            out[..., rest] = before[..., rest] + (out - before)[..., own] @ slope
         return (out - self.low) / self.width
 
 
@@ -71,17 +67,18 @@ def ratio(table):
 class Measured:
     """The sample of a decoder on sets and rows."""
 
-    def __init__(self, decoder, frame, act_on, fit_on=0, **draw):
-        schema = Schema.infer(frame)
+    def __init__(self, decoder, frame, act_on, fit_on=0, immutable=(), **draw):
+        schema = Schema.infer(frame, immutable=immutable)
         self.encoder, self.sets = Encoder(schema), ActionSets.of(schema, act_on)
         rows = self.encoder.rows(frame)
-        self.decoder = decoder
-        self.decoder.fit(rows[:fit_on] if fit_on else rows, self.encoder, self.sets)
+        sample = Sample(rows[:fit_on] if fit_on else rows, self.encoder)
+        self.decoders = Decoders(decoder, sample, self.sets.members)
         self.held = rows[fit_on:]
         self.sample = self.draw(**draw)
 
-    def draw(self, **options):
-        return fidelity.draw(self.decoder, self.encoder, self.sets, self.held, **options)
+    def draw(self, rows=None, **options):
+        held = self.held if rows is None else rows
+        return fidelity.draw(self.decoders, self.encoder, self.sets, held, **options)
 
     @property
     def dependence(self):
@@ -154,10 +151,7 @@ class TestTrueConditionals:
 
     def test_few_rows_are_not_separated_either(self, shifted):
         """With up to 4 copies of each source the AUC would be .53 on average."""
-        few = [
-            fidelity.draw(shifted.decoder, shifted.encoder, shifted.sets, part, seed=i)
-            for i, part in enumerate(shifted.held.split(ROWS // 6))
-        ]
+        few = [shifted.draw(part, seed=i) for i, part in enumerate(shifted.held.split(ROWS // 6))]
         found = [fidelity.joint(sample) for sample in few]
         assert np.mean(found) == pytest.approx(0.5, abs=0.015)
 
@@ -169,9 +163,9 @@ class TestTrueConditionals:
         frame, covariance = gaussian()
 
         class Half(Gaussian):
-            def decode(self, x, v, values, sets):
-                whole = super().decode(x, v, values, sets)
-                unmoved = Still.decode(self, x, v, values, sets)
+            def decode(self, x, v, values):
+                whole = super().decode(x, v, values)
+                unmoved = Still.decode(self, x, v, values)
                 return (whole + unmoved) / 2.0
 
         half = Measured(Half(covariance, redrawn=False), frame, ACT_ON)
@@ -288,13 +282,13 @@ class TestTransport:
         assert displayed < 0.6
 
 
-class TestGiven:
-    """Sources have the distribution of given features in their bin."""
+class TestHeld:
+    """Sources have the distribution of held features in their bin."""
 
     @pytest.fixture(scope="class")
     @classmethod
     def frame(cls):
-        """a and b depend on the given feature h."""
+        """a and b depend on the immutable feature h."""
         rng = np.random.default_rng(0)
         h, noise = rng.normal(size=ROWS), rng.normal(size=(3, ROWS))
         a = h + noise[0]
@@ -303,9 +297,9 @@ class TestGiven:
     @pytest.fixture(scope="class")
     @classmethod
     def measured(cls, frame):
-        return Measured(Transport(given=["h", "half"]), frame, ["a"], fit_on=3000)
+        return Measured(Transport(), frame, ["a"], fit_on=3000, immutable=["h", "half"])
 
-    def test_sources_are_matched_in_given_features(self, measured):
+    def test_sources_are_matched_in_held_features(self, measured):
         sample = measured.sample
         real, moved = sample.real.repeat(fidelity.SOURCES, 1), sample.real[sample.sources[0]]
         assert torch.equal(real[:, 3], moved[:, 3])
@@ -318,7 +312,7 @@ class TestGiven:
         difference = (within[0] - within[1]).square().mean() / (2 * within[0].var())
         assert difference.item() > 0.6
 
-    def test_given_features_are_left_out(self, measured):
+    def test_held_features_are_left_out(self, measured):
         assert set(fidelity.dependence(measured.sample)["column"]) == {1}
 
     def test_a_conditioning_decoder_has_fidelity_1(self, measured):
@@ -329,19 +323,34 @@ class TestGiven:
         """b has slope 0 on a overall, and slope 1 at fixed h."""
 
         class Unconditional(Transport):
-            given_features = torch.tensor([2, 3])
+            def fit(self, sample, acted, held):
+                super().fit(sample, acted, ())
 
-        assert Measured(Unconditional(), frame, ["a"], fit_on=3000).dependence < 0.5
+        found = Measured(Unconditional(), frame, ["a"], fit_on=3000, immutable=["h", "half"])
+        assert found.dependence < 0.5
 
     def test_changing_only_x_s_has_fidelity_0_here_too(self, frame):
-        class GivenStill(Still):
-            given_features = torch.tensor([2])
+        found = Measured(Still(), frame, ["a"], immutable=["h"])
+        assert found.dependence == pytest.approx(0.0, abs=0.06)
 
-        assert Measured(GivenStill(), frame, ["a"]).dependence == pytest.approx(0.0, abs=0.06)
+    def test_sets_may_hold_different_features(self, frame):
+        """Sources of the one set are matched in h, those of the other are not."""
+
+        class Some(Still):
+            def held(self, schema, acted):
+                return (2,) if 0 in acted else ()
+
+        sample = Measured(Some(), frame, ["a", "b"]).sample
+        real = sample.real.repeat(fidelity.SOURCES, 1)[:, 2]
+        near, far = ((real - sample.real[moved, 2]).abs().mean() for moved in sample.sources)
+        assert near < 0.01 < 0.1 < far
+        assert sample.acted.tolist() == [[True, False, True, False], [False, True, False, False]]
+        assert (sample.unmoved[0][:, 2] - sample.real[:, 2]).abs().mean() < 0.01
+        assert sample.unmoved[1].std(0).max() < 1e-6
 
     @pytest.mark.parametrize("n", [2, 5, 60])
     def test_few_rows_will_do(self, measured, n):
-        few = fidelity.draw(measured.decoder, measured.encoder, measured.sets, measured.held[:n])
+        few = measured.draw(measured.held[:n])
         assert np.isfinite(fidelity.dependence(few)[["left", "all"]]).all(axis=None)
 
 
@@ -386,8 +395,8 @@ class TestSample:
         frame, _ = gaussian()
 
         class Perturbed(Still):
-            def decode(self, x, v, values, sets):
-                moved = super().decode(x, v, values, sets)
+            def decode(self, x, v, values):
+                moved = super().decode(x, v, values)
                 return moved * (1.0 + 2.0**-22)
 
         whole = frame.round(0)
@@ -417,14 +426,14 @@ class TestSample:
 
     def test_the_number_of_rows_is_bounded(self, unmoved):
         twice = torch.cat([unmoved.held, unmoved.held])
-        big = fidelity.draw(unmoved.decoder, unmoved.encoder, unmoved.sets, twice)
+        big = unmoved.draw(twice)
         assert len(big.real) == fidelity.MOST_ROWS < len(twice)
 
 
 class TestFewRows:
     @pytest.mark.parametrize("n", [2, 5, 60])
     def test_it_gives_finite_numbers_or_nan(self, unmoved, n):
-        few = fidelity.draw(unmoved.decoder, unmoved.encoder, unmoved.sets, unmoved.held[:n])
+        few = unmoved.draw(unmoved.held[:n])
         assert np.isfinite(fidelity.dependence(few)[["left", "all"]]).all(axis=None)
         assert np.isfinite(fidelity.distribution(few)[["left", "all"]]).all(axis=None)
         assert np.isnan(fidelity.joint(few)) or 0.0 <= fidelity.joint(few) <= 1.0

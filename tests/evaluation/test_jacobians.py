@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from dear_plugin import ActionSets, Encoder, Schema, Target
-from dear_plugin.decoders import Autoencoder, Design, Training, Transport
+from dear_plugin.decoders import Autoencoder, Decoders, Design, Sample, Training, Transport
 from dear_plugin.errors import DearError, ModelError
 from dear_plugin.evaluation.costs import Parts, latent_cost
 from dear_plugin.evaluation.jacobians import STEP, alignments, latent_jacobians, parts
@@ -18,6 +18,13 @@ DECODERS = {
     "autoencoder": lambda: Autoencoder(Design(layers=(16, 8)), Training(epochs=30)),
 }
 SETS = ["x0", "x3", ("x2", "x1")]
+
+
+def fitted_decoders(decoder, encoder, sets, rows):
+    """The decoders of some sets, fitted together on rows."""
+    decoders = Decoders(decoder, Sample(rows, encoder), sets.members)
+    decoders.fit(sets.members)
+    return decoders
 
 
 class Fitted:
@@ -34,9 +41,8 @@ class Fitted:
         schema = Schema.infer(frame)
         self.encoder, self.sets = Encoder(schema), ActionSets.of(schema, SETS)
         train = self.encoder.rows(frame)
-        self.decoder, self.rows = decoder, train[:500]
-        self.decoder.fit(train, self.encoder, self.sets)
-        self.parts = parts(self.decoder, self.encoder, self.sets, self.rows, train)
+        self.rows, decoders = train[:500], fitted_decoders(decoder, self.encoder, self.sets, train)
+        self.parts = parts(decoders, self.encoder, self.sets, self.rows, train)
         self.covariance = np.cov(train.double().numpy().T)
 
     def regression(self, part):
@@ -91,17 +97,17 @@ def test_an_autoencoder_is_differentiated_exactly():
     schema = Schema.infer(frame)
     encoder, sets = Encoder(schema), ActionSets.of(schema, ["x0", ("x3", "x1")])
     rows = encoder.rows(frame)
-    decoder = Autoencoder(Design(layers=(6, 3), members=1), Training(epochs=2))
-    decoder.fit(rows, encoder, sets)
-    networks, few = decoder.networks.double(), rows[:20].double()
-    wide = few.expand(2, -1, -1)
-    v = networks.latents(wide)
-    for i, part in enumerate(parts(decoder, encoder, sets, few, rows.double())):
+    trained = Autoencoder(Design(layers=(6, 3)), Training(epochs=2))
+    decoders = fitted_decoders(trained, encoder, sets, rows)
+    few, every = rows[:20].double(), [decoders.of(m).networks.double() for m in sets.members]
+    found = parts(decoders, encoder, sets, few, rows.double())
+    for networks, part in zip(every, found, strict=True):
+        v = networks.latents(few)
         for q, column in enumerate(part.own.nonzero()[:, 0].tolist()):
             step = torch.zeros(5, dtype=torch.float64).index_fill(0, torch.tensor([column]), 1e-4)
-            difference = networks.generate(v, wide + step) - networks.generate(v, wide - step)
+            difference = networks.generate(v, few + step) - networks.generate(v, few - step)
             torch.testing.assert_close(
-                part.given[..., q], difference[i] / 2e-4, atol=1e-7, rtol=1e-5
+                part.given[..., q], difference[0] / 2e-4, atol=1e-7, rtol=1e-5
             )
 
 
@@ -111,48 +117,40 @@ def small():
     frame = pd.DataFrame(rng.normal(size=(400, 4)), columns=[f"x{j}" for j in range(4)])
     encoder = Encoder(Schema.infer(frame))
     sets = ActionSets.of(encoder.schema, ["x0", ("x2", "x1")])
-    decoder, rows = Autoencoder(Design(layers=(6, 3)), Training(epochs=3)), encoder.rows(frame)
-    decoder.fit(rows, encoder, sets)
-    decoder.networks.double()
-    return decoder, encoder, sets, rows.double()
+    rows, trained = encoder.rows(frame), Autoencoder(Design(layers=(6, 3)), Training(epochs=3))
+    decoders = fitted_decoders(trained, encoder, sets, rows)
+    for members in sets.members:
+        decoders.of(members).networks.double()
+    return decoders, encoder, sets, rows.double()
 
 
 class TestLemma1:
     """The cost of a change of v and x_S, against the networks themselves."""
 
     def test_it_is_the_squared_change_of_g_for_small_changes_of_v_and_x(self, small):
-        decoder, encoder, sets, rows = small
+        decoders, encoder, sets, rows = small
         few, size = rows[:15], 1e-5
         rng = torch.Generator().manual_seed(0)
-        networks, wide = decoder.networks, few.expand(2, -1, -1)
-        v = networks.latents(wide)
-        every = zip(
-            parts(decoder, encoder, sets, few, rows),
-            latent_jacobians(decoder, few),
-            strict=True,
-        )
-        for i, (part, by_latent) in enumerate(every):
-            own = part.own.nonzero()[:, 0]
+        found = parts(decoders, encoder, sets, few, rows)
+        for members, part in zip(sets.members, found, strict=True):
+            decoder, own = decoders.of(members), part.own.nonzero()[:, 0]
+            networks, v = decoder.networks, decoder.networks.latents(few)
             d_v = torch.randn(15, 3, generator=rng).double()
             d_s = torch.randn(15, len(own), generator=rng).double()
-            step_v, step_x = torch.zeros(v.shape).double(), torch.zeros(wide.shape).double()
-            step_v[i], step_x[i][:, own] = size * d_v, size * d_s
-            moved = networks.generate(v + step_v, wide + step_x) - networks.generate(v, wide)
-            direct = moved[i].square().sum(1) / size**2
-            found = latent_cost(by_latent, part.given, d_v, d_s)
-            torch.testing.assert_close(found, direct, rtol=1e-3, atol=1e-6)
+            moved = few.index_add(1, own, size * d_s)
+            change = networks.generate(v + size * d_v, moved) - networks.generate(v, few)
+            direct = change[0].square().sum(1) / size**2
+            cost = latent_cost(latent_jacobians(decoder, few), part.given, d_v, d_s)
+            torch.testing.assert_close(cost, direct, rtol=1e-3, atol=1e-6)
 
     def test_latents_that_move_with_x_give_proposition_1(self, small):
         """At `d_v = dv / dx_S d_S`, and at `d_v = 0` that of an action at fixed latents."""
-        decoder, encoder, sets, rows = small
-        few, networks = rows[:15], decoder.networks
-        wide = rows.expand(2, -1, -1)
-        x_s = (wide * networks.mask)[1]
-        v = networks.latents(wide)[1]
-        own = [1, 2]
-        slope = torch.linalg.lstsq(x_s[:, own] - x_s[:, own].mean(0), v - v.mean(0)).solution
-        part = parts(decoder, encoder, sets, few, rows)[1]
-        by_latent = latent_jacobians(decoder, few)[1]
+        decoders, encoder, sets, rows = small
+        few, decoder = rows[:15], decoders.of(sets.members[1])
+        x_s, v = rows[:, [1, 2]], decoder.networks.latents(rows)[0]
+        slope = torch.linalg.lstsq(x_s - x_s.mean(0), v - v.mean(0)).solution
+        part = parts(decoders, encoder, sets, few, rows)[1]
+        by_latent = latent_jacobians(decoder, few)
         action = torch.tensor([[0.3, -0.2]]).double().expand(15, -1)
         together = latent_cost(by_latent, part.given, action @ slope, action)
         torch.testing.assert_close(together, sum(part.costs(action)), rtol=1e-4, atol=1e-8)
@@ -161,18 +159,9 @@ class TestLemma1:
         torch.testing.assert_close(fixed, expected)
         assert (together - fixed).abs().max() > 1e-6
 
-    def test_the_latents_of_an_ensemble_are_those_of_its_members(self, mixed):
-        sets = ActionSets.of(mixed.schema, ["income", ("income", "town")])
-        rows = mixed.encoder.rows(mixed.frame)
-        ensemble = Autoencoder(Design(layers=(6, 3), members=2), Training(epochs=2))
-        ensemble.fit(rows, mixed.encoder, sets)
-        each = [latent_jacobians(one, rows[:5]) for one in ensemble.apart()]
-        for found, *own in zip(latent_jacobians(ensemble, rows[:5]), *each, strict=True):
-            torch.testing.assert_close(found, torch.cat(own, 2) / 2)
-
     def test_a_decoder_without_derivatives_is_rejected(self, mixed):
-        decoder, rows = Transport(), mixed.encoder.rows(mixed.frame)
-        decoder.fit(rows, mixed.encoder, ActionSets.of(mixed.schema, ["income"]))
+        rows, sets = mixed.encoder.rows(mixed.frame), ActionSets.of(mixed.schema, ["income"])
+        decoder = fitted_decoders(Transport(), mixed.encoder, sets, rows).of(sets.members[0])
         with pytest.raises(DearError, match=r"derivatives, got Transport.*decoder='autoencoder'"):
             latent_jacobians(decoder, rows[:5])
 
@@ -183,35 +172,20 @@ def test_dv_dx_is_one_slope_for_all_rows():
     frame = pd.DataFrame(rng.normal(size=(300, 3)), columns=list("abc"))
     encoder = Encoder(Schema.infer(frame))
     sets, rows = ActionSets.of(encoder.schema, ["a"]), encoder.rows(frame)
-    decoder = Autoencoder(Design(layers=(5, 2)), Training(epochs=2))
-    decoder.fit(rows, encoder, sets)
-    (part,), (by_latent,) = (
-        parts(decoder, encoder, sets, rows[:40], rows),
-        latent_jacobians(decoder, rows[:40]),
-    )
+    trained = Autoencoder(Design(layers=(5, 2)), Training(epochs=2))
+    decoders = fitted_decoders(trained, encoder, sets, rows)
+    (part,) = parts(decoders, encoder, sets, rows[:40], rows)
+    by_latent = latent_jacobians(decoders.of(sets.members[0]), rows[:40])
     slopes = torch.linalg.lstsq(by_latent, part.entangled).solution
     torch.testing.assert_close(slopes, slopes[:1].expand_as(slopes), atol=1e-3, rtol=1e-2)
-
-
-def test_an_ensemble_has_the_mean_of_its_members(mixed):
-    sets = ActionSets.of(mixed.schema, ["income", ("income", "town")])
-    rows = mixed.encoder.rows(mixed.frame)
-    ensemble = Autoencoder(Design(layers=(6, 3), members=3), Training(epochs=2))
-    ensemble.fit(rows, mixed.encoder, sets)
-    every = [parts(d, mixed.encoder, sets, rows[:20], rows) for d in ensemble.apart()]
-    found = parts(ensemble, mixed.encoder, sets, rows[:20], rows)
-    for whole, *own in zip(found, *every, strict=True):
-        for name in ("given", "entangled"):
-            mean = torch.stack([getattr(part, name) for part in own]).mean(0)
-            torch.testing.assert_close(getattr(whole, name), mean)
 
 
 @pytest.fixture(scope="module")
 def mixed_parts(mixed):
     sets = ActionSets.of(mixed.schema, ["town", "member", "income", ("income", "town")])
-    decoder, rows = Transport(), mixed.encoder.rows(mixed.frame)
-    decoder.fit(rows, mixed.encoder, sets)
-    return rows[:40], parts(decoder, mixed.encoder, sets, rows[:40], rows), mixed.encoder
+    rows = mixed.encoder.rows(mixed.frame)
+    decoders = fitted_decoders(Transport(), mixed.encoder, sets, rows)
+    return rows[:40], parts(decoders, mixed.encoder, sets, rows[:40], rows), mixed.encoder
 
 
 class TestCategories:

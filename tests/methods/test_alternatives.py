@@ -23,10 +23,6 @@ WAYS = {
     "cheapest": {"search": Search.cheapest()},
     "with support": {"search": Search(min_support=0.8)},
     "autoencoder": {"decoder": Autoencoder(Design(layers=(6, 3)), Training(epochs=5))},
-    "gradient": {
-        "decoder": Autoencoder(Design(layers=(6, 3)), Training(epochs=5)),
-        "search": Search(solver="gradient", groups=False),
-    },
     "groups": {"act_on": ["income", "debt", ("income", "debt"), ("town", "income")]},
 }
 

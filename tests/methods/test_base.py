@@ -1,5 +1,7 @@
 """RecourseMethod: what a subclass implements, and what the base class does."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -122,8 +124,11 @@ class TestRowsFinerThanTheTrainingRows:
         _, box, module, query = fitted
         result, same = (each.generate(query) for each in (box, module))
         assert result.actions["success"].all()
-        # The search tries a few more values of a black box, whose scores may have steps.
-        assert result.actions["cost"].tolist() == pytest.approx(same.actions["cost"], abs=5e-3)
+        # The search tries a few more values of a black box, whose scores may have steps: a row may
+        # get a cheaper answer, where what follows steps from one value to the next.
+        more = result.actions["cost"] - same.actions["cost"]
+        assert (more <= 5e-3).all()
+        assert (more.abs() <= 5e-3).mean() >= 0.95
 
     def test_changed_values_lie_on_the_grid_and_others_stay(self, fitted):
         _, _, module, query = fitted
@@ -320,3 +325,28 @@ class TestTarget:
         assert sum(self.already(sure)) < sum(
             self.already(nearest.generate(mixed.frame.iloc[:100]))
         )
+
+
+class TestAdvice:
+    """Answers that count on indirect changes, without an order of causes."""
+
+    def answers(self, mixed, tiers=()):
+        """A method whose answers succeed only with their indirect changes."""
+        schema = replace(mixed.schema, tiers=tiers)
+        method = Nearest(mixed.net, schema).fit(mixed.frame)
+        method._certainty = lambda case, _: (torch.ones(len(case)), torch.ones(len(case)))
+        return method
+
+    def test_the_log_names_the_argument_once(self, mixed, caplog):
+        method = self.answers(mixed)
+        for _ in range(2):
+            _ = method.generate(mixed.refused(3)).actions
+        assert [r.getMessage().count("tiers=[...]") for r in caplog.records] == [1]
+
+    def test_with_tiers_there_is_none(self, mixed, caplog):
+        _ = self.answers(mixed, [["age"]]).generate(mixed.refused(3)).actions
+        assert not caplog.records
+
+    def test_nor_where_actions_suffice(self, mixed, nearest, caplog):
+        _ = nearest.generate(mixed.refused(3)).actions
+        assert not caplog.records

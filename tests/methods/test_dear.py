@@ -30,7 +30,7 @@ class TestAssembly:
         assert parts <= {"debt", "income", "job"}
 
     def test_decoders_go_by_name_or_as_they_are(self, mixed):
-        mine = Transport(ranks=64)
+        mine = Transport(given=())
         assert DEAR(mixed.net, mixed.schema, decoder=mine).decoder is mine
         assert isinstance(DEAR(mixed.net, mixed.schema).decoder, Transport)
         with pytest.raises(DearError, match=r"'transpot' \(did you mean 'transport'\?\)"):
@@ -151,7 +151,7 @@ class TestFit:
         pd.testing.assert_frame_equal(again.actions, anew.actions)
 
     def test_one_decoder_may_be_given_to_several(self, mixed, loan):
-        shared, query = Transport(ranks=64), mixed.refused(20)
+        shared, query = Transport(given=()), mixed.refused(20)
         dear = DEAR(mixed.net, mixed.schema, decoder=shared).fit(mixed.frame)
         before = dear.generate(query)
         DEAR(loan.net, loan.schema, decoder=shared).fit(loan.frame)
@@ -170,7 +170,9 @@ class TestGenerate:
 
     def test_the_change_is_split_into_direct_and_indirect(self, fitted, mixed):
         result = fitted.generate(mixed.refused(100))
-        assert (result.proposal.direct.sum(1) == 1).all()
+        # A pair is tried where no single feature gives a credible answer.
+        assert (result.proposal.direct.sum(1) == 1).float().mean() >= 0.95
+        assert result.proposal.direct.any(1).all()
         assert (result.actions["indirect_cost"] > 0).mean() > 0.5
 
     def test_indirect_changes_follow_the_dependence(self, fitted, mixed):
@@ -271,7 +273,7 @@ class TestSaveAndLoad:
         [
             {},
             {"act_on": ["debt", ("income", "job")]},
-            {"search": Search(min_support=0.5, coarse=8), "decoder": Transport(ranks=64)},
+            {"search": Search(min_support=0.5, coarse=8), "decoder": Transport(given=())},
         ],
         ids=["default", "groups", "settings"],
     )
@@ -361,8 +363,8 @@ def tensors(value, met):
 
 @pytest.mark.parametrize(
     ("decoder", "solver"),
-    [("transport", "line"), (SMALL, "line"), (SMALL, "gradient"), (SMALL, "paper")],
-    ids=["transport", "autoencoder", "gradient", "paper"],
+    [("transport", "line"), (SMALL, "line"), (SMALL, "paper")],
+    ids=["transport", "autoencoder", "paper"],
 )
 def test_no_tensor_that_outlives_a_call_is_an_inference_tensor(loan, decoder, solver):
     """Inference tensors cannot be differentiated, as the training of a decoder does."""

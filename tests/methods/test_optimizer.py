@@ -6,12 +6,12 @@ import pytest
 import torch
 
 from dear_plugin import ActionSets, Constraints, Encoder, Schema, Search, Target
-from dear_plugin.decoders import Autoencoder, Design, Training, Transport
+from dear_plugin.decoders import Transport
 from dear_plugin.errors import NotFittedError
 from dear_plugin.methods.base import Case
-from dear_plugin.methods.optimizer import Optimizer
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.constraints import feasible_set
+from tests.fitted import fitted_optimizer
 from tests.rule import Rule
 
 SETS = ["a", "b", "c", ("a", "b")]
@@ -41,7 +41,7 @@ def learned(frame, margin, decoder=None, **marks):
     schema = Schema.infer(frame, **marks)
     encoder = Encoder(schema)
     sets, classifier = ActionSets.of(schema, SETS), Classifier(Rule(margin), encoder)
-    return Optimizer.fit(encoder.rows(frame), sets, decoder or Transport(), classifier, 16)
+    return fitted_optimizer(encoder.rows(frame), sets, decoder or Transport(), classifier, 16)
 
 
 def case_of(optimizer, query, within=None):
@@ -88,7 +88,7 @@ class TestProposal:
         schema = Schema.infer(coins)
         encoder, sets = Encoder(schema), ActionSets.of(schema, order)
         classifier = Classifier(Rule(lambda x: x.sum(1) - 0.5), encoder)
-        optimizer = Optimizer.fit(encoder.rows(coins), sets, Transport(), classifier, 16)
+        optimizer = fitted_optimizer(encoder.rows(coins), sets, Transport(), classifier, 16)
         tails = coins[(coins == 0).all(axis=1)]
         proposal = optimizer.proposal(case_of(optimizer, tails), Search.cheapest())
         assert proposal.direct[:, list(coins).index(order[0])].all()
@@ -191,24 +191,11 @@ class TestSuppressed:
         assert proposal.reasons == ["no"] * n
 
 
-class TestSolvers:
-    def test_algorithm_1_has_costs_close_to_the_line_search(self, frame, query):
-        autoencoder = Autoencoder(Design(layers=(6, 3)), Training(epochs=8))
-        optimizer = learned(frame, lambda x: 10.0 * (x[:, 0] - 0.7), autoencoder)
-        case = case_of(optimizer, query)
-        line, gradient = (
-            optimizer.proposal(case, Search.cheapest(solver=s)) for s in ("line", "gradient")
-        )
-        assert not any(line.reasons)
-        assert not any(gradient.reasons)
-        costs = [optimizer.encoder.distance(p.rows, case.x).sum(1) for p in (line, gradient)]
-        assert float((costs[1] / costs[0]).median()) == pytest.approx(1.0, abs=0.05)
-
-
 class TestFit:
     def test_the_decoder_and_the_grids_know_the_sets(self, optimizer, frame):
         rows = optimizer.encoder.rows(frame)
-        assert optimizer.decoder.encode(rows[:5]).shape[:2] == (5, 4)
+        members = optimizer.sets.members
+        assert [len(optimizer.decoders.of(each).encode(rows[:5])) for each in members] == [5] * 4
         assert optimizer.grids.values.shape[1] == 4
         assert optimizer.encoder is optimizer.classifier.encoder
 
@@ -221,4 +208,4 @@ class TestFit:
 
     def test_an_unfitted_decoder_cannot_encode(self, optimizer, query):
         with pytest.raises(NotFittedError):
-            optimizer.decoder.clone_unfitted().encode(optimizer.encoder.rows(query))
+            optimizer.decoders.decoder.clone_unfitted().encode(optimizer.encoder.rows(query))

@@ -233,17 +233,18 @@ class TestSetsThatWereNotFitted:
         assert allowed.any()
         assert (after[["age", "owner"]] == [80, 1]).all(axis=None)
         assert np.allclose(after["debt"], 2.0, atol=1e-6)
-        kept = dict(dear._larger_sets.fitted)
+        kept = dict(dear.decoders._fitted)
         pd.testing.assert_frame_equal(
             dear.apply(query, actions).counterfactuals, result.counterfactuals
         )
-        assert dict(dear._larger_sets.fitted) == kept
+        assert dict(dear.decoders._fitted) == kept
 
     def test_a_pair_uses_the_decoder_of_generate(self, loan):
         names = ["savings", "income"]
         dear = DEAR(loan.net, loan.schema, act_on=names).fit(loan.frame)
-        dear.apply(loan.refused(3), {"income": 60.0, "savings": 60.0})
-        assert dear._larger_sets.fitted == {}
+        dear.apply(loan.refused(3), loan.frame[names].median().to_dict())
+        pair = dear.schema.index(["income", "savings"])
+        assert set(dear.decoders._fitted) - {((j,), 0) for j in pair} == {(tuple(sorted(pair)), 0)}
 
     def test_a_second_fit_forgets_them(self, loan):
         dear = DEAR(loan.net, loan.schema, act_on=["income"]).fit(loan.frame)

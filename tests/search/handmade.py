@@ -7,7 +7,7 @@ import pandas as pd
 import torch
 
 from dear_plugin import ActionSets, Constraints, Encoder, Schema, Target
-from dear_plugin.decoders.redraws import Redraws
+from dear_plugin.decoders import Decoder, Decoders, Sample
 from dear_plugin.evaluation.neighbours import Neighbours
 from dear_plugin.evaluation.plausibility import Plausibility
 from dear_plugin.evaluation.support import Support
@@ -32,34 +32,40 @@ def followed(x, values, gain):
     return out
 
 
-def decoded(x, values, sets, gain=1.0):
-    """(m, p) rows after actions on a, the first set, or on d."""
-    alone = x.clone()
-    alone[:, D] = values
-    return torch.where((sets == 0)[:, None], followed(x, values, gain), alone)
+class Follows(Decoder):
+    """The decoder; each redraw has its own gain, and `calls` records them."""
 
+    def __init__(self, gains=()):
+        self.gains, self.calls = gains, []
+        self.draws = len(gains)
 
-class Follows:
-    """The decoder."""
+    def settings(self):
+        return {"gains": self.gains}
 
-    keeps_factual = True
+    def clone_unfitted(self):
+        other = Follows(self.gains)
+        other.calls = self.calls
+        return other
 
-    def decode(self, x, v, values, sets):
-        del v
-        each = [decoded(x, values[:, i, 0], sets) for i in range(values.shape[1])]
-        return torch.stack(each, 1)
+    def fit(self, sample, acted, held):
+        (self.acted,) = acted
 
+    def encode(self, x, generator=None):
+        return x[:, :1]
 
-class Gains(Redraws):
-    """Redraws of the decoder, each with its own gain; they record their calls."""
+    def decode(self, x, v, values):
+        return torch.stack([self.moved(x, value, 1.0) for value in values[..., 0].T], 1)
 
-    def __init__(self, gains):
-        self.gains, self.count, self.calls = gains, len(gains), []
+    def redraw(self, x, values, draws, copy):
+        self.calls.append((len(x), (draws - 1).tolist()))
+        return torch.stack([self.moved(x, values[:, 0], self.gains[int(i) - 1]) for i in draws], 1)
 
-    def decode(self, x, values, sets, which):
-        self.calls.append((len(x), which.tolist()))
-        each = [decoded(x, values[:, 0], sets, self.gains[int(i)]) for i in which]
-        return torch.stack(each, 1)
+    def moved(self, x, values, gain):
+        if self.acted == A:
+            return followed(x, values, gain)
+        out = x.clone()
+        out[:, D] = values
+        return out
 
 
 def training_frame(n=600, seed=0):
@@ -93,18 +99,17 @@ def make_world(margin, factuals, *, gains=None, within=None, frame=None):
     classifier = Classifier(Rule(margin), encoder)
     resolutions = encoder.units.resolutions(factuals)
     feasible = feasible_set(within or Constraints(), x, encoder, resolutions)
+    rows, decoder = encoder.rows(frame), Follows(() if gains is None else gains)
     problem = SearchProblem(
         x,
-        torch.zeros(len(x), len(sets), 1),
         Target.of_class(1).resolve(len(x), None),
         feasible,
         sets,
-        Follows(),
+        Decoders(decoder, Sample(rows, encoder), sets.members),
         classifier,
         feasible.may_act(sets),
-        redraws=None if gains is None else Gains(gains),
+        redrawn=gains is not None,
     )
-    rows = encoder.rows(frame)
     support = Support(Neighbours(rows, encoder), classifier)
     return World(problem, Evidence(Plausibility(rows, encoder), support))
 

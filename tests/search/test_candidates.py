@@ -9,7 +9,6 @@ from torch import nn
 from dear_plugin import ActionSets, Constraints, Encoder, Schema, Target
 from dear_plugin.decoders import Transport
 from dear_plugin.methods.base import Case
-from dear_plugin.methods.optimizer import Optimizer
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.constraints import feasible_set
 from dear_plugin.search.candidates import (
@@ -19,6 +18,7 @@ from dear_plugin.search.candidates import (
     other_categories,
     snapped,
 )
+from tests.fitted import fitted_optimizer
 
 COARSE = 16
 SETS = ["few", "some", "many", "town", "owner", ("few", "many"), ("town", "few", "owner")]
@@ -52,7 +52,7 @@ def encoder(frame):
 def optimizer(frame, encoder):
     sets = ActionSets.of(encoder.schema, SETS)
     model = Classifier(nn.Linear(encoder.d, 1), encoder)
-    return Optimizer.fit(encoder.rows(frame), sets, Transport(), model, COARSE)
+    return fitted_optimizer(encoder.rows(frame), sets, Transport(), model, COARSE)
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,10 @@ import torch
 from dear_plugin import DEAR, ActionSets, Constraints, Encoder, Schema, Search, Target
 from dear_plugin.decoders import Transport
 from dear_plugin.methods.base import Case
-from dear_plugin.methods.optimizer import Optimizer
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.constraints import feasible_set
 from dear_plugin.search import Incumbents, group_search, line_search
+from tests.fitted import fitted_optimizer
 from tests.rule import Rule
 
 BAR = 0.8
@@ -39,7 +39,9 @@ def problem_of(margin, schema, frame, factuals, act_on, within=None):
     encoder = Encoder(schema)
     classifier = Classifier(Rule(margin), encoder)
     sets = ActionSets.of(schema, act_on)
-    optimizer = Optimizer.fit(encoder.rows(frame), sets, Transport(), classifier, Search().coarse)
+    optimizer = fitted_optimizer(
+        encoder.rows(frame), sets, Transport(), classifier, Search().coarse
+    )
     x = encoder.rows(factuals)
     feasible = feasible_set(within, x, encoder, encoder.units.resolutions(factuals))
     goal = Target.of_class(1).resolve(len(x), None)

@@ -9,10 +9,10 @@ from torch import nn
 from dear_plugin import DEAR, ActionSets, Constraints, Encoder, Kind, Schema, Target
 from dear_plugin.decoders import Transport
 from dear_plugin.methods.base import Case
-from dear_plugin.methods.optimizer import Optimizer
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.constraints import feasible_set
 from dear_plugin.search import Incumbents, Search, line_search
+from tests.fitted import fitted_optimizer
 from tests.rule import Rule
 
 SEEDS = range(4)
@@ -59,7 +59,7 @@ def problem_of(model, schema, frame, factuals, *, within=None, act_on=None, sear
     encoder = Encoder(schema)
     classifier = Classifier(model, encoder)
     sets, coarse = ActionSets.of(schema, act_on), (search or Search()).coarse
-    optimizer = Optimizer.fit(encoder.rows(frame), sets, Transport(), classifier, coarse)
+    optimizer = fitted_optimizer(encoder.rows(frame), sets, Transport(), classifier, coarse)
     x = encoder.rows(factuals)
     feasible = feasible_set(within, x, encoder, encoder.units.resolutions(factuals))
     goal = Target.of_class(1).resolve(len(x), None)

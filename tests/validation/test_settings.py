@@ -25,7 +25,7 @@ def test_every_field_has_a_rule(kind, name, value):
     [
         (
             {"solver": "lines"},
-            r"'lines' \(did you mean 'line'\?\); known are: line, gradient, paper",
+            r"'lines' \(did you mean 'line'\?\); known are: line, paper",
         ),
         ({"coarse": 0}, "coarse must be a whole number from 1, got 0"),
         ({"coarse": 16.0}, "coarse must be a whole number from 1, got 16.0"),

@@ -33,16 +33,13 @@ class Design:
             so that heavy-tailed columns are not ignored.
         reconstruct: "remainder" keeps the row's residual, `x + g(v, a) - g(v, x_S)`; "paper" is
             `g(v, a)`, whose reconstruction error counts as indirect cost.
-        members: how many networks each set has, trained on bootstrap samples; their mean change
-            is shrunk as far as they disagree. 1 is the paper. Several members share the rows of
-            a training step, and few rows (some thousands) then show less dependence.
 
     Raises:
         SettingError: a value that a setting cannot have.
 
     Example:
         >>> from dear_plugin import Autoencoder, Design
-        >>> ensemble = Autoencoder(Design(layers=(16, 32, 4), members=4))
+        >>> few_latents = Autoencoder(Design(layers=(16, 32, 4)))
     """
 
     layers: tuple[int, ...] = (16, 32, 10)
@@ -52,7 +49,6 @@ class Design:
     noise: float = 0.1
     standardise: bool = True
     reconstruct: Literal["remainder", "paper"] = "remainder"
-    members: int = 1
 
     def __post_init__(self) -> None:
         """Validate the settings."""
@@ -65,5 +61,4 @@ class Design:
             noise=number(),
             standardise=boolean,
             reconstruct=one_of("remainder", "paper"),
-            members=whole(1),
         )

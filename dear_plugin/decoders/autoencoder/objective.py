@@ -24,10 +24,11 @@ WITNESS = 3.0
 
 @dataclass(frozen=True)
 class Objective:
-    """Reconstruction and penalties, each summed over the sets.
+    """Reconstruction and penalties, each summed over the s sets.
 
     Attributes:
         networks: e and g.
+        sample: (s,) int64, the sample that each set is trained on.
         hessian: weight of the Hessian penalty.
         independence: weight of the two penalties on the dependence of v and x_S.
         noise: standard deviation of the noise on the latents, in units of their own, so that no
@@ -35,17 +36,17 @@ class Objective:
     """
 
     networks: Networks
+    sample: Tensor
     hessian: float
     independence: float
     noise: float
 
     def __call__(self, x: Tensor, generator: torch.Generator) -> dict[str, Tensor]:
-        """The terms of a batch of encoded rows, (b, d), or (e, b, d) of each member's own rows."""
-        networks, s = self.networks, len(self.networks.sets)
-        if x.ndim == 3:
-            x = x[:, None].expand(-1, s, -1, -1).flatten(0, 1)
-        z = networks.gauge.scale(x).expand(len(networks.mask), *x.shape[-2:])
-        clean = networks.latents(x)
+        """The terms of a batch of each of u samples, (u, b, 2 d), as `ColumnScaler.read` it."""
+        networks = self.networks
+        x = x[self.sample] if len(x) > 1 else x.expand(len(self.sample), -1, -1)
+        z, inputs = x.chunk(2, 2)
+        clean = networks.e(inputs)
         v, z_s = _with_noise(clean, self.noise, generator), networks.gather(z)
         output = networks.generate_scaled(v, z_s)
         terms = {"reconstruction": len(output) * mse_loss(output, z)}

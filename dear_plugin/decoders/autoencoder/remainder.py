@@ -17,7 +17,7 @@ def add_change(networks: Networks, x: Tensor, outputs: Tensor, ties: Tensor) -> 
     """`x + g(v, a) - g(v, x_S)`, categories by their probabilities, (m, c, p).
 
     Args:
-        networks: e and g.
+        networks: e and g of the set.
         x: (m, 1, p) the factual rows.
         outputs: (m, 1 + c, d) g at their own x_S and at the c others.
         ties: (m, 1, p) a number in [0, 1) each.
@@ -76,8 +76,8 @@ def _shift_numbers(networks: Networks, x: Tensor, shift: Tensor, ties: Tensor) -
     """
     encoder, scaler = networks.encoder, networks.gauge
     starts = list(encoder.starts)
-    at_atom = x == scaler.atom[starts]
-    steps = torch.where(at_atom, scaler.leap[starts], encoder.units.steps)
+    at_atom = x == scaler.atom[..., starts]
+    steps = torch.where(at_atom, scaler.leap[..., starts], encoder.units.steps)
     whole = (shift / steps + ties - MIDDLE).round() * steps
     shift = torch.where(at_atom | (ties != MIDDLE), whole, shift)
     return within_bounds(x + shift, x)

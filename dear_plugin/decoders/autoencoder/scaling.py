@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Self
+
 import torch
 from torch import Tensor, nn
 
@@ -11,7 +14,7 @@ ATOM_SHARE = 0.25
 
 
 class ColumnScaler(nn.Module):
-    """The scaling of encoded columns, (..., d) -> (..., d), and back.
+    """The scaling of encoded columns, (n, d) or (s, n, d) -> (s, n, d), and back.
 
     Losses are computed on scaled columns (mean 0, variance 1). The networks read these through
     asinh around the median, which spreads out the bulk of a heavy-tailed column. Until it is
@@ -22,8 +25,8 @@ class ColumnScaler(nn.Module):
         use_asinh: whether the networks read through asinh; else columns as they are scaled.
 
     Attributes:
-        atom: (d,) the encoded value that many rows share, infinite where there is none.
-        leap: (d,) the mean jump off the atom: the mean distance of the other rows from it.
+        atom: (s, 1, d) the encoded value that many rows share, infinite where there is none.
+        leap: (s, 1, d) the mean jump off the atom: the mean distance of the other rows from it.
     """
 
     centre: Tensor
@@ -37,18 +40,26 @@ class ColumnScaler(nn.Module):
         super().__init__()
         self.use_asinh = use_asinh
         for name in ("centre", "middle"):
-            self.register_buffer(name, torch.zeros(d))
+            self.register_buffer(name, torch.zeros(1, 1, d))
         for name in ("spread", "unit", "leap"):
-            self.register_buffer(name, torch.ones(d))
-        self.register_buffer("atom", torch.full((d,), torch.inf))
+            self.register_buffer(name, torch.ones(1, 1, d))
+        self.register_buffer("atom", torch.full((1, 1, d), torch.inf))
+
+    @classmethod
+    def stacked(cls, scalers: Sequence[Self]) -> Self:
+        """S scalers as one."""
+        out = cls(scalers[0].centre.shape[2], scalers[0].use_asinh)
+        for name in out.state_dict():
+            setattr(out, name, torch.cat([getattr(each, name) for each in scalers]))
+        return out
 
     def fit(self, x: Tensor, numeric: Tensor) -> None:
         """Fit to training rows, (n, d); columns that are not `numeric`, (d,), stay unscaled."""
         self.centre.copy_(torch.where(numeric, x.mean(0), 0.0))
         self.spread.copy_(torch.where(numeric, x.std(0, correction=0).clamp_min(LEAST), 1.0))
-        z = self.scale(x)
+        z = self.scale(x)[0]
         self.middle.copy_(torch.where(numeric, z.median(0).values, 0.0))
-        self.unit.copy_(torch.where(numeric, _median_nonzero((z - self.middle).abs()), 1.0))
+        self.unit.copy_(torch.where(numeric, _median_nonzero((z - self.middle[0]).abs()), 1.0))
         atom, jump = _atoms(x)
         self.atom.copy_(torch.where(numeric, atom, torch.inf))
         self.leap.copy_(torch.where(self.atom.isinf(), 1.0, jump))
@@ -61,18 +72,23 @@ class ColumnScaler(nn.Module):
         """The inverse of `scale`."""
         return z * self.spread + self.centre
 
+    def read(self, x: Tensor) -> Tensor:
+        """Encoded columns, scaled and as the networks read them, (n, d) -> (s, n, 2 d)."""
+        z = self.scale(x)
+        return torch.cat([z, self.asinh_scale(z)], 2)
+
     def asinh_scale(self, z: Tensor, columns: Tensor | None = None) -> Tensor:
         """Scaled columns as the networks read them.
 
         Args:
-            z: (..., d), or (s, n, w) where columns are given.
+            z: (s, n, d), or (s, n, w) where columns are given.
             columns: (s, w) which columns they are.
         """
         if not self.use_asinh:
             return z
         middle, unit = self.middle, self.unit
         if columns is not None:
-            middle, unit = middle[columns][:, None], unit[columns][:, None]
+            middle, unit = (each.gather(2, columns[:, None]) for each in (middle, unit))
         return torch.asinh((z - middle) / unit)
 
 

@@ -64,30 +64,3 @@ class StackedMLP(nn.Sequential):
         for a, b in pairwise(layers):
             steps += [StackedLinear(s, a, b, generator), activation()]
         super().__init__(*steps[:-1])
-
-
-def by_set(generate: Generate, v: Tensor, x_s: Tensor, sets: Tensor, s: int) -> Tensor:
-    """Run m rows, each through the network of its own set, in one padded batch.
-
-    Args:
-        generate: (s, n, k), (s, n, d) -> (s, n, q).
-        v: (m, k) latents.
-        x_s: (m, c, d) the values to generate at.
-        sets: (m,) the set of each row.
-        s: how many sets there are.
-
-    Returns:
-        (m, c, q).
-    """
-    (m, c, d), k = x_s.shape, v.shape[1]
-    counts = torch.bincount(sets, minlength=s)
-    order = sets.argsort(stable=True)
-    rank = torch.empty_like(sets)
-    rank[order] = torch.arange(m) - (counts.cumsum(0) - counts)[sets[order]]
-    most = int(counts.max())
-    slot = sets * most + rank
-    latents = v.new_zeros(s * most, k).index_copy(0, slot, v)
-    inputs = x_s.new_zeros(s * most, c, d).index_copy(0, slot, x_s)
-    wide = latents.view(s, most, 1, k).expand(-1, -1, c, -1)
-    outputs = generate(wide.reshape(s, most * c, k), inputs.view(s, most * c, d))
-    return outputs.view(s * most, c, outputs.shape[-1])[slot]

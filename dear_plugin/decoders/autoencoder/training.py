@@ -22,8 +22,8 @@ class Training:
 
     Attributes:
         epochs: passes over the rows, at most.
-        batch: rows of a step, about: an epoch is cut into equal parts. For an ensemble the rows
-            of all members together.
+        batch: rows of a step, about: an epoch is cut into equal parts. Networks that are trained
+            together on several samples share them.
         rate: Adam's learning rate.
         patience: epochs without a lower held-out loss before the loop stops.
         most_steps: an upper limit on all steps, which bounds the time for very many rows.
@@ -85,39 +85,35 @@ def train(
     rows: Tensor,
     training: Training,
     generator: torch.Generator,
-    *,
-    members: int = 1,
 ) -> History:
     """Minimise the sum of some losses.
 
     Args:
-        losses: a batch (b, p) and a generator -> named scalar terms, already weighted; with
-            members (e, b, p).
+        losses: a batch (b, p), or (u, b, p), and a generator -> named scalar terms, already
+            weighted.
         parameters: what to train; the state of the lowest held-out loss is restored at the end.
-        rows: (n, p) training rows; a tenth, at most `MOST_HELD_OUT`, is held out.
+        rows: (n, p) training rows, or those of u samples, (u, n, p); a tenth, at most
+            `MOST_HELD_OUT`, is held out.
         training: the settings.
         generator: of the batches and of what the losses draw.
-        members: e; each of several members has a bootstrap sample of the rows.
     """
     weights = list(parameters)
-    order = torch.randperm(len(rows), generator=generator)
+    order = torch.randperm(rows.shape[-2], generator=generator)
     held_out, rest = _split(order)
     seed = int(torch.randint(2**31, (1,), generator=generator))
-    held_out_loss = _HeldOutLoss(losses, rows[held_out], seed)
-    if members > 1:
-        rest = rest[torch.randint(len(rest), (members, len(rest)), generator=generator)]
-    per_epoch = max(round(rest.numel() / training.batch), 1)
+    samples = rows.shape[:-2].numel()
+    per_epoch = max(round(samples * len(rest) / training.batch), 1)
     steps = min(training.most_steps, training.epochs * per_epoch)
     optimiser = torch.optim.Adam(weights, lr=training.rate)
     schedule = _schedule(optimiser, training.anneal, steps)
     history, best, left = History(stopped="all steps taken"), _BestWeights(weights), steps
     epochs = range(-(-steps // per_epoch))
     for _ in bar(epochs, "training", shown=training.progress):
-        shuffled = rest[..., torch.randperm(rest.shape[-1], generator=generator)]
-        batches = shuffled.tensor_split(per_epoch, -1)[:left]
+        shuffled = rest[torch.randperm(len(rest), generator=generator)]
+        batches = shuffled.tensor_split(per_epoch)[:left]
         left -= len(batches)
         means = _epoch(losses, rows, batches, optimiser, generator, schedule)
-        means["held_out"] = held_out_loss()
+        means["held_out"] = _total(losses, rows[..., held_out, :], seed)
         history.epochs.append(means)
         if best.update(means["held_out"]) >= training.patience:
             history.stopped = f"no better for {training.patience} epochs"
@@ -152,7 +148,7 @@ def _epoch(
     """Train for one pass; the mean of every term."""
     history: list[dict[str, Tensor]] = []
     for batch in batches:
-        terms = losses(rows[batch], generator)
+        terms = losses(rows[..., batch, :], generator)
         optimiser.zero_grad(set_to_none=True)
         torch.stack(list(terms.values())).sum().backward()
         optimiser.step()
@@ -161,18 +157,10 @@ def _epoch(
     return {name: float(torch.stack([t[name] for t in history]).mean()) for name in history[0]}
 
 
-@dataclass(frozen=True)
-class _HeldOutLoss:
-    """The loss on held-out rows, with the same random draws at every epoch."""
-
-    losses: Losses
-    rows: Tensor
-    seed: int
-
-    @torch.no_grad()
-    def __call__(self) -> float:
-        rng = torch.Generator().manual_seed(self.seed)
-        return float(sum(self.losses(self.rows, rng).values()))
+@torch.no_grad()
+def _total(losses: Losses, rows: Tensor, seed: int) -> float:
+    """The loss on held-out rows; under one seed, epochs are compared under equal draws."""
+    return float(sum(losses(rows, torch.Generator().manual_seed(seed)).values()))
 
 
 class _BestWeights:

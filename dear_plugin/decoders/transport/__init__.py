@@ -1,1 +1,1 @@
-"""Transport, the default decoder: training rows in, tables of conditional ranks out."""
+"""Transport, the default decoder: rows keep their conditional ranks."""

@@ -1,69 +1,59 @@
 """Transport: the default decoder; rows keep their conditional ranks.
 
-In: training rows and action sets; out: v, the ranks of rows, and g(v, a), the rows that follow
-from x_S = a. `v_j = F_j|S(x_j | x_S)` is the rank of x_j among rows with the same x_S;
-`g_j(v, a) = F_j|S^-1(v_j | a)` is the value at the same rank among rows with x_S = a. Each v_j is
-independent of x_S; their joint distribution given x_S need not be, which is a known limit of the
-decoder. Decoded values are observed ones. There is no training: rows are counted into tables once.
+`v_j = F_j|S(x_j | x_S, held)` is the rank of x_j among rows with the same x_S and the same held
+features; `g_j(v, a) = F_j|S^-1(v_j | a, held)` is the value at the same rank among rows with
+x_S = a. Each v_j is independent of x_S; their joint distribution given x_S need not be, which is a
+known limit of the decoder. There is no training: rows are counted and regressed once. In steps:
+
+1. features are held, counted (with atoms) or smooth (`values`); 2. held features make cells
+(`cells`); 3. x_S makes bins, and nodes that mix the distributions of two bins (`axes`); 4. a
+feature may move only if a test within cells rejects independence (`links`); 5. a counted feature
+has a distribution for each cell and node (`ratios`); 6. a smooth one a location and a scale
+(`lines`); 7. encoding takes the rank, and 8. decoding the value at that rank, the maximal coupling
+for categories, the change of the location (`tables`, `lines`); 9. a redraw repeats 3 to 6 with
+the weights of a bootstrap sample (`estimate`).
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
-from dataclasses import fields
-from typing import Any, Literal, Self
+from collections.abc import Iterable
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
-from dear_plugin._validation.settings import whole
-from dear_plugin.data.batches import chunks
-from dear_plugin.data.encoder import Encoder
+from dear_plugin._lazy import lazy
 from dear_plugin.data.schema import Schema
-from dear_plugin.decoders.protocol import Decoder
-from dear_plugin.decoders.redraws import Redraws
+from dear_plugin.decoders.protocol import Decoder, Members
 from dear_plugin.decoders.registry import register
-from dear_plugin.decoders.transport import saved
-from dear_plugin.decoders.transport.conditioning import Conditioning
-from dear_plugin.decoders.transport.linear_copies import LinearCopies
-from dear_plugin.decoders.transport.nodes import Nodes, nearest
-from dear_plugin.decoders.transport.redraws import TableRedraws
-from dear_plugin.decoders.transport.relevance import linked_features
-from dear_plugin.decoders.transport.smooth import Smooth
-from dear_plugin.decoders.transport.state import State, write_columns
-from dear_plugin.decoders.transport.supports import MAX_VALUES, Supports
-from dear_plugin.decoders.transport.tables import TINY, Tables, detail, max_cells
-from dear_plugin.decoders.transport.ties import Ties
-from dear_plugin.errors import ConstraintError, DearError, NotFittedError, unknown
-from dear_plugin.problem.action_sets import ActionSets
+from dear_plugin.decoders.sample import Sample
+from dear_plugin.decoders.transport.estimate import Estimate, Estimator
+from dear_plugin.decoders.transport.lines import BLOCKS
+from dear_plugin.errors import ConstraintError, NotFittedError
 
 FEW_ROWS = 1000
-# `fit` warns if more than this share of the rows is in cells cut by only some given features.
+# A log message names held features that more than this share of the rows is not compared within.
 COARSE_SHARE = 0.1
-RANKS_A_CHUNK = 1 << 22
+# Rows of a call that are encoded and decoded at a time, by entries.
+ENTRIES = 1 << 22
 
 logger = logging.getLogger(__name__)
 
 
 @register
 class Transport(Decoder):
-    """Tabulated conditional ranks.
+    """Conditional ranks of counted features, conditional locations of smooth ones.
 
     Features with atoms are looked up in tables of observed values; between bins of x_S the
     distributions are mixed, never the quantiles. Atom-free features change by the difference of
     locations and keep their residual. A category without an order follows the maximal coupling: it
     is kept unless its probability more than halves, and otherwise replaced by the one whose
-    probability increases most.
+    probability increases most. Rows with the same value have the middle of its ranks.
 
     Args:
-        ranks: the number of rank levels in the tables, which are finer towards both ends; very
-            wide data get fewer.
-        given: features that are conditioned on besides x_S: "immutable" for all immutable ones,
-            or a list of names, () for none. They are never acted on and do not change.
-        ties: the ranks of rows with the same x_j: "middle" gives all of them the middle of their
-            range, which leads to the more likely outcome; "score" orders them by a regression on
-            their other mutable features, which leads to as many changes as the data show.
+        given: features that are conditioned on besides x_S and do not move, for every set; None
+            takes those that the schema holds for a set (`Schema.held`), () none.
 
     Example:
         >>> from dear_plugin import DEAR, Schema, Transport
@@ -73,186 +63,140 @@ class Transport(Decoder):
         >>> dear = DEAR(model, schema, act_on=["savings"], decoder=unconditional)
     """
 
-    def __init__(
-        self,
-        ranks: int = 1024,
-        *,
-        given: Iterable[str] | Literal["immutable"] = "immutable",
-        ties: Literal["middle", "score"] = "middle",
-    ) -> None:
-        if ties not in ("middle", "score"):
-            raise DearError(unknown("ties", [ties], ["middle", "score"]))
-        if isinstance(given, str) and given != "immutable":
-            raise ConstraintError(
-                f"given must be a list of features or 'immutable', got {given!r}"
-            )
-        self.ranks: int = whole(1)("Transport: ranks", ranks)
-        self.ties = ties
-        self.given = given if isinstance(given, str) else tuple(given)
-        self._state: State | None = None
+    draws: ClassVar[int] = 16
 
-    @property
-    def given_features(self) -> Tensor:
-        """(h,) int64, the given features; see `Decoder`."""
-        return self._fitted.given.features
+    def __init__(self, given: Iterable[str] | None = None) -> None:
+        if isinstance(given, str):
+            raise ConstraintError(f"given must be a list of features or None, got {given!r}")
+        self.given = None if given is None else tuple(dict.fromkeys(given))
+        self._estimator: Estimator | None = None
 
     def settings(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        return {"ranks": self.ranks, "given": self.given, "ties": self.ties}
+        return {"given": self.given}
 
-    @classmethod
-    def with_settings(cls, settings: Mapping[str, Any]) -> Self:
-        """The inverse of `settings`."""
-        return cls(**settings)
-
-    def tensors(self) -> dict[str, Tensor]:
-        """The tensors of all fitted parts, named "part.field"."""
-        return {
-            f"{name}.{field.name}": getattr(part, field.name)
-            for name, part in self._fitted.parts().items()
-            for field in fields(part)
-            if isinstance(getattr(part, field.name), Tensor)
-        }
-
-    def load_state(
-        self, tensors: Mapping[str, Tensor], encoder: Encoder, sets: ActionSets
-    ) -> None:
-        """Load the tensors of another decoder.
-
-        Raises:
-            ValueError: tensors that do not belong to these features and sets.
-        """
-        tensors = saved.upgraded(tensors, self.ranks)
-        saved.check_shapes(tensors, encoder, sets)
-        parts: dict[str, dict[str, Tensor]] = {}
-        for name, tensor in tensors.items():
-            part, key = name.split(".")
-            parts.setdefault(part, {})[key] = tensor
-        state = State.from_tensors(parts, encoder)
-        if not state.consistent(encoder, sets):
-            raise ValueError("the tensors contradict each other, the features or the sets")
-        self._state = state
-
-    def fit(self, rows: Tensor, encoder: Encoder, sets: ActionSets) -> None:
-        """Estimate the conditional distributions of rows, (n, p), for every set.
+    def held(self, schema: Schema, acted: Members) -> Members:
+        """The held features of a set; see `Decoder.held`.
 
         Raises:
             ConstraintError: a set that acts on a given feature.
             SchemaError: an unknown given feature.
         """
-        rows = rows.float().cpu()
-        features = _given_features(self.given, encoder.schema, sets)
-        given = Conditioning.of(rows, encoder, features, max_cells(len(sets), encoder.p))
-        _warn_of_few_rows(rows, given, [encoder.schema.names[j] for j in features])
-        sample = given.training_sample(rows, encoder, sets)
-        max_nodes, levels = detail(len(given) * len(sets), encoder.p)
-        supports = Supports.of(rows, encoder, given.features, min(MAX_VALUES, levels))
-        nodes, parts = Nodes.of(sample, max_nodes)
-        ranks = min(self.ranks, levels)
-        linked = linked_features(sample, supports)
-        tables = Tables.of(sample, supports, parts, ranks, linked)
-        smooth = Smooth.of(sample, supports, parts[: len(sets)], ranks, linked)
-        ties = Ties.of(sample, supports, parts) if self.ties == "score" else None
-        copies = LinearCopies.of(sample, given.features)
-        self._state = State(given, supports, nodes, tables, smooth, ties, copies)
+        if self.given is None:
+            return schema.held(acted)
+        held = schema.index(self.given)
+        if both := [schema.names[j] for j in sorted({*held} & {*acted})]:
+            raise ConstraintError(
+                f"{both} are given, so they cannot be acted on: leave them out of act_on or of"
+                " given"
+            )
+        return held
 
-    def encode(self, rows: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        """The conditional ranks of rows, (n, p) -> (n, s, p), each in (0, 1).
+    def fit(self, sample: Sample, acted: Members, held: Members) -> None:
+        """Estimate the conditional distributions of the training rows for a set."""
+        sample.shared(_warn_of_few_rows)
+        estimator = Estimator(sample, acted, held)
+        self._point = estimator.estimate(torch.ones(1, BLOCKS, dtype=torch.float64))
+        self._estimator = estimator
+        # Once for all sets with the same held features.
+        sample.shared(lambda each: _tell_of_cells(each, estimator, acted), ("coarse", held))
+        self.__dict__.pop("_drawn", None)
 
-        Ties have the middle rank of their atom or are ordered by a score, see `Transport`; with a
-        generator they have a random rank in it.
-        """
-        s, p = len(self._fitted.nodes.positions), rows.shape[1]
-        v, size = torch.empty(len(rows), s, p), max(1, RANKS_A_CHUNK // (s * p))
-        # Ranks have no derivatives, and small operations are faster in inference mode.
+    def encode(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """The conditional ranks of rows, (m, p) -> (m, p + 1); see `Estimate.encode`."""
         with torch.inference_mode():
-            for part, out in zip(chunks(rows, size), chunks(v, size), strict=True):
-                out.copy_(self._fitted.ranks(part, generator))
-        return v
+            parts = [self._fitted.encode(part, _zeros(part), generator) for part in _parts(x, 1)]
+        return torch.cat(parts).clone()
 
-    def decode(self, x: Tensor, v: Tensor, values: Tensor, sets: Tensor) -> Tensor:
+    def decode(self, x: Tensor, v: Tensor, values: Tensor) -> Tensor:
         """The rows that follow from new values of x_S, (m, c, p); see `Decoder.decode`."""
-        state = self._fitted
-        positions = state.nodes.positions[sets]
-        own = x.gather(1, positions)[None]
-        points = torch.cat([own, values.transpose(0, 1)]).transpose(0, 1)
-        slots = state.slots(x, sets)
-        left, weight = state.nodes.locate(points, sets)
-        node = state.nodes_of_cells(nearest(left, weight), points, slots)
-        out = state.tables.quantiles(x, v, node)
-        if len(state.given.features):
-            write_columns(out, state.given.features, x[:, None, state.given.features])
-        if state.smooth is not None:
-            columns = state.smooth.features
-            level = state.smooth.quantiles(v, left, weight)
-            level = state.smooth.add_planes(level, points, sets, state.nodes)
-            write_columns(out, columns, x[:, None, columns] + (level[:, 1:] - level[:, :1]))
-        for j in state.supports.blocks:
-            segment = state.supports.segment(j)
-            out[..., j] = state.tables.maximal_coupling(x[:, j], v[:, j], node, segment)
-        if state.copies is not None:
-            out = state.copies.follow(out, x, points, sets)
-        return out.scatter_(2, positions[:, None].expand(values.shape), values)
+        with torch.inference_mode():
+            rows = zip(*(_parts(each, values.shape[1]) for each in (x, v, values)), strict=True)
+            parts = [self._fitted.decode(a, b, c, _zeros(a)) for a, b, c in rows]
+        return torch.cat(parts)
 
-    def redraws(self, rows: Tensor, encoder: Encoder, sets: ActionSets) -> Redraws:
-        """Redraws of the tables; see `Decoder.redraws`."""
-        return TableRedraws(self._fitted, rows.float().cpu(), encoder, sets=sets)
+    def redraw(self, x: Tensor, values: Tensor, draws: Tensor, copy: object) -> Tensor:
+        """The rows, (m, r, p), that follow under some redraws; see `Decoder.redraw`."""
+        r = len(draws)
+        rows = zip(_parts(x, r), _parts(values, r), strict=True)
+        with torch.inference_mode():
+            return torch.cat([self._redraw(*part, draws - 1) for part in rows])
 
-    def flip_probabilities(
-        self, x: Tensor, values: Tensor, sets: Tensor
-    ) -> dict[int, tuple[float, float]]:
-        """The probability of the second value of each binary feature; see `Decoder`.
-
-        It is that of random ties: by the maximal coupling, a row keeps its value with the ratio of
-        the value's probabilities after and before, at most 1.
-        """
-        state = self._fitted
-        node = nearest(*state.nodes.locate(values, state.slots(x, sets)))[0].long()
-        before, after = state.tables.share[node]
-        probabilities = {}
-        for j in state.supports.binaries:
-            own, at = float(x[0, j] > 0.5), int(state.supports.starts[j]) + int(x[0, j] > 0.5)
-            left = max(0.0, 1.0 - float(after[at] / before[at].clamp_min(TINY)))
-            probabilities[j] = (own, abs(own - left))
-        return probabilities
+    def flip_probabilities(self, x: Tensor, values: Tensor) -> dict[int, tuple[float, float]]:
+        """The probability of the second value of each binary feature; see `Decoder`."""
+        return self._fitted.flip_probabilities(x, values)
 
     @property
-    def _fitted(self) -> State:
-        if self._state is None:
+    def uncompared(self) -> float:
+        """The share of rows that are compared with rows unequal in some held feature."""
+        shares = [] if self._estimator is None else self._estimator.uncut_shares.values()
+        return max(shares, default=0.0)
+
+    @property
+    def entries(self) -> int:
+        """The number of entries in memory."""
+        tables = self._fitted.tables
+        lines = len(tables.base) * tables.nodes * len(tables.moving.levels)
+        lines += self._fitted.axis.bins.numel() + self._fitted.axis.mix.numel()
+        return lines + self.draws * (tables.base.numel() + tables.ratio.numel())
+
+    def _redraw(self, x: Tensor, values: Tensor, draws: Tensor) -> Tensor:
+        m, r = len(x), len(draws)
+        x, values = x.repeat_interleave(r, 0), values.repeat_interleave(r, 0)
+        which = draws.repeat(m)
+        v = self._drawn.encode(x, which)
+        return self._drawn.decode(x, v, values[:, None], which).view(m, r, -1)
+
+    @lazy
+    def _drawn(self) -> Estimate:
+        """The estimates of all redraws, each of half as many rows.
+
+        Two samples differ by the noise of both: half the rows have twice the variance.
+        """
+        if self._estimator is None:
             raise NotFittedError("the decoder is not fitted; call fit first")
-        return self._state
+        generator = torch.Generator().manual_seed(0)
+        blocks = torch.randint(BLOCKS, (self.draws, BLOCKS // 2), generator=generator)
+        weights = 2.0 * torch.nn.functional.one_hot(blocks, BLOCKS).sum(1).double()
+        return self._estimator.estimate(weights, self._point)
+
+    @property
+    def _fitted(self) -> Estimate:
+        if self._estimator is None:
+            raise NotFittedError("the decoder is not fitted; call fit first")
+        return self._point
 
 
-def _warn_of_few_rows(rows: Tensor, given: Conditioning, names: list[str]) -> None:
-    """Warn of a small sample, or of one that is small within cells of the given features."""
-    if len(rows) < FEW_ROWS:
-        logger.warning(
-            "fitted on %d rows: below about %d, indirect changes are rough guesses",
-            len(rows),
-            FEW_ROWS,
-        )
-    share = given.coarse_share(rows)
-    if share > COARSE_SHARE:
-        logger.warning(
-            "too few training rows agree in all of %s: %.0f %% of them are compared with rows that"
-            " agree in some of these features only; Transport(given=[...]) names fewer",
-            names,
-            100.0 * share,
-        )
+def _zeros(x: Tensor) -> Tensor:
+    return torch.zeros(len(x), dtype=torch.int64)
 
 
-def _given_features(given: Iterable[str], schema: Schema, sets: ActionSets) -> tuple[int, ...]:
-    """The indices of the given features.
+def _parts(each: Tensor, candidates: int) -> tuple[Tensor, ...]:
+    """Parts of rows, (m, ...), of a size that depends on the number of candidates of each."""
+    return each.split(max(1, ENTRIES // max(candidates, 1) // 64)) if len(each) else (each,)
 
-    Raises:
-        ConstraintError: a set that acts on a given feature.
+
+def _warn_of_few_rows(sample: Sample) -> None:
+    if len(sample) < FEW_ROWS:
+        text = "fitted on %d rows: below about %d, indirect changes are rough guesses"
+        logger.warning(text, len(sample), FEW_ROWS)
+
+
+def _tell_of_cells(sample: Sample, estimator: Estimator, acted: Members) -> None:
+    """Say which held features most rows are not compared within, for too few rows agree in them.
+
+    It is news where the order of causes names many held features; without one it is a warning.
     """
-    if given == "immutable":
-        given = [f.name for f in schema if f.immutable]
-    names = tuple(dict.fromkeys(given))
-    both = sorted({name for group in sets.names for name in group} & set(names))
-    if both:
-        raise ConstraintError(
-            f"{both} are given, so they cannot be acted on: leave them out of act_on or of given"
+    schema = sample.encoder.schema
+    shares = estimator.uncut_shares
+    dropped = [schema.names[j] for j, share in shares.items() if share > COARSE_SHARE]
+    if dropped:
+        logger.log(
+            logging.INFO if schema.tiers else logging.WARNING,
+            "too few training rows agree in all of %s: acting on %s, up to %.0f %% of them are"
+            " compared with rows that differ in %s; Transport(given=[...]) names fewer",
+            [schema.names[j] for j in shares],
+            [schema.names[j] for j in acted],
+            100.0 * max(shares.values()),
+            dropped,
         )
-    return schema.index(names)

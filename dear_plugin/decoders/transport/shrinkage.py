@@ -1,105 +1,165 @@
-"""Shrinkage: empirical Bayes estimates of the effects of bins of x_S.
+"""Shrinkage: how much distributions vary along x_S, and estimates that are no more varied.
 
-In: an estimate per bin and its precision; out: shrunk estimates. Bins without an order, those of
-categories, vary around their common mean; ordered bins, those of a numeric feature, follow a
-random walk, so that each borrows strength from its neighbours. The variance of either is estimated
-from the data: the smallest one that they do not reject, which is exactly zero where the bins may
-be equal.
+The range of x_S is divided into halves, quarters, ... and single bins. In every part the ratios
+of observed to expected rows are shrunk towards those of the level above, interpolated. How far is
+decided by Pearson's statistic: its excess over the mean that equal distributions would give is the
+variance between the parts, as the concentration A of a Dirichlet distribution; where it is not
+significant, parts are equal.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
-# The variance of a step of the walk, from one bin to the next: a grid.
-STEP_VARIANCES = (0.0, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
-# A step variance is rejected where twice its log-likelihood is this much too low (p = .001).
-MIN_GAIN = 10.8
-# Bins without an order differ if their chi-square exceeds its mean by this many standard
-# deviations (p = .001).
-MIN_Z = 3.1
-DIFFUSE = 1e6
+# Fewer expected rows are left out of a statistic.
+LEAST_EXPECTED = 5.0
+# Parts are equal unless the statistic rejects it at this error rate.
+LEVEL_ERROR = 0.01
+LEAST = 1e-12
 
 
-def shrunk_means(means: Tensor, counts: Tensor, mean: Tensor, variance: Tensor) -> Tensor:
-    """Means of bins without an order, (b, q), shrunk to the overall mean.
+class Level(NamedTuple):
+    """A division of the bins into parts.
+
+    Attributes:
+        parts: (q, b) 1 where a bin belongs to a part.
+        above: (q, q') the weights of the parts of the level above at each part.
+    """
+
+    parts: Tensor
+    above: Tensor
+
+
+class Strength(NamedTuple):
+    """How much the distributions of the parts vary, at each of l levels.
+
+    Attributes:
+        tail: (l, ...) the probability of as large a statistic if they were equal.
+        concentration: (l, ...) A; infinite where they may be equal.
+    """
+
+    tail: Tensor
+    concentration: Tensor
+
+
+def levels_of(bins: int, ordered: bool) -> list[Level]:
+    """The levels of b bins: halves, quarters, ... of ordered ones; otherwise only the bins."""
+    if not ordered or bins == 1:
+        return [Level(torch.eye(bins).double(), torch.ones(bins, 1).double())]
+    levels, centres, count = [], torch.tensor([(bins - 1) / 2.0]), 1
+    while count < bins:
+        count = min(2 * count, bins)
+        parts = torch.nn.functional.one_hot(torch.arange(bins) * count // bins, count).T.double()
+        own = (parts @ torch.arange(bins).double() / parts.sum(1)).float()
+        levels.append(Level(parts, interpolation(own, centres, beyond=0.5).double()))
+        centres = own
+    return levels
+
+
+def interpolation(at: Tensor, knots: Tensor, beyond: float = 0.0) -> Tensor:
+    """(g, b) weights (1 - w, w) of the two knots, (b,), that enclose each place, (g,).
 
     Args:
-        means: (b, q) the mean of each bin.
-        counts: (b, q) or (b, 1) its number of rows.
-        mean: (q,) the mean over all bins.
-        variance: (q,) the variance of one row.
+        at: (g,) places.
+        knots: (b,) sorted; those of infinity are unused.
+        beyond: how many intervals beyond either end the line goes on; it is flat from there.
     """
-    between = between_variance(means, counts, mean, variance)
-    return shrunk(means, counts, mean, variance, between)
+    right = torch.searchsorted(knots, at).clamp(min(1, len(knots) - 1), len(knots) - 1)
+    left = (right - 1).clamp_min(0)
+    span = knots[right] - knots[left]
+    weight = torch.where(span > 0, (at - knots[left]) / span.clamp_min(LEAST), 1.0)
+    weight = weight.clamp(-beyond, 1.0 + beyond)
+    mix, rows = torch.zeros(len(at), len(knots)), torch.arange(len(at))
+    mix[rows, left] += 1.0 - weight
+    mix[rows, right] += weight
+    return mix
 
 
-def between_variance(means: Tensor, counts: Tensor, mean: Tensor, variance: Tensor) -> Tensor:
-    """(q,) double, the variance between bins without an order; zero where it is insignificant."""
-    variance, total = variance.clamp_min(1e-12), counts.sum(0)
-    square = (counts * (means - mean).square()).sum(0)
-    freedom = (counts > 0).sum(0).double() - 1.0
-    effective = total - counts.square().sum(0) / total.clamp_min(1e-12)
-    between = (square - freedom * variance) / effective.clamp_min(1e-12)
-    significant = square / variance > chi_square_bound(freedom)
-    return torch.where(significant, between.clamp_min(1e-12), 0.0)
+def strength_of(
+    observed: Tensor, expected: Tensor, levels: list[Level], *, drawn: bool
+) -> Strength:
+    """How much distributions over g groups vary along the bins.
 
-
-def chi_square_bound(freedom: Tensor) -> Tensor:
-    """The mean of chi-square plus `MIN_Z` standard deviations, by degrees of freedom."""
-    return freedom + MIN_Z * (2.0 * freedom).clamp_min(0.0).sqrt()
+    Args:
+        observed: (..., b, g) rows.
+        expected: (..., b, g) rows if the distributions were equal.
+        levels: the divisions of the bins.
+        drawn: whether these are bootstrap samples of half the rows, each counted twice: their
+            noise adds twice the mean of the statistic.
+    """
+    ratio, taken = torch.ones_like(observed[..., :1, :]), torch.zeros(())
+    tails, concentrations = [], []
+    for level in levels:
+        seen, hoped = level.parts @ observed, level.parts @ expected
+        ratio = _balanced(level.above @ ratio, seen, hoped)
+        tail, concentration = _tested(seen, hoped * ratio, taken, drawn)
+        ratio, taken = _moved(ratio, seen, hoped, concentration)
+        tails.append(tail)
+        concentrations.append(concentration)
+    return Strength(torch.stack(tails), torch.stack(concentrations))
 
 
 def shrunk(
-    means: Tensor, counts: Tensor, mean: Tensor, variance: Tensor, between: Tensor
+    observed: Tensor, expected: Tensor, levels: list[Level], concentration: Tensor
 ) -> Tensor:
-    """(b, q) means shrunk by a variance between bins, (q,); see `shrunk_means`."""
-    noise = variance.clamp_min(1e-12) / between.clamp_min(1e-12)
-    return mean + torch.where(between > 0.0, counts / (counts + noise), 0.0) * (means - mean)
+    """(..., b, g) ratios of observed to expected rows, shrunk by a concentration, (l, ...)."""
+    ratio = torch.ones_like(observed[..., :1, :])
+    for level, here in zip(levels, concentration, strict=True):
+        seen, hoped = level.parts @ observed, level.parts @ expected
+        ratio = _moved(_balanced(level.above @ ratio, seen, hoped), seen, hoped, here)[0]
+    return ratio
 
 
-def step_variance(effects: Tensor, weight: Tensor) -> Tensor:
-    """(q,) the smallest variance of a step of a random walk that the data do not reject.
+def _balanced(ratio: Tensor, seen: Tensor, hoped: Tensor) -> Tensor:
+    """Ratios scaled so that the expected rows of each part are as many as its rows."""
+    n, ratio = seen.sum(-1, keepdim=True), ratio.clamp_min(LEAST)
+    return ratio * n / (hoped * ratio).sum(-1, keepdim=True).clamp_min(LEAST)
+
+
+def _moved(
+    ratio: Tensor, seen: Tensor, hoped: Tensor, concentration: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Ratios moved towards those of the parts, and how far, (...)."""
+    n = seen.sum(-1, keepdim=True)
+    weight = n / (n + concentration[..., None, None])
+    raw = torch.where(hoped > LEAST, seen / hoped.clamp_min(LEAST), ratio)
+    total = n.sum((-2, -1)).clamp_min(LEAST)
+    return ratio + weight * (raw - ratio), (weight * n).sum((-2, -1)) / total
+
+
+def _tested(seen: Tensor, hoped: Tensor, taken: Tensor, drawn: bool) -> tuple[Tensor, Tensor]:
+    """The tail probability and the concentration of one level, (...) each.
 
     Args:
-        effects: (b, q) the estimated effect of each bin, in order.
-        weight: (b, q) its precision, one over its variance.
+        seen: (..., q, g) rows of the parts.
+        hoped: (..., q, g) rows by the level above.
+        taken: how far the level above follows its parts: it has half of their variation then.
+        drawn: see `strength_of`.
     """
-    variances = torch.tensor(STEP_VARIANCES, dtype=effects.dtype)
-    gain, *_ = _kalman_filter(effects, weight, variances[:, None])
-    enough = 2.0 * (gain.amax(0) - gain) <= MIN_GAIN
-    return variances[enough.int().argmax(0)]
+    n = seen.sum(-1, keepdim=True)
+    total = n.sum(-2, keepdim=True).clamp_min(LEAST)
+    share = hoped.sum(-2, keepdim=True) / total
+    enough = hoped >= LEAST_EXPECTED
+    unit = torch.where(enough, (1.0 - n / total) * (1.0 - share), 0.0)
+    inverse = torch.where(enough, 1.0 / hoped.clamp_min(LEAST), 0.0)
+    freedom = unit.sum((-2, -1)) * (1.0 - 0.5 * taken)
+    statistic = ((seen - hoped).square() * inverse).sum((-2, -1)) - (
+        2.0 * freedom if drawn else 0.0
+    )
+    tail = _tail(statistic, freedom, 2.0 * freedom + inverse.sum((-2, -1)))
+    excess = (statistic - freedom) / (n * unit).sum((-2, -1)).clamp_min(LEAST)
+    excess = torch.where(tail < LEVEL_ERROR, excess.clamp_min(LEAST), 0.0)
+    return tail, (1.0 / excess - 1.0).clamp_min(0.0)
 
 
-def smoothed_walk(effects: Tensor, weight: Tensor, step: Tensor) -> Tensor:
-    """(b, q) the random walk with a variance of its steps, (q,); zero where that is zero."""
-    _, means, variances = _kalman_filter(effects, weight, step)
-    out = torch.empty_like(effects)
-    out[-1] = now = means[-1]
-    for i in range(len(effects) - 2, -1, -1):
-        gain = variances[i] / (variances[i] + step)
-        out[i] = now = means[i] + gain * (now - means[i])
-    return torch.where(step > 0.0, out, 0.0)
+def _tail(statistic: Tensor, mean: Tensor, variance: Tensor) -> Tensor:
+    """The probability of a larger statistic, by the gamma distribution of equal moments."""
+    from scipy.special import gammaincc
 
-
-def _kalman_filter(
-    effects: Tensor, weight: Tensor, step: Tensor
-) -> tuple[Tensor, list[Tensor], list[Tensor]]:
-    """The log-likelihood of random walks, and their mean and variance after each bin."""
-    variance = torch.full_like(effects[0] + step, DIFFUSE)
-    mean, gain = torch.zeros_like(variance), torch.zeros_like(variance)
-    means, variances = [], []
-    for value, w in zip(effects, weight, strict=True):
-        variance = variance + step
-        noise = 1.0 + w * variance
-        error = value - mean
-        deviance = noise.log() - w.clamp_min(1e-12).log() + error.square() * w / noise
-        # The first value locates the start of the walk; it says nothing about its steps.
-        first = (variance > DIFFUSE / 2) | (w <= 0.0)
-        gain = gain - 0.5 * torch.where(first, 0.0, deviance)
-        mean = mean + w * variance / noise * error
-        variance = variance / noise
-        means.append(mean)
-        variances.append(variance)
-    return gain, means, variances
+    mean, variance = mean.clamp_min(1e-9), variance.clamp_min(1e-9)
+    shape, scale = mean.square() / variance, variance / mean
+    tail = gammaincc(shape.numpy(), (statistic.clamp_min(0.0) / scale).numpy())
+    return torch.where(mean > 1e-6, torch.as_tensor(tail), 1.0)

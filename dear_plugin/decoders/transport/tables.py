@@ -1,246 +1,204 @@
-"""Tables: the conditional distributions of counted features at every node, and their inverses.
+"""Tables (steps 7 and 8): ranks of counted features, and the values at these ranks elsewhere.
 
-In: training rows, the supported values and the partitions; out: P(x_j | a) by node, the quantile
-functions, and from these the values that rows have at other nodes at the same rank.
+A *line* is the distribution of all counted features that move with x_S, in one sample, cell and
+node: cumulative probabilities of ordered values, probabilities of categories without an order.
+Ranks are inverted exactly. Lines are computed for the cells and nodes that are asked for, or all
+at once where they fit into memory.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import accumulate
-from math import isqrt
 
 import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
-from dear_plugin.data.schema import Kind
-from dear_plugin.decoders.transport.bins import MAX_NODES, Partition
-from dear_plugin.decoders.transport.conditioning import TrainingSample
-from dear_plugin.decoders.transport.lookup import pick
-from dear_plugin.decoders.transport.posterior import Posterior, SetCounts
-from dear_plugin.decoders.transport.rank_levels import GRID, edges, level_table, midpoints
-from dear_plugin.decoders.transport.supports import Supports
 
-MAX_ENTRIES = 24_000_000
-MIN_DETAIL = 16
-ENTRIES_A_CHUNK = 1 << 20
-MIDDLE = 1e-3
-ROUNDING = 1e-6
-# Added to probabilities before they are divided: 0 / 0 is 1.
-TINY = 1e-9
+# Entries of the lines in memory: 64 MiB.
+ENTRIES = 1 << 24
+# A probability is 0 below it, and a tie at the middle within `MIDDLE` of 1/2.
+TINY, MIDDLE = 1e-9, 1e-6
 
 
-def detail(slots: int, features: int) -> tuple[int, int]:
-    """The number of nodes, and of values or ranks, for tables of about `MAX_ENTRIES` entries."""
-    room = MAX_ENTRIES // (slots * features)
-    nodes = min(MAX_NODES, max(MIN_DETAIL, isqrt(room)))
-    return nodes, max(MIN_DETAIL, room // nodes)
-
-
-def max_cells(sets: int, features: int) -> int:
-    """The maximum number of cells for which tables have `MIN_DETAIL` nodes and values."""
-    return max(1, MAX_ENTRIES // (sets * features * MIN_DETAIL**2))
-
-
-@dataclass
-class Tables:
-    """The distributions of features with atoms, at the nodes of all slots.
+@dataclass(frozen=True)
+class Moving:
+    """The counted features that move with x_S, and where their values are on a line.
 
     Attributes:
-        below: (g, t) P(x_j < value | a).
-        share: (g, t) P(x_j = value | a).
-        inverse: (1 + f * q, g) the value of each ranked feature at the q-th rank level; the first
-            line is zero.
-        line: (p,) the first line of each feature in `inverse`, 0 if it is not ranked.
-        edges: (q - 1,) the inner edges of the rank levels.
+        features: (f,) their positions.
+        levels: (t,) their values, feature after feature.
+        starts: (f,) the first value of each.
+        sizes: (f,) the number of values of each.
+        block: (f,) bool, which are categories without an order.
     """
 
-    below: Tensor
-    share: Tensor
-    inverse: Tensor
-    line: Tensor
-    edges: Tensor
+    features: Tensor
+    levels: Tensor
+    starts: Tensor
+    sizes: Tensor
+    block: Tensor
 
     @classmethod
-    def of(
-        cls,
-        sample: TrainingSample,
-        supports: Supports,
-        parts: list[Partition],
-        ranks: int,
-        linked: Tensor,
-    ) -> Tables:
-        """Estimate the conditional distributions of training rows and invert them.
+    def of(cls, features: Tensor, levels: list[Tensor], blocks: Tensor) -> Moving:
+        """Lay the values of some features end to end."""
+        some = [levels[j] for j in features.tolist()]
+        sizes = torch.tensor([len(each) for each in some], dtype=torch.int64)
+        every = torch.cat([torch.empty(0), *some])
+        return cls(features, every, sizes.cumsum(0) - sizes, sizes, blocks[features])
+
+    def codes(self, x: Tensor) -> Tensor:
+        """(q, f) the index among `levels` of the nearest value of rows, (q, p)."""
+        own = x[:, self.features].T.contiguous()
+        return (torch.searchsorted(self._middles, own) + self.starts[:, None]).T
+
+    def segment(self, f: int) -> slice:
+        """The values of the f-th feature."""
+        return slice(int(self.starts[f]), int(self.starts[f] + self.sizes[f]))
+
+    @lazy
+    def _middles(self) -> Tensor:
+        """(f, most) the middles between neighbouring values, infinite behind the last."""
+        parts = [self.levels[self.segment(f)] for f in range(len(self.sizes))]
+        middles = [(each[1:] + each[:-1]) / 2.0 for each in parts]
+        return torch.nn.utils.rnn.pad_sequence(
+            [*middles, torch.empty(1)], batch_first=True, padding_value=torch.inf
+        )[:-1]
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The factors of the lines of r samples, k cells and g nodes.
+
+    Attributes:
+        moving: the features.
+        base: (r * k, t) see `ratios`.
+        ratio: (r * g, t) likewise.
+        cells: k, the number of cells.
+        nodes: g, the number of nodes.
+    """
+
+    moving: Moving
+    base: Tensor
+    ratio: Tensor
+    cells: int
+    nodes: int
+
+    def lines(self, at: Tensor) -> tuple[Tensor, Tensor]:
+        """Lines, (u, t), and the line of each index, (q,): `(sample * k + cell) * g + node`."""
+        if self._every is not None:
+            return self._every, at
+        asked, where = at.unique(return_inverse=True)
+        return self._line(asked), where
+
+    @lazy
+    def _every(self) -> Tensor | None:
+        count = len(self.base) * self.nodes
+        return (
+            self._line(torch.arange(count)) if count * len(self.moving.levels) <= ENTRIES else None
+        )
+
+    def _line(self, at: Tensor) -> Tensor:
+        """(u, t) the lines with some indices."""
+        cell = at.div(self.nodes, rounding_mode="floor")
+        sample = cell.div(self.cells, rounding_mode="floor")
+        out = self.base[cell] * self.ratio[sample * self.nodes + at % self.nodes]
+        for f, block in enumerate(self.moving.block.tolist()):
+            part = out[:, self.moving.segment(f)]
+            total = part.sum(1, keepdim=True).clamp_min(1e-30)
+            if not block:
+                part.copy_(part.cumsum(1))
+            part.div_(total)
+        return out
+
+    def ranks(self, x: Tensor, at: Tensor, tie: Tensor) -> Tensor:
+        """(q, f) the rank of each feature in a row's own line; of a block, its tie.
 
         Args:
-            sample: the training rows.
-            supports: the values of each feature.
-            parts: the bins and nodes of each slot.
-            ranks: the number of rank levels.
-            linked: (s, p) bool, which features are associated with each set.
+            x: (q, p) rows.
+            at: (q,) their lines.
+            tie: (q, f) the place among equal values, in (0, 1).
         """
-        shape = sum(len(part.nodes) for part in parts), len(supports.values)
-        below, share = torch.empty(shape), torch.empty(shape)
-        inverse = torch.zeros(1 + len(supports.ranked) * ranks, shape[0])
-        codes, s, k = supports.codes(sample.rows), len(sample.sets), len(sample.cells)
-        total = histogram(sample.own, codes, k, shape[1]).double()
-        posterior = Posterior.of(total, sample.within, supports, linked)
-        starts = [0, *accumulate(len(part.nodes) for part in parts)]
-        for i, part in enumerate(parts[:s]):
-            counted = counts_of_set(part, sample, codes, i, shape[1])
-            for cell, bins in enumerate(posterior.probabilities(i, counted)):
-                here = slice(starts[cell * s + i], starts[cell * s + i + 1])
-                share[here] = part.mix @ bins
-                cumulative = _cumulative(share[here], supports)
-                below[here] = cumulative - share[here]
-                inverse[1:, here] = _invert(cumulative, supports, ranks)
-        return cls(below, share, inverse, first_lines(supports, ranks), edges(ranks).float())
+        lines, where = self.lines(at)
+        codes = self.moving.codes(x)
+        below, up_to = self._bounds(lines, where, codes)
+        return torch.where(self.moving.block, tie, below + tie * (up_to - below))
 
-    def ranks_of(self, codes: Tensor, node: Tensor) -> tuple[Tensor, Tensor]:
-        """P(x_j < own value) and P(x_j = own value) at each row's own nodes, (n, s, c) each.
+    def move(self, x: Tensor, v: Tensor, start: Tensor, end: Tensor) -> Tensor:
+        """(m, c, f) the values of the features on other lines.
 
-        Args:
-            codes: (c, n) the own values of the counted features.
-            node: (n, s) the own nodes.
-        """
-        at = node[..., None] * self.share.shape[1] + codes.T[:, None]
-        return pick(self.below, at), pick(self.share, at)
-
-    def quantiles(self, x: Tensor, v: Tensor, node: Tensor) -> Tensor:
-        """(m, c - 1, p) the values of ranked features at the same ranks at other nodes.
+        A value that keeps its place is that of the row.
 
         Args:
             x: (m, p) the factual rows.
-            v: (m, p) their ranks.
-            node: (m, c) nodes, their own first.
+            v: (m, f) their ranks.
+            start: (m,) their lines.
+            end: (m, c) the lines to move to.
         """
-        at = self._levels(v).add_(self.line).mul_(self.inverse.shape[1])
-        start = pick(self.inverse, at + node[:, :1])
-        # In memory nodes come first, rows second: sums over either then need no copies.
-        out = pick(self.inverse, at + node.T[1:, :, None]).transpose(0, 1)
-        # A value that is not supported is kept until its nearest supported value changes.
-        rows, columns = (start != x * self._ranked_as_one).nonzero(as_tuple=True)
-        if not len(rows):
-            return out
-        there, own = out[rows, :, columns], start[rows, columns]
-        out[rows, :, columns] = torch.where(there == own[:, None], x[rows, columns, None], there)
-        return out
+        (m, c), moving = end.shape, self.moving
+        lines, where = self.lines(torch.cat([start[:, None], end], 1))
+        own = moving.codes(x)
+        here, there = where[:, 0], where[:, 1:].reshape(-1)
+        codes = own[:, None].expand(m, c, -1).reshape(m * c, -1)
+        ranks = v[:, None].expand(m, c, -1).reshape(m * c, -1)
+        leaves = there.view(m, c) != here[:, None]
+        below, up_to = self._bounds(lines, there, codes)
+        before = lines[here[:, None], own][:, None].expand(m, c, -1).reshape(m * c, -1)
+        kept = (up_to + TINY) / (before + TINY) >= off_middle(ranks)
+        stays = torch.where(moving.block, kept, (ranks > below) & (ranks <= up_to))
+        moved = (leaves.view(-1, 1) & ~stays).nonzero()
+        out = x[:, None, moving.features].repeat(1, c, 1).view(m * c, -1)
+        self._move_ordered(lines, there, ranks, moved[~moving.block[moved[:, 1]]], out)
+        for f in moving.block.nonzero()[:, 0].tolist():
+            row = moved[moved[:, 1] == f, 0]
+            both = lines[:, moving.segment(f)]
+            gain = (both[there[row]] - both[here[row.div(c, rounding_mode="floor")]]).clamp_min(
+                0.0
+            )
+            keep = ((up_to[row, f] + TINY) / (before[row, f] + TINY)).clamp_max(1.0)
+            out[row, f] = new_category(gain, ranks[row, f], keep).to(out.dtype)
+        return out.view(m, c, -1)
 
-    def maximal_coupling(self, own: Tensor, v: Tensor, node: Tensor, values: slice) -> Tensor:
-        """(m, c - 1) the categories of rows at other nodes, by maximal coupling.
+    def _bounds(self, lines: Tensor, where: Tensor, codes: Tensor) -> tuple[Tensor, Tensor]:
+        """P(value < own) and P(value <= own), (q, f) each; of a block, 0 and P(own)."""
+        flat, at = lines.view(-1), (where * lines.shape[1])[:, None] + codes
+        first = self.moving.block | (codes == self.moving.starts)
+        below = torch.where(first, 0.0, flat[(at - 1).clamp_min(0)])
+        return below, flat[at]
 
-        Args:
-            own: (m,) their categories.
-            v: (m,) their ranks.
-            node: (m, c) nodes, their own first.
-            values: the indices of the feature's categories.
-        """
-        share, at = self.share[:, values], own.long()
-        before = share[node[:, 0], at] + TINY
-        kept = (share[node[:, 1:], at[:, None]] + TINY) / before[:, None]
-        under = self.below[:, values][node[:, 0], at]
-        tie = off_middle(((v - under) / before).clamp_(0.0, 1.0))[:, None].expand_as(kept)
-        out = own[:, None].repeat(1, kept.shape[1])
-        size = max(1, ENTRIES_A_CHUNK // share.shape[1])
-        for at in (kept < tie).nonzero().split(size):
-            row, column = at.unbind(1)
-            gain = (share[node[row, column + 1]] - share[node[row, 0]]).clamp_min_(0.0)
-            made = new_categories(gain, tie[row, column], kept[row, column])
-            out[row, column] = made.to(out.dtype)
-        return out
-
-    def _levels(self, v: Tensor) -> Tensor:
-        """(m, p) int32, the rank level of each feature; 0 if it is not ranked."""
-        return pick(self._level_table, (v * GRID).int()).mul_(self._ranked)
-
-    @lazy
-    def _level_table(self) -> Tensor:
-        """(GRID,) the rank levels of evenly spaced ranks."""
-        return level_table(self.edges)
-
-    @lazy
-    def _ranked(self) -> Tensor:
-        """(p,) bool, features with lines in `inverse`."""
-        return self.line > 0
-
-    @lazy
-    def _ranked_as_one(self) -> Tensor:
-        """(p,) 1 for features with lines in `inverse`; times 0 the others equal their line."""
-        return self._ranked.float()
+    def _move_ordered(
+        self, lines: Tensor, where: Tensor, ranks: Tensor, moved: Tensor, out: Tensor
+    ) -> None:
+        """Write the first value whose cumulative probability reaches the rank: a bisection."""
+        row, f = moved.unbind(1)
+        start, size, v = self.moving.starts[f], self.moving.sizes[f], ranks[row, f]
+        first, flat = where[row] * lines.shape[1] + start, lines.view(-1)
+        passed, step = torch.zeros_like(f), 1 << int(size.max() if len(f) else 1).bit_length()
+        while step := step // 2:
+            ahead = passed + step
+            below = flat[first + (ahead - 1).clamp_max(size - 1)] < v
+            passed = torch.where(below & (ahead < size), ahead, passed)
+        out[row, f] = self.moving.levels[start + passed]
 
 
 def off_middle(tie: Tensor) -> Tensor:
-    """Ranks among rows of the same category, any shape, with those of 1/2 moved below it.
+    """Ties of any shape, with those of 1/2 moved below it.
 
-    Otherwise rounding would decide for a rank of 1/2 when a probability exactly halves.
+    Otherwise rounding would decide for a tie of 1/2 when a probability exactly halves.
     """
-    return torch.where((tie - 0.5).abs() < MIDDLE, 0.5 - ROUNDING, tie)
+    return torch.where((tie - 0.5).abs() < MIDDLE, 0.5 - MIDDLE, tie)
 
 
-def new_categories(gain: Tensor, tie: Tensor, kept: Tensor) -> Tensor:
-    """(m,) the categories of rows that do not keep theirs.
+def new_category(gain: Tensor, tie: Tensor, kept: Tensor) -> Tensor:
+    """(m,) the categories of rows that do not keep theirs, by the maximal coupling.
 
     Args:
         gain: (m, c) the increase of the probability of each category.
-        tie: (m,) the ranks among rows of the same category; a rank of 1/2 gives the category with
-            the largest increase.
+        tie: (m,) the place among rows of the same category; 1/2 gives the category with the
+            largest increase.
         kept: (m,) the probability to keep the category.
     """
     drawn = (tie - kept) / (1.0 - kept).clamp_min(1e-9)
     cumulative = gain.cumsum(1) / gain.sum(1, keepdim=True).clamp_min(1e-9)
     random = (cumulative < drawn[:, None]).sum(1).clamp_max(gain.shape[1] - 1)
     return torch.where((tie - 0.5).abs() < MIDDLE, gain.argmax(1), random)
-
-
-def first_lines(supports: Supports, ranks: int) -> Tensor:
-    """(p,) int32, the first line in `inverse` of each ranked feature, 0 for the others."""
-    line = torch.zeros(len(supports.sizes), dtype=torch.int32)
-    count = len(supports.ranked)
-    line[supports.ranked] = 1 + ranks * torch.arange(count, dtype=torch.int32)
-    return line
-
-
-def counts_of_set(
-    part: Partition, sample: TrainingSample, codes: Tensor, i: int, t: int
-) -> SetCounts:
-    """The number of rows of each cell and bin of set i with each of t values."""
-    members, (k, b) = sample.sets.members[i], (len(sample.cells), part.mix.shape[1])
-    number = sample.encoder.schema.features[members[0]].kind is Kind.NUMERIC
-    counts = histogram(sample.own * b + part.bins, codes, k * b, t)
-    return SetCounts(counts.view(k, b, t), number and len(members) == 1)
-
-
-def _cumulative(share: Tensor, supports: Supports) -> Tensor:
-    """P(x_j <= value | a) at the nodes of one slot, (g, t)."""
-    first = torch.repeat_interleave(supports.starts, supports.sizes)
-    total = torch.nn.functional.pad(share.cumsum(1, dtype=torch.float64), (1, 0))
-    return (total[:, 1:] - total[:, first]).clamp_(0.0, 1.0).float()
-
-
-def histogram(bins: Tensor, codes: Tensor, b: int, t: int) -> Tensor:
-    """(b, t) the number of rows of each bin, (n,), with each value, (c, n); in bounded memory."""
-    start = bins.int() * t
-    counts = torch.zeros(b * t, dtype=torch.int64)
-    for some in codes.split(max(1, ENTRIES_A_CHUNK // max(len(bins), 1))):
-        counts += torch.bincount((some + start).flatten(), minlength=b * t)
-    return counts.view(b, t).float()
-
-
-def _invert(cumulative: Tensor, supports: Supports, ranks: int) -> Tensor:
-    """(f * q, g) the smallest value whose cumulative probability reaches each rank.
-
-    Its index is the number of values whose cumulative probability is below the rank: one scatter
-    and one cumulative sum.
-    """
-    features = supports.ranked
-    sizes, starts = supports.sizes[features], supports.starts[features]
-    middles = midpoints(ranks).float()
-    passed = torch.bucketize(cumulative[:, supports.ranked_values], middles, right=True)
-    passed += torch.arange(len(features)).repeat_interleave(sizes) * (ranks + 1)
-    counts = torch.zeros(len(cumulative), len(features) * (ranks + 1), dtype=torch.int32)
-    counts.scatter_add_(1, passed, torch.ones_like(passed, dtype=torch.int32))
-    counts = counts.view(len(cumulative), len(features), ranks + 1)[..., :ranks]
-    index = counts.cumsum(2, dtype=torch.int32)
-    index = torch.minimum(index, (sizes - 1).int()[:, None]) + starts.int()[:, None]
-    return pick(supports.values, index).flatten(1).T

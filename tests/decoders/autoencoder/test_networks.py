@@ -5,18 +5,18 @@ import pandas as pd
 import pytest
 import torch
 
-from dear_plugin import ActionSets, Encoder, Schema
-from dear_plugin.decoders.autoencoder.derivatives import (
-    column_tangents,
-    directional_derivative,
-    mixed_derivatives,
-)
+from dear_plugin import Encoder, Schema
+from dear_plugin.decoders import Design
+from dear_plugin.decoders.autoencoder.derivatives import entanglement, mixed_derivatives
 from dear_plugin.decoders.autoencoder.networks import Networks
-from dear_plugin.decoders.autoencoder.stack import StackedMLP, Tanh, by_set
+from dear_plugin.decoders.autoencoder.scaling import ColumnScaler
+from dear_plugin.decoders.autoencoder.stack import StackedMLP, Tanh
 
-SETS = ["a", "town", ("b", "a")]
+# a, town, and b with a.
+SETS = [(0,), (2,), (1, 0)]
 A, TOWN, PAIR = range(3)
 K = 3
+DESIGN = Design(layers=(5, K))
 
 
 def rng(seed=0):
@@ -43,20 +43,10 @@ class TestStack:
         x = torch.linspace(-30.0, 30.0, 601, dtype=dtype)
         torch.testing.assert_close(Tanh()(x), torch.tanh(x), atol=2e-7, rtol=0.0)
 
-    def test_rows_go_through_the_network_of_their_own_set(self):
-        def g(v, x_s):
-            return (torch.arange(4.0)[:, None, None] + 1.0) * (x_s + v.sum(2, keepdim=True))
-
-        v = torch.randn(9, 2, generator=rng())
-        x_s = torch.randn(9, 3, 5, generator=rng(1))
-        sets = torch.tensor([2, 0, 2, 3, 0, 0, 2, 2, 3])
-        expected = (sets[:, None, None] + 1.0) * (x_s + v.sum(1)[:, None, None])
-        torch.testing.assert_close(by_set(g, v, x_s, sets, 4), expected)
-
 
 @pytest.fixture(scope="module")
 def case():
-    """Networks with fitted scaling, in double precision, and 30 rows."""
+    """Networks of three sets with fitted scaling, in double precision, and 30 rows."""
     draws, n = np.random.default_rng(0), 300
     frame = pd.DataFrame(
         {
@@ -66,17 +56,19 @@ def case():
         }
     )
     encoder = Encoder(Schema.infer(frame))
-    networks = Networks(
-        encoder,
-        ActionSets.of(encoder.schema, SETS),
-        layers=(5, K),
-        activation=Tanh,
-        use_asinh=True,
-        generator=rng(),
-    )
     x = encoder.expand(encoder.rows(frame))
-    networks.gauge.fit(x, ~encoder.blocks[encoder.feature_of])
+    gauge = ColumnScaler(encoder.d, use_asinh=True)
+    gauge.fit(x, ~encoder.blocks[encoder.feature_of])
+    networks = Networks(encoder, SETS, ColumnScaler.stacked([gauge] * 3), DESIGN, rng())
     return networks.double().requires_grad_(False), x[:30].double()
+
+
+def alone(networks, i):
+    """The networks of one set."""
+    gauge = ColumnScaler(networks.encoder.d, use_asinh=True)
+    own = Networks(networks.encoder, SETS[i : i + 1], gauge, DESIGN, rng(9)).double()
+    own.load_state_dict(networks.state_of(i))
+    return own.requires_grad_(False)
 
 
 class TestNetworks:
@@ -102,7 +94,7 @@ class TestNetworks:
         networks.g = trained
         torch.testing.assert_close(output[A, :, 0], x[:, 0])
         torch.testing.assert_close(output[PAIR, :, :2], x[:, :2])
-        torch.testing.assert_close(output[A, :, 1], networks.gauge.centre[1].expand(30))
+        torch.testing.assert_close(output[A, :, 1], networks.gauge.centre[1, 0, 1].expand(30))
 
     def test_categorical_blocks_end_in_a_softmax(self, case):
         networks, x = case
@@ -117,51 +109,39 @@ class TestNetworks:
         assert not gathered[A, :, 1:].any()
         assert torch.equal(gathered[TOWN], x[:, 2:])
 
+    @pytest.mark.parametrize("which", [A, TOWN, PAIR])
+    def test_the_network_of_a_set_alone_computes_as_in_the_stack(self, case, which):
+        networks, x = case
+        own, v = alone(networks, which), networks.latents(x)
+        torch.testing.assert_close(own.latents(x)[0], v[which])
+        output = own.generate(v[which : which + 1], x)[0]
+        torch.testing.assert_close(output, networks.generate(v, x)[which])
+        assert own.valid.all()
+        assert own.columns.shape[1] == int(networks.valid[which].sum())
+
 
 class TestDerivatives:
-    def test_mixed_derivatives_are_those_of_finite_differences(self, case):
-        networks, x = case
-        wide, step = x.expand(3, -1, -1), 1e-3
-        v = networks.latents(x)
+    @pytest.mark.parametrize("which", [A, TOWN, PAIR])
+    def test_mixed_derivatives_are_those_of_finite_differences(self, case, which):
+        networks, x = alone(case[0], which), case[1]
+        columns, step = networks.columns[0], 1e-3
+        v, x_s = networks.latents(x), x[:, columns]
 
         def g(v, a):
-            return networks.generate(v, wide.scatter(2, networks._index(wide), a))
+            return networks.generate(v, x.index_copy(1, columns, a))
 
-        gathered = networks.gather(wide)
-        exact = mixed_derivatives(g, v, gathered, networks.valid)
-        assert exact.shape == (3, K, 3, 30, 5)
-        for w in range(3):
+        exact = mixed_derivatives(g, v, x_s)
+        assert exact.shape == (len(columns), K, 1, 30, 5)
+        for w in range(len(columns)):
             for k in range(K):
-                along_x = step * torch.eye(3).double()[w] * networks.valid
+                along_x = step * torch.eye(len(columns)).double()[w]
                 along_v = step * torch.eye(K).double()[k]
                 corners = [
-                    sign_v * sign_x * g(v + sign_v * along_v, gathered + sign_x * along_x)
+                    sign_v * sign_x * g(v + sign_v * along_v, x_s + sign_x * along_x)
                     for sign_v in (1, -1)
                     for sign_x in (1, -1)
                 ]
                 difference = sum(corners) / (4.0 * step**2)
                 torch.testing.assert_close(exact[w, k], difference, atol=1e-4, rtol=1e-3)
-
-    def test_entanglement_is_the_mean_mixed_derivative_over_own_columns(self, case):
-        networks, x = case
-        wide = x.expand(3, -1, -1)
-
-        def g(v, a):
-            return networks.generate(v, wide.scatter(2, networks._index(wide), a))
-
-        mixed = mixed_derivatives(g, networks.latents(x), networks.gather(wide), networks.valid)
-        expected = [mixed[:w, :, i].abs().mean((0, 1, 3)) for i, w in enumerate((1, 3, 2))]
-        torch.testing.assert_close(networks.entanglement(wide), torch.stack(expected))
-
-    def test_directional_derivative(self):
-        at = torch.tensor([1.0, 2.0])
-        slope = directional_derivative(lambda x: x**2, at, torch.tensor([1.0, 0.5]))
-        assert slope.tolist() == [2.0, 2.0]
-
-    def test_tangents_are_the_columns_of_every_set_in_turn(self):
-        mask = torch.tensor([[[0.0, 1.0, 0.0]], [[1.0, 0.0, 1.0]]])
-        found = column_tangents(mask)[:, :, 0]
-        assert found.tolist() == [
-            [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]],
-            [[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]],
-        ]
+        found = entanglement(networks, x)
+        torch.testing.assert_close(found, exact.abs().mean((0, 1, 2, 4)))

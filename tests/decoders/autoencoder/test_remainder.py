@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 import torch
 
-from dear_plugin import ActionSets, Encoder, Schema
-from dear_plugin.decoders import Autoencoder, Design, Training
+from dear_plugin import Encoder, Schema
+from dear_plugin.decoders import Autoencoder, Design, Sample, Training
 from dear_plugin.decoders.autoencoder.remainder import MIDDLE, add_change, maximal_coupling
 
 
@@ -70,7 +70,7 @@ def fitted():
     )
     encoder = Encoder(Schema.infer(frame))
     decoder = Autoencoder(Design(layers=(4, 2)), Training(epochs=1))
-    decoder.fit(encoder.rows(frame), encoder, ActionSets.of(encoder.schema))
+    decoder.fit(Sample(encoder.rows(frame), encoder), (FREE,), ())
     return decoder.networks, encoder.rows(frame)
 
 
@@ -110,7 +110,7 @@ class TestAddChange:
     def test_a_row_at_an_atom_jumps_or_stays(self, fitted):
         networks, rows = fitted
         at_atom, off_atom = rows[rows[:, GAIN] == 0], rows[rows[:, GAIN] > 0]
-        jump = float(networks.gauge.leap[GAIN])
+        jump = float(networks.gauge.leap[0, 0, GAIN])
         assert shifted(fitted, GAIN, 0.4 * jump, rows=at_atom)[0] == 0.0
         assert shifted(fitted, GAIN, 0.6 * jump, rows=at_atom)[0] == pytest.approx(jump)
         assert shifted(fitted, GAIN, -0.1, rows=off_atom)[0] == pytest.approx(-0.1, abs=1e-6)

@@ -94,6 +94,21 @@ class TestBatches:
         run(target, Training(epochs=1, batch=50_000), 50_000)
         assert set(target.held_out) == {MOST_HELD_OUT}
 
+    def test_several_samples_share_the_rows_of_a_step(self):
+        """As many entries in a step as with one; the same positions of every sample."""
+
+        class Recorded(Target):
+            def __call__(self, x, generator):
+                self.shape = x.shape
+                return super().__call__(x[0], generator)
+
+        target = Recorded()
+        every = torch.stack([rows(), rows() + 1.0])
+        generator = torch.Generator().manual_seed(0)
+        train(target, [target.weight], every, Training(epochs=1, batch=300), generator)
+        assert target.shape == (2, 100, 1)
+        assert set(target.batches) == {150}
+
 
 class TestStopping:
     def test_after_the_epochs(self):

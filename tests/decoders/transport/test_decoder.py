@@ -1,347 +1,287 @@
-"""Transport: rows keep their conditional ranks; the distributions here are known exactly."""
+"""Transport: rows keep their conditional ranks; laws first, then systems of known truth."""
+
+import logging
+import pickle
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 
-from dear_plugin import ActionSets, Encoder, Schema
-from dear_plugin.decoders import Transport
-from dear_plugin.decoders.transport import tables
-from dear_plugin.errors import NotFittedError
+from dear_plugin import Encoder, Schema, Transport
+from dear_plugin.decoders import Decoders, Sample
+from dear_plugin.errors import ConstraintError, NotFittedError
 
-GROUP_SIZE = 1000
+EVERY = torch.arange(1, 17)
 
 
-class Fitted:
-    """A decoder, its sets, and the rows it was fitted on."""
+class Case:
+    """Rows of a frame and decoders of them."""
 
-    def __init__(self, frame, act_on=None, ranks=256):
-        self.frame = frame
-        self.encoder = Encoder(Schema.infer(frame))
-        self.sets = ActionSets.of(self.encoder.schema, act_on)
+    def __init__(self, frame, given=None, **schema):
+        self.frame, self.encoder = frame, Encoder(Schema.infer(frame, **schema))
         self.rows = self.encoder.rows(frame)
-        self.decoder = Transport(ranks)
-        self.decoder.fit(self.rows, self.encoder, self.sets)
+        self.decoders = Decoders(Transport(given), Sample(self.rows, self.encoder), [])
 
-    def moved(self, at, values, i=0, ties=None):
-        """(m, c, p) decoded rows with these indices at each of c values of set i."""
-        rows = self.rows[at]
-        v = self.decoder.encode(rows, ties)[:, i]
-        width = self.sets.positions.shape[1]
-        wide = torch.as_tensor(values).float().view(1, -1, 1).expand(len(rows), -1, width)
-        return self.decoder.decode(rows, v, wide, torch.full((len(rows),), i))
+    def of(self, *names):
+        return self.decoders.of(tuple(sorted(self.encoder.schema.index(names))))
 
-
-def grouped(shares: dict[int, list[float]], labels: str = "ABC") -> pd.DataFrame:
-    """1,000 rows per group, with exactly these shares of each label."""
-    parts = []
-    for group, share in shares.items():
-        counts = [round(s * GROUP_SIZE) for s in share]
-        column = np.repeat(list(labels[: len(share)]), counts)
-        parts.append(pd.DataFrame({"group": group, "label": column}))
-    return pd.concat(parts, ignore_index=True)
+    def moved(self, names, change, count=300, generator=None):
+        """(count, p) the first rows after x_S changes by so much, and their factuals."""
+        x, decoder = self.rows[:count], self.of(*names)
+        values = x[:, list(decoder._point.acted)] + change
+        return decoder.decode(x, decoder.encode(x, generator), values[:, None])[:, 0], x
 
 
-def rng(seed=0):
-    return torch.Generator().manual_seed(seed)
-
-
-class TestIdentity:
-    @pytest.mark.parametrize("act_on", [None, [("age", "job"), ("income", "debt", "town")]])
-    @pytest.mark.parametrize("ties", [False, True])
-    def test_rows_are_unchanged_at_their_own_value(self, mixed, act_on, ties):
-        fitted = Fitted(mixed.frame, act_on)
-        v = fitted.decoder.encode(fitted.rows, rng() if ties else None)
-        for i in range(len(fitted.sets)):
-            own = fitted.rows[:, None, fitted.sets.positions[i]]
-            sets = torch.full((len(fitted.rows),), i)
-            back = fitted.decoder.decode(fitted.rows, v[:, i], own, sets)[:, 0]
-            assert torch.equal(back, fitted.rows)
-
-    def test_rows_outside_the_training_range_are_unchanged_too(self, mixed):
-        fitted = Fitted(mixed.frame)
-        outside = fitted.rows[:50] + torch.tensor([0.3, -0.2, 1.5, 0, 0, 0, 0, 0])
-        v = fitted.decoder.encode(outside)
-        for i in range(len(fitted.sets)):
-            own = outside[:, None, fitted.sets.positions[i]]
-            back = fitted.decoder.decode(outside, v[:, i], own, torch.full((50,), i))[:, 0]
-            assert torch.equal(back, outside)
-
-    def test_the_feature_acted_on_takes_the_new_value(self, mixed):
-        fitted = Fitted(mixed.frame)
-        values = [0.123, 0.9, 1.4]
-        made = fitted.moved(slice(0, 50), values)
-        assert torch.equal(made[:, :, 0], torch.tensor(values).expand(50, 3))
-
-
-class TestBinary:
-    """A value changes if, and only if, its probability more than halves."""
-
-    shares = (0.9, 0.8, 0.6, 0.47, 0.43, 0.2)
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def fitted(cls):
-        return Fitted(grouped({g: [1 - p, p] for g, p in enumerate(cls.shares)}), ["group"])
-
-    @pytest.mark.parametrize("group", range(6))
-    @pytest.mark.parametrize("label", "AB")
-    def test_it_flips_as_the_rule_says(self, fitted, group, label):
-        frame = fitted.frame
-        at = np.flatnonzero((frame["group"] == group) & (frame["label"] == label))[:3]
-        made = fitted.moved(at, np.arange(6) / 5)[:, :, 1]
-        own = {"A": 1 - np.array(self.shares), "B": np.array(self.shares)}[label]
-        flips = own < own[group] / 2
-        clear = abs(own - own[group] / 2) > 0.005
-        changed = (made[0] != fitted.rows[at[0], 1]).numpy()
-        assert (changed == flips)[clear].all()
-
-    def test_rows_with_the_same_label_change_alike(self, fitted):
-        at = np.flatnonzero(fitted.frame["group"] == 0)
-        made = fitted.moved(at, [0.8])[:, 0, 1]
-        own = fitted.rows[at, 1]
-        assert len(made[own == 1].unique()) == len(made[own == 0].unique()) == 1
-
-    def test_with_random_ties_the_share_is_the_conditional_one(self, fitted):
-        at = np.flatnonzero(fitted.frame["group"] == 0)
-        made = fitted.moved(at, np.arange(6) / 5, ties=rng())[:, :, 1]
-        assert made.mean(0).tolist() == pytest.approx(list(self.shares), abs=0.02)
-
-    def test_random_ties_change_as_few_rows_as_possible(self, fitted):
-        """From .9 to .6 three in ten rows must change; no other row does."""
-        at = np.flatnonzero(fitted.frame["group"] == 0)
-        made = fitted.moved(at, [0.4], ties=rng())[:, 0, 1]
-        changed = (made != fitted.rows[at, 1]).float().mean()
-        assert changed == pytest.approx(0.3, abs=0.02)
-
-    @pytest.mark.parametrize(("label", "expected"), [("A", (0.0, 0.0)), ("B", (1.0, 0.47 / 0.9))])
-    def test_flip_probabilities_are_those_of_the_coupling(self, fitted, label, expected):
-        """From .9 to .47: all rows with A keep it, and 47 in 90 keep B."""
-        values = torch.tensor([0.0, 0.6]).view(1, 2, 1)
-        own = np.flatnonzero((fitted.frame["group"] == 0) & (fitted.frame["label"] == label))
-        x, sets = fitted.rows[own[:1]], torch.tensor([0])
-        (probabilities,) = fitted.decoder.flip_probabilities(x, values, sets).values()
-        assert probabilities == pytest.approx(expected, abs=2e-3)
-
-
-class TestCategories:
-    """Maximal coupling: a category is kept unless its probability more than halves."""
-
-    shares = ([0.5, 0.3, 0.2], [0.2, 0.3, 0.5], [0.3, 0.5, 0.2], [0.1, 0.6, 0.3])
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def fitted(cls):
-        return Fitted(grouped(dict(enumerate(cls.shares))), ["group"])
-
-    @pytest.mark.parametrize(
-        ("label", "group", "becomes"),
-        [
-            ("A", 1, "C"),  # .5 -> .2, and C gains most
-            ("A", 2, "A"),  # .5 -> .3
-            ("A", 3, "B"),  # .5 -> .1, and B gains most
-            ("B", 1, "B"),
-            ("B", 2, "B"),
-            ("C", 1, "C"),
-            ("C", 2, "C"),
-        ],
+def odd_frame(n=3000, seed=0):
+    """A number that all others follow: an atom, an integer, a flag, a category, a copy, a twin."""
+    rng = np.random.default_rng(seed)
+    a = rng.normal(size=n).round(3)
+    b = a + rng.normal(size=n)
+    return pd.DataFrame(
+        {
+            "a": a,
+            "b": b.round(3),
+            "atom": np.where(rng.random(n) < 0.5, 0.0, (a + rng.normal(size=n)).round(2)),
+            "whole": (2 * a + rng.normal(size=n)).round(),
+            "flag": (a + rng.normal(size=n) > 0).astype(int),
+            "town": np.array(list("xyz"))[np.digitize(a + rng.normal(size=n), [-0.7, 0.7])],
+            "copy": 2.0 * a + 1.0,
+            "noise": rng.normal(size=n),
+            "group": rng.choice(list("pq"), n),
+        }
     )
-    def test_from_the_first_group(self, fitted, label, group, becomes):
-        at = np.flatnonzero((fitted.frame["group"] == 0) & (fitted.frame["label"] == label))
-        made = fitted.moved(at, [group / 3])[:, 0, 1]
-        assert {"ABC"[int(c)] for c in made} == {becomes}
-
-    @pytest.mark.parametrize("group", range(4))
-    def test_with_random_ties_the_shares_are_the_conditional_ones(self, fitted, group):
-        at = np.flatnonzero(fitted.frame["group"] == 0)
-        made = fitted.moved(at, [group / 3], ties=rng())[:, 0, 1].long()
-        share = torch.bincount(made, minlength=3) / len(at)
-        assert share.tolist() == pytest.approx(self.shares[group], abs=0.03)
-
-    @pytest.mark.parametrize("group", range(4))
-    def test_as_few_rows_change_as_possible(self, fitted, group):
-        at = np.flatnonzero(fitted.frame["group"] == 0)
-        made = fitted.moved(at, [group / 3], ties=rng())[:, 0, 1]
-        changed = (made != fitted.rows[at, 1]).float().mean()
-        least = np.maximum(np.array(self.shares[0]) - self.shares[group], 0).sum()
-        assert changed == pytest.approx(least, abs=0.03)
 
 
-class TestNumbersWithAtoms:
-    @pytest.fixture(scope="class")
-    @classmethod
-    def fitted(cls):
-        """Half the rows gain zero; the more schooling, the fewer."""
+@pytest.fixture(scope="module")
+def odd():
+    return Case(odd_frame(), immutable=["group"])
+
+
+SETS = [("a",), ("whole",), ("flag",), ("town",), ("atom",), ("a", "town"), ("b", "whole", "flag")]
+
+
+class TestLaws:
+    @pytest.mark.parametrize("names", SETS, ids=" + ".join)
+    def test_at_their_own_values_rows_are_returned_bit_for_bit(self, odd, names):
+        for generator in (None, torch.Generator().manual_seed(0)):
+            reached, x = odd.moved(names, 0.0, generator=generator)
+            assert torch.equal(reached, x)
+
+    @pytest.mark.parametrize("names", SETS, ids=" + ".join)
+    def test_in_every_redraw_too(self, odd, names):
+        x, decoder = odd.rows[:60], odd.of(*names)
+        out = decoder.redraw(x, x[:, decoder._point.acted], EVERY, None)
+        assert torch.equal(out, x[:, None].expand_as(out))
+
+    @pytest.mark.parametrize("names", SETS, ids=" + ".join)
+    def test_a_row_does_not_depend_on_the_others_of_its_batch(self, odd, names):
+        x, decoder = odd.rows[:40], odd.of(*names)
+        values = x[:, decoder._point.acted].roll(1, 0)
+        together = decoder.decode(x, decoder.encode(x), values[:, None])
+        drawn = decoder.redraw(x, values, EVERY, None)
+        for i in (0, 7, 39):
+            one = slice(i, i + 1)
+            alone = decoder.decode(x[one], decoder.encode(x[one]), values[one, None])
+            torch.testing.assert_close(alone, together[one], atol=1e-6, rtol=0.0)
+            again = decoder.redraw(x[one], values[one], EVERY, None)
+            torch.testing.assert_close(again, drawn[one], atol=1e-6, rtol=0.0)
+
+    def test_the_acted_features_take_their_values_and_held_ones_stay(self, odd):
+        reached, x = odd.moved(["a"], 0.1)
+        group = odd.encoder.schema.index(["group"])[0]
+        torch.testing.assert_close(reached[:, 0], x[:, 0] + 0.1)
+        assert torch.equal(reached[:, group], x[:, group])
+
+    def test_decoded_values_of_counted_features_are_observed_ones(self, odd):
+        reached, _ = odd.moved(["a"], 0.2, 2000)
+        for name in ("atom", "whole", "flag", "town"):
+            (j,) = odd.encoder.schema.index([name])
+            assert set(reached[:, j].tolist()) <= set(odd.rows[:, j].tolist())
+
+    def test_the_same_rows_give_the_same_tables_and_the_random_state_is_left_alone(self, odd):
+        state = torch.random.get_rng_state()
+        other = Case(odd.frame, immutable=["group"])
+        assert torch.equal(other.moved(["a"], 0.1)[0], odd.moved(["a"], 0.1)[0])
+        x = odd.rows[:20]
+        one, two = (c.of("a").redraw(x, x[:, :1] + 0.1, EVERY, None) for c in (odd, other))
+        assert torch.equal(one, two)
+        assert torch.equal(torch.random.get_rng_state(), state)
+
+    def test_a_pickled_one_gives_the_same_rows(self, odd):
+        decoder, x = odd.of("town"), odd.rows[:50]
+        other = pickle.loads(pickle.dumps(decoder))
+        values = x[:, decoder._point.acted].roll(1, 0)[:, None]
+        assert torch.equal(*(d.decode(x, d.encode(x), values) for d in (decoder, other)))
+
+    def test_settings_make_the_same_decoder(self):
+        assert Transport.with_settings(Transport(["b"]).settings()).given == ("b",)
+
+
+class TestWhatMayMove:
+    @pytest.mark.parametrize("seed", range(5))
+    def test_independent_features_never_move_in_the_estimate_or_a_redraw(self, seed):
+        rng, n = np.random.default_rng(seed), (800, 2000, 6000)[seed % 3]
+        frame = pd.DataFrame(
+            {
+                "number": rng.normal(size=n),
+                "tail": rng.exponential(size=n),
+                "count": rng.poisson(3, n),
+                "flag": rng.integers(0, 2, n),
+                "town": rng.choice(list("uvwxyz"), n, p=[0.4, 0.3, 0.15, 0.1, 0.04, 0.01]),
+            }
+        )
+        case = Case(frame)
+        for name in frame:
+            decoder, x = case.of(name), case.rows[:100]
+            values = x[:, decoder._point.acted].roll(1, 0)
+            others = [j for j in range(5) if j not in decoder._point.acted]
+            reached = decoder.decode(x, decoder.encode(x), values[:, None])[:, 0]
+            assert torch.equal(reached[:, others], x[:, others])
+            drawn = decoder.redraw(x, values, EVERY, None)[..., others]
+            assert torch.equal(drawn, x[:, None, others].expand_as(drawn))
+
+    def test_a_linear_copy_follows_in_every_row(self, odd):
+        (j,) = odd.encoder.schema.index(["copy"])
+        reached, x = odd.moved(["a"], 0.11)
+        slope = odd.encoder.schema.features[0].width * 2.0 / odd.encoder.schema.features[j].width
+        torch.testing.assert_close(reached[:, j], x[:, j] + 0.11 * slope, atol=1e-5, rtol=0.0)
+
+    @pytest.mark.parametrize("kind", ["smooth", "counted"])
+    def test_twins_are_never_parted(self, kind):
         rng = np.random.default_rng(0)
-        school = rng.integers(0, 9, 8000)
-        none = rng.random(8000) < 0.9 - 0.1 * school
-        gain = np.where(none, 0.0, np.round(rng.exponential(100 + 50 * school), 1))
-        return Fitted(pd.DataFrame({"school": school, "gain": gain}), ["school"])
+        a, n = rng.normal(size=4000), 4000
+        b = a + rng.normal(size=n)
+        b = b if kind == "smooth" else b.round()
+        case = Case(pd.DataFrame({"a": a, "b": b, "twin": b}))
+        reached, x = case.moved(["a"], 0.2)
+        assert torch.equal(reached[:, 1], reached[:, 2])
+        assert not torch.equal(reached[:, 1], x[:, 1])
+        drawn = case.of("a").redraw(x, x[:, :1] + 0.2, EVERY, None)
+        assert torch.equal(drawn[..., 1], drawn[..., 2])
 
-    def test_decoded_values_are_observed_ones(self, fitted):
-        made = fitted.moved(slice(0, 2000), np.linspace(0, 1, 23))
-        assert torch.isin(made[:, :, 1], fitted.rows[:, 1]).all()
+    def test_what_a_cell_has_never_seen_stays_impossible_there(self):
+        """Nobody of group q is in town z."""
+        rng, n = np.random.default_rng(0), 4000
+        a, group = rng.normal(size=n), rng.choice(list("pq"), n)
+        town = np.array(list("xyz"))[np.digitize(a + 0.3 * rng.normal(size=n), [0.0, 1.0])]
+        town[(group == "q") & (town == "z")] = "y"
+        case = Case(pd.DataFrame({"a": a, "town": town, "group": group}), immutable=["group"])
+        reached, _ = case.moved(["a"], 0.5, 4000)
+        moved = case.encoder.frame(reached)
+        assert (moved["town"] == "z").mean() > 0.3
+        assert not ((moved["town"] == "z") & (moved["group"] == "q")).any()
 
-    def test_decoded_values_between_nodes_are_observed_ones(self, fitted):
-        """Distributions are mixed, never quantiles: at 3.5 years the gain of 3 or of 4."""
-        made = fitted.moved(slice(0, 2000), [3.5 / 8])[:, 0, 1]
-        assert torch.isin(made, fitted.rows[:, 1]).all()
-
-    def test_zero_stays_zero_for_most_rows(self, fitted):
-        at = np.flatnonzero((fitted.frame["school"] == 4) & (fitted.frame["gain"] == 0))
-        made = fitted.moved(at, [5 / 8])[:, 0, 1]
-        assert (made == 0).all()
-
-    def test_the_order_of_rows_is_kept(self, fitted):
-        at = np.flatnonzero((fitted.frame["school"] == 2) & (fitted.frame["gain"] > 0))
-        order = fitted.rows[at, 1].argsort()
-        made = fitted.moved(at[order], [1.0])[:, 0, 1]
-        assert (made.diff() >= 0).all()
-
-    @pytest.mark.parametrize("to", [0, 4, 8])
-    def test_with_random_ties_the_distribution_is_the_conditional_one(self, fitted, to):
-        at = np.flatnonzero(fitted.frame["school"] == 2)
-        made = fitted.moved(at, [to / 8], ties=rng())[:, 0, 1]
-        there = fitted.rows[np.flatnonzero(fitted.frame["school"] == to), 1]
-        deciles = torch.linspace(0.1, 0.9, 9)
-        assert torch.allclose(made.quantile(deciles), there.quantile(deciles), atol=0.04)
+    def test_given_replaces_what_the_schema_holds(self, odd):
+        case = Case(odd.frame, given=["noise"], immutable=["group"])
+        assert case.decoders.held((0,)) == case.encoder.schema.index(["noise"])
+        with pytest.raises(ConstraintError, match=r"\['noise'\] are given, so they cannot"):
+            case.of("noise")
+        with pytest.raises(ConstraintError, match="given must be a list"):
+            Transport("immutable")
 
 
-class TestLatents:
-    @pytest.fixture(scope="class")
-    @classmethod
-    def fitted(cls, mixed):
-        return Fitted(mixed.frame)
+class TestKnownTruth:
+    def test_a_flag_and_a_category_have_the_probabilities_of_the_data(self, odd):
+        """With ties at random, rows moved to a place look like those that are there."""
+        (flag, town), a = odd.encoder.schema.index(["flag", "town"]), odd.rows[:, 0]
+        at = float(a.quantile(0.85))
+        near = (a - at).abs() < 0.03
+        decoder, x = odd.of("a"), odd.rows
+        v = decoder.encode(x, torch.Generator().manual_seed(0))
+        reached = decoder.decode(x, v, torch.full((len(x), 1, 1), at))[:, 0]
+        assert float(reached[:, flag].mean()) == pytest.approx(
+            float(odd.rows[near, flag].mean()), abs=0.08
+        )
+        for level in range(3):
+            there = float((odd.rows[near, town] == level).float().mean())
+            share = float((reached[:, town] == level).float().mean())
+            assert share == pytest.approx(there, abs=0.08)
 
-    def test_they_are_ranks(self, fitted):
-        v = fitted.decoder.encode(fitted.rows)
-        n, p = fitted.rows.shape
-        assert v.shape == (n, len(fitted.sets), p)
-        assert ((v > 0) & (v < 1)).all()
+    def test_a_straight_line_and_a_bent_one_are_followed(self):
+        rng, n = np.random.default_rng(0), 8000
+        a = rng.uniform(-1, 1, n)
+        frame = pd.DataFrame({"a": a, "line": 2 * a, "bend": np.abs(a)})
+        frame[["line", "bend"]] += rng.normal(size=(n, 2)) * 0.3
+        case = Case(frame)
+        reached, _ = case.moved(["a"], 0.1, n)
+        change = (case.encoder.frame(reached) - frame).to_numpy()
+        step, low = 0.1 * case.encoder.schema.features[0].width, a < -0.3
+        assert change[:, 1].mean() == pytest.approx(2 * step, rel=0.05)
+        assert change[low, 2].mean() == pytest.approx(-step, rel=0.15)
+        assert change[a > 0.3, 2].mean() == pytest.approx(step, rel=0.15)
 
-    def test_without_a_generator_nothing_is_random(self, fitted):
-        one, other = (fitted.decoder.encode(fitted.rows) for _ in range(2))
-        assert torch.equal(one, other)
+    def test_the_spread_is_rescaled_where_it_follows_x_s(self):
+        rng, n = np.random.default_rng(0), 8000
+        a = rng.uniform(0, 1, n)
+        case = Case(pd.DataFrame({"a": a, "b": np.exp(a) * rng.normal(size=n)}))
+        x, decoder = case.rows, case.of("a")
+        reached = decoder.decode(x, decoder.encode(x), torch.ones(n, 1, 1))[:, 0, 1]
+        low = torch.from_numpy(a < 0.2)
+        ratio = float(reached[low].std() / x[low, 1].std())
+        assert ratio == pytest.approx(np.exp(0.9), rel=0.15)
 
-    def test_the_same_seed_gives_the_same_ranks(self, fitted):
-        one, other = (fitted.decoder.encode(fitted.rows, rng(7)) for _ in range(2))
-        assert torch.equal(one, other)
-        assert not torch.equal(one, fitted.decoder.encode(fitted.rows, rng(8)))
-
-    @pytest.mark.parametrize("name", ["age", "owner", "town"])
-    def test_each_is_independent_of_x_s(self, fitted, name):
-        """With random ties every v_j is uniform whatever x_S is."""
-        i = fitted.sets.labels.index(name)
-        v = fitted.decoder.encode(fitted.rows, rng())[:, i]
-        j = fitted.encoder.schema.index([name])[0]
-        own = fitted.rows[:, j]
-        others = [k for k in range(v.shape[1]) if k != j]
-        parts = v[own.argsort()].split(300) if name == "age" else [v[own == c] for c in (0, 1)]
-        for part in parts:
-            assert torch.allclose(part[:, others].mean(0), torch.tensor(0.5), atol=0.08)
-
-
-class TestWideData:
-    """The size of tables is bounded: they have fewer values and ranks, and rows still change."""
-
-    MAX_ENTRIES = 1_000_000
-
-    @pytest.fixture
-    def fitted(self, kind, monkeypatch):
-        monkeypatch.setattr(tables, "MAX_ENTRIES", self.MAX_ENTRIES)
-        rng = np.random.default_rng(0)
-        x = rng.normal(size=(600, 5)) @ rng.normal(size=(5, 40)) + rng.normal(size=(600, 40))
-        values = x if kind == "smooth" else (3 * x).round()
-        return Fitted(pd.DataFrame(values, columns=[f"x{j}" for j in range(40)]))
-
-    @pytest.mark.parametrize("kind", ["smooth", "atoms"])
-    def test_tensors_are_small_and_rows_change(self, fitted):
-        sizes = [tensor.numel() for tensor in fitted.decoder.tensors().values()]
-        assert max(sizes) <= 1.5 * self.MAX_ENTRIES
-        made = fitted.moved(slice(0, 20), [0.2, 0.8])
-        assert made.isfinite().all()
-        assert (made[:, 1] != made[:, 0]).float().mean() > 0.3
-
-    @pytest.mark.parametrize("kind", ["atoms"])
-    def test_rows_are_unchanged_at_their_own_value(self, fitted):
-        rows, i = fitted.rows[:50], 7
-        v = fitted.decoder.encode(rows)[:, i]
-        sets = torch.full((50,), i)
-        back = fitted.decoder.decode(rows, v, rows[:, None, [i]], sets)[:, 0]
-        assert torch.equal(back, rows)
+    def test_what_is_held_is_no_part_of_what_follows(self):
+        """a and b have a common cause, c: with c held, b does not follow a."""
+        rng, n = np.random.default_rng(0), 8000
+        c = rng.normal(size=n)
+        frame = pd.DataFrame({"c": c, "a": c + rng.normal(size=n), "b": c + rng.normal(size=n)})
+        tiers = Case(frame, tiers=[["c"], ["a"], ["b"]])
+        held, x = tiers.moved(["a"], 0.1)
+        free, _ = Case(frame).moved(["a"], 0.1)
+        assert torch.equal(held[:, 0], x[:, 0])
+        assert float((held - x)[:, 2].abs().mean()) < 0.002
+        assert float((free - x)[:, 2].mean()) > 0.03
 
 
-class TestManyCategories:
-    """A thousand towns, acted on and changed indirectly."""
+class TestOddTables:
+    @pytest.mark.parametrize("n", [1, 2, 5, 30])
+    def test_a_few_rows_are_enough(self, n):
+        frame = odd_frame(300).iloc[:n]
+        frame = frame.assign(town=pd.Categorical(frame["town"], list("xyz")), flag=1.0)
+        case = Case(frame)
+        for name in ("a", "whole", "town"):
+            reached, x = case.moved([name], 0.0, n)
+            assert torch.equal(reached, x)
+            assert case.of(name).redraw(x, x[:, :1], EVERY, None).isfinite().all()
 
-    @pytest.fixture(scope="class")
-    @classmethod
-    def fitted(cls):
-        rng = np.random.default_rng(0)
-        town = np.r_[np.arange(1000), rng.integers(0, 100, 7000)]
-        wage = 0.1 * (town % 10) + 0.2 * rng.normal(size=8000)
-        school = np.where(town < 100, town // 10, rng.integers(0, 10, 8000))
-        names = np.array([f"town {i:03}" for i in range(1000)])
-        frame = pd.DataFrame({"town": names[town], "wage": wage, "school": school})
-        return Fitted(frame, ["town", "wage", "school"])
+    def test_a_constant_column_neither_moves_nor_follows(self):
+        case = Case(odd_frame().assign(k=7.0))
+        reached, x = case.moved(["a"], 0.1)
+        assert torch.equal(reached[:, -1], x[:, -1])
 
-    def test_rows_moved_to_a_town_have_its_distribution(self, fitted):
-        for town in (13, 57, 99):
-            made = fitted.moved(slice(0, 4000), [float(town)], ties=rng())[:, 0]
-            there = fitted.rows[fitted.rows[:, 0] == town]
-            assert made[:, 1].mean() == pytest.approx(there[:, 1].mean().item(), abs=0.03)
-            assert (made[:, 2] == (town // 10) / 9).float().mean() > 0.75
+    def test_special_levels_are_places_of_their_own(self):
+        """Where the number is -9, the flag is never set."""
+        rng, n = np.random.default_rng(0), 4000
+        a = rng.uniform(1, 2, n)
+        coded = rng.random(n) < 0.3
+        flag = ((rng.random(n) < a - 1) & ~coded).astype(int)
+        frame = pd.DataFrame({"a": np.where(coded, -9.0, a), "flag": flag})
+        case = Case(frame, special={"a": [-9.0]})
+        x = case.rows[(~coded) & (flag == 1)][:50]
+        decoder = case.of("a")
+        own = torch.full((50, 1, 1), float(case.rows[coded][0, 0]))
+        reached = decoder.decode(x, decoder.encode(x), own)[:, 0]
+        assert not reached[:, 1].any()
 
-    def test_towns_follow_schooling(self, fitted):
-        made = fitted.moved(slice(1000, 3000), [5 / 9], i=2)[:, 0, 0]
-        moved = made != fitted.rows[1000:3000, 0]
-        assert moved.float().mean() > 0.5
-        assert ((made[moved] >= 50) & (made[moved] < 60)).float().mean() > 0.9
+    def test_few_rows_are_warned_of_once(self, caplog):
+        with caplog.at_level(logging.WARNING, "dear_plugin"):
+            case = Case(odd_frame(500))
+            case.of("a"), case.of("b")
+        warned = [r for r in caplog.records if "fitted on 500 rows" in r.message]
+        assert len(warned) == 1
 
-    def test_a_town_with_one_row_is_supported(self, fitted):
-        assert fitted.moved(slice(0, 1000), [999.0]).isfinite().all()
+    def test_thin_cells_are_named_with_the_features_that_are_not_compared(self, caplog):
+        frame = odd_frame(1500)
+        frame["many"] = np.random.default_rng(0).integers(0, 12, 1500)
+        with caplog.at_level(logging.WARNING, "dear_plugin"):
+            case = Case(frame, immutable=["group", "many"])
+            case.of("a"), case.of("b")
+        (record,) = [r for r in caplog.records if "too few training rows agree" in r.message]
+        assert "differ in ['many']" in record.message
+        assert case.of("a").uncompared > 0.9
+        assert Case(odd_frame()).of("a").uncompared == 0.0
 
-
-class TestProtocol:
-    def test_an_unfitted_decoder_raises(self):
+    def test_before_fit_it_raises(self):
         with pytest.raises(NotFittedError, match="call fit first"):
             Transport().encode(torch.zeros(1, 2))
-
-    def test_an_unfitted_copy_has_the_settings_only(self, mixed):
-        copied = Fitted(mixed.frame, ranks=99).decoder.clone_unfitted()
-        assert copied.settings() == {"ranks": 99, "given": "immutable", "ties": "middle"}
-        with pytest.raises(NotFittedError):
-            copied.tensors()
-
-    @pytest.mark.parametrize("act_on", [None, ["debt", ("age", "job")]])
-    def test_tensors_can_be_loaded(self, mixed, act_on):
-        fitted = Fitted(mixed.frame, act_on)
-        loaded = Transport.with_settings(fitted.decoder.settings())
-        loaded.load_state(fitted.decoder.tensors(), fitted.encoder, fitted.sets)
-        expected = fitted.moved(slice(0, 50), [0.2, 0.8])
-        fitted.decoder = loaded
-        assert torch.equal(fitted.moved(slice(0, 50), [0.2, 0.8]), expected)
-
-    def test_a_batch_may_mix_rows_values_and_sets(self, mixed):
-        fitted = Fitted(mixed.frame)
-        rows = fitted.rows[:30]
-        sets = torch.arange(30) % len(fitted.sets)
-        v = fitted.decoder.encode(rows)[torch.arange(30), sets]
-        feature = fitted.sets.positions[sets, 0]
-        levels = torch.tensor([max(len(f.categories), 1) for f in fitted.encoder.schema])
-        values = torch.rand(30, 4, 1, generator=rng())
-        whole = (values * levels[feature][:, None, None]).floor()
-        values = torch.where(levels[feature][:, None, None] > 1, whole, values)
-        made = fitted.decoder.decode(rows, v, values, sets)
-        for i in range(30):
-            one = slice(i, i + 1)
-            alone = fitted.decoder.decode(rows[one], v[one], values[one], sets[one])
-            assert torch.allclose(alone, made[one], atol=1e-6)
-
-    def test_the_global_generator_is_unchanged(self, mixed):
-        torch.manual_seed(3)
-        expected = torch.rand(3)
-        torch.manual_seed(3)
-        Fitted(mixed.frame).decoder.encode(torch.zeros(1, 8), rng())
-        assert torch.equal(torch.rand(3), expected)

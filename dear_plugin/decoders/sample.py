@@ -1,0 +1,75 @@
+"""Sample: training rows, and what the decoders of all action sets compute from them once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+
+from dear_plugin.data.encoder import Encoder
+
+T = TypeVar("T")
+
+# Other sets than the given ones are fitted on so many rows.
+FEWER_ROWS = 10_000
+
+
+class Sample:
+    """n training rows.
+
+    Args:
+        rows: (n, p) the rows.
+        encoder: the encoder of the rows.
+
+    Attributes:
+        rows: (n, p) float32, on the CPU.
+        encoder: the encoder of the rows.
+
+    Example:
+        >>> import torch
+        >>> from dear_plugin import Encoder, Schema
+        >>> from dear_plugin.datasets import load_loan
+        >>> from dear_plugin.decoders import Sample
+        >>> frame = load_loan(200).frame
+        >>> encoder = Encoder(Schema.infer(frame, target="approved"))
+        >>> len(Sample(encoder.rows(frame), encoder))
+        200
+    """
+
+    def __init__(self, rows: Tensor, encoder: Encoder) -> None:
+        self.rows, self.encoder = rows.float().cpu(), encoder
+        self._shared: dict[object, Any] = {}
+
+    def __len__(self) -> int:
+        """The number of rows (n)."""
+        return len(self.rows)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is shared is computed again."""
+        return {**self.__dict__, "_shared": {}}
+
+    def shared(self, make: Callable[[Sample], T], key: object = None) -> T:
+        """`make(sample)`, computed once; `key` separates results of the same function."""
+        at = make if key is None else key
+        if at not in self._shared:
+            # It outlives the inference mode of the caller.
+            with torch.inference_mode(False):
+                made = make(self)
+            self._shared.setdefault(at, made)
+        value: T = self._shared[at]
+        return value
+
+    def drawn(self, draw: int) -> Sample:
+        """The bootstrap sample of a draw: n rows, drawn with replacement."""
+        n, generator = len(self), torch.Generator().manual_seed(draw)
+        return Sample(self.rows[torch.randint(n, (n,), generator=generator)], self.encoder)
+
+    def fewer(self) -> Sample:
+        """At most `FEWER_ROWS` of the rows, the same in every call."""
+        if len(self) <= FEWER_ROWS:
+            return self
+        generator = torch.Generator().manual_seed(0)
+        some = torch.randperm(len(self), generator=generator)[:FEWER_ROWS]
+        return Sample(self.rows[some], self.encoder)
