@@ -79,7 +79,7 @@ class TestRun:
         text, _ = output
         words = " ".join(text.split())
         assert words.count("This alone is enough.") + words.count("This counts on what is") == 5
-        assert "associations in the data, not causal effects" in words
+        assert "an effect, if the stated order is right and nothing unobserved" in words
 
     def test_hosts_that_are_not_installed_are_left_out(self, output):
         assert "DiCE: dice_ml is not installed, skipped" in output[0]

@@ -2,6 +2,7 @@
 
 import sys
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -232,6 +233,12 @@ class TestRow:
     def test_a_label_that_no_row_has_is_an_error(self, recourses):
         with pytest.raises(InputError, match="exactly one"):
             recourses.plot("no such label")
+
+    def test_tiers_decide_the_heading_and_the_note(self, mixed):
+        schema = replace(mixed.schema, tiers=[["age"]])
+        figure = DEAR(mixed.net, schema).fit(mixed.frame).generate(mixed.refused(3)).plot()
+        assert "if the stated order is right" in figure.get_supxlabel()
+        assert "(association)" not in {text.get_text() for text in figure.axes[0].texts}
 
     def test_notebooks_display_it(self, recourses):
         figure = recourses.plot(recourses.factuals.index[0])

@@ -32,8 +32,8 @@ class DEAR(Explainer, FitMixin):
     """Which feature to act on, by how much, and which other changes are expected to follow.
 
     It takes the arguments of Alibi's `CounterfactualRLTabular`, but no autoencoder. `fit` does not
-    depend on the predictor, the target or the conditions of a call. Indirect changes are
-    associations in the data, not causal effects.
+    depend on the predictor, the target or the conditions of a call. Without `tiers`, indirect
+    changes are associations in the data, not causal effects.
 
     Args:
         predictor: a torch module, or a function of label-encoded rows (n, p) to probabilities
@@ -44,6 +44,7 @@ class DEAR(Explainer, FitMixin):
         immutable_features: features that never change, in any call.
         ranges: `{numeric feature: [low, high]}`, its largest change in any call, as fractions of
             its width in the training rows: low in [-1, 0], high in [0, 1]. [0, 1] may only grow.
+        tiers: features in tiers, the earliest causes first, as for `Schema.infer`.
         act_on: feature names, or groups of them, to act on; None is every mutable feature, one at
             a time. The others may change indirectly.
         preprocessor: for torch modules, from label-encoded rows to their input: a function, a
@@ -59,8 +60,7 @@ class DEAR(Explainer, FitMixin):
         device: where to put a torch predictor; None leaves it where it is.
         seed: of a decoder that is given by name and trained; no global generator is seeded.
         verbose: show progress bars.
-        **of_others: arguments of Alibi's other explainers, such as `coeff_sparsity`: ignored with
-            a warning in the log. The same holds for `fit` and `explain`.
+        **of_others: of Alibi's other explainers, as in `fit` and `explain`: logged and ignored.
 
     Raises:
         DearError: arguments that contradict each other; every such error is a `ValueError` too.
@@ -81,6 +81,7 @@ class DEAR(Explainer, FitMixin):
         *,
         immutable_features: Sequence[str] | None = None,
         ranges: Ranges | None = None,
+        tiers: Sequence[Sequence[str]] = (),
         act_on: Sequence[str | Sequence[str]] | None = None,
         preprocessor: Any = None,
         output: Output | None = None,
@@ -99,7 +100,7 @@ class DEAR(Explainer, FitMixin):
         arguments.check_ignored(DEAR.__init__, of_others)
         arguments.check_backend(backend)
         decoder = arguments.decoder_of(decoder)
-        self._table = Table.of(feature_names, category_map)
+        self._table = Table.of(feature_names, category_map, tiers)
         self._always = AlibiConstraints.of(self._table.declared, immutable_features, ranges)
         self._adapter = PredictorAdapter.of(preprocessor, output, device)
         criteria = {

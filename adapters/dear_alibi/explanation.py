@@ -54,6 +54,7 @@ def metadata_of(predictor: Any, table: Table, params: Mapping[str, Any]) -> dict
     meta["params"] = {
         "feature_names": list(table.declared.names),
         "category_map": {str(j): labels for j, labels in table.category_map.items()},
+        "tiers": [list(tier) for tier in table.declared.tiers],
         **params,
         "dear_version": __version__,
     }

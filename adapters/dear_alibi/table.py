@@ -22,14 +22,18 @@ class Table:
 
     Attributes:
         declared: the features as the user described them: a column of the category map has all
-            its categories, seen in training or not; every other column is numeric.
+            its categories, seen in training or not; every other column is numeric;
+            with the tiers.
     """
 
     declared: Schema
 
     @classmethod
     def of(
-        cls, feature_names: Sequence[str], category_map: Mapping[int, Sequence[str]] | None
+        cls,
+        feature_names: Sequence[str],
+        category_map: Mapping[int, Sequence[str]] | None,
+        tiers: Any = (),
     ) -> Table:
         """The table of Alibi's feature names and category map, `{column: strings of codes}`."""
         labels, p = dict(category_map or {}), len(feature_names)
@@ -38,7 +42,8 @@ class Table:
             raise errors.InputError(
                 f"category_map: {unknown} are no columns; there are 0 ... {p - 1}"
             )
-        return cls(Schema(tuple(_declare(n, labels.get(j)) for j, n in enumerate(feature_names))))
+        features = tuple(_declare(n, labels.get(j)) for j, n in enumerate(feature_names))
+        return cls(Schema(features, tiers=tiers))
 
     @property
     def category_map(self) -> dict[int, list[str]]:
@@ -50,7 +55,7 @@ class Table:
         """The schema of training rows, from `frame`."""
         inferred = Schema.infer(frame, immutable=immutable).complete()
         features = tuple(map(_completed, self.declared, inferred))
-        return dataclasses.replace(inferred, features=features)
+        return dataclasses.replace(inferred, features=features, tiers=self.declared.tiers)
 
     def array_of(self, X: Any) -> Array:
         """X as an array (n, p) of int, float or object; `InputError` if it is none."""

@@ -42,6 +42,8 @@ class Options:
         decreasing: numeric or two-valued features that may only fall.
         ranges: `{feature: (low, high)}` for numeric features, in every call and whatever
             `permitted_range` allows.
+        tiers: features in tiers, the earliest causes first: an action changes no feature of an
+            earlier tier; features that are not named form one more tier at the end.
         undo_indirect: let DiCE's post-hoc sparsity undo indirect changes (see
             `DiceDEAR.generate_counterfactuals`).
 
@@ -63,6 +65,7 @@ class Options:
     increasing: Sequence[str] = ()
     decreasing: Sequence[str] = ()
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    tiers: Sequence[Sequence[str]] = ()
     undo_indirect: bool = False
 
     @classmethod
@@ -79,7 +82,7 @@ class Options:
     @property
     def marks(self) -> dict[str, Any]:
         """The arguments of `Schema.infer`."""
-        names = ("immutable", "increasing", "decreasing", "ranges")
+        names = ("immutable", "increasing", "decreasing", "ranges", "tiers")
         return {name: getattr(self, name) for name in names}
 
     @property

@@ -17,6 +17,7 @@ from dear_plugin.benchmark.forests import FORESTS
 from dear_plugin.benchmark.method_specs import METHOD_SPECS
 from dear_plugin.benchmark.protocol import LOADERS
 from dear_plugin.benchmark.reproduce import VARIANTS
+from dear_plugin.benchmark.systems import SYSTEMS
 from dear_plugin.benchmark.trees import TABLES
 from dear_plugin.data import sensitive
 from dear_plugin.errors import DearError
@@ -86,6 +87,11 @@ def _parser() -> argparse.ArgumentParser:
     trees.add_argument("--datasets", nargs="+", choices=tuple(TABLES), default=tuple(TABLES))
     trees.add_argument("--models", nargs="+", choices=tuple(FORESTS), default=tuple(FORESTS))
     _common(trees, commands.trees, "trees", 60)
+    known = add("effects", help="expected indirect changes compared with true effects")
+    known.add_argument("--systems", nargs="+", choices=tuple(SYSTEMS), default=tuple(SYSTEMS))
+    known.add_argument("--seeds", type=int, default=5)
+    known.add_argument("--out", type=Path, default=Path("results") / "effects")
+    known.set_defaults(run=commands.effects)
     host = add("dice", help="comparison with DiCE's own methods")
     host.add_argument("--dataset", choices=tuple(commands.ON_DICE), default="adult")
     host.add_argument("--methods", nargs="+", choices=dice.METHODS, default=dice.METHODS)

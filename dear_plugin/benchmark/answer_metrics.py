@@ -99,9 +99,7 @@ CONFIGURATIONS: Mapping[str, Configuration] = {
     "autoencoder": Configuration(
         DecoderSpec(lambda data: Autoencoder(seed=data.split), trained=True), Search.cheapest()
     ),
-    "paper": Configuration(
-        DecoderSpec(_paper, trained=True), Search.cheapest(solver="gradient", groups=False)
-    ),
+    "paper": Configuration(DecoderSpec(_paper, trained=True), Search.cheapest(groups=False)),
 }
 
 
@@ -134,7 +132,7 @@ class Fits:
     def joint(self) -> tuple[float, float]:
         """The joint AUC on test rows, and that of independent changes of the same rows."""
         dear, rows = self.whole, self.data.encoder.rows(self.data.parts[1])
-        sample = fidelity.draw(dear.decoder, dear.encoder, dear.sets, rows)
+        sample = fidelity.draw(dear.decoders, dear.encoder, dear.sets, rows)
         return fidelity.joint(sample), fidelity.joint(sample, independent=True)
 
     @cached_property
@@ -147,7 +145,7 @@ class Fits:
         sample = train.sample(n, replace=n > len(train), random_state=self.data.split)
         frame = with_noise(sample[list(schema.names)], seed=self.data.split)
         features = Schema.infer(frame.drop(columns=list(schema.names))).features
-        return self._fitted(frame, Schema((*schema.features, *features)))
+        return self._fitted(frame, Schema((*schema.features, *features), tiers=schema.tiers))
 
     def _fitted(self, frame: pd.DataFrame, schema: Schema) -> DEAR:
         names = list(self.data.act_on or self.data.schema.mutable)

@@ -22,6 +22,7 @@ from dear_plugin.benchmark import (
     reproduce_tables,
     summary,
 )
+from dear_plugin.benchmark import effects as known_effects
 from dear_plugin.benchmark import speed as timing
 from dear_plugin.benchmark import trees as optimum
 from dear_plugin.benchmark.contest import ContestPlan
@@ -36,7 +37,7 @@ from dear_plugin.benchmark.independence import independence_rows
 from dear_plugin.benchmark.matched import by_support, differences
 from dear_plugin.benchmark.paper import ROWS, runs
 from dear_plugin.benchmark.protocol import Cell, cells
-from dear_plugin.benchmark.reproduce import ACCELERATED, PRESET, VARIANTS, Fits
+from dear_plugin.benchmark.reproduce import LINE_SEARCH, PRESET, VARIANTS, Fits
 from dear_plugin.benchmark.reproduce import runs as runs_of_variants
 from dear_plugin.benchmark.tables import Row, write
 from dear_plugin.datasets import Dataset, load_adult, load_loan
@@ -120,7 +121,7 @@ def reproduce(options: Namespace) -> Iterator[str]:
     for dataset, kind in product(options.datasets, options.models):
         each = cells(dataset, kind, options.seeds, out / "models", split=0)
         for i, cell in enumerate(tqdm(each, desc=f"{dataset} {kind}", total=options.seeds)):
-            variants = (PRESET, ACCELERATED, *(() if i else settings))
+            variants = (PRESET, LINE_SEARCH, *(() if i else settings))
             found += runs_of_variants(cell, variants, options.rows, fits, out / "runs")
     rows = pd.concat(found, ignore_index=True)
     first = rows[rows["seed"] == rows.groupby(summary.CELL)["seed"].transform("min")]
@@ -203,6 +204,12 @@ def trees(options: Namespace) -> Iterator[str]:
     found = optimum.trees(options.datasets, options.models, options.rows)
     installed = [name for name in ("xgboost", "lightgbm") if find_spec(name)]
     yield _table("trees", tqdm(found, desc="trees"), options.out, ["scikit-learn", *installed])
+
+
+def effects(options: Namespace) -> Iterator[str]:
+    """Expected indirect changes compared with true effects, with and without tiers."""
+    found = known_effects.effects(options.systems, options.seeds)
+    yield _table("effects", tqdm(found, desc="effects"), options.out)
 
 
 def on_dice(options: Namespace) -> Iterator[str]:

@@ -36,8 +36,8 @@ class Setting:
         name: of the setting.
         load: the data set.
         kinds: the classifiers: "lr" and "ann" of the paper, or boosted "trees".
-        own: the data set's own act_on, immutable and increasing; else the paper's protocol, sex
-            and race immutable and all else free.
+        own: the data set's own act_on, immutable, increasing and tiers; else the paper's protocol,
+            sex and race immutable, all else free and no tiers.
         weights: the prefix of its files of weights.
     """
 
@@ -103,7 +103,11 @@ class DataSplit:
         if not self.setting.own:
             return Schema.infer(train, target=data.target, immutable=data.protected)
         return Schema.infer(
-            train, target=data.target, immutable=data.immutable, increasing=data.increasing
+            train,
+            target=data.target,
+            immutable=data.immutable,
+            increasing=data.increasing,
+            tiers=data.tiers,
         )
 
     @property

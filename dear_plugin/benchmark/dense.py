@@ -124,14 +124,14 @@ def _optimum(dear: DEAR, case: Case, known: Floats) -> Floats:
     # An upper bound of the cost of cheaper answers, for those without an indirect change too.
     limit = torch.from_numpy(known * (1.0 + search.prefer_alone)).float()
     categories = other_categories(problem, problem.actionable, optimizer.grids)
-    candidates = chain(_numbers(problem, optimizer.rows), categories, special_levels(problem))
+    candidates = chain(_numbers(problem, dear._fitted_rows), categories, special_levels(problem))
     parts = list(_cheaper(problem, candidates, limit, search.slack))
     if not search.has_criteria:
         least = torch.full_like(limit, torch.inf)
         for rows, _, _, cost in parts:
             least.scatter_reduce_(0, rows, cost, "amin")
         return least.double().numpy()
-    problem = replace(problem, redraws=optimizer.redraws)
+    problem = replace(problem, redrawn=True)
     ranked = RankedCandidates.of(problem, [part[:3] for part in parts], search)
     # With infinite margins, `vet` skips no candidate.
     ranked = replace(ranked, margin=torch.full_like(ranked.price, torch.inf))

@@ -31,7 +31,7 @@ PAPER_YNN = {
     ("gmc", "ann"): 0.94,
 }
 FROZEN = ("sex", "race")
-SOLVERS = {"line": "line search", "gradient": "accelerated", "paper": "Algorithm 1"}
+SOLVERS = {"line": "line search", "paper": "Algorithm 1"}
 
 Row = Mapping[str, Any]
 

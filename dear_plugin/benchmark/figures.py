@@ -15,6 +15,7 @@ from dear_plugin.benchmark.paper import counterfactuals
 from dear_plugin.benchmark.protocol import Cell
 from dear_plugin.benchmark.summary import CELL, points
 from dear_plugin.methods.dear import DEAR
+from dear_plugin.search.objective import differentiable
 
 if TYPE_CHECKING:
     from dear_plugin.plots.ink import Axes, Figure
@@ -87,8 +88,10 @@ def entanglement(cell: Cell, dear: DEAR) -> tuple[pd.DataFrame, Figure]:
     """
     from dear_plugin import plots
 
-    values = dear.decoder.entanglement(cell.encoder.rows(cell.train.iloc[:ROWS]))
-    wide = pd.DataFrame(values.numpy(), columns=list(dear.sets.labels))
+    rows, found = cell.encoder.rows(cell.train.iloc[:ROWS]), {}
+    for label, members in zip(dear.sets.labels, dear.sets.members, strict=True):
+        found[label] = differentiable(dear.decoders.of(members)).entanglement(rows).numpy()
+    wide = pd.DataFrame(found)
     table = wide.melt(var_name="set", value_name="entanglement").assign(dataset=cell.dataset)
     report = dear.diagnose(cell.test.iloc[:ROWS])
     figure, (axes,) = plots.sheet(1, width=7.0, height=4.6)

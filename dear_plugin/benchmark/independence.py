@@ -14,6 +14,7 @@ from torch import Tensor
 
 from dear_plugin.benchmark.protocol import Cell
 from dear_plugin.data.encoder import Encoder
+from dear_plugin.decoders import Decoders, Sample
 from dear_plugin.methods.dear import DEAR
 
 ROWS = 5000
@@ -37,7 +38,7 @@ def independence_rows(cell: Cell, seed: int = 0) -> Iterator[Row]:
     for i, (j,) in enumerate(dear.sets.members):
         own = _centred(rows[:, j])
         others = [k for k in range(encoder.p) if k != j]
-        found = torch.tensor([float(correlation(own, _centred(v[:, i, k]))) for k in others])
+        found = torch.tensor([float(correlation(own, _centred(v[i][:, k]))) for k in others])
         yield {
             "dataset": cell.dataset,
             "set": cell.schema.names[j],
@@ -48,17 +49,19 @@ def independence_rows(cell: Cell, seed: int = 0) -> Iterator[Row]:
         }
 
 
-def _held_out(dear: DEAR, rows: Tensor, rng: torch.Generator) -> tuple[Tensor, Tensor]:
-    """(m, p) rows and (m, s, k) their latents by decoders fitted on other rows, m >= `ROWS`."""
+def _held_out(dear: DEAR, rows: Tensor, rng: torch.Generator) -> tuple[Tensor, list[Tensor]]:
+    """(m, p) rows, m >= `ROWS`, and s times (m, k) their latents by decoders of other rows."""
     folds = torch.randperm(len(rows), generator=rng).tensor_split(FOLDS)
     parts = []
     for i, fold in enumerate(folds):
         rest = torch.cat([other for j, other in enumerate(folds) if j != i])
-        decoder = dear.decoder.clone_unfitted()
-        decoder.fit(rows[rest], dear.encoder, dear.sets)
+        sample, sets = Sample(rows[rest], dear.encoder), dear.sets.members
+        decoders = Decoders(dear.decoder.clone_unfitted(), sample, sets)
+        decoders.fit(sets)
         held_out = rows[fold[: -(-ROWS // FOLDS)]]
-        parts.append((held_out, decoder.encode(held_out, rng)))
-    return torch.cat([part for part, _ in parts]), torch.cat([v for _, v in parts])
+        parts.append((held_out, [decoders.of(each).encode(held_out, rng) for each in sets]))
+    latents = [torch.cat(each) for each in zip(*(v for _, v in parts), strict=True)]
+    return torch.cat([part for part, _ in parts]), latents
 
 
 def correlation(a: Tensor, b: Tensor) -> Tensor:

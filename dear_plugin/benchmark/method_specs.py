@@ -125,16 +125,16 @@ def _supported(family: str, make: Make) -> dict[str, MethodSpec]:
     return lines
 
 
-# The fit that the paper's lines share; Algorithm 1 to the letter, and accelerated.
+# The fit that the paper's lines share; Algorithm 1 to the letter, and the line search.
 _PAPER = "DEAR, the paper"
 _LITERAL = Search.cheapest(solver="paper", groups=False)
-_GRADIENT = Search.cheapest(solver="gradient", groups=False)
+_LINE = Search.cheapest(groups=False)
 
 METHOD_SPECS: Mapping[str, MethodSpec] = {
     **_supported("DEAR", _single),
     **_supported("DEAR, pairs too", _pairs),
     "DEAR, the paper to the letter": MethodSpec(_PAPER, _paper, _LITERAL, "DEAR"),
-    "DEAR, the paper accelerated": MethodSpec(_PAPER, _paper, _GRADIENT, "DEAR"),
+    "DEAR, the paper with line search": MethodSpec(_PAPER, _paper, _LINE, "DEAR"),
     "Wachter": MethodSpec("Wachter", _plain(Wachter)),
     "ROAR": MethodSpec("ROAR", _plain(Roar)),
     "REVISE": MethodSpec("REVISE", _with_vae(Revise), paper="REVISE"),

@@ -54,7 +54,7 @@ def _literal(**schedule: Any) -> Search:
 
 
 PRESET = Variant("to the letter")
-ACCELERATED = Variant("accelerated", Search.cheapest(solver="gradient", groups=False))
+LINE_SEARCH = Variant("line search", Search.cheapest(groups=False))
 STEPS, TARGETS = (0.01, 0.05, 0.2), (0.0, 0.5, 2.0, 5.0)
 WEIGHTS, HESSIANS = (0.0, 0.1, 0.5), (0.0, 1.0)
 # The sweep: all steps with all target scores, then one other setting at a time.

@@ -8,7 +8,7 @@ from math import isnan
 import pandas as pd
 
 from dear_plugin.benchmark.experiment import Requirement
-from dear_plugin.benchmark.reproduce import ACCELERATED, PRESET
+from dear_plugin.benchmark.reproduce import LINE_SEARCH, PRESET
 from dear_plugin.benchmark.summary import CELL, CELLS, PAPER
 from dear_plugin.benchmark.tables import Row
 
@@ -19,7 +19,7 @@ Measure = Callable[[pd.DataFrame], float]
 
 
 def preset(rows: pd.DataFrame) -> Iterator[Row]:
-    """The literal preset and the accelerated one, one line for each cell; over solved rows.
+    """The literal preset and the line search, one line for each cell; over solved rows.
 
     Numbers are means over the seeds, followed by the least and the largest where there are
     several. `zero_actions` is the share of the successes whose action has size zero, and the
@@ -28,7 +28,7 @@ def preset(rows: pd.DataFrame) -> Iterator[Row]:
     Args:
         rows: of `reproduce.runs`.
     """
-    for name in (PRESET.name, ACCELERATED.name):
+    for name in (PRESET.name, LINE_SEARCH.name):
         for cell, part in _by_cell(rows[rows["variant"] == name]):
             acting = part[~part["zero"]]
             yield {
@@ -70,7 +70,7 @@ def requirement(rows: pd.DataFrame) -> Iterator[Requirement]:
     counts = {
         str(name): sum(_is_near(part, cell) for cell, part in _by_cell(runs))
         for name, runs in rows.groupby("variant", sort=False)
-        if name != ACCELERATED.name
+        if name != LINE_SEARCH.name
     }
     best = max(counts, key=lambda name: counts[name])
     for what, count in (

@@ -13,13 +13,38 @@ import pandas as pd
 
 from dear_plugin.data.feature import Feature, Kind
 from dear_plugin.data.inspection import inspect
-from dear_plugin.errors import SchemaError
+from dear_plugin.errors import SchemaError, unknown
 
 MAX_DECIMALS = 6
 # The minimum number of rows expected to violate an order if the columns were independent.
 ORDER_ROWS = 10
 
 Array = npt.NDArray[Any]
+
+
+def feature_names(frame: pd.DataFrame, target: str | None) -> list[str]:
+    """The feature columns of a frame.
+
+    Raises:
+        SchemaError: no frame, no rows or columns, or columns without distinct names.
+    """
+    if not isinstance(frame, pd.DataFrame):
+        raise SchemaError(f"expected a pandas DataFrame, got {type(frame).__name__}")
+    if not len(frame) or not len(frame.columns):
+        raise SchemaError(f"expected a frame with rows and columns, got shape {frame.shape}")
+    twice = frame.columns[frame.columns.duplicated()]
+    if len(twice):
+        raise SchemaError(f"duplicate columns: {list(map(str, twice))}; rename or drop them")
+    if target is not None and target not in frame.columns:
+        raise SchemaError(unknown("target", [target], frame.columns))
+    names = [n for n in frame.columns if n != target]
+    others = [n for n in names if not isinstance(n, str)]
+    if others:
+        raise SchemaError(
+            f"column names must be strings, got {others[:5]}: rename them with"
+            " frame.columns = frame.columns.map(str)"
+        )
+    return names
 
 
 def infer_features(

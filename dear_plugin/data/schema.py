@@ -11,9 +11,11 @@ from typing import Any
 import pandas as pd
 
 from dear_plugin.data import summary
+from dear_plugin.data import tiers as order
 from dear_plugin.data.feature import Feature, Kind
-from dear_plugin.data.inference import infer_features, infer_orders
+from dear_plugin.data.inference import feature_names, infer_features, infer_orders
 from dear_plugin.data.sensitive import warn_of_mutable
+from dear_plugin.data.tiers import Tiers
 from dear_plugin.errors import SchemaError, unknown
 
 __all__ = ["Feature", "Kind", "Schema"]
@@ -37,6 +39,8 @@ class Schema:
         rules: callables that take a frame of the features, (n, p), and return (n,) bool: whether
             each row is possible. A counterfactual must satisfy every order and rule that its
             factual satisfies.
+        tiers: names of features in tiers, the earliest first: nothing in a tier is a cause of
+            anything in an earlier one. The other features form one more tier at the end.
 
     Example:
         >>> from dear_plugin import Schema
@@ -50,6 +54,7 @@ class Schema:
     target: str | None = None
     orders: tuple[tuple[str, str], ...] = ()
     rules: tuple[Rule, ...] = ()
+    tiers: Tiers = ()
 
     @classmethod
     def infer(
@@ -64,6 +69,7 @@ class Schema:
         ranges: Mapping[str, tuple[float | None, float | None]] | None = None,
         special: Mapping[str, Sequence[float]] | None = None,
         rules: Iterable[Rule] = (),
+        tiers: Iterable[Iterable[str]] = (),
     ) -> Schema:
         """Infer a schema from a frame of p features, (n, p), with or without the target.
 
@@ -85,12 +91,14 @@ class Schema:
             special: `{feature: codes}` of numbers that are no amounts, such as -9 for "no such
                 account": each is a separate level, and no value in between is proposed.
             rules: callables, frame of the features -> (n,) bool, True for a possible row.
+            tiers: lists of features, the earliest causes first, `[["age"], ["education", "job"]]`:
+                an action changes no feature of an earlier tier.
 
         Raises:
             SchemaError: unknown names, duplicate columns, an empty frame, infinite values, dtypes
                 that are neither numbers nor categories; all complaints at once.
         """
-        names = _feature_names(frame, target)
+        names = feature_names(frame, target)
         marks = {
             "immutable": _names("immutable", immutable),
             "increasing": _names("increasing", increasing),
@@ -120,10 +128,13 @@ class Schema:
         ]
         if not marks["immutable"]:
             warn_of_mutable(marked)
-        return cls(tuple(marked), target, infer_orders(frame, marked), tuple(rules))
+        orders = infer_orders(frame, marked)
+        return cls(
+            tuple(marked), target, orders, tuple(rules), order.checked(tiers, names, target)
+        )
 
     def __post_init__(self) -> None:
-        """Check that the features, orders and rules are consistent."""
+        """Check that the features, orders, rules and tiers are consistent."""
         numbers = {f.name for f in self.features if f.kind is Kind.NUMERIC}
         wrong = sorted({n for pair in self.orders for n in pair if n not in numbers})
         if wrong:
@@ -135,6 +146,7 @@ class Schema:
         twice = {n for n in self.names if self.names.count(n) > 1}
         if twice:
             raise SchemaError(f"duplicate feature names: {sorted(twice)}; rename them")
+        object.__setattr__(self, "tiers", order.checked(self.tiers, self.names, self.target))
         for feature in self.features:
             if feature.direction and feature.kind is Kind.CATEGORICAL:
                 raise SchemaError(
@@ -153,11 +165,11 @@ class Schema:
 
     def __repr__(self) -> str:
         """The features in a line; a notebook shows them as a table."""
-        return f"Schema({summary.in_a_line(self.features)})"
+        return f"Schema({summary.in_a_line(self.features, self.tiers)})"
 
     def _repr_html_(self) -> str:
         """The features as a table, for notebooks."""
-        return summary.as_table(self.features)
+        return summary.as_table(self.features, self.tiers)
 
     def __iter__(self) -> Iterator[Feature]:
         """The features in frame order."""
@@ -177,6 +189,19 @@ class Schema:
     def actionable(self) -> tuple[str, ...]:
         """The features acted on when `act_on` is not given: the mutable ones but identifiers."""
         return tuple(f.name for f in self.features if f.actionable and not f.immutable)
+
+    def held(self, members: Iterable[int]) -> tuple[int, ...]:
+        """The positions of the features that do not move with an action set, ascending.
+
+        They are the immutable features and all features of tiers before the earliest of the set.
+
+        Args:
+            members: the positions of the features of the set.
+        """
+        acted, tier = set(members), order.ranks(self.tiers, self.names)
+        first = min((tier[j] for j in acted), default=0)
+        still = (f.immutable or tier[j] < first for j, f in enumerate(self.features))
+        return tuple(j for j, holds in enumerate(still) if holds and j not in acted)
 
     def index(self, names: Iterable[str]) -> tuple[int, ...]:
         """The positions of some features.
@@ -225,8 +250,8 @@ class Schema:
             }
             for f in self.features
         ]
-        orders = [list(pair) for pair in self.orders]
-        return {"target": self.target, "features": features, "orders": orders}
+        pairs, tiers = [list(pair) for pair in self.orders], [list(tier) for tier in self.tiers]
+        return {"target": self.target, "features": features, "orders": pairs, "tiers": tiers}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], rules: Iterable[Rule] = ()) -> Schema:
@@ -242,32 +267,14 @@ class Schema:
             limits = None if item["limits"] is None else _with_infinity(*item["limits"])
             features.append(Feature(**{**item, **tuples, "limits": limits}))
         orders = tuple((a, b) for a, b in values.get("orders", ()))
-        return cls(tuple(features), values["target"], orders, tuple(rules))
+        return cls(
+            tuple(features), values["target"], orders, tuple(rules), values.get("tiers", ())
+        )
 
 
 def _with_infinity(low: float | None, high: float | None) -> tuple[float, float]:
     """A range with None as infinity."""
     return -math.inf if low is None else low, math.inf if high is None else high
-
-
-def _feature_names(frame: pd.DataFrame, target: str | None) -> list[str]:
-    if not isinstance(frame, pd.DataFrame):
-        raise SchemaError(f"expected a pandas DataFrame, got {type(frame).__name__}")
-    if not len(frame) or not len(frame.columns):
-        raise SchemaError(f"expected a frame with rows and columns, got shape {frame.shape}")
-    twice = frame.columns[frame.columns.duplicated()]
-    if len(twice):
-        raise SchemaError(f"duplicate columns: {list(map(str, twice))}; rename or drop them")
-    if target is not None and target not in frame.columns:
-        raise SchemaError(unknown("target", [target], frame.columns))
-    names = [n for n in frame.columns if n != target]
-    others = [n for n in names if not isinstance(n, str)]
-    if others:
-        raise SchemaError(
-            f"column names must be strings, got {others[:5]}: rename them with"
-            " frame.columns = frame.columns.map(str)"
-        )
-    return names
 
 
 def _names(what: str, names: Iterable[str]) -> tuple[str, ...]:

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 
 from dear_plugin import _html
 from dear_plugin.data.feature import Feature, Kind
+from dear_plugin.data.tiers import Tiers, ranks
 
 COLUMNS = ("feature", "kind", "values", "may change")
 MOST_LEVELS = 6
 
 
-def in_a_line(features: Sequence[Feature]) -> str:
-    """How many features of each kind, and which are restricted."""
+def in_a_line(features: Sequence[Feature], tiers: Tiers) -> str:
+    """How many features of each kind, which are restricted, and the tiers."""
     kinds = Counter(str(feature.kind) for feature in features)
     parts = [f"{len(features)} features ({', '.join(f'{n} {kind}' for kind, n in kinds.items())})"]
     restricted = {
@@ -22,13 +23,21 @@ def in_a_line(features: Sequence[Feature]) -> str:
         "decreasing": [f.name for f in features if f.direction < 0],
     }
     parts += [f"{what}: {', '.join(names)}" for what, names in restricted.items() if names]
+    if tiers:
+        rest = len(features) > sum(map(len, tiers))
+        named = [", ".join(tier) for tier in tiers]
+        parts.append(f"tiers: {' -> '.join([*named, *['the others'] * rest])}")
     return "; ".join(parts)
 
 
-def as_table(features: Sequence[Feature]) -> str:
-    """An HTML table of the features."""
+def as_table(features: Sequence[Feature], tiers: Tiers) -> str:
+    """An HTML table of the features; with tiers, the number of each one's tier."""
     rows = [(f.name, f.kind, _values(f), _may_change(f)) for f in features]
-    return _html.STYLE + _html.table(COLUMNS, rows)
+    if not tiers:
+        return _html.STYLE + _html.table(COLUMNS, rows)
+    numbers = ranks(tiers, [f.name for f in features])
+    ranked = [(*row, str(number + 1)) for row, number in zip(rows, numbers, strict=True)]
+    return _html.STYLE + _html.table((*COLUMNS, "tier"), ranked)
 
 
 def _values(feature: Feature) -> str:

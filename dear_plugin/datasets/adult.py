@@ -100,6 +100,11 @@ def load_adult(
     `capital-loss` may change indirectly but are not actionable, since a model should not recommend
     to change them. `fnlwgt` (a survey weight) and age are immutable.
 
+    `Dataset.tiers`: what a person is born with comes first; schooling is completed before most
+    marriages and jobs; work follows the family, as a new job is no reason for a marriage; hours
+    follow from the job, and investments from what the work earns. The survey weight is a cause of
+    nothing, so that no tier names it.
+
     Args:
         categories: "binary" or "full".
         data_home: folder to look in first; see `dear_plugin.datasets`.
@@ -131,6 +136,14 @@ def load_adult(
         immutable=("age", "fnlwgt", "race", "sex", "native-country"),
         increasing=("education-num",) if categories == "binary" else (),
         act_on=("workclass", schooling, "occupation", "capital-gain", "hours-per-week"),
+        tiers=(
+            ("age", "race", "sex", "native-country"),
+            (schooling,),
+            ("marital-status", "relationship"),
+            ("workclass", "occupation"),
+            ("hours-per-week",),
+            ("capital-gain", "capital-loss"),
+        ),
         protected=("sex", "race"),
         special=_CODES if missing == "keep" else {},
         units={name: unit for name, unit in _UNITS.items() if name in frame.columns},

@@ -50,6 +50,9 @@ def load_compas(data_home: str | os.PathLike[str] | None = None) -> Dataset:
     because the literature uses it, with sex and race immutable (`Dataset.protected`) and all other
     features mutable.
 
+    `Dataset.tiers` is the order in time: the person, earlier offences, the charge, the stay in
+    jail, and the two years after it.
+
     Args:
         data_home: folder to look in first; see `dear_plugin.datasets`.
 
@@ -72,6 +75,13 @@ def load_compas(data_home: str | os.PathLike[str] | None = None) -> Dataset:
         target="not_high_risk",
         immutable=("age", "two_year_recid", "c_charge_degree", "race", "sex", "priors_count"),
         act_on=("length_of_stay",),
+        tiers=(
+            ("age", "race", "sex"),
+            ("priors_count",),
+            ("c_charge_degree",),
+            ("length_of_stay",),
+            ("two_year_recid",),
+        ),
         protected=("sex", "race"),
         units={"age": "years", "priors_count": "prior offences", "length_of_stay": "days in jail"},
         description="One row is one defendant; not_high_risk = 1 is a score of Low or Medium.",

@@ -62,6 +62,11 @@ def load_give_me_some_credit(
     Income, debts and credit lines are actionable. Age and times past due are immutable. The number
     of dependents may change indirectly but is not actionable.
 
+    `Dataset.tiers`: age comes before the number of dependents, and both before the income;
+    payments past due are past events, which depend on the income and which lenders look at; loans
+    and credit lines are granted on income and history; only a granted line can be in use; the debt
+    ratio is computed from the payments on all of these.
+
     Args:
         data_home: folder to look in first; see `dear_plugin.datasets`. Kaggle requires a login, so
             this file is never downloaded: get `cs-training.csv` manually, zipped or not.
@@ -92,6 +97,15 @@ def load_give_me_some_credit(
             "MonthlyIncome",
             "NumberOfOpenCreditLinesAndLoans",
             "NumberRealEstateLoansOrLines",
+        ),
+        tiers=(
+            ("age",),
+            ("NumberOfDependents",),
+            ("MonthlyIncome",),
+            tuple(_CODES),
+            ("NumberOfOpenCreditLinesAndLoans", "NumberRealEstateLoansOrLines"),
+            ("RevolvingUtilizationOfUnsecuredLines",),
+            ("DebtRatio",),
         ),
         special=_CODES if missing == "keep" else {},
         units=_UNITS,

@@ -40,6 +40,7 @@ class Dataset:
         immutable: features that never change.
         increasing: features that may only increase.
         act_on: actionable features.
+        tiers: features in tiers, the earliest causes first, as for `Schema.infer(tiers=)`.
         protected: features that are immutable in the DEAR paper; its benchmark has all others
             mutable.
         special: the values of numeric features that are codes, as for `Schema.infer(special=)`.
@@ -63,6 +64,7 @@ class Dataset:
     immutable: tuple[str, ...] = ()
     increasing: tuple[str, ...] = ()
     act_on: tuple[str, ...] = ()
+    tiers: tuple[tuple[str, ...], ...] = ()
     protected: tuple[str, ...] = ()
     special: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     units: Mapping[str, str] = field(default_factory=dict)
@@ -73,7 +75,7 @@ class Dataset:
         if self.target not in self.frame.columns:
             raise SchemaError(unknown("target", [self.target], self.frame.columns))
         marks = self.immutable, self.increasing, self.act_on, self.protected
-        for names in (*marks, tuple(self.special), tuple(self.units)):
+        for names in (*marks, *self.tiers, tuple(self.special), tuple(self.units)):
             self._require_features(names)
         clash = [name for name in self.act_on if name in self.immutable]
         if clash:

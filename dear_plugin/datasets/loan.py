@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +28,10 @@ class _Unit:
         shown: _Draws = np.round(self.shift + self.scale * z, self.decimals)
         return shown if self.decimals else shown.astype(np.int64)
 
+    def read(self, shown: _Draws) -> _Draws:
+        """The published variable of a column."""
+        return (shown - self.shift) / self.scale
+
 
 _UNITS: Mapping[str, _Unit] = {
     "age": _Unit(42.5, 0.7, 0, "years"),
@@ -37,6 +41,9 @@ _UNITS: Mapping[str, _Unit] = {
     "income": _Unit(36.0, 3.0, 2, "thousand euros a year"),
     "savings": _Unit(30.0, 1.0, 2, "thousand euros"),
 }
+
+# No feature has a cause in its own or a later tier, by the equations below.
+TIERS = (("gender", "age"), ("education",), ("loan_amount", "income"), ("duration", "savings"))
 
 
 def load_loan(n: int = 10_000, seed: int = 0) -> Dataset:
@@ -73,6 +80,9 @@ def load_loan(n: int = 10_000, seed: int = 0) -> Dataset:
 
     So every applicant is 18 or older, amounts are positive (except in about one row in a million),
     and savings depend on income above 36 thousand only. The labels of gender are an assumption.
+
+    `Dataset.tiers` follows from the equations: no feature has a cause in its own or a later tier.
+
     True values, such as conditional means, can be estimated from `load_loan(1_000_000, seed)`.
     Approved: 52 %.
 
@@ -99,13 +109,14 @@ def load_loan(n: int = 10_000, seed: int = 0) -> Dataset:
         raise InputError(f"n must be a positive number of rows, got {n!r}")
     return Dataset(
         name="loan",
-        frame=_show(_draw(n, np.random.default_rng(seed))),
+        frame=solve(noises(n, np.random.default_rng(seed))),
         target="approved",
         immutable=("gender",),
         # The label depends on I S: where both are low, a model would approve a lower income, which
         # no recourse should recommend.
         increasing=("age", "education", "income", "savings"),
         act_on=("education", "loan_amount", "duration", "income", "savings"),
+        tiers=TIERS,
         protected=("gender",),
         units={name: unit.unit for name, unit in _UNITS.items()},
         description="One row is one simulated loan application; approved = 1.",
@@ -113,26 +124,49 @@ def load_loan(n: int = 10_000, seed: int = 0) -> Dataset:
     )
 
 
-def _draw(n: int, rng: np.random.Generator) -> dict[str, _Draws]:
-    """The published variables in the published scale, by the names of their columns; (n,) each."""
-    g = rng.integers(0, 2, n).astype(np.float64)
-    a = -35 + rng.gamma(10, 3.5, n)
-    e = -0.5 + _sigmoid(-1 + 0.5 * g + _sigmoid(0.1 * a) + rng.normal(0, np.sqrt(0.25), n))
-    amount = 1 + 0.01 * (a - 5) * (5 - a) + g + rng.normal(0, np.sqrt(4), n)
-    d = -1 + 0.1 * a + 2 * g + amount + rng.normal(0, np.sqrt(9), n)
-    i = -4 + 0.1 * (a + 35) + 2 * g + g * e + rng.normal(0, np.sqrt(4), n)
-    s = -4 + 1.5 * np.maximum(i, 0) + rng.normal(0, np.sqrt(25), n)
-    y = rng.random(n) < _sigmoid(0.3 * (-amount - d + i + s + i * s))
+def noises(n: int, rng: np.random.Generator) -> dict[str, _Draws]:
+    """The noise of each variable and of the label, by the name of its column; (n,) each."""
     return {
-        "gender": g,
-        "age": a,
-        "education": e,
-        "loan_amount": amount,
-        "duration": d,
-        "income": i,
-        "savings": s,
-        "approved": y.astype(np.float64),
+        "gender": rng.integers(0, 2, n).astype(np.float64),
+        "age": rng.gamma(10, 3.5, n),
+        "education": rng.normal(0, np.sqrt(0.25), n),
+        "loan_amount": rng.normal(0, np.sqrt(4), n),
+        "duration": rng.normal(0, np.sqrt(9), n),
+        "income": rng.normal(0, np.sqrt(4), n),
+        "savings": rng.normal(0, np.sqrt(25), n),
+        "approved": rng.random(n),
     }
+
+
+# The published equations: a variable from those before it and its noise, in the published scale.
+EQUATIONS: Mapping[str, Callable[[Mapping[str, _Draws], _Draws], _Draws]] = {
+    "gender": lambda x, u: u,
+    "age": lambda x, u: -35 + u,
+    "education": lambda x, u: (
+        -0.5 + _sigmoid(-1 + 0.5 * x["gender"] + _sigmoid(0.1 * x["age"]) + u)
+    ),
+    "loan_amount": lambda x, u: 1 + 0.01 * (x["age"] - 5) * (5 - x["age"]) + x["gender"] + u,
+    "duration": lambda x, u: -1 + 0.1 * x["age"] + 2 * x["gender"] + x["loan_amount"] + u,
+    "income": lambda x, u: (
+        -4 + 0.1 * (x["age"] + 35) + 2 * x["gender"] + x["gender"] * x["education"] + u
+    ),
+    "savings": lambda x, u: -4 + 1.5 * np.maximum(x["income"], 0) + u,
+    "approved": lambda x, u: (u < _sigmoid(0.3 * _balance(x))).astype(np.float64),
+}
+
+
+def _balance(x: Mapping[str, _Draws]) -> _Draws:
+    """The score of the label, before its factor."""
+    i, s = x["income"], x["savings"]
+    return -x["loan_amount"] - x["duration"] + i + s + i * s
+
+
+def solve(noise: Mapping[str, _Draws], fixed: Mapping[str, _Draws] | None = None) -> pd.DataFrame:
+    """The rows of a noise; some columns may be fixed, in user units, as an intervention does."""
+    given, x = fixed or {}, dict[str, _Draws]()
+    for name, equation in EQUATIONS.items():
+        x[name] = _UNITS[name].read(given[name]) if name in given else equation(x, noise[name])
+    return _show(x).assign(**given)
 
 
 def _show(drawn: Mapping[str, _Draws]) -> pd.DataFrame:

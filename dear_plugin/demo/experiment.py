@@ -91,7 +91,11 @@ def make_experiment(demo: Demo) -> Experiment:
     whole, test = data.split(seed=demo.seed)
     train = _sample(whole, demo.seed)
     schema = Schema.infer(
-        train, target=data.target, immutable=data.immutable, increasing=data.increasing
+        train,
+        target=data.target,
+        immutable=data.immutable,
+        increasing=data.increasing,
+        tiers=data.tiers,
     )
     encoder = Encoder(schema)
     x, x_test = encoder.encode(train), encoder.encode(test)

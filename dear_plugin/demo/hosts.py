@@ -32,6 +32,7 @@ def through_dice(experiment: Experiment, demo: Demo, search: Search | None = Non
         act_on=experiment.data.act_on,
         immutable=experiment.data.immutable,
         increasing=experiment.data.increasing,
+        tiers=experiment.data.tiers,
         decoder=demo.decoder,
         search=search,
     )
@@ -58,6 +59,7 @@ def through_alibi(
         act_on=list(experiment.data.act_on),
         immutable_features=list(experiment.data.immutable),
         ranges={n: [0.0, 1.0] for n in experiment.data.increasing},
+        tiers=experiment.data.tiers,
         decoder=demo.decoder,
         search=search,
     ).fit(predictor.array(experiment.train))

@@ -23,7 +23,7 @@ from dear_plugin.demo.hosts import through_alibi, through_dice
 from dear_plugin.demo.story import story
 from dear_plugin.methods.dear import DEAR
 from dear_plugin.results.recourses import Recourses
-from dear_plugin.results.wording import ASSOCIATION, join
+from dear_plugin.results.wording import claim, join
 
 TITLE = "What to change, and what is expected to change along with it"
 WIDTH = 100
@@ -101,7 +101,7 @@ def _print_story(dear: DEAR, recourses: Recourses, experiment: Experiment) -> No
         f" {actions['success'].sum()} have recourse, which meets all criteria of a credible answer"
         f" in {actions['credible'].sum()}."
     )
-    _print(fill(f"{text} {ASSOCIATION}", WIDTH, break_on_hyphens=False))
+    _print(fill(f"{text} {claim(dear.schema).note}", WIDTH, break_on_hyphens=False))
     for number, episode in enumerate(story(dear, recourses, features), 1):
         words = episode.answer.describe_row(0)
         text = f"{words[:1].upper()}{words[1:].rstrip('.')}."

@@ -1,6 +1,7 @@
 """Plots: frames in, figures out, readable in black and white; only this package uses matplotlib.
 
-Indirect changes are associations in the data, not causal effects; every figure of them says so.
+Indirect changes are associations in the data, or with tiers effects on conditions; every figure of
+them says which.
 """
 
 from __future__ import annotations

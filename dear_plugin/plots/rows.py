@@ -22,46 +22,59 @@ MOST_BARS = 10
 LEAST_BARS = 3
 # Inches of a bar, and of all that stands above and below the bars.
 BAR, REST = 0.34, 2.1
-HEADS = {True: "Action", False: "Expected to follow (association)"}
+# The heading of indirect changes, and the note on them, where no order of causes is stated.
+FOLLOWS = "Expected to follow (association)"
+WORDS = (FOLLOWS, NOTE)
 SCALE = "change, as a share of the feature's range (a changed category: 1)"
 RANGE = "thin lines and ranges: 10th to 90th percentile over redraws of the data"
 
 
-def one(changes: pd.DataFrame, head: str, text: str, title: str = "") -> Figure:
+def one(
+    panel: tuple[pd.DataFrame, str, str], title: str = "", *, words: tuple[str, str] = WORDS
+) -> Figure:
     """A figure of one row.
 
     Args:
-        changes: as of `row`.
-        head: the title of its panel.
-        text: as of `row`.
+        panel: the changes, the title and the text of `row`.
         title: of the figure.
+        words: the heading of indirect changes, and the note below the figure.
     """
+    changes, head, text = panel
     size = min(max(len(changes), LEAST_BARS), MOST_BARS)
     figure, (axes,) = sheet(1, width=8.4, height=REST + BAR * (2 + size))
-    row(changes, axes, title=head, text=text)
+    row(changes, axes, title=head, text=text, follows=words[0])
     figure.suptitle(title, fontsize=13, fontweight="bold")
-    figure.supxlabel(NOTE, fontsize=9)
+    figure.supxlabel(words[1], fontsize=9)
     return figure
 
 
-def beside(left: tuple[pd.DataFrame, str, str], actions: pd.DataFrame, title: str = "") -> Figure:
+def beside(
+    left: tuple[pd.DataFrame, str, str],
+    actions: pd.DataFrame,
+    title: str = "",
+    *,
+    words: tuple[str, str] = WORDS,
+) -> Figure:
     """A figure of one row, next to the actions of all rows.
 
     Args:
         left: the changes, the title and the text of `row`.
         actions: as of `splits`.
         title: of the figure.
+        words: as of `one`.
     """
     figure, (first, second) = sheet(2, width=6.0, height=6.0, shares=(1.25, 1.0))
     changes, head, text = left
-    row(changes, first, title=head, text=text)
+    row(changes, first, title=head, text=text, follows=words[0])
     splits(actions, second)
     figure.suptitle(title, fontsize=13, fontweight="bold")
-    figure.supxlabel(NOTE, fontsize=10)
+    figure.supxlabel(words[1], fontsize=10)
     return figure
 
 
-def row(changes: pd.DataFrame, axes: Axes, *, title: str = "", text: str = "") -> None:
+def row(
+    changes: pd.DataFrame, axes: Axes, *, title: str = "", text: str = "", follows: str = FOLLOWS
+) -> None:
     """Draw the changes of one row, feature by feature: direct solid, indirect hatched.
 
     A thin line across the end of an indirect bar is the range over the redraws of the decoder.
@@ -72,6 +85,7 @@ def row(changes: pd.DataFrame, axes: Axes, *, title: str = "", text: str = "") -
         axes: where to draw.
         title: above the panel.
         text: below it; in its middle if nothing changes.
+        follows: the heading of the indirect changes.
     """
     axes.set_title(f"{title}\n{fill(text, LINE)}".strip(), fontsize=10, loc="left", **PLAIN)
     if not len(changes):
@@ -88,7 +102,7 @@ def row(changes: pd.DataFrame, axes: Axes, *, title: str = "", text: str = "") -
             ends = [[bar.change - bar.low], [bar.high - bar.change]]
             axes.errorbar(bar.change, y, xerr=ends, **WHISKER)
     for y, direct in zip(at[starts], shown["direct"][starts], strict=True):
-        _head(axes, y - 0.85, HEADS[bool(direct)])
+        _head(axes, y - 0.85, "Action" if direct else follows)
     _frame(axes, at, shown)
     has_range, rest = bool((shown["low"] < shown["high"]).any()), len(changes) - len(shown)
     below = [SCALE, *[RANGE] * has_range, *[f"and {rest} more features"] * bool(rest)]

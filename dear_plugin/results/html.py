@@ -9,7 +9,7 @@ import torch
 from dear_plugin import _html
 from dear_plugin.results.descriptions import Descriptions
 from dear_plugin.results.values import Change, ends
-from dear_plugin.results.wording import ASSOCIATION, LACKING
+from dear_plugin.results.wording import LACKING, claim
 
 if TYPE_CHECKING:
     from dear_plugin.results.recourses import Recourses
@@ -38,7 +38,8 @@ def table(result: Recourses) -> str:
     more = [_html.note(f"and {rest:,} more rows")] if rest else []
     cells = [_cells(shown, at) for at in range(len(shown))]
     body = _html.table(COLUMNS, cells, right=NUMBERS, wide=CHANGES)
-    return "".join([_html.STYLE, _html.note(repr(result)), body, *more, _html.note(ASSOCIATION)])
+    parts = [_html.STYLE, _html.note(repr(result)), body, *more]
+    return "".join([*parts, _html.note(claim(result.encoder.schema).note)])
 
 
 def page(result: Recourses, title: str) -> str:
@@ -53,7 +54,7 @@ def page(result: Recourses, title: str) -> str:
     return PAGE.format(
         title=_html.cell(title),
         style=_html.STYLE,
-        note=_html.note(ASSOCIATION),
+        note=_html.note(claim(result.encoder.schema).note),
         cards="".join(cards),
     )
 

@@ -14,7 +14,7 @@ from dear_plugin.data.special_values import is_special
 from dear_plugin.errors import InputError
 from dear_plugin.results.descriptions import Descriptions
 from dear_plugin.results.values import Change, amount_of, ends
-from dear_plugin.results.wording import Expected
+from dear_plugin.results.wording import Expected, claim
 
 if TYPE_CHECKING:
     from dear_plugin.plots.ink import Axes, Figure
@@ -39,7 +39,7 @@ class Pictures:
         """The row at a position."""
         from dear_plugin import plots
 
-        return plots.one(*self._panel(position), title)
+        return plots.one(self._panel(position), title, words=self._words)
 
     def every(self, title: str = "") -> Figure:
         """The row that changes most features, next to the actions of all rows.
@@ -52,14 +52,20 @@ class Pictures:
         if not len(self.result):
             raise InputError("got a result without rows, expected at least one to draw")
         panel = self._panel(plots.telling(self.result))
-        return plots.beside(panel, self.result.actions, title)
+        return plots.beside(panel, self.result.actions, title, words=self._words)
 
     def draw(self, position: int, axes: Axes) -> None:
         """Draw the row at a position in a panel."""
         from dear_plugin import plots
 
         changes, title, text = self._panel(position)
-        plots.row(changes, axes, title=title, text=text)
+        plots.row(changes, axes, title=title, text=text, follows=self._words[0])
+
+    @property
+    def _words(self) -> tuple[str, str]:
+        """The heading of indirect changes, and the note on them."""
+        said = claim(self.result.encoder.schema)
+        return said.heading, said.short
 
     def _panel(self, position: int) -> tuple[pd.DataFrame, str, str]:
         """The changes, the title and the text of a row."""

@@ -123,7 +123,7 @@ class Recourses:
         A row: each changed feature with its old and new value, direct and indirect changes apart,
         ranges over redraws of the decoder, whether the action alone is enough, and in how many
         redraws the answer still succeeds. All rows: the one that changes most features, next to
-        the costs by features acted on. Indirect changes are associations, not causal effects.
+        the costs by features acted on. Indirect changes are associations; with tiers see `Schema`.
 
         Args:
             index: a label of the frame's index; without one, all rows.
@@ -201,7 +201,7 @@ class Recourses:
 
         The text has the action; the expected indirect changes, as ranges where the redraws of the
         decoder do not agree; whether the action alone is enough; and in how many redraws the
-        answer still succeeds. Indirect changes are associations in the data, not causal effects.
+        answer still succeeds. Without tiers, indirect changes are associations, not effects.
 
         Args:
             index: a label of the frame's index; without one, all rows are described, as a series

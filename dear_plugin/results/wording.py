@@ -1,6 +1,7 @@
 """Wording: changes of features and what is known of them in; sentences out.
 
-An indirect change is an association in the data, not a causal effect: the words say "expected".
+An indirect change is "expected". Without tiers it is an association in the data and no causal
+effect; with tiers it is an effect on conditions, which `claim` names.
 """
 
 from __future__ import annotations
@@ -9,13 +10,47 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dear_plugin.data.schema import Feature
+from dear_plugin.data.schema import Feature, Schema
 from dear_plugin.results.values import Change, amount_of, ends, is_amount
 
 ASSOCIATION = (
     "Indirect changes are associations in the data, not causal effects: they say what usually"
     " goes along with the action, not what the action brings about."
 )
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What is said of indirect changes as a whole.
+
+    Attributes:
+        heading: above them, in figures.
+        note: below tables and pages.
+        short: the note of a figure.
+    """
+
+    heading: str
+    note: str
+    short: str
+
+
+# Of a schema without tiers, and of one with tiers.
+ASSOCIATED = Claim(
+    "Expected to follow (association)",
+    ASSOCIATION,
+    "Expected indirect changes are associations in the data, not causal effects.",
+)
+EFFECT = (
+    "What is expected to follow is an effect, if the stated order is right and nothing unobserved"
+    " causes both."
+)
+ORDERED = Claim("Expected to follow", EFFECT, EFFECT)
+
+
+def claim(schema: Schema) -> Claim:
+    """What indirect changes are by a schema: associations, or effects on conditions."""
+    return ORDERED if schema.tiers else ASSOCIATED
+
 
 # The reason of a row whose action disappears when it is rounded.
 NO_ACTION = "no action is left once the row is rounded"

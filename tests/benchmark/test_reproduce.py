@@ -10,7 +10,7 @@ import pytest
 
 from dear_plugin.benchmark import reproduce_tables
 from dear_plugin.benchmark.__main__ import main
-from dear_plugin.benchmark.reproduce import ACCELERATED, PRESET, SWEEP, Variant
+from dear_plugin.benchmark.reproduce import LINE_SEARCH, PRESET, SWEEP, Variant
 from dear_plugin.benchmark.summary import CELLS, PAPER
 
 # The paper's yNN of DEAR by cell.
@@ -76,17 +76,17 @@ class TestSweep:
         assert best.met and best.requirement.endswith("lambda 0")
 
     def test_the_accelerated_line_is_no_setting_of_the_sweep(self):
-        rows = pd.concat([*all_cells(0.2), *all_cells(0.0, ACCELERATED.name)])
+        rows = pd.concat([*all_cells(0.2), *all_cells(0.0, LINE_SEARCH.name)])
         assert not any(each.met for each in reproduce_tables.requirement(rows))
 
     def test_all_names_differ_and_so_do_the_settings(self):
-        variants = (PRESET, ACCELERATED, *SWEEP)
+        variants = (PRESET, LINE_SEARCH, *SWEEP)
         assert len({variant.name for variant in variants}) == len(variants)
         unnamed = [replace(variant, name="") for variant in variants]
         assert all(a != b for i, a in enumerate(unnamed) for b in unnamed[:i])
 
     def test_the_fit_is_named_by_what_it_depends_on(self):
-        assert PRESET.fit_name == ACCELERATED.fit_name == Variant("other").fit_name
+        assert PRESET.fit_name == LINE_SEARCH.fit_name == Variant("other").fit_name
         trained = [v.fit_name for v in SWEEP if v.hessian != PRESET.hessian or v.training]
         assert len(set(trained)) == len(trained) and PRESET.fit_name not in trained
 
@@ -102,12 +102,12 @@ def out(tmp_path_factory, data_home):
 class TestQuick:
     def test_every_line_is_in_the_tables(self, out):
         lines = pd.read_csv(out / "literal.csv")
-        assert list(lines["line"]) == [PRESET.name, ACCELERATED.name]
+        assert list(lines["line"]) == [PRESET.name, LINE_SEARCH.name]
         assert len(pd.read_csv(out / "literal-sweep.csv")) == 1 + 2 + 2
 
     def test_only_the_accelerated_line_has_no_zero_actions(self, out):
         zero = pd.read_csv(out / "literal.csv").set_index("line")["zero_actions"]
-        assert zero[ACCELERATED.name] == 0.0
+        assert zero[LINE_SEARCH.name] == 0.0
 
     def test_the_training_is_recorded(self, out):
         (line,) = pd.read_csv(out / "literal-training.csv").to_dict("records")

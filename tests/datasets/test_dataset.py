@@ -57,6 +57,7 @@ def test_split_with_an_empty_part_is_an_error(small, share):
         ({"target": "z"}, "unknown target: 'z'"),
         ({"increasing": ("aa",)}, "'aa' \\(did you mean 'a'"),
         ({"act_on": ("y",)}, "unknown features: 'y'"),
+        ({"tiers": (("a",), ("c",))}, "unknown features: 'c'"),
         ({"units": {"c": "metres"}}, "unknown features: 'c'"),
         ({"special": {"c": (-9,)}}, "unknown features: 'c'"),
         ({"act_on": ("a", "b")}, "both immutable and in act_on: b"),

@@ -96,6 +96,12 @@ def test_features_that_cannot_be_changed_are_not_actionable(data):
     assert not set(data.protected) - set(data.immutable)
 
 
+def test_tiers_order_all_features_but_the_survey_weight(data):
+    named = [name for tier in data.tiers for name in tier]
+    assert len(set(named)) == len(named)
+    assert set(data.features) - set(named) <= {"fnlwgt"}
+
+
 def test_binary_adult_has_two_readable_labels_each(adult):
     assert len(adult.categorical) == 7
     assert all(adult.frame[name].nunique() == 2 for name in adult.categorical)

@@ -46,7 +46,7 @@ LITERAL_NETWORKS = Autoencoder(Design(layers=(4, 2), reconstruct="paper"), Train
 LITERAL = Search.cheapest(
     solver="paper", groups=False, schedule=DescentSchedule(step=0.05, steps=20)
 )
-BY_GRADIENT = Search.cheapest(solver="gradient", groups=False)
+BY_GRADIENT = Search.cheapest(groups=False)
 VAE = VaeDesign(layers=(6, 3), training=Training(epochs=5))
 BRIEF = LatentConfig(steps=6, rate=0.3, starts=2, places=8)
 
@@ -54,9 +54,7 @@ METHODS: Mapping[str, Callable[..., RecourseMethod]] = {
     "given nothing": partial(DEAR, decoder=Transport(given=())),
     "ties by score": partial(DEAR, decoder=Transport(ties="score")),
     "autoencoder": partial(DEAR, decoder=NETWORKS, search=Search.cheapest()),
-    "gradient": partial(
-        DEAR, decoder=NETWORKS, search=Search.cheapest(solver="gradient", groups=False)
-    ),
+    "gradient": partial(DEAR, decoder=NETWORKS, search=Search.cheapest(groups=False)),
     "to the letter": partial(DEAR, decoder=LITERAL_NETWORKS, search=LITERAL),
     "Wachter": partial(Wachter, config=WachterConfig(rounds=2, steps=5, starts=2)),
     "ROAR": partial(Roar, config=RoarConfig(rounds=2, steps=5, starts=2)),

@@ -1,5 +1,6 @@
 """Results as HTML: a table in notebooks, a page with one card for each row, all text escaped."""
 
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -79,6 +80,14 @@ class TestTable:
 
     def test_indirect_changes_are_called_associations(self, result):
         assert "associations in the data, not causal effects" in result._repr_html_()
+
+    def test_with_tiers_they_are_called_effects_on_conditions(self, mixed, tmp_path):
+        schema = replace(mixed.schema, tiers=[["age"]])
+        result = DEAR(mixed.net, schema).fit(mixed.frame).generate(mixed.frame.iloc[:3])
+        result.to_html(tmp_path / "page.html")
+        for text in (result._repr_html_(), (tmp_path / "page.html").read_text(encoding="utf8")):
+            assert "if the stated order is right and nothing unobserved causes both" in text
+            assert "associations" not in text
 
     def test_a_failed_row_is_marked_as_not_solved(self, hostile):
         solved, failed = (result._repr_html_() for result in hostile)

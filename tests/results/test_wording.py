@@ -4,12 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dear_plugin import Feature, Kind
+from dear_plugin import Feature, Kind, Schema
 from dear_plugin.results.wording import (
     ASSOCIATION,
     LACKING,
     Expected,
     certainty,
+    claim,
     join,
     level,
     nearest,
@@ -148,6 +149,16 @@ def test_a_missing_value_or_a_code_is_neither_raised_nor_lowered(absent):
 )
 def test_parts_are_joined(parts, words):
     assert join(list(parts)) == words
+
+
+def test_tiers_decide_what_indirect_changes_are_called():
+    feature = Feature("a", Kind.NUMERIC, (0.0, 1.0))
+    without, with_tiers = claim(Schema((feature,))), claim(Schema((feature,), tiers=(("a",),)))
+    assert without.note == ASSOCIATION
+    assert without.heading == "Expected to follow (association)"
+    assert with_tiers.heading == "Expected to follow"
+    for note in (with_tiers.note, with_tiers.short):
+        assert "an effect, if the stated order is right and nothing unobserved causes both" in note
 
 
 def test_it_says_that_associations_are_no_causes():

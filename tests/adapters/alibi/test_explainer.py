@@ -343,6 +343,8 @@ def test_no_rows_are_refused(explainer, refused):
     [
         ({"immutable_features": ["sex"]}, "unknown features: 'sex'"),
         ({"ranges": {"gender": [0, 1]}}, "has categories"),
+        ({"tiers": [["sex"]]}, "tiers: unknown features: 'sex'"),
+        ({"tiers": ["age"]}, "must be a list"),
         ({"backend": "tensorflow"}, "backend must be 'pytorch'"),
         ({"act_on": ["sex"]}, "sex"),
         ({"decoder": "magic"}, "magic"),

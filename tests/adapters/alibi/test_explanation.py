@@ -90,6 +90,7 @@ def test_meta_is_complete_and_not_shared(explainer, explanation, data):
     assert params["category_map"] == {str(j): words for j, words in data.maps.items()}
     assert params["immutable_features"] == ["gender"]
     assert params["ranges"] == {"age": [0.0, 1.0]}
+    assert params["tiers"] == []
     assert params["fitted_rows"] == len(data.X)
     assert (explanation.name, explanation.type) == ("DEAR", ["blackbox"])
     assert explainer.params is explainer.meta["params"]

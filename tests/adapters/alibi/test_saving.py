@@ -150,3 +150,11 @@ def test_threads_get_the_same_results(explainer, refused):
     with ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(lambda _: explainer.explain(refused[:40], 1).cf["X"], range(8)))
     assert all((answer == expected).all() for answer in answers)
+
+
+def test_tiers_are_kept_and_in_the_metadata(data, predictor, refused, tmp_path):
+    tiers = [["gender", "age"], ["education"]]
+    DEAR(predictor, **data.description(), tiers=tiers).fit(data.X).save(tmp_path)
+    loaded = DEAR.load(tmp_path, predictor)
+    assert loaded.engine.schema.tiers == (("gender", "age"), ("education",))
+    assert loaded.explain(refused[:2], 1).params["tiers"] == tiers

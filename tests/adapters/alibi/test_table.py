@@ -112,3 +112,7 @@ def test_keys_and_labels_from_numpy_become_plain():
     table = Table.of(np.array(NAMES), {np.int64(2): np.array(["f", "m"])})
     assert table.category_map == {2: ["f", "m"]}
     assert all(type(word) is str for word in table.category_map[2])
+
+
+def test_the_schema_of_training_rows_has_the_tiers():
+    assert schema(Table.of(NAMES, MAPS, [["age"], ["job"]]), X).tiers == (("age",), ("job",))

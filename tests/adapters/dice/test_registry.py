@@ -78,6 +78,14 @@ class TestWithoutAPatch:
         explainer = dear_dice.Dice(*interfaces, method="dear", immutable=["gender"])
         assert type(explainer) is DiceDEAR and explainer.options.immutable == ["gender"]
 
+    def test_tiers_are_part_of_the_schema(self, interfaces):
+        tiers = [["gender", "age"], ["education"]]
+        with dear_dice.register():
+            explainer = dice_ml.Dice(*interfaces, method="dear", tiers=tiers)
+        assert explainer.dear.schema.tiers == (("gender", "age"), ("education",))
+        with pytest.raises(ValueError, match="unknown features: 'sex'"):
+            dear_dice.Dice(*interfaces, method="dear", tiers=[["sex"]])
+
     def test_the_others(self, interfaces):
         assert type(dear_dice.Dice(*interfaces)) is DiceRandom
         assert type(dear_dice.Dice(*interfaces, method="random")) is DiceRandom

@@ -1,0 +1,53 @@
+"""Tiers: an order of causes among features; names in, the features held for an action out.
+
+Nothing in a tier is a cause of anything in an earlier one. Features that no tier names form one
+more tier at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from dear_plugin.errors import SchemaError, unknown
+
+Tiers = tuple[tuple[str, ...], ...]
+
+
+def checked(
+    tiers: Iterable[Iterable[str]], names: Sequence[str], target: str | None = None
+) -> Tiers:
+    """Tiers as tuples.
+
+    Args:
+        tiers: lists of feature names, the earliest first.
+        names: the features.
+        target: the column that is no feature.
+
+    Raises:
+        SchemaError: a tier that is empty or no list, or a name that is unknown, repeated or the
+            target.
+    """
+    example = 'lists of features, the earliest first, such as [["age"], ["education", "job"]]'
+    if isinstance(tiers, str) or not isinstance(tiers, Iterable):
+        raise SchemaError(f"tiers must be a list of {example}; got {tiers!r}")
+    found = []
+    for i, tier in enumerate(tiers):
+        if isinstance(tier, str) or not isinstance(tier, Iterable):
+            raise SchemaError(f"tiers[{i}] must be a list: tiers are {example}; got {tier!r}")
+        found.append(tuple(tier))
+        if not found[i]:
+            raise SchemaError(f"tiers[{i}] is empty: name its features, or leave it out")
+    named = [name for tier in found for name in tier]
+    if target is not None and target in named:
+        raise SchemaError(f"tiers: {target!r} is the target, which is no feature: leave it out")
+    if absent := [name for name in named if name not in names]:
+        raise SchemaError(f"tiers: {unknown('features', absent, names)}")
+    if twice := sorted({name for name in named if named.count(name) > 1}):
+        raise SchemaError(f"tiers: {twice} are named more than once: a feature has one tier")
+    return tuple(found)
+
+
+def ranks(tiers: Tiers, names: Sequence[str]) -> list[int]:
+    """(p,) the tier of each feature, from 0; the last one for those that no tier names."""
+    at = {name: i for i, tier in enumerate(tiers) for name in tier}
+    return [at.get(name, len(tiers)) for name in names]

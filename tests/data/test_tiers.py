@@ -1,0 +1,119 @@
+"""Tiers: an order of causes; checked when it is stated, and what it holds for an action."""
+
+import copy
+import dataclasses
+import json
+
+import pandas as pd
+import pytest
+
+from dear_plugin import Schema
+from dear_plugin.errors import SchemaError
+
+FRAME = pd.DataFrame(
+    {
+        "sex": ["f", "m"] * 10,
+        "age": range(20),
+        "school": [i % 7 for i in range(20)],
+        "wage": [i * 3 % 20 for i in range(20)],
+        "debt": [i * 7 % 20 for i in range(20)],
+        "paid": [0, 1] * 10,
+    }
+)
+TIERS = [["sex", "age"], ["school"]]
+
+
+def schema(tiers=TIERS, **marks) -> Schema:
+    return Schema.infer(FRAME, target="paid", tiers=tiers, immutable=["sex"], **marks)
+
+
+def held(of: Schema, *names: str) -> list[str]:
+    return [of.names[j] for j in of.held(of.index(names))]
+
+
+class TestHeld:
+    @pytest.mark.parametrize(
+        ("acted", "expected"),
+        [
+            (["age"], ["sex"]),
+            (["school"], ["sex", "age"]),
+            (["wage"], ["sex", "age", "school"]),
+            (["debt"], ["sex", "age", "school"]),
+        ],
+    )
+    def test_features_of_earlier_tiers_are_held(self, acted, expected):
+        assert held(schema(), *acted) == expected
+
+    def test_features_that_are_not_named_form_the_last_tier(self):
+        assert held(schema([["debt"]]), "age") == ["sex", "debt"]
+        assert held(schema([["debt"]]), "debt") == ["sex"]
+
+    def test_a_set_holds_what_is_before_its_earliest_feature_and_nothing_of_its_own(self):
+        assert held(schema(), "debt", "school") == ["sex", "age"]
+        assert held(schema(), "wage", "age") == ["sex"]
+
+    def test_immutable_features_of_any_tier_are_held(self):
+        late = Schema.infer(FRAME, target="paid", tiers=[["age"], ["sex"]], immutable=["sex"])
+        assert held(late, "age") == ["sex"]
+
+    def test_without_tiers_immutable_features_alone_are_held(self):
+        assert held(schema([]), "wage", "age") == ["sex"]
+
+    def test_the_positions_ascend_in_any_order_of_the_set(self):
+        of = schema()
+        assert of.held((4, 2)) == of.held(iter([2, 4])) == (0, 1)
+
+
+class TestChecks:
+    @pytest.mark.parametrize(
+        ("tiers", "message"),
+        [
+            ("age", "tiers must be a list of lists of features"),
+            (3, "tiers must be a list of lists of features"),
+            (["age", "school"], r"tiers\[0\] must be a list.*'age'"),
+            ([["age"], []], r"tiers\[1\] is empty"),
+            ([["agee"]], "tiers: unknown features: 'agee' \\(did you mean 'age'"),
+            ([["age"], ["school", "age"]], r"tiers: \['age'\] are named more than once"),
+            ([["age"], ["paid"]], "'paid' is the target"),
+        ],
+    )
+    def test_what_is_no_order_of_features_is_an_error(self, tiers, message):
+        with pytest.raises(SchemaError, match=message):
+            schema(tiers)
+        with pytest.raises(SchemaError, match=message):
+            dataclasses.replace(schema([]), tiers=tiers)
+
+    def test_lists_become_tuples(self):
+        assert Schema(schema([]).features, tiers=TIERS).tiers == (("sex", "age"), ("school",))
+
+
+class TestCopies:
+    def test_they_are_saved(self):
+        values = json.loads(json.dumps(schema().to_dict()))
+        assert Schema.from_dict(values) == schema()
+        assert Schema.from_dict(values).tiers == (("sex", "age"), ("school",))
+
+    @pytest.mark.parametrize(
+        "copied",
+        [
+            lambda s: s.replace("wage", precision=1),
+            lambda s: s.complete(),
+            copy.deepcopy,
+            lambda s: dataclasses.replace(s, rules=(len,)),
+        ],
+    )
+    def test_every_copy_keeps_them(self, copied):
+        assert copied(schema()).tiers == schema().tiers
+
+
+class TestShown:
+    def test_the_line_has_them_in_order(self):
+        assert repr(schema()).endswith("; tiers: sex, age -> school -> the others)")
+        assert "the others" not in repr(schema([*TIERS, ["wage"], ["debt"]]))
+        assert "tiers" not in repr(schema([]))
+
+    def test_the_table_has_a_column_of_their_numbers(self):
+        html = schema()._repr_html_()
+        assert "tier</th>" in html
+        assert [html.count(f">{i}</td>") for i in (1, 2, 3)] == [2, 1, 2]
+        assert "tier" not in schema([])._repr_html_()

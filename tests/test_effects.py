@@ -1,0 +1,97 @@
+"""Effects: with tiers, what is expected to follow an action is its effect, where that is known."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dear_plugin import DEAR, Schema
+from dear_plugin.benchmark.effects import errors, measured
+from dear_plugin.benchmark.systems import SYSTEMS
+from dear_plugin.datasets import load_loan
+
+# Nothing that a frame lacks is a cause of two of its features.
+KNOWN = [name for name in SYSTEMS if name != "hidden cause"]
+
+
+@pytest.fixture(scope="module", params=KNOWN)
+def runs(request):
+    return measured(SYSTEMS[request.param], seed=0).set_index(["tiers", "acted on"])
+
+
+@pytest.fixture(scope="module")
+def hidden():
+    return measured(SYSTEMS["hidden cause"], seed=0).set_index(["tiers", "acted on"])
+
+
+def test_with_tiers_expected_changes_are_effects(runs):
+    found = runs.loc["with tiers"]
+    assert (found["mean error"] <= 0.03).all(), found
+    assert (found["worst error"] <= 0.10).all(), found
+
+
+def test_without_tiers_they_are_further_off(runs):
+    found = runs["mean error"].groupby("tiers").mean()
+    assert found["without tiers"] > 2 * found["with tiers"]
+
+
+def test_what_has_no_effect_is_expected_to_have_none(runs):
+    found = runs.loc["with tiers"]
+    assert (found["mean error"][found["true effect"] == 0] <= 0.001).all()
+
+
+def test_tiers_do_not_help_where_a_hidden_cause_is_shared(hidden):
+    assert hidden.loc[("with tiers", "school"), "worst error"] > 0.1
+    assert hidden.loc[("with tiers", "wage"), "worst error"] <= 0.03
+
+
+class TestSystems:
+    @pytest.mark.parametrize("name", list(SYSTEMS))
+    def test_an_intervention_changes_later_features_only(self, name):
+        system = SYSTEMS[name]
+        noise = system.noise(500, np.random.default_rng(0))
+        before = system.solve(noise, {})
+        assert set(before) == {each for tier in system.tiers for each in tier}
+        for i, tier in enumerate(system.tiers):
+            for acted in set(tier) - set(system.immutable):
+                other = before[acted].sample(frac=1.0, random_state=0).set_axis(before.index)
+                after = system.solve(noise, {acted: other})
+                assert after[acted].equals(other)
+                others = [each for early in system.tiers[: i + 1] for each in early]
+                pd.testing.assert_frame_equal(
+                    after[others].drop(columns=acted), before[others].drop(columns=acted)
+                )
+
+    def test_the_loan_system_is_that_of_the_data_set(self):
+        system = SYSTEMS["loan"]
+        rows = system.solve(system.noise(300, np.random.default_rng(5)), {})
+        pd.testing.assert_frame_equal(rows, load_loan(300, seed=5).features)
+
+    def test_an_action_has_the_published_effect(self):
+        system = SYSTEMS["loan"]
+        noise = system.noise(200, np.random.default_rng(0))
+        before = system.solve(noise, {})
+        after = system.solve(noise, {"loan_amount": before["loan_amount"] + 2})
+        # Duration is loan_amount plus others, in units of one month and of half a thousand euros.
+        assert (after["duration"] - before["duration"]).mean() == pytest.approx(4, abs=0.01)
+
+    def test_no_action_has_no_error(self):
+        system = SYSTEMS["work"]
+        noise = system.noise(2_000, np.random.default_rng(0))
+        train = system.solve(noise, {})
+        dear = DEAR(lambda f: np.zeros(len(f)), Schema.infer(train), act_on=["housing"]).fit(train)
+        found = errors(system, dear, noise, "housing")
+        assert found["true effect"] == 0.0
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_no_feature_of_an_earlier_tier_changes(name):
+    system = SYSTEMS[name]
+    train = system.solve(system.noise(2_000, np.random.default_rng(1)), {})
+    schema = Schema.infer(train, immutable=system.immutable, tiers=system.tiers)
+    dear = DEAR(lambda f: np.full(len(f), 0.25), schema).fit(train)
+    rows = train.head(200)
+    for acted in schema.mutable:
+        actions = pd.DataFrame({acted: rows[acted].sample(frac=1.0, random_state=0).to_numpy()})
+        after = dear.apply(rows, actions.set_axis(rows.index)).counterfactuals
+        held = [schema.names[j] for j in schema.held(schema.index([acted]))]
+        pd.testing.assert_frame_equal(after[held], rows[held])
