@@ -15,9 +15,9 @@ from dear_plugin.demo.experiment import Demo, make_experiment
 PAPER = Autoencoder.paper((8, 10, 5))
 REMAINDER = Autoencoder(replace(PAPER.design, reconstruct="remainder"))
 LINE = Search.cheapest(groups=False)
-GRADIENT = Search.cheapest(solver="gradient", groups=False)
+LITERAL = Search.cheapest(solver="paper", groups=False)
 CONFIGURATIONS = {
-    "the paper's method": (PAPER, GRADIENT),
+    "the paper's method": (PAPER, LITERAL),
     "... with the line search": (PAPER, LINE),
     "... and the factual's remainder": (REMAINDER, LINE),
     "... and latents independent of x_S": (Autoencoder(), LINE),
