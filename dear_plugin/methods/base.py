@@ -36,7 +36,14 @@ from dear_plugin.search import Evidence, Search
 __all__ = ["SLACKS", "Case", "RecourseMethod"]
 
 # What is computed from the training rows on first access.
-CACHED = ("_support", "_cutoffs", "_neighbours", "_plausibility", "_training_scores", "_deviations")
+CACHED = (
+    "_support",
+    "_cutoffs",
+    "_neighbours",
+    "_plausibility",
+    "_training_scores",
+    "_deviations",
+)
 # Training rows in the sample of scores that gives the unit of the margin.
 SCORED_ROWS = 2_000
 
