@@ -52,7 +52,6 @@ BRIEF = LatentConfig(steps=6, rate=0.3, starts=2, places=8)
 
 METHODS: Mapping[str, Callable[..., RecourseMethod]] = {
     "given nothing": partial(DEAR, decoder=Transport(given=())),
-    "ties by score": partial(DEAR, decoder=Transport(ties="score")),
     "autoencoder": partial(DEAR, decoder=NETWORKS, search=Search.cheapest()),
     "gradient": partial(DEAR, decoder=NETWORKS, search=Search.cheapest(groups=False)),
     "to the letter": partial(DEAR, decoder=LITERAL_NETWORKS, search=LITERAL),

@@ -27,7 +27,7 @@ PEOPLE = pd.DataFrame(
 MODEL = nn.Linear(5, 1)
 DECODERS = {
     "transport": lambda: "transport",
-    "given": lambda: Transport(given=["job"], ties="score"),
+    "given": lambda: Transport(given=["job"]),
     "autoencoder": lambda: Autoencoder(Design(layers=(4, 2)), Training(epochs=1)),
 }
 
