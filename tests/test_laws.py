@@ -8,7 +8,7 @@ one line in `MODELS`.
 import copy
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -48,6 +48,7 @@ from dear_plugin.baselines import (
 )
 from dear_plugin.decoders import Autoencoder, Design, Training
 from dear_plugin.testing import LAWS, Subject, obeys
+from dear_plugin.testing.laws import what_an_action_holds_stays
 from tests.thresholded import Thresholded
 
 REFUSED, ACCEPTED = 6, 2
@@ -288,6 +289,15 @@ def usual(request, mixed):
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
 def test_the_law_holds(subject, law):
     law(subject)
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if name.startswith("DEAR")])
+def test_no_feature_of_an_earlier_tier_than_the_action_changes(loan, method):
+    tiers = [["gender", "age"], ["education"], ["loan_amount", "income"]]
+    study = replace(loan, schema=replace(loan.schema, tiers=tiers))
+    subject = subject_of(method, USUAL[0], study)
+    assert subject.result.changed.any()
+    what_an_action_holds_stays(subject)
 
 
 def test_the_query_has_refused_and_accepted_rows_and_most_have_recourse(subject):

@@ -81,7 +81,7 @@ class DEAR(Explainer, FitMixin):
         *,
         immutable_features: Sequence[str] | None = None,
         ranges: Ranges | None = None,
-        tiers: Sequence[Sequence[str]] = (),
+        tiers: Sequence[Sequence[str]] | None = None,
         act_on: Sequence[str | Sequence[str]] | None = None,
         preprocessor: Any = None,
         output: Output | None = None,

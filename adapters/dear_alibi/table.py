@@ -33,7 +33,7 @@ class Table:
         cls,
         feature_names: Sequence[str],
         category_map: Mapping[int, Sequence[str]] | None,
-        tiers: Any = (),
+        tiers: Any = None,
     ) -> Table:
         """The table of Alibi's feature names and category map, `{column: strings of codes}`."""
         labels, p = dict(category_map or {}), len(feature_names)
@@ -43,7 +43,7 @@ class Table:
                 f"category_map: {unknown} are no columns; there are 0 ... {p - 1}"
             )
         features = tuple(_declare(n, labels.get(j)) for j, n in enumerate(feature_names))
-        return cls(Schema(features, tiers=tiers))
+        return cls(Schema(features, tiers=() if tiers is None else tiers))
 
     @property
     def category_map(self) -> dict[int, list[str]]:

@@ -37,7 +37,7 @@ class Examples(CounterfactualExamples):
     Attributes:
         actions: one row per row of `final_cfs_df`: the columns of `Recourses.actions` without
             `success`, and `kind`: "first", or how an alternative differs from the first. Indirect
-            changes are associations in the data.
+            changes are associations in the data, unless tiers are given.
         origins: per row of `final_cfs_df`, the engine's result and the position in it; empty when
             read back from JSON.
 

@@ -74,6 +74,15 @@ def the_schema_is_obeyed(subject: Subject) -> None:
         obeys(feature, subject.query[feature.name], subject.result.counterfactuals[feature.name])
 
 
+def what_an_action_holds_stays(subject: Subject) -> None:
+    """Immutable features, and features of tiers before the earliest of the action."""
+    schema, result = subject.method.schema, subject.result
+    for direct, changed in zip(result.proposal.direct, result.changed, strict=True):
+        held = schema.held(direct.nonzero()[:, 0].tolist())
+        moved = [schema.names[j] for j in held if changed[j]]
+        _require(not moved, f"{moved} are held for an action and change")
+
+
 def frozen_features_of_a_call_stay(subject: Subject) -> None:
     """Bit for bit; the same for all rows, or another for each."""
     names = subject.method.schema.mutable
@@ -177,6 +186,7 @@ LAWS: Sequence[Callable[[Subject], None]] = (
     every_row_is_returned_and_failures_have_a_reason,
     a_solved_row_has_no_reason_to_fail,
     the_schema_is_obeyed,
+    what_an_action_holds_stays,
     frozen_features_of_a_call_stay,
     ranges_of_a_call_are_kept,
     only_what_a_call_acts_on_is_acted_on,

@@ -17,6 +17,7 @@ from tests.properties.worlds import World
 OF_EVERY_SUBJECT = (
     common.columns_dtypes_index_and_labels_are_those_of_the_query,
     common.every_row_is_returned_and_failures_have_a_reason,
+    common.what_an_action_holds_stays,
     common.success_is_the_decision_of_the_model,
     common.an_accepted_row_is_not_changed,
 )

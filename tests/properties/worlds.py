@@ -229,7 +229,16 @@ def schemas(draw, frame: pd.DataFrame) -> Schema:
             for f in plain
             if f.name in draw(some(_numbers(plain)))
         },
+        tiers=draw(tiers(plain.names)),
     )
+
+
+@st.composite
+def tiers(draw, names) -> list[list[str]]:
+    """Some features in one or two tiers, or no tiers."""
+    named = draw(some(names))
+    cut = draw(st.integers(0, len(named)))
+    return [tier for tier in (named[:cut], named[cut:]) if tier]
 
 
 def _numbers(schema: Schema) -> list[str]:

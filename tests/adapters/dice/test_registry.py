@@ -86,6 +86,20 @@ class TestWithoutAPatch:
         with pytest.raises(ValueError, match="unknown features: 'sex'"):
             dear_dice.Dice(*interfaces, method="dear", tiers=[["sex"]])
 
+    def test_no_feature_of_an_earlier_tier_than_the_action_changes(self, interfaces, refused):
+        tiers = [["gender", "age"], ["education"], ["loan_amount", "income"]]
+        explainer = dear_dice.Dice(*interfaces, method="dear", tiers=tiers)
+        found = explainer.generate_counterfactuals(refused.iloc[:20], total_CFs=3)
+        schema = explainer.dear.schema
+        for example in found.cf_examples_list:
+            before = example.test_instance_df.iloc[0]
+            for (_, after), acted in zip(
+                example.final_cfs_df.iterrows(), example.actions["acted_on"], strict=True
+            ):
+                held = schema.held(schema.index(acted.split(" + ")))
+                names = [schema.names[j] for j in held]
+                assert after[names].tolist() == before[names].tolist()
+
     def test_the_others(self, interfaces):
         assert type(dear_dice.Dice(*interfaces)) is DiceRandom
         assert type(dear_dice.Dice(*interfaces, method="random")) is DiceRandom
