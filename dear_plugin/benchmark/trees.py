@@ -3,8 +3,8 @@
 python -m dear_plugin.benchmark trees --out results/trees
 
 Forests and boosted trees with their packages' default settings, trained on at most 20,000 rows;
-the data sets' own `act_on`, `immutable` and `increasing`; actions on single features. The optimum
-is defined in `dense`.
+the data sets' own `act_on`, `immutable`, `increasing` and `tiers`; actions on single features. The
+optimum is defined in `dense`.
 """
 
 from __future__ import annotations
