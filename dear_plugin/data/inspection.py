@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from dear_plugin.data.codes import suspected_codes
 from dear_plugin.data.feature import Feature, Kind
 from dear_plugin.data.sensitive import WORD
 
@@ -23,9 +24,6 @@ MANY_LEVELS, SOME_LEVELS, ROWS_A_LEVEL = 100, 12, 5
 ID_ROWS, ID_DISTINCT, ID_TIES, ID_TIE_SHARE = 100, 0.95, 10.0, 0.1
 # Nearly distinct integers with one of these words in their name are identifiers in any case.
 ID_WORDS = {"id", "ids", "identifier", "uuid", "guid", "ssn"}
-# Codes are at most MOST_CODES values, of CODE_ROWS rows each, farther from the other values than
-# the range of these; or a few negative integers in a column where a share MOSTLY is nonnegative.
-MOST_CODES, CODE_ROWS, MOSTLY = 5, 5, 0.9
 # Text is suspected to be numbers if this share of its distinct values can be parsed.
 PARSED = 0.9
 SAMPLE = 1000
@@ -63,8 +61,8 @@ def _number(column: pd.Series, feature: Feature) -> Feature:
     if codes:
         shown = [int(code) if code.is_integer() else code for code in codes]
         logger.warning(
-            "column %r has %s far from its other values: if these are codes, declare them with"
-            " special={%r: %s}",
+            "column %r has %s, which look like codes and not like amounts: if they are codes,"
+            " declare them with special={%r: %s}",
             feature.name,
             shown,
             feature.name,
@@ -79,43 +77,6 @@ def _number(column: pd.Series, feature: Feature) -> Feature:
         feature.name,
     )
     return dataclasses.replace(feature, actionable=False)
-
-
-def suspected_codes(values: Array) -> list[float]:
-    """Values of a number, (n,), that are probably codes such as -9 or 999, ascending.
-
-    Args:
-        values: the values without missing ones.
-    """
-    distinct, counts = np.unique(values, return_counts=True)
-    if len(distinct) < 2 * MOST_CODES:
-        return []
-    codes: list[float] = []
-    negative = distinct < 0
-    few = 0 < negative.sum() <= MOST_CODES and counts[negative].min() >= CODE_ROWS
-    whole = (distinct[negative] % 1 == 0).all()
-    if few and whole and counts[~negative].sum() > MOSTLY * len(values):
-        codes += distinct[negative].tolist()
-    for cuts in (range(1, MOST_CODES + 1), range(-1, -MOST_CODES - 1, -1)):
-        codes += _outlying(distinct, counts, cuts)
-    return sorted(set(codes))
-
-
-def _outlying(distinct: Array, counts: Array, cuts: range) -> list[float]:
-    """The values at one end, separated by a gap wider than the range of all others.
-
-    Args:
-        distinct: distinct values, ascending.
-        counts: the number of rows of each.
-        cuts: the numbers of values to try at the low end (positive) or the high end (negative).
-    """
-    for cut in cuts:
-        low, high = distinct[:cut], distinct[cut:]
-        outer, rest = (low, high) if cut > 0 else (high, low)
-        rows = counts[:cut] if cut > 0 else counts[cut:]
-        if high[0] - low[-1] > rest[-1] - rest[0] and rows.min() >= CODE_ROWS:
-            return [float(value) for value in outer]
-    return []
 
 
 def _is_identifier(values: Array, name: str) -> bool:

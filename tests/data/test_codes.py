@@ -1,0 +1,76 @@
+"""Codes: values that are no amounts are suggested as `special=`; ordinary values are not."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dear_plugin import Schema
+
+ROWS = 1000
+AMOUNTS = {
+    "counts up to 13": lambda rng: rng.integers(0, 14, ROWS),
+    "counts up to 800": lambda rng: rng.integers(0, 801, ROWS),
+    "a skewed count": lambda rng: rng.poisson(3, ROWS),
+    "ages": lambda rng: rng.normal(45, 14, ROWS).round().clip(18, 85),
+    "incomes": lambda rng: rng.lognormal(8, 1, ROWS).round(),
+    "a scale from 1 to 5": lambda rng: rng.integers(1, 6, ROWS),
+}
+ANYWHERE = [[-9], [-99], [999], [9999], [-9, -8, -7], [-9, 9999], [-1]]
+SMALL = [[99], [96, 98], [97, 98, 99]]
+
+
+def hint(caplog, values) -> str:
+    Schema.infer(pd.DataFrame({"x": np.asarray(values, dtype=float)}))
+    return caplog.text
+
+
+@pytest.mark.parametrize(
+    ("name", "codes"),
+    [(name, codes) for name in AMOUNTS for codes in ANYWHERE]
+    + [(name, codes) for name in AMOUNTS if name[-3:] not in ("800", "mes") for codes in SMALL],
+)
+def test_codes_beside_amounts(name, codes, caplog):
+    values = np.append(AMOUNTS[name](np.random.default_rng(0)), np.repeat(codes, 30))
+    assert f"special={{'x': {codes}}}" in hint(caplog, values)
+
+
+@pytest.mark.parametrize(("low", "high"), [(44, 199), (24, 122), (7, 99)])
+def test_a_zero_where_all_amounts_are_large_is_a_missing_value(low, high, caplog):
+    amounts = np.random.default_rng(0).integers(low, high + 1, ROWS)
+    assert "special={'x': [0]}" in hint(caplog, np.append(amounts, np.zeros(30)))
+
+
+def test_most_rows_may_have_a_code(caplog):
+    days = np.random.default_rng(0).integers(1, 800, ROWS)
+    assert "special={'x': [-1]}" in hint(caplog, np.append(days, np.full(4 * ROWS, -1)))
+
+
+def test_codes_in_common_rows_of_few_amounts(caplog):
+    counts = [2759, 5686, 14737, 3688, 2667, 322, 76, 26, 11, 9, 19]
+    assert "special={'x': [-2, -1]}" in hint(caplog, np.repeat(np.arange(-2, 9), counts))
+
+
+def test_a_code_among_amounts_that_rarely_repeat(caplog):
+    loans = np.random.default_rng(0).lognormal(9, 1, ROWS).round()
+    assert "special={'x': [9999]}" in hint(caplog, np.append(loans, np.full(40, 9999)))
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize(
+    "draw",
+    [
+        *AMOUNTS.values(),
+        pytest.param(lambda rng: rng.normal(10, 4, 3000).round(), id="temperatures"),
+        pytest.param(lambda rng: rng.integers(-3, 4, ROWS), id="differences"),
+        pytest.param(lambda rng: rng.normal(40, 12, 3000).round().clip(1, 99), id="hours"),
+        pytest.param(
+            lambda rng: rng.gamma(3, 1000, ROWS).round() * (rng.random(ROWS) > 0.3), id="savings"
+        ),
+        pytest.param(
+            lambda rng: rng.choice([0, 10, 15, 20, 25, 50, 100, 250, 500, 1000], ROWS), id="gifts"
+        ),
+        pytest.param(lambda rng: rng.laplace(size=ROWS).round(2) * 100, id="a long tail"),
+    ],
+)
+def test_ordinary_values_are_no_codes(draw, seed, caplog):
+    assert "codes" not in hint(caplog, draw(np.random.default_rng(seed)))
