@@ -194,7 +194,9 @@ class TestFailures:
         """There is no integer between 2.3 and 2.7."""
         dear = method(frame, lambda f: f["units"] >= 101, ["units"])
         result = dear.generate(frame.iloc[:5], within=Constraints(ranges={"units": (2.3, 2.7)}))
-        assert set(result.actions["reason"]) == {"nothing admissible to act on"}
+        assert set(result.actions["reason"]) == {
+            "nothing admissible to act on: no observed value is in the range of units"
+        }
 
 
 def problem_of(rows: torch.Tensor, optimizer: Optimizer) -> SearchProblem:

@@ -13,7 +13,7 @@ MOST_CODES, CODE_ROWS, FEWEST = 5, 5, 2
 # A value with the form of a code lies at least FAR mean steps of the NEAR nearest amounts away,
 FAR, NEAR = 3.0, 10
 # and a zero besides this share of their median;
-BELOW = 0.15
+BELOW = 0.12
 # or it has SPIKE times as many rows as any of the NEAR nearest amounts.
 SPIKE = 6
 # Negative whole numbers are no codes in a column with less than so many amounts for each.

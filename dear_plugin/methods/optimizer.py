@@ -220,12 +220,13 @@ class Optimizer:
         failed = sets < 0
         values = torch.where(failed[:, None], found.tried_values, values)
         labels, single = self.sets.labels, self.sets.single
+        acted, names = self.sets.masks.any(0), self.encoder.schema.names
         reasons = [""] * len(sets)
         for i in failed.nonzero()[:, 0].tolist():
             which, may = int(found.tried_set[i]), problem.actionable[i]
             alone, together = int((may & single).sum()), int((may & ~single).sum())
             reasons[i] = (
-                "nothing admissible to act on"
+                problem.feasible.why_nothing(i, acted, names)
                 if which < 0
                 else f"{unreached(alone, together, search.largest_set)};"
                 f" acting on {labels[which]} comes closest"

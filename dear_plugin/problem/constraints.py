@@ -210,6 +210,7 @@ class _Builder:
             levels,
             self.rules,
             None if self.rules is None else self.rules.satisfied(x),
+            stays & ~self.not_actionable & ~self.frozen,
         )
 
     def _forbid_missing_levels(self) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 
 import torch
 from torch import Tensor
@@ -40,6 +42,8 @@ class FeasibleSet:
         rules: the constraints between columns; None without any.
         required: (n, q + r) bool, the orders and rules that the factual satisfies, and its
             counterfactual must satisfy; None without rules.
+        stuck: (n, p) bool, features that may not be acted on only because their value is special,
+            and the schema forbids to leave it; None for none.
     """
 
     low: Tensor
@@ -57,6 +61,7 @@ class FeasibleSet:
     levels: SpecialLevels | None = None
     rules: Rules | None = None
     required: Tensor | None = None
+    stuck: Tensor | None = None
 
     @lazy
     def is_narrowed(self) -> bool:
@@ -65,8 +70,8 @@ class FeasibleSet:
 
     def select(self, rows: Tensor) -> FeasibleSet:
         """The feasible set of the rows at positions (q,)."""
-        optional = self.allowed, self.grid_residual, self.required
-        allowed, residual, required = (None if t is None else t[rows] for t in optional)
+        optional = self.allowed, self.grid_residual, self.required, self.stuck
+        allowed, residual, required, stuck = (None if t is None else t[rows] for t in optional)
         low, high = self.user_bounds
         return replace(
             self,
@@ -78,6 +83,7 @@ class FeasibleSet:
             allowed=allowed,
             grid_residual=residual,
             required=required,
+            stuck=stuck,
             user_bounds=(_select_bounds(low, rows), _select_bounds(high, rows)),
         )
 
@@ -85,6 +91,25 @@ class FeasibleSet:
         """(n, s) bool: sets of actionable features, of which at least one has a value to take."""
         has_values = (self.low <= self.high)[:, sets.positions].any(2)
         return has_values & ~self.not_actionable[:, sets.positions].any(2)
+
+    def why_nothing(self, row: int, acted: Tensor, names: Sequence[str]) -> str:
+        """The reason of a row with nothing to act on, with its causes as far as they are known.
+
+        Args:
+            row: its position.
+            acted: (p,) bool, the features of the action sets.
+            names: (p,) the features' names.
+        """
+        empty = (self.low[row] > self.high[row]) & ~self.not_actionable[row] & acted
+        stuck = torch.zeros_like(acted) if self.stuck is None else self.stuck[row] & acted
+        special, out = list(compress(names, stuck)), list(compress(names, empty))
+        causes = [
+            f"special values (codes, missing values) are kept of {', '.join(special)}: allow"
+            f" actions to leave them with schema.replace({special[0]!r}, leave_special=True)"
+            for _ in special[:1]
+        ]
+        causes += [f"no observed value is in the range of {', '.join(out)}" for _ in out[:1]]
+        return ": ".join(["nothing admissible to act on", *filter(None, ["; ".join(causes)])])
 
     def admits(self, values: Tensor, feature: Tensor, rows: Tensor) -> Tensor:
         """(m, c) bool: whether an action may set a feature to a value.

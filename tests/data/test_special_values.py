@@ -9,7 +9,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
-from dear_plugin import DEAR, Encoder, Schema
+from dear_plugin import DEAR, Constraints, Encoder, Schema
 from dear_plugin.baselines import NearestAccepted, Wachter
 from dear_plugin.data.special_values import SPECIAL, is_special
 
@@ -124,6 +124,34 @@ class TestEnterAndLeaveSpecial:
         assert left.any()
         assert (result.actions.loc[left, "direct_cost"] == 1.0).all()
         assert ((result.counterfactuals["months"] < 0) <= coded).all()
+
+    def test_the_reason_of_a_row_whose_features_are_all_special_names_leave_special(
+        self, table, schema, model, rejected
+    ):
+        dear = DEAR(model, schema, act_on=["months", "income"]).fit(table[0])
+        stuck = rejected.head(2).assign(months=-9.0, income=np.nan)
+        reasons = dear.generate(stuck).actions["reason"]
+        assert set(reasons) == {
+            "nothing admissible to act on: special values (codes, missing values) are kept of"
+            " income, months: allow actions to leave them with schema.replace('income',"
+            " leave_special=True)"
+        }
+
+    def test_leave_special_is_not_named_where_a_feature_is_frozen_besides(
+        self, table, schema, model, rejected
+    ):
+        dear = DEAR(model, schema, act_on=["months"]).fit(table[0])
+        stuck = rejected.head(2).assign(months=-9.0)
+        result = dear.generate(stuck, within=Constraints(frozen=["months"]))
+        assert set(result.actions["reason"]) == {"nothing admissible to act on"}
+
+    def test_a_range_without_data_has_a_reason_of_its_own(self, table, schema, model, rejected):
+        dear = DEAR(model, schema, act_on=["savings"]).fit(table[0])
+        outside = Constraints(ranges={"savings": (500.0, 600.0)})
+        reasons = dear.generate(rejected.head(2), within=outside).actions["reason"]
+        assert set(reasons) == {
+            "nothing admissible to act on: no observed value is in the range of savings"
+        }
 
     def test_an_action_enters_a_code(self, table, model, schema):
         frame = table[0][["savings", "months"]]
