@@ -48,6 +48,11 @@ class MethodAnswers(LazyAnswers):
         """As of `LazyAnswers`."""
         return self.case.goal.scores_are_probabilities
 
+    @property
+    def deviations(self) -> Tensor:
+        """As of `LazyAnswers`."""
+        return self.method._deviations
+
     def support(self, reached: Tensor, rows: Tensor) -> Tensor:
         """As of `LazyAnswers`."""
         return self.method._support.of(reached, self.case.goal.select(rows))

@@ -16,6 +16,7 @@ from dear_plugin._lazy import lazy
 from dear_plugin._validation.settings import one_of, require_instance
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Kind, Schema
+from dear_plugin.data.special_values import without_special
 from dear_plugin.errors import NotFittedError
 from dear_plugin.evaluation.neighbours import Neighbours
 from dear_plugin.evaluation.plausibility import Plausibility
@@ -38,7 +39,15 @@ __all__ = ["SLACKS", "Case", "RecourseMethod"]
 logger = logging.getLogger(__name__)
 
 # What is computed from the training rows on first access.
-CACHED = ("_advice", "_support", "_cutoffs", "_neighbours", "_plausibility", "_training_scores")
+CACHED = (
+    "_advice",
+    "_support",
+    "_cutoffs",
+    "_neighbours",
+    "_plausibility",
+    "_training_scores",
+    "_deviations",
+)
 # Training rows in the sample of scores that gives the unit of the margin.
 SCORED_ROWS = 2_000
 
@@ -273,6 +282,12 @@ class RecourseMethod(Parameters, ABC):
         rows = self._fitted_rows
         some = rows[torch.randperm(len(rows), generator=rng)[:SCORED_ROWS]]
         return self.classifier.score_training_rows(some)[1]
+
+    @lazy
+    def _deviations(self) -> Tensor:
+        """(p,) the standard deviations of the training rows, without special values."""
+        columns = self._fitted_rows.double().T
+        return torch.stack([without_special(column).std(correction=0) for column in columns])
 
     def _evidence_of(self, k: int) -> Evidence:
         """What answers are compared with: the training rows, k of them for the support."""

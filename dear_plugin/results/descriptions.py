@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin.data.schema import Kind
+from dear_plugin.data.special_values import is_special
 from dear_plugin.results.lazy_answers import Credibility
 from dear_plugin.results.proposal import ACCEPTED
 from dear_plugin.results.spread import Spread
@@ -22,6 +23,9 @@ from dear_plugin.results.wording import (
     nearest,
     sentence,
 )
+
+# The expected changes that a description names.
+MOST_EXPECTED = 3
 
 if TYPE_CHECKING:
     from dear_plugin.results.recourses import Recourses
@@ -107,11 +111,13 @@ class Descriptions:
         result = self.result
         changed, direct = result.changed[position], result.proposal.direct[position]
         follows, row = changed & ~direct, result.outcome.iloc[position]
+        largest = self._largest(position, follows)
         words = sentence(
             self.changes(position, changed & direct),
-            self.changes(position, follows),
+            self.changes(position, largest),
             result.lazy_answers.flip_probabilities(position),
-            self.expected(follows, spread, place),
+            self.expected(largest, spread, place),
+            int(follows.sum() - largest.sum()),
         )
         if not row["success"]:
             return f"{words}; {row['reason']}"
@@ -120,6 +126,22 @@ class Descriptions:
             return " ".join([f"{words}.", *more]) if more else words
         note = result.proposal.all_notes[position]
         return nearest(words, more, note, float(worth.plausibility[place]))
+
+    def _largest(self, position: int, follows: Tensor) -> Tensor:
+        """(p,) bool, the `MOST_EXPECTED` largest changes of a row among `follows`, (p,) bool.
+
+        Changes of numbers are in standard deviations of the training rows; a changed category, or
+        a change from or to a special value, counts 1.
+        """
+        result = self.result
+        before, after = result.x[position], result.proposal.rows[position]
+        numbers = torch.tensor([f.kind is Kind.NUMERIC for f in result.encoder.schema])
+        amount = numbers & ~is_special(before) & ~is_special(after)
+        steps = (after - before).abs().double() / result.lazy_answers.deviations.clamp_min(1e-9)
+        size = torch.where(amount, steps, 1.0).masked_fill(~follows, -1.0)
+        largest = torch.zeros_like(follows)
+        largest[size.argsort(descending=True, stable=True)[:MOST_EXPECTED]] = True
+        return largest & follows
 
     def _certainty(
         self, position: int, worth: Credibility, spread: Spread, place: int

@@ -44,6 +44,11 @@ class LazyAnswers(ABC):
     def scores_are_probabilities(self) -> bool:
         """Whether `score_before` and `score_after` are probabilities of the wanted class."""
 
+    @property
+    @abstractmethod
+    def deviations(self) -> Tensor:
+        """(p,) the standard deviations of the training rows, without special values."""
+
     @abstractmethod
     def support(self, reached: Tensor, rows: Tensor) -> Tensor:
         """(m,) the support of rows, (m, p), at positions, (m,), of the result."""
@@ -81,6 +86,11 @@ class SelectedAnswers(LazyAnswers):
     def scores_are_probabilities(self) -> bool:
         """As of `LazyAnswers`."""
         return self.whole.scores_are_probabilities
+
+    @property
+    def deviations(self) -> Tensor:
+        """As of `LazyAnswers`."""
+        return self.whole.deviations
 
     def support(self, reached: Tensor, rows: Tensor) -> Tensor:
         """As of `LazyAnswers`."""

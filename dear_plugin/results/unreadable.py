@@ -110,6 +110,11 @@ class ReadableAnswers(LazyAnswers):
         """As of `LazyAnswers`."""
         return self.known.scores_are_probabilities
 
+    @property
+    def deviations(self) -> Tensor:
+        """As of `LazyAnswers`."""
+        return self.known.deviations
+
     def support(self, reached: Tensor, rows: Tensor) -> Tensor:
         """As of `LazyAnswers`; NaN for unreadable rows."""
         place, mask = _places(self.readable, rows)

@@ -97,6 +97,7 @@ def sentence(
     indirect: Sequence[Change],
     shares: Mapping[str, tuple[float, float]],
     expected: Mapping[str, Expected] | None = None,
+    smaller: int = 0,
 ) -> str:
     """The first clause of a description: the action, and the indirect changes then expected.
 
@@ -105,6 +106,7 @@ def sentence(
         indirect: features that change indirectly, likewise.
         shares: categories that do not flip, with their expected probability before and after.
         expected: by name, the uncertain indirect changes.
+        smaller: the number of indirect changes besides these, which are smaller.
     """
     action, known = join([_imperative(*change) for change in direct]), expected or {}
     uncertain = {name for name, each in known.items() if each.is_uncertain}
@@ -122,6 +124,8 @@ def sentence(
     probabilities = ", ".join(f"{k}: {a:.0%} -> {b:.0%}" for k, (a, b) in shares.items())
     nothing = "nothing else is expected to change" if probabilities and not possible else ""
     follows = "; ".join(filter(None, [join(parts), join(possible)])) or nothing
+    if smaller:
+        follows += f" (and {smaller} smaller one{'s' * (smaller > 1)})"
     tail = f"{follows} (expected shares: {probabilities})" if probabilities else follows
     return f"{action}; {tail}" if tail else action
 

@@ -33,6 +33,13 @@ def test_a_direct_change_alone():
     assert sentence([(HOURS, 41, 35)], [], {}) == "lower hours from 41 to 35"
 
 
+@pytest.mark.parametrize(("smaller", "words"), [(1, "1 smaller one"), (24, "24 smaller ones")])
+def test_the_smaller_changes_are_counted(smaller, words):
+    assert sentence([(HOURS, 35, 41)], [(GAIN, 0, 307)], {}, smaller=smaller) == (
+        f"raise hours from 35 to 41; gain is then expected to move from 0 to 307 (and {words})"
+    )
+
+
 @pytest.mark.parametrize(
     ("low", "high", "words"),
     [

@@ -32,14 +32,15 @@ def with_noise(frame: pd.DataFrame, seed: int) -> pd.DataFrame:
 
 
 def noise_reported(recourses: Recourses, names: tuple[str, ...] = NOISE) -> Truths:
-    """(n,) bool, whether the description of an answer reports a change of an independent feature.
+    """(n,) bool, whether an answer reports a change of an independent feature.
 
-    It searches the text of `describe_row` for the features: "noise age is then expected to move
-    from 40 to 44", or a change of a probability. The ideal is False for all rows.
+    It is a change of the row, or of a probability that the text of `describe_row` names. The ideal
+    is False for all rows.
 
     Args:
         recourses: answers or what-ifs of rows with such features, none of them acted on.
         names: the independent features.
     """
+    moves = recourses.changed[:, list(recourses.encoder.schema.index(names))].any(1).numpy()
     texts = recourses.describe()
-    return np.array([any(name in text for name in names) for text in texts])
+    return moves | np.array([any(name in text for name in names) for text in texts])
