@@ -87,7 +87,7 @@ def infer_orders(frame: pd.DataFrame, features: Sequence[Feature]) -> tuple[tupl
         features: the features of its columns.
     """
     numbers = [f for f in features if f.kind is Kind.NUMERIC and f.bounds[0] < f.bounds[1]]
-    values = {f.name: _values(frame[f.name], f.special) for f in numbers}
+    values = {f.name: ordinary_values(frame[f.name], f.special) for f in numbers}
     ordered = {name: np.sort(column[~np.isnan(column)]) for name, column in values.items()}
     return tuple(
         (a.name, b.name)
@@ -117,8 +117,8 @@ def _is_ordered(a: Array, b: Array, lower: Array, upper: Array) -> bool:
     return bool(above.mean() / len(lower) * both >= ORDER_ROWS)
 
 
-def _values(column: pd.Series, special: Sequence[float]) -> Array:
-    """(n,) double, NaN where a number is missing or special."""
+def ordinary_values(column: pd.Series, special: Sequence[float]) -> Array:
+    """A column of numbers as (n,) double, NaN where a number is missing or special."""
     values: Array = column.to_numpy(dtype=np.float64, na_value=np.nan, copy=True)
     values[np.isin(values, special)] = np.nan
     return values
@@ -143,7 +143,7 @@ def _infer(
 
 def _number(column: pd.Series, name: str, special: tuple[float, ...]) -> Feature:
     single = str(column.dtype).lower() == "float32"
-    values = _values(column, special)
+    values = ordinary_values(column, special)
     values = values[~np.isnan(values)].astype(np.float32 if single else np.float64)
     if not np.isfinite(values).all():
         raise SchemaError(f"column {name!r} holds infinite values: clip or drop them")

@@ -12,6 +12,7 @@ import pandas as pd
 
 from dear_plugin.data import summary
 from dear_plugin.data import tiers as order
+from dear_plugin.data.clocks import warn_of_clocks
 from dear_plugin.data.feature import Feature, Kind
 from dear_plugin.data.inference import feature_names, infer_features, infer_orders
 from dear_plugin.data.sensitive import warn_of_mutable
@@ -76,8 +77,9 @@ class Schema:
         Object, bool, string and category columns are categorical; any column with at most two
         values is binary; other numbers are numeric, with the precision of their decimals.
         Constant columns are immutable. A missing value is a separate level. Pairs of numbers with
-        a <= b in every row become `orders`. The logger warns of suspected codes, identifiers and
-        numbers kept as text, and of names such as "age" or "sex" where nothing is immutable.
+        a <= b in every row become `orders`. The logger warns of suspected codes, identifiers,
+        numbers kept as text and columns that count time, and of names such as "age" or "sex" where
+        nothing is immutable.
 
         Args:
             frame: training rows in user units.
@@ -128,6 +130,7 @@ class Schema:
         ]
         if not marks["immutable"]:
             warn_of_mutable(marked)
+        warn_of_clocks(frame, marked)
         orders = infer_orders(frame, marked)
         return cls(
             tuple(marked), target, orders, tuple(rules), order.checked(tiers, names, target)
