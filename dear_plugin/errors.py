@@ -91,10 +91,15 @@ def near(names: Iterable[object], known: Iterable[object]) -> str:
         names: the names to look up.
         known: the valid ones.
     """
-    choices = [str(k) for k in known]
+    choices = {str(k): k for k in known}
     parts = []
     for name in names:
         close = difflib.get_close_matches(str(name), choices, n=1)
-        parts.append(f"{name!r}" + (f" (did you mean {close[0]!r}?)" if close else ""))
-    shown = ", ".join(choices[:20]) + (", ..." if len(choices) > 20 else "")
+        meant = choices[close[0]] if close else None
+        if close and close[0] == str(name):  # the same text, another type
+            kinds = type(name).__name__, type(meant).__name__
+            parts.append(f"{name!r} (a {kinds[0]}; did you mean {meant!r}, of type {kinds[1]}?)")
+        else:
+            parts.append(f"{name!r}" + (f" (did you mean {meant!r}?)" if close else ""))
+    shown = ", ".join(list(choices)[:20]) + (", ..." if len(choices) > 20 else "")
     return f"{', '.join(parts)}; known are: {shown}"

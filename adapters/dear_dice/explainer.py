@@ -14,7 +14,15 @@ from dice_ml.explainer_interfaces.explainer_base import ExplainerBase
 from dear_dice.interface import Interface, QueryFormat
 from dear_dice.model import BlackBox, Host, Outcomes, as_configuration_error, model_arguments
 from dear_dice.options import Options, check_ignored
-from dear_dice.query import DesiredOutcome, Query, Request, as_frame, check_columns
+from dear_dice.query import (
+    DesiredOutcome,
+    Query,
+    Request,
+    as_frame,
+    check_columns,
+    check_request,
+    check_vary,
+)
 from dear_dice.results import Examples, Explanations, Results, to_dice
 from dear_plugin import DEAR, Recourses
 
@@ -138,6 +146,7 @@ class DiceDEAR(ExplainerBase):
             random_seed,
         )
         frame = as_frame(query_instances, self.data_interface)
+        check_request(frame, request)
         self._validate_counterfactual_configuration(frame, **vars(request))
         examples = self._examples(frame, request)
         self._check_any_counterfactuals_computed(cf_examples_arr=examples)
@@ -172,6 +181,7 @@ class DiceDEAR(ExplainerBase):
         vary = request.features_to_vary
         self.data_interface.check_features_to_vary(vary)
         vary = self._interface.names if vary == "all" else vary
+        check_vary(vary, self._interface)
         query, k = self._query(frame, vary, request), int(request.total_CFs)
         results = Results.of(self._ranked(query, vary, request, k), query, self._host, k)
         undo = self.options.undo_indirect and bool(request.posthoc_sparsity_param)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -115,10 +116,41 @@ class Query:
 def as_frame(query: Any, data: Any) -> pd.DataFrame:
     """A query as one frame: it may be a frame, a list of frames, a dict or a list of dicts."""
     rows = query if isinstance(query, pd.DataFrame | dict) else list(query)
+    if isinstance(rows, list) and not rows:
+        return pd.DataFrame()
     if isinstance(rows, list) and rows and isinstance(rows[0], pd.DataFrame):
         return pd.concat(rows)
     frame: pd.DataFrame = data.query_instance_to_df(rows)
     return frame
+
+
+def check_request(frame: pd.DataFrame, request: Request) -> None:
+    """Refuse what DiCE's own checks let through: no rows, infinity, half a counterfactual."""
+    count = request.total_CFs
+    whole = isinstance(count, Integral) or (isinstance(count, float) and count.is_integer())
+    if not whole:
+        raise UserConfigValidationException(
+            "The number of counterfactuals generated per query instance (total_CFs) should be a"
+            f" positive integer, got {count!r}."
+        )
+    if not len(frame):
+        raise UserConfigValidationException("The query has no rows, at least one is needed.")
+    numbers = frame.select_dtypes("number")
+    infinite = numbers.columns[np.isinf(numbers.to_numpy(dtype=float, na_value=np.nan)).any(0)]
+    if len(infinite):
+        raise UserConfigValidationException(
+            f"The query instance(s) should not have any infinite values, columns {list(infinite)}"
+            " have some. Please replace them and try again."
+        )
+
+
+def check_vary(vary: Sequence[str], interface: Interface) -> None:
+    """Refuse features to vary of which the schema lets none change."""
+    if not set(vary) & set(interface.schema.mutable):
+        raise UserConfigValidationException(
+            f"Some features need to be varied for generating counterfactuals, but {list(vary)} are"
+            " immutable: vary another feature, or leave one out of immutable=."
+        )
 
 
 def check_columns(frame: pd.DataFrame, interface: Interface) -> None:

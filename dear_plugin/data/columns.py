@@ -174,28 +174,6 @@ def user_values(feature: Feature, values: Array, places: int | None) -> Array:
     return np.where(special, codes[level], cells)
 
 
-def snap_to_ends(feature: Feature, cells: Array, ends: tuple[Array, Array], dtype: Any) -> Array:
-    """Numbers, (m,), of which those outside an end by a rounding error are replaced by the end.
-
-    Rounding errors are those of scaled float32 values and of the column's dtype.
-
-    Args:
-        feature: the feature.
-        cells: (m,) numbers in user units.
-        ends: (m,) each, the least and greatest allowed number.
-        dtype: of the column.
-    """
-    kind = dtype if isinstance(dtype, np.dtype) and dtype.kind == "f" else np.dtype(np.float64)
-    out = cells.astype(kind)
-    for end, side in zip((e.astype(kind) for e in ends), (1, -1), strict=True):
-        over = side * (end - out)
-        if not (over > 0).any():
-            continue
-        tolerance = FLOAT_STEP * feature.width + np.abs(np.spacing(end))
-        out = np.where((over > 0) & (over <= tolerance), end, out)
-    return out
-
-
 def as_column(
     feature: Feature, values: Array, places: int | None, dtype: str, keep_off_grid: bool = False
 ) -> pd.Series | Array:

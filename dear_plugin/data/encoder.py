@@ -23,10 +23,10 @@ from dear_plugin.data.columns import (
     is_plain_frame,
     overwrite,
     read,
-    snap_to_ends,
     user_values,
 )
-from dear_plugin.data.labels import Reading
+from dear_plugin.data.labels import Reading, complaints
+from dear_plugin.data.rounding import brief, snap_to_ends
 from dear_plugin.data.schema import Kind, Schema
 from dear_plugin.data.special_values import SpecialLevels
 from dear_plugin.data.units import Units
@@ -230,6 +230,7 @@ class Encoder:
             column = out[feature.name]
             places = column_resolution(feature, column.dtype).decimals
             cells = user_values(feature, values[moved, j], places)
+            cells = brief(feature, cells, values[moved, j], places)
             if ends is not None and feature.kind is Kind.NUMERIC:
                 low, high = (end.numpy()[moved, j] for end in ends)
                 cells = snap_to_ends(feature, cells, (low, high), column.dtype)
@@ -268,9 +269,10 @@ class Encoder:
                     readings[j] = reading
                 if not reading.complaint or reading.bad is not None:
                     into[:, j] = reading.values
-        only_cells = all(each.bad is not None for each in readings.values())
-        if readings and not (allow_bad_cells and only_cells):
-            raise InputError("; ".join(each.complaint for each in readings.values()))
+        if readings and not (
+            allow_bad_cells and all(r.bad is not None for r in readings.values())
+        ):
+            raise InputError(complaints(readings, frame, self.schema.names))
         return readings
 
     def _check_columns(self, frame: pd.DataFrame) -> None:

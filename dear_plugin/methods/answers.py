@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
@@ -16,7 +17,7 @@ from dear_plugin.results.lazy_answers import Credibility, LazyAnswers
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.results.spread import Spread
-from dear_plugin.search.criteria import TOLERANCE, met
+from dear_plugin.search.criteria import CriterionResult, unmet
 
 if TYPE_CHECKING:
     from dear_plugin.methods.base import RecourseMethod
@@ -79,16 +80,24 @@ class MethodAnswers(LazyAnswers):
         if not self.method.schema.tiers and bool((reliance > 0).any()):
             _ = self.method._advice
         plausibility, own = (self.method._plausibility.of(each) for each in (answers.rows, case.x))
-        passed = met(criteria, confidence, reliance, plausibility, own) & ~answers.has_remark
+        results = {
+            "plausibility": CriterionResult(
+                plausibility, own.clamp_max(criteria.min_plausibility)
+            ),
+            "reliance": CriterionResult(1.0 - reliance, 1.0 - criteria.max_reliance),
+            "confidence": CriterionResult(confidence, criteria.min_confidence),
+        }
         if criteria.min_support is not None:
             support = self.method._support_of_answers.of(answers.rows, case.goal)
-            passed &= support >= criteria.min_support - TOLERANCE
-        credible = success.clone()
-        credible[at] = passed
+            results["support"] = CriterionResult(support, criteria.min_support)
+        lacking = np.full(len(rows), "", dtype=object)
+        lacking[at.numpy()] = unmet(len(at), results)
+        credible = success & torch.from_numpy(lacking == "")
+        credible[at] &= ~answers.has_remark
         out = torch.full((3, len(rows)), torch.nan, dtype=torch.float64)
         out[:, at] = torch.stack([confidence.double(), reliance.double(), plausibility.double()])
         sure, needed, plausible = out.numpy()
-        return Credibility(sure, needed, plausible, credible.numpy())
+        return Credibility(sure, needed, plausible, credible.numpy(), lacking)
 
     def spread(self, rows: Tensor) -> Spread:
         """As of `LazyAnswers`."""

@@ -73,16 +73,23 @@ class Target:
         return cls(tuple(np.asarray(label).tolist()) if per_row else label, threshold)
 
     @classmethod
-    def of_range(cls, low: float = -math.inf, high: float = math.inf) -> Target:
+    def of_range(cls, low: float | None = None, high: float | None = None) -> Target:
         """The predicted value should lie in `[low, high]`, in the model's own units.
+
+        Args:
+            low: the least wanted value; None (or -inf) for an open end.
+            high: the greatest wanted value; None (or inf) for an open end.
 
         Raises:
             TargetError: low above high, an end that is not a number, or no finite bound.
         """
-        ends = _number(low), _number(high)
+        ends = (
+            -math.inf if low is None else _number(low),
+            math.inf if high is None else _number(high),
+        )
         if not ends[0] <= ends[1] or ends == (-math.inf, math.inf):
             raise TargetError(
-                f"a range needs numbers, low <= high, and one bound, got ({low!r}, {high!r})"
+                f"a range needs numbers or None, low <= high, and one bound, got {(low, high)!r}"
             )
         return cls(low=ends[0], high=ends[1])
 

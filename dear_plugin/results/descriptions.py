@@ -62,7 +62,7 @@ class Descriptions:
         more = self._certainty(position, worth, spread, 0)
         if worth.credible[0] or not self.result.proposal.searched:
             return " ".join(more)
-        reason = row["reason"] or "not credible"
+        reason = row["reason"] or worth.lacking[0]
         return " ".join([*more, f"{reason[:1].upper()}{reason[1:]}."])
 
     def head(self, position: int) -> str:

@@ -28,12 +28,14 @@ class Credibility:
         reliance: (m,) double, the least share of the indirect change with which it succeeds.
         plausibility: (m,) double, the share of training rows at least as far from others.
         credible: (m,) bool, whether it meets the criteria of an answer.
+        lacking: (m,) the criteria that it does not meet, as text; "" for none.
     """
 
     confidence: Floats
     reliance: Floats
     plausibility: Floats
     credible: npt.NDArray[np.bool_]
+    lacking: npt.NDArray[np.object_]
 
 
 class LazyAnswers(ABC):

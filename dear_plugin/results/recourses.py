@@ -162,7 +162,11 @@ class Recourses:
 
         The last four are computed on first access.
         """
-        return self.outcome.assign(**vars(self.lazy_answers.credibility(torch.arange(len(self)))))
+        worth = dict(vars(self.lazy_answers.credibility(torch.arange(len(self)))))
+        reason, lacking = self.outcome["reason"], worth.pop("lacking")
+        if self.proposal.searched:
+            worth["reason"] = reason.where((reason != "") | ~self.outcome["success"], lacking)
+        return self.outcome.assign(**worth)
 
     @lazy
     def support(self) -> pd.Series:

@@ -138,7 +138,7 @@ class ReadableAnswers(LazyAnswers):
         known = self.known.credibility(place[mask])
         out = {}
         for name, column in vars(known).items():
-            blank = False if column.dtype == bool else np.nan
+            blank = {"b": False, "O": ""}.get(column.dtype.kind, np.nan)
             out[name] = np.full(len(rows), blank, dtype=column.dtype)
             out[name][mask.numpy()] = column
         return Credibility(**out)

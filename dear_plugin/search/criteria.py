@@ -151,12 +151,16 @@ def missing(actions: R, wanted: Mapping[str, Callable[[R], CriterionResult]]) ->
         actions: m actions.
         wanted: whole criteria, see `criteria`.
     """
-    m = len(actions)
+    results = {name: criterion(actions) for name, criterion in wanted.items()}
+    return [text and f"{LACKING}{text}" for text in unmet(len(actions), results)]
+
+
+def unmet(m: int, results: Mapping[str, CriterionResult]) -> list[str]:
+    """(m,) the criteria that m answers do not meet, with values; "" where they meet all."""
     parts: list[list[str]] = [[] for _ in range(m)]
-    for name, criterion in wanted.items():
-        result = criterion(actions)
+    for name, result in results.items():
         least = torch.as_tensor(result.least).expand(m)
         for texts, share, required in zip(parts, result.share, least, strict=True):
             if share < required - TOLERANCE:
                 texts.append(short_of(name, float(share), float(required)))
-    return [join(each) and f"{LACKING}{join(each)}" for each in parts]
+    return [join(each) for each in parts]

@@ -173,6 +173,12 @@ class TestLabels:
         ):
             Target.of_class("yess").resolve(1, ["no", "yes"])
 
+    def test_a_label_of_another_type_is_named_with_both_types(self):
+        with pytest.raises(
+            TargetError, match=r"'1' \(a str; did you mean 1, of type int\?\); known are: 0, 1"
+        ):
+            Target.of_class("1").resolve(1, [0, 1])
+
     def test_without_named_classes_a_class_is_a_number(self):
         with pytest.raises(TargetError, match=r"a number from 0, .* got 'yes'"):
             Target.of_class("yes").resolve(1, None)
@@ -216,6 +222,12 @@ class TestRange:
         assert goal.margin(scores).tolist() == pytest.approx([-1.0, 0.5, 0.5, -2.0])
         assert goal.accepts(scores).tolist() == [False, True, True, False]
         assert goal.score(scores).tolist() == scores[:, 0].tolist()
+
+    def test_none_is_an_open_end(self):
+        assert Target.of_range(50, None) == Target.of_range(low=50)
+        assert Target.of_range(None, 50) == Target.of_range(high=50)
+        with pytest.raises(TargetError, match=r"one bound, got \(None, None\)"):
+            Target.of_range(None, None)
 
     def test_one_bound_is_enough(self):
         goal = Target.of_range(low=2.0).resolve(2, None)

@@ -55,6 +55,14 @@ class TestTheTables:
         before = mixed.net(mixed.encoder.encode(result.factuals)).sigmoid()[:, 0]
         assert result.actions["score_before"].to_numpy() == pytest.approx(before.tolist())
 
+    def test_an_answer_that_is_not_credible_has_a_reason(self, fitted, query, mixed):
+        by_chance = NearestAccepted(mixed.net, mixed.schema).fit(mixed.frame).generate(query)
+        table = fitted.generate(query).alternatives(4)
+        for actions in (by_chance.actions, table):
+            doubtful = actions[~actions["credible"]]
+            assert len(doubtful)
+            assert (doubtful["reason"] != "").all()
+
     def test_what_was_acted_on_differs_from_before(self, result):
         for label, name in result.actions["acted_on"].items():
             for part in name.split(" + "):

@@ -188,8 +188,29 @@ class TestQuery:
         pd.testing.assert_frame_equal(query, before)
 
     def test_no_rows(self, explainer, refused):
-        with pytest.raises(UserConfigValidationException, match="No counterfactuals found"):
-            explainer.generate_counterfactuals(refused.iloc[:0], total_CFs=1)
+        for query in (refused.iloc[:0], []):
+            with pytest.raises(UserConfigValidationException, match="no rows, at least one"):
+                explainer.generate_counterfactuals(query, total_CFs=1)
+
+    @pytest.mark.parametrize("count", [2.5, "2", None, float("nan"), float("inf")])
+    def test_a_number_of_counterfactuals_that_is_not_whole(self, explainer, refused, count):
+        with pytest.raises(
+            UserConfigValidationException, match=rf"\(total_CFs\) .* integer, got {count!r}"
+        ):
+            explainer.generate_counterfactuals(refused.iloc[:1], total_CFs=count)
+
+    def test_infinite_values(self, explainer, refused):
+        name = refused.select_dtypes("number").columns[0]
+        query = refused.iloc[:1].astype({name: float}).assign(**{name: np.inf})
+        with pytest.raises(UserConfigValidationException, match=f"infinite.*{name}"):
+            explainer.generate_counterfactuals(query, total_CFs=1)
+
+    def test_features_to_vary_that_are_all_immutable(self, explainer, refused):
+        fixed = [f.name for f in explainer.dear.schema if f.immutable]
+        with pytest.raises(UserConfigValidationException, match="are immutable: vary another"):
+            explainer.generate_counterfactuals(
+                refused.iloc[:1], total_CFs=1, features_to_vary=fixed
+            )
 
     def test_the_outcome_among_the_features(self, explainer, loan):
         with pytest.raises(ValueError, match="present in query instance"):
