@@ -249,7 +249,7 @@ class TestRange:
             (-math.inf, math.inf),
             ("a", 1.0),
             ("1", 2.0),
-            (0.0, None),
+            (0.0, [1.0]),
         ],
     )
     def test_it_needs_an_order_and_a_bound(self, ends):

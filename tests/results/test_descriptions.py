@@ -15,8 +15,8 @@ FEATURES = [f"f{i:02}" for i in range(30)]
 def wide() -> pd.DataFrame:
     """30 numbers that share three causes; a few rows lie far from the others in one column."""
     rng = np.random.default_rng(0)
-    values = rng.normal(size=(2000, 3)) @ rng.normal(size=(3, 30))
-    frame = pd.DataFrame((values + rng.normal(size=(2000, 30)) / 2).round(2), columns=FEATURES)
+    values = rng.normal(size=(600, 3)) @ rng.normal(size=(3, 30))
+    frame = pd.DataFrame((values + rng.normal(size=(600, 30)) / 2).round(2), columns=FEATURES)
     frame.loc[:3, "f07"] = 1000.0
     return frame
 

@@ -205,11 +205,11 @@ class TestQuery:
         with pytest.raises(UserConfigValidationException, match=f"infinite.*{name}"):
             explainer.generate_counterfactuals(query, total_CFs=1)
 
-    def test_features_to_vary_that_are_all_immutable(self, explainer, refused):
-        fixed = [f.name for f in explainer.dear.schema if f.immutable]
+    def test_features_to_vary_that_are_all_immutable(self, loan, torch_model, refused):
+        explainer = DiceDEAR(loan.data, torch_model, immutable=["gender"])
         with pytest.raises(UserConfigValidationException, match="are immutable: vary another"):
             explainer.generate_counterfactuals(
-                refused.iloc[:1], total_CFs=1, features_to_vary=fixed
+                refused.iloc[:1], total_CFs=1, features_to_vary=["gender"]
             )
 
     def test_the_outcome_among_the_features(self, explainer, loan):
