@@ -126,7 +126,7 @@ def as_frame(query: Any, data: Any) -> pd.DataFrame:
 
 def check_request(frame: pd.DataFrame, request: Request) -> None:
     """Refuse what DiCE's own checks let through: no rows, infinity, half a counterfactual."""
-    count = request.total_CFs
+    count: Any = request.total_CFs
     whole = isinstance(count, Integral) or (isinstance(count, float) and count.is_integer())
     if not whole:
         raise UserConfigValidationException(
