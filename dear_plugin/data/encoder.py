@@ -229,8 +229,8 @@ class Encoder:
             feature, moved = self.schema.features[j], np.flatnonzero(changed[:, j])
             column = out[feature.name]
             places = column_resolution(feature, column.dtype).decimals
-            cells = user_values(feature, values[moved, j], places)
-            cells = brief(feature, cells, values[moved, j], places)
+            own = values[moved, j]
+            cells = brief(feature, user_values(feature, own, places), own, places)
             if ends is not None and feature.kind is Kind.NUMERIC:
                 low, high = (end.numpy()[moved, j] for end in ends)
                 cells = snap_to_ends(feature, cells, (low, high), column.dtype)
@@ -269,9 +269,7 @@ class Encoder:
                     readings[j] = reading
                 if not reading.complaint or reading.bad is not None:
                     into[:, j] = reading.values
-        if readings and not (
-            allow_bad_cells and all(r.bad is not None for r in readings.values())
-        ):
+        if any(each.bad is None or not allow_bad_cells for each in readings.values()):
             raise InputError(complaints(readings, frame, self.schema.names))
         return readings
 

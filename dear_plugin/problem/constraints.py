@@ -183,13 +183,12 @@ class _Builder:
 
     def build(self) -> FeasibleSet:
         """The feasible set, in scaled units."""
-        x, encoder, static = self.x, self.encoder, self.static
+        x, encoder, static, levels = self.x, self.encoder, self.static, self.encoder.levels
         bounds = _distinct(self.low), _distinct(self.high)
         # Empty user ranges stay empty: bounds that cross by one unit may be equal once scaled.
         empty = bounds[0] > bounds[1]
         low = encoder.units.scaled(bounds[0].masked_fill(empty, math.inf))
         high = encoder.units.scaled(bounds[1].masked_fill(empty, -math.inf))
-        levels = encoder.levels
         special = torch.zeros_like(self.frozen) if levels is None else levels.mask(x)
         low = torch.where(static.increasing_mask & ~special, torch.maximum(low, x), low)
         high = torch.where(static.decreasing_mask & ~special, torch.minimum(high, x), high)
