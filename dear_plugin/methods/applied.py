@@ -16,7 +16,6 @@ from dear_plugin.problem.case import Case
 from dear_plugin.results.proposal import ACCEPTED, Proposal, identity_proposal
 from dear_plugin.results.values import number
 from dear_plugin.search import SearchProblem
-from dear_plugin.search.candidates import snapped
 
 ROWS_AT_ONCE = 1024
 NO_ACTION = "nothing is acted on"
@@ -70,7 +69,7 @@ def _applied(optimizer: Optimizer, case: Case, at: int, values: Tensor) -> Propo
         sets = torch.full((len(case),), at)
         snapped_values = _as_searched(problem, sets, values[:, optimizer.sets.positions[at]])
         every = torch.arange(len(case))
-        proposal = optimizer.decoded(problem, every, sets, snapped_values, [""] * len(case))
+        proposal = optimizer.decoded(problem, every, sets, snapped_values)
         # Values finer than the resolution of the search are kept as given.
         proposal = replace(proposal, rows=torch.where(proposal.direct, values, proposal.rows))
         return proposal.clone()
@@ -86,7 +85,7 @@ def _as_searched(problem: SearchProblem, sets: Tensor, wanted: Tensor) -> Tensor
     ]
     # A row without a change keeps its values, as does a feature whose own value no action reaches.
     kept = unchanged & (unchanged.all(1, keepdim=True) | ~torch.cat(inside, 1))
-    return torch.where(kept, own, snapped(problem, rows, sets, wanted[:, None])[:, 0])
+    return torch.where(kept, own, problem.snapped(rows, sets, wanted[:, None])[:, 0])
 
 
 def _refusals(case: Case, values: Tensor, encoder: Encoder) -> list[str]:

@@ -289,9 +289,9 @@ class RecourseMethod(Parameters, ABC):
         columns = self._fitted_rows.double().T
         return torch.stack([without_special(column).std(correction=0) for column in columns])
 
-    def _evidence_of(self, k: int) -> Evidence:
-        """What answers are compared with: the training rows, k of them for the support."""
-        return Evidence(self._plausibility, Support(self._neighbours, self.classifier, k))
+    def _evidence_of(self) -> Evidence:
+        """What answers are compared with: the training rows."""
+        return Evidence(self._plausibility, self._support)
 
     @lazy
     def _cutoffs(self) -> Tensor | None:

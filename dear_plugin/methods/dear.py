@@ -21,9 +21,7 @@ from dear_plugin.decoders.progress import bar
 from dear_plugin.errors import NotFittedError
 from dear_plugin.evaluation.report import Report, diagnose
 from dear_plugin.methods import saving
-from dear_plugin.methods.alternatives import MOST, alternatives, rows_at_once
 from dear_plugin.methods.flip_probabilities import flip_probabilities
-from dear_plugin.methods.larger_sets import LargerSets
 from dear_plugin.methods.optimizer import Optimizer
 from dear_plugin.methods.robustness import confidence_and_reliance, spread
 from dear_plugin.methods.searching import SearchingMethod
@@ -33,13 +31,14 @@ from dear_plugin.problem.action_sets import ActionSets, ActOn
 from dear_plugin.problem.case import Case
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.spread import Spread
-from dear_plugin.results.wording import LESS_MARGIN
 from dear_plugin.search import Search
 
-# Rows per search, and float32 cells of their latents: 128 MiB.
-ROWS_A_CHUNK, CELLS_A_CHUNK = 1024, 1 << 25
+# Rows per search; float32 cells of their tried actions, 256 MiB, about as many of each set.
+ROWS_A_CHUNK, CELLS_A_CHUNK, TRIED = 1024, 1 << 26, 64
+# The largest number of alternatives per row; a larger k is clipped.
+MOST = 100
 # What is computed from the decoders, the model and the search settings on first access.
-SEARCHED = ("_fitted_optimizer", "_larger_sets", "_evidence")
+SEARCHED = ("_fitted_optimizer", "_evidence")
 
 
 class DEAR(WhatIf, SearchingMethod):
@@ -201,51 +200,28 @@ class DEAR(WhatIf, SearchingMethod):
             self.__dict__.pop(cached, None)
 
     def _propose(self, case: Case) -> Proposal:
-        cells = len(self.sets) * self.encoder.d
-        size = max(1, min(ROWS_A_CHUNK, CELLS_A_CHUNK // cells))
-        if len(case) <= size:
-            return self._propose_chunk(case)
-        chunks = torch.arange(len(case)).split(size)
-        parts = bar(chunks, "searching, chunks of rows")
-        return Proposal.joined([self._propose_chunk(case.select(rows)) for rows in parts])
-
-    def _propose_chunk(self, case: Case) -> Proposal:
-        """Propose for a chunk of rows, with the margin where one or two features reach it."""
-        search = self.search.with_slack(case.slack)
-        if not search.margin:
-            return self._search_sets(case, search)
-        small = replace(search, max_features=min(search.max_features, 2))
-        proposal = self._search_sets(self._with_margin(case), small)
-        failed = proposal.failed.nonzero()[:, 0]
-        if not len(failed):
-            return proposal
-        rest = self._search_sets(case.select(failed), search)
-        notes = [note or LESS_MARGIN for note in rest.all_notes]
-        return proposal.merged(replace(rest, notes=notes), failed)
-
-    def _with_margin(self, case: Case) -> Case:
-        """The case with goals beyond the boundary by the margin."""
-        if not self.search.margin:
-            return case
-        return replace(case, goal=case.goal.with_lead(self.search.margin, self._training_scores))
-
-    def _search_sets(self, case: Case, search: Search) -> Proposal:
-        """Search the sets, then pairs and larger sets for rows that no set solves."""
-        evidence = self._evidence if search.has_criteria else None
-        proposal = self._fitted_optimizer.proposal(case, search, evidence)
-        if search.largest_set == 1 or not bool(proposal.incomplete.any()):
-            return proposal
-        return self._larger_sets.proposal(case, proposal, search, evidence)
+        return self._proposals(case, 1)[0]
 
     def _alternatives(self, case: Case, k: int) -> Sequence[Proposal]:
-        search, k = self.search.with_slack(case.slack), min(k, MOST)
-        sets = [self.sets]
-        optimizers: list[Callable[[], Optimizer | None]] = [lambda: self._fitted_optimizer]
-        if search.largest_set > 1 and (pairs := self._larger_sets.pair_sets) is not None:
-            sets.append(pairs)
-            optimizers.append(lambda: self._larger_sets.pairs)
-        size = min(ROWS_A_CHUNK, rows_at_once(sets, self.encoder.d, k))
-        return alternatives(case, self._propose(case), k, search, optimizers, size)
+        # Ranks that no row has are dropped.
+        first, *others = self._proposals(case, min(k, MOST))
+        return [first, *(other for other in others if not bool(other.failed.all()))]
+
+    def _proposals(self, case: Case, k: int) -> list[Proposal]:
+        """The first k answers of every row, in chunks of rows."""
+        width = self.sets.positions.shape[1] + 16
+        size = max(1, min(ROWS_A_CHUNK, CELLS_A_CHUNK // (len(self.sets) * TRIED * width)))
+        search = self.search
+        evidence = self._evidence if search.has_criteria else None
+        if search.margin:
+            goal = case.goal.with_lead(search.margin, self._training_scores)
+            case = replace(case, goal=goal)
+        chunks = torch.arange(len(case)).split(size)
+        parts = [
+            self._fitted_optimizer.proposals(case.select(rows), search, evidence, k)
+            for rows in (bar(chunks, "searching, chunks of rows") if len(chunks) > 1 else chunks)
+        ]
+        return [Proposal.joined(ranks) for ranks in zip(*parts, strict=True)]
 
     def _flip_probabilities(
         self, case: Case, proposal: Proposal, position: int
@@ -266,14 +242,12 @@ class DEAR(WhatIf, SearchingMethod):
 
     @lazy
     def _fitted_optimizer(self) -> Optimizer:
-        return Optimizer.of(self.sets, self.decoders, self.classifier, self.search.coarse)
+        return Optimizer.of(self.sets, self.decoders, self.classifier)
 
     def _optimizer_of(self, members: tuple[int, ...]) -> Optimizer:
-        # The decoder that `generate` uses for the set, so that `apply` gives the same answers.
         given = self._fitted_optimizer
-        known = given.index_of(members) is not None
-        return given if known else self._larger_sets.optimizer_of(members)
-
-    @lazy
-    def _larger_sets(self) -> LargerSets:
-        return LargerSets(self._fitted_optimizer, self.search.coarse)
+        if given.index_of(members) is not None:
+            return given
+        names = tuple(self.schema.names[j] for j in members)
+        sets = ActionSets.of(self.schema, [names])
+        return Optimizer.of(sets, self.decoders, self.classifier)

@@ -12,7 +12,7 @@ from dear_plugin.methods.optimizer import Optimizer, rows_by_set
 from dear_plugin.problem.case import Case
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.spread import Spread
-from dear_plugin.search import Actions, SearchProblem, confidence, reliance
+from dear_plugin.search import Decoded, SearchProblem, confidence, reliance
 
 OptimizerOf = Callable[[tuple[int, ...]], Optimizer]
 
@@ -58,13 +58,13 @@ def _acting(
         yield rows, optimizer_of(members)
 
 
-def _actions(optimizer: Optimizer, case: Case, answers: Proposal) -> tuple[SearchProblem, Actions]:
+def _actions(optimizer: Optimizer, case: Case, answers: Proposal) -> tuple[SearchProblem, Decoded]:
     """The answers of m rows that act on the same set, as the criteria take them."""
     masks, positions = optimizer.sets.masks, optimizer.sets.positions
     sets = (masks == answers.direct[0]).all(1).nonzero()[:1, 0].expand(len(case))
     values = answers.rows.gather(1, positions[sets])
     problem = replace(optimizer.problem(case), redrawn=True)
-    return problem, Actions(torch.arange(len(case)), sets, values, answers.rows)
+    return problem, Decoded(torch.arange(len(case)), sets, values, answers.rows)
 
 
 def _redrawn(optimizer: Optimizer, case: Case, answers: Proposal) -> Tensor:

@@ -30,4 +30,4 @@ class SearchingMethod(RecourseMethod, ABC):
 
     @lazy
     def _evidence(self) -> Evidence:
-        return self._evidence_of(self.search.k_neighbours)
+        return self._evidence_of()

@@ -16,10 +16,10 @@ from dear_plugin.errors import ModelError, TargetError
 from dear_plugin.problem.scores import (
     log_odds,
     logit,
+    margin_unit,
     most_likely,
     own_and_others,
     score_decides,
-    spread,
 )
 
 
@@ -54,11 +54,15 @@ class Goal(ABC):
         """(n,) or a number, the lead: how much more margin than the slack a search requires."""
 
     @abstractmethod
+    def least_margin(self, slack: float) -> Tensor:
+        """(n,) the margin that `accepts` requires with a slack above 0, without the lead."""
+
+    @abstractmethod
     def with_lead(self, share: float, scores: Tensor) -> Goal:
         """This goal with a lead.
 
         Args:
-            share: the lead as a share of the spread of the model's scores.
+            share: the lead as a share of the unit of margins, see `margin_unit`.
             scores: (m, c) the scores of training rows.
         """
 
@@ -167,12 +171,16 @@ class ClassGoal(Goal):
         """(n,) the lead of each row's class."""
         return 0.0 if self.lead is None else self.lead[self.columns]
 
+    def least_margin(self, slack: float) -> Tensor:
+        """(n,) the slack."""
+        return torch.full((len(self.columns),), slack)
+
     def with_lead(self, share: float, scores: Tensor) -> Goal:
-        """The goal with a share of the spread of each class's margins as its lead."""
+        """The goal with a share of the unit of each class's margins as its lead."""
         count = max(scores.shape[1], 2)
         each = [torch.full((len(scores),), label) for label in range(count)]
         margins = [ClassGoal(label, self.threshold).margin(scores) for label in each]
-        return replace(self, lead=torch.stack([share * spread(m) for m in margins]))
+        return replace(self, lead=torch.stack([share * margin_unit(m) for m in margins]))
 
     def succeeds(self, scores: Tensor, decide: Callable[[], Tensor | None]) -> Tensor:
         """(n,) bool: the model decides for the class, and the threshold is reached."""
@@ -266,9 +274,15 @@ class RangeGoal(Goal):
         """The lead, in the model's units."""
         return self.lead
 
+    def least_margin(self, slack: float) -> Tensor:
+        """(n,) the slack in units of the interval, or of the row's distance to it."""
+        if self.shortfall is None:
+            raise TargetError("the goal is bound to no rows: call bind(scores) first")
+        return torch.as_tensor(slack * self._span(None)).expand(len(self.shortfall)).clone()
+
     def with_lead(self, share: float, scores: Tensor) -> Goal:
-        """The goal with a share of the values' spread, or of half the interval, as its lead."""
-        scale = float(spread(scores[:, 0].float()))
+        """The goal with a share of the values' unit, or of half the interval, as its lead."""
+        scale = float(margin_unit(self.margin(scores).float(), scores[:, 0].float()))
         return replace(self, lead=share * min(scale, (self.high - self.low) / 2.0))
 
     def score(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:

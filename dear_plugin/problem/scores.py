@@ -9,6 +9,8 @@ from torch import Tensor
 
 # The interquartile range of a normal distribution, in standard deviations.
 NORMAL_IQR = 1.349
+# The largest unit of margins, as a divisor of the median margin of accepted rows.
+REACHED = 0.6
 
 
 def spread(values: Tensor) -> Tensor:
@@ -18,6 +20,21 @@ def spread(values: Tensor) -> Tensor:
     low, high = values.quantile(values.new_tensor([0.25, 0.75]))
     scale: Tensor = (high - low) / NORMAL_IQR
     return scale.float()
+
+
+def margin_unit(margins: Tensor, values: Tensor | None = None) -> Tensor:
+    """The unit of margins: what a model can reach, whatever the scale of its scores.
+
+    The spread of the values, and at most 5/3 of the median margin of accepted rows: .3 of it is
+    then at most half of that median.
+
+    Args:
+        margins: (m,) of training rows.
+        values: (m,) whose spread is taken; None takes that of the margins.
+    """
+    scale = spread(margins if values is None else values)
+    accepted = margins[margins > 0.0]
+    return torch.minimum(scale, accepted.median() / REACHED) if len(accepted) else scale
 
 
 def most_likely(scores: Tensor) -> Tensor:

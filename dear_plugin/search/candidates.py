@@ -1,279 +1,243 @@
-"""CandidateGrids: the candidate values of x_S that a search evaluates, read off training rows."""
+"""Candidates: the values of x_S that a search tries, the same for every kind of model.
+
+Numbers take quantiles of the distinct training values, the neighbours of the factual among them
+at ranks 1, 2, 4, ..., 512 on both sides, and the ends of ranges: ranks need no scale. Categories
+and special levels are tried one and all. Several features together take well spread combinations
+of such values, and values on the way from the factual to these.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from dear_plugin._validation.tensors import Shape, check_tensors
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.schema import Kind
-from dear_plugin.data.special_values import row_value
-from dear_plugin.problem.action_sets import ActionSets
-from dear_plugin.search.ends import corners, extend_to_ends
-from dear_plugin.search.problem import SearchProblem
-from dear_plugin.search.representatives import (
-    COMMON,
-    DENSE,
-    common_of,
-    dense_of,
-    padded,
-    points,
-    spread_of,
-    values_at,
-)
+from dear_plugin.data.special_values import row_value, without_special
+from dear_plugin.search.problem import SMALLEST, SearchProblem
 
-COMBINATIONS = 64
-LATTICE = 1024
-# Values near the factual on either side: their number, the farthest, the least step.
-NEAR, NEAR_REACH, LEAST_STEP = 10, 1.0 / 16.0, 1e-5
-# Directions of a group that are tried below a known cost, and the share of that cost to spend.
-DIRECTIONS, COST_SHARE = 16, 0.95
-VALUES_A_TIME = 1 << 19
-SHAPES = {
-    "numeric": Shape("s", torch.bool),
-    "counts": Shape("s", torch.int64),
-    "several": Shape("s", torch.bool),
-    "values": Shape("2 s c+"),
-    "dense": Shape(f"s {DENSE}"),
-    "common": Shape(f"s {COMMON}"),
-    "combinations": Shape(f"s {COMBINATIONS} w"),
-    "lattice": Shape(f"s {LATTICE} w"),
-}
-
-# Rows (m,), sets (m,) and values (m, c, w).
-Candidates = tuple[Tensor, Tensor, Tensor]
+# Quantiles of a number: few that are tried first, of these the nearest on either side before the
+# others; and many.
+FEW, NEAREST, MANY = 16, 4, 48
+# The ranks of the neighbours of the factual.
+RANKS = 2 ** torch.arange(10)
+# Combinations of several features, and the shares of the way to each that are tried.
+COMBINATIONS, SHARES = 32, (0.25, 0.5, 1.0)
+# Without all of them, a set of as many features tries all combinations of the ends of ranges.
+MOST_CORNERS = 5
 
 
 @dataclass(frozen=True)
-class CandidateGrids:
-    """Candidate values of every set.
+class FeatureValues:
+    """The values of every feature in the training rows.
 
     Attributes:
-        numeric: (s,) bool, sets of one numeric feature.
-        counts: (s,) the number of categories of a discrete singleton, 0 for all other sets.
-        values: (2, s, c) coarse values of numeric singletons, and the values between them.
-        dense: (s, 96) many values of numeric singletons, the common ones among them.
-        common: (s, 32) the most frequent training values of numeric singletons.
-        several: (s,) bool, sets of more than one feature.
-        combinations: (s, 64, w) well spread values of several features together.
-        lattice: (s, 1024, w) many more, for rows that those do not solve.
+        distinct: (p,) tensors, ascending, the distinct values of a number; none of a category.
+        few: (p, 16) quantiles of these.
+        many: (p, 48) likewise.
+        new_few: (p, 16) bool, where quantiles of few distinct values are not repeated.
+        new_many: (p, 48) bool, where they are not repeated, nor among the few.
+        counts: (p,) the number of categories, 0 for numbers.
     """
 
-    numeric: Tensor
+    distinct: tuple[Tensor, ...]
+    few: Tensor
+    many: Tensor
+    new_few: Tensor
+    new_many: Tensor
     counts: Tensor
-    values: Tensor
-    dense: Tensor
-    common: Tensor
-    several: Tensor
-    combinations: Tensor
-    lattice: Tensor
 
     @classmethod
-    def of(cls, rows: Tensor, encoder: Encoder, sets: ActionSets, count: int) -> CandidateGrids:
-        """Read the values off training rows.
-
-        Args:
-            rows: (n, p) training rows.
-            encoder: the encoder of the rows.
-            sets: the s action sets.
-            count: the number c of coarse values of a numeric feature.
-        """
-        features = encoder.schema.features
-        number = torch.tensor([f.kind is Kind.NUMERIC for f in features])
-        levels = torch.tensor([len(f.categories) for f in features])
-        spread = torch.zeros(encoder.p, 2 * count)
-        dense, common = torch.zeros(encoder.p, DENSE), torch.zeros(encoder.p, COMMON)
-        for j in sorted({j for members in sets.members for j in members}):
-            spread[j], dense[j] = spread_of(rows[:, j], 2 * count), dense_of(rows[:, j])
-            common[j] = padded(common_of(rows[:, j]), COMMON)
-        first = sets.positions[:, 0]
-        values = spread[first].view(len(sets), count, 2).permute(2, 0, 1).contiguous()
-        width = sets.positions.shape[1]
-        return cls(
-            *_kinds(encoder, sets),
-            values,
-            dense[first],
-            common[first],
-            ~sets.single,
-            values_at(points(width, COMBINATIONS), spread, number, levels, sets),
-            values_at(points(width, LATTICE), spread, number, levels, sets),
+    def of(cls, rows: Tensor, encoder: Encoder) -> FeatureValues:
+        """The values of training rows, (n, p)."""
+        p = encoder.p
+        counts = torch.tensor([len(f.categories) for f in encoder.schema])
+        distinct = tuple(
+            rows[:0, j] if counts[j] else without_special(rows[:, j]).unique() for j in range(p)
         )
+        few, many = torch.zeros(p, FEW), torch.zeros(p, MANY)
+        new_few, new_many = few > 0, many > 0
+        for j in (counts == 0).nonzero()[:, 0].tolist():
+            values = distinct[j]
+            ranks = [_ranks(values, c) for c in (FEW, MANY)]
+            few[j], many[j] = (values[at] for at in ranks)
+            new_few[j], new_many[j] = (_first_ones(at) for at in ranks)
+            new_many[j] &= ~torch.isin(ranks[1], ranks[0])
+        return cls(distinct, few, many, new_few, new_many, counts)
+
+    def neighbours(self, feature: int, x: Tensor) -> Tensor:
+        """(m, 20) distinct values of a number at the ranks around values, (m,)."""
+        values = self.distinct[feature]
+        below = torch.searchsorted(values, x - SMALLEST)[:, None] - RANKS
+        above = torch.searchsorted(values, x + SMALLEST, right=True)[:, None] + RANKS - 1
+        at = torch.cat([below, above], 1)
+        inside = (at >= 0) & (at < len(values))
+        return torch.where(inside, values[at.clamp(0, len(values) - 1)], x[:, None])
+
+
+@dataclass
+class Block:
+    """c values of each of m pairs of a row and a set, of which some are still to be tried.
+
+    Attributes:
+        rows: (m,) the row.
+        sets: (m,) the set.
+        values: (m, c, w) the values.
+        direct: (m, c) their direct cost.
+        untried: (m, c) bool.
+    """
+
+    rows: Tensor
+    sets: Tensor
+    values: Tensor
+    direct: Tensor
+    untried: Tensor
 
     @classmethod
-    def from_tensors(
-        cls, tensors: Mapping[str, Tensor], encoder: Encoder, sets: ActionSets
-    ) -> CandidateGrids:
-        """Restore saved grids.
+    def of(
+        cls,
+        problem: SearchProblem,
+        rows: Tensor,
+        sets: Tensor,
+        values: Tensor,
+        *,
+        snap: bool = True,
+    ) -> Block:
+        """Values, (m, c, w), as actions may set them; those of size zero are left out."""
+        if snap:
+            values = problem.snapped(rows, sets, values)
+        values = values.expand(-1, -1, problem.sets.positions.shape[1])
+        moves = (values - problem.own(rows, sets)[:, None]).abs() > SMALLEST
+        return cls(rows, sets, values, problem.direct_cost(rows, sets, values), moves.any(2))
 
-        Raises:
-            ValueError: the tensors belong to other features or sets.
-        """
-        s, w = sets.positions.shape
-        check_tensors(tensors, SHAPES, {"s": s, "w": w})
-        grids = cls(**tensors)
-        numeric, counts = _kinds(encoder, sets)
-        pairs = (grids.numeric, numeric), (grids.counts, counts), (grids.several, ~sets.single)
-        if not all(torch.equal(saved, expected) for saved, expected in pairs):
-            raise ValueError("the grids are those of other features or sets")
-        return grids
-
-    def all_candidates(self, problem: SearchProblem) -> Iterator[Candidates]:
-        """All admissible candidates of all sets."""
-        yield from other_categories(problem, problem.actionable, self)
-        yield from special_levels(problem)
-        numeric = problem.actionable & self.numeric
-        if bool(numeric.any()):
-            yield grid_candidates(problem, numeric, self.dense, outer=DENSE)
-            yield near_factual(problem, numeric)
-        yield from corner_candidates(problem, problem.actionable & self.several)
-        yield from group_candidates(problem, problem.actionable & self.several, self.combinations)
+    def take(self, wanted: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Rows (q,), sets (q,) and values (q, w) that are wanted, (m, c) bool, and untried."""
+        at, place = (self.untried & wanted).nonzero(as_tuple=True)
+        self.untried[at, place] = False
+        return self.rows[at], self.sets[at], self.values[at, place]
 
 
-def _kinds(encoder: Encoder, sets: ActionSets) -> tuple[Tensor, Tensor]:
-    """(s,) bool, sets of one number, and (s,) the categories of discrete singletons, or 0."""
-    features = encoder.schema.features
-    number = torch.tensor([f.kind is Kind.NUMERIC for f in features])
-    levels = torch.tensor([len(f.categories) for f in features])
-    first = sets.positions[:, 0]
-    return number[first] & sets.single, torch.where(sets.single, levels[first], 0)
+def candidate_blocks(problem: SearchProblem, known: FeatureValues) -> Iterator[Block]:
+    """The candidates of the actionable sets, those to be tried first in the first block."""
+    first, single = problem.sets.positions[:, 0], problem.sets.single
+    numeric = single & (known.counts[first] == 0)
+    rows, sets = (problem.actionable & numeric).nonzero(as_tuple=True)
+    if len(rows):
+        yield from _numbers(problem, known, rows, sets)
+    for i in (single & (known.counts[first] > 1)).nonzero()[:, 0].tolist():
+        rows = problem.actionable[:, i].nonzero()[:, 0]
+        every = torch.arange(known.counts[first[i]]).float()
+        if len(rows):
+            values = every.expand(len(rows), -1)[..., None]
+            yield Block.of(problem, rows, torch.full_like(rows, i), values)
+    yield from _special(problem)
+    rows, sets = (problem.actionable & ~single).nonzero(as_tuple=True)
+    if len(rows):
+        yield _combinations(problem, known, rows, sets)
 
 
-def other_categories(
-    problem: SearchProblem, pairs: Tensor, grids: CandidateGrids
-) -> Iterator[Candidates]:
-    """Every other category of discrete singletons in pairs, (n, s) bool, by their number."""
-    pairs = pairs & (grids.counts > 1)
-    for count in sorted(set(grids.counts[pairs.any(0)].tolist())):
-        rows, sets = (pairs & (grids.counts == count)).nonzero(as_tuple=True)
-        feature = problem.sets.positions[sets, 0]
-        own = problem.x[rows, feature][:, None]
-        # The factual category is left out: 0 ... count - 2, plus 1 from the factual one on.
-        rank = torch.arange(count - 1).expand(len(rows), -1)
-        values = (rank + (rank >= own)).float()
-        admitted = problem.feasible.admits(values, feature, rows)
-        some = admitted.any(1)
-        kept = torch.where(admitted, values, own)[some]
-        if len(kept):
-            yield rows[some], sets[some], kept[..., None]
+def _numbers(
+    problem: SearchProblem, known: FeatureValues, rows: Tensor, sets: Tensor
+) -> Iterator[Block]:
+    """Ends of ranges and quantiles of numbers, and the neighbours of the factual."""
+    feature = problem.sets.positions[sets, 0]
+    x, ends = problem.x[rows, feature][:, None], _ends(problem, rows, feature)
+    # A quantile outside of the range is no candidate: the end is.
+    few = torch.where(known.new_few, known.few, torch.nan)[feature]
+    few = _inside(problem, rows, feature, few)
+    place = torch.searchsorted(known.few[feature], x) - torch.arange(FEW)
+    far = (place > NEAREST) | (place <= -NEAREST)
+    yield Block.of(problem, rows, sets, torch.where(far, x, few)[..., None])
+    rest = torch.where(far, few, x)
+    yield Block.of(problem, rows, sets, torch.cat([ends, rest], 1)[..., None])
+    many = torch.where(known.new_many, known.many, torch.nan)[feature]
+    near = x.new_empty(len(rows), 2 * len(RANKS))
+    for j in feature.unique().tolist():
+        at = (feature == j).nonzero()[:, 0]
+        near[at] = known.neighbours(j, x[at, 0])
+    between = _inside(problem, rows, feature, torch.cat([many, near], 1))
+    yield Block.of(problem, rows, sets, between[..., None])
 
 
-def special_levels(problem: SearchProblem) -> Iterator[Candidates]:
-    """The special levels of numeric singletons that an action may set, a feature at a time."""
+def _ranks(values: Tensor, count: int) -> Tensor:
+    """(count,) ascending ranks of distinct values, (l,): even by rank, and a quarter by value."""
+    even = torch.linspace(0, len(values) - 1, count - count // 4).round().long()
+    by_value = torch.linspace(float(values[0]), float(values[-1]), count // 4).to(values)
+    near = torch.searchsorted(values, by_value).clamp_max(len(values) - 1)
+    return torch.cat([even, near]).sort().values
+
+
+def _first_ones(ranks: Tensor) -> Tensor:
+    """(c,) bool, where ascending ranks, (c,), differ from the one before."""
+    return torch.cat([ranks.new_ones(1).bool(), ranks[1:] != ranks[:-1]])
+
+
+def _inside(problem: SearchProblem, rows: Tensor, feature: Tensor, values: Tensor) -> Tensor:
+    """(m, c) values, or the factual where they are outside of the bounds of an action."""
+    low, high = (
+        each[rows, feature][:, None] for each in (problem.feasible.low, problem.feasible.high)
+    )
+    x = problem.x[rows, feature][:, None]
+    return torch.where((values >= low) & (values <= high), values, x)
+
+
+def _ends(problem: SearchProblem, rows: Tensor, feature: Tensor) -> Tensor:
+    """(..., 2) the ends of a range, or the factual where the bound is none.
+
+    A bound at the factual comes from a direction, one at 0 or 1 from the observed values.
+
+    Args:
+        problem: the search problem.
+        rows: (...) the row.
+        feature: (...) the feature.
+    """
+    x, feasible = problem.x[rows, feature], problem.feasible
+    low, high = feasible.low[rows, feature], feasible.high[rows, feature]
+    return torch.stack([torch.where(low > 0.0, low, x), torch.where(high < 1.0, high, x)], -1)
+
+
+def _special(problem: SearchProblem) -> Iterator[Block]:
+    """The special levels of single numbers that an action may set."""
     levels = problem.feasible.levels
     if levels is None or not bool(levels.enter.any()):
         return
     first, single = problem.sets.positions[:, 0], problem.sets.single
     count = torch.where(single & levels.enter[first], levels.counts[first], 0)
-    for which in (count > 0).nonzero()[:, 0].tolist():
-        rows = problem.actionable[:, which].nonzero()[:, 0]
-        values = torch.tensor([row_value(i) for i in range(int(count[which]))])
+    for i in (count > 0).nonzero()[:, 0].tolist():
+        rows = problem.actionable[:, i].nonzero()[:, 0]
+        values = torch.tensor([row_value(level) for level in range(int(count[i]))])
         if len(rows):
-            sets = torch.full_like(rows, which)
-            yield rows, sets, values.expand(len(rows), -1)[..., None]
+            wide = values.expand(len(rows), -1)[..., None]
+            yield Block.of(problem, rows, torch.full_like(rows, i), wide, snap=False)
 
 
-def grid_candidates(
-    problem: SearchProblem, pairs: Tensor, grid: Tensor, outer: int = 0
-) -> Candidates:
-    """Grid values of numeric singletons, snapped.
-
-    Args:
-        problem: the search problem.
-        pairs: (n, s) bool, the numeric singletons.
-        grid: (s, c) their values, ascending.
-        outer: the first and the last one of the first `outer` values are replaced by the ends of
-            a range that lie outside of all of them; 0 replaces none.
-    """
-    rows, sets = pairs.nonzero(as_tuple=True)
-    feature, values = problem.sets.positions[sets, 0], grid[sets]
-    if outer > 1:
-        extend_to_ends(problem, rows, feature, values[:, :outer])
-    return rows, sets, problem.feasible.snap(values, feature, rows)[..., None]
-
-
-def near_factual(problem: SearchProblem, pairs: Tensor) -> Candidates:
-    """Values on either side of the factual, from one step of precision on, ever wider apart.
-
-    Args:
-        problem: the search problem.
-        pairs: (n, s) bool, the numeric singletons.
-    """
-    rows, sets = pairs.nonzero(as_tuple=True)
-    feature = problem.sets.positions[sets, 0]
-    step = problem.feasible.steps[feature].clamp_min(LEAST_STEP)[:, None]
-    growth = (NEAR_REACH / step).clamp_min(1.0) ** (torch.arange(NEAR) / (NEAR - 1))
-    # Where precision is coarse, the next whole steps.
-    away = torch.maximum(step * growth, step * (1.0 + torch.arange(NEAR)).clamp_max(4.0))
-    values = problem.x[rows, feature, None] + torch.cat([-away.flip(1), away], 1)
-    return rows, sets, problem.feasible.snap(values, feature, rows)[..., None]
-
-
-def corner_candidates(problem: SearchProblem, pairs: Tensor) -> Iterator[Candidates]:
-    """The range corners of groups in pairs, (n, s) bool, snapped; see `corners`."""
-    for rows, sets, values in corners(problem, pairs):
-        yield rows, sets, snapped(problem, rows, sets, values)
-
-
-def group_candidates(
-    problem: SearchProblem, pairs: Tensor, values: Tensor
-) -> Iterator[Candidates]:
-    """Combinations of values, (s, c, w), of groups in pairs, (n, s) bool, snapped."""
-    rows, sets = pairs.nonzero(as_tuple=True)
-    if not len(rows):
-        return
-    for part in torch.arange(len(rows)).split(max(1, VALUES_A_TIME // values.shape[1])):
-        r, s = rows[part], sets[part]
-        yield r, s, snapped(problem, r, s, values[s])
-
-
-def below_cost(
-    problem: SearchProblem, pairs: Tensor, values: Tensor, bound: Tensor
-) -> Iterator[Candidates]:
-    """Combinations moved towards the factual until their direct cost is below a bound.
-
-    Args:
-        problem: the search problem.
-        pairs: (n, s) bool, the groups.
-        values: (s, c, w) combinations, the first of which give the directions.
-        bound: (n,) the cost of each row to stay below.
-    """
-    numeric = problem.feasible.steps < 1.0
+def _combinations(
+    problem: SearchProblem, known: FeatureValues, rows: Tensor, sets: Tensor
+) -> Block:
+    """Combinations of several features, and values on the way to them; corners of ranges."""
     positions = problem.sets.positions
-    has_numbers = (problem.sets.masks & numeric).sum(1) > 1
-    # A change of category costs one.
-    rows, sets = (pairs & (has_numbers | (bound > 1.0)[:, None])).nonzero(as_tuple=True)
-    for part in torch.arange(len(rows)).split(max(1, VALUES_A_TIME // DIRECTIONS)):
-        r, s = rows[part], sets[part]
-        features = positions[s]
-        own, number = problem.x[r[:, None], features][:, None], numeric[features][:, None]
-        wanted = values[s, :DIRECTIONS]
-        # The first feature, which shorter sets repeat, counts once.
-        counts = torch.ones_like(features, dtype=torch.bool)
-        counts[:, 1:] = features[:, 1:] != features[:, :1]
-        change = (wanted - own) * counts[:, None]
-        category = (change != 0.0) & ~number
-        budget = bound[r, None] * COST_SHARE - category.sum(2)
-        length = (change.abs() * number).sum(2)
-        share = (budget / length.clamp_min(1e-9)).clamp(0.0, 1.0)[..., None]
-        moved = torch.where(number, own + share * (wanted - own), wanted)
-        affordable = (budget > 0.0)[..., None]
-        yield r, s, snapped(problem, r, s, torch.where(affordable, moved, own))
+    unit: Tensor = torch.quasirandom.SobolEngine(positions.shape[1]).draw(COMBINATIONS)
+    at = (unit * MANY).long().clamp_max(MANY - 1)
+    level = (unit * known.counts[positions][:, None]).floor()
+    number = known.counts[positions][:, None] == 0
+    spread = torch.where(number, known.many[positions[:, None], at], level)
+    own = problem.own(rows, sets)[:, None]
+    corners = _corners(problem, rows, sets, number[sets])
+    wanted = torch.cat([corners, spread[sets]], 1)
+    ways = [torch.where(number[sets], own + share * (wanted - own), wanted) for share in SHARES]
+    return Block.of(problem, rows, sets, torch.cat(ways, 1))
 
 
-def snapped(problem: SearchProblem, rows: Tensor, sets: Tensor, values: Tensor) -> Tensor:
-    """(m, c, w) values of several features, each snapped, or the factual where not admissible."""
-    positions, out = problem.sets.positions[sets], values.clone()
-    for i in range(values.shape[2]):
-        feature = positions[:, i]
-        own = problem.x[rows, feature][:, None]
-        near = problem.feasible.snap(values[..., i].contiguous(), feature, rows)
-        admitted = problem.feasible.admits(near, feature, rows)
-        out[..., i] = torch.where(admitted, near, own)
-        # The first feature, which shorter sets repeat, has one value.
-        repeated = (feature == positions[:, 0])[:, None]
-        out[..., i] = torch.where(repeated, out[..., 0], out[..., i])
-    return out
+def _corners(problem: SearchProblem, rows: Tensor, sets: Tensor, number: Tensor) -> Tensor:
+    """(m, c, w) combinations of the ends of ranges; numbers without a range keep their value."""
+    positions, own = problem.sets.positions[sets], problem.own(rows, sets)
+    if not problem.feasible.is_narrowed:
+        return own[:, None][:, :0]
+    width = min(positions.shape[1], MOST_CORNERS)
+    up = (torch.arange(1 << width)[:, None] >> (torch.arange(positions.shape[1]) % width)) % 2
+    ends = _ends(problem, rows[:, None], positions)
+    return torch.where(
+        number, torch.where(up == 1, ends[..., 1][:, None], ends[..., 0][:, None]), own[:, None]
+    )

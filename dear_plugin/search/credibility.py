@@ -15,6 +15,7 @@ from dear_plugin.data.special_values import is_special
 from dear_plugin.evaluation.plausibility import Plausibility
 from dear_plugin.evaluation.support import Support
 from dear_plugin.problem.goals import Goal
+from dear_plugin.search.actions import Actions
 from dear_plugin.search.problem import SearchProblem
 
 # Shares of the indirect change; from the half on, categories change.
@@ -71,7 +72,7 @@ class Reached(Protocol):
 
 
 @dataclass(frozen=True)
-class Actions:
+class Decoded:
     """m actions, decoded.
 
     Attributes:
@@ -87,8 +88,9 @@ class Actions:
     reached: Tensor
 
     @classmethod
-    def of(cls, problem: SearchProblem, rows: Tensor, sets: Tensor, values: Tensor) -> Actions:
-        """Decode actions: rows (m,), sets (m,), values (m, w)."""
+    def of(cls, problem: SearchProblem, actions: Actions) -> Decoded:
+        """The actions of a table, decoded."""
+        rows, sets, values = actions.rows, actions.sets, actions.values
         _, reached = problem.decode_actions(rows, sets, values[:, None])
         return cls(rows, sets, values, reached[:, 0])
 
@@ -96,13 +98,13 @@ class Actions:
         """The number of actions (m)."""
         return len(self.rows)
 
-    def part(self, at: Tensor) -> Actions:
+    def part(self, at: Tensor) -> Decoded:
         """The actions at positions (q,)."""
-        return Actions(self.rows[at], self.sets[at], self.values[at], self.reached[at])
+        return Decoded(self.rows[at], self.sets[at], self.values[at], self.reached[at])
 
 
 def confidence(
-    problem: SearchProblem, actions: Actions, least: float = 0.0
+    problem: SearchProblem, actions: Decoded, least: float = 0.0
 ) -> tuple[Tensor, Tensor]:
     """The share of redraws (decoders of resampled rows) under which actions are still accepted.
 
@@ -137,7 +139,7 @@ def confidence(
     return valid.float().mean(1), shortfall
 
 
-def _redrawn(problem: SearchProblem, actions: Actions, which: Tensor) -> tuple[Tensor, Tensor]:
+def _redrawn(problem: SearchProblem, actions: Decoded, which: Tensor) -> tuple[Tensor, Tensor]:
     """(m, r) margins and (m, r) bool, the decisions for actions under some redraws, (r,)."""
     m, r, p = len(actions), len(which), problem.x.shape[1]
     margins, valid = torch.empty(m, r), torch.empty(m, r, dtype=torch.bool)
@@ -149,7 +151,7 @@ def _redrawn(problem: SearchProblem, actions: Actions, which: Tensor) -> tuple[T
     return margins, valid
 
 
-def reliance(problem: SearchProblem, actions: Actions) -> Tensor:
+def reliance(problem: SearchProblem, actions: Decoded) -> Tensor:
     """(m,) the least share of the indirect change from which on the action is accepted.
 
     One of 0, 1/4, 1/2, 3/4, 1. At 0 the direct change alone suffices; at 1 all of the indirect
@@ -160,7 +162,7 @@ def reliance(problem: SearchProblem, actions: Actions) -> Tensor:
     return torch.cat([_reliance(problem, actions.part(at)) for at in parts])
 
 
-def _reliance(problem: SearchProblem, actions: Actions) -> Tensor:
+def _reliance(problem: SearchProblem, actions: Decoded) -> Tensor:
     x, whole = problem.x[actions.rows][:, None], actions.reached[:, None]
     (m, p), shares = actions.reached.shape, torch.tensor(SHARES)[:, None]
     number = (problem.numeric & ~is_special(x)) & ~is_special(whole)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import TypeVar
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from dear_plugin.results.wording import LACKING, join, short_of
 from dear_plugin.search.credibility import (
-    Actions,
+    Decoded,
     Evidence,
     Queries,
     Reached,
@@ -21,7 +21,8 @@ from dear_plugin.search.credibility import (
     reliance,
     support,
 )
-from dear_plugin.search.problem import Search, SearchProblem
+from dear_plugin.search.problem import SearchProblem
+from dear_plugin.search.settings import Search
 
 # Rounding error of a share.
 TOLERANCE = 1e-6
@@ -43,7 +44,7 @@ class CriterionResult:
 
 
 R = TypeVar("R", bound=Reached)
-Criterion = Callable[[Actions], CriterionResult]
+Criterion = Callable[[Decoded], CriterionResult]
 
 # The criteria by name, the cheapest to evaluate first.
 ORDER = ("plausibility", "reliance", "support", "confidence")
@@ -67,7 +68,7 @@ def criteria(
         )
     if search.min_confidence:
 
-        def _confidence(actions: Actions) -> CriterionResult:
+        def _confidence(actions: Decoded) -> CriterionResult:
             least = 0.0 if whole else search.min_confidence
             share, shortfall = confidence(problem, actions, least)
             return CriterionResult(share, search.min_confidence, shortfall)
@@ -127,12 +128,19 @@ def met(
     return passed & (plausibility >= own.clamp_max(search.min_plausibility) - TOLERANCE)
 
 
-def scored(actions: R, wanted: Sequence[Callable[[R], CriterionResult]]) -> tuple[Tensor, Tensor]:
-    """(m,) as in `Choice.score`; (m,) how much more margin may be expected to suffice."""
+def scored(
+    actions: R, wanted: Mapping[str, Callable[[R], CriterionResult]]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Evaluate criteria of m actions in order; one that is not met ends the evaluation.
+
+    Returns:
+        (m,) the score, as of `Actions`; (m,) how much more margin may be expected to suffice; and
+        (m, 4) the measured values in the order of `ORDER`, NaN where not evaluated.
+    """
     m = len(actions)
     score, shortfall = torch.full((m,), torch.inf, dtype=torch.float64), torch.zeros(m)
-    at = torch.arange(m)
-    for passed, criterion in enumerate(wanted):
+    measured, at = torch.full((m, len(ORDER)), torch.nan), torch.arange(m)
+    for passed, (name, criterion) in enumerate(wanted.items()):
         if not len(at):
             break
         result = criterion(actions.part(at))
@@ -140,8 +148,9 @@ def scored(actions: R, wanted: Sequence[Callable[[R], CriterionResult]]) -> tupl
         missing = (result.least - result.share).clamp_min(0.0).double()
         score[at] = torch.where(passes, torch.inf, passed + 1.0 - missing)
         shortfall[at] = torch.as_tensor(result.shortfall).expand(len(at))
+        measured[at, ORDER.index(name)] = result.share.float()
         at = at[passes]
-    return score, shortfall
+    return score, shortfall, measured
 
 
 def missing(actions: R, wanted: Mapping[str, Callable[[R], CriterionResult]]) -> list[str]:

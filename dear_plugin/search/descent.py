@@ -9,35 +9,46 @@ step, and the action has size zero; this is the only solver that returns such ac
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import torch
 from torch import Tensor
 
-from dear_plugin.search.candidates import snapped
-from dear_plugin.search.incumbent import Incumbents
 from dear_plugin.search.objective import Objective
-from dear_plugin.search.problem import Search, SearchProblem
+from dear_plugin.search.problem import SearchProblem
 from dear_plugin.search.schedule import DescentSchedule
 
 
-def descent_search(problem: SearchProblem, search: Search, incumbents: Incumbents) -> None:
-    """Find the first success of Algorithm 1 for every row and set.
+def descended(
+    problem: SearchProblem, schedule: DescentSchedule, least: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The first success of Algorithm 1 for every row and set, else the action that comes nearest.
 
     Args:
         problem: the search problem; its decoder must be differentiable.
-        search: `schedule` and `slack` are used.
-        incumbents: updated with the successes.
+        schedule: the settings.
+        least: (n,) the least margin of a success.
+
+    Returns:
+        Rows (m,), sets (m,) and the values, (m, w), of their features.
 
     Raises:
         DearError: the decoder or the model has no derivatives.
     """
-    problem = replace(problem, zero_actions=True)
     objective = Objective.of(problem)
-    for weight in search.schedule.weights:
-        for action in descend(objective, weight, search.schedule):
-            if not _check(problem, search, incumbents, objective.values(action)):
-                return
+    rows, sets = problem.actionable.nonzero(as_tuple=True)
+    best = problem.own(rows, sets)
+    most = torch.full((len(rows),), -torch.inf)
+    for weight in schedule.weights:
+        for action in descend(objective, weight, schedule):
+            at = (most < least[rows]).nonzero()[:, 0]
+            if not len(at):
+                return rows, sets, best
+            r, s = rows[at], sets[at]
+            values = problem.snapped(r, s, objective.values(action)[s, r][:, None])[:, 0]
+            margin = problem.evaluate(r, s, values)[1]
+            better = margin > most[at]
+            best[at[better]], most[at[better]] = values[better], margin[better]
+    return rows, sets, best
 
 
 def descend(objective: Objective, weight: float, schedule: DescentSchedule) -> Iterator[Tensor]:
@@ -56,17 +67,3 @@ def descend(objective: Objective, weight: float, schedule: DescentSchedule) -> I
             return
         action = action - schedule.step * gradient
         yield action
-
-
-def _check(problem: SearchProblem, search: Search, incumbents: Incumbents, values: Tensor) -> bool:
-    """Evaluate the current values, (s, n, w), of pairs without a success; False if there are none.
-
-    A pair that has a success is skipped: the first one counts.
-    """
-    open_pairs = problem.actionable & ~incumbents.solved_pairs
-    rows, sets = open_pairs.nonzero(as_tuple=True)
-    if not len(rows):
-        return False
-    tried = snapped(problem, rows, sets, values[sets, rows][:, None])
-    incumbents.update(rows, sets, tried, problem.evaluate(rows, sets, tried, search.slack))
-    return True

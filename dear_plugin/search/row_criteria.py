@@ -11,7 +11,7 @@ from torch import Tensor
 from dear_plugin.problem.requirement import Requirement
 from dear_plugin.search.credibility import Evidence, Queries
 from dear_plugin.search.criteria import TOLERANCE, CriterionResult, of_rows, scored
-from dear_plugin.search.problem import Search
+from dear_plugin.search.settings import Search
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class RowCriteria(Requirement):
     def met(self, reached: Tensor, rows: Tensor) -> Tensor:
         """As of `Requirement`."""
         found = Counterfactuals(self.at[rows], reached)
-        return scored(found, list(self.wanted.values()))[0] == torch.inf
+        return scored(found, self.wanted)[0] == torch.inf
 
     def mask(self, reached: Tensor) -> Tensor:
         """As of `Requirement`."""

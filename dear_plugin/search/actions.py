@@ -1,0 +1,67 @@
+"""Actions: a table of actions and what is known of their outcome."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Actions:
+    """m actions of some rows.
+
+    Attributes:
+        rows: (m,) the row.
+        sets: (m,) the set acted on.
+        values: (m, w) the new values of the set's features.
+        cost: (m,) the l1 cost, direct and indirect.
+        margin: (m,) the goal's margin.
+        price: (m,) the cost by which actions are compared: discounted where no indirect change
+            is needed (`Search.prefer_alone`).
+        score: (m,) double, -1 where the criteria are not evaluated; the number of criteria met,
+            in their order, plus 1 minus what is missing of the next one; infinite for all.
+        measured: (m, 4) the criteria's values in the order of `criteria.ORDER`, NaN if unknown.
+    """
+
+    rows: Tensor
+    sets: Tensor
+    values: Tensor
+    cost: Tensor
+    margin: Tensor
+    price: Tensor
+    score: Tensor
+    measured: Tensor
+
+    @classmethod
+    def of(cls, rows: Tensor, sets: Tensor, values: Tensor, outcome: Tensor) -> Actions:
+        """Evaluated actions; `outcome`, (3, m), has their cost, margin and price."""
+        m = len(rows)
+        score = torch.full((m,), -1.0, dtype=torch.float64)
+        return cls(rows, sets, values, *outcome, score, torch.full((m, 4), torch.nan))
+
+    @classmethod
+    def none(cls, width: int) -> Actions:
+        """No actions, of sets of up to `width` features."""
+        rows = torch.empty(0, dtype=torch.int64)
+        return cls.of(rows, rows, torch.empty(0, width), torch.empty(3, 0))
+
+    def __len__(self) -> int:
+        """The number of actions (m)."""
+        return len(self.rows)
+
+    def part(self, at: Tensor) -> Actions:
+        """The actions at positions (q,), or where a mask, (m,) bool, is true."""
+        return Actions(*(getattr(self, field.name)[at] for field in fields(self)))
+
+    def extended(self, other: Actions) -> Actions:
+        """These actions, then those of another table."""
+        names = [field.name for field in fields(self)]
+        return Actions(*(torch.cat([getattr(self, n), getattr(other, n)]) for n in names))
+
+
+def first_of_each(owner: Tensor, count: int) -> Tensor:
+    """(q,) the positions of the first `count` entries of each owner, (m,), ascending."""
+    start = torch.searchsorted(owner, owner)
+    return (torch.arange(len(owner)) - start < count).nonzero()[:, 0]

@@ -1,0 +1,270 @@
+"""Answers: the stages of a search, and the ranked answers of every row.
+
+A row is searched over the given sets; if these give no credible answer, over pairs of features;
+and if nothing is accepted, over larger sets, to which one feature after another is added.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dear_plugin._lazy import lazy
+from dear_plugin.decoders.progress import bar
+from dear_plugin.problem.action_sets import ActionSets
+from dear_plugin.search.actions import Actions
+from dear_plugin.search.candidates import Block, FeatureValues, candidate_blocks
+from dear_plugin.search.combining import Combinations, Parts, one_more, pairs_of
+from dear_plugin.search.combining import PARTS as PARTS_OF_ONE
+from dear_plugin.search.credibility import Evidence
+from dear_plugin.search.criteria import criteria
+from dear_plugin.search.descent import descended
+from dear_plugin.search.problem import SMALLEST, SearchProblem
+from dear_plugin.search.settings import Search
+from dear_plugin.search.stage import Stage
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """The actions of one rank, for some of the rows.
+
+    Attributes:
+        rows: (m,) the rows.
+        stages: (m,) the stage of each action.
+        at: (m,) its position among the actions of the stage.
+        larger: (m,) bool, another action on a set that has a better rank.
+    """
+
+    rows: Tensor
+    stages: Tensor
+    at: Tensor
+    larger: Tensor
+
+
+@dataclass
+class Answers:
+    """The stages of the search of n rows.
+
+    Attributes:
+        problem: the rows and the given sets.
+        search: the settings.
+        evidence: what the criteria compare answers with; None for no criteria.
+        known: the values of the features in the training rows.
+        accepted: (n,) the least margin of a success.
+        lead: (n,) how much more margin an answer needs.
+        stages: (q,) the rows of a stage, and the stage.
+    """
+
+    problem: SearchProblem
+    search: Search
+    evidence: Evidence | None
+    known: FeatureValues
+    accepted: Tensor
+    lead: Tensor
+
+    def __post_init__(self) -> None:
+        """Nothing is searched yet."""
+        self.stages: list[tuple[Tensor, Stage]] = []
+
+    def ranked(self, k: int = 1) -> list[Ranked]:
+        """The first k answers of every row, one table per rank; a nearest miss has rank 0."""
+        self._search(1)
+        first = self._in_order(1)[0]
+        if k == 1:
+            return [first]
+        self._search(k)
+        return self._in_order(k, first)
+
+    def _search(self, k: int) -> None:
+        """Search the stages until each row has k answers; the given sets are searched on."""
+        every = torch.arange(len(self.problem))
+        if self.stages:
+            (_, given), *_ = self.stages = self.stages[:1]
+            given.k = k
+        else:
+            given = self._stage(every, self.problem, None, k)
+            self.stages = [(every, given)]
+        given.search(further=self._is_line)
+        rows = given.open_rows.nonzero()[:, 0]
+        if self.search.max_features > 1 and self.pairs is not None and len(rows):
+            self._search_combined(rows, given, k)
+        for _, stage in self.stages:
+            stage.settle()
+
+    def _search_combined(self, rows: Tensor, given: Stage, k: int) -> None:
+        """Search pairs, then larger sets where nothing is accepted."""
+        problem = given.problem.select(rows)
+        tried = _of_rows(given.tried, rows, len(self.problem))
+        scores = problem.classifier.scores(problem.x, keep_off_grid=True)
+        before = problem.goal.margin(scores).float()
+        accepted, lead = self.accepted[rows], self.lead[rows]
+        parts = Parts.of(problem, tried, before, PARTS_OF_ONE)
+        need = accepted + lead - before
+        found = pairs_of(problem, parts, self.pairs, need, k)
+        size = 2
+        while found is not None:
+            stage = self._stage(rows, problem.with_sets(found.sets), found, k)
+            stage.search(further=self._is_line)
+            self.stages.append((rows, stage))
+            size += 1
+            open_rows = self._accepted_rows().logical_not()[rows]
+            if size > self.search.max_features or not bool(open_rows.any()):
+                return
+            again = stage.tried.part(open_rows[stage.tried.rows])
+            base = found.sets, again
+            found = one_more(problem, parts, base, before, accepted - before)
+
+    def _stage(
+        self, rows: Tensor, problem: SearchProblem, found: Combinations | None, k: int
+    ) -> Stage:
+        """The stage of rows, (q,), over the sets of a problem; `found` are its candidates."""
+        wanted = {}
+        if self.evidence is not None:
+            wanted = criteria(problem, self.search, self.evidence)
+        accepted, lead = self.accepted[rows], self.lead[rows]
+        discount = self.search.prefer_alone
+        if found is not None:
+            self._fit(found.sets)
+            asked = torch.zeros_like(problem.actionable)
+            asked[found.rows, found.which] = True
+            problem = replace(problem, actionable=problem.actionable & asked)
+        if self.search.solver == "paper":
+            blocks = [_block(problem, *descended(problem, self.search.schedule, accepted))]
+            blocks[0].untried[:] = True
+        elif found is None:
+            blocks = list(candidate_blocks(problem, self.known))
+        else:
+            blocks = [_block(problem, found.rows, found.which, found.values)]
+        return Stage(problem, blocks, wanted, accepted, lead, discount, k)
+
+    def _fit(self, sets: ActionSets) -> None:
+        """Fit the decoders of new sets."""
+        decoders, wanted = self.problem.decoders, sets.members
+        if decoders.decoder.joint and self.pairs is not None and len(wanted[0]) == 2:
+            # Trained together, they depend on each other: always all of them.
+            wanted = self.pairs.members
+        logger.info("trying %d sets of features for rows that no given set solves", len(wanted))
+        decoders.fit(wanted)
+
+    @lazy
+    def pairs(self) -> ActionSets | None:
+        """All pairs of the first features that may be acted on alone; None if there are none."""
+        sets, schema = self.problem.sets, self.problem.classifier.encoder.schema
+        known = {frozenset(m) for m in sets.members}
+        alone = [m[0] for m in sets.members if len(m) == 1]
+        some = alone[: self.problem.decoders.decoder.pair_features]
+        pairs = [tuple(sorted(pair)) for pair in combinations(some, 2)]
+        new = [pair for pair in pairs if frozenset(pair) not in known]
+        names = [tuple(schema.names[j] for j in pair) for pair in new]
+        return ActionSets(tuple(names), tuple(new), sets.p) if new else None
+
+    @property
+    def _is_line(self) -> bool:
+        return self.search.solver == "line"
+
+    def _accepted_rows(self) -> Tensor:
+        """(n,) bool, rows with an accepted action."""
+        out = torch.zeros(len(self.problem), dtype=torch.bool)
+        for rows, stage in self.stages:
+            some = stage.tried.rows[stage.tried.margin >= stage.accepted[stage.tried.rows]]
+            out[rows[some]] = True
+        return out
+
+    def _in_order(self, k: int, first: Ranked | None = None) -> list[Ranked]:
+        """The first k actions of every row: answers, then accepted ones, then the nearest miss.
+
+        Answers are ordered by stage and price, others by score first. Each acts on another set of
+        features, but for larger actions, which come last.
+
+        Args:
+            k: the number of ranks.
+            first: those of rank 0, if they are known.
+        """
+        parts = list(self._contenders(k))
+        rows, stages, at, kind, score, price, changed = (
+            np.concatenate(each) for each in zip(*parts, strict=True)
+        )
+        if first is not None:
+            known = set(zip(first.rows.tolist(), first.stages.tolist(), first.at.tolist()))
+            given = zip(rows.tolist(), stages.tolist(), at.tolist(), strict=True)
+            kind = np.where([each in known for each in given], -1, kind)
+        order = np.lexsort((price, stages, np.where(kind > 0, -score, 0.0), kind, rows))
+        if k > 1:
+            # The first of those that change the same features; larger actions may repeat them.
+            repeats = np.where(kind == 2, np.arange(len(rows)), -1)
+            keys = np.c_[rows, changed, repeats][order]
+            order = order[np.sort(np.unique(keys, axis=0, return_index=True)[1])]
+        rows, stages, at, kind = (
+            torch.from_numpy(each[order]) for each in (rows, stages, at, kind)
+        )
+        place = torch.arange(len(rows)) - torch.searchsorted(rows, rows)
+        masks = (place == rank for rank in range(k))
+        return [Ranked(rows[m], stages[m], at[m], kind[m] == 2) for m in masks]
+
+    def _contenders(self, k: int) -> Iterator[tuple[np.ndarray, ...]]:
+        """Rows, stages, positions, kinds, scores, prices and changed sets of actions.
+
+        Kinds are 0 for answers, 1 for the best accepted action of other sets, 2 for larger actions
+        on the same sets, if k > 1, and 3 for the nearest miss.
+        """
+        for number, (rows, stage) in enumerate(self.stages):
+            tried, answers = stage.tried, stage.answers
+            accepted = tried.margin >= stage.accepted[tried.rows]
+            solved = torch.zeros(len(stage.need), dtype=torch.bool)
+            solved[stage.pairs[answers]] = True
+            best = stage.best(accepted & ~solved[stage.pairs])
+            kinds = [(0, answers), (1, best)]
+            if k > 1:
+                kinds.append((2, stage.spread(accepted, k)))
+            kinds.append((3, stage.nearest(~accepted)))
+            for kind, at in kinds:
+                part = tried.part(at)
+                missing = torch.where(
+                    part.score == torch.inf, float(len(stage.wanted)), part.score
+                )
+                score = part.margin.double() if kind == 3 else missing
+                yield tuple(
+                    each.numpy()
+                    for each in (
+                        rows[part.rows],
+                        torch.full_like(at, number),
+                        at,
+                        torch.full_like(at, kind),
+                        score,
+                        part.price,
+                        self._changed(stage.problem, part),
+                    )
+                )
+
+    def _changed(self, problem: SearchProblem, actions: Actions) -> Tensor:
+        """(m,) a number for the features whose values actions change."""
+        moved = (actions.values - problem.own(actions.rows, actions.sets)).abs() > SMALLEST
+        positions = problem.sets.positions[actions.sets]
+        changed = torch.zeros(len(actions), problem.sets.p, dtype=torch.float64)
+        changed.scatter_add_(1, positions, moved.double())
+        weights = torch.rand(
+            problem.sets.p, dtype=torch.float64, generator=torch.Generator().manual_seed(0)
+        )
+        return ((changed > 0.0) * weights).sum(1)
+
+
+def _block(problem: SearchProblem, rows: Tensor, sets: Tensor, values: Tensor) -> Block:
+    """Actions, rows (m,), sets (m,) and values (m, w), as candidates."""
+    order = torch.from_numpy(np.lexsort((sets.numpy(), rows.numpy())))
+    return Block.of(problem, rows[order], sets[order], values[order, None])
+
+
+def _of_rows(tried: Actions, rows: Tensor, n: int) -> Actions:
+    """The actions of rows, (q,) ascending, numbered by their positions there."""
+    place = torch.full((n,), -1)
+    place[rows] = torch.arange(len(rows))
+    part = tried.part(place[tried.rows] >= 0)
+    return replace(part, rows=place[part.rows])

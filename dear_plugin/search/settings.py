@@ -1,0 +1,97 @@
+"""Search: the settings of a search, which are the criteria of its answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, Self
+
+from dear_plugin._validation.settings import instance, number, one_of, optional, validate, whole
+from dear_plugin.errors import SettingError
+from dear_plugin.search.schedule import DescentSchedule
+
+# Settings of earlier versions, and what to use in their place.
+REMOVED = {
+    **dict.fromkeys(("coarse", "deepen", "refine", "rescue"), "the resolution is fixed"),
+    "slack": "use margin=, or a Target with a threshold",
+    "groups": "use max_features=1 for single features only",
+    "k_neighbours": "the support is of 5 neighbours",
+}
+
+
+@dataclass(frozen=True)
+class Search:
+    """Settings of a search.
+
+    Attributes:
+        solver: "line" tries values and bisects (any model, any decoder); "paper" is the paper's
+            Algorithm 1 to the letter, which needs a torch module and a differentiable decoder.
+        margin: how far past the boundary an answer must lie, as a share of the unit of the
+            model's scores (`Goal.with_lead`); answers then survive a retraining of the model.
+        min_confidence: the least share of redraws of the decoder under which an answer still
+            succeeds; 0 requires none.
+        min_plausibility: the least plausibility of an answer, or the factual's own where that is
+            less; 0 requires none.
+        max_reliance: the largest share of the indirect change that an answer may need; at 0 the
+            direct change alone must suffice.
+        prefer_alone: how much more an answer that needs no indirect change may cost, as a share.
+        min_support: the least share of accepted neighbours of an answer; None requires none.
+        max_features: the largest number of features acted on together, for rows that no given
+            set solves; 1 tries the given sets only.
+        schedule: the settings of solver="paper".
+
+    Raises:
+        SettingError: an invalid value of a setting, or one that is no setting any more.
+
+    Example:
+        >>> from dear_plugin import Search
+        >>> near_accepted = Search(min_support=0.6)
+        >>> Search.cheapest().has_criteria
+        False
+    """
+
+    solver: Literal["line", "paper"] = "line"
+    margin: float = 0.3
+    min_confidence: float = 0.9
+    min_plausibility: float = 0.05
+    max_reliance: float = 1.0
+    prefer_alone: float = 0.25
+    min_support: float | None = None
+    max_features: int = 5
+    schedule: DescentSchedule = field(default_factory=DescentSchedule)
+
+    def __new__(cls, *_: Any, **options: Any) -> Self:
+        """Refuse settings of earlier versions."""
+        for name in options.keys() & REMOVED.keys():
+            raise SettingError(f"Search has no setting {name!r} any more: {REMOVED[name]}")
+        return super().__new__(cls)
+
+    def __post_init__(self) -> None:
+        """Validate the settings."""
+        validate(
+            self,
+            solver=one_of("line", "paper"),
+            margin=number(),
+            min_confidence=number(1.0),
+            min_plausibility=number(1.0),
+            max_reliance=number(1.0),
+            prefer_alone=number(),
+            min_support=optional(number(1.0)),
+            max_features=whole(1),
+            schedule=instance(DescentSchedule),
+        )
+
+    @classmethod
+    def cheapest(cls, **options: Any) -> Search:
+        """The settings of the paper: the cheapest action that succeeds, without further criteria.
+
+        Args:
+            options: any other settings.
+        """
+        off = dict.fromkeys(("margin", "min_confidence", "min_plausibility", "prefer_alone"), 0.0)
+        return cls(**{**off, **options})
+
+    @property
+    def has_criteria(self) -> bool:
+        """Whether answers must meet criteria besides success and the margin."""
+        criteria = self.min_confidence, self.min_plausibility, 1.0 - self.max_reliance
+        return any(criteria) or bool(self.prefer_alone) or self.min_support is not None
