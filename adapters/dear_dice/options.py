@@ -11,8 +11,6 @@ from dear_plugin import Schema, Search, errors, options
 
 logger = logging.getLogger("dear_dice")
 
-# DiCE and the engine encode alike but round floats in a different order: scores differ by less.
-SCORE_TOLERANCE = 1e-4
 # Arguments of "random", "genetic", "kdtree" and "gradient" that DEAR ignores.
 _OF_OTHERS = """
     algorithm categorical_penalty diversity_loss_type diversity_weight feature_weights
@@ -90,7 +88,7 @@ class Options:
         """How to search."""
         names = ("min_confidence", "max_reliance", "min_plausibility")
         criteria = {name: getattr(self, name) for name in names}
-        return options.search_of(self.search, **criteria).with_slack(SCORE_TOLERANCE)
+        return options.search_of(self.search, **criteria)
 
     def engine(self, schema: Schema) -> dict[str, Any]:
         """The arguments of `DEAR` for a schema."""

@@ -14,7 +14,6 @@ from dear_plugin._lazy import lazy
 from dear_plugin.data.encoder import Encoder
 
 NEIGHBOURS = 5
-LEAST_REACH = 1e-100
 
 
 @dataclass
@@ -24,10 +23,12 @@ class Neighbours:
     Attributes:
         rows: (n, p) the training rows.
         encoder: expands them, (n, d).
+        units: (d,) the units of the encoded columns in distances; None for 1.
     """
 
     rows: Tensor
     encoder: Encoder
+    units: Tensor | None = None
 
     def nearest(self, rows: Tensor, k: int = NEIGHBOURS) -> npt.NDArray[np.int64]:
         """(m, k) int64, the nearest training rows of rows, (m, p), nearest first."""
@@ -46,20 +47,6 @@ class Neighbours:
         distances, _ = self._tree.query(self._points(rows), k=ranks)
         return torch.from_numpy(np.asarray(distances, dtype=np.float64).mean(1))
 
-    def within(self, rows: Tensor, reach: Tensor) -> Tensor:
-        """(m,) bool, whether rows, (m, p), have a training row within reach, (m,) double."""
-        points, limit = self._points(rows), reach.numpy()
-        out = np.zeros(len(points), dtype=bool)
-        # A query has one upper bound: rows are grouped by the binary exponent of their limit.
-        exponents = np.frexp(limit)[1]
-        for exponent in np.unique(exponents):
-            at = np.flatnonzero(exponents == exponent)
-            # The bound is exclusive, and its square must not underflow.
-            most = limit[at].max() * (1.0 + 1e-9) + LEAST_REACH
-            distances, _ = self._tree.query(points[at], k=1, distance_upper_bound=most)
-            out[at] = distances <= limit[at]
-        return torch.from_numpy(out)
-
     @lazy
     def _tree(self) -> Any:
         from scipy.spatial import cKDTree
@@ -68,8 +55,9 @@ class Neighbours:
         return cKDTree(self._points(self.rows), leafsize=32, balanced_tree=False)
 
     def _points(self, rows: Tensor) -> npt.NDArray[np.float64]:
-        points: npt.NDArray[np.float64] = self.encoder.expand(rows).double().numpy()
-        return points
+        points = self.encoder.expand(rows).double()
+        scaled = points if self.units is None else points / self.units
+        return np.asarray(scaled.numpy())
 
 
 def _ranks(k: int, n: int) -> list[int]:

@@ -6,19 +6,23 @@ al. (2005), "Algorithmic Learning in a Random World".
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
 from dear_plugin.data.encoder import Encoder
+from dear_plugin.data.feature import Kind
+from dear_plugin.data.special_values import without_special
 from dear_plugin.evaluation.neighbours import Neighbours
 
 # The size of the random subsample of training rows that is used.
 MOST_ROWS = 5_000
-# The tolerance of a minimum p-value in rows, for the rounding error of float32.
-TOLERANCE = 0.01
+# The quantiles whose distance is the unit of a number.
+CENTRAL = (0.05, 0.95)
 
 
 @dataclass
@@ -43,27 +47,35 @@ class Plausibility:
         n = len(self._calibration)
         return (1.0 + n - at) / (n + 1.0)
 
-    def at_least(self, rows: Tensor, least: Tensor) -> Tensor:
-        """(m,) as `of`, but 0 where no training row is near enough for a p-value of `least`, (m,).
-
-        A bounded query for one near row is much faster than one for the nearest rows.
-        """
-        n = len(self._calibration)
-        beyond = (least.double() * (n + 1.0) - 1.0 - TOLERANCE).ceil().long().clamp(0, n)
-        far = torch.cat([self._calibration, self._calibration.new_full((1,), torch.inf)])
-        near = self._neighbours.within(rows, far[n - beyond]).nonzero()[:, 0]
-        share = torch.zeros(len(rows), dtype=torch.float64)
-        share[near] = self.of(rows[near]).double()
-        return share
-
     @lazy
     def _neighbours(self) -> Neighbours:
         rng = torch.Generator().manual_seed(0)
         order = torch.randperm(len(self.rows), generator=rng)
-        return Neighbours(self.rows[order[:MOST_ROWS]], self.encoder)
+        return Neighbours(
+            self.rows[order[:MOST_ROWS]], self.encoder, robust_units(self.rows, self.encoder)
+        )
 
     @lazy
     def _calibration(self) -> Tensor:
         """(n,) double, the sorted mean distances of training rows, each without itself."""
         near = self._neighbours
         return near.distance(near.rows, skip=1).sort().values
+
+
+def robust_units(rows: Tensor, encoder: Encoder) -> Tensor:
+    """(d,) double, the units of encoded columns: robust ones, whatever the outliers.
+
+    A number counts in units of the range of its central nine tenths, or of its standard deviation
+    where that is zero; a column of a category, or of a special level, in units of sqrt(2).
+
+    Args:
+        rows: (n, p) training rows.
+        encoder: expands them, (n, d).
+    """
+    units = torch.full((encoder.d,), math.sqrt(2.0), dtype=torch.float64)
+    for j, feature in enumerate(encoder.schema):
+        if feature.kind is Kind.NUMERIC:
+            values = without_special(rows[:, j]).double().numpy()
+            low, high = np.quantile(values, CENTRAL)
+            units[encoder.starts[j]] = high - low or values.std() or 1.0
+    return units

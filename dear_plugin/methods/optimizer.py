@@ -26,7 +26,7 @@ from dear_plugin.search import (
     SearchProblem,
 )
 from dear_plugin.search.actions import Actions
-from dear_plugin.search.criteria import criteria, missing
+from dear_plugin.search.criteria import ORDER, criteria, missing
 from dear_plugin.search.problem import SMALLEST
 from dear_plugin.search.stage import Stage
 
@@ -190,7 +190,12 @@ class Optimizer:
         still = ((actions.values - own).abs() <= SMALLEST).all(1) & ~failed
         for i in still.nonzero()[:, 0].tolist():
             notes[i] = ZERO_ACTION
-        return replace(proposal, reasons=reasons, notes=notes)
+        # Of a confidence that is too low, not all redraws are evaluated.
+        sure = actions.measured[:, ORDER.index("confidence")]
+        sure = torch.where(actions.score == torch.inf, sure, torch.nan)
+        plausible = actions.measured[:, ORDER.index("plausibility")]
+        measured = torch.stack([sure, plausible], 1)
+        return replace(proposal, reasons=reasons, notes=notes, measured=measured)
 
 
 def _feature_values(sample: Sample) -> FeatureValues:

@@ -22,6 +22,8 @@ def confidence_and_reliance(
 ) -> tuple[Tensor, Tensor]:
     """(m,) the confidence and (m,) the reliance of answers; 1 and 0 where nothing changes.
 
+    What the search has measured is not evaluated again.
+
     Args:
         case: m rows.
         proposal: their answers.
@@ -31,8 +33,10 @@ def confidence_and_reliance(
     for rows, optimizer in _acting(case, proposal, optimizer_of):
         with torch.inference_mode():
             problem, actions = _actions(optimizer, case.select(rows), proposal.select(rows))
-            parts = confidence(problem, actions)[0], reliance(problem, actions)
-        sure[rows], needed[rows] = (part.clone() for part in parts)
+            needed[rows] = reliance(problem, actions).clone()
+            sure[rows] = proposal.all_measured[rows, 0]
+            new = sure[rows].isnan().nonzero()[:, 0]
+            sure[rows[new]] = confidence(problem, actions.part(new))[0].clone()
     return sure, needed
 
 

@@ -33,6 +33,8 @@ class Proposal:
         notes: (m,) what is missing from the recourse of a row; () for no notes.
         kinds: (m,) how an alternative differs from the first; () outside alternatives.
         searched: whether the actions come from a search; False where the user gave them.
+        measured: (m, 2) the confidence and the plausibility of answers as the search evaluated
+            them, NaN where it did not; None if it evaluated none.
 
     Example:
         >>> from dear_plugin import Proposal
@@ -50,6 +52,7 @@ class Proposal:
     notes: Sequence[str] = ()
     kinds: Sequence[str] = ()
     searched: bool = True
+    measured: Tensor | None = None
 
     @lazy
     def failed(self) -> Tensor:
@@ -60,6 +63,13 @@ class Proposal:
     def all_notes(self) -> list[str]:
         """(m,) a note for every row, "" for none."""
         return _all(self.notes, self.reasons)
+
+    @property
+    def all_measured(self) -> Tensor:
+        """(m, 2) what was measured of every row, NaN for nothing."""
+        if self.measured is not None:
+            return self.measured
+        return torch.full((len(self.rows), 2), torch.nan, device=self.rows.device)
 
     @property
     def has_remark(self) -> Tensor:
@@ -84,12 +94,14 @@ class Proposal:
             [r for p in proposals for r in p.reasons],
             [n for p in proposals for n in _all(p.notes, p.reasons)],
             [k for p in proposals for k in p.kinds],
+            measured=torch.cat([p.all_measured for p in proposals]),
         )
 
     def clone(self) -> Proposal:
         """The same with copies of its tensors: those made in inference mode have no gradient."""
-        own = {name: getattr(self, name).clone() for name in ("rows", "direct", "suppressed")}
-        return replace(self, **own)
+        names = ("rows", "direct", "suppressed", "all_measured")
+        rows, direct, suppressed, measured = (getattr(self, name).clone() for name in names)
+        return replace(self, rows=rows, direct=direct, suppressed=suppressed, measured=measured)
 
     def select(self, rows: Tensor) -> Proposal:
         """The proposal of the rows at positions (q,)."""
@@ -102,6 +114,7 @@ class Proposal:
             [self.notes[i] for i in at if self.notes],
             [self.kinds[i] for i in at if self.kinds],
             self.searched,
+            None if self.measured is None else self.measured[rows],
         )
 
     def merged(self, part: Proposal, rows: Tensor) -> Proposal:
@@ -118,6 +131,7 @@ class Proposal:
             self.suppressed.index_copy(0, rows, part.suppressed),
             reasons,
             notes,
+            measured=self.all_measured.index_copy(0, rows, part.all_measured),
         )
 
     def refused(self, rows: Tensor, broken: Sequence[str]) -> Proposal:
@@ -137,6 +151,7 @@ class Proposal:
             [ACCEPTED if a else r for a, r in zip(done, self.reasons, strict=True)],
             self.notes,
             ["" if a else kind for a, kind in zip(done, self.kinds, strict=False)],
+            measured=torch.where(kept, torch.nan, self.all_measured),
         )
 
     def acted_on(self, x: Tensor, names: Sequence[str]) -> Texts:

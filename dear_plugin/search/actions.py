@@ -38,8 +38,10 @@ class Actions:
     def of(cls, rows: Tensor, sets: Tensor, values: Tensor, outcome: Tensor) -> Actions:
         """Evaluated actions; `outcome`, (3, m), has their cost, margin and price."""
         m = len(rows)
+        cost, margin, price = outcome
         score = torch.full((m,), -1.0, dtype=torch.float64)
-        return cls(rows, sets, values, *outcome, score, torch.full((m, 4), torch.nan))
+        measured = torch.full((m, 4), torch.nan)
+        return cls(rows, sets, values, cost, margin, price, score, measured)
 
     @classmethod
     def none(cls, width: int) -> Actions:

@@ -10,8 +10,10 @@ import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -94,13 +96,15 @@ class Answers:
             self.stages = [(every, given)]
         given.search(further=self._is_line)
         rows = given.open_rows.nonzero()[:, 0]
-        if self.search.max_features > 1 and self.pairs is not None and len(rows):
+        if self.search.max_features > 1 and len(rows):
             self._search_combined(rows, given, k)
         for _, stage in self.stages:
             stage.settle()
 
     def _search_combined(self, rows: Tensor, given: Stage, k: int) -> None:
         """Search pairs, then larger sets where nothing is accepted."""
+        if self.pairs is None:
+            return
         problem = given.problem.select(rows)
         tried = _of_rows(given.tried, rows, len(self.problem))
         scores = problem.classifier.scores(problem.x, keep_off_grid=True)
@@ -202,14 +206,14 @@ class Answers:
             repeats = np.where(kind == 2, np.arange(len(rows)), -1)
             keys = np.c_[rows, changed, repeats][order]
             order = order[np.sort(np.unique(keys, axis=0, return_index=True)[1])]
-        rows, stages, at, kind = (
+        row, stage, position, kinds = (
             torch.from_numpy(each[order]) for each in (rows, stages, at, kind)
         )
-        place = torch.arange(len(rows)) - torch.searchsorted(rows, rows)
+        place = torch.arange(len(row)) - torch.searchsorted(row, row)
         masks = (place == rank for rank in range(k))
-        return [Ranked(rows[m], stages[m], at[m], kind[m] == 2) for m in masks]
+        return [Ranked(row[m], stage[m], position[m], kinds[m] == 2) for m in masks]
 
-    def _contenders(self, k: int) -> Iterator[tuple[np.ndarray, ...]]:
+    def _contenders(self, k: int) -> Iterator[tuple[npt.NDArray[Any], ...]]:
         """Rows, stages, positions, kinds, scores, prices and changed sets of actions.
 
         Kinds are 0 for answers, 1 for the best accepted action of other sets, 2 for larger actions

@@ -128,7 +128,7 @@ def candidate_blocks(problem: SearchProblem, known: FeatureValues) -> Iterator[B
         yield from _numbers(problem, known, rows, sets)
     for i in (single & (known.counts[first] > 1)).nonzero()[:, 0].tolist():
         rows = problem.actionable[:, i].nonzero()[:, 0]
-        every = torch.arange(known.counts[first[i]]).float()
+        every = torch.arange(int(known.counts[first[i]])).float()
         if len(rows):
             values = every.expand(len(rows), -1)[..., None]
             yield Block.of(problem, rows, torch.full_like(rows, i), values)

@@ -155,7 +155,8 @@ def one_more(
         need: (n,) by how much the margin must grow.
     """
     sets, tried = base
-    names, found = problem.classifier.encoder.schema.names, []
+    names = problem.classifier.encoder.schema.names
+    found: list[tuple[int, tuple[int, ...], list[float]]] = []
     single = [(i, m[0]) for i, m in enumerate(problem.sets.members) if len(m) == 1]
     for row in tried.rows.unique().tolist():
         mine = tried.part(tried.rows == row)

@@ -98,9 +98,7 @@ def of_rows(
 
         def _plausibility(actions: Reached) -> CriterionResult:
             least = _required()[actions.rows]
-            if whole:
-                return CriterionResult(plausibility(actions, evidence), least)
-            return CriterionResult(evidence.plausibility.at_least(actions.reached, least), least)
+            return CriterionResult(plausibility(actions, evidence), least)
 
         out["plausibility"] = _plausibility
     if search.min_support is not None:

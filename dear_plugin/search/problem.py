@@ -225,7 +225,8 @@ class SearchProblem:
         number = self.numeric[positions][:, None] & ~is_special(values) & ~is_special(own)
         change = torch.where(number, (values - own).abs(), (values != own).float())
         change[..., 1:] *= positions[:, None, 1:] != positions[:, None, :1]
-        return change.sum(2)
+        cost: Tensor = change.sum(2)
+        return cost
 
     @property
     def _pack_width(self) -> int:
@@ -246,7 +247,8 @@ def _packs(owner: Tensor, width: int) -> Tensor:
     number = torch.arange(len(start)) - (packs.cumsum(0) - packs).repeat_interleave(packs)
     last = (sizes - 1).repeat_interleave(packs)
     inside = number[:, None] * width + torch.arange(width)
-    return start[:, None] + torch.minimum(inside, last[:, None])
+    packs_of: Tensor = start[:, None] + torch.minimum(inside, last[:, None])
+    return packs_of
 
 
 def by_set(sets: Tensor) -> Iterator[tuple[int, Tensor]]:

@@ -13,7 +13,8 @@ from dear_plugin._lazy import lazy
 from dear_plugin.data.special_values import is_special
 from dear_plugin.search.actions import Actions, first_of_each
 from dear_plugin.search.candidates import Block
-from dear_plugin.search.criteria import Criterion, Decoded, scored
+from dear_plugin.search.credibility import Decoded
+from dear_plugin.search.criteria import Criterion, scored
 from dear_plugin.search.problem import SMALLEST, SearchProblem
 
 # Rounds of trying more values and evaluating criteria.
