@@ -18,12 +18,11 @@ import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
-from dear_plugin.decoders.progress import bar
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.search.actions import Actions
 from dear_plugin.search.candidates import Block, FeatureValues, candidate_blocks
-from dear_plugin.search.combining import Combinations, Parts, one_more, pairs_of
 from dear_plugin.search.combining import PARTS as PARTS_OF_ONE
+from dear_plugin.search.combining import Combinations, Parts, one_more, pairs_of
 from dear_plugin.search.credibility import Evidence
 from dear_plugin.search.criteria import criteria
 from dear_plugin.search.descent import descended
@@ -197,7 +196,9 @@ class Answers:
             np.concatenate(each) for each in zip(*parts, strict=True)
         )
         if first is not None:
-            known = set(zip(first.rows.tolist(), first.stages.tolist(), first.at.tolist()))
+            known = set(
+                zip(first.rows.tolist(), first.stages.tolist(), first.at.tolist(), strict=True)
+            )
             given = zip(rows.tolist(), stages.tolist(), at.tolist(), strict=True)
             kind = np.where([each in known for each in given], -1, kind)
         order = np.lexsort((price, stages, np.where(kind > 0, -score, 0.0), kind, rows))

@@ -163,15 +163,15 @@ def one_more(
         order = _key(mine.margin - before[row], mine.cost, need[row]).argsort(stable=True)
         options = []
         for at in order[:PARTS].tolist():
-            members = sets.members[int(mine.sets[at])]
-            known = dict(zip(members, mine.values[at].tolist(), strict=False))
+            base_set = sets.members[int(mine.sets[at])]
+            known = dict(zip(base_set, mine.values[at].tolist(), strict=False))
             for i, j in single:
                 if j in known:
                     continue
                 gain = parts.gain[row, i] + mine.margin[at] - before[row]
                 price = parts.cost[row, i] + mine.cost[at]
                 keys = _key(gain, price, need[row])
-                new = tuple(sorted((*members, j)))
+                new = tuple(sorted((*base_set, j)))
                 options += [
                     (key, new, known | {j: value})
                     for key, value in zip(
@@ -186,12 +186,12 @@ def one_more(
         found += [(row, best, [o[2][j] for j in best]) for o in some[:A_LARGER_SET]]
     if not found:
         return None
-    members = tuple(sorted({m for _, m, _ in found}))
-    labels = tuple(tuple(names[j] for j in m) for m in members)
+    members = tuple(sorted({chosen for _, chosen, _ in found}))
+    labels = tuple(tuple(names[j] for j in each) for each in members)
     return Combinations(
         ActionSets(labels, members, sets.p),
         torch.tensor([row for row, _, _ in found]),
-        torch.tensor([members.index(m) for _, m, _ in found]),
+        torch.tensor([members.index(chosen) for _, chosen, _ in found]),
         torch.tensor([values for _, _, values in found]),
     )
 

@@ -60,7 +60,7 @@ class Stage:
 
     def __post_init__(self) -> None:
         """Nothing is tried yet."""
-        n, (s, width) = len(self.problem), self.problem.sets.positions.shape
+        s, width = self.problem.sets.positions.shape
         self.tried = Actions.none(width)
         self.need = (self.accepted + self.lead).repeat_interleave(s)
 
@@ -284,7 +284,7 @@ class Stage:
         return self._cheapest(self.passed)
 
     def best(self, mask: Tensor) -> Tensor:
-        """(q,) the best scores in a mask, (m,) bool, of each row and set; of these, the cheapest."""
+        """(q,) the best score in a mask, (m,) bool, of each row and set, then the cheapest."""
         score = torch.where(mask, self.tried.score, -torch.inf)
         most = torch.full((len(self.need),), -torch.inf, dtype=torch.float64)
         most = most.scatter_reduce(0, self.pairs, score, "amax")
