@@ -14,8 +14,8 @@ from dear_plugin.demo.experiment import Demo, make_experiment
 
 PAPER = Autoencoder.paper((8, 10, 5))
 REMAINDER = Autoencoder(replace(PAPER.design, reconstruct="remainder"))
-LINE = Search.cheapest(groups=False)
-LITERAL = Search.cheapest(solver="paper", groups=False)
+LINE = Search.cheapest(max_features=1)
+LITERAL = Search.cheapest(solver="paper", max_features=1)
 CONFIGURATIONS = {
     "the paper's method": (PAPER, LITERAL),
     "... with the line search": (PAPER, LINE),

@@ -41,7 +41,7 @@ def fresh(mixed, noisy) -> DEAR:
 
     One set of little use, so that the pairs in reserve are needed, and support besides.
     """
-    search = Search(min_support=0.4, coarse=8)
+    search = Search(min_support=0.4)
     return DEAR(noisy, mixed.schema, act_on=["debt", "age"], search=search).fit(mixed.frame[:500])
 
 

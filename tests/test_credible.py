@@ -15,7 +15,7 @@ CRITERIA = [*NUMBERS, "credible"]
 @pytest.fixture(scope="module")
 def dear(mixed):
     """The default settings without pairs."""
-    return DEAR(mixed.net, mixed.schema, search=Search(groups=False)).fit(mixed.frame)
+    return DEAR(mixed.net, mixed.schema, search=Search(max_features=1)).fit(mixed.frame)
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def result(dear, factuals):
 
 @pytest.fixture(scope="module")
 def cheapest(dear, factuals):
-    return dear.with_search(Search.cheapest(groups=False)).generate(factuals)
+    return dear.with_search(Search.cheapest(max_features=1)).generate(factuals)
 
 
 def plausible(study, rows, k=5):
@@ -86,7 +86,7 @@ class TestTheColumns:
         assert actions["credible"].mean() > 0.5
 
     def test_the_reason_has_the_numbers_of_the_columns(self, dear, mixed):
-        strict = Search(min_confidence=1.0, min_plausibility=0.6, groups=False)
+        strict = Search(min_confidence=1.0, min_plausibility=0.6, max_features=1)
         actions = dear.with_search(strict).generate(mixed.refused(120)).actions
         texts = actions["reason"].str.extract(r"confidence ([\d.]+) \(at least 1 is required\)")[0]
         some = texts.dropna().astype(float)
@@ -176,7 +176,7 @@ class TestOtherMethods:
 
     def test_a_required_support_is_part_of_credible(self, dear, factuals):
         """Of alternatives too, which are not vetted."""
-        search = Search.cheapest(groups=False, min_support=0.8)
+        search = Search.cheapest(max_features=1, min_support=0.8)
         table = dear.with_search(search).generate(factuals).alternatives(3)
         support = dear._support.of(
             dear.encoder.rows(table[list(factuals)]),
@@ -199,7 +199,7 @@ class TestTheCheapest:
         assert search.min_support is None
 
     def test_it_accepts_other_settings(self):
-        assert Search.cheapest(coarse=4, min_support=0.5).coarse == 4
+        assert Search.cheapest(min_support=0.5).coarse == 4
         assert Search.cheapest(min_support=0.5).has_criteria
         assert Search.cheapest(margin=0.2).margin == 0.2
 
@@ -216,7 +216,7 @@ class TestTheCheapest:
         """At the boundary, whatever their criteria."""
         optimizer, n = dear._fitted_optimizer, len(factuals)
         case = cheapest.lazy_answers.case
-        found = optimizer.find(optimizer.problem(case), Search.cheapest(groups=False))
+        found = optimizer.find(optimizer.problem(case), Search.cheapest(max_features=1))
         torch.testing.assert_close(
             torch.from_numpy(cheapest.outcome["cost"].to_numpy()).float(),
             found.cost.amin(1),
@@ -236,7 +236,7 @@ class TestMaxReliance:
     @pytest.fixture(scope="class")
     @classmethod
     def alone(cls, dear, factuals):
-        return dear.with_search(Search(max_reliance=0.0, groups=False)).generate(factuals)
+        return dear.with_search(Search(max_reliance=0.0, max_features=1)).generate(factuals)
 
     def test_credible_rows_have_reliance_zero(self, alone):
         credible = alone.actions["credible"]

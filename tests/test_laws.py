@@ -72,7 +72,7 @@ METHODS: Mapping[str, Method] = {
     "DEAR": DEAR,
     "DEAR alone": partial(DEAR, search=Search(max_reliance=0.0)),
     "DEAR cheapest": partial(DEAR, search=Search.cheapest()),
-    "DEAR with support": partial(DEAR, search=Search.cheapest(min_support=0.6, coarse=8)),
+    "DEAR with support": partial(DEAR, search=Search.cheapest(min_support=0.6)),
     "DEAR autoencoder": partial(DEAR, decoder=SMALL, search=Search.cheapest()),
     "DEAR to the letter": partial(DEAR, decoder=SMALL, search=LITERAL),
     "Wachter": partial(Wachter, config=WachterConfig(rounds=2, steps=10, starts=2)),

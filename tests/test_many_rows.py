@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 
 import pandas as pd
 import pytest
+from tests.search.test_line import discrete_frame, random_network, refused
 
 from dear_plugin import DEAR, Encoder, Schema, Search
-from tests.search.test_line import discrete_frame, random_network, refused
 
 pytestmark = [
     pytest.mark.filterwarnings(f"ignore:::{engine}")
@@ -149,7 +149,7 @@ def test_nor_does_it_that_nobody_fails_in_one_of_them(monkeypatch):
     schema, act_on = Schema.infer(frame), ["visits", "rooms"]
     model = random_network(frame, Encoder(schema), 0)
     people = refused(model, Encoder(schema), frame)
-    single = DEAR(model, schema, act_on=act_on, search=Search.cheapest(groups=False)).fit(frame)
+    single = DEAR(model, schema, act_on=act_on, search=Search.cheapest(max_features=1)).fit(frame)
     done = single.generate(people).actions["success"]
     assert 64 <= done.sum() < len(done)
     people = pd.concat([people[done].iloc[:64], people[~done]])

@@ -149,10 +149,10 @@ class TestAnswers:
     @classmethod
     def led(cls, loan):
         """The cheapest answers, without a margin and with one."""
-        dear = DEAR(loan.net, loan.schema, search=Search.cheapest(groups=False)).fit(loan.frame)
+        dear = DEAR(loan.net, loan.schema, search=Search.cheapest(max_features=1)).fit(loan.frame)
         factuals = loan.refused(60)
         return {
-            margin: dear.with_search(Search.cheapest(groups=False, margin=margin)).generate(
+            margin: dear.with_search(Search.cheapest(max_features=1, margin=margin)).generate(
                 factuals
             )
             for margin in (0.0, 0.3, 1.0)

@@ -99,7 +99,7 @@ CONFIGURATIONS: Mapping[str, Configuration] = {
     "autoencoder": Configuration(
         DecoderSpec(lambda data: Autoencoder(seed=data.split), trained=True), Search.cheapest()
     ),
-    "paper": Configuration(DecoderSpec(_paper, trained=True), Search.cheapest(groups=False)),
+    "paper": Configuration(DecoderSpec(_paper, trained=True), Search.cheapest(max_features=1)),
 }
 
 

@@ -6,9 +6,7 @@ allow, at steps of the feature's precision. If there are more than 2,000, as man
 third evenly spaced, a third at quantiles of the training values, a third at geometrically growing
 distances from the factual, starting at one step. Decoder, constraints, margin and criteria are
 DEAR's; there is no pruning, bisection or surrogate: successes are vetted in order of price until
-one meets all criteria. Where none does with the margin, the optimum is the least price without it,
-since DEAR requires the margin only where it can be reached. The price is the cost, discounted by
-`prefer_alone` where no indirect change is needed. DEAR's own answers count among the candidates,
+one meets all criteria, the margin among them. The price is the cost, discounted by `prefer_alone` where no indirect change is needed. DEAR's own answers count among the candidates,
 so no answer costs less than the optimum.
 """
 
@@ -24,17 +22,20 @@ import torch
 from torch import Tensor
 
 from dear_plugin.benchmark.metrics.decision import Floats, Truths
-from dear_plugin.data.special_values import without_special
+from dear_plugin.data.special_values import is_special, without_special
 from dear_plugin.methods.base import SLACKS
 from dear_plugin.methods.dear import DEAR
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.constraints import feasible_set
 from dear_plugin.problem.target import goal_of
-from dear_plugin.search import Choice, RankedCandidates, SearchProblem, criteria, vet
-from dear_plugin.search.candidates import Candidates, other_categories, special_levels
-from dear_plugin.search.criteria import met
+from dear_plugin.search import SearchProblem, criteria
+from dear_plugin.search.actions import first_of_each
+from dear_plugin.search.candidates import Block, candidate_blocks
+from dear_plugin.search.stage import Stage
 
 MOST_VALUES = 2_000
+# Actions of a row whose criteria are evaluated at a time.
+AT_ONCE = 16
 # The smallest distance from the factual that is evaluated, as a share of the range.
 LEAST = 1e-9
 
@@ -46,12 +47,10 @@ class Compared:
     Attributes:
         dear: (n,) the price of DEAR's answer, where it meets all criteria.
         optimum: (n,) the least price.
-        with_margin: (n,) bool, whether the optimum has the margin.
     """
 
     dear: Floats
     optimum: Floats
-    with_margin: Truths
 
     @property
     def possible(self) -> Truths:
@@ -83,61 +82,64 @@ def compared(dear: DEAR, frame: pd.DataFrame) -> Compared:
     """Compare the answers of DEAR with the optimum.
 
     Args:
-        dear: fitted on single features, with `groups=False`.
+        dear: fitted on single features, with `max_features=1`.
         frame: n rejected rows.
     """
     search, actions = dear.search, dear.generate(frame).actions
     price = actions["cost"].to_numpy(dtype=float)
     alone = (actions["reliance"] == 0.0).to_numpy()
     price = np.where(alone, price / (1.0 + search.prefer_alone), price)
+    valid = actions["credible"] if search.has_criteria else actions["success"]
+    found = np.where(valid, price, np.inf)
     with torch.inference_mode():
-        case = _case(dear, frame)
-        valid = actions["credible"] if search.has_criteria else actions["success"]
-        found = np.where(valid, price, np.inf)
-        optimum = np.minimum(found, _optimum(dear, dear._with_margin(case), found))
-        with_margin = np.isfinite(optimum)
-        if search.margin and not with_margin.all():
-            rest = np.flatnonzero(~with_margin)
-            part = case.select(torch.from_numpy(rest))
-            passed = _passes(dear, part, actions.iloc[rest])
-            found[rest] = np.where(passed, price[rest], np.inf)
-            optimum[rest] = np.minimum(found[rest], _optimum(dear, part, found[rest]))
-    return Compared(found, optimum, with_margin)
-
-
-def _passes(dear: DEAR, case: Case, actions: pd.DataFrame) -> Truths:
-    """(n,) bool, answers that meet all criteria besides the margin."""
-    names = ("confidence", "reliance", "plausibility")
-    sure, needed, plausible = (
-        torch.from_numpy(actions[name].to_numpy(dtype=float)) for name in names
-    )
-    own = dear._evidence.plausibility.of(case.x)
-    passed = met(dear.search, sure, needed, plausible, own)
-    passes: Truths = passed.numpy() & actions["success"].to_numpy(dtype=bool)
-    return passes
+        optimum = np.minimum(found, _optimum(dear, _case(dear, frame), found))
+    return Compared(found, optimum)
 
 
 def _optimum(dear: DEAR, case: Case, known: Floats) -> Floats:
     """(n,) the least price below known ones, (n,); infinite where there is none."""
-    search, optimizer = dear.search, dear._fitted_optimizer
-    problem = optimizer.problem(case)
+    search = dear.search
+    goal = case.goal.with_lead(search.margin, dear._training_scores)
+    problem = replace(dear._fitted_optimizer.problem(case), redrawn=bool(search.min_confidence))
+    lead = torch.as_tensor(goal.extra_margin(), dtype=torch.float32).expand(len(case))
+    wanted = criteria(problem, search, dear._evidence) if search.has_criteria else {}
+    stage = Stage(
+        problem,
+        [],
+        wanted,
+        goal.least_margin(case.slack),
+        lead,
+        search.prefer_alone,
+        k=1,
+    )
     # An upper bound of the cost of cheaper answers, for those without an indirect change too.
     limit = torch.from_numpy(known * (1.0 + search.prefer_alone)).float()
-    categories = other_categories(problem, problem.actionable, optimizer.grids)
-    candidates = chain(_numbers(problem, dear._fitted_rows), categories, special_levels(problem))
-    parts = list(_cheaper(problem, candidates, limit, search.slack))
-    if not search.has_criteria:
-        least = torch.full_like(limit, torch.inf)
-        for rows, _, _, cost in parts:
-            least.scatter_reduce_(0, rows, cost, "amin")
-        return least.double().numpy()
-    problem = replace(problem, redrawn=True)
-    ranked = RankedCandidates.of(problem, [part[:3] for part in parts], search)
-    # With infinite margins, `vet` skips no candidate.
-    ranked = replace(ranked, margin=torch.full_like(ranked.price, torch.inf))
-    choice = Choice.none(problem)
-    vet(problem, ranked, list(criteria(problem, search, dear._evidence).values()), choice)
-    return torch.where(choice.passed, choice.price, torch.inf).double().numpy()
+    feature_values = dear._fitted_optimizer.known
+    others = [b for b in candidate_blocks(problem, feature_values) if _is_discrete(problem, b)]
+    for block in chain(_numbers(problem, dear._fitted_rows), others):
+        stage.evaluate(*block.take(block.direct < limit[block.rows, None]))
+    return _least_price(stage)
+
+
+def _least_price(stage: Stage) -> Floats:
+    """(n,) the least price of the actions of a stage that meet all criteria."""
+    every = stage.need.clone()
+    while bool(stage.alive.any()):
+        at = stage.alive.nonzero()[:, 0]
+        tried = stage.tried.part(at)
+        order = torch.from_numpy(np.lexsort((tried.price.numpy(), tried.rows.numpy())))
+        stage.score(at[order][first_of_each(tried.rows[order], AT_ONCE)])
+        # No action is skipped.
+        stage.need = every.clone()
+    passed = stage.tried.part(stage.passed)
+    least = torch.full((len(stage.problem),), torch.inf)
+    return least.scatter_reduce(0, passed.rows, passed.price, "amin").double().numpy()
+
+
+def _is_discrete(problem: SearchProblem, block: Block) -> bool:
+    """Whether a block has categories or special levels of single features."""
+    number = problem.numeric[problem.sets.positions[block.sets[:1], 0]]
+    return not bool(number) or bool(is_special(block.values).any())
 
 
 def _case(dear: DEAR, frame: pd.DataFrame) -> Case:
@@ -150,28 +152,15 @@ def _case(dear: DEAR, frame: pd.DataFrame) -> Case:
     return Case(x, goal, feasible, SLACKS[0], torch.arange(len(x)))
 
 
-def _cheaper(
-    problem: SearchProblem, candidates: Iterator[Candidates], limit: Tensor, slack: float
-) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor]]:
-    """Successes that cost less than (n,) limits: rows (m,), sets (m,), values (m, 1, 1), costs."""
-    for rows, sets, values in candidates:
-        evaluation = problem.evaluate(rows, sets, values, slack)
-        cheap = evaluation.valid & (evaluation.cost < limit[rows, None])
-        at, place = cheap.nonzero(as_tuple=True)
-        yield rows[at], sets[at], values[at, place][:, None], evaluation.cost[at, place]
-
-
-def _numbers(problem: SearchProblem, train: Tensor) -> Iterator[Candidates]:
-    """The values of all numeric features, set by set: rows (m,), sets (m,), values (m, c, 1)."""
+def _numbers(problem: SearchProblem, train: Tensor) -> Iterator[Block]:
+    """The values of all numeric features, set by set."""
     for at, (feature, *_) in enumerate(problem.sets.members):
         rows = problem.actionable[:, at].nonzero()[:, 0]
         if not bool(problem.numeric[feature]) or not len(rows):
             continue
         step = float(problem.feasible.steps[feature])
         values = _values(problem.x[rows, feature, None], train[:, feature], step)
-        features = torch.full_like(rows, feature)
-        snapped = problem.feasible.snap(values, features, rows)
-        yield rows, torch.full_like(rows, at), snapped[..., None]
+        yield Block.of(problem, rows, torch.full_like(rows, at), values[..., None])
 
 
 def _values(own: Tensor, column: Tensor, step: float) -> Tensor:

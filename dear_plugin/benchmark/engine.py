@@ -98,7 +98,7 @@ def _configurations(cell: Cell) -> Iterator[tuple[str, DEAR]]:
     decoder = Autoencoder.paper(PAPER_LAYERS[cell.dataset])
     paper = DEAR(cell.model, cell.schema, decoder=decoder).fit(cell.train)
     for solver, name in SOLVERS.items():
-        search = Search.cheapest(solver=solver, groups=False)
+        search = Search.cheapest(solver=solver, max_features=1)
         yield f"paper, {name}", paper.with_search(search)
 
 

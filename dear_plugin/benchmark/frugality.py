@@ -119,7 +119,7 @@ def _evaluations(cell: Cell, counting: CountingModel, frame: pd.DataFrame) -> It
         yield {"quantity": "the same, once after fit, for all rows", "value": first - evaluated}
         yield {"quantity": f"calls for {ROWS:,} rows", "value": calls}
         alone = _evaluated_alone(
-            cell, counting, frame.iloc[:SINGLES], replace(search, groups=False)
+            cell, counting, frame.iloc[:SINGLES], replace(search, max_features=1)
         )
         for solved, name_of in ((True, "solved"), (False, "not solved")):
             counts = alone[alone["success"] == solved]["evaluated"]

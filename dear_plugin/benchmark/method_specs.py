@@ -28,18 +28,15 @@ from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.methods.dear import DEAR
 from dear_plugin.search import Search
 
-# The required support, its number of neighbours, and the margin to the boundary. yNN uses five
-# neighbours among all data except an identical row, and the factual is one of them; the engine
-# uses training rows only. So for a support of 1, more neighbours and a larger margin are required.
+# The required support, and a larger margin to the boundary. yNN uses five neighbours among all
+# data except an identical row, and the factual is one of them; the engine uses training rows only.
 SUPPORTS: Mapping[str, Search] = {
     "0.4": Search(min_support=0.4),
     "0.6": Search(min_support=0.6),
     "0.8": Search(min_support=0.8),
     "1": Search(min_support=1.0),
-    "1, k=20": Search(min_support=1.0, k_neighbours=20),
-    "1, k=50, margin 0.25": Search(min_support=1.0, k_neighbours=50, slack=0.25),
-    "1, k=100, margin 0.5": Search(min_support=1.0, k_neighbours=100, slack=0.5),
-    "1, k=200, margin 1": Search(min_support=1.0, k_neighbours=200, slack=1.0),
+    "1, margin 0.6": Search(min_support=1.0, margin=0.6),
+    "1, margin 1": Search(min_support=1.0, margin=1.0),
 }
 
 Make = Callable[["FittedMethods"], RecourseMethod]
@@ -127,8 +124,8 @@ def _supported(family: str, make: Make) -> dict[str, MethodSpec]:
 
 # The fit that the paper's lines share; Algorithm 1 to the letter, and the line search.
 _PAPER = "DEAR, the paper"
-_LITERAL = Search.cheapest(solver="paper", groups=False)
-_LINE = Search.cheapest(groups=False)
+_LITERAL = Search.cheapest(solver="paper", max_features=1)
+_LINE = Search.cheapest(max_features=1)
 
 METHOD_SPECS: Mapping[str, MethodSpec] = {
     **_supported("DEAR", _single),

@@ -22,7 +22,7 @@ from dear_plugin.evaluation.metrics import neighbours
 from dear_plugin.methods.dear import DEAR
 from dear_plugin.search import DescentSchedule, Search
 
-LITERAL = Search.cheapest(solver="paper", groups=False)
+LITERAL = Search.cheapest(solver="paper", max_features=1)
 # Held-out rows of the fidelity.
 ROWS = 2000
 
@@ -54,7 +54,7 @@ def _literal(**schedule: Any) -> Search:
 
 
 PRESET = Variant("to the letter")
-LINE_SEARCH = Variant("line search", Search.cheapest(groups=False))
+LINE_SEARCH = Variant("line search", Search.cheapest(max_features=1))
 STEPS, TARGETS = (0.01, 0.05, 0.2), (0.0, 0.5, 2.0, 5.0)
 WEIGHTS, HESSIANS = (0.0, 0.1, 0.5), (0.0, 1.0)
 # The sweep: all steps with all target scores, then one other setting at a time.

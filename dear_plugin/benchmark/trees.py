@@ -60,7 +60,7 @@ class Trees:
         act_on = data.act_on
         dear = DEAR(model, data.schema, act_on=act_on).fit(train)
         for name, search in SEARCHES.items():
-            found = compared(dear.with_search(search(groups=False)), refused)
+            found = compared(dear.with_search(search(max_features=1)), refused)
             yield {**self._head, "search": name, **_columns(found)}
 
     @property
@@ -87,7 +87,6 @@ def _columns(found: Compared) -> Row:
     counts = {
         "rows": len(found.optimum),
         "solvable": int(found.possible.sum()),
-        "with the margin": int(found.with_margin.sum()),
         "missed": int(found.missed.sum()),
     }
     if not len(ratios):

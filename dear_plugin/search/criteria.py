@@ -109,23 +109,6 @@ def of_rows(
     return out
 
 
-def met(
-    search: Search, confidence: Tensor, reliance: Tensor, plausibility: Tensor, own: Tensor
-) -> Tensor:
-    """(m,) bool, whether measured answers meet the criteria of a search, support aside.
-
-    Args:
-        search: the required values.
-        confidence: (m,) of the answers.
-        reliance: (m,) of the answers.
-        plausibility: (m,) of the answers.
-        own: (m,) the plausibility of their factuals.
-    """
-    passed = confidence >= search.min_confidence - TOLERANCE
-    passed &= reliance <= search.max_reliance + TOLERANCE
-    return passed & (plausibility >= own.clamp_max(search.min_plausibility) - TOLERANCE)
-
-
 def scored(
     actions: R, wanted: Mapping[str, Callable[[R], CriterionResult]]
 ) -> tuple[Tensor, Tensor, Tensor]:

@@ -31,7 +31,7 @@ class DescentSchedule:
     Example:
         >>> from dear_plugin import DescentSchedule, Search
         >>> quick = Search.cheapest(
-        ...     solver="paper", schedule=DescentSchedule(steps=100), groups=False
+        ...     solver="paper", schedule=DescentSchedule(steps=100), max_features=1
         ... )
     """
 

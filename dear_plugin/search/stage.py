@@ -114,7 +114,7 @@ class Stage:
         return solved.index_fill(0, self.pairs[self.passed], True)
 
     @property
-    def _alive(self) -> Tensor:
+    def alive(self) -> Tensor:
         """(m,) bool, tried actions that may become an answer."""
         pairs, tried = self.pairs, self.tried
         alive = (tried.score < 0.0) & (tried.margin >= self.need[pairs])
@@ -122,7 +122,7 @@ class Stage:
 
     def _bound(self) -> Tensor:
         """(n,) the direct cost from which on no action can become an answer; -inf if closed."""
-        n, alive = len(self.problem), self._alive
+        n, alive = len(self.problem), self.alive
         least = self.tried.cost.new_full((len(self.need),), torch.inf)
         least = least.scatter_reduce(0, self.pairs[alive], self.tried.price[alive], "amin")
         missing = self.k - self._solved_pairs.view(n, -1).sum(1)
@@ -134,9 +134,9 @@ class Stage:
 
     def _try(self, block: Block) -> None:
         """Evaluate the candidates of a block that are cheap enough."""
-        self._evaluate(*block.take(block.direct < self._bound()[block.rows][:, None]))
+        self.evaluate(*block.take(block.direct < self._bound()[block.rows][:, None]))
 
-    def _evaluate(self, rows: Tensor, sets: Tensor, values: Tensor) -> Actions:
+    def evaluate(self, rows: Tensor, sets: Tensor, values: Tensor) -> Actions:
         """Evaluate actions and add them to the tried ones."""
         problem = self.problem
         if not len(rows):
@@ -154,7 +154,7 @@ class Stage:
 
     def _cut(self) -> None:
         """Try values between the cheapest action of a row and set, and what was tried before."""
-        at = self._cheapest(self._alive)
+        at = self._cheapest(self.alive)
         bound, tried = self._bound(), self.tried.part(at)
         own = self.problem.own(tried.rows, tried.sets)
         single = self._is_line[tried.sets] & ~is_special(torch.minimum(own, tried.values)).any(1)
@@ -203,7 +203,7 @@ class Stage:
             at = self._next(size * self.k)
             if not len(at):
                 break
-            self._score(at)
+            self.score(at)
             some = True
         return some
 
@@ -213,7 +213,7 @@ class Stage:
         Of a set, those at places 0, 1, 3, 7, ... in the order of price: neighbouring values
         mostly meet the same criteria.
         """
-        at = self._alive.nonzero()[:, 0].numpy()
+        at = self.alive.nonzero()[:, 0].numpy()
         rows, price = self.tried.rows.numpy()[at], self.tried.price.numpy()[at]
         pairs = self.pairs.numpy()[at]
         order = np.lexsort((price, pairs))
@@ -224,7 +224,7 @@ class Stage:
         missing = torch.from_numpy(rows[some])
         return torch.from_numpy(at[some])[first_of_each(missing, size)]
 
-    def _score(self, at: Tensor) -> None:
+    def score(self, at: Tensor) -> None:
         """Evaluate the criteria of tried actions at positions (q,)."""
         if not self.wanted:
             self.tried.score[at] = torch.inf
@@ -271,11 +271,11 @@ class Stage:
         """(m,) bool, which actions are answers: evaluated with all criteria."""
         if not len(rows):
             return torch.zeros(0, dtype=torch.bool)
-        start, new = len(self.tried), self._evaluate(rows, sets, values)
+        start, new = len(self.tried), self.evaluate(rows, sets, values)
         enough = new.margin >= (self.accepted + self.lead)[rows]
         at = start + enough.nonzero()[:, 0]
         if len(at):
-            self._score(at)
+            self.score(at)
         return self.passed[start:]
 
     @property

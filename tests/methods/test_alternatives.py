@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from dear_plugin.methods.alternatives import KINDS, MOST, rows_at_once
 
 from dear_plugin import DEAR, Constraints, Schema, Search
 from dear_plugin.benchmark.meter import Meter, in_fresh_process
 from dear_plugin.decoders import Autoencoder, Design, Training
 from dear_plugin.errors import InputError
 from dear_plugin.methods import alternatives as module
-from dear_plugin.methods.alternatives import KINDS, MOST, rows_at_once
 
 K = 10
 OTHER, PAIR, LARGER = KINDS
@@ -200,7 +200,7 @@ class TestWhenThereAreFew:
         pd.testing.assert_frame_equal(table[names], query[names].reset_index(drop=True))
 
     def test_pairs_are_left_out_where_groups_are_not_wanted(self, mixed):
-        found = dear(mixed, search=Search(groups=False)).generate(mixed.refused(10))
+        found = dear(mixed, search=Search(max_features=1)).generate(mixed.refused(10))
         table = found.alternatives(K)
         assert PAIR not in set(table["kind"])
         assert not table["acted_on"].str.contains(r"\+").any()
@@ -279,7 +279,7 @@ class TestMany:
 
     def test_there_are_fewer_where_no_more_exist(self, mixed):
         """A binary feature has one other value and no larger action."""
-        method = dear(mixed, act_on=["owner", "member", "job"], search=Search(groups=False))
+        method = dear(mixed, act_on=["owner", "member", "job"], search=Search(max_features=1))
         table = method.generate(mixed.refused(40)).alternatives(1000)
         # Twice two values and five jobs, none of 40 rows a king: at most six others.
         assert table["index"].value_counts().max() <= 6
@@ -309,7 +309,7 @@ def _grown(features, count, k):
     net = torch.nn.Linear(features, 1)
     torch.nn.init.constant_(net.weight, 1.0)
     torch.nn.init.constant_(net.bias, -0.5 * features)
-    method = DEAR(net, schema, search=Search(groups=False)).fit(frame)
+    method = DEAR(net, schema, search=Search(max_features=1)).fit(frame)
     with torch.no_grad():
         margin = net(method.encoder.encode(frame))[:, 0]
     near = (-margin).masked_fill(margin > 0, torch.inf).argsort()[:count]

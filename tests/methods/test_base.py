@@ -116,7 +116,7 @@ class TestRowsFinerThanTheTrainingRows:
     @pytest.fixture
     def fitted(self, name, counts, fractional):
         module, model = linear(counts)
-        schema, search = model.encoder.schema, Search.cheapest(groups=False)
+        schema, search = model.encoder.schema, Search.cheapest(max_features=1)
         box = DEAR(model, schema, act_on=[name], search=search).fit(counts)
         return model, box, box.with_model(module), fractional[model(fractional) <= 0.5]
 

@@ -68,7 +68,7 @@ class TestEstimator:
         assert repr(fitted).endswith(f"fitted on {len(mixed.frame):,} rows)")
 
     def test_get_params_has_the_arguments(self, mixed):
-        search = Search(coarse=8)
+        search = Search()
         params = DEAR(mixed.net, mixed.schema, act_on=["debt"], search=search).get_params()
         assert params.pop("model") is mixed.net
         assert params == {
@@ -81,7 +81,7 @@ class TestEstimator:
         }
 
     def test_another_model_or_search_is_among_them(self, mixed, fitted):
-        search = Search(coarse=8)
+        search = Search()
         other = fitted.with_model(mixed.pipeline).with_search(search)
         assert other.get_params()["model"] is mixed.pipeline
         assert other.get_params()["search"] is search
@@ -248,9 +248,7 @@ class TestAnotherModel:
 
 
 class TestAnotherSearch:
-    @pytest.mark.parametrize(
-        "search", [Search(coarse=8), Search(min_support=1.0), Search(refine=2, groups=False)]
-    )
+    @pytest.mark.parametrize("search", [Search(), Search(min_support=1.0), Search(max_features=1)])
     def test_answers_equal_those_of_a_new_one(self, mixed, search):
         query = mixed.refused(20)
         fitted = DEAR(mixed.pipeline, mixed.schema).fit(mixed.frame)
@@ -263,7 +261,7 @@ class TestAnotherSearch:
         query = mixed.refused(20)
         fitted = DEAR(mixed.pipeline, mixed.schema).fit(mixed.frame)
         before = fitted.generate(query).actions
-        fitted.with_search(Search(coarse=4, refine=0)).generate(query)
+        fitted.with_search(Search()).generate(query)
         pd.testing.assert_frame_equal(fitted.generate(query).actions, before)
 
 
@@ -273,7 +271,7 @@ class TestSaveAndLoad:
         [
             {},
             {"act_on": ["debt", ("income", "job")]},
-            {"search": Search(min_support=0.5, coarse=8), "decoder": Transport(given=())},
+            {"search": Search(min_support=0.5), "decoder": Transport(given=())},
         ],
         ids=["default", "groups", "settings"],
     )

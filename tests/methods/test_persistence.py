@@ -84,7 +84,7 @@ def saved(tmp_path_factory):
     )
     out = {}
     for name, make in KINDS.items():
-        search = Search(coarse=12, min_support=0.4 if name == "transport" else None)
+        search = Search(min_support=0.4 if name == "transport" else None)
         dear = DEAR(model(), schema, act_on=SETS, decoder=make(), search=search).fit(rows())
         dear.save(home / name)
         out[name] = dear, home / name

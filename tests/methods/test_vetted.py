@@ -158,7 +158,7 @@ class TestNearestAccepted:
     """Its right answers are known by brute force."""
 
     def test_the_nearest_row_that_meets_the_criteria_is_found(self, mixed, refused):
-        search = Search.cheapest(min_support=0.8, k_neighbours=9)
+        search = Search.cheapest(min_support=0.8)
         free = NearestAccepted(mixed.net, Schema.infer(mixed.frame))
         vetted = Vetted(free, search).fit(mixed.frame)
         rows, x = (vetted.encoder.rows(frame) for frame in (mixed.frame, refused))
@@ -181,9 +181,7 @@ class TestNotes:
     """A row without an answer that meets the criteria."""
 
     def test_a_note_says_in_numbers_what_is_lacking(self, nearest, refused):
-        result = Vetted(nearest, Search.cheapest(min_support=1.0, k_neighbours=400)).generate(
-            refused
-        )
+        result = Vetted(nearest, Search.cheapest(min_support=1.0)).generate(refused)
         reasons = result.outcome["reason"]
         assert result.actions["success"].all()
         assert not result.actions["credible"].any()

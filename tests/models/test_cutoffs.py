@@ -57,7 +57,7 @@ class TestThresholds:
     def fitted(self, kind, threshold, mixed, models):
         model = Thresholded(models[kind], threshold)
         factuals = rejected(model, mixed.frame)
-        search = Search(groups=False)
+        search = Search(max_features=1)
         return model, factuals, DEAR(model, mixed.schema, search=search).fit(mixed.frame)
 
     def test_success_is_the_decision_of_predict(self, fitted):
@@ -80,7 +80,7 @@ class TestThresholds:
             p = model.predict_proba(frame)[:, 1].clip(1e-9, 1.0 - 1e-9)
             return 1.0 / (1.0 + np.exp(log_odds(threshold) - log_odds(p)))
 
-        other = DEAR(shifted, mixed.schema, search=Search(groups=False)).fit(mixed.frame)
+        other = DEAR(shifted, mixed.schema, search=Search(max_features=1)).fit(mixed.frame)
         known = other.generate(factuals).actions
         learned = dear.generate(factuals).actions
         both = known["success"] & learned["success"]

@@ -44,16 +44,16 @@ NETWORKS = Autoencoder(Design(layers=(4, 2)), Training(epochs=2))
 # With the paper's reconstruction, under which an action may have size zero.
 LITERAL_NETWORKS = Autoencoder(Design(layers=(4, 2), reconstruct="paper"), Training(epochs=2))
 LITERAL = Search.cheapest(
-    solver="paper", groups=False, schedule=DescentSchedule(step=0.05, steps=20)
+    solver="paper", max_features=1, schedule=DescentSchedule(step=0.05, steps=20)
 )
-BY_GRADIENT = Search.cheapest(groups=False)
+BY_GRADIENT = Search.cheapest(max_features=1)
 VAE = VaeDesign(layers=(6, 3), training=Training(epochs=5))
 BRIEF = LatentConfig(steps=6, rate=0.3, starts=2, places=8)
 
 METHODS: Mapping[str, Callable[..., RecourseMethod]] = {
     "given nothing": partial(DEAR, decoder=Transport(given=())),
     "autoencoder": partial(DEAR, decoder=NETWORKS, search=Search.cheapest()),
-    "gradient": partial(DEAR, decoder=NETWORKS, search=Search.cheapest(groups=False)),
+    "gradient": partial(DEAR, decoder=NETWORKS, search=Search.cheapest(max_features=1)),
     "to the letter": partial(DEAR, decoder=LITERAL_NETWORKS, search=LITERAL),
     "Wachter": partial(Wachter, config=WachterConfig(rounds=2, steps=5, starts=2)),
     "ROAR": partial(Roar, config=RoarConfig(rounds=2, steps=5, starts=2)),

@@ -55,7 +55,7 @@ class Table:
     query: pd.DataFrame
 
     def fitted(self) -> DEAR:
-        return DEAR(self.model, self.schema, search=Search(coarse=4, refine=4)).fit(self.frame)
+        return DEAR(self.model, self.schema, search=Search()).fit(self.frame)
 
 
 @st.composite

@@ -491,10 +491,8 @@ def searches(draw) -> Search:
     alone = partial(Search, max_reliance=0.0)
     ask = draw(st.sampled_from([Search, alone, Search.cheapest]))
     return ask(
-        coarse=draw(st.sampled_from([4, 8])),
-        refine=draw(st.sampled_from([4, 8])),
         min_support=draw(st.sampled_from([None, None, 0.6])),
-        groups=draw(st.integers(0, 3)) == 0,
+        max_features=draw(st.sampled_from([1, 1, 1, 3])),
     )
 
 

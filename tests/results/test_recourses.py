@@ -374,7 +374,7 @@ class TestAlternatives:
         renamed = {"debt": name}
         schema = Schema.infer(mixed.frame.rename(columns=renamed))
         assert Encoder(schema).d == mixed.encoder.d
-        dear = DEAR(mixed.net, schema, search=Search(groups=False))
+        dear = DEAR(mixed.net, schema, search=Search(max_features=1))
         result = dear.fit(mixed.frame.rename(columns=renamed)).generate(
             query.rename(columns=renamed)
         )
@@ -386,7 +386,7 @@ class TestAlternatives:
     def test_two_features_may_have_our_names(self, mixed, query):
         ours = {"debt": "index", "income": "index_"}
         schema = Schema.infer(mixed.frame.rename(columns=ours))
-        dear = DEAR(mixed.net, schema, search=Search(groups=False))
+        dear = DEAR(mixed.net, schema, search=Search(max_features=1))
         result = dear.fit(mixed.frame.rename(columns=ours)).generate(query.rename(columns=ours))
         table = result.alternatives(2)
         assert table.columns.is_unique

@@ -31,7 +31,7 @@ from dear_plugin.search import Incumbents, SearchProblem, descent_search
 from dear_plugin.search.descent import descend
 from dear_plugin.search.objective import Objective
 
-LITERAL = Search.cheapest(solver="paper", groups=False)
+LITERAL = Search.cheapest(solver="paper", max_features=1)
 WEIGHT = torch.tensor([2.0, -1.0, 0.5])
 FACTUAL = torch.tensor([[0.40, 0.50, 0.45], [0.45, 0.55, 0.50]])
 # The change of the columns per change of a column of x_S.

@@ -44,7 +44,7 @@ def test_the_error_states_the_value_and_its_domain(settings, match):
 
 def test_replace_validates_as_well():
     with pytest.raises(SettingError, match="coarse"):
-        replace(Search(), coarse=0)
+        replace(Search())
 
 
 @pytest.mark.parametrize("layers", [(), 8, "16", (16, 0), (16, 2.5)], ids=repr)
@@ -55,8 +55,14 @@ def test_layers_are_one_or_more_widths(layers):
 
 def test_numpy_numbers_become_python_numbers():
     """JSON can hold no others."""
-    s = Search(coarse=np.int64(8), slack=np.float32(0.5), min_support=np.float64(1))
-    assert [type(v) for v in (s.coarse, s.slack, s.min_support)] == [int, float, float]
+    s = Search(max_features=np.int64(3), margin=np.float32(0.5), min_support=np.float64(1))
+    assert [type(v) for v in (s.max_features, s.margin, s.min_support)] == [int, float, float]
+
+
+@pytest.mark.parametrize(("name", "advice"), [("groups", "max_features=1"), ("slack", "margin")])
+def test_a_setting_of_earlier_versions_is_an_error_that_names_what_to_use(name, advice):
+    with pytest.raises(SettingError, match=f"no setting '{name}' any more: .*{advice}"):
+        Search(**{name: 0.1})
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -64,7 +70,7 @@ def test_valid_settings_are_unchanged(kind):
     assert kind(**vars(kind())) == kind()
 
 
-@pytest.mark.parametrize("search", ["gradient", {"coarse": 8}, 0, Search])
+@pytest.mark.parametrize("search", ["gradient", {"margin": 0.3}, 0, Search])
 def test_an_object_of_another_class_is_no_search(mixed, fitted, search):
     for call in (
         lambda: DEAR(mixed.net, mixed.schema, search=search),
