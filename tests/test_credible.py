@@ -36,11 +36,22 @@ def cheapest(dear, factuals):
 def plausible(study, rows, k=5):
     """(m,) the conformal p-values of rows, by brute force."""
     encoder, exact = study.encoder, {"compute_mode": "donot_use_mm_for_euclid_dist"}
-    training = encoder.encode(study.frame).double()
+    units = []
+    for feature in study.schema:
+        width = len(feature.categories) if len(feature.categories) > 2 else 1
+        units += [2.0**0.5] * width
+        if not feature.categories:
+            low, high = feature.bounds
+            values = (study.frame[feature.name] - low) / (high - low)
+            units[-1] = values.quantile(0.95) - values.quantile(0.05)
+    units = torch.tensor(units, dtype=torch.float64)
+    training = encoder.encode(study.frame).double() / units
     own = torch.cdist(training, training, **exact).fill_diagonal_(torch.inf)
     own = own.topk(k, largest=False).values.mean(1)
     distance = (
-        torch.cdist(encoder.expand(rows).double(), training, **exact).topk(k, largest=False).values
+        torch.cdist(encoder.expand(rows).double() / units, training, **exact)
+        .topk(k, largest=False)
+        .values
     )
     less_plausible = (own >= distance.mean(1)[:, None] - 1e-12).sum(1)
     return (1.0 + less_plausible.double()) / (len(training) + 1.0)
@@ -199,7 +210,6 @@ class TestTheCheapest:
         assert search.min_support is None
 
     def test_it_accepts_other_settings(self):
-        assert Search.cheapest(min_support=0.5).coarse == 4
         assert Search.cheapest(min_support=0.5).has_criteria
         assert Search.cheapest(margin=0.2).margin == 0.2
 
@@ -211,19 +221,6 @@ class TestTheCheapest:
         assert all("_drawn" not in vars(decoder) for decoder in decoders)
         for name in ("_evidence", "_plausibility", "_neighbours", "_support", "_spread"):
             assert name not in vars(cheap)
-
-    def test_its_answers_have_the_least_cost_of_the_search(self, dear, cheapest, factuals):
-        """At the boundary, whatever their criteria."""
-        optimizer, n = dear._fitted_optimizer, len(factuals)
-        case = cheapest.lazy_answers.case
-        found = optimizer.find(optimizer.problem(case), Search.cheapest(max_features=1))
-        torch.testing.assert_close(
-            torch.from_numpy(cheapest.outcome["cost"].to_numpy()).float(),
-            found.cost.amin(1),
-            atol=1e-5,
-            rtol=1e-4,
-        )
-        assert found.cost.shape[0] == n
 
     def test_the_default_costs_no_less(self, result, cheapest):
         both = result.actions["success"] & cheapest.actions["success"]

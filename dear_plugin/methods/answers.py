@@ -17,7 +17,6 @@ from dear_plugin.results.lazy_answers import Credibility, LazyAnswers
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.results.spread import Spread
-from dear_plugin.results.wording import LESS_MARGIN
 from dear_plugin.search.criteria import CriterionResult, unmet
 
 if TYPE_CHECKING:
@@ -96,23 +95,12 @@ class MethodAnswers(LazyAnswers):
             results["support"] = CriterionResult(support, criteria.min_support)
         lacking = np.full(len(rows), "", dtype=object)
         lacking[at.numpy()] = unmet(len(at), results)
-        less = at[self._lacks_margin(case, answers)].numpy()
-        lacking[less[lacking[less] == ""]] = LESS_MARGIN
         credible = success & torch.from_numpy(lacking == "")
         credible[at] &= ~answers.has_remark
         out = torch.full((3, len(rows)), torch.nan, dtype=torch.float64)
         out[:, at] = torch.stack([confidence.double(), reliance.double(), plausibility.double()])
         sure, needed, plausible = out.numpy()
         return Credibility(sure, needed, plausible, credible.numpy(), lacking)
-
-    def _lacks_margin(self, case: Case, answers: Proposal) -> Tensor:
-        """(m,) bool, answers that lie less far past the boundary than the criteria ask."""
-        method = self.method
-        if not method._criteria.margin:
-            return torch.zeros(len(case), dtype=torch.bool)
-        goal = case.goal.with_lead(method._criteria.margin, method._training_scores)
-        scores = method.classifier.scores(answers.rows, keep_off_grid=True)
-        return goal.margin(scores) < goal.extra_margin()
 
     def spread(self, rows: Tensor) -> Spread:
         """As of `LazyAnswers`."""

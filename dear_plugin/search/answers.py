@@ -85,14 +85,15 @@ class Answers:
         return self._in_order(k, first)
 
     def _search(self, k: int) -> None:
-        """Search the stages until each row has k answers; the given sets are searched on."""
-        every = torch.arange(len(self.problem))
-        if self.stages:
-            (_, given), *_ = self.stages = self.stages[:1]
-            given.k = k
-        else:
-            given = self._stage(every, self.problem, None, k)
-            self.stages = [(every, given)]
+        """Search the stages until each row has k answers.
+
+        The given sets are searched on; pairs and larger sets are searched again.
+        """
+        if not self.stages:
+            every = torch.arange(len(self.problem))
+            self.stages.append((every, self._stage(every, self.problem, None, k)))
+        given = self.stages[0][1]
+        given.k = k
         given.search(further=self._is_line)
         rows = given.open_rows.nonzero()[:, 0]
         if self.search.max_features > 1 and len(rows):

@@ -92,38 +92,6 @@ class TestDistance:
             assert alone.distance(rows, 5, skip=skip).tolist() == pytest.approx([0.0, 0.4])
 
 
-class TestWithin:
-    def test_it_is_whether_the_nearest_lies_within_reach(self, index, distances):
-        least = distances.amin(1)
-        scale = torch.linspace(0.5, 1.5, 40, dtype=torch.float64)
-        reach = least * scale
-        assert torch.equal(index.within(between(index), reach), least <= reach)
-
-    def test_the_reach_is_inclusive(self):
-        neighbours, rows = line(*range(0, 11, 2))
-        assert neighbours.within(rows, torch.zeros(6, dtype=torch.float64)).all()
-
-    @pytest.mark.parametrize(
-        ("reach", "expected"), [(torch.inf, True), (0.0, False), (1e-12, False)]
-    )
-    def test_reaches_of_any_size(self, reach, expected):
-        neighbours, rows = line(2.5, 3.5)
-        limit = torch.full((2,), reach, dtype=torch.float64)
-        assert neighbours.within(rows, limit).tolist() == [expected] * 2
-
-    def test_every_row_has_its_own_reach(self, index):
-        rows = between(index)
-        reach = torch.logspace(-4, 1, 40, dtype=torch.float64)
-        together = index.within(rows, reach)
-        assert 0 < together.sum() < 40
-        alone = [index.within(rows[[i]], reach[[i]]).item() for i in range(40)]
-        assert together.tolist() == alone
-
-    def test_without_rows(self, index):
-        empty = between(index)[:0]
-        assert index.within(empty, torch.zeros(0, dtype=torch.float64)).tolist() == []
-
-
 def test_results_do_not_depend_on_the_other_rows_of_a_batch(index):
     rows = between(index)
     near, means = index.nearest(rows), index.distance(rows)

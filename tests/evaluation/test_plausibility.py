@@ -7,7 +7,7 @@ import torch
 
 from dear_plugin import Encoder, Schema
 from dear_plugin.evaluation.neighbours import Neighbours
-from dear_plugin.evaluation.plausibility import MOST_ROWS, Plausibility
+from dear_plugin.evaluation.plausibility import MOST_ROWS, Plausibility, robust_units
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +31,9 @@ def queries(mixed, rows):
 
 def by_definition(rows, train, encoder, k=5):
     """(m,) `(1 + #{i: d_i >= d}) / (n + 1)` from all distances."""
+    units = robust_units(train, encoder)
     far = {"compute_mode": "donot_use_mm_for_euclid_dist"}
-    x, base = encoder.expand(rows).double(), encoder.expand(train).double()
+    x, base = (encoder.expand(each).double() / units for each in (rows, train))
     own = torch.cdist(base, base, **far).fill_diagonal_(torch.inf)
     expected = own.topk(k, largest=False).values.mean(1)
     distances = torch.cdist(x, base, **far).topk(k, largest=False).values.mean(1)
@@ -63,7 +64,7 @@ class TestDefinition:
 
     def test_training_rows_leave_themselves_out(self, mixed, rows, plausibility):
         """Otherwise new rows would have p-values that are too small."""
-        near = Neighbours(rows, mixed.encoder)
+        near = Neighbours(rows, mixed.encoder, robust_units(rows, mixed.encoder))
         expected = near.distance(rows, skip=1).sort().values
         torch.testing.assert_close(plausibility._calibration, expected)
 
@@ -84,27 +85,30 @@ class TestDefinition:
         assert not {"classifier", "model", "labels"} & set(vars(plausibility))
 
 
-class TestAtLeast:
-    @pytest.mark.parametrize("least", [0.0, 0.01, 0.05, 0.3, 0.9, 1.0])
-    def test_rows_that_pass_have_the_value_of_of(self, plausibility, queries, least):
-        enough = torch.full((len(queries),), least)
-        whole, some = plausibility.of(queries).double(), plausibility.at_least(queries, enough)
-        passes = whole >= enough
-        torch.testing.assert_close(some[passes], whole[passes])
-        assert ((some == 0.0) | (some == whole)).all()
-        assert (some[~passes] < least + 1e-9).all()
+class TestUnits:
+    """Numbers in units of their central range, so that one outlier does not hide the others."""
 
-    def test_without_near_rows_it_is_0(self, plausibility, rows):
-        far = rows[:4].clone()
-        far[:, 1] = 1e6
-        assert plausibility.at_least(far, torch.full((4,), 0.05)).tolist() == [0.0] * 4
+    def test_a_number_counts_in_units_of_its_central_nine_tenths(self):
+        frame = pd.DataFrame({"x": np.arange(101.0), "long": [*np.arange(100.0), 1e6]})
+        encoder = Encoder(Schema.infer(frame))
+        units = robust_units(encoder.rows(frame), encoder)
+        assert units.tolist() == pytest.approx([0.9, 90.0 / 1e6], rel=1e-3)
 
-    def test_every_row_has_its_own_minimum(self, plausibility, queries):
-        whole = plausibility.of(queries)
-        for minimum in (whole, (whole + 0.05).clamp_max(1.0), whole / 2.0):
-            some = plausibility.at_least(queries, minimum)
-            passes = whole >= minimum
-            torch.testing.assert_close(some[passes], whole[passes].double())
+    def test_where_that_is_zero_it_is_the_standard_deviation(self):
+        frame = pd.DataFrame({"rare": [0.0] * 97 + [1.0, 2.0, 4.0], "kind": list("abcde") * 20})
+        encoder = Encoder(Schema.infer(frame))
+        units = robust_units(encoder.rows(frame), encoder).tolist()
+        assert units[0] == pytest.approx(frame["rare"].std(ddof=0) / 4.0, rel=1e-5)
+        assert units[1:] == pytest.approx([2.0**0.5] * 5)
+
+    def test_an_extreme_value_of_a_long_tail_is_not_plausible(self):
+        rng = np.random.default_rng(0)
+        frame = pd.DataFrame({"x": rng.normal(size=2000), "duration": rng.exponential(size=2000)})
+        frame.loc[0, "duration"] = 1000.0
+        encoder = Encoder(Schema.infer(frame))
+        far = encoder.rows(pd.DataFrame({"x": [0.0, 0.0], "duration": [50.0, 1.0]}))
+        found = Plausibility(encoder.rows(frame), encoder).of(far)
+        assert found[0] < 0.01 and found[1] > 0.05
 
 
 class TestManyRows:
@@ -129,11 +133,8 @@ class TestManyRows:
 
 def test_results_do_not_depend_on_the_other_rows_of_a_batch(plausibility, queries):
     whole = plausibility.of(queries)
-    least = torch.linspace(0.0, 1.0, len(queries))
-    enough = plausibility.at_least(queries, least)
     for i in range(0, len(queries), 11):
         assert torch.equal(plausibility.of(queries[[i]]), whole[[i]])
-        assert torch.equal(plausibility.at_least(queries[[i]], least[[i]]), enough[[i]])
 
 
 def test_copies_of_a_row_are_neighbours():
@@ -151,7 +152,5 @@ def test_where_all_rows_have_copies_only_copies_are_plausible():
     encoder = Encoder(Schema.infer(frame))
     plausibility = Plausibility(encoder.rows(frame), encoder)
     rows = encoder.rows(pd.DataFrame({"p": [0, 1, 1], "q": [0, 0, 1], "r": [0, 1, 0]}))
-    least = torch.full((3,), 0.05)
     expected = [1.0, 1.0, 1.0 / 301.0]
     assert plausibility.of(rows).tolist() == pytest.approx(expected)
-    assert plausibility.at_least(rows, least).tolist() == pytest.approx([1.0, 1.0, 0.0])
