@@ -100,6 +100,8 @@ class Answers:
             self._search_combined(rows, given, k)
         for _, stage in self.stages:
             stage.settle()
+            if k > 1:
+                stage.score(stage.larger(unscored=True))
 
     def _search_combined(self, rows: Tensor, given: Stage, k: int) -> None:
         """Search pairs, then larger sets where nothing is accepted."""
@@ -192,16 +194,10 @@ class Answers:
             k: the number of ranks.
             first: those of rank 0, if they are known.
         """
-        parts = list(self._contenders(k))
+        parts = list(self._contenders(k, first))
         rows, stages, at, kind, score, price, changed = (
             np.concatenate(each) for each in zip(*parts, strict=True)
         )
-        if first is not None:
-            known = set(
-                zip(first.rows.tolist(), first.stages.tolist(), first.at.tolist(), strict=True)
-            )
-            given = zip(rows.tolist(), stages.tolist(), at.tolist(), strict=True)
-            kind = np.where([each in known for each in given], -1, kind)
         order = np.lexsort((price, stages, np.where(kind > 0, -score, 0.0), kind, rows))
         if k > 1:
             # The first of those that change the same features; larger actions may repeat them.
@@ -215,11 +211,12 @@ class Answers:
         masks = (place == rank for rank in range(k))
         return [Ranked(row[m], stage[m], position[m], kinds[m] == 2) for m in masks]
 
-    def _contenders(self, k: int) -> Iterator[tuple[npt.NDArray[Any], ...]]:
+    def _contenders(self, k: int, first: Ranked | None) -> Iterator[tuple[npt.NDArray[Any], ...]]:
         """Rows, stages, positions, kinds, scores, prices and changed sets of actions.
 
-        Kinds are 0 for answers, 1 for the best accepted action of other sets, 2 for larger actions
-        on the same sets, if k > 1, and 3 for the nearest miss.
+        Kinds are -1 for those of rank 0, if they are known, 0 for answers, 1 for the best accepted
+        action of other sets, 2 for larger actions on sets that have an answer, if k > 1, and 3 for
+        the nearest miss.
         """
         for number, (rows, stage) in enumerate(self.stages):
             tried, answers = stage.tried, stage.answers
@@ -228,8 +225,10 @@ class Answers:
             solved[stage.pairs[answers]] = True
             best = stage.best(accepted & ~solved[stage.pairs])
             kinds = [(0, answers), (1, best)]
+            if first is not None:
+                kinds.append((-1, first.at[first.stages == number]))
             if k > 1:
-                kinds.append((2, stage.spread(accepted, k)))
+                kinds.append((2, stage.larger()))
             kinds.append((3, stage.nearest(~accepted)))
             for kind, at in kinds:
                 part = tried.part(at)

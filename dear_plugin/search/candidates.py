@@ -20,7 +20,7 @@ from dear_plugin.search.problem import SMALLEST, SearchProblem
 
 # Quantiles of a number: few that are tried first, of these the nearest on either side before the
 # others; and many.
-FEW, NEAREST, MANY = 16, 4, 48
+FEW, NEAREST, MANY = 16, 4, 32
 # The ranks of the neighbours of the factual.
 RANKS = 2 ** torch.arange(10)
 # Combinations of several features, and the shares of the way to each that are tried.
@@ -36,9 +36,9 @@ class FeatureValues:
     Attributes:
         distinct: (p,) tensors, ascending, the distinct values of a number; none of a category.
         few: (p, 16) quantiles of these.
-        many: (p, 48) likewise.
+        many: (p, 32) likewise.
         new_few: (p, 16) bool, where quantiles of few distinct values are not repeated.
-        new_many: (p, 48) bool, where they are not repeated, nor among the few.
+        new_many: (p, 32) bool, where they are not repeated, nor among the few.
         counts: (p,) the number of categories, 0 for numbers.
     """
 

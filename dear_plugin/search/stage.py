@@ -290,15 +290,26 @@ class Stage:
         most = most.scatter_reduce(0, self.pairs, score, "amax")
         return self._cheapest(mask & (score == most[self.pairs]))
 
-    def spread(self, mask: Tensor, k: int) -> Tensor:
-        """(q,) some actions in a mask, (m,) bool: of each row and set about k, evenly by price."""
-        at = mask.nonzero()[:, 0].numpy()
-        order = np.lexsort((self.tried.price.numpy()[at], self.pairs.numpy()[at]))
+    def larger(self, *, unscored: bool = False) -> Tensor:
+        """(q,) actions of open rows that are dearer than an answer on the same set.
+
+        About k of each row and set, evenly spread by price.
+
+        Args:
+            unscored: only those whose criteria are not evaluated.
+        """
+        tried, least = self.tried, torch.full((len(self.need),), torch.inf)
+        least[self.pairs[self.answers]] = tried.price[self.answers]
+        dearer = self.open_rows[tried.rows] & (tried.price > least[self.pairs])
+        at = (dearer & (tried.margin >= self.accepted[tried.rows])).nonzero()[:, 0].numpy()
+        order = np.lexsort((tried.price.numpy()[at], self.pairs.numpy()[at]))
         pairs = self.pairs.numpy()[at][order]
         first, last = (np.searchsorted(pairs, pairs, side) for side in ("left", "right"))
-        part = (np.arange(len(pairs)) - first) * k // (last - first)
-        new = np.r_[True, (part[1:] != part[:-1]) | (pairs[1:] != pairs[:-1])][: len(pairs)]
-        return torch.from_numpy(at[order][new])
+        part = (np.arange(len(pairs)) - first) * self.k // np.maximum(last - first, 1)
+        new = np.ones(len(pairs), dtype=bool)
+        new[1:] = (part[1:] != part[:-1]) | (pairs[1:] != pairs[:-1])
+        chosen = torch.from_numpy(at[order][new])
+        return chosen[tried.score[chosen] < 0.0] if unscored else chosen
 
     def nearest(self, mask: Tensor) -> Tensor:
         """(q,) the first of the largest margins in a mask, (m,) bool, of each row.

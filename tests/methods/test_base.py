@@ -124,11 +124,7 @@ class TestRowsFinerThanTheTrainingRows:
         _, box, module, query = fitted
         result, same = (each.generate(query) for each in (box, module))
         assert result.actions["success"].all()
-        # The search tries a few more values of a black box, whose scores may have steps: a row may
-        # get a cheaper answer, where what follows steps from one value to the next.
-        more = result.actions["cost"] - same.actions["cost"]
-        assert (more <= 5e-3).all()
-        assert (more.abs() <= 5e-3).mean() >= 0.95
+        assert np.allclose(result.actions["cost"], same.actions["cost"], atol=5e-3)
 
     def test_changed_values_lie_on_the_grid_and_others_stay(self, fitted):
         _, _, module, query = fitted
@@ -144,7 +140,7 @@ class TestRowsFinerThanTheTrainingRows:
         for i in range(len(query)):
             model.calls.clear()
             alone = box.generate(query.iloc[[i]])
-            assert model.rows <= 100
+            assert model.rows <= 90
             assert alone.actions["success"].all()
 
     def test_they_do_not_change_other_answers(self, fitted, counts):

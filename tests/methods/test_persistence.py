@@ -196,7 +196,7 @@ class TestTheFolder:
         before = answer(DEAR.load(tmp_path, model()))
         broken = dear.with_model(model())
         broken.search = Search()
-        object.__setattr__(broken.search, "slack", float("nan"))
+        object.__setattr__(broken.search, "margin", float("nan"))
         with pytest.raises(ValueError, match="JSON"):
             broken.save(tmp_path)
         assert answer(DEAR.load(tmp_path, model())) == before
@@ -317,7 +317,7 @@ class TestDamage:
 
     @pytest.mark.parametrize(
         ("old", "new"),
-        [('"coarse": 12', '"coarse": 13'), ('"immutable": true', '"immutable": false')],
+        [('"max_features": 5', '"max_features": 4'), ('"immutable": true', '"immutable": false')],
         ids=["a digit", "a word"],
     )
     def test_a_letter_of_the_settings_changed(self, folder, old, new):

