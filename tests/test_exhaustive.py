@@ -5,13 +5,12 @@ import pytest
 import torch
 from sklearn.ensemble import RandomForestRegressor
 
-from dear_plugin import DEAR, Encoder, Schema, Target
+from dear_plugin import DEAR, ActionSets, Encoder, Schema, Target
 from dear_plugin.benchmark import Recipe, trained
 from dear_plugin.datasets import load_adult, load_loan
 from dear_plugin.methods.base import SLACKS, Case
 from dear_plugin.problem.constraints import feasible_set
 from dear_plugin.problem.target import goal_of
-from dear_plugin.search.candidates import snapped
 
 SINGLE, PAIR = 300, 24
 
@@ -21,16 +20,20 @@ def exhaustive(dear: DEAR, frame: pd.DataFrame, target: Target | None) -> torch.
     x = dear.encoder.rows(frame)
     feasible = feasible_set(None, x, dear.encoder, dear.encoder.units.resolutions(frame))
     goal = goal_of(target, len(x), dear.classifier.classes, dear.classifier.output)
+    goal = goal.bind(dear.classifier.frame_scores(frame, x), lambda: dear._cutoffs)
     case = Case(x, goal, feasible, SLACKS[0], torch.arange(len(x)))
     solved = torch.zeros(len(x), dtype=torch.bool)
-    for optimizer in filter(None, (dear._fitted_optimizer, dear._larger_sets.pairs)):
-        problem = optimizer.problem(case)
-        for i, members in enumerate(optimizer.sets.members):
+    given = dear._fitted_optimizer.problem(case)
+    names = [dear.schema.names[m[0]] for m in dear.sets.members]
+    for problem in (given, given.with_sets(ActionSets.pairs(dear.schema, names))):
+        for i, members in enumerate(problem.sets.members):
             rows = (problem.actionable[:, i] & ~solved).nonzero()[:, 0]
             sets = torch.full((len(rows),), i)
             values = _all_values(dear, members).expand(len(rows), -1, -1)
-            values = snapped(problem, rows, sets, values)
-            solved[rows] |= problem.evaluate(rows, sets, values, SLACKS[0]).valid.any(1)
+            values = problem.snapped(rows, sets, values)
+            every = (each.repeat_interleave(values.shape[1]) for each in (rows, sets))
+            margin = problem.evaluate(*every, values.flatten(0, 1))[1].view(values.shape[:2])
+            solved[rows] |= (margin >= goal.least_margin(SLACKS[0])[rows, None]).any(1)
     return solved
 
 

@@ -200,7 +200,7 @@ class DEAR(WhatIf, SearchingMethod):
             self.__dict__.pop(cached, None)
 
     def _propose(self, case: Case) -> Proposal:
-        return self._proposals(case, 1)[0]
+        return replace(self._proposals(case, 1)[0], kinds=())
 
     def _alternatives(self, case: Case, k: int) -> Sequence[Proposal]:
         # Ranks that no row has are dropped.

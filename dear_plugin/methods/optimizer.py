@@ -161,7 +161,7 @@ class Optimizer:
                 several = number and len(stage.problem.sets.members[i]) > 1
                 kinds[row] = LARGER if larger else SEVERAL if several else ANOTHER
             proposal = proposal.merged(part, rows[actions.rows])
-        return replace(proposal, kinds=kinds) if rank else proposal
+        return replace(proposal, kinds=kinds)
 
     def _explained(
         self, proposal: Proposal, answers: Answers, stage: Stage, actions: Actions

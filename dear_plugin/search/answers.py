@@ -20,10 +20,16 @@ from torch import Tensor
 from dear_plugin._lazy import lazy
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.search.actions import Actions
-from dear_plugin.search.candidates import Block, FeatureValues, candidate_blocks
+from dear_plugin.search.candidates import (
+    Block,
+    FeatureValues,
+    candidate_blocks,
+    combinations_of,
+    dense_block,
+)
 from dear_plugin.search.combining import PARTS as PARTS_OF_ONE
 from dear_plugin.search.combining import Combinations, Parts, one_more, pairs_of
-from dear_plugin.search.credibility import Evidence
+from dear_plugin.search.credibility import Decoded, Evidence
 from dear_plugin.search.criteria import criteria
 from dear_plugin.search.descent import descended
 from dear_plugin.search.problem import SMALLEST, SearchProblem
@@ -31,6 +37,9 @@ from dear_plugin.search.settings import Search
 from dear_plugin.search.stage import Stage
 
 logger = logging.getLogger(__name__)
+
+# Combinations of a pair or a larger set that are tried where nothing is accepted.
+MANY = 128
 
 
 @dataclass(frozen=True)
@@ -95,12 +104,18 @@ class Answers:
         given = self.stages[0][1]
         given.k = k
         given.search(further=self._is_line)
+        unsolved = given.problem.actionable & ~self._accepted_rows()[:, None]
+        if self._is_line and (dense := dense_block(given.problem, self.known, unsolved)):
+            # Narrow intervals of success may lie between the values tried so far.
+            given.blocks.append(dense)
+            given.search()
         rows = given.open_rows.nonzero()[:, 0]
         if self.search.max_features > 1 and len(rows):
             self._search_combined(rows, given, k)
         for _, stage in self.stages:
             stage.settle()
             if k > 1:
+                stage.try_larger()
                 stage.score(stage.larger(unscored=True))
 
     def _search_combined(self, rows: Tensor, given: Stage, k: int) -> None:
@@ -114,14 +129,20 @@ class Answers:
         accepted, lead = self.accepted[rows], self.lead[rows]
         parts = Parts.of(problem, tried, before, PARTS_OF_ONE)
         need = accepted + lead - before
-        found = pairs_of(problem, parts, self.pairs, need, k)
+        found = pairs_of(problem, parts, self.pairs, need)
         size = 2
         while found is not None:
             stage = self._stage(rows, problem.with_sets(found.sets), found, k)
             stage.search(further=self._is_line)
             self.stages.append((rows, stage))
-            size += 1
             open_rows = self._accepted_rows().logical_not()[rows]
+            if self._is_line and bool(open_rows.any()):
+                # Margins do not always add up: a model with steps has none to add.
+                at, sets = (stage.problem.actionable & open_rows[:, None]).nonzero(as_tuple=True)
+                stage.blocks.append(combinations_of(stage.problem, self.known, at, sets, MANY))
+                stage.search()
+                open_rows = self._accepted_rows().logical_not()[rows]
+            size += 1
             if size > self.search.max_features or not bool(open_rows.any()):
                 return
             again = stage.tried.part(open_rows[stage.tried.rows])
@@ -144,7 +165,8 @@ class Answers:
             problem = replace(problem, actionable=problem.actionable & asked)
         if self.search.solver == "paper":
             blocks = [_block(problem, *descended(problem, self.search.schedule, accepted))]
-            blocks[0].untried[:] = True
+            # An action of size zero succeeds where the decoder's reconstruction is accepted.
+            blocks[0].untried |= self.evidence is None
         elif found is None:
             blocks = list(candidate_blocks(problem, self.known))
         else:
@@ -185,10 +207,10 @@ class Answers:
         return out
 
     def _in_order(self, k: int, first: Ranked | None = None) -> list[Ranked]:
-        """The first k actions of every row: answers, then accepted ones, then the nearest miss.
+        """The first k actions of every row: answers, else accepted ones or the nearest miss.
 
-        Answers are ordered by stage and price, others by score first. Each acts on another set of
-        features, but for larger actions, which come last.
+        Answers are ordered by size of set and price, others by score first. Each acts on another
+        set of features, but for larger actions, which come last.
 
         Args:
             k: the number of ranks.
@@ -198,12 +220,15 @@ class Answers:
         rows, stages, at, kind, score, price, changed = (
             np.concatenate(each) for each in zip(*parts, strict=True)
         )
-        order = np.lexsort((price, stages, np.where(kind > 0, -score, 0.0), kind, rows))
+        depth = np.array([max(map(len, s.problem.sets.members)) for _, s in self.stages])
+        depth[0] = 0
+        order = np.lexsort((price, depth[stages], np.where(kind > 0, -score, 0.0), kind, rows))
         if k > 1:
-            # The first of those that change the same features; larger actions may repeat them.
+            # The first of those that change the same features, but for larger actions, and the
+            # first of those with the same outcome.
             repeats = np.where(kind == 2, np.arange(len(rows)), -1)
-            keys = np.c_[rows, changed, repeats][order]
-            order = order[np.sort(np.unique(keys, axis=0, return_index=True)[1])]
+            order = order[_first(np.c_[rows, changed, repeats][order])]
+            order = order[_first(np.c_[rows, self._reached(stages, at)][order])]
         row, stage, position, kinds = (
             torch.from_numpy(each[order]) for each in (rows, stages, at, kind)
         )
@@ -214,22 +239,23 @@ class Answers:
     def _contenders(self, k: int, first: Ranked | None) -> Iterator[tuple[npt.NDArray[Any], ...]]:
         """Rows, stages, positions, kinds, scores, prices and changed sets of actions.
 
-        Kinds are -1 for those of rank 0, if they are known, 0 for answers, 1 for the best accepted
-        action of other sets, 2 for larger actions on sets that have an answer, if k > 1, and 3 for
-        the nearest miss.
+        Kinds are -1 for those of rank 0, if they are known, 0 for answers, 2 for larger ones on
+        the same sets, if k > 1; for rows without an answer 1 for the best accepted action of each
+        set; and 3 for the nearest miss.
         """
+        solved = torch.zeros(len(self.problem), dtype=torch.bool)
+        for rows, stage in self.stages:
+            solved[rows[stage.tried.rows[stage.passed]]] = True
         for number, (rows, stage) in enumerate(self.stages):
-            tried, answers = stage.tried, stage.answers
+            tried, passed = stage.tried, stage.passed
             accepted = tried.margin >= stage.accepted[tried.rows]
-            solved = torch.zeros(len(stage.need), dtype=torch.bool)
-            solved[stage.pairs[answers]] = True
-            best = stage.best(accepted & ~solved[stage.pairs])
-            kinds = [(0, answers), (1, best)]
+            best = stage.best(accepted & ~solved[rows[tried.rows]])
+            kinds = [(0, stage.answers), (1, best), (3, stage.nearest(~accepted))]
+            if k > 1:
+                larger = stage.larger()
+                kinds.append((2, larger[passed[larger]]))
             if first is not None:
                 kinds.append((-1, first.at[first.stages == number]))
-            if k > 1:
-                kinds.append((2, stage.larger()))
-            kinds.append((3, stage.nearest(~accepted)))
             for kind, at in kinds:
                 part = tried.part(at)
                 missing = torch.where(
@@ -249,6 +275,15 @@ class Answers:
                     )
                 )
 
+    def _reached(self, stages: npt.NDArray[Any], at: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """(m, p) the counterfactuals of tried actions at positions, (m,), of stages, (m,)."""
+        out = np.zeros((len(at), self.problem.sets.p), dtype=np.float32)
+        for number, (_, stage) in enumerate(self.stages):
+            here = stages == number
+            part = stage.tried.part(torch.from_numpy(at[here]))
+            out[here] = Decoded.of(stage.problem, part).reached.numpy()
+        return out
+
     def _changed(self, problem: SearchProblem, actions: Actions) -> Tensor:
         """(m,) a number for the features whose values actions change."""
         moved = (actions.values - problem.own(actions.rows, actions.sets)).abs() > SMALLEST
@@ -259,6 +294,11 @@ class Answers:
             problem.sets.p, dtype=torch.float64, generator=torch.Generator().manual_seed(0)
         )
         return ((changed > 0.0) * weights).sum(1)
+
+
+def _first(keys: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """(q,) ascending, the positions of the first of equal keys, (m, c)."""
+    return np.sort(np.unique(keys, axis=0, return_index=True)[1])
 
 
 def _block(problem: SearchProblem, rows: Tensor, sets: Tensor, values: Tensor) -> Block:

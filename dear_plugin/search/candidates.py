@@ -21,10 +21,12 @@ from dear_plugin.search.problem import SMALLEST, SearchProblem
 # Quantiles of a number: few that are tried first, of these the nearest on either side before the
 # others; and many.
 FEW, NEAREST, MANY = 16, 4, 32
+# Values of a number that are tried where nothing is accepted.
+DENSE = 256
 # The ranks of the neighbours of the factual.
 RANKS = 2 ** torch.arange(10)
-# Combinations of several features, and the shares of the way to each that are tried.
-COMBINATIONS, SHARES = 32, (0.25, 0.5, 1.0)
+# Combinations of several features, and the shares of the way to each that are tried as well.
+COMBINATIONS, SHARES = 32, (0.25, 0.5)
 # Without all of them, a set of as many features tries all combinations of the ends of ranges.
 MOST_CORNERS = 5
 
@@ -112,6 +114,10 @@ class Block:
         moves = (values - problem.own(rows, sets)[:, None]).abs() > SMALLEST
         return cls(rows, sets, values, problem.direct_cost(rows, sets, values), moves.any(2))
 
+    def take_all(self) -> tuple[Tensor, Tensor, Tensor]:
+        """As `take`, all that are untried."""
+        return self.take(torch.ones_like(self.untried))
+
     def take(self, wanted: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Rows (q,), sets (q,) and values (q, w) that are wanted, (m, c) bool, and untried."""
         at, place = (self.untried & wanted).nonzero(as_tuple=True)
@@ -135,7 +141,7 @@ def candidate_blocks(problem: SearchProblem, known: FeatureValues) -> Iterator[B
     yield from _special(problem)
     rows, sets = (problem.actionable & ~single).nonzero(as_tuple=True)
     if len(rows):
-        yield _combinations(problem, known, rows, sets)
+        yield combinations_of(problem, known, rows, sets, COMBINATIONS)
 
 
 def _numbers(
@@ -213,21 +219,45 @@ def _special(problem: SearchProblem) -> Iterator[Block]:
             yield Block.of(problem, rows, torch.full_like(rows, i), wide, snap=False)
 
 
-def _combinations(
-    problem: SearchProblem, known: FeatureValues, rows: Tensor, sets: Tensor
+def dense_block(problem: SearchProblem, known: FeatureValues, pairs: Tensor) -> Block | None:
+    """Many values of single numbers of pairs, (n, s) bool; None without pairs."""
+    first, single = problem.sets.positions[:, 0], problem.sets.single
+    rows, sets = (pairs & single & (known.counts[first] == 0)).nonzero(as_tuple=True)
+    if not len(rows):
+        return None
+    feature = problem.sets.positions[sets, 0]
+    dense = torch.zeros(len(known.counts), DENSE)
+    for j in feature.unique().tolist():
+        dense[j] = known.distinct[j][_ranks(known.distinct[j], DENSE)]
+    values = _inside(problem, rows, feature, dense[feature])
+    block = Block.of(problem, rows, sets, values[..., None])
+    block.untried[:, 1:] &= (block.values[:, 1:] != block.values[:, :-1]).any(2)
+    return block
+
+
+def combinations_of(
+    problem: SearchProblem, known: FeatureValues, rows: Tensor, sets: Tensor, count: int
 ) -> Block:
-    """Combinations of several features, and values on the way to them; corners of ranges."""
+    """Combinations of several features, values on the way to the first of them; range corners.
+
+    Args:
+        problem: the search problem.
+        known: the values of the features.
+        rows: (m,) the rows.
+        sets: (m,) sets of several features.
+        count: the number of combinations.
+    """
     positions = problem.sets.positions
-    unit: Tensor = torch.quasirandom.SobolEngine(positions.shape[1]).draw(COMBINATIONS)
+    unit: Tensor = torch.quasirandom.SobolEngine(positions.shape[1]).draw(count)
     at = (unit * MANY).long().clamp_max(MANY - 1)
     level = (unit * known.counts[positions][:, None]).floor()
     number = known.counts[positions][:, None] == 0
     spread = torch.where(number, known.many[positions[:, None], at], level)
     own = problem.own(rows, sets)[:, None]
-    corners = _corners(problem, rows, sets, number[sets])
-    wanted = torch.cat([corners, spread[sets]], 1)
-    ways = [torch.where(number[sets], own + share * (wanted - own), wanted) for share in SHARES]
-    return Block.of(problem, rows, sets, torch.cat(ways, 1))
+    wanted = torch.cat([_corners(problem, rows, sets, number[sets]), spread[sets]], 1)
+    first = wanted[:, :COMBINATIONS]
+    ways = [torch.where(number[sets], own + share * (first - own), first) for share in SHARES]
+    return Block.of(problem, rows, sets, torch.cat([wanted, *ways], 1))
 
 
 def _corners(problem: SearchProblem, rows: Tensor, sets: Tensor, number: Tensor) -> Tensor:

@@ -93,7 +93,7 @@ class Combinations:
 
 
 def pairs_of(
-    problem: SearchProblem, parts: Parts, pairs: ActionSets, need: Tensor, share: int
+    problem: SearchProblem, parts: Parts, pairs: ActionSets, need: Tensor
 ) -> Combinations | None:
     """The combinations of two features to try.
 
@@ -102,7 +102,6 @@ def pairs_of(
         parts: actions of these.
         pairs: the pairs.
         need: (n,) by how much the margin must grow.
-        share: the number of answers that are searched for, which share the budget.
     """
     single = {m[0]: i for i, m in enumerate(problem.sets.members) if len(m) == 1}
     first, second = torch.tensor([[single[j] for j in m] for m in pairs.members]).T
@@ -115,7 +114,7 @@ def pairs_of(
         price = (cost[:, first, :, None] + cost[:, second, None]).view(q, len(pairs), -1)
         key = _key(total, price, need[some, None, None])
         best, which = key.topk(A_SET, dim=2, largest=False)
-        _, sets = best[..., 0].topk(min(len(pairs), max(1, SETS // share)), 1, largest=False)
+        _, sets = best[..., 0].topk(min(len(pairs), SETS), 1, largest=False)
         key = best.gather(1, sets[..., None].expand(-1, -1, A_SET))
         at = which.gather(1, sets[..., None].expand(-1, -1, A_SET))
         row, place, column = key.isfinite().nonzero(as_tuple=True)

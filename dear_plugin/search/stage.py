@@ -24,10 +24,12 @@ VETTED = (1, 4, 16, 32)
 # Actions of a row that may be accepted by too small a margin: the same, for a row without answer.
 VETTED_NEARER = (4, 16)
 # The parts into which the way to the cheapest action is cut, and how often: first, then later.
-PARTS, CUTS, LATER_CUTS = 6, 2, 1
+PARTS, CUTS, LATER_CUTS = 8, 2, 1
 # The cheapest sets of several features of a row whose actions are moved back.
 FEW_SETS = 4
 HALVINGS = 4
+# The parts of the way from an action on several features to the factual.
+WAY_BACK = (8, 64)
 # Relative rounding error of a margin, larger than that of a float32 model.
 TOLERANCE = 1e-5
 
@@ -77,6 +79,8 @@ class Stage:
                 self._try(block)
             for _ in range((LATER_CUTS if round_number else CUTS) * further):
                 self._cut()
+                for steps in WAY_BACK:
+                    self._move_back(steps)
             if not self._vet(VETTED) or not bool(self.open_rows.any()):
                 break
         if further and self.wanted:
@@ -161,13 +165,10 @@ class Stage:
         low = self._before(at)
         cost = self.problem.direct_cost(tried.rows, tried.sets, low[:, None])[:, 0]
         may_win = single & (cost < bound[tried.rows])
-        few = self._few_sets(tried, ~self.problem.sets.single[tried.sets])
         rows, sets = tried.rows[may_win], tried.sets[may_win]
         shares = (torch.arange(1, PARTS) / PARTS)[:, None]
         between = torch.lerp(low[may_win, None], tried.values[may_win, None], shares)
         self._try(self._between(rows, sets, between, (low[may_win], tried.values[may_win])))
-        if len(few):
-            self._move_back(tried.part(few))
 
     def _between(
         self, rows: Tensor, sets: Tensor, values: Tensor, ends: tuple[Tensor, Tensor]
@@ -181,12 +182,19 @@ class Stage:
         block.untried &= new & ((block.values - high).abs() > steps).any(2)
         return block
 
-    def _move_back(self, best: Actions) -> None:
-        """Try values between actions on several features and the factual."""
-        problem = self.problem
+    def _move_back(self, steps: int) -> None:
+        """Try values between the cheapest actions on several features and the factual.
+
+        Args:
+            steps: the number of parts of the way, of which the last eight are tried.
+        """
+        problem, best = self.problem, self.tried.part(self._cheapest(self.alive))
+        best = best.part(self._few_sets(best, ~problem.sets.single[best.sets]))
+        if not len(best):
+            return
         own = problem.own(best.rows, best.sets)[:, None]
         number = problem.numeric[problem.sets.positions[best.sets]][:, None]
-        shares, ends = (torch.arange(8) / 8.0)[:, None], best.values[:, None]
+        shares, ends = (1.0 - torch.arange(1, 9) / steps)[:, None], best.values[:, None]
         ways = [torch.where(number, torch.lerp(own, ends, shares), ends)]
         for i in range(best.values.shape[1]):
             one = ends.repeat(1, len(shares), 1)
@@ -289,6 +297,21 @@ class Stage:
         most = torch.full((len(self.need),), -torch.inf, dtype=torch.float64)
         most = most.scatter_reduce(0, self.pairs, score, "amax")
         return self._cheapest(mask & (score == most[self.pairs]))
+
+    def try_larger(self) -> None:
+        """Try k larger actions on the sets of open rows that have an answer."""
+        best = self.tried.part(self.answers)
+        best = best.part(self.open_rows[best.rows])
+        if not len(best):
+            return
+        own = self.problem.own(best.rows, best.sets)
+        number = self.problem.numeric[self.problem.sets.positions[best.sets]]
+        end = torch.where(best.values > own, 1.0, torch.where(best.values < own, 0.0, own))
+        end = torch.where(number & ~is_special(best.values), end, best.values)[:, None]
+        shares = (torch.arange(1, self.k + 1) / self.k)[:, None]
+        values = torch.lerp(best.values[:, None], end, shares)
+        ends = best.values, best.values
+        self.evaluate(*self._between(best.rows, best.sets, values, ends).take_all())
 
     def larger(self, *, unscored: bool = False) -> Tensor:
         """(q,) actions of open rows that are dearer than an answer on the same set.

@@ -13,7 +13,8 @@ from dear_plugin.evaluation.plausibility import Plausibility
 from dear_plugin.evaluation.support import Support
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.constraints import feasible_set
-from dear_plugin.search import Actions, Evidence, SearchProblem
+from dear_plugin.search import Decoded, Evidence, SearchProblem
+from dear_plugin.search.actions import Actions
 from tests.rule import Rule
 
 A, B, D, TOWN = range(4)
@@ -86,8 +87,9 @@ class World:
 
     def actions(self, sets, values):
         """One action of each of the first rows."""
-        sets, values = torch.tensor(sets), torch.tensor(values)[:, None]
-        return Actions.of(self.problem, torch.arange(len(sets)), sets, values)
+        rows, sets, values = torch.arange(len(sets)), torch.tensor(sets), torch.tensor(values)
+        table = Actions.of(rows, sets, values[:, None], torch.zeros(3, len(rows)))
+        return Decoded.of(self.problem, table)
 
 
 def make_world(margin, factuals, *, gains=None, within=None, frame=None):

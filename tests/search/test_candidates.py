@@ -1,5 +1,7 @@
 """Candidates: they are observed values, cover their range, and are admissible."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,16 +13,9 @@ from dear_plugin.decoders import Transport
 from dear_plugin.methods.base import Case
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.constraints import feasible_set
-from dear_plugin.search.candidates import (
-    CandidateGrids,
-    grid_candidates,
-    group_candidates,
-    other_categories,
-    snapped,
-)
+from dear_plugin.search.candidates import Block, FeatureValues, candidate_blocks
 from tests.fitted import fitted_optimizer
 
-COARSE = 16
 SETS = ["few", "some", "many", "town", "owner", ("few", "many"), ("town", "few", "owner")]
 FEW, SOME, MANY, TOWN, OWNER, PAIR, TRIPLE = range(len(SETS))
 
@@ -52,12 +47,12 @@ def encoder(frame):
 def optimizer(frame, encoder):
     sets = ActionSets.of(encoder.schema, SETS)
     model = Classifier(nn.Linear(encoder.d, 1), encoder)
-    return fitted_optimizer(encoder.rows(frame), sets, Transport(), model, COARSE)
+    return fitted_optimizer(encoder.rows(frame), sets, Transport(), model)
 
 
 @pytest.fixture(scope="module")
-def grids(optimizer):
-    return optimizer.grids
+def known(optimizer):
+    return optimizer.known
 
 
 @pytest.fixture(scope="module")
@@ -83,131 +78,107 @@ def user(encoder, j, values):
     )
 
 
-class TestGrids:
-    def test_sets_are_classified(self, grids):
-        assert grids.numeric.nonzero()[:, 0].tolist() == [FEW, SOME, MANY]
-        assert grids.several.nonzero()[:, 0].tolist() == [PAIR, TRIPLE]
-        assert grids.counts.tolist() == [0, 0, 0, 5, 2, 0, 0]
+def tried(blocks):
+    """The candidates of blocks: {(row, set): values of its features}, each as a set of tuples."""
+    out = {}
+    for block in blocks:
+        rows, sets, values = block.take(torch.ones_like(block.untried))
+        for row, which, value in zip(rows.tolist(), sets.tolist(), values.tolist(), strict=True):
+            out.setdefault((row, which), []).append(tuple(value))
+    return out
 
-    def test_few_values_are_all_coarse(self, grids, encoder):
-        coarse, _ = grids.values
-        assert user(encoder, 0, coarse[FEW]) == [0.0, 1.0, 2.0, 3.0, 10.0]
 
-    def test_some_values_are_all_coarse_or_between(self, grids, encoder):
-        coarse, between = grids.values
-        assert coarse.shape == between.shape == (len(SETS), COARSE)
-        assert len(user(encoder, 1, coarse[SOME])) == COARSE
-        assert user(encoder, 1, grids.values[:, SOME]) == list(range(30))
+@pytest.fixture(scope="module")
+def every(problem, known):
+    return tried(candidate_blocks(problem, known))
 
-    def test_many_values_are_spread_over_the_range_and_the_rows(self, grids, encoder, frame):
-        coarse = np.array(user(encoder, 2, grids.values[:, MANY]))
-        assert coarse.min() <= frame["many"].quantile(0.01)
-        assert coarse.max() >= frame["many"].quantile(0.99)
-        assert np.diff(coarse).max() <= 100.0
 
-    def test_the_dense_grid_has_every_value_or_the_most_frequent(self, grids, encoder, frame):
-        assert user(encoder, 1, grids.dense[SOME]) == list(range(30))
-        many = user(encoder, 2, grids.dense[MANY])
-        assert 777.0 in many
-        assert len(many) >= 60
-        assert min(many) == pytest.approx(frame["many"].min(), abs=1e-2)
-        assert max(many) == pytest.approx(frame["many"].max(), abs=1e-2)
+class TestValues:
+    def test_few_values_are_all_among_the_first(self, known, encoder):
+        assert user(encoder, 0, known.few[0]) == [0.0, 1.0, 2.0, 3.0, 10.0]
 
-    def test_the_values_are_ascending(self, grids):
-        for grid in (*grids.values, grids.dense):
-            assert (grid[grids.numeric].diff(dim=1) >= 0).all()
+    def test_quantiles_and_distant_values_are_spread_over_the_range(self, known, encoder, frame):
+        many = np.array(user(encoder, 2, known.many[2]))
+        assert many.min() == pytest.approx(frame["many"].min(), abs=1e-2)
+        assert many.max() == pytest.approx(frame["many"].max(), abs=1e-2)
+        assert np.diff(many).max() <= 100.0
+
+    def test_neighbours_are_the_values_at_powers_of_two_in_rank(self, known):
+        values = known.distinct[2]
+        near = known.neighbours(2, values[[100]])[0]
+        expected = [100 - 2**i for i in range(7)] + [100 + 2**i for i in range(10)]
+        assert set(near.tolist()) == set(values[torch.tensor(sorted(expected))].tolist()) | {
+            float(values[100])
+        }
 
     def test_a_constant_column_is_handled(self):
         frame = training_frame(200).assign(many=5.0)
         encoder = Encoder(Schema.infer(frame))
-        sets = ActionSets.of(encoder.schema, ["few", ("few", "some")])
-        made = CandidateGrids.of(encoder.rows(frame), encoder, sets, COARSE)
-        assert made.values.isfinite().all()
-
-
-class TestCombinations:
-    @pytest.mark.parametrize("kind", ["combinations", "lattice"])
-    def test_each_value_of_a_feature_occurs_about_equally_often(self, grids, kind):
-        made = getattr(grids, kind)[PAIR, :, 0]
-        values, counts = made.unique(return_counts=True)
-        assert len(values) == 5
-        assert counts.min() >= 0.5 * len(made) / 5
-
-    @pytest.mark.parametrize("kind", ["combinations", "lattice"])
-    def test_every_category_occurs_with_every_value(self, grids, kind):
-        made = getattr(grids, kind)[TRIPLE]
-        assert made[:, 0].unique().tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
-        assert made[:, 2].unique().tolist() == [0.0, 1.0]
-        pairs = made[:, [0, 1]].unique(dim=0)
-        assert len(pairs) >= 0.8 * 25
-
-    def test_a_number_is_spread_over_its_range(self, grids):
-        for made in (grids.combinations[PAIR, :, 1], grids.lattice[PAIR, :, 1]):
-            share = torch.histc(made, 4, 0.0, 1.0) / len(made)
-            assert share.min() >= 0.1
-
-    def test_a_shorter_set_repeats_its_first_feature(self, optimizer, problem):
-        rows, sets = torch.arange(300), torch.full((300,), PAIR)
-        made = snapped(problem, rows, sets, optimizer.grids.combinations[sets])
-        assert torch.equal(made[..., 2], made[..., 0])
+        made = FeatureValues.of(encoder.rows(frame), encoder)
+        assert made.few.isfinite().all() and made.many.isfinite().all()
 
 
 class TestCandidates:
-    def test_every_other_category_is_a_candidate(self, problem, grids):
-        seen = set()
-        for rows, sets, values in other_categories(problem, problem.actionable, grids):
-            own = problem.x[rows, problem.sets.positions[sets, 0]]
-            for row, which, tried, factual in zip(
-                rows.tolist(), sets.tolist(), values[..., 0].tolist(), own.tolist(), strict=True
-            ):
-                seen |= {(row, which, t) for t in tried if t != factual}
-        town, owner = problem.x[:, 3], problem.x[:, 4]
-        allowed = [range(3) if i % 3 else range(5) for i in range(300)]
-        expected = {(i, TOWN, float(t)) for i in range(300) for t in allowed[i] if t != town[i]}
-        expected |= {(i, OWNER, 1.0 - float(owner[i])) for i in range(300) if i % 5}
-        assert seen == expected
+    def test_every_actionable_row_and_set_has_some(self, problem, every):
+        pairs = {tuple(pair) for pair in problem.actionable.nonzero().tolist()}
+        # A row at the end of its direction has no other value.
+        missing = {pair for pair in pairs - set(every) if pair[1] != FEW}
+        assert not missing
+        assert set(every) <= pairs
 
-    def test_numbers_respect_ranges_and_directions(self, problem, grids, encoder):
-        for grid in (*grids.values, grids.dense):
-            rows, sets, values = grid_candidates(problem, problem.actionable & grids.numeric, grid)
-            feature = problem.sets.positions[sets, 0]
-            assert problem.feasible.admits(values[..., 0], feature, rows).all()
-            few = feature == 0
-            assert (values[few, :, 0] >= problem.x[rows[few], 0, None]).all()
-            many = feature == 2
-            high = torch.where(rows[many] % 2 == 1, 1000.0, 600.0)
-            top = encoder.schema.features[2]
-            reached = top.bounds[0] + top.width * values[many, :, 0]
-            assert (reached <= high[:, None] + 1e-2).all()
-            assert (reached >= 100.0 - 1e-2).all()
+    def test_every_other_category_is_one(self, problem, every):
+        for i in range(300):
+            allowed = range(3) if i % 3 else range(5)
+            expected = {float(t) for t in allowed if t != problem.x[i, 3]}
+            assert {values[0] for values in every.get((i, TOWN), [])} == expected
 
-    def test_combinations_are_snapped(self, problem, grids):
-        pairs = problem.actionable & grids.several
-        seen = torch.zeros_like(pairs)
-        for rows, sets, values in group_candidates(problem, pairs, grids.combinations):
-            seen[rows, sets] = True
-            for i in range(values.shape[2]):
-                feature = problem.sets.positions[sets, i]
-                own = problem.x[rows, feature][:, None]
-                valid = problem.feasible.admits(values[..., i].contiguous(), feature, rows)
-                assert (valid | (values[..., i] == own)).all()
-        assert torch.equal(seen, pairs)
+    def test_each_moves_and_is_admissible(self, problem, every):
+        for (row, which), values in every.items():
+            some, at = torch.tensor(values), torch.tensor([row])
+            positions = problem.sets.positions[which]
+            own = problem.x[row, positions]
+            assert ((some - own).abs() > 1e-6).any(1).all()
+            for i, feature in enumerate(positions):
+                valid = problem.feasible.admits(some[None, :, i], feature[None], at)[0]
+                assert (valid | (some[:, i] == own[i])).all()
 
-    def test_frozen_features_have_no_candidates(self, problem, grids):
-        frozen = torch.arange(300) % 5 == 0
-        assert not problem.actionable[frozen][:, [OWNER, TRIPLE]].any()
-        for rows, sets, _ in grids.all_candidates(problem):
-            assert problem.actionable[rows, sets].all()
+    def test_a_number_of_few_values_has_each_once(self, problem, every, encoder):
+        for i in range(20):
+            values = [v[0] for v in every.get((i, FEW), [])]
+            above = sorted(v for v in (0.0, 0.1, 0.2, 0.3, 1.0) if v > problem.x[i, 0] + 1e-6)
+            assert sorted(set(values)) == pytest.approx(above)
 
-    def test_all_candidates_cover_every_actionable_set(self, problem, grids):
-        seen = torch.zeros_like(problem.actionable)
-        for rows, sets, values in grids.all_candidates(problem):
-            assert values.shape[0] == len(rows)
-            seen[rows, sets] = True
-        assert torch.equal(seen, problem.actionable)
+    def test_the_ends_of_a_range_are_candidates(self, problem, every, encoder):
+        feature = encoder.schema.features[2]
+        for i in range(20):
+            low, high = 100.0, 1000.0 if i % 2 else 600.0
+            values = [feature.bounds[0] + feature.width * v[0] for v in every[i, MANY]]
+            for end in (low, high):
+                if end < feature.bounds[1]:
+                    assert min(abs(v - end) for v in values) < 1e-2
 
-    def test_no_pairs_have_no_candidates(self, problem, grids):
-        none = torch.zeros_like(problem.actionable)
-        assert list(group_candidates(problem, none, grids.combinations)) == []
-        assert list(other_categories(problem, none, grids)) == []
-        assert [len(each) for each in grid_candidates(problem, none, grids.dense)] == [0, 0, 0]
+    def test_there_are_at_most_ninety_of_a_number(self, every):
+        assert max(len(values) for (_, which), values in every.items() if which == MANY) <= 90
+
+    def test_they_are_the_same_for_a_black_box(self, problem, known, every, encoder):
+        box = Classifier(lambda rows: np.zeros(len(rows)), encoder)
+        assert tried(candidate_blocks(replace(problem, classifier=box), known)) == every
+
+    def test_a_value_is_taken_once(self, problem, known):
+        block = next(iter(candidate_blocks(problem, known)))
+        first = block.take(block.direct < 0.2)
+        rest = block.take(torch.ones_like(block.untried))
+        assert len(first[0]) and len(rest[0])
+        assert not block.untried.any()
+
+    def test_the_direct_cost_is_a_lower_bound_of_the_cost(self, problem, known):
+        for block in candidate_blocks(problem, known):
+            direct = block.direct[block.untried]
+            cost, _ = problem.evaluate(*block.take(torch.ones_like(block.untried)))
+            assert (cost >= direct - 1e-5).all()
+
+    def test_an_action_of_size_zero_is_none(self, problem):
+        rows = torch.arange(3)
+        sets = torch.full((3,), TOWN)
+        block = Block.of(problem, rows, sets, problem.own(rows, sets)[:, None])
+        assert not block.untried.any()
