@@ -160,6 +160,16 @@ class TestWhatMayMove:
         drawn = case.of("a").redraw(x, x[:, :1] + 0.2, EVERY, None)
         assert torch.equal(drawn[..., 1], drawn[..., 2])
 
+    def test_a_twin_of_what_is_acted_on_takes_its_value_bit_for_bit(self):
+        a = np.random.default_rng(0).normal(size=4000)
+        case = Case(pd.DataFrame({"a": a, "twin": a}))
+        reached, x = case.moved(["a"], 0.1234, 4000)
+        assert torch.equal(reached[:, 0], x[:, 0] + 0.1234)
+        assert torch.equal(reached[:, 1], reached[:, 0])
+        values = x[:50, :1] + 0.1234
+        drawn = case.of("a").redraw(x[:50], values, EVERY, None)
+        assert torch.equal(drawn[..., 1], values.expand(-1, len(EVERY)))
+
     def test_what_a_cell_has_never_seen_stays_impossible_there(self):
         """Nobody of group q is in town z."""
         rng, n = np.random.default_rng(0), 4000
