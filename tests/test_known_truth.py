@@ -237,8 +237,8 @@ class TestLoan:
         assert len(large) >= 25
         assert error.median() <= 0.05
         assert (error <= 0.1).mean() >= 0.85
-        # The worst pairs of four samples have .21, .13, .12 and .17. Here it is the age that follows
-        # a loan_amount, which is a parabola in age.
+        # The worst pairs of four samples have .21, .13, .12 and .17. Here it is the age that
+        # follows a loan_amount, which is a parabola in age.
         assert error.max() <= 0.25
 
     def test_what_hardly_changes_hardly_moves(self, loan):
