@@ -14,8 +14,7 @@ import pytest
 import torch
 from torch import nn
 
-from dear_plugin import DEAR, Search, evaluating
-from dear_plugin.methods.optimizer import Optimizer
+from dear_plugin import DEAR, Search, Transport, evaluating
 
 THREADS = 8
 ROWS = 8
@@ -163,7 +162,7 @@ class TestProcesses:
     ):
         """A lock of that thread would stay closed in the child for ever."""
         hopeless = DEAR(lambda f: np.full(len(f), 0.1), mixed.schema).fit(mixed.frame[:300])
-        inside, go, learn = threading.Event(), threading.Event(), Optimizer.fit
+        inside, go, learn = threading.Event(), threading.Event(), Transport.fit
 
         def held_up(*args):
             inside.set()
@@ -171,7 +170,7 @@ class TestProcesses:
             return learn(*args)
 
         with monkeypatch.context() as patch:
-            patch.setattr(Optimizer, "fit", held_up)
+            patch.setattr(Transport, "fit", held_up)
             asker = threading.Thread(target=hopeless.generate, args=[query])
             asker.start()
             inside.wait()

@@ -23,6 +23,9 @@ RECIPES = {
     "compas": Recipe(32, 15, 0.002),
     "gmc": Recipe(512, 6, 0.005),
 }
+# At age 20 or less the model of Adult as it comes refuses every capital gain, the feature that
+# matters most: 24 of 120 people stay unsolved, all of them so young.
+LEAST_SOLVED = {"adult": 0.78, "gmc": 0.85}
 ROWS = 120
 # Of the training rows, so many are enough to see a fit's tables.
 FITTED = 8_000
@@ -138,10 +141,23 @@ class TestTablesAsTheyCome:
         return data, model, dear, test, dear.generate(people)
 
     def test_most_people_are_solved_and_the_model_agrees(self, asked):
-        _, model, _, _, recourses = asked
+        data, model, _, _, recourses = asked
         success = recourses.actions["success"].to_numpy()
-        assert success.mean() >= 0.85
+        assert success.mean() >= LEAST_SOLVED[data.name]
         assert (model.predict(recourses.counterfactuals) == success).all()
+
+    def test_nobody_unsolved_is_accepted_with_a_new_value_of_one_feature_alone(self, asked):
+        """About 200 values of each feature acted on, of the data."""
+        data, model, _, _, recourses = asked
+        unsolved = recourses.factuals[~recourses.actions["success"]]
+        for name in data.act_on:
+            codes = data.special.get(name, ())
+            own = unsolved[unsolved[name].notna() & ~unsolved[name].isin(codes)]
+            values = data.frame[name].dropna().sort_values().unique()
+            values = [v for v in values[:: len(values) // 200 + 1] if v not in codes]
+            if len(own):
+                tried = [own.assign(**{name: value}) for value in values]
+                assert not model.predict(pd.concat(tried)).any()
 
     def test_what_is_missing_stays_missing_and_nothing_else_becomes_so(self, asked):
         recourses = asked[-1]

@@ -139,10 +139,10 @@ class DEAR(Explainer, FitMixin):
         arguments.check_ignored(self.fit, of_others)
         array = self._table.array_of(X)
         frame = self._table.frame(array)
-        schema = self._table.schema(frame, self._always.immutable)
+        ranges = self._always.ranges or {}
+        schema = self._table.schema(frame, self._always.immutable, ranges)
         settings = copy.deepcopy(self._options)
         if settings["act_on"] is None:
-            ranges = self._always.ranges or {}
             options.warn_of_actions(f for f in schema if f.name not in ranges)
             settings["act_on"] = schema.actionable
         if self._pairs:

@@ -51,9 +51,20 @@ class Table:
         features = enumerate(self.declared)
         return {j: list(map(str, f.categories)) for j, f in features if f.kind is not Kind.NUMERIC}
 
-    def schema(self, frame: pd.DataFrame, immutable: Sequence[str]) -> Schema:
-        """The schema of training rows, from `frame`."""
-        inferred = Schema.infer(frame, immutable=immutable).complete()
+    def schema(
+        self,
+        frame: pd.DataFrame,
+        immutable: Sequence[str],
+        ranges: Mapping[str, tuple[float, float]] | None = None,
+    ) -> Schema:
+        """The schema of training rows, from `frame`; ranges of one sign are directions."""
+        pairs = (ranges or {}).items()
+        inferred = Schema.infer(
+            frame,
+            immutable=immutable,
+            increasing=[name for name, (low, high) in pairs if low == 0.0 < high],
+            decreasing=[name for name, (low, high) in pairs if low < 0.0 == high],
+        ).complete()
         features = tuple(map(_completed, self.declared, inferred))
         return dataclasses.replace(inferred, features=features, tiers=self.declared.tiers)
 

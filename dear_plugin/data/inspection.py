@@ -48,10 +48,11 @@ def inspect(frame: pd.DataFrame, features: Sequence[Feature]) -> list[Feature]:
             ", ".join(f"{name} {count}" for name, count in missing.items()),
             len(frame),
         )
-    return [
-        _number(frame[f.name], f) if f.kind is Kind.NUMERIC else _category(frame[f.name], f)
-        for f in features
-    ]
+    with np.errstate(over="ignore"):  # the schema rejects a range that overflows
+        return [
+            _number(frame[f.name], f) if f.kind is Kind.NUMERIC else _category(frame[f.name], f)
+            for f in features
+        ]
 
 
 def _number(column: pd.Series, feature: Feature) -> Feature:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterable, Sequence
 from threading import RLock
 from typing import Any
+from weakref import WeakSet
 
 import torch
 from torch import Tensor
@@ -49,7 +51,7 @@ class Decoders:
         self._fitted: dict[tuple[Members, int], Decoder] = {}
         # The sets that each was trained with: a joint decoder's redraws are trained with the same.
         self._together = dict.fromkeys(self.given, self.given)
-        self._lock = RLock()
+        self._renew_lock()
 
     def __getstate__(self) -> dict[str, Any]:
         """A lock cannot be pickled."""
@@ -57,7 +59,8 @@ class Decoders:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """The state with a new lock."""
-        self.__dict__ |= {**state, "_lock": RLock()}
+        self.__dict__ |= state
+        self._renew_lock()
 
     def fit(self, sets: Iterable[Members], draw: int = 0) -> None:
         """Fit the decoders of some sets that are not in memory, at once where that is faster."""
@@ -83,6 +86,10 @@ class Decoders:
     def put(self, acted: Members, decoder: Decoder) -> None:
         """Keep a decoder that was fitted elsewhere."""
         self._keep({(acted, 0): decoder})
+
+    def _renew_lock(self) -> None:
+        self._lock = RLock()
+        _ALL.add(self)
 
     def _at(self, acted: Members, draw: int) -> Decoder:
         with self._lock:
@@ -123,3 +130,16 @@ class Decoders:
                 if room >= 0:
                     break
                 room += self._fitted.pop(oldest).entries
+
+
+_ALL: WeakSet[Decoders] = WeakSet()
+
+
+def _renew_locks() -> None:
+    """In a forked child: the threads that hold a lock do not exist, and never open it."""
+    for decoders in list(_ALL):
+        decoders._renew_lock()
+
+
+if hasattr(os, "register_at_fork"):  # Windows does not fork
+    os.register_at_fork(after_in_child=_renew_locks)

@@ -22,6 +22,17 @@ class Fit(NamedTuple):
         sample: the training rows.
         acted: the positions of the features of S.
         held: the positions of the features that do not move with S and are conditioned on.
+
+    Example:
+        >>> from dear_plugin import Encoder, Schema, Transport
+        >>> from dear_plugin.datasets import load_loan
+        >>> from dear_plugin.decoders import Fit, Sample
+        >>> frame = load_loan(1_000).frame
+        >>> encoder = Encoder(Schema.infer(frame, target="approved", immutable=["gender"]))
+        >>> income, gender = (encoder.schema.index([name]) for name in ("income", "gender"))
+        >>> fit = Fit(Sample(encoder.rows(frame), encoder), acted=income, held=gender)
+        >>> decoder = Transport()
+        >>> decoder.fit(*fit)
     """
 
     sample: Sample
@@ -168,7 +179,13 @@ class Decoder(ABC):
 
 
 class DifferentiableDecoder(Decoder):
-    """A decoder with exact derivatives, as the paper's search and costs need."""
+    """A decoder with exact derivatives, as the paper's search and costs need.
+
+    Example:
+        >>> from dear_plugin.decoders import Autoencoder, DifferentiableDecoder, Transport
+        >>> [isinstance(each, DifferentiableDecoder) for each in (Autoencoder(), Transport())]
+        [True, False]
+    """
 
     @abstractmethod
     def follow(self, x: Tensor, v: Tensor, a: Tensor) -> Tensor:

@@ -7,13 +7,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dear_plugin.decoders.protocol import Decoder, Members
+from dear_plugin.decoders.protocol import DifferentiableDecoder, Members
 from dear_plugin.decoders.registry import register
 from dear_plugin.decoders.sample import Sample
 
 
 @register
-class Still(Decoder):
+class Still(DifferentiableDecoder):
     """Independent changes: no other feature moves when x_S moves."""
 
     def settings(self) -> dict[str, Any]:
@@ -22,7 +22,9 @@ class Still(Decoder):
 
     def fit(self, sample: Sample, acted: Members, held: Members) -> None:
         """Keep the set; nothing is learned."""
-        self._acted = list(acted)
+        of = sample.encoder.feature_of
+        self._acted, self._own = list(acted), torch.isin(of, torch.tensor(acted))
+        self._columns = torch.cat([(of == j).nonzero()[:, 0] for j in acted])
 
     def encode(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """No latents, (m, 0)."""
@@ -33,3 +35,20 @@ class Still(Decoder):
         out = x[:, None].repeat(1, values.shape[1], 1)
         out[..., self._acted] = values
         return out
+
+    def follow(self, x: Tensor, v: Tensor, a: Tensor) -> Tensor:
+        """The rows with the columns of S from a, (n, d); see `DifferentiableDecoder.follow`."""
+        return torch.where(self._own, a, x)
+
+    def jacobians(self, rows: Tensor, train: Tensor) -> tuple[Tensor, Tensor]:
+        """One on the columns of S, zero elsewhere; see `DifferentiableDecoder.jacobians`."""
+        given = torch.eye(len(self._own))[:, self._columns].repeat(len(rows), 1, 1)
+        return given, torch.zeros_like(given)
+
+    def latent_jacobians(self, rows: Tensor) -> Tensor:
+        """There are no latents, (n, d, 0)."""
+        return torch.zeros(len(rows), len(self._own), 0)
+
+    def entanglement(self, rows: Tensor) -> Tensor:
+        """Zeros, (n,)."""
+        return torch.zeros(len(rows))

@@ -98,10 +98,12 @@ class TestPerSet:
     def test_the_frame_is_tidy(self, report):
         table = report.per_set
         fidelities = ["dependence_fidelity", "standardised", "distribution_fidelity"]
-        assert list(table) == ["set", *fidelities, "identity"]
+        assert list(table) == ["set", *fidelities, "identity", "uncompared"]
         assert table["set"].tolist() == ["income", "education", "age", "income + savings"]
         assert table.index.tolist() == [0, 1, 2, 3]
         assert set(map(str, table.dtypes.iloc[1:])) == {"float64"}
+        # Every row is compared with rows of the same gender, which is held.
+        assert (table["uncompared"] == 0.0).all()
 
     def test_the_total_lies_between_its_sets(self, report):
         for column, whole in (

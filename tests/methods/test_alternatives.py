@@ -126,10 +126,19 @@ class TestAllOfThem:
         assert len(pairs)
         assert pairs["acted_on"].str.count(r" \+ ").isin([0, 1]).all()
 
-    def test_the_reason_is_empty_or_a_note(self, answered):
-        _, table = answered
-        notes = "^$|by less than the required margin|no credible action was found|is required"
-        assert table["reason"].str.contains(notes).all()
+    def test_the_reason_is_empty_where_it_is_credible_and_names_what_is_lacking(self, answered):
+        result, table = answered
+        reason, search = table["reason"], result.lazy_answers.method._criteria
+        assert ((reason == "") == table["credible"]).all()
+        notes = "by less than the required margin|no credible action was found"
+        lacking = table[~reason.str.contains(notes)]
+        for name, unmet in {
+            "confidence": lacking["confidence"] < search.min_confidence - 1e-6,
+            "reliance": lacking["reliance"] > search.max_reliance + 1e-6,
+        }.items():
+            assert lacking["reason"].str.contains(name).equals(unmet)
+        named = "confidence|reliance|plausibility|support"
+        assert lacking.loc[~lacking["credible"], "reason"].str.contains(named).all()
 
 
 class TestOneFeatureToVary:

@@ -277,7 +277,6 @@ DEFAULTS = [
     ["output", None],
     ["output", []],
     ["output", {}],
-    ["search", {}],
     ["decoder_settings", {}],
 ]
 

@@ -43,6 +43,7 @@ class Estimate:
         axis: the nodes of x_S.
         tables: of the counted features that move.
         lines: of the smooth features that move.
+        twins: features equal to one of S in every training row, and its place in S.
     """
 
     acted: list[int]
@@ -50,6 +51,7 @@ class Estimate:
     axis: Axis
     tables: Tables
     lines: Lines
+    twins: list[tuple[int, int]]
 
     def encode(self, x: Tensor, draw: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """(m, p + 1) ranks of counted features and residuals of smooth ones that move with x_S.
@@ -88,6 +90,10 @@ class Estimate:
             own, latents = x[:, self.acted], v.index_select(1, features)
             moved = self.lines.move(x.index_select(1, features), latents, own, values, draw)
             out.index_copy_(2, features, moved)
+        # The line of a twin is exact up to the rounding of its sums.
+        for j, i in self.twins:
+            equal = x[:, j, None] == x[:, self.acted[i], None]
+            out[..., j] = torch.where(equal, values[..., i], out[..., j])
         return out.index_copy_(2, self._acted, values.to(out.dtype))
 
     @lazy
@@ -128,6 +134,12 @@ class Estimator:
         others = torch.ones(sample.encoder.p, dtype=torch.bool)
         others[[*acted, *held]] = False
         copies = _copies(sample, acted) & others
+        self._twins = [
+            (j, i)
+            for j in copies.nonzero()[:, 0].tolist()
+            for i, k in enumerate(acted)
+            if torch.equal(sample.rows[:, j], sample.rows[:, k])
+        ]
         smooth = (others & self._values.smooth) | copies
         self._counted = (others & ~smooth).nonzero()[:, 0]
         smooth_features, self._tested = smooth.nonzero()[:, 0], max(int(others.sum()), 1)
@@ -152,7 +164,7 @@ class Estimator:
         may_move = self._linked(weights, features, counts, drawn=drawn)
         tables = self._tables(features, may_move, counts, drawn=drawn)
         lines = self._fit.lines(weights, None if point is None else point.lines)
-        return Estimate(list(self._acted), self._cells, self._axis, tables, lines)
+        return Estimate(list(self._acted), self._cells, self._axis, tables, lines, self._twins)
 
     def _counts(self, weights: Tensor, features: Tensor, axis: Axis) -> Counts:
         """The rows of each cell, bin of an axis and value, in samples of weights (r, 64)."""

@@ -124,7 +124,7 @@ def _moved(
 ) -> tuple[Tensor, Tensor]:
     """Ratios moved towards those of the parts, and how far, (...)."""
     n = seen.sum(-1, keepdim=True)
-    weight = n / (n + concentration[..., None, None])
+    weight = n / (n + concentration[..., None, None]).clamp_min(LEAST)
     raw = torch.where(hoped > LEAST, seen / hoped.clamp_min(LEAST), ratio)
     total = n.sum((-2, -1)).clamp_min(LEAST)
     return ratio + weight * (raw - ratio), (weight * n).sum((-2, -1)) / total

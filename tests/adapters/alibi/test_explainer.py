@@ -191,7 +191,7 @@ def test_groups_may_be_acted_on(fit, refused):
 
 def test_recourses_returns_the_engines_result(explainer, refused):
     result = explainer.recourses(refused[:10], 1)
-    assert "expected to move" in " ".join(result.describe(i) for i in range(10))
+    assert "is then expected to" in " ".join(result.describe(i) for i in range(10))
     assert result.support.between(0, 1).all()
     assert set(result.alternatives(2)["rank"]) == {0, 1}
 
@@ -211,7 +211,11 @@ def test_a_trained_decoder_takes_the_seed_and_leaves_the_global_one(predictor, d
 
 
 def test_it_prints_only_if_verbose(fit, refused, capfd, caplog):
-    explicit = {"immutable_features": ["gender"], "ranges": {"age": [0, 1]}}
+    explicit = {
+        "immutable_features": ["gender"],
+        "ranges": {"age": [0, 1]},
+        "tiers": [["gender", "age"], ["education"], ["job", "income"]],
+    }
     with caplog.at_level(logging.WARNING):
         fit(**explicit).explain(refused[:5], 1)
         assert capfd.readouterr() == ("", "")

@@ -17,5 +17,12 @@ def test_defaults_log_which_arguments_to_give(fit, refused, caplog):
 
 def test_explicit_arguments_log_nothing(fit, caplog):
     fit(immutable_features=["gender"], ranges={"age": [0, 1]})
+    assert not [r for r in caplog.records if r.name.startswith("dear_plugin.data")]
     fit(immutable_features=["gender"], act_on=["savings"])
     assert not messages(caplog)
+
+
+def test_an_age_that_may_fall_seems_to_count_time(fit, caplog):
+    fit(immutable_features=["gender"], ranges={"age": [-0.5, 1]})
+    (record,) = [r for r in caplog.records if r.name == "dear_plugin.data.clocks"]
+    assert "columns ['age'] seem to count time" in record.getMessage()

@@ -30,8 +30,8 @@ ROWS = 2000
 class Twins(Still):
     """A decoder that changes every number by as much as the first, in scaled units."""
 
-    def decode(self, x, v, values, sets):
-        moved = super().decode(x, v, values, sets)
+    def decode(self, x, v, values):
+        moved = super().decode(x, v, values)
         change = moved[..., :1] - x[:, None, :1]
         others = (x[:, None, 1:] + change).clamp(0.0, 1.0)
         return torch.cat([moved[..., :1], others], 2)

@@ -160,6 +160,16 @@ class TestWhatMayMove:
         drawn = case.of("a").redraw(x, x[:, :1] + 0.2, EVERY, None)
         assert torch.equal(drawn[..., 1], drawn[..., 2])
 
+    def test_a_twin_of_what_is_acted_on_takes_its_value_bit_for_bit(self):
+        a = np.random.default_rng(0).normal(size=4000)
+        case = Case(pd.DataFrame({"a": a, "twin": a}))
+        reached, x = case.moved(["a"], 0.1234, 4000)
+        assert torch.equal(reached[:, 0], x[:, 0] + 0.1234)
+        assert torch.equal(reached[:, 1], reached[:, 0])
+        values = x[:50, :1] + 0.1234
+        drawn = case.of("a").redraw(x[:50], values, EVERY, None)
+        assert torch.equal(drawn[..., 1], values.expand(-1, len(EVERY)))
+
     def test_what_a_cell_has_never_seen_stays_impossible_there(self):
         """Nobody of group q is in town z."""
         rng, n = np.random.default_rng(0), 4000
@@ -263,6 +273,25 @@ class TestOddTables:
         own = torch.full((50, 1, 1), float(case.rows[coded][0, 0]))
         reached = decoder.decode(x, decoder.encode(x), own)[:, 0]
         assert not reached[:, 1].any()
+
+    def test_categories_that_determine_each_other_and_are_missing_together_are_followed(self):
+        """Where work is missing or unpaid, no row reaches the splits of the other sectors."""
+        rng, n = np.random.default_rng(0), 4000
+        work = rng.choice(["state", "city", "own", "unpaid", "none"], n)
+        sector = {"state": "ab", "city": "cd", "own": "ef", "unpaid": "g", "none": "-"}
+        frame = pd.DataFrame({"work": work, "sector": [rng.choice([*sector[w]]) for w in work]})
+        frame = frame.replace({"none": None, "-": None})
+        case = Case(frame)
+        decoder, x = case.of("work"), case.rows
+        v = decoder.encode(x, torch.Generator().manual_seed(0))
+        for level in range(5):
+            moved = decoder.decode(x, v, torch.full((n, 1, 1), float(level)))[:, 0, 1]
+            there = x[x[:, 0] == level, 1]
+            shares = [
+                torch.bincount(each.long(), minlength=8) / len(each) for each in (moved, there)
+            ]
+            assert shares[0].tolist() == pytest.approx(shares[1].tolist(), abs=0.05)
+        assert decoder.redraw(x, x[:, :1], EVERY, None).isfinite().all()
 
     def test_few_rows_are_warned_of_once(self, caplog):
         with caplog.at_level(logging.WARNING, "dear_plugin"):
