@@ -83,7 +83,7 @@ class Stage:
                     self._move_back(steps)
             if not self._vet(VETTED) or not bool(self.open_rows.any()):
                 break
-        if further and self.wanted:
+        if further:
             self._tighten()
             self._drop_superfluous()
 
