@@ -41,7 +41,7 @@ class Fit(NamedTuple):
 
 
 class Decoder(ABC):
-    """Indirect changes that follow a change of x_S: an association, not a causal effect.
+    """Indirect changes that follow a change of x_S: an association, see `Schema.tiers`.
 
     A decoder is configured by its constructor and learns in `fit`, for one action set. A subclass
     implements `settings`, `fit`, `encode` and `decode`. At `values = x_S`, `decode` returns x

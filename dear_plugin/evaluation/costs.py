@@ -1,6 +1,6 @@
 """Costs: Lemma 1, direct and indirect costs (Proposition 1), closed forms (2), alignment.
 
-All in scaled units. Indirect costs are associations in the data, not causal effects.
+All in scaled units. Without tiers of the schema, indirect costs are of associations.
 """
 
 from __future__ import annotations

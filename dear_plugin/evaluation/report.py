@@ -119,9 +119,7 @@ class Report:
                 f"<p><b>{_html.cell(self.verdict)}</b></p>",
                 _html.table((f"{self.rows:,} rows", "measured"), figures.items()),
                 _html.table(heads, sets),
-                _html.note(
-                    "-: too little dependence to measure. Associations, not causal effects."
-                ),
+                _html.note("-: too little dependence to measure. Fidelity is of associations."),
             ]
         )
 
@@ -134,7 +132,7 @@ class Report:
                 f" joint AUC {_text(self.joint, 3)} (0.5 is perfect, independent moves"
                 f" {_text(self.joint_independent, 3)})",
                 "0: features move independently; 1: they move as in the data."
-                " Associations, not causal effects.",
+                " Fidelity is of associations, not of causal effects.",
             ]
         )
 

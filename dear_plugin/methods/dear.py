@@ -47,7 +47,8 @@ class DEAR(WhatIf, SearchingMethod):
     Pawelczyk, Tiyavorabun and Kasneci, "Decomposing Counterfactual Explanations for Consequential
     Decision Making", arXiv 2211.02151. A change is split into a direct action d_S on chosen
     features S and the indirect change of the rest, `x_cf = g(v, x_S + d_S)`. Indirect changes
-    are associations in the data, not causal effects.
+    are associations in the data; where the schema has tiers they are estimates of effects, if
+    the stated order is right and nothing unobserved causes both.
 
     `logging.getLogger("dear_plugin").setLevel("INFO")` shows a progress bar for work that takes
     over 3 seconds.

@@ -1,7 +1,7 @@
 """Metrics: evaluations of answers by quantities that no search optimises.
 
 Functions of frames, results and fitted methods; NaN for rows without an answer. Indirect changes
-are associations in the data, not causal effects.
+are associations in the data; see `Schema.tiers` for more.
 """
 
 from dear_plugin.benchmark.metrics.decision import Accepts, decision
