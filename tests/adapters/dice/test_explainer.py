@@ -74,7 +74,9 @@ def test_several_counterfactuals_act_on_different_sets_the_cheapest_first(explai
         assert kinds[0] == "first" and "first" not in kinds[1:]
         own = example.actions[example.actions["kind"].isin(["first", "another set"])]
         assert not own["acted_on"].duplicated().any()
-        assert own["cost"].iloc[1:].is_monotonic_increasing
+        # One that needs no indirect change may cost a quarter more.
+        cost = own["cost"].iloc[1:]
+        assert (cost >= cost.cummax() / 1.25 - 1e-6).all()
         assert not example.final_cfs_df.duplicated().any()
 
 
