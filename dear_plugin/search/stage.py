@@ -102,9 +102,10 @@ class Stage:
     @property
     def passed(self) -> Tensor:
         """(m,) bool, the tried actions that are answers: they have the lead and meet all."""
-        rows = self.tried.rows
-        enough = self.tried.margin >= (self.accepted + self.lead)[rows]
-        return enough & (self.tried.score == torch.inf)
+        passed = self.tried.score == torch.inf
+        at = passed.nonzero()[:, 0]
+        passed[at] = self.tried.margin[at] >= (self.accepted + self.lead)[self.tried.rows[at]]
+        return passed
 
     @property
     def open_rows(self) -> Tensor:
@@ -120,9 +121,11 @@ class Stage:
     @property
     def alive(self) -> Tensor:
         """(m,) bool, tried actions that may become an answer."""
-        pairs, tried = self.pairs, self.tried
-        alive = (tried.score < 0.0) & (tried.margin >= self.need[pairs])
-        return alive & ~self._solved_pairs[pairs] & self.open_rows[tried.rows]
+        pairs, solved = self.pairs, self._solved_pairs
+        closed = solved.view(len(self.problem), -1).sum(1) >= self.k
+        closed_pairs = solved | closed.repeat_interleave(len(self.problem.sets))
+        need = self.need.masked_fill(closed_pairs, torch.inf)
+        return (self.tried.score < 0.0) & (self.tried.margin >= need[pairs])
 
     def _bound(self) -> Tensor:
         """(n,) the direct cost from which on no action can become an answer; -inf if closed."""

@@ -21,6 +21,7 @@ import dear_plugin
 from dear_dice import DiceDEAR
 from dear_dice.options import IGNORED
 from dear_plugin import Search
+from dear_plugin.results.wording import LACKING, LESS_MARGIN
 
 KINDS = pytest.mark.parametrize("kind", ["explainer", "black_box"])
 
@@ -589,8 +590,11 @@ class TestOptions:
             refused.iloc[:5], total_CFs=10, features_to_vary=["savings"]
         )
         for example in result.cf_examples_list:
-            assert len(example.final_cfs_df.drop_duplicates()) == 10
+            assert len(example.final_cfs_df.drop_duplicates()) == len(example.final_cfs_df)
+            assert 3 <= len(example.final_cfs_df) <= 10
             assert set(example.actions["kind"]) == {"first", "larger action"}
+            # Fewer than ten where fewer are as credible as the first.
+            assert example.actions["credible"].nunique() == 1
 
     def test_min_support_raises_the_support(self, loan, torch_model, refused):
         plain, supported = (
@@ -648,7 +652,7 @@ class TestOptions:
         firsts = [example.actions.iloc[0] for example in result.cf_examples_list]
         reasons = [row["reason"] for row in firsts if not row["credible"]]
         assert reasons
-        assert all(each.startswith("no credible action was found") for each in reasons)
+        assert all(each.startswith((LACKING, LESS_MARGIN)) for each in reasons)
         assert "No credible action was found" in caplog.text
 
     def test_pairs_from_the_start(self, loan, torch_model, refused):
