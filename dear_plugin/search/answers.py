@@ -253,7 +253,8 @@ class Answers:
             kinds = [(0, stage.answers), (1, best), (3, stage.nearest(~accepted))]
             if k > 1:
                 larger = stage.larger()
-                kinds.append((2, larger[passed[larger]]))
+                known = passed[larger] | ~solved[rows[tried.rows[larger]]]
+                kinds.append((2, larger[known]))
             if first is not None:
                 kinds.append((-1, first.at[first.stages == number]))
             for kind, at in kinds:

@@ -290,6 +290,15 @@ class Stage:
         return self.passed[start:]
 
     @property
+    def _bases(self) -> Tensor:
+        """(q,) the answers, and of rows without an answer the best accepted action of each set."""
+        rows = self.tried.rows
+        solved = torch.zeros(len(self.problem), dtype=torch.bool)
+        solved[rows[self.passed]] = True
+        accepted = (self.tried.margin >= self.accepted[rows]) & ~solved[rows]
+        return torch.cat([self.answers, self.best(accepted)])
+
+    @property
     def answers(self) -> Tensor:
         """(q,) the cheapest answer of each row and set, by position."""
         return self._cheapest(self.passed)
@@ -302,8 +311,8 @@ class Stage:
         return self._cheapest(mask & (score == most[self.pairs]))
 
     def try_larger(self) -> None:
-        """Try k larger actions on the sets of open rows that have an answer."""
-        best = self.tried.part(self.answers)
+        """Try k larger actions on the sets of open rows that have an accepted action."""
+        best = self.tried.part(self._bases)
         best = best.part(self.open_rows[best.rows])
         if not len(best):
             return
@@ -317,7 +326,7 @@ class Stage:
         self.evaluate(*self._between(best.rows, best.sets, values, ends).take_all())
 
     def larger(self, *, unscored: bool = False) -> Tensor:
-        """(q,) actions of open rows that are dearer than an answer on the same set.
+        """(q,) actions of open rows that are dearer than the one to be preferred on the same set.
 
         About k of each row and set, evenly spread by price.
 
@@ -325,7 +334,7 @@ class Stage:
             unscored: only those whose criteria are not evaluated.
         """
         tried, least = self.tried, torch.full((len(self.need),), torch.inf)
-        least[self.pairs[self.answers]] = tried.price[self.answers]
+        least[self.pairs[self._bases]] = tried.price[self._bases]
         dearer = self.open_rows[tried.rows] & (tried.price > least[self.pairs])
         at = (dearer & (tried.margin >= self.accepted[tried.rows])).nonzero()[:, 0].numpy()
         order = np.lexsort((tried.price.numpy()[at], self.pairs.numpy()[at]))
