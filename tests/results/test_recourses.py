@@ -68,7 +68,8 @@ class TestTheTables:
         def model(rows):
             return 1.0 / (1.0 + np.exp(7 - rows["pay"] / 10 - rows["years"] / 9 - rows["owner"]))
 
-        dear = DEAR(model, Schema.infer(frame)).fit(frame)
+        strict = Search(min_plausibility=0.5, max_features=1)
+        dear = DEAR(model, Schema.infer(frame), search=strict).fit(frame)
         table = dear.generate(frame[model(frame) < 0.5].head(40)).alternatives(4)
         doubtful = table[table["success"] & ~table["credible"]]
         assert len(doubtful)
@@ -337,8 +338,9 @@ class TestAlternatives:
         assert not others.duplicated(["index", "acted_on"]).any()
 
     def test_within_a_kind_the_cheapest_comes_first_behind_the_answer(self, table):
+        # One that needs no indirect change may cost a quarter more.
         for _, own in table[table["rank"] > 0].groupby(["index", "kind"]):
-            assert own["cost"].is_monotonic_increasing
+            assert (own["cost"] >= own["cost"].cummax() / 1.25 - 1e-6).all()
 
     def test_the_answer_is_the_first_of_the_alternatives(self, table, result):
         first = table[table["rank"] == 0].set_index("index")
