@@ -278,7 +278,8 @@ class RangeGoal(Goal):
         """(n,) the slack in units of the interval, or of the row's distance to it."""
         if self.shortfall is None:
             raise TargetError("the goal is bound to no rows: call bind(scores) first")
-        return torch.as_tensor(slack * self._span(None)).expand(len(self.shortfall)).clone()
+        span = torch.as_tensor(self._span(None), dtype=torch.float32)
+        return (slack * span).expand(len(self.shortfall)).clone()
 
     def with_lead(self, share: float, scores: Tensor) -> Goal:
         """The goal with a share of the values' unit, or of half the interval, as its lead."""
