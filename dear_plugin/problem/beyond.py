@@ -49,6 +49,6 @@ def _raised(goal: ClassGoal) -> ClassGoal:
         return goal
     lowest = 0.0 if cutoffs is None else float(cutoffs[0].min())
     least = lowest if goal.threshold is None else logit(goal.threshold)
-    threshold = 1.0 / (1.0 + math.exp(-least - float(lead.max())))
+    threshold = 1.0 / (1.0 + math.exp(-least - float(lead[goal.columns].max())))
     higher = None if cutoffs is None else cutoffs + lead
     return replace(goal, threshold=min(threshold, HIGHEST), cutoffs=higher, lead=None)

@@ -85,8 +85,8 @@ class TestThresholds:
         learned = dear.generate(factuals).actions
         both = known["success"] & learned["success"]
         assert learned["success"].sum() >= known["success"].sum() - 1
-        # The margin is measured from the cut-off, which is estimated: on the steps of a forest a row
-        # may need another action.
+        # The margin is measured from the cut-off, which is estimated: on the steps of a forest a
+        # row may need another action.
         ratio = learned["cost"][both] / known["cost"][both]
         assert ratio.median() <= 1.01
         assert learned["cost"][both].sum() <= 1.1 * known["cost"][both].sum()
