@@ -179,7 +179,8 @@ class ClassGoal(Goal):
         """The goal with a share of the unit of each class's margins as its lead."""
         count = max(scores.shape[1], 2)
         each = [torch.full((len(scores),), label) for label in range(count)]
-        margins = [ClassGoal(label, self.threshold).margin(scores) for label in each]
+        goals = [ClassGoal(label, self.threshold, cutoffs=self.cutoffs) for label in each]
+        margins = [goal.margin(scores) for goal in goals]
         return replace(self, lead=torch.stack([share * margin_unit(m) for m in margins]))
 
     def succeeds(self, scores: Tensor, decide: Callable[[], Tensor | None]) -> Tensor:

@@ -112,7 +112,9 @@ class Block:
             values = problem.snapped(rows, sets, values)
         values = values.expand(-1, -1, problem.sets.positions.shape[1])
         moves = (values - problem.own(rows, sets)[:, None]).abs() > SMALLEST
-        return cls(rows, sets, values, problem.direct_cost(rows, sets, values), moves.any(2))
+        # With tiers a feature that keeps its value is not acted on: what follows would depend on it.
+        untried = moves.all(2) if problem.has_tiers else moves.any(2)
+        return cls(rows, sets, values, problem.direct_cost(rows, sets, values), untried)
 
     def take_all(self) -> tuple[Tensor, Tensor, Tensor]:
         """As `take`, all that are untried."""

@@ -66,6 +66,11 @@ class SearchProblem:
         """(p,) bool, which features are numbers."""
         return torch.tensor([not f.categories for f in self.classifier.encoder.schema])
 
+    @property
+    def has_tiers(self) -> bool:
+        """Whether the schema states an order of causes."""
+        return bool(self.classifier.encoder.schema.tiers)
+
     @lazy
     def held(self) -> Tensor:
         """(s, p) bool, the features that do not move with each set."""
@@ -133,7 +138,7 @@ class SearchProblem:
         if feasible.levels is not None:
             moved = feasible.levels.keep_unless_acted(x, moved, acted)
         reached = moved
-        if self.classifier.encoder.schema.tiers:
+        if self.has_tiers:
             reached = torch.where(self.held[sets][:, None], x[:, None], moved)
         reached = feasible.project(x, reached, rows)
         if self.seen_pairs is not None:

@@ -268,7 +268,9 @@ class Stage:
             low, high = torch.where(met, low, middle), torch.where(met, middle, high)
 
     def _drop_superfluous(self) -> None:
-        """Try answers on several features without each of their changes."""
+        """Try answers on several features without each of their changes; see `Block.of`."""
+        if self.problem.has_tiers:
+            return
         for i in range(self.problem.sets.positions.shape[1]):
             best = self.tried.part(self.answers)
             own = self.problem.own(best.rows, best.sets)
