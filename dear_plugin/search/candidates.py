@@ -112,7 +112,7 @@ class Block:
             values = problem.snapped(rows, sets, values)
         values = values.expand(-1, -1, problem.sets.positions.shape[1])
         moves = (values - problem.own(rows, sets)[:, None]).abs() > SMALLEST
-        # With tiers a feature that keeps its value is not acted on: what follows would depend on it.
+        # With tiers each feature acted on moves: held at its value, it would change what follows.
         untried = moves.all(2) if problem.has_tiers else moves.any(2)
         return cls(rows, sets, values, problem.direct_cost(rows, sets, values), untried)
 
