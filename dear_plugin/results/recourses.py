@@ -59,7 +59,7 @@ class Recourses:
         >>> recourses.outcome["acted_on"].tolist()
         ['', 'savings', 'savings', 'savings', 'savings']
         >>> recourses[1]
-        Recourses(1 of 1 rows solved, median cost 0.297)
+        Recourses(1 of 1 rows solved, median cost 0.29)
     """
 
     factuals: pd.DataFrame
