@@ -132,7 +132,7 @@ class Report:
                 f" joint AUC {_text(self.joint, 3)} (0.5 is perfect, independent moves"
                 f" {_text(self.joint_independent, 3)})",
                 "0: features move independently; 1: they move as in the data."
-                " Fidelity is of associations, not of causal effects.",
+                " Fidelity is of associations, not causal effects.",
             ]
         )
 

@@ -125,7 +125,7 @@ class TestText:
         text = str(report)
         assert "0: features move independently" in text
         assert "1: they move as in the data" in text
-        assert "Fidelity is of associations, not of causal effects." in text
+        assert "Fidelity is of associations, not causal effects." in text
 
     def test_it_names_its_numbers(self, report):
         text = str(report)
