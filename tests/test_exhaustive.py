@@ -56,6 +56,7 @@ def check(dear: DEAR, frame: pd.DataFrame, target: Target | None = None) -> None
 
 
 @pytest.mark.real_data
+@pytest.mark.slow
 def test_adult_with_all_its_categories(data_home):
     data = load_adult(categories="full", data_home=data_home)
     schema = Schema.infer(

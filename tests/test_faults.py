@@ -94,7 +94,7 @@ def query(mixed) -> pd.DataFrame:
 class TestAModelThatFailsMidway:
     """It fails after the call for the factual rows."""
 
-    @pytest.mark.parametrize("calls_left", [0, 5])
+    @pytest.mark.parametrize("calls_left", [0, pytest.param(5, marks=pytest.mark.slow)])
     @pytest.mark.parametrize(
         ("fault", "error", "match"),
         [
@@ -209,7 +209,7 @@ class TestAModelThatFailsMidway:
 
 
 # Shares of the calls into dear_plugin after which the interrupt is raised.
-WHEN = (0.5, 1.0)
+WHEN = (0.5, pytest.param(1.0, marks=pytest.mark.slow))
 
 
 def watched(action, count: int | None = None) -> int:
@@ -282,7 +282,11 @@ class TestInterrupt:
             ("Path.replace", 2, "new"),
         ],
     )
-    @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError], ids=["Ctrl-C", "disk full"])
+    @pytest.mark.parametrize(
+        "error",
+        [KeyboardInterrupt, pytest.param(OSError, marks=pytest.mark.slow)],
+        ids=["Ctrl-C", "disk full"],
+    )
     def test_during_save_a_complete_save_is_kept(
         self, mixed, query, tmp_path, monkeypatch, step, call, whole, error
     ):
@@ -365,7 +369,10 @@ MIDWAY = {
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows handles Ctrl-C differently")
-@pytest.mark.parametrize("where", MIDWAY)
+@pytest.mark.parametrize(
+    "where",
+    ["while the model sleeps", pytest.param("while networks are trained", marks=pytest.mark.slow)],
+)
 def test_a_real_ctrl_c_leaves_a_usable_object(where):
     script = REAL.replace("{action}", MIDWAY[where].strip())
     with subprocess.Popen(

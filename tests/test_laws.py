@@ -249,8 +249,31 @@ CASES = [
     ),
     *((method, USUAL[0], "loan") for method in (FIRST, "C-CHVAE", "FACE-K")),
 ]
+# With the long run only: variants of a method, and its second model.
+VARIANTS = (
+    "DEAR alone",
+    "DEAR with support",
+    "DEAR to the letter",
+    "ROAR",
+    "nearest accepted, vetted",
+    "Wachter, vetted",
+)
+QUICK_MODELS = ("logits (n, 1)", "three classes", "regression", "named classes")
+
+
+def is_slow(method, model, frame="mixed"):
+    """Whether a case belongs to the long run."""
+    second = method != FIRST and model not in QUICK_MODELS
+    return method in VARIANTS or second or frame != "mixed"
+
+
+def marks(*case):
+    return [pytest.mark.slow] if is_slow(*case) else []
+
+
+SOME_METHODS = [pytest.param(name, marks=marks(name, USUAL[0])) for name in METHODS]
 CASES = [
-    pytest.param(case, id=" - ".join(case))
+    pytest.param(case, id=" - ".join(case), marks=marks(*case))
     for case in CASES
     if not (case[0] in DESCENTS and case[1] in BLACK_BOXES)
 ]
@@ -280,7 +303,7 @@ def subject(request, studies):
     return subject_of(method, model, studies[frame])
 
 
-@pytest.fixture(scope="module", params=METHODS)
+@pytest.fixture(scope="module", params=SOME_METHODS)
 def usual(request, mixed):
     """Every method, with a torch module and the mixed frame."""
     return subject_of(request.param, USUAL[0], mixed)
@@ -291,7 +314,7 @@ def test_the_law_holds(subject, law):
     law(subject)
 
 
-@pytest.mark.parametrize("method", [name for name in METHODS if name.startswith("DEAR")])
+@pytest.mark.parametrize("method", [each for each in SOME_METHODS if "DEAR" in each.values[0]])
 def test_no_feature_of_an_earlier_tier_than_the_action_changes(loan, method):
     tiers = [["gender", "age"], ["education"], ["loan_amount", "income"]]
     study = replace(loan, schema=replace(loan.schema, tiers=tiers))
@@ -317,7 +340,10 @@ def test_no_category_is_taken_that_the_call_does_not_allow(usual, name):
 
 @pytest.mark.parametrize(
     ("method", "model"),
-    [*((FIRST, model) for model in MODULES), *((method, USUAL[0]) for method in METHODS)],
+    [
+        *((FIRST, model) for model in MODULES),
+        *(pytest.param(name, USUAL[0], marks=marks(name, USUAL[0])) for name in METHODS),
+    ],
 )
 def test_training_flags_gradients_and_parameters_of_the_model_stay(mixed, method, model):
     subject = subject_of(method, model, mixed)

@@ -62,6 +62,7 @@ def test_every_refused_row_is_accepted_after_rounding_and_protected_features_sta
     assert (after[immutable] == refused[immutable]).all(axis=None)
 
 
+@pytest.mark.slow
 def test_indirect_changes_follow_the_data(case):
     _, test, _, _, dear = case
     report = dear.diagnose(test)
@@ -69,6 +70,7 @@ def test_indirect_changes_follow_the_data(case):
     assert report.round_trip < 1e-6
 
 
+@pytest.mark.slow
 def test_a_black_box_gets_answers_that_cost_the_same(case):
     """A few more values of it are tried, for it may have steps."""
     _, _, refused, model, dear = case
@@ -97,6 +99,7 @@ def _training_rows(dear):
     [((), True), (None, False)],
     ids=["nothing given, groups", "immutables given, single"],
 )
+@pytest.mark.slow
 def test_what_was_saved_is_read_again(case, tmp_path, given, groups):
     """What a load takes for damage is not what rounding does to sound tables."""
     _, _, refused, model, dear = case
@@ -110,6 +113,7 @@ def test_what_was_saved_is_read_again(case, tmp_path, given, groups):
     pd.testing.assert_frame_equal(again.generate(few).actions, fresh.generate(few).actions)
 
 
+@pytest.mark.slow
 class TestTablesAsTheyCome:
     """Missing values and codes kept, and a model that takes them as they are."""
 

@@ -56,8 +56,9 @@ class Parts:
         tried, pairs = tried.part(order), pairs[order]
         place = torch.arange(len(pairs)) - torch.searchsorted(pairs, pairs)
         most = int(place.max()) + 1 if len(place) else 1
+        known_margin = _rounded(tried.margin)
         margin = torch.full((n * s, most), -torch.inf)
-        margin[pairs, place] = tried.margin
+        margin[pairs, place] = known_margin
         best = margin.cummax(1).values
         front = margin.isfinite()
         front[:, 1:] &= margin[:, 1:] > best[:, :-1]
@@ -74,7 +75,7 @@ class Parts:
         if not len(tried):
             empty = torch.full((n, s, count), torch.inf)
             return cls(torch.zeros(n, s, count, w), empty, -empty)
-        gain = tried.margin[chosen] - before.repeat_interleave(s)[:, None]
+        gain = known_margin[chosen] - before.repeat_interleave(s)[:, None]
         return cls(
             tried.values[chosen].view(n, s, count, w),
             torch.where(there, tried.cost[chosen], torch.inf).view(n, s, count),
@@ -159,7 +160,8 @@ def one_more(
     single = [(i, m[0]) for i, m in enumerate(problem.sets.members) if len(m) == 1]
     for row in tried.rows.unique().tolist():
         mine = tried.part(tried.rows == row)
-        order = _key(mine.margin - before[row], mine.cost, need[row]).argsort(stable=True)
+        margin = _rounded(mine.margin)
+        order = _key(margin - before[row], mine.cost, need[row]).argsort(stable=True)
         options = []
         for at in order[:PARTS].tolist():
             base_set = sets.members[int(mine.sets[at])]
@@ -167,7 +169,7 @@ def one_more(
             for i, j in single:
                 if j in known:
                     continue
-                gain = parts.gain[row, i] + mine.margin[at] - before[row]
+                gain = parts.gain[row, i] + margin[at] - before[row]
                 price = parts.cost[row, i] + mine.cost[at]
                 keys = _key(gain, price, need[row])
                 new = tuple(sorted((*base_set, j)))
@@ -193,6 +195,11 @@ def one_more(
         torch.tensor([members.index(chosen) for _, chosen, _ in found]),
         torch.tensor([values for _, _, values in found]),
     )
+
+
+def _rounded(margin: Tensor) -> Tensor:
+    """Margins with 11 bits: what a module and a black box round differently is equal."""
+    return (margin.contiguous().view(torch.int32) & -(1 << 12)).view(torch.float32)
 
 
 def _key(gain: Tensor, cost: Tensor, need: Tensor) -> Tensor:

@@ -78,6 +78,7 @@ class TestWrappings:
         assert (predictor(rows).argmax(1) == 0).all()
 
 
+@pytest.mark.slow
 class TestDice:
     def test_all_methods_have_the_same_columns(self, experiment, outcomes):
         rows = [dice.row_of(outcome, outcomes[0]) for outcome in outcomes]
@@ -176,6 +177,7 @@ class TestDice:
                 pass
 
 
+@pytest.mark.slow
 class TestAlibi:
     def test_the_command_writes_its_tables(self, tmp_path, capsys):
         pytest.importorskip("alibi")

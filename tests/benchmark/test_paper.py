@@ -108,6 +108,7 @@ class TestTables:
 
 
 @pytest.mark.real_data
+@pytest.mark.slow
 class TestQuick:
     def test_every_method_is_in_every_cell(self, out):
         lines = pd.read_csv(out / "reliability.csv")

@@ -99,6 +99,7 @@ def out(tmp_path_factory, data_home):
 
 
 @pytest.mark.real_data
+@pytest.mark.slow
 class TestQuick:
     def test_every_line_is_in_the_tables(self, out):
         lines = pd.read_csv(out / "literal.csv")

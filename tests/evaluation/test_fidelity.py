@@ -174,6 +174,7 @@ class TestTrueConditionals:
         assert 0.3 < half.distribution < 0.7
 
 
+@pytest.mark.slow
 class TestIndependentFeatures:
     """Without dependence, both sums of the ratio are noise."""
 

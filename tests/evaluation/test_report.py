@@ -309,6 +309,7 @@ class TestUnknownCategories:
             dear.diagnose(held.assign(size=np.inf))
 
     @pytest.mark.real_data
+    @pytest.mark.slow
     def test_adult_with_its_own_split(self, data_home):
         data = load_adult("full", data_home=data_home)
         train, test = data.split(seed=0)

@@ -280,6 +280,7 @@ class TestIndex:
 class TestMany:
     """Memory and the number of alternatives are bounded for any k."""
 
+    @pytest.mark.slow
     def test_a_row_has_at_most_a_hundred(self, loan):
         result = dear(loan, act_on=["income", "savings"]).generate(loan.refused(6))
         table = result.alternatives(MOST)
@@ -297,6 +298,7 @@ class TestMany:
         assert table["index"].value_counts().max() <= 6
         assert not table[["index", *mixed.schema.names]].duplicated().any()
 
+    @pytest.mark.slow
     def test_chunks_of_rows_change_no_answer(self, mixed, usual, monkeypatch):
         """The size of a chunk depends on the memory."""
         whole = usual.generate(mixed.refused(30)).alternatives(6)
@@ -305,6 +307,7 @@ class TestMany:
         pd.testing.assert_frame_equal(parts, whole)
 
     @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="Linux forgets a peak")
+    @pytest.mark.slow
     def test_they_fit_into_memory(self):
         """Memory is bounded by the size of a chunk."""
         grown, count = in_fresh_process(_grown, 40, 40, 1000)

@@ -139,6 +139,7 @@ class TestFit:
             with pytest.raises(NotFittedError, match="call fit"):
                 early()
 
+    @pytest.mark.slow
     def test_a_second_fit_forgets_the_first(self, mixed):
         def fresh():
             return DEAR(mixed.net, mixed.schema, search=Search(min_support=0.6))
@@ -285,6 +286,7 @@ class TestSaveAndLoad:
         pd.testing.assert_frame_equal(one.actions, other.actions, check_exact=True)
         pd.testing.assert_series_equal(one.support, other.support)
 
+    @pytest.mark.slow
     def test_in_a_fresh_process_too(self, mixed, fitted, tmp_path):
         query = mixed.refused(15)
         fitted.save(tmp_path / "dear")

@@ -112,6 +112,7 @@ class TestSameAnswers:
         assert done.stdout == "".join(f"{answer(dear)}\n" for dear, _ in saved.values())
 
     @pytest.mark.parametrize("kind", KINDS)
+    @pytest.mark.slow
     def test_diagnosed_alike(self, saved, kind):
         dear, home = saved[kind]
         one, other = (d.diagnose(rows().iloc[:400]) for d in (dear, DEAR.load(home, model())))
@@ -144,6 +145,7 @@ class TestSameAnswers:
                 assert (tmp_path / kind / name).read_bytes() == (home / name).read_bytes()
             assert answer(DEAR.load(tmp_path / kind, model())) == answer(dear)
 
+    @pytest.mark.slow
     def test_another_model_may_be_given(self, saved):
         dear, home = saved["transport"]
         other = model()
@@ -190,6 +192,7 @@ class TestTheFolder:
         assert sorted(p.name for p in tmp_path.iterdir()) == ["dear.json", "dear.safetensors"]
         assert isinstance(DEAR.load(tmp_path, model()).decoder, Autoencoder)
 
+    @pytest.mark.slow
     def test_a_save_that_fails_leaves_the_old_one_whole(self, saved, tmp_path):
         dear, _ = saved["transport"]
         dear.save(tmp_path)

@@ -82,7 +82,14 @@ METHODS = {
 }
 
 
-@pytest.fixture(scope="module", params=METHODS)
+LONG = ("Wachter", "REVISE", "C-CHVAE")
+QUICK = [name for name in METHODS if name not in LONG]
+
+
+@pytest.fixture(
+    scope="module",
+    params=[*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in LONG)],
+)
 def fitted(request, mixed, vae):
     return METHODS[request.param](mixed, vae).fit(mixed.frame)
 
@@ -131,7 +138,7 @@ class TestAnyMethod:
     def test_credible_answers_are_supported(self, fitted, refused):
         result = Vetted(fitted, SUPPORTED).generate(refused)
         found = result.actions["credible"]
-        assert found.mean() > 0.5
+        assert found.sum() >= 5
         assert (result.support[found] >= 0.8 - SLIGHTLY).all()
 
     def test_the_margin_is_reached(self, fitted, refused):

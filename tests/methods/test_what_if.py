@@ -84,6 +84,7 @@ class TestAnswersAreReproduced:
     @pytest.mark.real_data
     @pytest.mark.parametrize("decoder", DECODERS)
     @pytest.mark.parametrize("groups", [False, True], ids=["singles", "groups"])
+    @pytest.mark.slow
     def test_on_adult(self, data_home, decoder, groups):
         from dear_plugin.benchmark.classifiers import Recipe, trained
 

@@ -50,8 +50,11 @@ def log_odds(p):
     return np.log(p / (1.0 - p))
 
 
-@pytest.mark.parametrize("threshold", [0.1, 0.3, 0.7, 0.95])
-@pytest.mark.parametrize("kind", ["linear", "forest"])
+@pytest.mark.parametrize(
+    "threshold",
+    [0.3, 0.95, *(pytest.param(each, marks=pytest.mark.slow) for each in (0.1, 0.7))],
+)
+@pytest.mark.parametrize("kind", ["linear", pytest.param("forest", marks=pytest.mark.slow)])
 class TestThresholds:
     @pytest.fixture
     def fitted(self, kind, threshold, mixed, models):
@@ -228,6 +231,7 @@ class TestThresholdOfATarget:
         assert actions["score_after"][~before].between(0.2, 0.5).any()
         assert model.sizes == []
 
+    @pytest.mark.slow
     def test_above_one_half_both_are_needed(self, mixed, models):
         factuals = mixed.frame.head(40)
         for cutoff, threshold in ((0.6, 0.8), (0.8, 0.6)):
@@ -272,6 +276,7 @@ class TestCalls:
         other = dear.with_model(lenient).generate(factuals)
         pd.testing.assert_frame_equal(other.counterfactuals, same.counterfactuals)
 
+    @pytest.mark.slow
     def test_pickled_and_saved_methods_give_the_same_results(self, tmp_path, mixed, models):
         model = Thresholded(models["linear"], 0.8)
         factuals = rejected(model, mixed.frame)

@@ -17,7 +17,7 @@ PATIENT = {
     "phases": [Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink],
     "report_multiple_bugs": False,
 }
-settings.register_profile("quick", max_examples=20, derandomize=True, **PATIENT)
+settings.register_profile("quick", max_examples=5, derandomize=True, **PATIENT)
 settings.register_profile(
     "long", max_examples=int(os.environ.get("HYPOTHESIS_EXAMPLES", "1000")), **PATIENT
 )

@@ -87,6 +87,7 @@ class TestEmptyFrame:
 
 
 @pytest.mark.real_data
+@pytest.mark.slow
 def test_all_categories_of_adult_pass_diagnose_on_their_own_split(data_home):
     data = load_adult(categories="full", data_home=data_home)
     train, test = train_test_split(data.features.iloc[:6000], random_state=0)

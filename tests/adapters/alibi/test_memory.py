@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ADAPTERS = Path(__file__).parents[3] / "adapters"
 MOST_BYTES_A_ROW = 8192
 
@@ -28,6 +30,7 @@ print(len(found.success), peak() - before)
 """
 
 
+@pytest.mark.slow
 def test_memory_grows_by_little_a_row():
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True)
     rows, grown = map(int, done.stdout.split())

@@ -62,6 +62,7 @@ def adult(data_home):
 
 
 @pytest.mark.real_data
+@pytest.mark.slow
 def test_the_workflow_on_adult(adult):
     X, y, names, maps = adult
     numbers = [j for j in range(len(names)) if j not in maps]

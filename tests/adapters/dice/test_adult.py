@@ -28,6 +28,7 @@ def adult(data_home, loan):
     return data, model, test.drop(columns="income")[probability < 0.5].iloc[:200]
 
 
+@pytest.mark.slow
 def test_two_hundred_refused_rows_at_once(adult, loan):
     data, model, query = adult
     vary = [name for name in query.columns if name not in FIXED]

@@ -92,6 +92,7 @@ def test_several_queries_and_json(split, loan):
     assert len(cf.cf_examples_list) == 2
 
 
+@pytest.mark.slow
 def test_feature_importance_of_counterfactuals_made_before(split, loan):
     train, x_test, model = split
     d = dice_ml.Data(dataframe=train, continuous_features=loan.continuous, outcome_name="approved")
@@ -156,6 +157,7 @@ class Encoded:
         return self.fitted.predict(frame.assign(sex=(frame["sex"] == "b").astype(int)))
 
 
+@pytest.mark.slow
 def test_advanced_options(loan, torch_model, refused):
     d = loan.interface(
         loan.frame,

@@ -16,10 +16,10 @@ FAST = {
 }
 PAIRS = [
     ("random", "module"),
-    ("random", "pipeline"),
+    pytest.param(("random", "pipeline"), marks=pytest.mark.slow),
     # DiCE's kdtree takes the number of columns of a module for the number of classes.
     ("kdtree", "module of two columns"),
-    ("kdtree", "pipeline"),
+    pytest.param(("kdtree", "pipeline"), marks=pytest.mark.slow),
     pytest.param(("genetic", "module"), marks=pytest.mark.slow),
     pytest.param(("genetic", "pipeline"), marks=pytest.mark.slow),
     ("gradient", "module"),

@@ -215,6 +215,7 @@ class TestPaper:
         # Its own training takes thousands of steps.
         return gaussian.fitted(Autoencoder.paper((8, 10, 5)).design, Training(epochs=30))
 
+    @pytest.mark.slow
     def test_it_trains_at_a_constant_rate_until_the_held_out_loss_stops_improving(self, gaussian):
         training = Autoencoder.paper().training
         assert not training.anneal
