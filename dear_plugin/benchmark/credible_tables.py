@@ -94,8 +94,10 @@ def tiers(answers: pd.DataFrame) -> Iterator[Row]:
             means = {n: _with_ends(estimate(c, groups)) for n, c in shares[line].items()}
             counted = part[part["replicated_indirect"].notna()]
             errors = {
-                "calibration error": _calibration_error(part),
-                "of reliance above 0": _calibration_error(counted),
+                "calibration error": f"{_calibration_error(part):.3f}",
+                "of those that need it": (
+                    f"{_calibration_error(counted):.3f} (n = {len(counted)})" * bool(len(counted))
+                ),
             }
             yield {"cell": cell, "tiers": how, "rows": len(part), **means, **errors}
         one, other = shares[DEFAULT].align(shares[WITHOUT_TIERS], join="inner", axis=0)
