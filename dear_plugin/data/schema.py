@@ -94,7 +94,7 @@ class Schema:
                 account": each is a separate level, and no value in between is proposed.
             rules: callables, frame of the features -> (n,) bool, True for a possible row.
             tiers: lists of features, the earliest causes first, `[["age"], ["education", "job"]]`:
-                an action changes no other feature of an earlier tier.
+                an action changes no feature of an earlier tier.
 
         Raises:
             SchemaError: unknown names, duplicate columns, an empty frame, infinite values, dtypes
@@ -196,15 +196,14 @@ class Schema:
     def held(self, members: Iterable[int]) -> tuple[int, ...]:
         """The positions of the features that do not move with an action set, ascending.
 
-        They are the immutable features and all features of tiers before the latest of the set: a
-        cause of a feature acted on does not follow it, whatever else is acted on.
+        They are the immutable features and all features of tiers before the earliest of the set.
 
         Args:
             members: the positions of the features of the set.
         """
         acted, tier = set(members), order.ranks(self.tiers, self.names)
-        last = max((tier[j] for j in acted), default=0)
-        still = (f.immutable or tier[j] < last for j, f in enumerate(self.features))
+        first = min((tier[j] for j in acted), default=0)
+        still = (f.immutable or tier[j] < first for j, f in enumerate(self.features))
         return tuple(j for j, holds in enumerate(still) if holds and j not in acted)
 
     def index(self, names: Iterable[str]) -> tuple[int, ...]:

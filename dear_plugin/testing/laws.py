@@ -75,7 +75,7 @@ def the_schema_is_obeyed(subject: Subject) -> None:
 
 
 def what_an_action_holds_stays(subject: Subject) -> None:
-    """Immutable features, and features of tiers before the latest of the action."""
+    """Immutable features, and features of tiers before the earliest of the action."""
     schema, result = subject.method.schema, subject.result
     for direct, changed in zip(result.proposal.direct, result.changed, strict=True):
         held = schema.held(direct.nonzero()[:, 0].tolist())
