@@ -19,12 +19,15 @@ import platform
 import re
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 
 HERE = Path(__file__).parent
 HOME = HERE.parent
 PASSED = HERE / "_build" / "notebooks"
+# Each runs in a process of its own, of one thread.
+AT_ONCE = 2
 # For one cell; a machine in other use takes several times as long.
 SECONDS = 600
 NUMBER = re.compile(r"-?\d+\.\d+(?:e[+-]?\d+)?")
@@ -148,6 +151,19 @@ def lines(text):
     return TAG.sub(r"\n\1", text).splitlines()
 
 
+def timed(step):
+    """A step that prints how long it took for a notebook, and the lines that it returns."""
+
+    def _step(path):
+        start = time.perf_counter()
+        found = step(path)
+        print(f"{path.name}: {time.perf_counter() - start:.0f} s", *found, sep="\n", flush=True)
+        return found
+
+    return _step
+
+
+@timed
 def check(path):
     """Run a notebook that has not passed before; the lines that differ."""
     import nbformat
@@ -166,6 +182,7 @@ def check(path):
     return found
 
 
+@timed
 def store(path):
     """Run a notebook and store its outputs; without its data the stored ones stay."""
     import nbformat
@@ -182,12 +199,8 @@ def main():
     parser.add_argument("names", nargs="*", help="how the file names begin, such as 01")
     parser.add_argument("--store", action="store_true", help="store the outputs")
     options = parser.parse_args()
-    failed = False
-    for path in notebooks(options.names):
-        start = time.perf_counter()
-        found = (store if options.store else check)(path)
-        print(f"{path.name}: {time.perf_counter() - start:.0f} s", *found, sep="\n", flush=True)
-        failed |= bool(found)
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        failed = any([*pool.map(store if options.store else check, notebooks(options.names))])
     if failed:
         print("Outputs differ. If that is right: `make notebooks` stores those of this machine.")
     sys.exit(failed)

@@ -134,6 +134,7 @@ class TestProcesses:
     @pytest.mark.parametrize(
         "how", sorted({"fork", "spawn"} & set(multiprocessing.get_all_start_methods()))
     )
+    @pytest.mark.slow
     def test_they_give_the_answers_of_this_one(self, mixed, noisy, fresh, query, how):
         expected = answers(fresh, query)
         with ProcessPoolExecutor(2, multiprocessing.get_context(how)) as pool:

@@ -12,6 +12,7 @@ from weakref import WeakSet
 import torch
 from torch import Tensor
 
+from dear_plugin.decoders.in_order import InOrder
 from dear_plugin.decoders.protocol import Decoder, Fit, Members
 from dear_plugin.decoders.sample import Sample
 
@@ -25,7 +26,11 @@ class Decoders:
     """One decoder for each action set and draw, fitted on demand, within a bound on memory.
 
     A decoder depends on the training rows and its set, not on what was asked before. The given
-    sets are fitted on all rows, other sets on `sample.fewer()`.
+    sets are fitted on all rows, other sets on `sample.fewer()`. A set with features of several
+    tiers has no decoder of its own, but those of its parts; see `InOrder`.
+
+    Attributes:
+        given: the given sets, or their parts.
 
     Args:
         decoder: its settings are those of all of them.
@@ -46,7 +51,8 @@ class Decoders:
     """
 
     def __init__(self, decoder: Decoder, sample: Sample, given: Sequence[Members]) -> None:
-        self.decoder, self.sample, self.given = decoder, sample, tuple(given)
+        self.decoder, self.sample = decoder, sample
+        self.given = self._parts_of(given)
         self._fewer = sample.fewer()
         self._fitted: dict[tuple[Members, int], Decoder] = {}
         # The sets that each was trained with: a joint decoder's redraws are trained with the same.
@@ -65,7 +71,7 @@ class Decoders:
     def fit(self, sets: Iterable[Members], draw: int = 0) -> None:
         """Fit the decoders of some sets that are not in memory, at once where that is faster."""
         with self._lock:
-            missing = [s for s in dict.fromkeys(sets) if (s, draw) not in self._fitted]
+            missing = [s for s in self._parts_of(sets) if (s, draw) not in self._fitted]
             batches = [tuple(missing)] if self.decoder.joint else [(s,) for s in missing]
             for batch in filter(None, batches):
                 self._together |= dict.fromkeys(batch, batch)
@@ -73,7 +79,8 @@ class Decoders:
 
     def of(self, acted: Members) -> Decoder:
         """The fitted decoder of a set, by the positions of its features."""
-        return self._at(acted, 0)
+        parts = self.decoder.parts(self.sample.encoder.schema, acted)
+        return self._at(acted, 0) if len(parts) == 1 else InOrder(self, acted, parts)
 
     def held(self, acted: Members) -> Members:
         """The features that the decoder of a set conditions on, and does not move."""
@@ -86,6 +93,11 @@ class Decoders:
     def put(self, acted: Members, decoder: Decoder) -> None:
         """Keep a decoder that was fitted elsewhere."""
         self._keep({(acted, 0): decoder})
+
+    def _parts_of(self, sets: Iterable[Members]) -> tuple[Members, ...]:
+        """The parts of some sets, each once."""
+        schema = self.sample.encoder.schema
+        return tuple(dict.fromkeys(p for s in sets for p in self.decoder.parts(schema, s)))
 
     def _renew_lock(self) -> None:
         self._lock = RLock()

@@ -85,6 +85,10 @@ class Decoder(ABC):
         """The features that this decoder conditions on for a set, and does not move."""
         return schema.held(acted)
 
+    def parts(self, schema: Schema, acted: Members) -> tuple[Members, ...]:
+        """The parts of a set that are decoded one after another, one for each tier."""
+        return schema.by_tier(acted)
+
     @abstractmethod
     def fit(self, sample: Sample, acted: Members, held: Members) -> None:
         """Learn from training rows, `sample.rows`, (n, p).

@@ -40,7 +40,7 @@ def save(dear: DEAR, folder: Path) -> None:
     }
     tensors = {
         f"decoder/{i}/{name}": tensor
-        for i, members in enumerate(dear.sets.members)
+        for i, members in enumerate(decoders.given)
         for name, tensor in decoders.of(members).tensors().items()
     }
     persistence.write(folder, settings, {**tensors, "rows": dear._fitted_rows})
@@ -79,7 +79,7 @@ def load(
 def _decoders(dear: DEAR, sample: Sample, tensors: Mapping[str, Tensor]) -> Decoders:
     """The decoders of the sets: from their tensors, or fitted again on the same rows."""
     decoders = Decoders(dear.decoder, sample, dear.sets.members)
-    for i, members in enumerate(dear.sets.members):
+    for i, members in enumerate(decoders.given):
         decoder = dear.decoder.clone_unfitted()
         decoder.load_state(_under(f"decoder/{i}/", tensors), decoders.fit_of(members))
         decoders.put(members, decoder)

@@ -141,6 +141,10 @@ def together(table: pd.DataFrame, axes: Axes) -> None:
     shares = shares.fillna(0.0).drop(columns="", errors="ignore")
     shares = shares.loc[_at_least(shares.index, common)]
     shares = shares.loc[:, shares.max() > 0.0]
+    if shares.empty:
+        axes.set_axis_off()
+        axes.text(0.5, 0.5, "nothing is expected to move along", ha="center")
+        return
     axes.imshow(shares.T, cmap="Greys", vmin=0.0, vmax=1.0, aspect="auto")
     for (y, x), share in np.ndenumerate(shares.T.to_numpy()):
         if share >= LEAST_SHARE:

@@ -27,6 +27,8 @@ DENSE = 256
 RANKS = 2 ** torch.arange(10)
 # Combinations of several features, and the shares of the way to each that are tried as well.
 COMBINATIONS, SHARES = 32, (0.25, 0.5)
+# With tiers, the least change of each of several features acted on together.
+LEAST_TOGETHER = 0.02
 # Without all of them, a set of as many features tries all combinations of the ends of ranges.
 MOST_CORNERS = 5
 
@@ -111,9 +113,12 @@ class Block:
         if snap:
             values = problem.snapped(rows, sets, values)
         values = values.expand(-1, -1, problem.sets.positions.shape[1])
-        moves = (values - problem.own(rows, sets)[:, None]).abs() > SMALLEST
-        # With tiers each feature acted on moves: held at its value, it would change what follows.
-        untried = moves.all(2) if problem.has_tiers else moves.any(2)
+        change = (values - problem.own(rows, sets)[:, None]).abs()
+        untried = (change > SMALLEST).any(2)
+        if problem.has_tiers:
+            # Each feature acted on moves: held at about its value, it would change what follows.
+            least = torch.where(problem.sets.single[sets], SMALLEST, LEAST_TOGETHER)
+            untried = (change > least[:, None, None]).all(2)
         return cls(rows, sets, values, problem.direct_cost(rows, sets, values), untried)
 
     def take_all(self) -> tuple[Tensor, Tensor, Tensor]:

@@ -50,6 +50,7 @@ def answers_of(method: str, costs: list[float], **columns: object) -> pd.DataFra
     return pd.DataFrame({**known, **columns})
 
 
+@pytest.mark.slow
 def test_every_method_has_every_dial_and_row_once(answers):
     counts = answers.groupby(["method", "dial"])["row"].agg(["size", "nunique"])
     assert set(counts.index) == {(m, d) for m in METHODS for d in DIALS}

@@ -62,6 +62,7 @@ class TestTheCommand:
         assert main(["credible", "--out", str(tmp_path), "--kept"]) == 2
         assert "has no stored run of this size" in capsys.readouterr().err
 
+    @pytest.mark.slow
     def test_another_number_of_rows_is_another_run(self, out):
         (one,) = (out / "runs" / "loan-lr-0").rglob(ANSWERS)
         before = len(pd.read_csv(one))

@@ -30,6 +30,7 @@ def test_every_configuration_has_both_searches():
     assert set(speed.SIZED) <= set(speed.CONFIGURATIONS)
 
 
+@pytest.mark.slow
 def test_a_line_has_times_of_many_rows_and_of_one(cell, monkeypatch):
     monkeypatch.setattr(speed, "REPEATS", 1)
     monkeypatch.setattr(speed, "SINGLE_ROWS", 2)

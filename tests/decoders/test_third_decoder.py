@@ -142,6 +142,7 @@ class TestDiagnose:
         assert report.joint == pytest.approx(0.5, abs=0.05)
         assert report.entanglement.isna().all()
 
+    @pytest.mark.slow
     def test_shrunk_shifts_are_less_faithful(self):
         frame = load_loan(4000, seed=0).features
         schema = Schema.infer(frame)

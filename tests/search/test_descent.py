@@ -143,6 +143,7 @@ class TestKnownAnswers:
         expected = (0.25 - world.score - weight * c / (2.0 * w)) / w
         torch.testing.assert_close(action[0, :, 0], expected, atol=1e-4, rtol=1e-3)
 
+    @pytest.mark.slow
     def test_with_the_target_on_the_boundary_small_steps_never_reach_it(self):
         """The loss of the paper has its minimum below the boundary for s = 0."""
         world = World(["a"])

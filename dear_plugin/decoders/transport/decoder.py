@@ -92,6 +92,10 @@ class Transport(Decoder):
             )
         return held
 
+    def parts(self, schema: Schema, acted: Members) -> tuple[Members, ...]:
+        """The parts of a set; see `Decoder.parts`. With `given` the tiers have no effect."""
+        return super().parts(schema, acted) if self.given is None else (acted,)
+
     def fit(self, sample: Sample, acted: Members, held: Members) -> None:
         """Estimate the conditional distributions of the training rows for a set."""
         sample.shared(_warn_of_few_rows)

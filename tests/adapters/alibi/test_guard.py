@@ -25,6 +25,7 @@ def test_a_missing_dependency_is_named_with_its_extra(missing):
     assert "pip install 'dear-plugin[alibi]'" in last[0]
 
 
+@pytest.mark.slow
 def test_an_error_inside_alibi_is_not_disguised():
     code, last = importing("sys.modules['dill'] = None")
     assert code == 1

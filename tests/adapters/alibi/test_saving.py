@@ -42,6 +42,7 @@ def test_a_loaded_explainer_gives_the_saved_ones_answers(
     assert before.to_json() == after.to_json()
 
 
+@pytest.mark.slow
 def test_a_fresh_process_answers_the_same(explainer, saved, pipeline, refused, tmp_path):
     import joblib
 

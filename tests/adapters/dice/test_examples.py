@@ -172,6 +172,7 @@ class TestImportance:
             explainer.global_feature_importance(refused.iloc[:1], total_CFs=10)
 
 
+@pytest.mark.slow
 class TestPickle:
     @pytest.mark.parametrize("kind", ["explainer", "black_box"])
     def test_dices_serialize_explainer(self, kind, request, refused, tmp_path):

@@ -198,6 +198,7 @@ class TestSklearn:
 
     @pytest.mark.parametrize("labels", [[0, 1], ["no", "yes"]], ids=str)
     @pytest.mark.parametrize("threshold", [0.25, 0.8])
+    @pytest.mark.slow
     def test_the_models_own_decision_is_what_counts(self, loan, threshold, labels):
         """Whatever its threshold: DiCE's own rule would be the likeliest class."""
         classes = np.array(labels)[loan.labels]

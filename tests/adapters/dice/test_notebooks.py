@@ -74,6 +74,7 @@ def test_getting_started(split, loan, capsys):
     assert set(imp.summary_importance) == set(x_test.columns)
 
 
+@pytest.mark.slow
 def test_getting_started_with_a_neural_network(loan, torch_model, refused, capsys):
     exp = dice_ml.Dice(loan.data, torch_model, method="dear")
     e1 = exp.generate_counterfactuals(refused[1:2], total_CFs=4, desired_class="opposite")
@@ -82,6 +83,7 @@ def test_getting_started_with_a_neural_network(loan, torch_model, refused, capsy
     assert capsys.readouterr().out.count("new outcome: 1") == 2
 
 
+@pytest.mark.slow
 def test_several_queries_and_json(split, loan):
     train, x_test, model = split
     d = dice_ml.Data(dataframe=train, continuous_features=loan.continuous, outcome_name="approved")
@@ -129,6 +131,7 @@ def test_multiclass(iris):
         exp.generate_counterfactuals(query, total_CFs=7, desired_class="opposite")
 
 
+@pytest.mark.slow
 def test_regression():
     raw = load_diabetes(as_frame=True, scaled=False)
     frame = raw.data.astype({"age": int}).assign(progression=raw.target)
