@@ -53,6 +53,7 @@ def person(recourses: Result, position: int, axes: Axes) -> None:
 
 
 def telling(recourses: Result) -> int:
-    """The position of the solved row with the most changed features, a credible one if any."""
-    moved, actions = recourses.changed.sum(1).numpy(), recourses.actions
-    return int(np.lexsort((moved, actions["credible"] & (moved > 0), actions["success"]))[-1])
+    """The position of the solved row with the largest indirect change, a credible one if any."""
+    moved, actions = recourses.changed.any(1).numpy(), recourses.actions
+    follows = actions["indirect_cost"].fillna(0.0)
+    return int(np.lexsort((moved, follows, actions["credible"] & moved, actions["success"]))[-1])
