@@ -96,9 +96,7 @@ _TRANSPORT = DecoderSpec(lambda _: Transport())
 DEFAULT, WITHOUT_TIERS = "default", "without tiers"
 CONFIGURATIONS: Mapping[str, Configuration] = {
     DEFAULT: Configuration(_TRANSPORT, Search()),
-    WITHOUT_TIERS: Configuration(
-        DecoderSpec(lambda _: Transport(), tiers=False), Search(), noise=False
-    ),
+    WITHOUT_TIERS: Configuration(replace(_TRANSPORT, tiers=False), Search(), noise=False),
     "max_reliance=0": Configuration(_TRANSPORT, Search(max_reliance=0.0), noise=False),
     "cheapest": Configuration(_TRANSPORT, Search.cheapest()),
     "pairs": Configuration(DecoderSpec(lambda _: Transport(), pairs=True), Search(), noise=False),

@@ -211,18 +211,11 @@ def trees(options: Namespace) -> Iterator[str]:
 
 def effects(options: Namespace) -> Iterator[str]:
     """Expected indirect changes compared with true effects, with and without tiers."""
-    found = {
-        name: known_effects.changes(SYSTEMS[name], options.seeds)
-        for name in tqdm(options.systems, desc="effects")
-    }
+    names = tqdm(options.systems, desc="effects")
+    found = {name: known_effects.changes(SYSTEMS[name], options.seeds) for name in names}
     rows = chain.from_iterable(known_effects.table(*each) for each in found.items())
     yield _table("effects", rows, options.out)
-    drawn = [
-        (name.replace(" ", "-"), effect_figures.effects(SYSTEMS[name], part))
-        for name, part in found.items()
-        if name in effect_figures.DRAWN
-    ]
-    yield _save(drawn, options.out)
+    yield _save(effect_figures.figures(found), options.out)
 
 
 def on_dice(options: Namespace) -> Iterator[str]:

@@ -63,8 +63,7 @@ def table(answers: pd.DataFrame, real: pd.DataFrame) -> Iterator[Row]:
 
 def differences(answers: pd.DataFrame) -> Iterator[Row]:
     """Every line minus `REFERENCE`, on rows of both."""
-    for cell, own in answers.groupby("cell", sort=False):
-        lines = {str(n): p.set_index(["split", "row"]) for n, p in own.groupby("line", sort=False)}
+    for cell, lines in _lines_of_cells(answers):
         base = lines.pop(REFERENCE, None)
         for line, other in lines.items() if base is not None else ():
             both = other.join(base, how="inner", rsuffix="_reference")
@@ -84,8 +83,7 @@ def differences(answers: pd.DataFrame) -> Iterator[Row]:
 
 def tiers(answers: pd.DataFrame) -> Iterator[Row]:
     """With tiers, without, and the mean difference on rows of both; each cell that has both."""
-    for cell, own in answers.groupby("cell", sort=False):
-        lines = {str(n): p.set_index(["split", "row"]) for n, p in own.groupby("line", sort=False)}
+    for cell, lines in _lines_of_cells(answers):
         if not {DEFAULT, WITHOUT_TIERS} <= set(lines):
             continue
         shares = {name: _tier_shares(lines[name]) for name in (DEFAULT, WITHOUT_TIERS)}
@@ -104,6 +102,13 @@ def tiers(answers: pd.DataFrame) -> Iterator[Row]:
         groups = one.index.get_level_values("split")
         found = {n: _with_ends(paired(one[n], other[n], groups)) for n in one}
         yield {"cell": cell, "tiers": "with - without", "rows": len(one), **found}
+
+
+def _lines_of_cells(answers: pd.DataFrame) -> Iterator[tuple[str, dict[str, pd.DataFrame]]]:
+    """Each cell and the rows of its lines, by split and row."""
+    for cell, own in answers.groupby("cell", sort=False):
+        lines = own.groupby("line", sort=False)
+        yield str(cell), {str(name): part.set_index(["split", "row"]) for name, part in lines}
 
 
 def _tier_shares(own: pd.DataFrame) -> pd.DataFrame:

@@ -206,18 +206,6 @@ class Schema:
         still = (f.immutable or tier[j] < first for j, f in enumerate(self.features))
         return tuple(j for j, holds in enumerate(still) if holds and j not in acted)
 
-    def by_tier(self, members: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-        """The features of an action set, one part for each of their tiers, the earliest first.
-
-        Args:
-            members: the positions of the features of the set.
-        """
-        if not self.tiers:
-            return (tuple(members),)
-        tier = order.ranks(self.tiers, self.names)
-        used = sorted({tier[j] for j in members})
-        return tuple(tuple(j for j in members if tier[j] == each) for each in used)
-
     def index(self, names: Iterable[str]) -> tuple[int, ...]:
         """The positions of some features.
 

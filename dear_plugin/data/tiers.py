@@ -51,3 +51,20 @@ def ranks(tiers: Tiers, names: Sequence[str]) -> list[int]:
     """(p,) the tier of each feature, from 0; the last one for those that no tier names."""
     at = {name: i for i, tier in enumerate(tiers) for name in tier}
     return [at.get(name, len(tiers)) for name in names]
+
+
+def parts(
+    tiers: Tiers, names: Sequence[str], members: tuple[int, ...]
+) -> tuple[tuple[int, ...], ...]:
+    """The features of an action set, one part for each of their tiers, the earliest first.
+
+    Args:
+        tiers: the tiers.
+        names: the features.
+        members: the positions of the features of the set.
+    """
+    if not tiers or len(members) == 1:
+        return (members,)
+    rank = ranks(tiers, names)
+    used = sorted({rank[j] for j in members})
+    return tuple(tuple(j for j in members if rank[j] == each) for each in used)

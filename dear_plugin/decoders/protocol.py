@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import torch
 from torch import Tensor
 
+from dear_plugin.data import tiers
 from dear_plugin.data.schema import Schema
 from dear_plugin.decoders.sample import Sample
 
@@ -87,7 +88,7 @@ class Decoder(ABC):
 
     def parts(self, schema: Schema, acted: Members) -> tuple[Members, ...]:
         """The parts of a set that are decoded one after another, one for each tier."""
-        return schema.by_tier(acted)
+        return tiers.parts(schema.tiers, schema.names, acted)
 
     @abstractmethod
     def fit(self, sample: Sample, acted: Members, held: Members) -> None:

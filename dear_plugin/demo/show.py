@@ -69,7 +69,7 @@ def run(demo: Demo) -> None:
         results += list(_through_hosts(few, demo))
         _print(f"The first {len(first)} of these rows in Python and through the other libraries:")
         _print(_summary(few, first, results).to_string(index=False))
-        _print("(Alibi has the network as a black box, for which the search tries other values.)")
+        _print("(Alibi has the network as a black box.)")
         held_out = experiment.test.iloc[:MOST_HELD_OUT]
         report = dear.diagnose(held_out)
         _print(f"\nOn {len(held_out):,} held-out rows: {report.verdict}")

@@ -7,7 +7,7 @@ expected actions are tried.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -48,7 +48,7 @@ class Parts:
             count: the number c of actions.
         """
         n, (s, w) = len(problem), problem.sets.positions.shape
-        tried = tried.part(tried.margin.isfinite())
+        tried = _rounded(tried.part(tried.margin.isfinite()))
         pairs = tried.rows * s + tried.sets
         # By cost, then by pair: a stable order of both.
         order = tried.cost.argsort(stable=True)
@@ -56,9 +56,8 @@ class Parts:
         tried, pairs = tried.part(order), pairs[order]
         place = torch.arange(len(pairs)) - torch.searchsorted(pairs, pairs)
         most = int(place.max()) + 1 if len(place) else 1
-        known_margin = _rounded(tried.margin)
         margin = torch.full((n * s, most), -torch.inf)
-        margin[pairs, place] = known_margin
+        margin[pairs, place] = tried.margin
         best = margin.cummax(1).values
         front = margin.isfinite()
         front[:, 1:] &= margin[:, 1:] > best[:, :-1]
@@ -75,7 +74,7 @@ class Parts:
         if not len(tried):
             empty = torch.full((n, s, count), torch.inf)
             return cls(torch.zeros(n, s, count, w), empty, -empty)
-        gain = known_margin[chosen] - before.repeat_interleave(s)[:, None]
+        gain = tried.margin[chosen] - before.repeat_interleave(s)[:, None]
         return cls(
             tried.values[chosen].view(n, s, count, w),
             torch.where(there, tried.cost[chosen], torch.inf).view(n, s, count),
@@ -154,14 +153,13 @@ def one_more(
         before: (n,) the margin of the factuals.
         need: (n,) by how much the margin must grow.
     """
-    sets, tried = base
+    sets, tried = base[0], _rounded(base[1])
     names = problem.classifier.encoder.schema.names
     found: list[tuple[int, tuple[int, ...], list[float]]] = []
     single = [(i, m[0]) for i, m in enumerate(problem.sets.members) if len(m) == 1]
     for row in tried.rows.unique().tolist():
         mine = tried.part(tried.rows == row)
-        margin = _rounded(mine.margin)
-        order = _key(margin - before[row], mine.cost, need[row]).argsort(stable=True)
+        order = _key(mine.margin - before[row], mine.cost, need[row]).argsort(stable=True)
         options = []
         for at in order[:PARTS].tolist():
             base_set = sets.members[int(mine.sets[at])]
@@ -169,7 +167,7 @@ def one_more(
             for i, j in single:
                 if j in known:
                     continue
-                gain = parts.gain[row, i] + margin[at] - before[row]
+                gain = parts.gain[row, i] + mine.margin[at] - before[row]
                 price = parts.cost[row, i] + mine.cost[at]
                 keys = _key(gain, price, need[row])
                 new = tuple(sorted((*base_set, j)))
@@ -197,9 +195,10 @@ def one_more(
     )
 
 
-def _rounded(margin: Tensor) -> Tensor:
-    """Margins with 11 bits: what a module and a black box round differently is equal."""
-    return (margin.contiguous().view(torch.int32) & -(1 << 12)).view(torch.float32)
+def _rounded(tried: Actions) -> Actions:
+    """Actions whose margins have 11 bits: those that models round differently are equal."""
+    bits = tried.margin.contiguous().view(torch.int32) & -(1 << 12)
+    return replace(tried, margin=bits.view(torch.float32))
 
 
 def _key(gain: Tensor, cost: Tensor, need: Tensor) -> Tensor:

@@ -138,7 +138,7 @@ class TestAnyMethod:
     def test_credible_answers_are_supported(self, fitted, refused):
         result = Vetted(fitted, SUPPORTED).generate(refused)
         found = result.actions["credible"]
-        assert found.sum() >= 5
+        assert found.mean() >= 0.5
         assert (result.support[found] >= 0.8 - SLIGHTLY).all()
 
     def test_the_margin_is_reached(self, fitted, refused):
