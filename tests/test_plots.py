@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from dear_plugin import DEAR, Constraints, Encoder, Kind, Schema, Target
 from dear_plugin.errors import ExtraError, InputError
-from dear_plugin.plots import NOTE, front, overview, person, row, splits, telling
+from dear_plugin.plots import NOTE, front, overview, person, row, splits, telling, together
 from dear_plugin.plots.ink import DIRECT, INDIRECT
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -87,6 +87,10 @@ class TestNothingToShow:
         assert "not solved; nearest attempt" in axes.get_title("left")
         reason = result.outcome["reason"].iloc[0]
         assert " ".join(f"Not solved: {reason}.".split()) in " ".join(written(axes).split())
+
+    def test_nothing_that_moves_along(self, axes):
+        together(pd.DataFrame({"acted_on": ["income", "debt"], "moves_along": ["", ""]}), axes)
+        assert texts(axes) == ["nothing is expected to move along"]
 
     def test_a_result_without_rows_is_an_error(self, mixed, refused):
         result = DEAR(mixed.net, mixed.schema).fit(mixed.frame).generate(refused.iloc[:0])

@@ -5,9 +5,10 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from dear_plugin import DEAR, Schema
+from dear_plugin import DEAR, RecourseMethod, Schema
 from dear_plugin.baselines import NearestAccepted
 from dear_plugin.errors import FileFormatError, SchemaError
+from dear_plugin.results.proposal import Proposal
 
 
 def doubled(frame):
@@ -49,6 +50,30 @@ def test_orders_and_rules_hold_in_every_answer(kind, table, model, refused, sche
     assert (counterfactuals["paid"] <= counterfactuals["total"]).all()
     assert (counterfactuals["mood"] == counterfactuals["twin"]).all()
     assert doubled(counterfactuals).all()
+
+
+class Careless(RecourseMethod):
+    """Proposes the greatest value of weeks alone, whatever the rules say."""
+
+    def _learn(self, rows):
+        pass
+
+    def _propose(self, case):
+        rows, (weeks,) = case.x.clone(), self.schema.index(["weeks"])
+        rows[:, weeks] = 1.0
+        return Proposal(rows, rows != case.x, rows.new_zeros(len(rows)), [""] * len(rows))
+
+
+def test_a_proposal_that_violates_a_rule_is_no_success(table, schema):
+    frame = table[0][table[0]["weeks"] < 100].head(5)
+
+    def many_weeks(rows):
+        return (rows["weeks"] > 150).to_numpy(float)
+
+    actions = Careless(many_weeks, schema).fit(table[0]).generate(frame).actions
+    assert (actions["score_after"] > 0.99).all()
+    assert not actions["success"].any()
+    assert actions["reason"].str.contains("doubled").all()
 
 
 def test_without_a_rule_it_is_violated(table, model, refused):
