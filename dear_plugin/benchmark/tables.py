@@ -18,7 +18,7 @@ Row = Mapping[str, Any]
 
 
 def write(name: str, rows: Iterable[Row], folder: Path, packages: Sequence[str] = ()) -> str:
-    """Write a table as CSV and Markdown.
+    """Write a table as CSV and Markdown; one without rows is not written.
 
     Args:
         name: of the files, without ending.
@@ -30,6 +30,8 @@ def write(name: str, rows: Iterable[Row], folder: Path, packages: Sequence[str] 
         The Markdown.
     """
     table = pd.DataFrame(list(rows))
+    if table.empty:
+        return "no rows\n"
     folder.mkdir(parents=True, exist_ok=True)
     table.to_csv(folder / f"{name}.csv", index=False)
     text = f"{_markdown(table)}\n\n{made_with(packages)}\n"
