@@ -18,14 +18,12 @@ from dear_plugin.results.proposal import Proposal, identity_proposal
 from dear_plugin.results.wording import LESS_MARGIN, ZERO_ACTION, unreached
 from dear_plugin.search import (
     Answers,
-    Decoded,
     Evidence,
     FeatureValues,
     Ranked,
     Search,
     SearchProblem,
 )
-from dear_plugin.search.actions import Actions
 from dear_plugin.search.criteria import ORDER, criteria, missing
 from dear_plugin.search.problem import SMALLEST
 from dear_plugin.search.stage import Stage
@@ -151,7 +149,7 @@ class Optimizer:
             here = (ranked.stages == number).nonzero()[:, 0]
             actions = stage.tried.part(ranked.at[here])
             part = self.decoded(stage.problem, actions.rows, actions.sets, actions.values)
-            part = self._explained(part, answers, stage, actions)
+            part = self._explained(part, answers, stage, ranked.at[here])
             for row, i, larger in zip(
                 rows[actions.rows].tolist(),
                 actions.sets.tolist(),
@@ -164,9 +162,10 @@ class Optimizer:
         return replace(proposal, kinds=kinds)
 
     def _explained(
-        self, proposal: Proposal, answers: Answers, stage: Stage, actions: Actions
+        self, proposal: Proposal, answers: Answers, stage: Stage, at: Tensor
     ) -> Proposal:
-        """The proposal of actions with what was measured, and what is missing of each."""
+        """The proposal of tried actions with what was measured, and what is missing of each."""
+        actions = stage.tried.part(at)
         search, reasons, notes = answers.search, list(proposal.reasons), [""] * len(actions)
         failed = actions.margin < stage.accepted[actions.rows]
         single, labels = self.sets.single, stage.problem.sets.labels
@@ -183,7 +182,7 @@ class Optimizer:
         texts = [""] * len(lacking)
         if answers.evidence is not None and len(lacking):
             wanted = criteria(stage.problem, search, answers.evidence, whole=True)
-            texts = missing(Decoded.of(stage.problem, actions.part(lacking)), wanted)
+            texts = missing(stage.decoded(at[lacking]), wanted)
         for i, text in zip(lacking.tolist(), texts, strict=True):
             notes[i] = text or (LESS_MARGIN if bool(less[i]) else "")
         own = stage.problem.own(actions.rows, actions.sets)

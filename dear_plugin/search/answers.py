@@ -29,7 +29,7 @@ from dear_plugin.search.candidates import (
 )
 from dear_plugin.search.combining import PARTS as PARTS_OF_ONE
 from dear_plugin.search.combining import Combinations, Parts, one_more, pairs_of
-from dear_plugin.search.credibility import Decoded, Evidence
+from dear_plugin.search.credibility import Evidence
 from dear_plugin.search.criteria import criteria
 from dear_plugin.search.descent import descended
 from dear_plugin.search.problem import SMALLEST, SearchProblem
@@ -281,8 +281,7 @@ class Answers:
         out = np.zeros((len(at), self.problem.sets.p), dtype=np.float32)
         for number, (_, stage) in enumerate(self.stages):
             here = stages == number
-            part = stage.tried.part(torch.from_numpy(at[here]))
-            out[here] = Decoded.of(stage.problem, part).reached.numpy()
+            out[here] = stage.decoded(torch.from_numpy(at[here])).reached.numpy()
         return out
 
     def _changed(self, problem: SearchProblem, actions: Actions) -> Tensor:

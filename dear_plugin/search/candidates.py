@@ -91,6 +91,7 @@ class Block:
         values: (m, c, w) the values.
         direct: (m, c) their direct cost.
         untried: (m, c) bool.
+        fine: whether they are tried only beside an accepted value, or where nothing is accepted.
     """
 
     rows: Tensor
@@ -98,6 +99,7 @@ class Block:
     values: Tensor
     direct: Tensor
     untried: Tensor
+    fine: bool = False
 
     @classmethod
     def of(
@@ -108,6 +110,7 @@ class Block:
         values: Tensor,
         *,
         snap: bool = True,
+        fine: bool = False,
     ) -> Block:
         """Values, (m, c, w), as actions may set them; those of size zero are left out."""
         if snap:
@@ -119,7 +122,7 @@ class Block:
             # Each feature acted on moves: held at about its value, it would change what follows.
             least = torch.where(problem.sets.single[sets], SMALLEST, LEAST_TOGETHER)
             untried = (change > least[:, None, None]).all(2)
-        return cls(rows, sets, values, problem.direct_cost(rows, sets, values), untried)
+        return cls(rows, sets, values, problem.direct_cost(rows, sets, values), untried, fine)
 
     def take_all(self) -> tuple[Tensor, Tensor, Tensor]:
         """As `take`, all that are untried."""
@@ -171,7 +174,7 @@ def _numbers(
         at = (feature == j).nonzero()[:, 0]
         near[at] = known.neighbours(j, x[at, 0])
     between = _inside(problem, rows, feature, torch.cat([many, near], 1))
-    yield Block.of(problem, rows, sets, between[..., None])
+    yield Block.of(problem, rows, sets, between[..., None], fine=True)
 
 
 def _ranks(values: Tensor, count: int) -> Tensor:

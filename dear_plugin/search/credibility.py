@@ -15,7 +15,6 @@ from dear_plugin.data.special_values import is_special
 from dear_plugin.evaluation.plausibility import Plausibility
 from dear_plugin.evaluation.support import Support
 from dear_plugin.problem.goals import Goal
-from dear_plugin.search.actions import Actions
 from dear_plugin.search.problem import SearchProblem
 
 # Shares of the indirect change; from the half on, categories change.
@@ -86,13 +85,6 @@ class Decoded:
     sets: Tensor
     values: Tensor
     reached: Tensor
-
-    @classmethod
-    def of(cls, problem: SearchProblem, actions: Actions) -> Decoded:
-        """The actions of a table, decoded."""
-        rows, sets, values = actions.rows, actions.sets, actions.values
-        _, reached = problem.decode_actions(rows, sets, values[:, None])
-        return cls(rows, sets, values, reached[:, 0])
 
     def __len__(self) -> int:
         """The number of actions (m)."""

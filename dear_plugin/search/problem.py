@@ -177,26 +177,39 @@ class SearchProblem:
             sets: (m,) the set acted on.
             values: (m, w) the new values.
         """
+        return self.outcomes(rows, sets, values, torch.full((len(self),), torch.inf))[:2]
+
+    def outcomes(
+        self, rows: Tensor, sets: Tensor, values: Tensor, least: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """As `evaluate`; also (q,) which actions have the `least` margin, (n,); (q, p) their rows."""
         order = torch.from_numpy(np.lexsort((rows.numpy(), sets.numpy())))
         places = _packs(sets[order] * len(self) + rows[order], self._pack_width)
         packs, out = order[places], values.new_empty(2, len(rows))
+        found, kept = [packs[:0, 0]], [self.x[:0]]
         most = CELLS_A_BATCH if self.classifier.is_module else CELLS_A_FRAME
         share = max(self.x.shape[1] / most, self.classifier.encoder.d / CELLS_EXPANDED)
         for pack in packs.split(max(1, int(1.0 / (share * self._pack_width)))):
             first = pack[:, 0]
-            out[:, pack] = torch.stack(self._evaluate(rows[first], sets[first], values[pack]))
-        return out[0], out[1]
+            cost, margin, reached = self._evaluate(rows[first], sets[first], values[pack])
+            out[:, pack] = torch.stack([cost, margin])
+            enough = margin >= least[rows[first], None]
+            found.append(pack[enough])
+            kept.append(reached[enough])
+        return out[0], out[1], torch.cat(found), torch.cat(kept)
 
-    def _evaluate(self, rows: Tensor, sets: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """(m, c) the cost and (m, c) the margin of c actions, (m, c, w), of each row and set."""
+    def _evaluate(
+        self, rows: Tensor, sets: Tensor, values: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """(m, c) the cost and margin and (m, c, p) rows of c actions of each row and set."""
         _, reached = self.decode_actions(rows, sets, values)
         m, c, p = reached.shape
         # Candidates first, rows second, as decoders lay them out: `reshape` makes no copy.
-        reached = reached.transpose(0, 1)
-        distance = self.classifier.encoder.distance(reached, self.x.index_select(0, rows))
+        across = reached.transpose(0, 1)
+        distance = self.classifier.encoder.distance(across, self.x.index_select(0, rows))
         cost = distance.reshape(c * m, p).sum(1)
-        margin, _ = self.decide(reached.reshape(c * m, p), rows.expand(c, m).reshape(-1))
-        return cost.view(c, m).T, margin.view(c, m).T
+        margin, _ = self.decide(across.reshape(c * m, p), rows.expand(c, m).reshape(-1))
+        return cost.view(c, m).T, margin.view(c, m).T, reached
 
     def margin_alone(self, rows: Tensor, sets: Tensor, values: Tensor) -> Tensor:
         """(m,) the margin of actions without indirect changes; arguments as of `evaluate`."""

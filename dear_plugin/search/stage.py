@@ -30,6 +30,8 @@ FEW_SETS = 4
 HALVINGS = 4
 # The parts of the way from an action on several features to the factual.
 WAY_BACK = (8, 64)
+# Cells of the counterfactuals of accepted actions that are kept: 128 MiB.
+MOST_KEPT = 1 << 25
 # Relative rounding error of a margin, larger than that of a float32 model.
 TOLERANCE = 1e-5
 
@@ -48,6 +50,7 @@ class Stage:
         k: the number of answers of a row that are searched for, on different sets.
         tried: the evaluated actions.
         need: (n * s,) the least margin of an action whose criteria are evaluated.
+        pairs: (m,) the row and set of each tried action, as one number.
     """
 
     problem: SearchProblem
@@ -59,11 +62,13 @@ class Stage:
     k: int
     tried: Actions = field(init=False)
     need: Tensor = field(init=False)
+    pairs: Tensor = field(init=False)
 
     def __post_init__(self) -> None:
         """Nothing is tried yet."""
         s, width = self.problem.sets.positions.shape
-        self.tried = Actions.none(width)
+        self.tried, self.pairs = Actions.none(width), torch.empty(0, dtype=torch.int64)
+        self._reached = self.problem.x[:0]
         self.need = (self.accepted + self.lead).repeat_interleave(s)
 
     def search(self, *, further: bool = True) -> None:
@@ -93,11 +98,6 @@ class Stage:
         self.need = self.accepted.repeat_interleave(s)
         self._vet(VETTED_NEARER)
         self.need = kept
-
-    @property
-    def pairs(self) -> Tensor:
-        """(m,) the row and set of each tried action, as one number."""
-        return self.tried.rows * len(self.problem.sets) + self.tried.sets
 
     @property
     def passed(self) -> Tensor:
@@ -141,14 +141,20 @@ class Stage:
 
     def _try(self, block: Block) -> None:
         """Evaluate the candidates of a block that are cheap enough."""
-        self.evaluate(*block.take(block.direct < self._bound()[block.rows][:, None]))
+        wanted = block.direct < self._bound()[block.rows][:, None]
+        if block.fine:
+            promising = torch.zeros(len(self.problem), len(self.problem.sets), dtype=torch.bool)
+            promising.view(-1)[self.pairs[self.alive]] = True
+            promising |= ~promising.any(1, keepdim=True)
+            wanted &= promising[block.rows, block.sets][:, None]
+        self.evaluate(*block.take(wanted))
 
     def evaluate(self, rows: Tensor, sets: Tensor, values: Tensor) -> Actions:
         """Evaluate actions and add them to the tried ones."""
         problem = self.problem
         if not len(rows):
             return self.tried.part(rows)
-        cost, margin = problem.evaluate(rows, sets, values)
+        cost, margin, found, reached = problem.outcomes(rows, sets, values, self.accepted)
         price = cost.clone()
         if self.discount:
             at = (margin >= self.accepted[rows] + self.lead[rows]).nonzero()[:, 0]
@@ -156,7 +162,11 @@ class Stage:
             cheaper = at[alone >= self.accepted[rows[at]]]
             price[cheaper] /= 1.0 + self.discount
         new = Actions.of(rows, sets, values, torch.stack([cost, margin, price]))
+        if self._reached.numel() + reached.numel() <= MOST_KEPT:
+            new.kept[found] = len(self._reached) + torch.arange(len(found))
+            self._reached = torch.cat([self._reached, reached])
         self.tried = self.tried.extended(new)
+        self.pairs = torch.cat([self.pairs, rows * len(problem.sets) + sets])
         return new
 
     def _cut(self) -> None:
@@ -235,13 +245,22 @@ class Stage:
         missing = torch.from_numpy(rows[some])
         return torch.from_numpy(at[some])[first_of_each(missing, size)]
 
+    def decoded(self, at: Tensor) -> Decoded:
+        """The tried actions at positions (q,) with their counterfactuals."""
+        part = self.tried.part(at)
+        reached, new = self._reached.new_empty(len(at), self.problem.x.shape[1]), part.kept < 0
+        reached[~new] = self._reached[part.kept[~new]]
+        if bool(new.any()):
+            some, decode = part.part(new), self.problem.decode_actions
+            reached[new] = decode(some.rows, some.sets, some.values[:, None])[1][:, 0]
+        return Decoded(part.rows, part.sets, part.values, reached)
+
     def score(self, at: Tensor) -> None:
         """Evaluate the criteria of tried actions at positions (q,)."""
         if not self.wanted:
             self.tried.score[at] = torch.inf
             return
-        actions = Decoded.of(self.problem, self.tried.part(at))
-        score, shortfall, measured = scored(actions, self.wanted)
+        score, shortfall, measured = scored(self.decoded(at), self.wanted)
         self.tried.score[at], self.tried.measured[at] = score, measured
         need = self.tried.margin[at] + shortfall
         short = shortfall > 0.0

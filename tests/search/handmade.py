@@ -14,7 +14,6 @@ from dear_plugin.evaluation.support import Support
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.constraints import feasible_set
 from dear_plugin.search import Decoded, Evidence, SearchProblem
-from dear_plugin.search.actions import Actions
 from tests.rule import Rule
 
 A, B, D, TOWN = range(4)
@@ -88,8 +87,8 @@ class World:
     def actions(self, sets, values):
         """One action of each of the first rows."""
         rows, sets, values = torch.arange(len(sets)), torch.tensor(sets), torch.tensor(values)
-        table = Actions.of(rows, sets, values[:, None], torch.zeros(3, len(rows)))
-        return Decoded.of(self.problem, table)
+        reached = self.problem.decode_actions(rows, sets, values[:, None, None])[1][:, 0]
+        return Decoded(rows, sets, values[:, None], reached)
 
 
 def make_world(margin, factuals, *, gains=None, within=None, frame=None):
