@@ -182,7 +182,7 @@ class SearchProblem:
     def outcomes(
         self, rows: Tensor, sets: Tensor, values: Tensor, least: Tensor
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """As `evaluate`; also (q,) which actions have the `least` margin, (n,); (q, p) their rows."""
+        """As `evaluate`; also (q,) the actions with the `least` margin, (n,), and (q, p) rows."""
         order = torch.from_numpy(np.lexsort((rows.numpy(), sets.numpy())))
         places = _packs(sets[order] * len(self) + rows[order], self._pack_width)
         packs, out = order[places], values.new_empty(2, len(rows))

@@ -79,8 +79,8 @@ class Terms:
         return number if len(self.least) else torch.ones(len(self.shift), dtype=torch.bool)
 
     def winsorised(self, column: Tensor) -> Tensor:
-        """Training values with the outer 0.5 % of a number on either side clamped, double."""
-        return torch.where(is_special(column), column, column.clamp(*self.ends)).double()
+        """Training values with the outer 0.5 % of a number on either side clamped."""
+        return torch.where(is_special(column), column, column.clamp(*self.ends))
 
 
 @dataclass(frozen=True)
@@ -161,14 +161,14 @@ class LineFit:
         *,
         tested: int,
     ) -> None:
-        self.features, self._sample, self._tested = features, sample, tested
+        self.features, self._tested = features, tested
         self._acted, self._held = list(acted), list(held)
         self.terms = tuple(_terms(sample, j) for j in self._acted)
         self._beside = tuple(_terms(sample, j) for j in self._held)
-        self._targets = [_terms(sample, j) for j in features.tolist()]
+        self._rows = sample.shared(_winsorised)
         # Centred columns keep the precision of their squares; about the mean is enough.
         self._centre = torch.zeros(0)
-        self._centre = self._columns(sample.rows[::BLOCKS]).mean(0)
+        self._centre = self._columns(0).mean(0)
 
     def lines(self, weights: Tensor, point: Lines | None = None) -> Lines:
         """The locations in r samples, given the weights of blocks of rows, (r, 64).
@@ -180,15 +180,17 @@ class LineFit:
         own, f = self._own, len(self.features)
         if not f:
             return self._lines(self.features, torch.zeros(len(weights), len(self._centre), 0))
-        gram = (weights @ self._grams.flatten(1)).view(-1, *self._grams.shape[1:])
-        fit = self._selected(gram, f, drawn=point is not None)
+        products, squares = self._grams
+        gram = (weights @ products.flatten(1)).view(-1, *products.shape[1:])
+        square = weights @ squares
+        fit = self._selected(gram, square, drawn=point is not None)
         fit[:, 0] += self._centre[-f:] - (self._centre[1:-f, None] * fit[:, 1:]).sum(1)
         if point is not None:
             moves = torch.isin(self.features, point.features)
             still = (point.slope == 0.0).all(1, keepdim=True)
             drawn = self._lines(point.features, fit[..., moves], point.scale)
             return replace(drawn, slope=drawn.slope.masked_fill(still, 0.0))
-        scale = self._scales(gram).float()
+        scale = self._scales(gram, square).float()
         moves = (fit[0, 1 : 1 + own] != 0.0).any(0) | (scale != 0.0).any(0)
         return self._lines(self.features[moves], fit[..., moves], scale[..., moves])
 
@@ -211,32 +213,34 @@ class LineFit:
         return torch.cat([each.straight for each in self.terms])
 
     @lazy
-    def _grams(self) -> Tensor:
-        """(64, h, h) the sums of products of all columns over blocks of rows."""
-        blocks = [self._columns(self._sample.rows[b::BLOCKS]) for b in range(BLOCKS)]
-        return torch.stack([each.T @ each for each in blocks])
+    def _grams(self) -> tuple[Tensor, Tensor]:
+        """Sums of products over blocks of rows: see `_products`, (64, q, q + f) and (64, f)."""
+        used = len(self._centre) - len(self.features)
+        blocks = [_products(self._columns(b), used) for b in range(BLOCKS)]
+        products, squares = zip(*blocks, strict=True)
+        return torch.stack(products), torch.stack(squares)
 
-    def _columns(self, rows: Tensor) -> Tensor:
-        """(m, h) a constant, x_S, held features and targets of training rows, (m, p)."""
-        one = rows.new_ones(len(rows), 1, dtype=torch.float64)
-        own = _phi(self.terms, _clamped(self.terms, rows[:, self._acted]))
-        beside = _phi(self._beside, _clamped(self._beside, rows[:, self._held]))
-        targets = _clamped(self._targets, rows[:, self.features])
-        out = torch.cat([one, own, beside, targets], 1)
+    def _columns(self, block: int) -> Tensor:
+        """(m, q + f) a constant, x_S, held features and targets of a block of training rows."""
+        rows = self._rows[block::BLOCKS].double()
+        own, beside = (
+            _phi(self.terms, rows[:, self._acted]),
+            _phi(self._beside, rows[:, self._held]),
+        )
+        out = torch.cat([rows.new_ones(len(rows), 1), own, beside, rows[:, self.features]], 1)
         if len(self._centre):
             out[:, 1:] -= self._centre[1:]
         return out
 
-    def _selected(self, gram: Tensor, f: int, *, drawn: bool) -> Tensor:
-        """(r, h - f, f) the coefficients of the largest model that fits significantly better.
+    def _selected(self, gram: Tensor, square: Tensor, *, drawn: bool) -> Tensor:
+        """(r, q, f) the coefficients of the largest model that fits significantly better.
 
         Args:
-            gram: (r, h, h) of all columns, the f targets last.
-            f: the number of targets.
+            gram: (r, q, q + f) see `_products`.
+            square: (r, f) likewise.
             drawn: whether these are bootstrap samples, see `links`.
         """
-        used = gram.shape[1] - f
-        n, square = gram[:, :1, 0], gram[:, used:, used:].diagonal(dim1=1, dim2=2)
+        used, n = gram.shape[1], gram[:, :1, 0]
         constant = torch.ones(1, dtype=torch.bool)
         beside = torch.ones(used - 1 - self._own, dtype=torch.bool)
         none, every = torch.zeros_like(self._straight), torch.ones_like(self._straight)
@@ -251,17 +255,16 @@ class LineFit:
             left, best = torch.where(better, rest, left), torch.where(better, own.sum(), best)
         return chosen
 
-    def _scales(self, gram: Tensor) -> Tensor:
+    def _scales(self, gram: Tensor, square: Tensor) -> Tensor:
         """(q, f) gamma: the same regression of log |residual|, without held features."""
-        own, f = self._own, len(self.features)
-        used = gram.shape[1] - f
-        fit, total = self._selected(gram, f, drawn=False)[0], torch.zeros(())
+        used, own = gram.shape[1], 1 + self._own
+        fit, blocks = self._selected(gram, square, drawn=False)[0], []
         for b in range(BLOCKS):
-            columns = self._columns(self._sample.rows[b::BLOCKS])
+            columns = self._columns(b)
             size = (columns[:, used:] - columns[:, :used] @ fit).abs().clamp_min(SMALLEST).log()
-            part = torch.cat([columns[:, : 1 + own], size], 1)
-            total = total + part.T @ part
-        return self._selected(total[None], f, drawn=False)[0, 1 : 1 + own]
+            blocks.append(_products(torch.cat([columns[:, :own], size], 1), own))
+        total = [torch.stack(each).sum(0)[None] for each in zip(*blocks, strict=True)]
+        return self._selected(*total, drawn=False)[0, 1:own]
 
 
 def _solved(gram: Tensor, columns: Tensor, used: int, square: Tensor) -> tuple[Tensor, Tensor]:
@@ -304,7 +307,12 @@ def _each(columns: Tensor, weights: Tensor) -> Tensor:
     return (columns[:, None] @ weights)[:, 0]
 
 
-def _clamped(terms: Sequence[Terms], rows: Tensor) -> Tensor:
-    """(m, w) training values, winsorised."""
-    columns = [each.winsorised(c) for each, c in zip(terms, rows.unbind(-1), strict=True)]
-    return torch.stack(columns, 1) if columns else rows.double()
+def _winsorised(sample: Sample) -> Tensor:
+    """(n, p) the training rows with the outer 0.5 % of each number on either side clamped."""
+    columns = enumerate(sample.rows.unbind(1))
+    return torch.stack([_terms(sample, j).winsorised(column) for j, column in columns], 1)
+
+
+def _products(columns: Tensor, used: int) -> tuple[Tensor, Tensor]:
+    """The products, (q, q + f), of the first q columns with all, and the squares of the others."""
+    return columns[:, :used].T @ columns, columns[:, used:].square().sum(0)
