@@ -10,7 +10,7 @@ bent) the largest is taken that fits significantly better.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -27,6 +27,8 @@ from dear_plugin.decoders.transport.links import ERROR
 KINKS, WINSOR, RIDGE = 6, 0.005, 1e-9
 # Blocks of rows that bootstrap samples are drawn from.
 BLOCKS = 64
+# Entries of the columns that are computed at a time: 32 MiB.
+ENTRIES = 1 << 22
 # A linear copy has at most this share of its variance left.
 COPY = 1e-10
 # The largest logarithm of a scale, and the smallest residual.
@@ -168,7 +170,7 @@ class LineFit:
         self._rows = sample.shared(_winsorised)
         # Centred columns keep the precision of their squares; about the mean is enough.
         self._centre = torch.zeros(0)
-        self._centre = self._columns(0).mean(0)
+        self._centre = self._columns(self._rows[::BLOCKS]).mean(0)
 
     def lines(self, weights: Tensor, point: Lines | None = None) -> Lines:
         """The locations in r samples, given the weights of blocks of rows, (r, 64).
@@ -180,7 +182,7 @@ class LineFit:
         own, f = self._own, len(self.features)
         if not f:
             return self._lines(self.features, torch.zeros(len(weights), len(self._centre), 0))
-        products, squares = self._grams
+        products, squares = self._sums
         gram = (weights @ products.flatten(1)).view(-1, *products.shape[1:])
         square = weights @ squares
         fit = self._selected(gram, square, drawn=point is not None)
@@ -213,20 +215,23 @@ class LineFit:
         return torch.cat([each.straight for each in self.terms])
 
     @lazy
-    def _grams(self) -> tuple[Tensor, Tensor]:
-        """Sums of products over blocks of rows: see `_products`, (64, q, q + f) and (64, f)."""
+    def _sums(self) -> tuple[Tensor, Tensor]:
+        """The sums of products, (64, q, q + f) and (64, f), see `_products`."""
         used = len(self._centre) - len(self.features)
-        blocks = [_products(self._columns(b), used) for b in range(BLOCKS)]
-        products, squares = zip(*blocks, strict=True)
-        return torch.stack(products), torch.stack(squares)
+        return _total(_products(columns, used) for columns in self._parts)
 
-    def _columns(self, block: int) -> Tensor:
-        """(m, q + f) a constant, x_S, held features and targets of a block of training rows."""
-        rows = self._rows[block::BLOCKS].double()
-        own, beside = (
-            _phi(self.terms, rows[:, self._acted]),
-            _phi(self._beside, rows[:, self._held]),
+    @property
+    def _parts(self) -> Iterator[Tensor]:
+        """The columns of the training rows, in parts of a multiple of 64 rows."""
+        return map(
+            self._columns, self._rows.split(ENTRIES // len(self._centre) // BLOCKS * BLOCKS)
         )
+
+    def _columns(self, rows: Tensor) -> Tensor:
+        """(m, q + f) a constant, x_S, held features and targets of training rows, (m, p)."""
+        rows = rows.double()
+        own = _phi(self.terms, rows[:, self._acted])
+        beside = _phi(self._beside, rows[:, self._held])
         out = torch.cat([rows.new_ones(len(rows), 1), own, beside, rows[:, self.features]], 1)
         if len(self._centre):
             out[:, 1:] -= self._centre[1:]
@@ -258,12 +263,14 @@ class LineFit:
     def _scales(self, gram: Tensor, square: Tensor) -> Tensor:
         """(q, f) gamma: the same regression of log |residual|, without held features."""
         used, own = gram.shape[1], 1 + self._own
-        fit, blocks = self._selected(gram, square, drawn=False)[0], []
-        for b in range(BLOCKS):
-            columns = self._columns(b)
-            size = (columns[:, used:] - columns[:, :used] @ fit).abs().clamp_min(SMALLEST).log()
-            blocks.append(_products(torch.cat([columns[:, :own], size], 1), own))
-        total = [torch.stack(each).sum(0)[None] for each in zip(*blocks, strict=True)]
+        fit = self._selected(gram, square, drawn=False)[0]
+
+        def _sizes(columns: Tensor) -> tuple[Tensor, Tensor]:
+            left = (columns[:, used:] - columns[:, :used] @ fit).abs().clamp_min(SMALLEST)
+            return _products(torch.cat([columns[:, :own], left.log()], 1), own)
+
+        products, squares = _total(map(_sizes, self._parts))
+        total = products.sum(0, keepdim=True), squares.sum(0, keepdim=True)
         return self._selected(*total, drawn=False)[0, 1:own]
 
 
@@ -314,5 +321,18 @@ def _winsorised(sample: Sample) -> Tensor:
 
 
 def _products(columns: Tensor, used: int) -> tuple[Tensor, Tensor]:
-    """The products, (q, q + f), of the first q columns with all, and the squares of the others."""
-    return columns[:, :used].T @ columns, columns[:, used:].square().sum(0)
+    """Of each block of rows: the first q columns times all, (64, q, q + f), and squares, (64, f).
+
+    Args:
+        columns: (m, q + f), row i in block i modulo 64.
+        used: q.
+    """
+    padded = torch.nn.functional.pad(columns, (0, 0, 0, -len(columns) % BLOCKS))
+    blocks = padded.view(-1, BLOCKS, columns.shape[1]).transpose(0, 1)
+    return blocks[..., :used].transpose(1, 2) @ blocks, blocks[..., used:].square().sum(1)
+
+
+def _total(parts: Iterable[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+    """The sums of pairs of tensors."""
+    first, second = zip(*parts, strict=True)
+    return torch.stack(first).sum(0), torch.stack(second).sum(0)
