@@ -91,7 +91,6 @@ class Block:
         values: (m, c, w) the values.
         direct: (m, c) their direct cost.
         untried: (m, c) bool.
-        fine: whether they are tried only beside an accepted value, or where nothing is accepted.
     """
 
     rows: Tensor
@@ -99,7 +98,6 @@ class Block:
     values: Tensor
     direct: Tensor
     untried: Tensor
-    fine: bool = False
 
     @classmethod
     def of(
@@ -110,7 +108,6 @@ class Block:
         values: Tensor,
         *,
         snap: bool = True,
-        fine: bool = False,
     ) -> Block:
         """Values, (m, c, w), as actions may set them; those of size zero are left out."""
         if snap:
@@ -122,7 +119,7 @@ class Block:
             # Each feature acted on moves: held at about its value, it would change what follows.
             least = torch.where(problem.sets.single[sets], SMALLEST, LEAST_TOGETHER)
             untried = (change > least[:, None, None]).all(2)
-        return cls(rows, sets, values, problem.direct_cost(rows, sets, values), untried, fine)
+        return cls(rows, sets, values, problem.direct_cost(rows, sets, values), untried)
 
     def take_all(self) -> tuple[Tensor, Tensor, Tensor]:
         """As `take`, all that are untried."""
@@ -174,7 +171,7 @@ def _numbers(
         at = (feature == j).nonzero()[:, 0]
         near[at] = known.neighbours(j, x[at, 0])
     between = _inside(problem, rows, feature, torch.cat([many, near], 1))
-    yield Block.of(problem, rows, sets, between[..., None], fine=True)
+    yield Block.of(problem, rows, sets, between[..., None])
 
 
 def _ranks(values: Tensor, count: int) -> Tensor:

@@ -141,13 +141,7 @@ class Stage:
 
     def _try(self, block: Block) -> None:
         """Evaluate the candidates of a block that are cheap enough."""
-        wanted = block.direct < self._bound()[block.rows][:, None]
-        if block.fine:
-            promising = torch.zeros(len(self.problem), len(self.problem.sets), dtype=torch.bool)
-            promising.view(-1)[self.pairs[self.alive]] = True
-            promising |= ~promising.any(1, keepdim=True)
-            wanted &= promising[block.rows, block.sets][:, None]
-        self.evaluate(*block.take(wanted))
+        self.evaluate(*block.take(block.direct < self._bound()[block.rows][:, None]))
 
     def evaluate(self, rows: Tensor, sets: Tensor, values: Tensor) -> Actions:
         """Evaluate actions and add them to the tried ones."""
