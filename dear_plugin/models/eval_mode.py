@@ -6,59 +6,13 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 from torch import nn
 
-
-@dataclass(frozen=True, eq=False)
-class _Call:
-    """One call of a module, in a thread."""
-
-    thread: int = field(default_factory=threading.get_ident)
-
-
-class _Calls:
-    """The running calls of each module that was in training mode.
-
-    They are kept per submodule, since a network may be called alone and inside another.
-    """
-
-    def __init__(self) -> None:
-        self.of: dict[nn.Module, set[_Call]] = {}
-        self.lock = threading.Lock()
-
-    def enter(self, call: _Call, module: nn.Module) -> None:
-        """Switch a module to evaluation mode and register the call."""
-        with self.lock:
-            for part in [m for m in module.modules() if m.training or m in self.of]:
-                self.of.setdefault(part, set()).add(call)
-                part.training = False
-
-    def leave(self, call: _Call) -> None:
-        """Remove a call, and restore the flags that no other call needs; idempotent."""
-        with self.lock:
-            self._keep(lambda other: other is not call)
-
-    def renew(self) -> None:
-        """In a forked child, replace the lock and drop the calls of threads that do not exist."""
-        self.lock = threading.Lock()
-        current = threading.get_ident()
-        self._keep(lambda call: call.thread == current)
-
-    def _keep(self, kept: Callable[[_Call], bool]) -> None:
-        for part, calls in list(self.of.items()):
-            left = {call for call in calls if kept(call)}
-            if left:
-                self.of[part] = left
-            else:
-                part.training = True
-                del self.of[part]
-
-
-_CALLS = _Calls()
-if hasattr(os, "register_at_fork"):  # Windows does not fork
-    os.register_at_fork(after_in_child=_CALLS.renew)
+_LOCK = threading.Lock()
+# The running calls of each module that was in training mode, with their threads: by submodule,
+# since a network may be called alone and inside another.
+_CALLS: dict[nn.Module, dict[object, int]] = {}
 
 
 @contextmanager
@@ -77,13 +31,43 @@ def evaluating(module: nn.Module) -> Iterator[None]:
         ...     dropout.training
         False
     """
-    call = _Call()
+    call = object()
     try:
-        _CALLS.enter(call, module)
+        with _LOCK:
+            for part in [m for m in module.modules() if m.training or m in _CALLS]:
+                _CALLS.setdefault(part, {})[call] = threading.get_ident()
+                part.training = False
         yield
     finally:
         try:
-            _CALLS.leave(call)
+            _leave(call)
         except KeyboardInterrupt:  # interrupted while leaving: restore the flags first
-            _CALLS.leave(call)
+            _leave(call)
             raise
+
+
+def _leave(call: object) -> None:
+    """End a call; idempotent."""
+    with _LOCK:
+        _keep(lambda other, _: other is not call)
+
+
+def _keep(kept: Callable[[object, int], bool]) -> None:
+    """Drop the other calls, and restore the flags that no call needs."""
+    for part, calls in list(_CALLS.items()):
+        _CALLS[part] = {call: thread for call, thread in calls.items() if kept(call, thread)}
+        if not _CALLS[part]:
+            part.training = True
+            del _CALLS[part]
+
+
+def _renew() -> None:
+    """In a forked child, replace the lock and drop the calls of threads that do not exist."""
+    global _LOCK
+    _LOCK = threading.Lock()
+    own = threading.get_ident()
+    _keep(lambda _, thread: thread == own)
+
+
+if hasattr(os, "register_at_fork"):  # Windows does not fork
+    os.register_at_fork(after_in_child=_renew)
