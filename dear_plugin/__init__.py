@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
 from dear_plugin import errors
 from dear_plugin._version import __version__
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Feature, Kind, Schema
 from dear_plugin.decoders import Autoencoder, Decoder, Design, History, Training, Transport
-from dear_plugin.evaluation import costs, jacobians, metrics
 from dear_plugin.evaluation.report import Report
 from dear_plugin.methods import options
 from dear_plugin.methods.base import RecourseMethod
@@ -60,7 +57,3 @@ __all__ = [
     "logits_of",
     "options",
 ]
-
-# Import paths of 0.1, such as `from dear_plugin.metrics import ynn`.
-for _module in (costs, jacobians, metrics):
-    sys.modules[f"{__name__}.{_module.__name__.rpartition('.')[2]}"] = _module

@@ -214,7 +214,7 @@ class _Asking:
         rows = lacking.nonzero()[:, 0]
         if not len(rows):
             return proposal
-        vetted, notes = self.vetted, proposal.all_notes
+        vetted, notes = self.vetted, list(proposal.notes)
         found = Counterfactuals(rows, proposal.rows[rows])
         whole = of_rows(self.case, vetted.search, vetted._evidence, whole=True)
         for row, text in zip(rows.tolist(), missing(found, whole), strict=True):
