@@ -82,20 +82,11 @@ class CandidatePool:
         """
         rows = slice(None) if owner is None else owner
         feasible, x = self.case.feasible, self.case.x[rows][:, None]
-        low, high = feasible.low[rows][:, None], feasible.high[rows][:, None]
-        inside = torch.minimum(torch.maximum(moved, low), high).double()
-        steps, offsets = feasible.steps.double(), feasible.offsets
-        whole = (((inside + offsets) / steps).round() * steps - offsets).float()
-        whole = torch.minimum(torch.maximum(whole, low), high)
-        half = feasible.steps / 2.0
+        whole, half = feasible.snap_rows(moved, rows), feasible.steps / 2.0
         stays = ((moved - x).abs() < half) | ((whole - x).abs() < half) | self.fixed[rows][:, None]
         if feasible.levels is not None:
             stays |= feasible.levels.mask(moved)
-        if feasible.allowed is not None:
-            column = feasible.starts + torch.where(feasible.blocks, whole, 0.0).long()
-            allowed = feasible.allowed[rows].gather(1, column.flatten(1)).view(whole.shape)
-            stays |= ~allowed
-        return torch.where(stays, x, whole)
+        return torch.where(stays | ~feasible.allows(whole, rows), x, whole)
 
     def feasible_mask(self, rows: Tensor) -> Tensor:
         """(m, r) bool: which of r rows, (r, p), are feasible for which of the m."""

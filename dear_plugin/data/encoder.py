@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
-from dear_plugin._validation.tensors import Shape, check_tensors
+from dear_plugin._validation.tensors import check_tensor
 from dear_plugin.data.columns import (
     as_column,
     column_resolution,
@@ -48,6 +48,9 @@ class Encoder:
     Attributes:
         p: the number of features.
         d: the number of encoded columns.
+        starts: (p,) the first encoded column of each feature.
+        blocks: (p,) bool, the features of m > 2 categories.
+        feature_of: (d,) the feature that each encoded column belongs to.
         units: conversion between user numbers and row values.
         levels: the special levels of the features; None if there are none.
 
@@ -63,28 +66,18 @@ class Encoder:
         widths = [f.columns for f in schema]
         self.d = sum(widths)
         self.starts = tuple(np.cumsum([0, *widths[:-1]]).tolist())
-        self._blocks = torch.tensor([f.kind is Kind.CATEGORICAL for f in schema])
-        self._feature_of = torch.repeat_interleave(torch.arange(self.p), torch.tensor(widths))
-        level = torch.arange(self.d) - torch.tensor(self.starts)[self._feature_of]
-        self._level = torch.where(self._blocks[self._feature_of], level, -1).float()
+        self.blocks = torch.tensor([f.kind is Kind.CATEGORICAL for f in schema])
+        self.feature_of = torch.repeat_interleave(torch.arange(self.p), torch.tensor(widths))
+        level = torch.arange(self.d) - torch.tensor(self.starts)[self.feature_of]
+        self._level = torch.where(self.blocks[self.feature_of], level, -1).float()
         self.levels = SpecialLevels.of(schema)
-
-    @property
-    def feature_of(self) -> Tensor:
-        """(d,) the feature that each encoded column belongs to."""
-        return self._feature_of
-
-    @property
-    def blocks(self) -> Tensor:
-        """(p,) bool, the features of m > 2 categories."""
-        return self._blocks
 
     @lazy
     def is_level(self) -> Tensor:
         """(d,) bool, the columns of numbers' special levels."""
         first = torch.zeros(self.d, dtype=torch.bool)
         first[list(self.starts)] = True
-        return ~first & ~self._blocks[self._feature_of]
+        return ~first & ~self.blocks[self.feature_of]
 
     @lazy
     def weights(self) -> Tensor:
@@ -160,7 +153,7 @@ class Encoder:
     def _columns(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """The features that are no blocks, their columns, the blocks, their first columns."""
         starts = torch.tensor(self.starts)
-        plain, blocks = (~self._blocks).nonzero()[:, 0], self._blocks.nonzero()[:, 0]
+        plain, blocks = (~self.blocks).nonzero()[:, 0], self.blocks.nonzero()[:, 0]
         return plain, starts[plain], blocks, starts[blocks]
 
     def collapse(self, x: Tensor) -> Tensor:
@@ -184,7 +177,7 @@ class Encoder:
         difference = (a - b).abs_()
         if self.d == self.p:
             return difference
-        discrete = self._blocks.to(a.device)
+        discrete = self.blocks.to(a.device)
         if self.levels is not None:
             discrete = discrete | self.levels.mask(a) | self.levels.mask(b)
         return torch.where(discrete, (difference > 0).to(difference.dtype), difference)
@@ -291,7 +284,7 @@ def validate_saved_rows(rows: Tensor, encoder: Encoder) -> Tensor:
     Raises:
         ValueError: the encoder cannot have produced them.
     """
-    check_tensors({"rows": rows}, {"rows": Shape("n+ p")}, {"p": encoder.p})
+    check_tensor("rows", rows, (None, encoder.p))
     levels = torch.tensor([len(f.categories) for f in encoder.schema])
     codes, most = rows[:, levels > 0], levels[levels > 0]
     if not bool(((codes == codes.floor()) & (codes >= 0) & (codes < most)).all()):

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
-from dear_plugin.data.batches import chunks
 from dear_plugin.data.columns import (
     Resolution,
     column_resolution,
@@ -60,7 +59,7 @@ class Units:
             rows: rows, whose numbers may be finer than the schema's precision.
             units: (p,) double, the units of precision; NaN for features without a grid.
         """
-        parts = [self._grid_residual(part, units) for part in chunks(rows, ROWS_AT_ONCE)]
+        parts = [self._grid_residual(part, units) for part in rows.split(ROWS_AT_ONCE)]
         return torch.cat(parts) if any(bool(part.any()) for part in parts) else None
 
     def _grid_residual(self, rows: Tensor, units: Tensor) -> Tensor:

@@ -10,7 +10,6 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from dear_plugin.data.batches import chunks
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.errors import ModelError
 from dear_plugin.models.backends import FrameModel, TorchModel
@@ -95,7 +94,7 @@ class Classifier:
         with torch.inference_mode(mode=False):
             parts = [
                 self._to_scores(self._backend.outputs(chunk, keep_off_grid), len(chunk))
-                for chunk in chunks(rows, most)
+                for chunk in rows.split(most)
             ]
         counts = sorted({part.shape[1] for part in parts})
         if len(counts) > 1:

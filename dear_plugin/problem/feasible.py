@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -16,6 +17,9 @@ from dear_plugin.problem.rules import Rules
 
 # Rounding error of a scaled float32.
 TOLERANCE = 1e-6
+OPTIONAL = ("allowed", "grid_residual", "required", "stuck")
+# The attributes with a value for each row, besides `user_bounds`.
+PER_ROW = ("low", "high", "floor", "ceiling", "not_actionable", *OPTIONAL)
 
 
 @dataclass(frozen=True)
@@ -70,22 +74,10 @@ class FeasibleSet:
 
     def select(self, rows: Tensor) -> FeasibleSet:
         """The feasible set of the rows at positions (q,)."""
-        optional = self.allowed, self.grid_residual, self.required, self.stuck
-        allowed, residual, required, stuck = (None if t is None else t[rows] for t in optional)
-        low, high = self.user_bounds
-        return replace(
-            self,
-            low=self.low[rows],
-            high=self.high[rows],
-            floor=self.floor[rows],
-            ceiling=self.ceiling[rows],
-            not_actionable=self.not_actionable[rows],
-            allowed=allowed,
-            grid_residual=residual,
-            required=required,
-            stuck=stuck,
-            user_bounds=(_select_bounds(low, rows), _select_bounds(high, rows)),
-        )
+        columns = {name: getattr(self, name) for name in PER_ROW}
+        low, high = (_select_bounds(bound, rows) for bound in self.user_bounds)
+        some: dict[str, Any] = {n: None if t is None else t[rows] for n, t in columns.items()}
+        return replace(self, user_bounds=(low, high), **some)
 
     def may_act(self, sets: ActionSets) -> Tensor:
         """(n, s) bool: sets of actionable features, of which at least one has a value to take."""
@@ -135,11 +127,27 @@ class FeasibleSet:
             feature: (m,) the feature.
             rows: (m,) the row.
         """
-        low, high = self.low[rows, feature][:, None], self.high[rows, feature][:, None]
-        step, offset = self.steps[feature].double()[:, None], self.offsets[feature][:, None]
-        inside = torch.clamp(values, low, high).double()
-        whole = inside.add_(offset).div_(step).round_().mul_(step).sub_(offset).float()
-        return whole.clamp_(low, high)
+        bounds = self.low[rows, feature][:, None], self.high[rows, feature][:, None]
+        return _snapped(
+            values, bounds, self.steps[feature][:, None], self.offsets[feature][:, None]
+        )
+
+    def snap_rows(self, moved: Tensor, rows: Tensor | slice) -> Tensor:
+        """(m, c, p) rows of which every value is the nearest one that an action may set.
+
+        Args:
+            moved: (m, c, p) row values.
+            rows: (m,) the row.
+        """
+        bounds = self.low[rows][:, None], self.high[rows][:, None]
+        return _snapped(moved, bounds, self.steps, self.offsets)
+
+    def allows(self, moved: Tensor, rows: Tensor | slice) -> Tensor:
+        """(m, c, p) bool, whether rows, (m, c, p), have categories that may be taken."""
+        if self.allowed is None:
+            return torch.ones(moved.shape, dtype=torch.bool)
+        column = self.starts + torch.where(self.blocks, moved, 0.0).long()
+        return self.allowed[rows].gather(1, column.flatten(1)).view(moved.shape)
 
     def rounded(self, x: Tensor, moved: Tensor, rows: Tensor) -> Tensor:
         """(m, c, p) rows whose changed values lie on whole steps.
@@ -178,11 +186,7 @@ class FeasibleSet:
             out[at] = self._undo_outside(x[at], out[at], rows[at])
         if self.levels is not None:
             out = self.levels.restrict(x, moved, out)
-        if self.allowed is None:
-            return out
-        column = self.starts + torch.where(self.blocks, out, 0.0).long()
-        allowed = self.allowed[rows].gather(1, column.flatten(1)).view(out.shape)
-        return torch.where(allowed, out, x[:, None])
+        return out if self.allowed is None else out.where(self.allows(out, rows), x[:, None])
 
     def repair(self, x: Tensor, reached: Tensor, acted: Tensor, rows: Tensor) -> Tensor:
         """(m, c, p) rows whose indirect changes are adapted to the orders between columns.
@@ -233,6 +237,16 @@ class FeasibleSet:
         low, high = self.low[rows][:, None], self.high[rows][:, None]
         inside = (moved >= low - TOLERANCE) & (moved <= high + TOLERANCE) & (moved != x[:, None])
         return torch.where(inside, moved.clamp(low, high), x[:, None])
+
+
+def _snapped(
+    values: Tensor, bounds: tuple[Tensor, Tensor], steps: Tensor, offsets: Tensor
+) -> Tensor:
+    """Values inside of bounds and on whole steps from the user's zero, in shapes that fit."""
+    sizes = steps.double()
+    inside = torch.clamp(values, *bounds).double()
+    whole = inside.add_(offsets).div_(sizes).round_().mul_(sizes).sub_(offsets).float()
+    return whole.clamp_(*bounds)
 
 
 def _select_bounds(bounds: Tensor, rows: Tensor) -> Tensor:

@@ -133,9 +133,10 @@ class Answered:
             self._expected(largest),
             int(follows.sum() - largest.sum()),
         )
-        row, more = result.outcome.iloc[self.at], self._certainty
+        row = result.outcome.iloc[self.at]
         if not row["success"]:
             return f"{words}; {row['reason']}"
+        more = self._certainty
         if self._is_credible:
             return " ".join([f"{words}.", *more]) if more else words
         rarity = float(self.worth.plausibility[self.place])
