@@ -242,17 +242,7 @@ class Encoder:
         into: npt.NDArray[Any],
         allow_bad_cells: bool = False,
     ) -> dict[int, Reading]:
-        """Read columns of a frame into rows, (n, p); returns the readings with unreadable cells.
-
-        Args:
-            frame: the frame.
-            features: the positions of the features to read.
-            into: (n, p) the rows to write to.
-            allow_bad_cells: whether single cells may be unreadable.
-
-        Raises:
-            InputError: unreadable columns, or unreadable cells that are not allowed.
-        """
+        """Read features of a frame into rows, (n, p); returns the readings with bad cells."""
         readings = {}
         with np.errstate(over="ignore"):  # overflow gives infinity, which is reported
             for j in features:

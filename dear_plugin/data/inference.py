@@ -99,14 +99,7 @@ def infer_orders(frame: pd.DataFrame, features: Sequence[Feature]) -> tuple[tupl
 
 
 def _is_ordered(a: Array, b: Array, lower: Array, upper: Array) -> bool:
-    """Whether a <= b in every row of two columns, (n,) each.
-
-    Args:
-        a: the lower column, NaN where it has no ordinary value.
-        b: the upper one.
-        lower: the sorted ordinary values of a.
-        upper: those of b.
-    """
+    """Whether a <= b in every row, (n,) each, given the sorted ordinary values of both."""
     with np.errstate(invalid="ignore"):
         if bool((a[:1000] > b[:1000]).any()) or bool((a > b).any()):
             return False
@@ -239,11 +232,7 @@ def _missing(column: pd.Series) -> Literal["", "nan", "none"]:
 
 
 def _plain(name: str, labels: Iterable[Any]) -> tuple[Hashable, ...]:
-    """Categories as built-in Python values.
-
-    Raises:
-        SchemaError: a category is neither text nor a number.
-    """
+    """Categories as built-in Python values; an error if one is neither text nor a number."""
     plain = tuple(c.item() if isinstance(c, np.generic) else c for c in labels)
     if any(isinstance(c, decimal.Decimal) for c in plain):
         cells = f"frame[{name!r}]"

@@ -157,11 +157,7 @@ class Classifier:
         return self._to_scores(self._backend.differentiable(x), len(x)).to(x.device)
 
     def _to_scores(self, raw: Tensor, m: int) -> Tensor:
-        """Raw outputs as scores, (m, c).
-
-        Raises:
-            ModelError: a wrong shape, NaN, infinity, or values that are no probabilities.
-        """
+        """Raw outputs as scores, (m, c); a `ModelError` if they are none."""
         if raw.ndim == 1 and len(raw) == m:
             raw = raw[:, None]
         if raw.ndim == 0 and m == 1:

@@ -14,6 +14,8 @@ import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
+from dear_plugin.models.classifier import Classifier
+from dear_plugin.problem.case import Case
 
 ACCEPTED = "already accepted"
 NOT_ENOUGH = "the decision is not the wanted one"
@@ -77,6 +79,33 @@ class Proposal:
         """(m,) bool, rows with a note, or with a reason other than being accepted."""
         rows = zip(self.notes, self.reasons, strict=True)
         return torch.tensor([bool(n) or r not in ("", ACCEPTED) for n, r in rows]).bool()
+
+    @classmethod
+    def of_others(
+        cls,
+        case: Case,
+        classifier: Classifier,
+        moved: Tensor,
+        *,
+        reasons: Sequence[str],
+        missed: str,
+    ) -> Proposal:
+        """What an explainer of another package proposes, once constraints are applied.
+
+        All of its changes are direct.
+
+        Args:
+            case: m rows.
+            classifier: the model.
+            moved: (m, p) the explainer's rows.
+            reasons: (m,) why it has none; "" where it has one.
+            missed: the reason of a row that then misses the target.
+        """
+        moved = case.x.where(case.feasible.not_actionable, moved)
+        rows = case.feasible.project(case.x, moved[:, None], torch.arange(len(case)))[:, 0]
+        accepted = case.goal.accepts(classifier.scores(rows)).tolist()
+        each = [r or ("" if a else missed) for r, a in zip(reasons, accepted, strict=True)]
+        return cls(rows, rows != case.x, torch.zeros(len(case)), each)
 
     @classmethod
     def joined(cls, proposals: Sequence[Proposal]) -> Proposal:

@@ -1,12 +1,16 @@
-"""Evaluation mode of torch modules, shared by all threads that call a module at once."""
+"""Foreign code: contexts in which modules, models and explainers of others are called."""
 
 from __future__ import annotations
 
+import io
 import os
+import random
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 
+import numpy as np
+import torch
 from torch import nn
 
 _LOCK = threading.Lock()
@@ -71,3 +75,28 @@ def _renew() -> None:
 
 if hasattr(os, "register_at_fork"):  # Windows does not fork
     os.register_at_fork(after_in_child=_renew)
+
+
+@contextmanager
+def isolated(seed: int | None = None) -> Iterator[None]:
+    """A context in which the output is hidden, and after which global generators are as before.
+
+    Args:
+        seed: of Python's, numpy's and torch's global generators in the context; None leaves their
+            state.
+    """
+    python, numpy = random.getstate(), np.random.get_state()
+    try:
+        with (
+            torch.random.fork_rng(devices=[]),
+            redirect_stdout(io.StringIO()),
+            redirect_stderr(io.StringIO()),
+        ):
+            if seed is not None:
+                random.seed(seed)
+                np.random.seed(seed)
+                torch.manual_seed(seed)
+            yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)
