@@ -116,8 +116,7 @@ class FaceKNN(Face):
         5
     """
 
-    def _default_config(self) -> FaceConfig:
-        return FaceConfig()
+    default_config = FaceConfig()
 
 
 @final
@@ -139,8 +138,7 @@ class FaceEpsilon(Face):
         4
     """
 
-    def _default_config(self) -> FaceConfig:
-        return FaceConfig(radius=0.25)
+    default_config = FaceConfig(radius=0.25)
 
 
 def with_threshold(goal: Goal, confidence: float) -> Goal:

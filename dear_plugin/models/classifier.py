@@ -73,6 +73,8 @@ class Classifier:
     @property
     def device(self) -> torch.device:
         """The device of the module; the CPU for black boxes."""
+        if isinstance(self._backend, FrameModel):
+            return torch.device("cpu")
         return self._backend.reference.device
 
     def scores(self, rows: Tensor, keep_off_grid: bool = False) -> Tensor:
@@ -88,7 +90,8 @@ class Classifier:
         """
         if not len(rows):
             return rows.new_zeros((0, 1))
-        most = max(1, min(ROWS_A_CALL, CELLS_A_CALL // self._backend.width))
+        width = self.encoder.d if self.is_module else self.encoder.p
+        most = max(1, min(ROWS_A_CALL, CELLS_A_CALL // width))
         # Tensors that the model caches in a call must not be inference tensors, which cannot be
         # differentiated later.
         with torch.inference_mode(mode=False):
@@ -119,7 +122,7 @@ class Classifier:
     @property
     def has_decisions(self) -> bool:
         """Whether the model has decisions of its own: both `predict` and `predict_proba`."""
-        return isinstance(self._backend, FrameModel) and self._backend.has_decisions
+        return self._backend.has_decisions
 
     def decisions(self, frame: pd.DataFrame) -> Tensor | None:
         """(m,) int64, the score columns of the classes that the model predicts for a frame.

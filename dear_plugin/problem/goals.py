@@ -33,7 +33,7 @@ def _none() -> None:
 class Goal(ABC):
     """A target bound to n rows; it reads scores, (m, c), from `Classifier.scores`.
 
-    `rows`, (m,) int64, is the bound row of each score; None means one score per bound row.
+    `idx`, (m,) int64, is the bound row of each score; None means one score per bound row.
 
     Attributes:
         scores_are_probabilities: whether `score` gives probabilities.
@@ -42,11 +42,11 @@ class Goal(ABC):
     scores_are_probabilities: ClassVar[bool]
 
     @abstractmethod
-    def margin(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
+    def margin(self, scores: Tensor, idx: Tensor | None = None) -> Tensor:
         """(m,) the signed margin."""
 
     @abstractmethod
-    def accepts(self, scores: Tensor, rows: Tensor | None = None, slack: float = 0.0) -> Tensor:
+    def accepts(self, scores: Tensor, idx: Tensor | None = None, slack: float = 0.0) -> Tensor:
         """(m,) bool: the margin is at least `slack` and the model's own decision agrees.
 
         A search uses some slack; then the margin must exceed the lead as well.
@@ -82,10 +82,10 @@ class Goal(ABC):
         """
 
     def evaluate(
-        self, scores: Tensor, rows: Tensor | None = None, slack: float = 0.0
+        self, scores: Tensor, idx: Tensor | None = None, slack: float = 0.0
     ) -> tuple[Tensor, Tensor]:
         """(m,) the margin and (m,) bool, `accepts`: cheaper than one by one."""
-        return self.margin(scores, rows), self.accepts(scores, rows, slack)
+        return self.margin(scores, idx), self.accepts(scores, idx, slack)
 
     def succeeds(self, scores: Tensor, decide: Callable[[], Tensor | None]) -> Tensor:
         """(n,) bool: success of the bound rows by the decision of the user's model.
@@ -98,11 +98,11 @@ class Goal(ABC):
         return self.accepts(scores)
 
     @abstractmethod
-    def score(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
+    def score(self, scores: Tensor, idx: Tensor | None = None) -> Tensor:
         """(m,) the reported score: the wanted class's probability, or the predicted value."""
 
     @abstractmethod
-    def select(self, rows: Tensor) -> Goal:
+    def select(self, idx: Tensor) -> Goal:
         """The goal of the rows at positions (q,)."""
 
     @abstractmethod
@@ -142,9 +142,9 @@ class ClassGoal(Goal):
 
     scores_are_probabilities: ClassVar[bool] = True
 
-    def margin(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
+    def margin(self, scores: Tensor, idx: Tensor | None = None) -> Tensor:
         """(m,) log-odds of the class over the threshold, or log p_c - max other log p."""
-        wanted = self._wanted(scores, rows)
+        wanted = self._wanted(scores, idx)
         least = -math.inf if self.threshold is None else logit(self.threshold)
         if scores.shape[1] <= 2:
             odds = self._binary_log_odds(scores, wanted)
@@ -159,28 +159,28 @@ class ClassGoal(Goal):
             return margin
         return torch.minimum(margin, own - others.logsumexp(1) - least)
 
-    def accepts(self, scores: Tensor, rows: Tensor | None = None, slack: float = 0.0) -> Tensor:
+    def accepts(self, scores: Tensor, idx: Tensor | None = None, slack: float = 0.0) -> Tensor:
         """(m,) bool; an exact tie is the first class, as in argmax.
 
         A threshold below 1/2 for one of two classes decides alone.
         """
         if slack > 0.0:
-            return self.evaluate(scores, rows, slack)[1]
-        reached = self.margin(scores, rows) >= slack
+            return self.evaluate(scores, idx, slack)[1]
+        reached = self.margin(scores, idx) >= slack
         if self.cutoffs is not None or score_decides(self.threshold, scores):
             return reached
-        return reached & (most_likely(scores) == self._wanted(scores, rows))
+        return reached & (most_likely(scores) == self._wanted(scores, idx))
 
     def evaluate(
-        self, scores: Tensor, rows: Tensor | None = None, slack: float = 0.0
+        self, scores: Tensor, idx: Tensor | None = None, slack: float = 0.0
     ) -> tuple[Tensor, Tensor]:
         """(m,) the margin and (m,) bool; with slack, the margin implies the model's decision."""
         if slack <= 0.0:
-            return super().evaluate(scores, rows, slack)
-        margin = self.margin(scores, rows)
+            return super().evaluate(scores, idx, slack)
+        margin = self.margin(scores, idx)
         if self.lead is None:
             return margin, margin >= slack
-        return margin, margin >= slack + self.lead[self._wanted(scores, rows)]
+        return margin, margin >= slack + self.lead[self._wanted(scores, idx)]
 
     def extra_margin(self) -> Tensor | float:
         """(n,) the lead of each row's class."""
@@ -217,16 +217,16 @@ class ClassGoal(Goal):
             return decided == wanted
         return (decided == wanted) & (log_odds(scores, wanted) >= logit(self.threshold))
 
-    def score(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
+    def score(self, scores: Tensor, idx: Tensor | None = None) -> Tensor:
         """(m,) the probability of the wanted class."""
-        wanted = self._wanted(scores, rows)
+        wanted = self._wanted(scores, idx)
         if scores.shape[1] <= 2:
             return torch.sigmoid(self._binary_log_odds(scores, wanted))
         return scores.softmax(1).gather(1, wanted[:, None])[:, 0]
 
-    def select(self, rows: Tensor) -> Goal:
+    def select(self, idx: Tensor) -> Goal:
         """The goal of the rows at positions (q,)."""
-        return replace(self, columns=self.columns[rows])
+        return replace(self, columns=self.columns[idx])
 
     def bind(self, scores: Tensor, cutoffs: Callable[[], Tensor | None] = _none) -> Goal:
         """The goal with the number of columns, and cut-offs unless a score decides alone."""
@@ -246,7 +246,7 @@ class ClassGoal(Goal):
             return 0, 0
         return int(self.columns.min()), int(self.columns.max())
 
-    def _wanted(self, scores: Tensor, rows: Tensor | None) -> Tensor:
+    def _wanted(self, scores: Tensor, idx: Tensor | None) -> Tensor:
         (m, now), (least, most) = scores.shape, self._column_range
         # Scores of no rows do not reveal the number of classes.
         if m and self.count not in (None, now):
@@ -257,7 +257,7 @@ class ClassGoal(Goal):
             raise TargetError(f"class {most} wanted, the model has {max(now, 2)} classes")
         if least == most:
             return self.columns[:1].expand(m)
-        return self.columns if rows is None else self.columns[rows]
+        return self.columns if idx is None else self.columns[idx]
 
     def _binary_log_odds(self, scores: Tensor, wanted: Tensor) -> Tensor:
         """(m,) log-odds of the wanted one of two classes."""

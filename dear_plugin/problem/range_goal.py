@@ -39,14 +39,14 @@ class RangeGoal(Goal):
 
     scores_are_probabilities: ClassVar[bool] = False
 
-    def margin(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
+    def margin(self, scores: Tensor, idx: Tensor | None = None) -> Tensor:
         """(m,) the distance to the nearer end, negative outside, in the model's units."""
         value = scores[:, 0]
         return torch.minimum(value - self.low, self.high - value)
 
-    def accepts(self, scores: Tensor, rows: Tensor | None = None, slack: float = 0.0) -> Tensor:
+    def accepts(self, scores: Tensor, idx: Tensor | None = None, slack: float = 0.0) -> Tensor:
         """(m,) bool: the value lies inside."""
-        return self.margin(scores, rows) >= slack * self._span(rows) + self.lead * (slack > 0.0)
+        return self.margin(scores, idx) >= slack * self._span(idx) + self.lead * (slack > 0.0)
 
     def extra_margin(self) -> Tensor | float:
         """The lead, in the model's units."""
@@ -72,13 +72,13 @@ class RangeGoal(Goal):
         low, high = self.low + lead, self.high - lead
         return replace(self, low=low, high=high, shortfall=farther, lead=0.0)
 
-    def score(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
+    def score(self, scores: Tensor, idx: Tensor | None = None) -> Tensor:
         """(m,) the predicted value."""
         return scores[:, 0]
 
-    def select(self, rows: Tensor) -> Goal:
+    def select(self, idx: Tensor) -> Goal:
         """The goal of the rows at positions (q,): the same interval."""
-        return self if self.shortfall is None else replace(self, shortfall=self.shortfall[rows])
+        return self if self.shortfall is None else replace(self, shortfall=self.shortfall[idx])
 
     def bind(self, scores: Tensor, cutoffs: Callable[[], Tensor | None] = lambda: None) -> Goal:
         """The goal with the shortfall of each factual row."""
@@ -89,11 +89,11 @@ class RangeGoal(Goal):
         scale = float(margin_unit(self.margin(scores).float(), scores[:, 0].float()))
         return share * min(scale, (self.high - self.low) / 2.0)
 
-    def _span(self, rows: Tensor | None) -> Tensor | float:
+    def _span(self, idx: Tensor | None) -> Tensor | float:
         """The unit of slack, in the model's units."""
         width = self.high - self.low
         if math.isfinite(width):
             return width
         if self.shortfall is None:
             return 1.0
-        return self.shortfall if rows is None else self.shortfall[rows]
+        return self.shortfall if idx is None else self.shortfall[idx]
