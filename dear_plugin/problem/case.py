@@ -19,7 +19,7 @@ class Requirement(ABC):
     """
 
     @abstractmethod
-    def met(self, reached: Tensor, rows: Tensor) -> Tensor:
+    def met(self, reached: Tensor, idx: Tensor) -> Tensor:
         """(m,) bool, whether counterfactuals, (m, p), of the rows at positions (m,) meet it."""
 
     @abstractmethod
@@ -27,7 +27,7 @@ class Requirement(ABC):
         """(n, r) bool, for which of the n rows each of r counterfactuals, (r, p), meets it."""
 
     @abstractmethod
-    def select(self, rows: Tensor) -> Self:
+    def select(self, idx: Tensor) -> Self:
         """The requirement of the rows at positions (q,)."""
 
 
@@ -72,14 +72,14 @@ class Case:
         """The number of rows (m)."""
         return len(self.x)
 
-    def select(self, rows: Tensor) -> Case:
+    def select(self, idx: Tensor) -> Case:
         """The case of the rows at positions (q,)."""
-        required = None if self.requirement is None else self.requirement.select(rows)
+        required = None if self.requirement is None else self.requirement.select(idx)
         return replace(
             self,
-            x=self.x[rows],
-            goal=self.goal.select(rows),
-            feasible=self.feasible.select(rows),
-            rows=self.rows[rows],
+            x=self.x[idx],
+            goal=self.goal.select(idx),
+            feasible=self.feasible.select(idx),
+            rows=self.rows[idx],
             requirement=required,
         )

@@ -14,7 +14,6 @@ from torch import Tensor
 from dear_plugin.data.schema import Kind
 from dear_plugin.data.special_values import is_special
 from dear_plugin.results.lazy_answers import Credibility
-from dear_plugin.results.proposal import ACCEPTED
 from dear_plugin.results.spread import Spread
 from dear_plugin.results.values import Change, amount_of, ends
 from dear_plugin.results.wording import (
@@ -89,7 +88,8 @@ def _without_action(result: Recourses, position: int) -> str | None:
     if result.acts[position]:
         return None
     moves = bool(result.changed[position].any())
-    if row["success"] and reason in ("", ACCEPTED) and not moves:
+    explained = bool(reason) and not bool(result.proposal.accepted[position])
+    if row["success"] and not explained and not moves:
         return "nothing to change: the decision is already the wanted one"
     return f"{'no action' if moves else 'nothing changes'}: {reason or NO_ACTION}"
 

@@ -23,7 +23,7 @@ NOT_ENOUGH = "the decision is not the wanted one"
 Texts = npt.NDArray[Any]
 
 # The attributes of a proposal with a value for each row.
-TENSORS = ("rows", "direct", "suppressed", "measured")
+TENSORS = ("rows", "direct", "suppressed", "measured", "accepted")
 TEXTS = ("reasons", "notes", "kinds")
 
 
@@ -41,6 +41,7 @@ class Proposal:
         searched: whether the actions come from a search; False where the user gave them.
         measured: (m, 2) the confidence and the plausibility of answers as the search evaluated
             them, NaN where it did not.
+        accepted: (m,) bool, rows that are accepted already, and are proposed as they are.
 
     Example:
         >>> from dear_plugin import Proposal
@@ -59,10 +60,14 @@ class Proposal:
     kinds: Sequence[str] = ()
     searched: bool = True
     measured: Tensor = field(default_factory=lambda: torch.empty(0, 2))
+    accepted: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.bool))
 
     def __post_init__(self) -> None:
-        """Fill in the notes and measurements that are not given."""
+        """Fill in what is not given for each row."""
         m = len(self.rows)
+        if not len(self.accepted):
+            none = torch.zeros(m, dtype=torch.bool, device=self.rows.device)
+            object.__setattr__(self, "accepted", none)
         if not self.notes:
             object.__setattr__(self, "notes", [""] * m)
         if not len(self.measured):
@@ -76,9 +81,9 @@ class Proposal:
 
     @property
     def has_remark(self) -> Tensor:
-        """(m,) bool, rows with a note, or with a reason other than being accepted."""
+        """(m,) bool, rows with a note, or with a reason."""
         rows = zip(self.notes, self.reasons, strict=True)
-        return torch.tensor([bool(n) or r not in ("", ACCEPTED) for n, r in rows]).bool()
+        return torch.tensor([bool(note or reason) for note, reason in rows]).bool()
 
     @classmethod
     def of_others(
@@ -153,7 +158,8 @@ class Proposal:
             rows=torch.where(kept, x, self.rows),
             direct=self.direct & ~kept,
             suppressed=torch.where(accepted, 0.0, self.suppressed),
-            reasons=[ACCEPTED if a else r for a, r in zip(done, self.reasons, strict=True)],
+            reasons=["" if a else r for a, r in zip(done, self.reasons, strict=True)],
+            accepted=accepted,
             kinds=["" if a else kind for a, kind in zip(done, self.kinds, strict=False)],
             measured=torch.where(kept, torch.nan, self.measured),
         )
@@ -172,14 +178,9 @@ class Proposal:
         Args:
             success: (m,) bool, the decision of the user's model on the rows of the result.
         """
-        if not self.searched:
-            pairs = zip(self.reasons, success.tolist(), strict=True)
-            return _texts(r or ("" if done else NOT_ENOUGH) for r, done in pairs)
-        each = zip(self.reasons, self.notes, success.tolist(), strict=True)
-        return _texts(
-            note if done and not reason else _corrected(reason, done)
-            for reason, note, done in each
-        )
+        rows = zip(self.reasons, self.notes, success.tolist(), self.accepted.tolist(), strict=True)
+        text = _of_search if self.searched else _of_action
+        return _texts(ACCEPTED if a else text(reason, note, s) for reason, note, s, a in rows)
 
 
 @dataclass(frozen=True)
@@ -202,8 +203,7 @@ class WrittenProposal:
 def identity_proposal(x: Tensor, accepted: Tensor) -> Proposal:
     """The proposal that changes nothing of x, (m, p), accepted or not, (m,) bool."""
     none = torch.zeros(x.shape, dtype=torch.bool)
-    reasons = [ACCEPTED if done else "" for done in accepted.tolist()]
-    return Proposal(x.clone(), none, torch.zeros(len(x)), reasons)
+    return Proposal(x.clone(), none, torch.zeros(len(x)), [""] * len(x), accepted=accepted)
 
 
 def _texts(texts: Iterable[str]) -> Texts:
@@ -216,10 +216,15 @@ def _at(texts: Sequence[str], idx: list[int]) -> list[str]:
     return [texts[i] for i in idx] if texts else []
 
 
-def _corrected(reason: str, done: bool) -> str:
-    """The reason of one row after the model's decision on the rounded row."""
-    if not done:
+def _of_search(reason: str, note: str, success: bool) -> str:
+    """The text of a row that was searched, after the model's decision on the rounded row."""
+    if not success:
         return reason or "the model refused the rounded row"
-    if reason != ACCEPTED:
+    if reason:
         return "accepted, though less far past the boundary than the search aimed"
-    return reason
+    return note
+
+
+def _of_action(reason: str, note: str, success: bool) -> str:
+    """The text of a row whose action the user gave."""
+    return reason or ("" if success else NOT_ENOUGH)

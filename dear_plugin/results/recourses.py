@@ -88,11 +88,11 @@ class Recourses:
 
     def select(self, at: Tensor) -> Recourses:
         """The rows at positions, (m,), as a result of their own."""
-        rows = at.numpy()
+        idx = at.numpy()
         return Recourses(
-            self.factuals.iloc[rows],
-            self.counterfactuals.iloc[rows],
-            self.outcome.iloc[rows],
+            self.factuals.iloc[idx],
+            self.counterfactuals.iloc[idx],
+            self.outcome.iloc[idx],
             self.encoder,
             self.x[at],
             self.proposal.select(at),
