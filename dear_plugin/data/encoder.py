@@ -25,6 +25,7 @@ from dear_plugin.data.columns import (
     read,
     user_values,
 )
+from dear_plugin.data.inference import misfit
 from dear_plugin.data.labels import Reading, complaints
 from dear_plugin.data.rounding import brief, snap_to_ends
 from dear_plugin.data.schema import Kind, Schema
@@ -257,11 +258,8 @@ class Encoder:
         return readings
 
     def _check_columns(self, frame: pd.DataFrame) -> None:
-        if not isinstance(frame, pd.DataFrame):
-            raise InputError(f"expected a pandas DataFrame, got {type(frame).__name__}")
-        if not frame.columns.is_unique:
-            twice = frame.columns[frame.columns.duplicated()]
-            raise InputError(f"duplicate columns: {list(map(str, twice))}; rename or drop them")
+        if complaint := misfit(frame):
+            raise InputError(complaint)
         known = set(frame.columns)
         absent = [n for n in self.schema.names if n not in known]
         if absent:

@@ -22,19 +22,26 @@ ORDER_ROWS = 10
 Array = npt.NDArray[Any]
 
 
+def misfit(frame: Any) -> str:
+    """What keeps anything from being read as a frame; "" for nothing."""
+    if not isinstance(frame, pd.DataFrame):
+        return f"expected a pandas DataFrame, got {type(frame).__name__}"
+    twice = frame.columns[frame.columns.duplicated()]
+    if not len(twice):
+        return ""
+    return f"duplicate columns: {list(map(str, twice))}; rename or drop them"
+
+
 def feature_names(frame: pd.DataFrame, target: str | None) -> list[str]:
     """The feature columns of a frame.
 
     Raises:
         SchemaError: no frame, no rows or columns, or columns without distinct names.
     """
-    if not isinstance(frame, pd.DataFrame):
-        raise SchemaError(f"expected a pandas DataFrame, got {type(frame).__name__}")
+    if complaint := misfit(frame):
+        raise SchemaError(complaint)
     if not len(frame) or not len(frame.columns):
         raise SchemaError(f"expected a frame with rows and columns, got shape {frame.shape}")
-    twice = frame.columns[frame.columns.duplicated()]
-    if len(twice):
-        raise SchemaError(f"duplicate columns: {list(map(str, twice))}; rename or drop them")
     if target is not None and target not in frame.columns:
         raise SchemaError(unknown("target", [target], frame.columns))
     names = [n for n in frame.columns if n != target]

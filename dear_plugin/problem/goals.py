@@ -46,11 +46,17 @@ class Goal(ABC):
         """(m,) the signed margin."""
 
     @abstractmethod
-    def accepts(self, scores: Tensor, idx: Tensor | None = None, slack: float = 0.0) -> Tensor:
-        """(m,) bool: the margin is at least `slack` and the model's own decision agrees.
+    def evaluate(
+        self, scores: Tensor, idx: Tensor | None = None, slack: float = 0.0
+    ) -> tuple[Tensor, Tensor]:
+        """(m,) the margin; (m,) bool: it is at least `slack` and the model's decision agrees.
 
         A search uses some slack; then the margin must exceed the lead as well.
         """
+
+    def accepts(self, scores: Tensor, idx: Tensor | None = None, slack: float = 0.0) -> Tensor:
+        """(m,) bool, the second of `evaluate`."""
+        return self.evaluate(scores, idx, slack)[1]
 
     @abstractmethod
     def extra_margin(self) -> Tensor | float:
@@ -80,12 +86,6 @@ class Goal(ABC):
             share: how much farther, as in `with_lead`.
             scores: (m, c) the scores of training rows.
         """
-
-    def evaluate(
-        self, scores: Tensor, idx: Tensor | None = None, slack: float = 0.0
-    ) -> tuple[Tensor, Tensor]:
-        """(m,) the margin and (m,) bool, `accepts`: cheaper than one by one."""
-        return self.margin(scores, idx), self.accepts(scores, idx, slack)
 
     def succeeds(self, scores: Tensor, decide: Callable[[], Tensor | None]) -> Tensor:
         """(n,) bool: success of the bound rows by the decision of the user's model.
@@ -159,28 +159,21 @@ class ClassGoal(Goal):
             return margin
         return torch.minimum(margin, own - others.logsumexp(1) - least)
 
-    def accepts(self, scores: Tensor, idx: Tensor | None = None, slack: float = 0.0) -> Tensor:
-        """(m,) bool; an exact tie is the first class, as in argmax.
-
-        A threshold below 1/2 for one of two classes decides alone.
-        """
-        if slack > 0.0:
-            return self.evaluate(scores, idx, slack)[1]
-        reached = self.margin(scores, idx) >= slack
-        if self.cutoffs is not None or score_decides(self.threshold, scores):
-            return reached
-        return reached & (most_likely(scores) == self._wanted(scores, idx))
-
     def evaluate(
         self, scores: Tensor, idx: Tensor | None = None, slack: float = 0.0
     ) -> tuple[Tensor, Tensor]:
-        """(m,) the margin and (m,) bool; with slack, the margin implies the model's decision."""
-        if slack <= 0.0:
-            return super().evaluate(scores, idx, slack)
+        """(m,) the margin and (m,) bool; an exact tie is the first class, as in argmax.
+
+        With slack, the margin implies the model's decision. A threshold below 1/2 for one of two
+        classes decides alone.
+        """
         margin = self.margin(scores, idx)
-        if self.lead is None:
-            return margin, margin >= slack
-        return margin, margin >= slack + self.lead[self._wanted(scores, idx)]
+        if slack > 0.0 and self.lead is not None:
+            return margin, margin >= slack + self.lead[self._wanted(scores, idx)]
+        reached = margin >= slack
+        if slack > 0.0 or self.cutoffs is not None or score_decides(self.threshold, scores):
+            return margin, reached
+        return margin, reached & (most_likely(scores) == self._wanted(scores, idx))
 
     def extra_margin(self) -> Tensor | float:
         """(n,) the lead of each row's class."""

@@ -44,9 +44,12 @@ class RangeGoal(Goal):
         value = scores[:, 0]
         return torch.minimum(value - self.low, self.high - value)
 
-    def accepts(self, scores: Tensor, idx: Tensor | None = None, slack: float = 0.0) -> Tensor:
-        """(m,) bool: the value lies inside."""
-        return self.margin(scores, idx) >= slack * self._span(idx) + self.lead * (slack > 0.0)
+    def evaluate(
+        self, scores: Tensor, idx: Tensor | None = None, slack: float = 0.0
+    ) -> tuple[Tensor, Tensor]:
+        """(m,) the margin and (m,) bool: the value lies inside."""
+        margin = self.margin(scores, idx)
+        return margin, margin >= slack * self._span(idx) + self.lead * (slack > 0.0)
 
     def extra_margin(self) -> Tensor | float:
         """The lead, in the model's units."""
