@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import sys
-
 from dear_plugin import errors
 from dear_plugin._version import __version__
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Feature, Kind, Schema
 from dear_plugin.decoders import Autoencoder, Decoder, Design, History, Training, Transport
-from dear_plugin.evaluation import costs, jacobians, metrics
 from dear_plugin.evaluation.report import Report
 from dear_plugin.methods import options
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.methods.comparison import Comparison, compare
 from dear_plugin.methods.dear import DEAR
 from dear_plugin.methods.vetted import Vetted
-from dear_plugin.models.eval_mode import evaluating
+from dear_plugin.models.foreign import evaluating, isolated
 from dear_plugin.models.output_kind import logits_of
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.constraints import Constraints
-from dear_plugin.problem.goals import ClassGoal, RangeGoal
+from dear_plugin.problem.goals import ClassGoal
+from dear_plugin.problem.range_goal import RangeGoal
 from dear_plugin.problem.target import Target
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.recourses import Recourses
@@ -57,10 +55,7 @@ __all__ = [
     "compare",
     "errors",
     "evaluating",
+    "isolated",
     "logits_of",
     "options",
 ]
-
-# Import paths of 0.1, such as `from dear_plugin.metrics import ynn`.
-for _module in (costs, jacobians, metrics):
-    sys.modules[f"{__name__}.{_module.__name__.rpartition('.')[2]}"] = _module

@@ -6,7 +6,7 @@ Source files are parsed, so that imports inside functions and behind TYPE_CHECKI
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -83,9 +83,11 @@ def package(path: Path) -> list[str]:
     return list(path.relative_to(base).parent.parts)
 
 
-def imports(path: Path) -> Iterator[tuple[str, str | None]]:
+def imports(path: Path, skip: Container[int] = ()) -> Iterator[tuple[str, str | None]]:
     """Every import of a source file as (module, name), the name None for a plain `import`."""
     for node in ast.walk(tree(path)):
+        if id(node) in skip:
+            continue
         if isinstance(node, ast.Import):
             yield from ((alias.name, None) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -108,6 +110,35 @@ def folders_imported(path: Path) -> set[str]:
             continue
         found.add(rest[0] if rest else member if member in ORDER else PACKAGE)
     return found
+
+
+def modules_imported(path: Path) -> set[str]:
+    """The files that a source file imports from, as dotted names; not those for types alone."""
+    base = ADAPTERS if path.is_relative_to(ADAPTERS) else ROOT
+    for_types = {
+        id(node)
+        for branch in ast.walk(tree(path))
+        if isinstance(branch, ast.If) and ast.unparse(branch.test) == "TYPE_CHECKING"
+        for child in branch.body
+        for node in ast.walk(child)
+    }
+    found = set()
+    for module, member in imports(path, skip=for_types):
+        for dotted in (f"{module}.{member}", module):
+            file = base.joinpath(*dotted.split("."))
+            if file.with_suffix(".py").is_file() or (file / "__init__.py").is_file():
+                found.add(dotted)
+                break
+    return found
+
+
+def circles(graph: Mapping[str, set[str]]) -> list[str]:
+    """What is left of a graph once everything is taken off that leads to nothing left."""
+    left = dict(graph)
+    while done := [each for each, others in left.items() if not others & left.keys() - {each}]:
+        for each in done:
+            del left[each]
+    return sorted(left)
 
 
 def names_used(path: Path) -> Iterator[tuple[str, ...]]:
@@ -148,6 +179,20 @@ def test_a_folder_imports_only_from_folders_before_it(path):
     assert folder in {*ORDER, PACKAGE}, f"give {folder} its place in ORDER"
     others = folders_imported(path) - allowed(folder) - {folder}
     assert not others, f"{name(path)} imports from {sorted(others)}"
+
+
+def test_no_file_imports_itself_through_others():
+    """Imports inside of functions count; those for types alone do not."""
+    files = sources(ENGINE) + sources(ADAPTERS)
+    graph = {}
+    for path in files:
+        parts = [*package(path), *([] if path.stem == PACKAGE else [path.stem])]
+        graph[".".join(parts)] = modules_imported(path)
+    assert circles(graph) == []
+
+
+def test_circles_are_found():
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set()}) == ["a", "b", "c"]
 
 
 def test_every_name_in_the_order_exists():

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from dear_plugin import DEAR, Search, Target
-from dear_plugin.problem.goals import ClassGoal, RangeGoal
+from dear_plugin import DEAR, ClassGoal, RangeGoal, Search, Target
 
 # The interquartile range of a normal distribution, in standard deviations.
 QUARTILES = 1.349

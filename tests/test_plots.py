@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from dear_plugin import DEAR, Constraints, Encoder, Kind, Schema, Target
 from dear_plugin.errors import ExtraError, InputError
-from dear_plugin.plots import NOTE, front, overview, person, row, splits, telling, together
+from dear_plugin.plots import NOTE, front, row, splits, telling, together
 from dear_plugin.plots.ink import DIRECT, INDIRECT
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -102,17 +102,17 @@ class TestOverview:
     def test_it_is_saved_as_a_png_without_a_warning(self, recourses, tmp_path):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            overview(recourses, "Recourse").savefig(tmp_path / "overview.png")
+            recourses.plot(title="Recourse").savefig(tmp_path / "overview.png")
         content = (tmp_path / "overview.png").read_bytes()
         assert content.startswith(PNG)
         assert len(content) > 20_000
 
     def test_as_a_vector_graphic_too(self, recourses, tmp_path):
-        overview(recourses).savefig(tmp_path / "overview.svg")
+        recourses.plot().savefig(tmp_path / "overview.svg")
         assert "<svg" in (tmp_path / "overview.svg").read_text(encoding="utf8")[:2000]
 
     def test_it_has_a_title_two_panels_and_the_caveat(self, recourses):
-        figure = overview(recourses, "What to do")
+        figure = recourses.plot(title="What to do")
         assert isinstance(figure, Figure)
         assert figure.get_suptitle() == "What to do"
         assert figure.get_supxlabel() == NOTE
@@ -121,13 +121,13 @@ class TestOverview:
 
     def test_neither_settings_nor_recourses_are_touched(self, recourses):
         settings, before = dict(rcParams), recourses.counterfactuals.copy(deep=True)
-        overview(recourses)
+        recourses.plot()
         assert dict(rcParams) == settings
         assert recourses.counterfactuals.equals(before)
 
     def test_nothing_is_drawn_on_a_screen(self, recourses):
         """No pyplot: no window, no global list of figures."""
-        figure = overview(recourses)
+        figure = recourses.plot()
         assert figure.number is None if hasattr(figure, "number") else True
         assert (
             "matplotlib.pyplot" not in sys.modules
@@ -211,13 +211,6 @@ class TestRow:
     def test_every_row_can_be_drawn(self, recourses):
         for label in recourses.factuals.index[::7]:
             FigureCanvasAgg(recourses.plot(label, title="One row")).draw()
-
-    def test_its_old_name_draws_the_same(self, recourses, axes):
-        position = telling(recourses)
-        person(recourses, position, axes)
-        again = Figure(figsize=(6, 4), layout="constrained").subplots()
-        recourses.plot_row(position, again)
-        assert written(axes) == written(again)
 
     def test_no_text_covers_another_nor_leaves_the_figure(self, recourses):
         figure = recourses.plot(recourses.factuals.index[telling(recourses)])
@@ -357,7 +350,7 @@ class TestOddResults:
     def test_labels_of_any_kind_and_a_single_row(self, mixed, tmp_path):
         one = mixed.refused(1).set_axis(["Ms $ Smith"])
         result = DEAR(mixed.net, mixed.schema).fit(mixed.frame).generate(one)
-        overview(result).savefig(tmp_path / "one.png")
+        result.plot().savefig(tmp_path / "one.png")
         assert (tmp_path / "one.png").stat().st_size > 10_000
 
 

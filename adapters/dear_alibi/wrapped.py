@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, final
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from dear_alibi.host import Description, Host
 from dear_alibi.predictor import LabelEncoded
 from dear_alibi.reinforced import reinforced
 from dear_alibi.row_by_row import contrastive, counterfactual, prototype, row_by_row
-from dear_plugin import Case, Proposal, RecourseMethod, errors
+from dear_plugin import Case, Proposal, RecourseMethod, errors, isolated
 
 # By the name of the explainer's class.
 HOSTS: Mapping[str, Callable[[Any, Description], Host]] = {
@@ -92,28 +89,7 @@ class WrappedAlibi(RecourseMethod):
 
     def _propose(self, case: Case) -> Proposal:
         X = self.host.table.array(self.encoder.frame(case.x), np.dtype(np.float64))
-        with _isolated():
+        with isolated():  # conditions are drawn from global generators
             found, reasons = self.host.explain(case, X)
         moved = self.encoder.rows(self.host.table.frame(found)).to(case.x.dtype)
-        # All its changes are direct.
-        moved = case.x.where(case.feasible.not_actionable, moved)
-        rows = case.feasible.project(case.x, moved[:, None], torch.arange(len(case)))[:, 0]
-        accepted = case.goal.accepts(self.classifier.scores(rows)).tolist()
-        pairs = zip(reasons, accepted, strict=True)
-        reasons = [reason or ("" if each else MISSED) for reason, each in pairs]
-        return Proposal(rows, rows != case.x, torch.zeros(len(case)), reasons)
-
-
-@contextmanager
-def _isolated() -> Iterator[None]:
-    """Hide progress bars and restore the global generators, which draw conditions."""
-    state = np.random.get_state()
-    try:
-        with (
-            torch.random.fork_rng(devices=[]),
-            redirect_stdout(io.StringIO()),
-            redirect_stderr(io.StringIO()),
-        ):
-            yield
-    finally:
-        np.random.set_state(state)
+        return Proposal.of_others(case, self.classifier, moved, reasons=reasons, missed=MISSED)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import io
-import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, final
 
-import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
 
 from dear_dice.interface import Interface
 from dear_dice.model import Host, model_arguments
-from dear_plugin import Case, ClassGoal, Kind, Proposal, RangeGoal, RecourseMethod
+from dear_plugin import Case, ClassGoal, Kind, Proposal, RangeGoal, RecourseMethod, isolated
 
 
 def wrap_dice(
@@ -82,13 +78,8 @@ class WrappedDice(RecourseMethod):
                 moved[i] = self._explained(case, i, [frame.iloc[i : i + 1] for frame in frames])
             except Exception as error:  # one row's failure must not affect the others
                 reasons[i] = f"{type(error).__name__}: {error}"
-        # All its changes are direct.
-        moved = case.x.where(case.feasible.not_actionable, moved)
-        rows = case.feasible.project(case.x, moved[:, None], torch.arange(len(case)))[:, 0]
-        refused = ~case.goal.accepts(self.classifier.scores(rows))
-        for i in refused.nonzero()[:, 0].tolist():
-            reasons[i] = reasons[i] or "DiCE's row misses the target once constraints are applied"
-        return Proposal(rows, rows != case.x, torch.zeros(len(case)), reasons)
+        missed = "DiCE's row misses the target once constraints are applied"
+        return Proposal.of_others(case, self.classifier, moved, reasons=reasons, missed=missed)
 
     def _explained(self, case: Case, i: int, frames: Sequence[pd.DataFrame]) -> Tensor:
         """(p,) DiCE's counterfactual of row i, whose query and bounds are frames of one row."""
@@ -97,10 +88,15 @@ class WrappedDice(RecourseMethod):
         vary = [n for n, f in zip(self.schema.names, fixed.tolist(), strict=True) if not f]
         permitted = self._permitted(case, i, low, high)
         arguments = {**_goal(case, i), **self.arguments, "permitted_range": permitted}
-        with _isolated(self.explainer.data_interface, self.seed):
-            found = self.explainer.generate_counterfactuals(
-                query, total_CFs=1, features_to_vary=vary, **arguments
-            ).cf_examples_list[0]
+        data = self.explainer.data_interface
+        kept = data.permitted_range
+        try:
+            with isolated(self.seed):
+                found = self.explainer.generate_counterfactuals(
+                    query, total_CFs=1, features_to_vary=vary, **arguments
+                ).cf_examples_list[0]
+        finally:
+            data.permitted_range = kept  # DiCE overwrites it
         sparse = found.final_cfs_df_sparse
         return self.encoder.rows((found.final_cfs_df if sparse is None else sparse).head(1))[0]
 
@@ -130,24 +126,3 @@ def _goal(case: Case, i: int) -> dict[str, Any]:
         raise NotImplementedError(f"DiCE has no arguments for the target {goal}")
     wanted, least = int(goal.columns[i]), goal.threshold or 0.5
     return {"desired_class": wanted, "stopping_threshold": least if wanted else 1.0 - least}
-
-
-@contextmanager
-def _isolated(data_interface: Any, seed: int) -> Iterator[None]:
-    """Seed DiCE's generators, hide its output, and restore what it overwrites."""
-    python_state, numpy_state = random.getstate(), np.random.get_state()
-    permitted = data_interface.permitted_range
-    random.seed(seed)
-    np.random.seed(seed)
-    try:
-        with (
-            torch.random.fork_rng(devices=[]),
-            redirect_stdout(io.StringIO()),
-            redirect_stderr(io.StringIO()),
-        ):
-            torch.manual_seed(seed)
-            yield
-    finally:
-        random.setstate(python_state)
-        np.random.set_state(numpy_state)
-        data_interface.permitted_range = permitted

@@ -33,6 +33,3 @@ __all__ = [
     "Wachter",
     "WachterConfig",
 ]
-
-# names of 0.1
-Descent, Paths, Shells, Shrinkage = LatentConfig, FaceConfig, CCHVAEConfig, WachterConfig

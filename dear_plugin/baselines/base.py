@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
@@ -28,7 +28,12 @@ class Baseline(RecourseMethod, ABC, Generic[Config]):
 
     Raises:
         ModelError: a model that the method cannot use.
+
+    Attributes:
+        default_config: the settings when none are given.
     """
+
+    default_config: Any
 
     def __init__(
         self,
@@ -41,12 +46,8 @@ class Baseline(RecourseMethod, ABC, Generic[Config]):
     ) -> None:
         super().__init__(model, schema, output=output, encode=encode)
         self._validate_model()
-        self.config = self._default_config() if config is None else config
+        self.config: Config = self.default_config if config is None else config
         self._params |= {"config": config}
-
-    @abstractmethod
-    def _default_config(self) -> Config:
-        """The settings when none are given."""
 
     def _validate_model(self) -> None:
         """Raise a `ModelError` for a model that the method cannot use; any model by default."""

@@ -50,9 +50,9 @@ class CandidatePool:
             fixed = fixed | feasible.levels.mask(case.x)
         return cls(case, classifier, fixed, case.x.clone(), infinite, -infinite)
 
-    def select(self, rows: Tensor) -> CandidatePool:
+    def select(self, idx: Tensor) -> CandidatePool:
         """An empty pool for the rows at some positions, (q,)."""
-        return CandidatePool.of(self.case.select(rows), self.classifier)
+        return CandidatePool.of(self.case.select(idx), self.classifier)
 
     @property
     def solved(self) -> Tensor:
@@ -80,22 +80,13 @@ class CandidatePool:
             moved: (m, c, p) where a method would move the rows.
             owner: (m,) the position in the case of each row; None for all of them, in order.
         """
-        rows = slice(None) if owner is None else owner
-        feasible, x = self.case.feasible, self.case.x[rows][:, None]
-        low, high = feasible.low[rows][:, None], feasible.high[rows][:, None]
-        inside = torch.minimum(torch.maximum(moved, low), high).double()
-        steps, offsets = feasible.steps.double(), feasible.offsets
-        whole = (((inside + offsets) / steps).round() * steps - offsets).float()
-        whole = torch.minimum(torch.maximum(whole, low), high)
-        half = feasible.steps / 2.0
-        stays = ((moved - x).abs() < half) | ((whole - x).abs() < half) | self.fixed[rows][:, None]
+        idx = slice(None) if owner is None else owner
+        feasible, x = self.case.feasible, self.case.x[idx][:, None]
+        whole, half = feasible.snap_rows(moved, idx), feasible.steps / 2.0
+        stays = ((moved - x).abs() < half) | ((whole - x).abs() < half) | self.fixed[idx][:, None]
         if feasible.levels is not None:
             stays |= feasible.levels.mask(moved)
-        if feasible.allowed is not None:
-            column = feasible.starts + torch.where(feasible.blocks, whole, 0.0).long()
-            allowed = feasible.allowed[rows].gather(1, column.flatten(1)).view(whole.shape)
-            stays |= ~allowed
-        return torch.where(stays, x, whole)
+        return torch.where(stays | ~feasible.allows(whole, idx), x, whole)
 
     def feasible_mask(self, rows: Tensor) -> Tensor:
         """(m, r) bool: which of r rows, (r, p), are feasible for which of the m."""
@@ -134,10 +125,10 @@ class CandidatePool:
         """
         m, c, _ = candidates.shape
         owner = torch.arange(m) if owner is None else owner
-        flat, rows = candidates.flatten(0, 1), owner.repeat_interleave(c)
+        flat, idx = candidates.flatten(0, 1), owner.repeat_interleave(c)
         scores = self.classifier.scores(flat) if scores is None else scores
-        margin, valid = self.case.goal.evaluate(scores, rows, self.case.slack)
-        satisfied = self.case.feasible.satisfies_rules(flat, rows)
+        margin, valid = self.case.goal.evaluate(scores, idx, self.case.slack)
+        satisfied = self.case.feasible.satisfies_rules(flat, idx)
         margin = margin.float().masked_fill(~satisfied, -torch.inf).view(m, c)
         valid = (valid & satisfied).view(m, c)
         if loss is None:

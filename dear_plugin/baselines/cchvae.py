@@ -72,8 +72,7 @@ class CCHVAE(LatentMethod[CCHVAEConfig]):
 
     follows_margin = False
 
-    def _default_config(self) -> CCHVAEConfig:
-        return CCHVAEConfig()
+    default_config = CCHVAEConfig()
 
     def _propose(self, case: Case) -> Proposal:
         pool = CandidatePool.of(case, self.classifier)

@@ -50,8 +50,7 @@ class Clue(LatentMethod[LatentConfig]):
 
     follows_margin = False
 
-    def _default_config(self) -> LatentConfig:
-        return LatentConfig()
+    default_config = LatentConfig()
 
     def _validate_model(self) -> None:
         require_gradient(self)

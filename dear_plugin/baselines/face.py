@@ -74,14 +74,7 @@ class Face(Baseline[FaceConfig], ABC):
                     pool.update(pool.project(reached[:, None], part[found]), part[found])
 
     def _ends(self, case: Case, nodes: Tensor, graph: Graph, may_end: Tensor) -> Tensor:
-        """(q,) the ends of the paths of q rows, -1 without one, among the nodes of a graph.
-
-        Args:
-            case: the q rows.
-            nodes: (r,) the nodes of the graph.
-            graph: of these nodes.
-            may_end: (r,) bool, where a path may end.
-        """
+        """(q,) the nodes, of (r,), at which the paths of q rows end; -1 without one."""
         pool, at = CandidatePool.of(case, self.classifier), may_end.nonzero()[:, 0]
         wanted = torch.zeros(len(case), len(nodes), dtype=torch.bool)
         wanted[:, at] = ends_mask(pool, case, self._nodes[nodes[at]], self._scores[nodes[at]])
@@ -123,8 +116,7 @@ class FaceKNN(Face):
         5
     """
 
-    def _default_config(self) -> FaceConfig:
-        return FaceConfig()
+    default_config = FaceConfig()
 
 
 @final
@@ -146,8 +138,7 @@ class FaceEpsilon(Face):
         4
     """
 
-    def _default_config(self) -> FaceConfig:
-        return FaceConfig(radius=0.25)
+    default_config = FaceConfig(radius=0.25)
 
 
 def with_threshold(goal: Goal, confidence: float) -> Goal:

@@ -78,8 +78,7 @@ class GrowingSpheres(Baseline[GrowingSpheresConfig]):
 
     follows_margin = False
 
-    def _default_config(self) -> GrowingSpheresConfig:
-        return GrowingSpheresConfig()
+    default_config = GrowingSpheresConfig()
 
     def _learn(self, rows: Tensor) -> None:
         """Nothing is learned."""

@@ -55,8 +55,7 @@ class Revise(LatentMethod[LatentConfig]):
         Revise(7 features, model Linear, fitted on 200 rows)
     """
 
-    def _default_config(self) -> LatentConfig:
-        return LatentConfig()
+    default_config = LatentConfig()
 
     def _validate_model(self) -> None:
         require_gradient(self)

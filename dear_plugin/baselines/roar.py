@@ -84,8 +84,7 @@ class Roar(WeightedDescent[RoarConfig]):
         Roar(7 features, model Linear, fitted on 200 rows)
     """
 
-    def _default_config(self) -> RoarConfig:
-        return RoarConfig()
+    default_config = RoarConfig()
 
     def _descents(self) -> Sequence[Descend]:
         return [self._descend]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from dear_plugin.problem.requirement import Requirement
+from dear_plugin.problem.case import Requirement
 
 # Candidates of a row that are examined where not all of them are.
 SOME = 64
@@ -66,11 +66,7 @@ class Vetting:
         return torch.where(high >= 0, best, -1)
 
     def _scan(self, ranks: Tensor) -> tuple[Tensor, Tensor]:
-        """Examine ascending ranks, (m, e), up to the first that meets the requirement.
-
-        Returns:
-            (m,) the examined rank before it and (m,) its own; -1 where there is none.
-        """
+        """(m,) the rank before the first one of (m, e) that meets it, (m,) that one; -1: none."""
         low, high = torch.full((2, len(ranks)), -1)
         unmet = self.count > 0
         for start, stop in _rounds(ranks.shape[1]):

@@ -85,8 +85,7 @@ class Wachter(WeightedDescent[WachterConfig]):
         Wachter(7 features, model Linear, fitted on 200 rows)
     """
 
-    def _default_config(self) -> WachterConfig:
-        return WachterConfig()
+    default_config = WachterConfig()
 
     def _descents(self) -> Sequence[Descend]:
         return [partial(self._descend, factor=factor) for factor in FARTHER]

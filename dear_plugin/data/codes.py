@@ -41,12 +41,7 @@ def suspected_codes(values: Array) -> list[float]:
 
 
 def _at_an_end(distinct: Array, counts: Array) -> list[float]:
-    """The fewest values at one end that lie far from the others.
-
-    Args:
-        distinct: (m,) distinct values, ascending.
-        counts: (m,) the number of rows of each.
-    """
+    """The fewest of distinct values, (m,) ascending, at one end that lie far from the rest."""
     most = min(MOST_CODES, len(distinct) - FEWEST)
     for cut in range(1, most + 1):
         for outer, rest, rows in (

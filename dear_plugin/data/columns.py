@@ -237,13 +237,7 @@ def _overwritten(column: pd.Series, where: Array, cells: Array) -> pd.Series | A
 
 
 def _check_fits(column: pd.Series, cells: Array) -> None:
-    """Check that a column can hold cells: numpy would wrap an integer that is too large.
-
-    Numbers are within the range of its dtype already; numeric categories may lie outside.
-
-    Raises:
-        InputError: the column's dtype cannot hold them.
-    """
+    """Check that a column can hold cells: numpy would wrap an integer that is too large."""
     plain = _plain(column.dtype)
     if plain.kind not in "iuf" or not len(cells):
         return

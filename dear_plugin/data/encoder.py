@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
-from dear_plugin._validation.tensors import Shape, check_tensors
+from dear_plugin._validation.tensors import check_tensor
 from dear_plugin.data.columns import (
     as_column,
     column_resolution,
@@ -25,6 +25,7 @@ from dear_plugin.data.columns import (
     read,
     user_values,
 )
+from dear_plugin.data.inference import misfit
 from dear_plugin.data.labels import Reading, complaints
 from dear_plugin.data.rounding import brief, snap_to_ends
 from dear_plugin.data.schema import Kind, Schema
@@ -48,6 +49,9 @@ class Encoder:
     Attributes:
         p: the number of features.
         d: the number of encoded columns.
+        starts: (p,) the first encoded column of each feature.
+        blocks: (p,) bool, the features of m > 2 categories.
+        feature_of: (d,) the feature that each encoded column belongs to.
         units: conversion between user numbers and row values.
         levels: the special levels of the features; None if there are none.
 
@@ -63,28 +67,18 @@ class Encoder:
         widths = [f.columns for f in schema]
         self.d = sum(widths)
         self.starts = tuple(np.cumsum([0, *widths[:-1]]).tolist())
-        self._blocks = torch.tensor([f.kind is Kind.CATEGORICAL for f in schema])
-        self._feature_of = torch.repeat_interleave(torch.arange(self.p), torch.tensor(widths))
-        level = torch.arange(self.d) - torch.tensor(self.starts)[self._feature_of]
-        self._level = torch.where(self._blocks[self._feature_of], level, -1).float()
+        self.blocks = torch.tensor([f.kind is Kind.CATEGORICAL for f in schema])
+        self.feature_of = torch.repeat_interleave(torch.arange(self.p), torch.tensor(widths))
+        level = torch.arange(self.d) - torch.tensor(self.starts)[self.feature_of]
+        self._level = torch.where(self.blocks[self.feature_of], level, -1).float()
         self.levels = SpecialLevels.of(schema)
-
-    @property
-    def feature_of(self) -> Tensor:
-        """(d,) the feature that each encoded column belongs to."""
-        return self._feature_of
-
-    @property
-    def blocks(self) -> Tensor:
-        """(p,) bool, the features of m > 2 categories."""
-        return self._blocks
 
     @lazy
     def is_level(self) -> Tensor:
         """(d,) bool, the columns of numbers' special levels."""
         first = torch.zeros(self.d, dtype=torch.bool)
         first[list(self.starts)] = True
-        return ~first & ~self._blocks[self._feature_of]
+        return ~first & ~self.blocks[self.feature_of]
 
     @lazy
     def weights(self) -> Tensor:
@@ -160,7 +154,7 @@ class Encoder:
     def _columns(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """The features that are no blocks, their columns, the blocks, their first columns."""
         starts = torch.tensor(self.starts)
-        plain, blocks = (~self._blocks).nonzero()[:, 0], self._blocks.nonzero()[:, 0]
+        plain, blocks = (~self.blocks).nonzero()[:, 0], self.blocks.nonzero()[:, 0]
         return plain, starts[plain], blocks, starts[blocks]
 
     def collapse(self, x: Tensor) -> Tensor:
@@ -184,7 +178,7 @@ class Encoder:
         difference = (a - b).abs_()
         if self.d == self.p:
             return difference
-        discrete = self._blocks.to(a.device)
+        discrete = self.blocks.to(a.device)
         if self.levels is not None:
             discrete = discrete | self.levels.mask(a) | self.levels.mask(b)
         return torch.where(discrete, (difference > 0).to(difference.dtype), difference)
@@ -249,17 +243,7 @@ class Encoder:
         into: npt.NDArray[Any],
         allow_bad_cells: bool = False,
     ) -> dict[int, Reading]:
-        """Read columns of a frame into rows, (n, p); returns the readings with unreadable cells.
-
-        Args:
-            frame: the frame.
-            features: the positions of the features to read.
-            into: (n, p) the rows to write to.
-            allow_bad_cells: whether single cells may be unreadable.
-
-        Raises:
-            InputError: unreadable columns, or unreadable cells that are not allowed.
-        """
+        """Read features of a frame into rows, (n, p); returns the readings with bad cells."""
         readings = {}
         with np.errstate(over="ignore"):  # overflow gives infinity, which is reported
             for j in features:
@@ -274,11 +258,8 @@ class Encoder:
         return readings
 
     def _check_columns(self, frame: pd.DataFrame) -> None:
-        if not isinstance(frame, pd.DataFrame):
-            raise InputError(f"expected a pandas DataFrame, got {type(frame).__name__}")
-        if not frame.columns.is_unique:
-            twice = frame.columns[frame.columns.duplicated()]
-            raise InputError(f"duplicate columns: {list(map(str, twice))}; rename or drop them")
+        if complaint := misfit(frame):
+            raise InputError(complaint)
         known = set(frame.columns)
         absent = [n for n in self.schema.names if n not in known]
         if absent:
@@ -291,7 +272,7 @@ def validate_saved_rows(rows: Tensor, encoder: Encoder) -> Tensor:
     Raises:
         ValueError: the encoder cannot have produced them.
     """
-    check_tensors({"rows": rows}, {"rows": Shape("n+ p")}, {"p": encoder.p})
+    check_tensor("rows", rows, (None, encoder.p))
     levels = torch.tensor([len(f.categories) for f in encoder.schema])
     codes, most = rows[:, levels > 0], levels[levels > 0]
     if not bool(((codes == codes.floor()) & (codes >= 0) & (codes < most)).all()):

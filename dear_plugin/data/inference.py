@@ -22,19 +22,26 @@ ORDER_ROWS = 10
 Array = npt.NDArray[Any]
 
 
+def misfit(frame: Any) -> str:
+    """What keeps anything from being read as a frame; "" for nothing."""
+    if not isinstance(frame, pd.DataFrame):
+        return f"expected a pandas DataFrame, got {type(frame).__name__}"
+    twice = frame.columns[frame.columns.duplicated()]
+    if not len(twice):
+        return ""
+    return f"duplicate columns: {list(map(str, twice))}; rename or drop them"
+
+
 def feature_names(frame: pd.DataFrame, target: str | None) -> list[str]:
     """The feature columns of a frame.
 
     Raises:
         SchemaError: no frame, no rows or columns, or columns without distinct names.
     """
-    if not isinstance(frame, pd.DataFrame):
-        raise SchemaError(f"expected a pandas DataFrame, got {type(frame).__name__}")
+    if complaint := misfit(frame):
+        raise SchemaError(complaint)
     if not len(frame) or not len(frame.columns):
         raise SchemaError(f"expected a frame with rows and columns, got shape {frame.shape}")
-    twice = frame.columns[frame.columns.duplicated()]
-    if len(twice):
-        raise SchemaError(f"duplicate columns: {list(map(str, twice))}; rename or drop them")
     if target is not None and target not in frame.columns:
         raise SchemaError(unknown("target", [target], frame.columns))
     names = [n for n in frame.columns if n != target]
@@ -99,14 +106,7 @@ def infer_orders(frame: pd.DataFrame, features: Sequence[Feature]) -> tuple[tupl
 
 
 def _is_ordered(a: Array, b: Array, lower: Array, upper: Array) -> bool:
-    """Whether a <= b in every row of two columns, (n,) each.
-
-    Args:
-        a: the lower column, NaN where it has no ordinary value.
-        b: the upper one.
-        lower: the sorted ordinary values of a.
-        upper: those of b.
-    """
+    """Whether a <= b in every row, (n,) each, given the sorted ordinary values of both."""
     with np.errstate(invalid="ignore"):
         if bool((a[:1000] > b[:1000]).any()) or bool((a > b).any()):
             return False
@@ -239,11 +239,7 @@ def _missing(column: pd.Series) -> Literal["", "nan", "none"]:
 
 
 def _plain(name: str, labels: Iterable[Any]) -> tuple[Hashable, ...]:
-    """Categories as built-in Python values.
-
-    Raises:
-        SchemaError: a category is neither text nor a number.
-    """
+    """Categories as built-in Python values; an error if one is neither text nor a number."""
     plain = tuple(c.item() if isinstance(c, np.generic) else c for c in labels)
     if any(isinstance(c, decimal.Decimal) for c in plain):
         cells = f"frame[{name!r}]"

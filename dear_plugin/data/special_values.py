@@ -45,21 +45,6 @@ def without_special(column: Tensor) -> Tensor:
     return kept if len(kept) else column.new_zeros(1)
 
 
-def fill_special(values: Tensor, column: Tensor) -> Tensor:
-    """Row values of any shape with special levels replaced by a column's mean ordinary value.
-
-    Linear models then learn nothing from special rows.
-
-    Args:
-        values: row values of one feature.
-        column: (n,) training values of that feature.
-    """
-    special = is_special(values)
-    if not bool(special.any()):
-        return values
-    return torch.where(special, without_special(column).double().mean().to(values.dtype), values)
-
-
 def _missing(feature: Feature) -> float:
     """The row value of a missing cell, NaN for a feature without missing values."""
     if not feature.missing:

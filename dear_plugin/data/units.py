@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
+import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
-from dear_plugin.data.batches import chunks
 from dear_plugin.data.columns import (
     Resolution,
     column_resolution,
@@ -60,11 +60,11 @@ class Units:
             rows: rows, whose numbers may be finer than the schema's precision.
             units: (p,) double, the units of precision; NaN for features without a grid.
         """
-        parts = [self._grid_residual(part, units) for part in chunks(rows, ROWS_AT_ONCE)]
+        parts = [self._grid_residual(part, units) for part in rows.split(ROWS_AT_ONCE)]
         return torch.cat(parts) if any(bool(part.any()) for part in parts) else None
 
     def _grid_residual(self, rows: Tensor, units: Tensor) -> Tensor:
-        low, width = self._scale
+        low, width = self.scale
         number = rows.double().mul_(width).add_(low)
         residual = number.sub_(number.div(units).round_().mul_(units)).div_(width).float()
         # Features without a grid have the residual NaN, for which off_grid is False.
@@ -94,20 +94,26 @@ class Units:
     @lazy
     def offsets(self) -> Tensor:
         """(p,) double, the scaled difference between the user's zero and the scaled zero."""
-        low, width = self._scale
+        low, width = self.scale
         return low / width
 
     def scaled(self, values: Tensor) -> Tensor:
         """User numbers, (n, p) double, as row values; a category's index is its row value."""
-        low, width = self._scale
+        low, width = self.scale
         return ((values - low) / width).float()
 
     @lazy
-    def _scale(self) -> tuple[Tensor, Tensor]:
+    def scale(self) -> tuple[Tensor, Tensor]:
         """(p,) double each: the user's number scaled to 0, and its distance to the one of 1."""
-        low = [f.bounds[0] if f.kind is Kind.NUMERIC else 0.0 for f in self.schema]
-        width = [f.width for f in self.schema]
-        return torch.tensor(low, dtype=torch.float64), torch.tensor(width, dtype=torch.float64)
+        ends = [(f.bounds[0] if f.kind is Kind.NUMERIC else 0.0, f.width) for f in self.schema]
+        low, width = torch.tensor(ends, dtype=torch.float64).T
+        return low, width
+
+    @lazy
+    def sizes(self) -> Tensor:
+        """(p,) double, the schema's units of precision in user units; NaN where unrounded."""
+        sizes = [np.nan if f.precision is None else 10.0**-f.precision for f in self.schema]
+        return torch.tensor(sizes, dtype=torch.float64)
 
 
 def step_sizes(features: Iterable[Feature], decimals: Iterable[int | None]) -> Tensor:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from dear_plugin.methods.dear import DEAR
 from dear_plugin.problem.constraints import Constraints
-from dear_plugin.results.descriptions import Descriptions
+from dear_plugin.results.descriptions import head
 from dear_plugin.results.recourses import Recourses
 
 LENGTH = 5
@@ -33,9 +33,9 @@ class Episode:
     @property
     def head(self) -> str:
         """The row, its restriction, and its score before and after."""
-        head = Descriptions(self.answer).head(0)
-        name, _, score = head.partition(": ")
-        return f"{name}, if it acts on {self.only} only: {score}" if self.only else head
+        text = head(self.answer, 0)
+        name, _, score = text.partition(": ")
+        return f"{name}, if it acts on {self.only} only: {score}" if self.only else text
 
 
 def story(dear: DEAR, recourses: Recourses, features: Sequence[str]) -> list[Episode]:

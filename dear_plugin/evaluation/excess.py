@@ -98,12 +98,6 @@ def shares_of_variance(draws: Tensor, counted: Tensor) -> Tensor:
 
 
 def _distance(step: Tensor, order: Tensor, last: Tensor) -> Tensor:
-    """(d,) the largest difference of two empirical distribution functions.
-
-    Args:
-        step: (n + m,) 1/n for rows of the first sample, -1/m for those of the second.
-        order: (n + m, d) the rows in ascending order, by column.
-        last: (n + m, d) bool, the last of each group of tied values.
-    """
+    """(d,) the largest difference of two distribution functions, from their steps, (n + m,)."""
     differences = step[order].cumsum(0).abs()
     return torch.where(last, differences, 0.0).amax(0)

@@ -136,12 +136,7 @@ def draw(
 
 
 def _candidates(given: Tensor, rng: torch.Generator) -> Tensor:
-    """(n, k) the possible sources of each row, its nearest rows; (1, n) all rows if h = 0.
-
-    Args:
-        given: (n, h) the encoded columns of held features.
-        rng: breaks ties.
-    """
+    """(n, k) the nearest rows of each in held columns, (n, h); (1, n) all rows if h = 0."""
     n, h = given.shape
     if not h:
         return torch.arange(n)[None]

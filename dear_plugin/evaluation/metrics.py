@@ -14,11 +14,11 @@ import torch
 from torch import Tensor
 
 from dear_plugin.data.encoder import Encoder
+from dear_plugin.evaluation.neighbours import NEIGHBOURS, Neighbours
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.scores import most_likely
 from dear_plugin.results.recourses import Recourses
 
-NEIGHBOURS = 5
 CHANGED = 1e-5
 
 
@@ -76,17 +76,12 @@ def neighbours(
         classifier: the model.
         k: the number of neighbours.
     """
-    from scipy.spatial import cKDTree
-
-    encoder = classifier.encoder
     done = recourses.outcome["success"].to_numpy(dtype=bool)
     shares = np.full(len(done), np.nan)
     if not done.any():
         return shares
     reached = recourses.proposal.rows[torch.tensor(done)]
-    points = encoder.expand(everyone).double().numpy()
-    tree = cKDTree(points, leafsize=32, balanced_tree=False)
-    distances, near = tree.query(encoder.expand(reached).double().numpy(), k=k + 1)
+    distances, near = Neighbours(everyone, classifier.encoder).query(reached, k + 1)
     # Drop the nearest if it is the row itself, else the farthest.
     identical = distances[:, :1] == 0.0
     near = np.where(identical, near[:, 1:], near[:, :-1])

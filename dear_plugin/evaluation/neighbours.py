@@ -30,22 +30,27 @@ class Neighbours:
     encoder: Encoder
     units: Tensor | None = None
 
-    def nearest(self, rows: Tensor, k: int = NEIGHBOURS) -> npt.NDArray[np.int64]:
-        """(m, k) int64, the nearest training rows of rows, (m, p), nearest first."""
-        _, near = self._tree.query(self._points(rows), k=_ranks(k, len(self.rows)))
-        return np.asarray(near, dtype=np.int64)
-
-    def distance(self, rows: Tensor, k: int = NEIGHBOURS, *, skip: int = 0) -> Tensor:
-        """(m,) double, the mean distance of rows, (m, p), to their k nearest training rows.
+    def query(
+        self, rows: Tensor, k: int, *, skip: int = 0
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+        """(m, k) the distances of rows, (m, p), to their nearest training rows, and these.
 
         Args:
             rows: the rows.
             k: the number of neighbours.
             skip: the number of nearest rows to leave out: 1 if the rows are training rows.
         """
-        ranks = _ranks(k + skip, len(self.rows))[skip:] or [1]
-        distances, _ = self._tree.query(self._points(rows), k=ranks)
-        return torch.from_numpy(np.asarray(distances, dtype=np.float64).mean(1))
+        ranks = list(range(1 + skip, min(k + skip, len(self.rows)) + 1)) or [1]
+        distances, near = self._tree.query(self._points(rows), k=ranks)
+        return np.asarray(distances, dtype=np.float64), np.asarray(near, dtype=np.int64)
+
+    def nearest(self, rows: Tensor, k: int = NEIGHBOURS) -> npt.NDArray[np.int64]:
+        """(m, k) int64, the nearest training rows of rows, (m, p), nearest first."""
+        return self.query(rows, k)[1]
+
+    def distance(self, rows: Tensor, k: int = NEIGHBOURS, *, skip: int = 0) -> Tensor:
+        """(m,) double, the mean distance of rows, (m, p), to their nearest; as of `query`."""
+        return torch.from_numpy(self.query(rows, k, skip=skip)[0].mean(1))
 
     @lazy
     def _tree(self) -> Any:
@@ -58,8 +63,3 @@ class Neighbours:
         points = self.encoder.expand(rows).double()
         scaled = points if self.units is None else points / self.units
         return np.asarray(scaled.numpy())
-
-
-def _ranks(k: int, n: int) -> list[int]:
-    """The ranks 1 ... k, at most n."""
-    return list(range(1, min(k, n) + 1))

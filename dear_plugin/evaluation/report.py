@@ -72,21 +72,6 @@ class Report:
     rows: int
 
     @property
-    def fidelity_as_displayed(self) -> float:
-        """Another name of `shown`."""
-        return self.shown
-
-    @property
-    def identity_correlation(self) -> float:
-        """Another name of `identity`."""
-        return self.identity
-
-    @property
-    def auc(self) -> float:
-        """Another name of `joint`."""
-        return self.joint
-
-    @property
     def verdict(self) -> str:
         """Whether the indirect changes are to be relied on, in a sentence."""
         # Columns of 0 and 1 may drown the dependence of numbers, which vary less.

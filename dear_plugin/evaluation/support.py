@@ -32,19 +32,21 @@ class Support:
 
     def of(self, reached: Tensor, goal: Goal) -> Tensor:
         """(m,) the support of rows (m, p), each with its own goal."""
-        neighbours, scores = self._scored
-        near = torch.from_numpy(neighbours.nearest(reached, self.k))
-        rows = torch.arange(len(reached)).repeat_interleave(near.shape[1])
-        accepted = goal.accepts(scores[near.flatten()], rows)
-        return accepted.view(near.shape).float().mean(1)
+        scores, k = self._near_scores(reached)
+        accepted = goal.accepts(scores, torch.arange(len(reached)).repeat_interleave(k))
+        return accepted.view(len(reached), k).float().mean(1)
 
-    def of_each(self, reached: Tensor, goal: Goal, rows: Tensor) -> Tensor:
+    def of_each(self, reached: Tensor, goal: Goal, idx: Tensor) -> Tensor:
         """(n, r) the support of each of r rows, (r, p), for the goals of the rows at (n,)."""
+        scores, k = self._near_scores(reached)
+        accepted = goal.accepts(scores.repeat(len(idx), 1), idx.repeat_interleave(len(scores)))
+        return accepted.view(len(idx), len(reached), k).float().mean(2)
+
+    def _near_scores(self, reached: Tensor) -> tuple[Tensor, int]:
+        """(r k, c) the scores of the k nearest training rows of rows, (r, p), and k."""
         neighbours, scores = self._scored
         near = torch.from_numpy(neighbours.nearest(reached, self.k))
-        each = scores[near.flatten()].repeat(len(rows), 1)
-        accepted = goal.accepts(each, rows.repeat_interleave(near.numel()))
-        return accepted.view(len(rows), *near.shape).float().mean(2)
+        return scores[near.flatten()], near.shape[1]
 
     @lazy
     def _scored(self) -> tuple[Neighbours, Tensor]:

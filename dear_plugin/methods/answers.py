@@ -79,7 +79,7 @@ class MethodAnswers(LazyAnswers):
         confidence, reliance = self.method._certainty(case, answers)
         if not self.method.schema.tiers and bool((reliance > 0).any()):
             _ = self.method._advice
-        plausibility = answers.all_measured[:, 1].double()
+        plausibility = answers.measured[:, 1].double()
         new = plausibility.isnan().nonzero()[:, 0]
         plausibility[new] = self.method._plausibility.of(answers.rows[new]).double()
         own = self.method._plausibility.of(case.x).double()

@@ -13,7 +13,7 @@ from dear_plugin.data.schema import Feature, Kind
 from dear_plugin.errors import ConstraintError
 from dear_plugin.methods.optimizer import Optimizer, rows_by_set
 from dear_plugin.problem.case import Case
-from dear_plugin.results.proposal import ACCEPTED, Proposal, identity_proposal
+from dear_plugin.results.proposal import Proposal, identity_proposal
 from dear_plugin.results.values import number
 from dear_plugin.search import SearchProblem
 
@@ -57,9 +57,10 @@ def decide(proposal: Proposal, acted: Tensor, accepted: Tensor) -> Proposal:
         acted: (n,) bool, rows with an action.
         accepted: (n,) bool, rows that the model accepts as they are.
     """
+    accepted = accepted & ~acted
     rows = zip(proposal.reasons, acted.tolist(), accepted.tolist(), strict=True)
-    reasons = [r if acts else ACCEPTED if done else NO_ACTION for r, acts, done in rows]
-    return replace(proposal, reasons=reasons, searched=False)
+    reasons = [r if acts else "" if done else NO_ACTION for r, acts, done in rows]
+    return replace(proposal, reasons=reasons, accepted=accepted, searched=False)
 
 
 def _applied(optimizer: Optimizer, case: Case, at: int, values: Tensor) -> Proposal:

@@ -19,7 +19,6 @@ from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.methods.comparable import check_comparable
 from dear_plugin.problem.constraints import Constraints
 from dear_plugin.problem.target import Label, Target
-from dear_plugin.results.proposal import ACCEPTED
 from dear_plugin.results.recourses import Recourses
 
 if TYPE_CHECKING:
@@ -276,7 +275,7 @@ def _tidy(name: str, method: RecourseMethod, result: Recourses, seconds: float) 
         {
             "method": name,
             "row": pd.Series(list(result.factuals.index), dtype=object).infer_objects(),
-            "needed": actions["reason"] != ACCEPTED,
+            "needed": ~result.proposal.accepted.numpy(),
             **actions[COPIED],
             "alone": alone.where(actions["reliance"].notna()),
             "plausibility": found,

@@ -34,7 +34,7 @@ def confidence_and_reliance(
         with torch.inference_mode():
             problem, actions = _actions(optimizer, case.select(rows), proposal.select(rows))
             needed[rows] = reliance(problem, actions).clone()
-            sure[rows] = proposal.all_measured[rows, 0]
+            sure[rows] = proposal.measured[rows, 0]
             new = sure[rows].isnan().nonzero()[:, 0]
             sure[rows[new]] = confidence(problem, actions.part(new))[0].clone()
     return sure, needed

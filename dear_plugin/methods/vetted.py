@@ -16,9 +16,7 @@ from dear_plugin.evaluation.neighbours import Neighbours
 from dear_plugin.evaluation.plausibility import Plausibility
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.methods.searching import SearchingMethod
-from dear_plugin.problem.beyond import beyond
-from dear_plugin.problem.case import Case
-from dear_plugin.problem.requirement import Requirement
+from dear_plugin.problem.case import Case, Requirement
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.spread import Spread
 from dear_plugin.results.wording import LESS_MARGIN
@@ -191,7 +189,7 @@ class _Asking:
 
     def _ask(self, rows: Tensor, share: float, requirement: Requirement | None) -> Proposal:
         """The method's proposal for rows, (q,), with a margin and a requirement."""
-        goal = beyond(self.case.goal, share, self.vetted._training_scores)
+        goal = self.case.goal.beyond(share, self.vetted._training_scores)
         case = replace(self.case, goal=goal, requirement=requirement)
         return self.vetted.method._propose(case.select(rows))
 
@@ -205,7 +203,7 @@ class _Asking:
 
     def _reaches(self, reached: Tensor, rows: Tensor, share: float) -> Tensor:
         """(q,) bool, whether counterfactuals of rows, (q,), have a margin."""
-        goal = beyond(self.case.goal, share, self.vetted._training_scores)
+        goal = self.case.goal.beyond(share, self.vetted._training_scores)
         scores = self.vetted.classifier.scores(reached)
         return goal.margin(scores, rows) >= goal.select(rows).extra_margin()
 
@@ -214,7 +212,7 @@ class _Asking:
         rows = lacking.nonzero()[:, 0]
         if not len(rows):
             return proposal
-        vetted, notes = self.vetted, proposal.all_notes
+        vetted, notes = self.vetted, list(proposal.notes)
         found = Counterfactuals(rows, proposal.rows[rows])
         whole = of_rows(self.case, vetted.search, vetted._evidence, whole=True)
         for row, text in zip(rows.tolist(), missing(found, whole), strict=True):

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.errors import ModelError
-from dear_plugin.models.eval_mode import evaluating
+from dear_plugin.models.foreign import evaluating
 from dear_plugin.models.output_kind import logits_of
 
 # Words in torch's error messages on tensors of a wrong shape.
@@ -29,7 +29,7 @@ NO_DECISION = (
 
 
 class TorchModel:
-    """A torch module on encoded columns.
+    """A torch module on encoded columns, without names or decisions of classes.
 
     Args:
         model: the module.
@@ -38,6 +38,9 @@ class TorchModel:
         stated: whether the user stated `output`; if not, the first call checks for a sigmoid or
             softmax at the end of the module.
     """
+
+    classes: Sequence[Hashable] | None = None
+    has_decisions = False
 
     def __init__(
         self,
@@ -49,20 +52,10 @@ class TorchModel:
         self.model, self.encoder, self.encode, self.stated = model, encoder, encode, stated
 
     @property
-    def width(self) -> int:
-        """The number of inputs per row."""
-        return self.encoder.d
-
-    @property
     def reference(self) -> Tensor:
         """A tensor of the module's device and dtype: its first floating parameter or buffer."""
         tensors: Iterator[Tensor] = chain(self.model.parameters(), self.model.buffers())
         return next((t for t in tensors if t.is_floating_point()), torch.empty(0))
-
-    @property
-    def classes(self) -> Sequence[Hashable] | None:
-        """The labels of the output columns; None, since a module has none."""
-        return None
 
     def outputs(self, rows: Tensor, keep_off_grid: bool = False) -> Tensor:
         """The raw outputs on rows, (m, p), without gradients.
@@ -130,16 +123,6 @@ class FrameModel:
                 " regression, which has predict only, needs output='values'; got"
                 f" {type(model).__name__}"
             )
-
-    @property
-    def width(self) -> int:
-        """The number of inputs per row."""
-        return self.encoder.p
-
-    @property
-    def reference(self) -> Tensor:
-        """A CPU tensor, since frames have no device."""
-        return torch.empty(0)
 
     @property
     def classes(self) -> Sequence[Hashable] | None:

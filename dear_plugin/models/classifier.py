@@ -10,7 +10,6 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from dear_plugin.data.batches import chunks
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.errors import ModelError
 from dear_plugin.models.backends import FrameModel, TorchModel
@@ -74,6 +73,8 @@ class Classifier:
     @property
     def device(self) -> torch.device:
         """The device of the module; the CPU for black boxes."""
+        if isinstance(self._backend, FrameModel):
+            return torch.device("cpu")
         return self._backend.reference.device
 
     def scores(self, rows: Tensor, keep_off_grid: bool = False) -> Tensor:
@@ -89,13 +90,14 @@ class Classifier:
         """
         if not len(rows):
             return rows.new_zeros((0, 1))
-        most = max(1, min(ROWS_A_CALL, CELLS_A_CALL // self._backend.width))
+        width = self.encoder.d if self.is_module else self.encoder.p
+        most = max(1, min(ROWS_A_CALL, CELLS_A_CALL // width))
         # Tensors that the model caches in a call must not be inference tensors, which cannot be
         # differentiated later.
         with torch.inference_mode(mode=False):
             parts = [
                 self._to_scores(self._backend.outputs(chunk, keep_off_grid), len(chunk))
-                for chunk in chunks(rows, most)
+                for chunk in rows.split(most)
             ]
         counts = sorted({part.shape[1] for part in parts})
         if len(counts) > 1:
@@ -120,7 +122,7 @@ class Classifier:
     @property
     def has_decisions(self) -> bool:
         """Whether the model has decisions of its own: both `predict` and `predict_proba`."""
-        return isinstance(self._backend, FrameModel) and self._backend.has_decisions
+        return self._backend.has_decisions
 
     def decisions(self, frame: pd.DataFrame) -> Tensor | None:
         """(m,) int64, the score columns of the classes that the model predicts for a frame.
@@ -158,11 +160,7 @@ class Classifier:
         return self._to_scores(self._backend.differentiable(x), len(x)).to(x.device)
 
     def _to_scores(self, raw: Tensor, m: int) -> Tensor:
-        """Raw outputs as scores, (m, c).
-
-        Raises:
-            ModelError: a wrong shape, NaN, infinity, or values that are no probabilities.
-        """
+        """Raw outputs as scores, (m, c); a `ModelError` if they are none."""
         if raw.ndim == 1 and len(raw) == m:
             raw = raw[:, None]
         if raw.ndim == 0 and m == 1:

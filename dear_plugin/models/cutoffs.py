@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
-from dear_plugin._lazy import lazy
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.goals import ClassGoal
 from dear_plugin.problem.scores import most_likely
@@ -30,6 +30,8 @@ BEFORE = 2e-4
 FAR = 1.0
 # The second cutoff is followed by at least so many accepted rows.
 RUN = 50
+
+Ends = tuple[float, float]
 
 
 def cutoffs(classifier: Classifier, rows: Tensor) -> Tensor | None:
@@ -59,13 +61,7 @@ def cutoffs(classifier: Classifier, rows: Tensor) -> Tensor | None:
 
 @dataclass(frozen=True)
 class _Predicted:
-    """The scores and decisions of m rows.
-
-    Attributes:
-        rows: (m, p).
-        scores: (m, c).
-        decisions: (m,) int64.
-    """
+    """The scores, (m, c), and the decisions, (m,), of m rows, (m, p)."""
 
     rows: Tensor
     scores: Tensor
@@ -84,67 +80,6 @@ class _Predicted:
         return _Predicted(*map(torch.cat, pairs))
 
 
-@dataclass(frozen=True)
-class _Ranked:
-    """Rows sorted by their margin for one class.
-
-    Attributes:
-        order: (m,) the rows, by ascending margin.
-        margin: (m,) double, their margins.
-        rejected: (m,) int64, 1 where the model predicts another class.
-    """
-
-    order: Tensor
-    margin: Tensor
-    rejected: Tensor
-
-    @classmethod
-    def of(cls, sample: _Predicted, label: int) -> _Ranked:
-        """Sort rows for one class."""
-        goal = ClassGoal(torch.full((len(sample.rows),), label))
-        margin, order = goal.margin(sample.scores).double().sort()
-        return cls(order, margin, (sample.decisions != label)[order].long())
-
-    @lazy
-    def rejected_above(self) -> Tensor:
-        """(m + 1,) the number of rejected rows from each position on."""
-        counts = self.rejected.flip(0).cumsum(0).flip(0)
-        return torch.cat([counts, self.rejected.new_zeros(1)])
-
-    @lazy
-    def position(self) -> int:
-        """The position of the cutoff with the fewest errors."""
-        accepted = 1 - self.rejected
-        accepted_below = torch.cat([accepted.new_zeros(1), accepted.cumsum(0)])
-        return self._argmin(accepted_below + self.rejected_above)
-
-    @lazy
-    def ends(self) -> tuple[float, float]:
-        """The margins before and after that position."""
-        return self._around(self.position)
-
-    @lazy
-    def strict(self) -> float:
-        """The least margin from which on none of the next `RUN` rows is rejected."""
-        above = self.rejected_above
-        ahead = torch.cat([above[RUN:], above.new_zeros(min(RUN, len(above)))])
-        rejected = above - ahead
-        rejected[: self.position] = RUN
-        return _between(*self._around(self._argmin(rejected)))
-
-    def _argmin(self, errors: Tensor) -> int:
-        """The position with the fewest errors, (m + 1,), not between equal margins."""
-        tied = torch.cat([torch.zeros(1, dtype=torch.bool), self.margin[1:] == self.margin[:-1]])
-        most = torch.iinfo(torch.int64).max
-        return int(errors.masked_fill(torch.cat([tied, tied[:1]]), most).argmin())
-
-    def _around(self, position: int) -> tuple[float, float]:
-        """The margins before and after a position, `FAR` apart at either end."""
-        low = float(self.margin[position - 1]) if position else float(self.margin[0]) - FAR
-        high = float(self.margin[position]) if position < len(self.margin) else low + FAR
-        return low, high
-
-
 def _cutoff(
     classifier: Classifier, sample: _Predicted, label: int, rng: torch.Generator
 ) -> tuple[float, float]:
@@ -153,19 +88,46 @@ def _cutoff(
     Training rows may be sparse near the cutoff, or all on one side of it: rows on both sides are
     recombined in several rounds until the cutoff is bracketed closely.
     """
-    ranked = _Ranked.of(sample, label)
+    order, position, ends, strict = _scan(sample, label)
     for _ in range(ROUNDS):
-        before, at = ranked.ends, ranked.position
-        if before[1] - before[0] <= BEFORE:
+        if ends[1] - ends[0] <= BEFORE:
             break
-        near = sample.rows[ranked.order[max(0, at - PARENTS) : at + PARENTS]]
+        before = ends
+        near = sample.rows[order[max(0, position - PARENTS) : position + PARENTS]]
         picks = torch.randint(len(near), (CHILDREN, near.shape[1]), generator=rng)
         sample = sample.joined(_Predicted.of(classifier, near.gather(0, picks)))
-        ranked = _Ranked.of(sample, label)
-        if ranked.ends == before:
+        order, position, ends, strict = _scan(sample, label)
+        if ends == before:
             break
-    return _between(*ranked.ends), ranked.strict
+    return _between(*ends), _between(*strict)
+
+
+def _scan(sample: _Predicted, label: int) -> tuple[Tensor, int, Ends, Ends]:
+    """Rows by margin, (m,); the place of the cutoff; the margins around it, and the strict one."""
+    goal = ClassGoal(torch.full((len(sample.rows),), label))
+    margin, order = goal.margin(sample.scores).double().sort()
+    rejected = (sample.decisions != label)[order].long()
+    # (m + 1,) errors of a cutoff before each row, and after the last.
+    above = pad(rejected.flip(0).cumsum(0).flip(0), (0, 1))
+    errors = above + pad((1 - rejected).cumsum(0), (1, 0))
+    position = _least(errors, margin)
+    strict = above - pad(above[RUN:], (0, min(RUN, len(above))))
+    strict[:position] = RUN
+    return order, position, _around(margin, position), _around(margin, _least(strict, margin))
+
+
+def _least(errors: Tensor, margin: Tensor) -> int:
+    """The place with the fewest errors, (m + 1,), not between equal margins, (m,)."""
+    tied = pad(margin[1:] == margin[:-1], (1, 1))
+    return int(errors.masked_fill(tied, torch.iinfo(torch.int64).max).argmin())
+
+
+def _around(margin: Tensor, position: int) -> Ends:
+    """The margins before and after a place, `FAR` apart at either end."""
+    low = float(margin[position - 1]) if position else float(margin[0]) - FAR
+    return low, float(margin[position]) if position < len(margin) else low + FAR
 
 
 def _between(low: float, high: float) -> float:
+    """The cutoff between two margins."""
     return max((low + high) / 2.0, high - BEFORE)

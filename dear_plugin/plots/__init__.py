@@ -14,8 +14,7 @@ except ModuleNotFoundError as error:
     raise ExtraError('figures need matplotlib: pip install "dear-plugin[plots]"') from error
 
 from dear_plugin.plots.ink import NOTE, sheet
-from dear_plugin.plots.results import overview, person, telling
-from dear_plugin.plots.rows import beside, one, row, splits
+from dear_plugin.plots.rows import beside, one, row, splits, telling
 from dear_plugin.plots.tables import boxes, entanglement, front, frontier, together
 
 __all__ = [
@@ -26,8 +25,6 @@ __all__ = [
     "front",
     "frontier",
     "one",
-    "overview",
-    "person",
     "row",
     "sheet",
     "splits",

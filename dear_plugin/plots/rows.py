@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -27,6 +27,25 @@ FOLLOWS = "Expected to follow (association)"
 WORDS = (FOLLOWS, NOTE)
 SCALE = "change, as a share of the feature's range (a changed category: 1)"
 RANGE = "thin lines and ranges: 10th to 90th percentile over redraws of the data"
+
+
+class Result(Protocol):
+    """What `telling` uses of `Recourses`."""
+
+    @property
+    def actions(self) -> pd.DataFrame:
+        """The actions of n rows, with `success` and `credible`."""
+
+    @property
+    def changed(self) -> Any:
+        """(n, p) bool tensor: which features differ from the factual."""
+
+
+def telling(recourses: Result) -> int:
+    """The position of the solved row with the largest indirect change, a credible one if any."""
+    moved, actions = recourses.changed.any(1).numpy(), recourses.actions
+    follows = actions["indirect_cost"].fillna(0.0)
+    return int(np.lexsort((moved, follows, actions["credible"] & moved, actions["success"]))[-1])
 
 
 def one(

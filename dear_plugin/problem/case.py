@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from typing import Self
 
 from torch import Tensor
 
 from dear_plugin.problem.feasible import FeasibleSet
-from dear_plugin.problem.requirement import Requirement
 from dear_plugin.problem.target import Goal
+
+
+class Requirement(ABC):
+    """What counterfactuals of n rows must meet besides the target.
+
+    It may be expensive to evaluate: a method evaluates it for candidates that would be chosen.
+    """
+
+    @abstractmethod
+    def met(self, reached: Tensor, idx: Tensor) -> Tensor:
+        """(m,) bool, whether counterfactuals, (m, p), of the rows at positions (m,) meet it."""
+
+    @abstractmethod
+    def mask(self, reached: Tensor) -> Tensor:
+        """(n, r) bool, for which of the n rows each of r counterfactuals, (r, p), meets it."""
+
+    @abstractmethod
+    def select(self, idx: Tensor) -> Self:
+        """The requirement of the rows at positions (q,)."""
 
 
 @dataclass(frozen=True)
@@ -52,14 +72,14 @@ class Case:
         """The number of rows (m)."""
         return len(self.x)
 
-    def select(self, rows: Tensor) -> Case:
+    def select(self, idx: Tensor) -> Case:
         """The case of the rows at positions (q,)."""
-        required = None if self.requirement is None else self.requirement.select(rows)
+        required = None if self.requirement is None else self.requirement.select(idx)
         return replace(
             self,
-            x=self.x[rows],
-            goal=self.goal.select(rows),
-            feasible=self.feasible.select(rows),
-            rows=self.rows[rows],
+            x=self.x[idx],
+            goal=self.goal.select(idx),
+            feasible=self.feasible.select(idx),
+            rows=self.rows[idx],
             requirement=required,
         )

@@ -17,12 +17,9 @@ from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Feature, Kind
 from dear_plugin.data.units import step_sizes
 from dear_plugin.errors import ConstraintError, unknown
+from dear_plugin.problem.arguments import codes_of, each, interval, inward
 from dear_plugin.problem.feasible import FeasibleSet
-from dear_plugin.problem.per_row import each, is_plural
 from dear_plugin.problem.rules import Rules
-
-# In units of precision: rounding error of bounds, for a float32 0.1 is slightly above 0.1.
-TOLERANCE = 1e-6
 
 Rows = slice | list[int]
 
@@ -113,13 +110,16 @@ def static_bounds(
     decimals = np.array([np.nan if r.decimals is None else r.decimals for r in resolutions])
     pairs = zip(features, resolutions, strict=True)
     low, high = np.array([_feature_bounds(*pair) for pair in pairs]).T
-    low, high = _inward(low, high, decimals)
+    low, high = inward(low, high, decimals)
     direction = torch.tensor([f.direction for f in features], device="cpu")
-    immutable = torch.tensor([f.immutable for f in features], device="cpu")
-    bounds, units = (torch.from_numpy(low), torch.from_numpy(high)), 10.0**-decimals
-    sizes = step_sizes(features, [r.decimals for r in resolutions])
     return StaticBounds(
-        *bounds, immutable, direction > 0, direction < 0, torch.from_numpy(units), sizes
+        torch.from_numpy(low),
+        torch.from_numpy(high),
+        torch.tensor([f.immutable for f in features], device="cpu"),
+        direction > 0,
+        direction < 0,
+        torch.from_numpy(10.0**-decimals),
+        step_sizes(features, [r.decimals for r in resolutions]),
     )
 
 
@@ -156,7 +156,7 @@ class _Builder:
         for j in self._index(ranges, "ranges"):
             feature = self.encoder.schema.features[j]
             count = len(self.low[rows, j])
-            low, high = _interval(feature, ranges[feature.name], self.decimals[j], count)
+            low, high = interval(feature, ranges[feature.name], self.decimals[j], count)
             self.low[rows, j] = torch.maximum(self.low[rows, j], low)
             self.high[rows, j] = torch.minimum(self.high[rows, j], high)
 
@@ -165,7 +165,7 @@ class _Builder:
         self._expand_bounds()
         for j in self._index(levels, "categories"):
             feature = self.encoder.schema.features[j]
-            codes = _codes(feature, levels[feature.name])
+            codes = codes_of(feature, levels[feature.name])
             if feature.kind is Kind.BINARY:
                 self.low[rows, j] = torch.clamp_min(self.low[rows, j], min(codes))
                 self.high[rows, j] = torch.clamp_max(self.high[rows, j], max(codes))
@@ -194,22 +194,22 @@ class _Builder:
         high = torch.where(static.decreasing_mask & ~special, torch.minimum(high, x), high)
         stays = special if levels is None else special & ~levels.leave
         return FeasibleSet(
-            low,
-            high,
-            torch.where(self.frozen, x, torch.where(special, low, torch.minimum(low, x))),
-            torch.where(self.frozen, x, torch.where(special, high, torch.maximum(high, x))),
-            self.not_actionable | self.frozen | stays,
-            self.allowed,
-            torch.tensor(encoder.starts),
-            encoder.blocks,
-            static.steps.clone(),
-            encoder.units.offsets,
-            encoder.units.grid_residual(x, static.units),
-            (self.low, self.high),
-            levels,
-            self.rules,
-            None if self.rules is None else self.rules.satisfied(x),
-            stays & ~self.not_actionable & ~self.frozen,
+            low=low,
+            high=high,
+            floor=x.where(self.frozen, low.where(special, torch.minimum(low, x))),
+            ceiling=x.where(self.frozen, high.where(special, torch.maximum(high, x))),
+            not_actionable=self.not_actionable | self.frozen | stays,
+            allowed=self.allowed,
+            starts=torch.tensor(encoder.starts),
+            blocks=encoder.blocks,
+            steps=static.steps.clone(),
+            offsets=encoder.units.offsets,
+            grid_residual=encoder.units.grid_residual(x, static.units),
+            user_bounds=(self.low, self.high),
+            levels=levels,
+            rules=self.rules,
+            required=None if self.rules is None else self.rules.satisfied(x),
+            stuck=stays & ~self.not_actionable & ~self.frozen,
         )
 
     def _forbid_missing_levels(self) -> None:
@@ -252,49 +252,3 @@ def _feature_bounds(feature: Feature, resolution: Resolution) -> tuple[float, fl
     if feature.limits is not None:
         low, high = max(low, feature.limits[0]), min(high, feature.limits[1])
     return low, high
-
-
-def _inward(low: Any, high: Any, decimals: Any) -> tuple[Any, Any]:
-    """Bounds of any shape, rounded inwards to given decimals; NaN leaves them unrounded."""
-    unit, unrounded = np.power(10.0, decimals), np.isnan(decimals)
-    inner = np.ceil(low * unit - TOLERANCE) / unit, np.floor(high * unit + TOLERANCE) / unit
-    return np.where(unrounded, low, inner[0]), np.where(unrounded, high, inner[1])
-
-
-def _interval(feature: Feature, pair: Any, decimals: int | None, n: int) -> tuple[Tensor, Tensor]:
-    where = f"ranges[{feature.name!r}]"
-    if feature.kind is not Kind.NUMERIC:
-        raise ConstraintError(f"{where}: it has categories; use categories= instead")
-    if not isinstance(pair, Sequence | np.ndarray) or len(pair) != 2:
-        raise ConstraintError(f"{where}: expected (low, high), got {pair!r}")
-    low = _numbers(where, -math.inf if pair[0] is None else pair[0])
-    high = _numbers(where, math.inf if pair[1] is None else pair[1])
-    if any(end.shape not in ((), (n,)) for end in (low, high)):
-        raise ConstraintError(f"{where}: an end is a number, or {n}, one per row; got {pair!r}")
-    if not np.all(low <= high):
-        raise ConstraintError(f"{where}: low must not exceed high, got {pair!r}")
-    bounds = _inward(low, high, np.nan if decimals is None else decimals)
-    return torch.as_tensor(bounds[0]), torch.as_tensor(bounds[1])
-
-
-def _numbers(where: str, end: Any) -> Any:
-    try:
-        return np.asarray(end, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ConstraintError(
-            f"{where}: an end is a number, or one per row, or None where it is open; got {end!r}"
-        ) from error
-
-
-def _codes(feature: Feature, levels: Any) -> list[int]:
-    where = f"categories[{feature.name!r}]"
-    if feature.kind is Kind.NUMERIC:
-        raise ConstraintError(f"{where}: it is numeric; use ranges= instead")
-    values = list(levels) if is_plural(levels) else [levels]
-    missing = [c for c in values if c not in feature.categories]
-    if missing:
-        raise ConstraintError(f"{where}: {unknown('values', missing, feature.categories)}")
-    if not values:
-        known = list(feature.categories)
-        raise ConstraintError(f"{where}: expected at least one of {known}, got []")
-    return [feature.categories.index(c) for c in values]

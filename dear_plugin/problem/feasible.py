@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -16,6 +17,9 @@ from dear_plugin.problem.rules import Rules
 
 # Rounding error of a scaled float32.
 TOLERANCE = 1e-6
+OPTIONAL = ("allowed", "grid_residual", "required", "stuck")
+# The attributes with a value for each row, besides `user_bounds`.
+PER_ROW = ("low", "high", "floor", "ceiling", "not_actionable", *OPTIONAL)
 
 
 @dataclass(frozen=True)
@@ -68,24 +72,12 @@ class FeasibleSet:
         """Whether a range or a direction ends inside of the observed values."""
         return bool((self.low > 0.0).any()) or bool((self.high < 1.0).any())
 
-    def select(self, rows: Tensor) -> FeasibleSet:
+    def select(self, idx: Tensor) -> FeasibleSet:
         """The feasible set of the rows at positions (q,)."""
-        optional = self.allowed, self.grid_residual, self.required, self.stuck
-        allowed, residual, required, stuck = (None if t is None else t[rows] for t in optional)
-        low, high = self.user_bounds
-        return replace(
-            self,
-            low=self.low[rows],
-            high=self.high[rows],
-            floor=self.floor[rows],
-            ceiling=self.ceiling[rows],
-            not_actionable=self.not_actionable[rows],
-            allowed=allowed,
-            grid_residual=residual,
-            required=required,
-            stuck=stuck,
-            user_bounds=(_select_bounds(low, rows), _select_bounds(high, rows)),
-        )
+        columns = {name: getattr(self, name) for name in PER_ROW}
+        low, high = (_select_bounds(bound, idx) for bound in self.user_bounds)
+        some: dict[str, Any] = {n: None if t is None else t[idx] for n, t in columns.items()}
+        return replace(self, user_bounds=(low, high), **some)
 
     def may_act(self, sets: ActionSets) -> Tensor:
         """(n, s) bool: sets of actionable features, of which at least one has a value to take."""
@@ -111,53 +103,69 @@ class FeasibleSet:
         causes += [f"no observed value is in the range of {', '.join(out)}" for _ in out[:1]]
         return ": ".join(["nothing admissible to act on", *filter(None, ["; ".join(causes)])])
 
-    def admits(self, values: Tensor, feature: Tensor, rows: Tensor) -> Tensor:
+    def admits(self, values: Tensor, feature: Tensor, idx: Tensor) -> Tensor:
         """(m, c) bool: whether an action may set a feature to a value.
 
         Args:
             values: (m, c) row values.
             feature: (m,) the feature.
-            rows: (m,) the row.
+            idx: (m,) the row.
         """
-        low, high = self.low[rows, feature], self.high[rows, feature]
+        low, high = self.low[idx, feature], self.high[idx, feature]
         inside = (values >= low[:, None] - 1e-7) & (values <= high[:, None] + 1e-7)
         if self.allowed is None:
             return inside
         level = torch.where(self.blocks[feature][:, None], values, 0.0).long()
         column = self.starts[feature][:, None] + level
-        return inside & self.allowed[rows[:, None], column]
+        return inside & self.allowed[idx[:, None], column]
 
-    def snap(self, values: Tensor, feature: Tensor, rows: Tensor) -> Tensor:
+    def snap(self, values: Tensor, feature: Tensor, idx: Tensor) -> Tensor:
         """(m, c) the nearest values that an action may set: inside the bounds, on whole steps.
 
         Args:
             values: (m, c) row values.
             feature: (m,) the feature.
-            rows: (m,) the row.
+            idx: (m,) the row.
         """
-        low, high = self.low[rows, feature][:, None], self.high[rows, feature][:, None]
-        step, offset = self.steps[feature].double()[:, None], self.offsets[feature][:, None]
-        inside = torch.clamp(values, low, high).double()
-        whole = inside.add_(offset).div_(step).round_().mul_(step).sub_(offset).float()
-        return whole.clamp_(low, high)
+        bounds = self.low[idx, feature][:, None], self.high[idx, feature][:, None]
+        return _snapped(
+            values, bounds, self.steps[feature][:, None], self.offsets[feature][:, None]
+        )
 
-    def rounded(self, x: Tensor, moved: Tensor, rows: Tensor) -> Tensor:
+    def snap_rows(self, moved: Tensor, idx: Tensor | slice) -> Tensor:
+        """(m, c, p) rows of which every value is the nearest one that an action may set.
+
+        Args:
+            moved: (m, c, p) row values.
+            idx: (m,) the row.
+        """
+        bounds = self.low[idx][:, None], self.high[idx][:, None]
+        return _snapped(moved, bounds, self.steps, self.offsets)
+
+    def allows(self, moved: Tensor, idx: Tensor | slice) -> Tensor:
+        """(m, c, p) bool, whether rows, (m, c, p), have categories that may be taken."""
+        if self.allowed is None:
+            return torch.ones(moved.shape, dtype=torch.bool)
+        column = self.starts + torch.where(self.blocks, moved, 0.0).long()
+        return self.allowed[idx].gather(1, column.flatten(1)).view(moved.shape)
+
+    def rounded(self, x: Tensor, moved: Tensor, idx: Tensor) -> Tensor:
         """(m, c, p) rows whose changed values lie on whole steps.
 
         Args:
             x: (m, p) the factual rows.
             moved: (m, c, p) the unrounded rows.
-            rows: (m,) the position of each factual row in this set.
+            idx: (m,) the position of each factual row in this set.
         """
         here, steps = self._values_of(x)[:, None], self.steps.expand(x.shape).contiguous()[:, None]
         whole = (moved - here).div_(steps).round_()
         if self.grid_residual is None:
             return whole.mul_(steps).add_(here)
-        base = here - self.grid_residual[rows][:, None]
+        base = here - self.grid_residual[idx][:, None]
         on_grid = (moved - base).div_(steps).round_().mul_(steps).add_(base)
         return torch.where(whole == 0.0, here, on_grid)
 
-    def project(self, x: Tensor, moved: Tensor, rows: Tensor) -> Tensor:
+    def project(self, x: Tensor, moved: Tensor, idx: Tensor) -> Tensor:
         """(m, c, p) the nearest admissible rows: A_d of the paper, exactly.
 
         Changes are rounded to whole steps and clipped to ranges and directions. A frozen value is
@@ -168,53 +176,49 @@ class FeasibleSet:
         Args:
             x: (m, p) the factual rows.
             moved: (m, c, p) the decoder's rows.
-            rows: (m,) the position of each factual row in this set.
+            idx: (m,) the position of each factual row in this set.
         """
-        out = self.rounded(x, moved, rows)
-        floor, ceiling = (each.index_select(0, rows) for each in (self.floor, self.ceiling))
+        out = self.rounded(x, moved, idx)
+        floor, ceiling = (each.index_select(0, idx) for each in (self.floor, self.ceiling))
         out.clamp_(floor[:, None], ceiling[:, None])
         if bool(self._starts_outside.any()):
-            at = self._starts_outside[rows].nonzero()[:, 0]
-            out[at] = self._undo_outside(x[at], out[at], rows[at])
+            at = self._starts_outside[idx].nonzero()[:, 0]
+            out[at] = self._undo_outside(x[at], out[at], idx[at])
         if self.levels is not None:
             out = self.levels.restrict(x, moved, out)
-        if self.allowed is None:
-            return out
-        column = self.starts + torch.where(self.blocks, out, 0.0).long()
-        allowed = self.allowed[rows].gather(1, column.flatten(1)).view(out.shape)
-        return torch.where(allowed, out, x[:, None])
+        return out if self.allowed is None else out.where(self.allows(out, idx), x[:, None])
 
-    def repair(self, x: Tensor, reached: Tensor, acted: Tensor, rows: Tensor) -> Tensor:
+    def repair(self, x: Tensor, reached: Tensor, acted: Tensor, idx: Tensor) -> Tensor:
         """(m, c, p) rows whose indirect changes are adapted to the orders between columns.
 
         Args:
             x: (m, p) the factual rows.
             reached: (m, c, p) the projected rows.
             acted: (m, p) bool, the features acted on.
-            rows: (m,) the position of each factual row in this set.
+            idx: (m,) the position of each factual row in this set.
         """
         if self.rules is None or not len(self.rules.lower):
             return reached
-        low = torch.maximum(self.floor, self.low).index_select(0, rows)
-        high = torch.minimum(self.ceiling, self.high).index_select(0, rows)
+        low = torch.maximum(self.floor, self.low).index_select(0, idx)
+        high = torch.minimum(self.ceiling, self.high).index_select(0, idx)
         return self.rules.repair(x, reached, ~acted, (low, high))
 
-    def satisfies_rules(self, reached: Tensor, rows: Tensor) -> Tensor:
+    def satisfies_rules(self, reached: Tensor, idx: Tensor) -> Tensor:
         """(m,) bool: whether rows, (m, p), satisfy the rules required of factual rows (m,)."""
         if self.rules is None or self.required is None:
             return torch.ones(len(reached), dtype=torch.bool)
-        return (self.rules.satisfied(reached) | ~self.required[rows]).all(1)
+        return (self.rules.satisfied(reached) | ~self.required[idx]).all(1)
 
-    def broken_text(self, reached: Tensor, rows: Tensor) -> list[str]:
+    def broken_text(self, reached: Tensor, idx: Tensor) -> list[str]:
         """(m,) the names of the required rules that rows violate, as text.
 
         Args:
             reached: (n, p) the counterfactuals of all rows.
-            rows: (m,) positions among them.
+            idx: (m,) positions among them.
         """
         if self.rules is None or self.required is None:
-            return [""] * len(rows)
-        return self.rules.broken_text(reached[rows], self.required[rows])
+            return [""] * len(idx)
+        return self.rules.broken_text(reached[idx], self.required[idx])
 
     def _values_of(self, x: Tensor) -> Tensor:
         """Rows, (m, p), with the user's zero where a number is missing or special."""
@@ -228,13 +232,23 @@ class FeasibleSet:
         """(n,) bool, rows with a factual value outside the bounds of actions."""
         return ((self.floor < self.low) | (self.ceiling > self.high)).any(1)
 
-    def _undo_outside(self, x: Tensor, moved: Tensor, rows: Tensor) -> Tensor:
+    def _undo_outside(self, x: Tensor, moved: Tensor, idx: Tensor) -> Tensor:
         """Rows, (m, c, p), with the factual values where they are outside the bounds."""
-        low, high = self.low[rows][:, None], self.high[rows][:, None]
+        low, high = self.low[idx][:, None], self.high[idx][:, None]
         inside = (moved >= low - TOLERANCE) & (moved <= high + TOLERANCE) & (moved != x[:, None])
         return torch.where(inside, moved.clamp(low, high), x[:, None])
 
 
-def _select_bounds(bounds: Tensor, rows: Tensor) -> Tensor:
+def _snapped(
+    values: Tensor, bounds: tuple[Tensor, Tensor], steps: Tensor, offsets: Tensor
+) -> Tensor:
+    """Values inside of bounds and on whole steps from the user's zero, in shapes that fit."""
+    sizes = steps.double()
+    inside = torch.clamp(values, *bounds).double()
+    whole = inside.add_(offsets).div_(sizes).round_().mul_(sizes).sub_(offsets).float()
+    return whole.clamp_(*bounds)
+
+
+def _select_bounds(bounds: Tensor, idx: Tensor) -> Tensor:
     """Some rows of bounds, (n, p); bounds shared by all rows stay one row in memory."""
-    return bounds[rows] if bounds.is_contiguous() else bounds[:1].expand(len(rows), -1)
+    return bounds[idx] if bounds.is_contiguous() else bounds[:1].expand(len(idx), -1)

@@ -1,4 +1,4 @@
-"""Goals: a target bound to rows; scores of a model in, signed margins and decisions out."""
+"""Goals: a wanted class bound to rows; scores of a model in, margins and decisions out."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ from dear_plugin.problem.scores import (
     score_decides,
 )
 
+# The highest threshold, short of a probability of 1.
+HIGHEST = 1.0 - 1e-9
+
 
 def _none() -> None:
     return None
@@ -30,7 +33,7 @@ def _none() -> None:
 class Goal(ABC):
     """A target bound to n rows; it reads scores, (m, c), from `Classifier.scores`.
 
-    `rows`, (m,) int64, is the bound row of each score; None means one score per bound row.
+    `idx`, (m,) int64, is the bound row of each score; None means one score per bound row.
 
     Attributes:
         scores_are_probabilities: whether `score` gives probabilities.
@@ -39,15 +42,21 @@ class Goal(ABC):
     scores_are_probabilities: ClassVar[bool]
 
     @abstractmethod
-    def margin(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
+    def margin(self, scores: Tensor, idx: Tensor | None = None) -> Tensor:
         """(m,) the signed margin."""
 
     @abstractmethod
-    def accepts(self, scores: Tensor, rows: Tensor | None = None, slack: float = 0.0) -> Tensor:
-        """(m,) bool: the margin is at least `slack` and the model's own decision agrees.
+    def evaluate(
+        self, scores: Tensor, idx: Tensor | None = None, slack: float = 0.0
+    ) -> tuple[Tensor, Tensor]:
+        """(m,) the margin; (m,) bool: it is at least `slack` and the model's decision agrees.
 
         A search uses some slack; then the margin must exceed the lead as well.
         """
+
+    def accepts(self, scores: Tensor, idx: Tensor | None = None, slack: float = 0.0) -> Tensor:
+        """(m,) bool, the second of `evaluate`."""
+        return self.evaluate(scores, idx, slack)[1]
 
     @abstractmethod
     def extra_margin(self) -> Tensor | float:
@@ -66,11 +75,17 @@ class Goal(ABC):
             scores: (m, c) the scores of training rows.
         """
 
-    def evaluate(
-        self, scores: Tensor, rows: Tensor | None = None, slack: float = 0.0
-    ) -> tuple[Tensor, Tensor]:
-        """(m,) the margin and (m,) bool, `accepts`: cheaper than one by one."""
-        return self.margin(scores, rows), self.accepts(scores, rows, slack)
+    @abstractmethod
+    def beyond(self, share: float, scores: Tensor) -> Goal:
+        """A goal that accepts what `with_lead` accepts in a search, for methods without a lead.
+
+        For one of two classes the threshold is higher, and the ends of a range lie farther
+        inwards; one of more classes has a lead all the same.
+
+        Args:
+            share: how much farther, as in `with_lead`.
+            scores: (m, c) the scores of training rows.
+        """
 
     def succeeds(self, scores: Tensor, decide: Callable[[], Tensor | None]) -> Tensor:
         """(n,) bool: success of the bound rows by the decision of the user's model.
@@ -83,11 +98,11 @@ class Goal(ABC):
         return self.accepts(scores)
 
     @abstractmethod
-    def score(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
+    def score(self, scores: Tensor, idx: Tensor | None = None) -> Tensor:
         """(m,) the reported score: the wanted class's probability, or the predicted value."""
 
     @abstractmethod
-    def select(self, rows: Tensor) -> Goal:
+    def select(self, idx: Tensor) -> Goal:
         """The goal of the rows at positions (q,)."""
 
     @abstractmethod
@@ -127,9 +142,9 @@ class ClassGoal(Goal):
 
     scores_are_probabilities: ClassVar[bool] = True
 
-    def margin(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
+    def margin(self, scores: Tensor, idx: Tensor | None = None) -> Tensor:
         """(m,) log-odds of the class over the threshold, or log p_c - max other log p."""
-        wanted = self._wanted(scores, rows)
+        wanted = self._wanted(scores, idx)
         least = -math.inf if self.threshold is None else logit(self.threshold)
         if scores.shape[1] <= 2:
             odds = self._binary_log_odds(scores, wanted)
@@ -144,28 +159,21 @@ class ClassGoal(Goal):
             return margin
         return torch.minimum(margin, own - others.logsumexp(1) - least)
 
-    def accepts(self, scores: Tensor, rows: Tensor | None = None, slack: float = 0.0) -> Tensor:
-        """(m,) bool; an exact tie is the first class, as in argmax.
-
-        A threshold below 1/2 for one of two classes decides alone.
-        """
-        if slack > 0.0:
-            return self.evaluate(scores, rows, slack)[1]
-        reached = self.margin(scores, rows) >= slack
-        if self.cutoffs is not None or score_decides(self.threshold, scores):
-            return reached
-        return reached & (most_likely(scores) == self._wanted(scores, rows))
-
     def evaluate(
-        self, scores: Tensor, rows: Tensor | None = None, slack: float = 0.0
+        self, scores: Tensor, idx: Tensor | None = None, slack: float = 0.0
     ) -> tuple[Tensor, Tensor]:
-        """(m,) the margin and (m,) bool; with slack, the margin implies the model's decision."""
-        if slack <= 0.0:
-            return super().evaluate(scores, rows, slack)
-        margin = self.margin(scores, rows)
-        if self.lead is None:
-            return margin, margin >= slack
-        return margin, margin >= slack + self.lead[self._wanted(scores, rows)]
+        """(m,) the margin and (m,) bool; an exact tie is the first class, as in argmax.
+
+        With slack, the margin implies the model's decision. A threshold below 1/2 for one of two
+        classes decides alone.
+        """
+        margin = self.margin(scores, idx)
+        if slack > 0.0 and self.lead is not None:
+            return margin, margin >= slack + self.lead[self._wanted(scores, idx)]
+        reached = margin >= slack
+        if slack > 0.0 or self.cutoffs is not None or score_decides(self.threshold, scores):
+            return margin, reached
+        return margin, reached & (most_likely(scores) == self._wanted(scores, idx))
 
     def extra_margin(self) -> Tensor | float:
         """(n,) the lead of each row's class."""
@@ -177,11 +185,20 @@ class ClassGoal(Goal):
 
     def with_lead(self, share: float, scores: Tensor) -> Goal:
         """The goal with a share of the unit of each class's margins as its lead."""
-        count = max(scores.shape[1], 2)
-        each = [torch.full((len(scores),), label) for label in range(count)]
-        goals = [ClassGoal(label, self.threshold, cutoffs=self.cutoffs) for label in each]
-        margins = [goal.margin(scores) for goal in goals]
-        return replace(self, lead=torch.stack([share * margin_unit(m) for m in margins]))
+        return replace(self, lead=self._leads(share, scores))
+
+    def beyond(self, share: float, scores: Tensor) -> Goal:
+        """The goal with its lead; for two classes, in its threshold and cut-offs."""
+        if share == 0.0:
+            return self
+        lead = self._leads(share, scores)
+        if scores.shape[1] > 2:
+            return replace(self, lead=lead)
+        lowest = 0.0 if self.cutoffs is None else float(self.cutoffs[0].min())
+        least = lowest if self.threshold is None else logit(self.threshold)
+        threshold = 1.0 / (1.0 + math.exp(-least - float(lead[self.columns].max())))
+        higher = None if self.cutoffs is None else self.cutoffs + lead
+        return replace(self, threshold=min(threshold, HIGHEST), cutoffs=higher, lead=None)
 
     def succeeds(self, scores: Tensor, decide: Callable[[], Tensor | None]) -> Tensor:
         """(n,) bool: the model decides for the class, and the threshold is reached."""
@@ -193,21 +210,27 @@ class ClassGoal(Goal):
             return decided == wanted
         return (decided == wanted) & (log_odds(scores, wanted) >= logit(self.threshold))
 
-    def score(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
+    def score(self, scores: Tensor, idx: Tensor | None = None) -> Tensor:
         """(m,) the probability of the wanted class."""
-        wanted = self._wanted(scores, rows)
+        wanted = self._wanted(scores, idx)
         if scores.shape[1] <= 2:
             return torch.sigmoid(self._binary_log_odds(scores, wanted))
         return scores.softmax(1).gather(1, wanted[:, None])[:, 0]
 
-    def select(self, rows: Tensor) -> Goal:
+    def select(self, idx: Tensor) -> Goal:
         """The goal of the rows at positions (q,)."""
-        return replace(self, columns=self.columns[rows])
+        return replace(self, columns=self.columns[idx])
 
     def bind(self, scores: Tensor, cutoffs: Callable[[], Tensor | None] = _none) -> Goal:
         """The goal with the number of columns, and cut-offs unless a score decides alone."""
         needed = None if score_decides(self.threshold, scores) else cutoffs()
         return replace(self, count=scores.shape[1], cutoffs=needed)
+
+    def _leads(self, share: float, scores: Tensor) -> Tensor:
+        """(c,) the share of the unit of each class's margins, from scores of training rows."""
+        each = [torch.full((len(scores),), label) for label in range(max(scores.shape[1], 2))]
+        goals = [ClassGoal(label, self.threshold, cutoffs=self.cutoffs) for label in each]
+        return torch.stack([share * margin_unit(goal.margin(scores)) for goal in goals])
 
     @lazy
     def _column_range(self) -> tuple[int, int]:
@@ -216,7 +239,7 @@ class ClassGoal(Goal):
             return 0, 0
         return int(self.columns.min()), int(self.columns.max())
 
-    def _wanted(self, scores: Tensor, rows: Tensor | None) -> Tensor:
+    def _wanted(self, scores: Tensor, idx: Tensor | None) -> Tensor:
         (m, now), (least, most) = scores.shape, self._column_range
         # Scores of no rows do not reveal the number of classes.
         if m and self.count not in (None, now):
@@ -227,7 +250,7 @@ class ClassGoal(Goal):
             raise TargetError(f"class {most} wanted, the model has {max(now, 2)} classes")
         if least == most:
             return self.columns[:1].expand(m)
-        return self.columns if rows is None else self.columns[rows]
+        return self.columns if idx is None else self.columns[idx]
 
     def _binary_log_odds(self, scores: Tensor, wanted: Tensor) -> Tensor:
         """(m,) log-odds of the wanted one of two classes."""
@@ -236,77 +259,6 @@ class ClassGoal(Goal):
         if least == most:
             return of_one if least == 1 else -of_one
         return torch.where(wanted == 1, of_one, -of_one)
-
-
-@dataclass(frozen=True)
-class RangeGoal(Goal):
-    """A wanted interval of predicted values.
-
-    Attributes:
-        low: the least wanted value.
-        high: the greatest wanted value.
-        shortfall: (n,) the distance of each factual prediction to the interval, the unit of slack
-            where the interval is open.
-        lead: the distance that a search keeps from either end.
-
-    Example:
-        >>> from dear_plugin import RangeGoal
-        >>> RangeGoal(low=200.0, high=220.0).accepts(torch.tensor([[205.0], [190.0]]))
-        tensor([ True, False])
-    """
-
-    low: float
-    high: float
-    shortfall: Tensor | None = None
-    lead: float = 0.0
-
-    scores_are_probabilities: ClassVar[bool] = False
-
-    def margin(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
-        """(m,) the distance to the nearer end, negative outside, in the model's units."""
-        value = scores[:, 0]
-        return torch.minimum(value - self.low, self.high - value)
-
-    def accepts(self, scores: Tensor, rows: Tensor | None = None, slack: float = 0.0) -> Tensor:
-        """(m,) bool: the value lies inside."""
-        return self.margin(scores, rows) >= slack * self._span(rows) + self.lead * (slack > 0.0)
-
-    def extra_margin(self) -> Tensor | float:
-        """The lead, in the model's units."""
-        return self.lead
-
-    def least_margin(self, slack: float) -> Tensor:
-        """(n,) the slack in units of the interval, or of the row's distance to it."""
-        if self.shortfall is None:
-            raise TargetError("the goal is bound to no rows: call bind(scores) first")
-        span = torch.as_tensor(self._span(None), dtype=torch.float32)
-        return (slack * span).expand(len(self.shortfall)).clone()
-
-    def with_lead(self, share: float, scores: Tensor) -> Goal:
-        """The goal with a share of the values' unit, or of half the interval, as its lead."""
-        scale = float(margin_unit(self.margin(scores).float(), scores[:, 0].float()))
-        return replace(self, lead=share * min(scale, (self.high - self.low) / 2.0))
-
-    def score(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
-        """(m,) the predicted value."""
-        return scores[:, 0]
-
-    def select(self, rows: Tensor) -> Goal:
-        """The goal of the rows at positions (q,): the same interval."""
-        return self if self.shortfall is None else replace(self, shortfall=self.shortfall[rows])
-
-    def bind(self, scores: Tensor, cutoffs: Callable[[], Tensor | None] = _none) -> Goal:
-        """The goal with the shortfall of each factual row."""
-        return replace(self, shortfall=(-self.margin(scores)).clamp_min(0.0))
-
-    def _span(self, rows: Tensor | None) -> Tensor | float:
-        """The unit of slack, in the model's units."""
-        width = self.high - self.low
-        if math.isfinite(width):
-            return width
-        if self.shortfall is None:
-            return 1.0
-        return self.shortfall if rows is None else self.shortfall[rows]
 
 
 def with_strict_cutoffs(goal: Goal) -> Goal:

@@ -134,16 +134,10 @@ class Rules:
                 )
         return torch.from_numpy(np.stack(results, 1).astype(bool))
 
-    @lazy
+    @property
     def _scale(self) -> tuple[Tensor, Tensor, Tensor]:
         """(p,) double each: the user's number at row value 0, the range, the unit or NaN."""
-        features = self.encoder.schema.features
-        units = [np.nan if f.precision is None else 10.0**-f.precision for f in features]
-        return (
-            torch.tensor([f.bounds[0] for f in features], dtype=torch.float64),
-            torch.tensor([f.width for f in features], dtype=torch.float64),
-            torch.tensor(units, dtype=torch.float64),
-        )
+        return *self.encoder.units.scale, self.encoder.units.sizes
 
     @lazy
     def _tolerance(self) -> Tensor:

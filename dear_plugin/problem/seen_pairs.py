@@ -102,13 +102,7 @@ class SeenPairs:
         return moved
 
     def _undone(self, codes: Tensor, factual: Tensor, free: Tensor) -> Tensor:
-        """(q, f) bool, the changes to undo.
-
-        Args:
-            codes: (q, f) the codes of changed rows; written into.
-            factual: (q, f) the codes of their factual rows.
-            free: (q, f) bool, features that are not acted on.
-        """
+        """(q, f) bool, the changes of free features to undo; writes into the codes."""
         undone = torch.zeros_like(free)
         at = torch.arange(len(codes))
         while len(at):

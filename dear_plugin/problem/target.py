@@ -11,7 +11,8 @@ import numpy as np
 import torch
 
 from dear_plugin.errors import TargetError, unknown
-from dear_plugin.problem.goals import ClassGoal, Goal, RangeGoal, with_strict_cutoffs
+from dear_plugin.problem.goals import ClassGoal, Goal, with_strict_cutoffs
+from dear_plugin.problem.range_goal import RangeGoal
 
 __all__ = ["ClassGoal", "Goal", "RangeGoal", "Target", "goal_of", "with_strict_cutoffs"]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from dear_plugin import _html
-from dear_plugin.results.descriptions import Descriptions
+from dear_plugin.results.descriptions import changes, describe, head
 from dear_plugin.results.values import Change, ends
 from dear_plugin.results.wording import LACKING, claim
 
@@ -44,13 +44,13 @@ def table(result: Recourses) -> str:
 
 def page(result: Recourses, title: str) -> str:
     """A self-contained page with one card for each row of a result."""
-    words = Descriptions(result).of(list(range(len(result))))
+    words = describe(result, range(len(result)))
     cards = []
     for at, text in enumerate(words):
-        head, said = _html.cell(Descriptions(result).head(at)), _html.cell(_sentence(text))
+        title_of, said = _html.cell(head(result, at)), _html.cell(_sentence(text))
         # The text has the note.
         cells = _html.table(COLUMNS[1:-1], [_cells(result, at)[1:-1]], right=NUMBERS, wide=CHANGES)
-        cards.append(f"<article><h2>{head}</h2><p>{said}</p>{cells}</article>")
+        cards.append(f"<article><h2>{title_of}</h2><p>{said}</p>{cells}</article>")
     return PAGE.format(
         title=_html.cell(title),
         style=_html.STYLE,
@@ -61,26 +61,26 @@ def page(result: Recourses, title: str) -> str:
 
 def _cells(result: Recourses, position: int) -> list[object]:
     """The cells of a row, in the order of `COLUMNS`."""
-    row, descriptions = result.actions.iloc[position], Descriptions(result)
+    row = result.actions.iloc[position]
     changed, direct = result.changed[position], result.proposal.direct[position]
-    acts = descriptions.changes(position, changed & direct)
-    follows = descriptions.changes(position, changed & ~direct)
+    acts = changes(result, position, changed & direct)
+    follows = changes(result, position, changed & ~direct)
     badges = [] if row["credible"] or not row["success"] else [_html.span("not credible", "no")]
     lacking = row["reason"].removeprefix(LACKING) if badges else row["reason"]
     note = _html.joined([*badges, *[lacking] * bool(lacking)])
-    head = [
+    cells: list[object] = [
         result.factuals.index[position],
         _html.joined(_change(each, "direct") for each in acts),
         _html.joined(_change(each, "expected") for each in follows),
         f"{row['cost']:.2f}",
     ]
     if not row["success"]:
-        return [*head, _html.span("not solved", "no"), "", note]
+        return [*cells, _html.span("not solved", "no"), "", note]
     if not acts:
-        return [*head, "", "", row["reason"] or "nothing to change"]
+        return [*cells, "", "", row["reason"] or "nothing to change"]
     enough = row["reliance"] == 0.0
     alone = _html.span("is enough", "yes") if enough else _html.span("may not be enough", "no")
-    return [*head, alone, f"{row['confidence']:.0%}", note]
+    return [*cells, alone, f"{row['confidence']:.0%}", note]
 
 
 def _change(change: Change, kind: str) -> _html.Safe:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+import torch
 from torch import Tensor
 
 from dear_plugin.results.spread import Spread
@@ -37,6 +38,15 @@ class Credibility:
     credible: npt.NDArray[np.bool_]
     lacking: npt.NDArray[np.object_]
 
+    def put(self, idx: npt.NDArray[np.int64], m: int) -> Credibility:
+        """The credibility of m rows, of which those at positions `idx` are these."""
+        out = {}
+        for name, column in vars(self).items():
+            blank = {"b": False, "O": ""}.get(column.dtype.kind, np.nan)
+            out[name] = np.full(m, blank, dtype=column.dtype)
+            out[name][idx] = column
+        return Credibility(**out)
+
 
 class LazyAnswers(ABC):
     """The quantities of the n rows of a result that are computed on demand."""
@@ -52,7 +62,7 @@ class LazyAnswers(ABC):
         """(p,) the standard deviations of the training rows, without special values."""
 
     @abstractmethod
-    def support(self, reached: Tensor, rows: Tensor) -> Tensor:
+    def support(self, reached: Tensor, idx: Tensor) -> Tensor:
         """(m,) the support of rows, (m, p), at positions, (m,), of the result."""
 
     @abstractmethod
@@ -64,52 +74,68 @@ class LazyAnswers(ABC):
         """The probability, before and after, of binary features that do not flip, by name."""
 
     @abstractmethod
-    def credibility(self, rows: Tensor) -> Credibility:
+    def credibility(self, idx: Tensor) -> Credibility:
         """The credibility of the answers at positions, (m,)."""
 
     @abstractmethod
-    def spread(self, rows: Tensor) -> Spread:
+    def spread(self, idx: Tensor) -> Spread:
         """How far redraws of the decoder agree on the answers at positions, (m,)."""
 
 
 @dataclass(frozen=True)
-class SelectedAnswers(LazyAnswers):
-    """The answers of some rows of another result.
+class MappedAnswers(LazyAnswers):
+    """The answers of another result for m rows: some of its rows, or more rows than it has.
 
     Attributes:
-        whole: the answers of all its rows.
-        at: (m,) the positions of the selected rows among them.
+        known: the answers of the other result.
+        at: (m,) the position of each row in it; -1 for a row that it does not have.
+        mapped: makes a result of these rows of one of its rows; it can be pickled.
     """
 
-    whole: LazyAnswers
+    known: LazyAnswers
     at: Tensor
+    mapped: Callable[[Recourses], Recourses]
 
     @property
     def scores_are_probabilities(self) -> bool:
-        """As of `LazyAnswers`."""
-        return self.whole.scores_are_probabilities
+        """Those of the other result."""
+        return self.known.scores_are_probabilities
 
     @property
     def deviations(self) -> Tensor:
-        """As of `LazyAnswers`."""
-        return self.whole.deviations
+        """Those of the other result."""
+        return self.known.deviations
 
-    def support(self, reached: Tensor, rows: Tensor) -> Tensor:
-        """As of `LazyAnswers`."""
-        return self.whole.support(reached, self.at[rows])
+    def support(self, reached: Tensor, idx: Tensor) -> Tensor:
+        """(m,) the support of rows; NaN for those that it does not have."""
+        at, known = self._split(idx)
+        out = torch.full((len(idx),), torch.nan)
+        out[known] = self.known.support(reached[known], at)
+        return out
 
     def alternatives(self, k: int) -> Iterable[Recourses]:
-        """As of `LazyAnswers`."""
-        return (result.select(self.at) for result in self.whole.alternatives(k))
+        """Up to k results."""
+        return map(self.mapped, self.known.alternatives(k))
 
     def flip_probabilities(self, position: int) -> Mapping[str, tuple[float, float]]:
-        """As of `LazyAnswers`."""
-        return self.whole.flip_probabilities(int(self.at[position]))
+        """The probabilities; none for a row that it does not have."""
+        at = int(self.at[position])
+        return self.known.flip_probabilities(at) if at >= 0 else {}
 
-    def credibility(self, rows: Tensor) -> Credibility:
-        """As of `LazyAnswers`."""
-        return self.whole.credibility(self.at[rows])
+    def credibility(self, idx: Tensor) -> Credibility:
+        """The credibility; NaN and False for rows that it does not have."""
+        at, known = self._split(idx)
+        return self.known.credibility(at).put(known.numpy(), len(idx))
 
-    def spread(self, rows: Tensor) -> Spread:
-        """As of `LazyAnswers`."""
-        return self.whole.spread(self.at[rows])
+    def spread(self, idx: Tensor) -> Spread:
+        """The spread; 0 for rows that it does not have."""
+        at, known = self._split(idx)
+        part = self.known.spread(at)
+        shape = len(idx), part.low.shape[1]
+        zero = Spread(torch.zeros(shape), torch.zeros(shape), torch.zeros(shape).long(), 0)
+        return zero.put(known, part)
+
+    def _split(self, idx: Tensor) -> tuple[Tensor, Tensor]:
+        """The positions in the other result of rows at `idx`, and which rows these are."""
+        known = (self.at[idx] >= 0).nonzero()[:, 0]
+        return self.at[idx[known]], known

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import compress
 from typing import Any
 
@@ -14,11 +14,17 @@ import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
+from dear_plugin.models.classifier import Classifier
+from dear_plugin.problem.case import Case
 
 ACCEPTED = "already accepted"
 NOT_ENOUGH = "the decision is not the wanted one"
 
 Texts = npt.NDArray[Any]
+
+# The attributes of a proposal with a value for each row.
+TENSORS = ("rows", "direct", "suppressed", "measured", "accepted")
+TEXTS = ("reasons", "notes", "kinds")
 
 
 @dataclass(frozen=True)
@@ -30,11 +36,12 @@ class Proposal:
         direct: (m, p) bool, the features acted on.
         suppressed: (m,) l1 indirect change that the decoder expects and the constraints exclude.
         reasons: (m,) why a row has no recourse; "" where it has one.
-        notes: (m,) what is missing from the recourse of a row; () for no notes.
+        notes: (m,) what is missing from the recourse of a row; "" for nothing.
         kinds: (m,) how an alternative differs from the first; () outside alternatives.
         searched: whether the actions come from a search; False where the user gave them.
         measured: (m, 2) the confidence and the plausibility of answers as the search evaluated
-            them, NaN where it did not; None if it evaluated none.
+            them, NaN where it did not.
+        accepted: (m,) bool, rows that are accepted already, and are proposed as they are.
 
     Example:
         >>> from dear_plugin import Proposal
@@ -52,7 +59,20 @@ class Proposal:
     notes: Sequence[str] = ()
     kinds: Sequence[str] = ()
     searched: bool = True
-    measured: Tensor | None = None
+    measured: Tensor = field(default_factory=lambda: torch.empty(0, 2))
+    accepted: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.bool))
+
+    def __post_init__(self) -> None:
+        """Fill in what is not given for each row."""
+        m = len(self.rows)
+        if not len(self.accepted):
+            none = torch.zeros(m, dtype=torch.bool, device=self.rows.device)
+            object.__setattr__(self, "accepted", none)
+        if not self.notes:
+            object.__setattr__(self, "notes", [""] * m)
+        if not len(self.measured):
+            nothing = torch.full((m, 2), torch.nan, device=self.rows.device)
+            object.__setattr__(self, "measured", nothing)
 
     @lazy
     def failed(self) -> Tensor:
@@ -60,98 +80,88 @@ class Proposal:
         return torch.from_numpy(np.fromiter(map(bool, self.reasons), bool, len(self.reasons)))
 
     @property
-    def all_notes(self) -> list[str]:
-        """(m,) a note for every row, "" for none."""
-        return _all(self.notes, self.reasons)
-
-    @property
-    def all_measured(self) -> Tensor:
-        """(m, 2) what was measured of every row, NaN for nothing."""
-        if self.measured is not None:
-            return self.measured
-        return torch.full((len(self.rows), 2), torch.nan, device=self.rows.device)
-
-    @property
     def has_remark(self) -> Tensor:
-        """(m,) bool, rows with a note, or with a reason other than being accepted."""
-        rows = zip(self.all_notes, self.reasons, strict=True)
-        return torch.tensor([bool(n) or r not in ("", ACCEPTED) for n, r in rows]).bool()
+        """(m,) bool, rows with a note, or with a reason."""
+        rows = zip(self.notes, self.reasons, strict=True)
+        return torch.tensor([bool(note or reason) for note, reason in rows]).bool()
 
-    @lazy
-    def incomplete(self) -> Tensor:
-        """(m,) bool, rows without a recourse, or with one that has a note."""
-        return self.failed | torch.tensor(
-            [bool(note) for note in self.all_notes], dtype=torch.bool
-        )
+    @classmethod
+    def of_others(
+        cls,
+        case: Case,
+        classifier: Classifier,
+        moved: Tensor,
+        *,
+        reasons: Sequence[str],
+        missed: str,
+    ) -> Proposal:
+        """What an explainer of another package proposes, once constraints are applied.
+
+        All of its changes are direct.
+
+        Args:
+            case: m rows.
+            classifier: the model.
+            moved: (m, p) the explainer's rows.
+            reasons: (m,) why it has none; "" where it has one.
+            missed: the reason of a row that then misses the target.
+        """
+        moved = case.x.where(case.feasible.not_actionable, moved)
+        rows = case.feasible.project(case.x, moved[:, None], torch.arange(len(case)))[:, 0]
+        accepted = case.goal.accepts(classifier.scores(rows)).tolist()
+        each = [r or ("" if a else missed) for r, a in zip(reasons, accepted, strict=True)]
+        return cls(rows, rows != case.x, torch.zeros(len(case)), each)
 
     @classmethod
     def joined(cls, proposals: Sequence[Proposal]) -> Proposal:
         """The proposals of consecutive chunks as one."""
-        return cls(
-            torch.cat([p.rows for p in proposals]),
-            torch.cat([p.direct for p in proposals]),
-            torch.cat([p.suppressed for p in proposals]),
-            [r for p in proposals for r in p.reasons],
-            [n for p in proposals for n in _all(p.notes, p.reasons)],
-            [k for p in proposals for k in p.kinds],
-            measured=torch.cat([p.all_measured for p in proposals]),
-        )
+        columns: dict[str, Any] = {
+            n: torch.cat([getattr(p, n) for p in proposals]) for n in TENSORS
+        }
+        columns |= {n: [t for p in proposals for t in getattr(p, n)] for n in TEXTS}
+        return replace(proposals[0], **columns)
 
     def clone(self) -> Proposal:
         """The same with copies of its tensors: those made in inference mode have no gradient."""
-        names = ("rows", "direct", "suppressed", "all_measured")
-        rows, direct, suppressed, measured = (getattr(self, name).clone() for name in names)
-        return replace(self, rows=rows, direct=direct, suppressed=suppressed, measured=measured)
+        return replace(self, **{name: getattr(self, name).clone() for name in TENSORS})
 
-    def select(self, rows: Tensor) -> Proposal:
+    def select(self, idx: Tensor) -> Proposal:
         """The proposal of the rows at positions (q,)."""
-        at = rows.tolist()
-        return Proposal(
-            self.rows[rows],
-            self.direct[rows],
-            self.suppressed[rows],
-            [self.reasons[i] for i in at],
-            [self.notes[i] for i in at if self.notes],
-            [self.kinds[i] for i in at if self.kinds],
-            self.searched,
-            None if self.measured is None else self.measured[rows],
-        )
+        columns: dict[str, Any] = {name: getattr(self, name)[idx] for name in TENSORS}
+        columns |= {name: _at(getattr(self, name), idx.tolist()) for name in TEXTS}
+        return replace(self, **columns)
 
-    def merged(self, part: Proposal, rows: Tensor) -> Proposal:
+    def merged(self, part: Proposal, idx: Tensor) -> Proposal:
         """This proposal with some rows, (m,) ascending, replaced by those of another."""
-        if len(rows) == len(self.rows):
+        if len(idx) == len(self.rows):
             return part
-        reasons, notes = list(self.reasons), _all(self.notes, self.reasons)
-        renewed = zip(rows.tolist(), part.reasons, _all(part.notes, part.reasons), strict=True)
-        for i, reason, note in renewed:
+        columns: dict[str, Any] = {
+            n: getattr(self, n).index_copy(0, idx, getattr(part, n)) for n in TENSORS
+        }
+        reasons, notes = list(self.reasons), list(self.notes)
+        for i, reason, note in zip(idx.tolist(), part.reasons, part.notes, strict=True):
             reasons[i], notes[i] = reason, note
-        return Proposal(
-            self.rows.index_copy(0, rows, part.rows),
-            self.direct.index_copy(0, rows, part.direct),
-            self.suppressed.index_copy(0, rows, part.suppressed),
-            reasons,
-            notes,
-            measured=self.all_measured.index_copy(0, rows, part.all_measured),
-        )
+        return replace(part, **columns, reasons=reasons, notes=notes, kinds=())
 
-    def refused(self, rows: Tensor, broken: Sequence[str]) -> Proposal:
+    def refused(self, idx: Tensor, broken: Sequence[str]) -> Proposal:
         """This proposal with a reason for rows, (m,), that break the rules named in `broken`."""
         reasons = list(self.reasons)
-        for i, names in zip(rows.tolist(), broken, strict=True):
+        for i, names in zip(idx.tolist(), broken, strict=True):
             reasons[i] = f"the row would break what holds between columns: {names}"
         return replace(self, reasons=reasons)
 
     def keep_accepted(self, x: Tensor, accepted: Tensor) -> Proposal:
         """This proposal with accepted rows, (m,) bool, of x, (m, p), unchanged."""
         done, kept = accepted.tolist(), accepted[:, None]
-        return Proposal(
-            torch.where(kept, x, self.rows),
-            self.direct & ~kept,
-            torch.where(accepted, 0.0, self.suppressed),
-            [ACCEPTED if a else r for a, r in zip(done, self.reasons, strict=True)],
-            self.notes,
-            ["" if a else kind for a, kind in zip(done, self.kinds, strict=False)],
-            measured=torch.where(kept, torch.nan, self.all_measured),
+        return replace(
+            self,
+            rows=torch.where(kept, x, self.rows),
+            direct=self.direct & ~kept,
+            suppressed=torch.where(accepted, 0.0, self.suppressed),
+            reasons=["" if a else r for a, r in zip(done, self.reasons, strict=True)],
+            accepted=accepted,
+            kinds=["" if a else kind for a, kind in zip(done, self.kinds, strict=False)],
+            measured=torch.where(kept, torch.nan, self.measured),
         )
 
     def acted_on(self, x: Tensor, names: Sequence[str]) -> Texts:
@@ -168,14 +178,9 @@ class Proposal:
         Args:
             success: (m,) bool, the decision of the user's model on the rows of the result.
         """
-        if not self.searched:
-            pairs = zip(self.reasons, success.tolist(), strict=True)
-            return _texts(r or ("" if done else NOT_ENOUGH) for r, done in pairs)
-        each = zip(self.reasons, self.all_notes, success.tolist(), strict=True)
-        return _texts(
-            note if done and not reason else _corrected(reason, done)
-            for reason, note, done in each
-        )
+        rows = zip(self.reasons, self.notes, success.tolist(), self.accepted.tolist(), strict=True)
+        text = _of_search if self.searched else _of_action
+        return _texts(ACCEPTED if a else text(reason, note, s) for reason, note, s, a in rows)
 
 
 @dataclass(frozen=True)
@@ -198,8 +203,7 @@ class WrittenProposal:
 def identity_proposal(x: Tensor, accepted: Tensor) -> Proposal:
     """The proposal that changes nothing of x, (m, p), accepted or not, (m,) bool."""
     none = torch.zeros(x.shape, dtype=torch.bool)
-    reasons = [ACCEPTED if done else "" for done in accepted.tolist()]
-    return Proposal(x.clone(), none, torch.zeros(len(x)), reasons)
+    return Proposal(x.clone(), none, torch.zeros(len(x)), [""] * len(x), accepted=accepted)
 
 
 def _texts(texts: Iterable[str]) -> Texts:
@@ -207,15 +211,20 @@ def _texts(texts: Iterable[str]) -> Texts:
     return np.array(list(texts), dtype=object)
 
 
-def _all(notes: Sequence[str], reasons: Sequence[str]) -> list[str]:
-    """A note for every row."""
-    return list(notes or [""] * len(reasons))
+def _at(texts: Sequence[str], idx: list[int]) -> list[str]:
+    """Some of the texts of all rows, or none where there are none."""
+    return [texts[i] for i in idx] if texts else []
 
 
-def _corrected(reason: str, done: bool) -> str:
-    """The reason of one row after the model's decision on the rounded row."""
-    if not done:
+def _of_search(reason: str, note: str, success: bool) -> str:
+    """The text of a row that was searched, after the model's decision on the rounded row."""
+    if not success:
         return reason or "the model refused the rounded row"
-    if reason != ACCEPTED:
+    if reason:
         return "accepted, though less far past the boundary than the search aimed"
-    return reason
+    return note
+
+
+def _of_action(reason: str, note: str, success: bool) -> str:
+    """The text of a row whose action the user gave."""
+    return reason or ("" if success else NOT_ENOUGH)

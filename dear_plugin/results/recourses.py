@@ -6,6 +6,7 @@ from collections.abc import Container, Hashable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from numbers import Integral
+from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
@@ -19,11 +20,11 @@ from dear_plugin._lazy import lazy
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.errors import InputError
 from dear_plugin.results import html
-from dear_plugin.results.descriptions import Descriptions
+from dear_plugin.results.descriptions import describe, panel
 from dear_plugin.results.labels import only_position, positions
-from dear_plugin.results.lazy_answers import LazyAnswers, SelectedAnswers
-from dear_plugin.results.pictures import Pictures
+from dear_plugin.results.lazy_answers import LazyAnswers, MappedAnswers
 from dear_plugin.results.proposal import Proposal
+from dear_plugin.results.wording import claim
 
 if TYPE_CHECKING:
     from dear_plugin.plots.ink import Axes, Figure
@@ -87,15 +88,15 @@ class Recourses:
 
     def select(self, at: Tensor) -> Recourses:
         """The rows at positions, (m,), as a result of their own."""
-        rows = at.numpy()
+        idx = at.numpy()
         return Recourses(
-            self.factuals.iloc[rows],
-            self.counterfactuals.iloc[rows],
-            self.outcome.iloc[rows],
+            self.factuals.iloc[idx],
+            self.counterfactuals.iloc[idx],
+            self.outcome.iloc[idx],
             self.encoder,
             self.x[at],
             self.proposal.select(at),
-            SelectedAnswers(self.lazy_answers, at),
+            MappedAnswers(self.lazy_answers, at, methodcaller("select", at)),
         )
 
     def __repr__(self) -> str:
@@ -136,13 +137,23 @@ class Recourses:
             InputError: a label that is not in the index, or that several rows share; no rows.
             ExtraError: matplotlib is not installed.
         """
-        if index is RowKey.ALL:
-            return Pictures(self).every(title)
-        return Pictures(self).one(self._position(index), title)
+        from dear_plugin import plots
+
+        said = claim(self.encoder.schema)
+        words = said.heading, said.short
+        if index is not RowKey.ALL:
+            return plots.one(panel(self, self._position(index)), title, words=words)
+        if not len(self):
+            raise InputError("got a result without rows, expected at least one to draw")
+        return plots.beside(panel(self, plots.telling(self)), self.actions, title, words=words)
 
     def plot_row(self, position: int, axes: Axes) -> None:
         """As `plot`, for the row at a position, in a panel of matplotlib."""
-        Pictures(self).draw(range(len(self))[position], axes)
+        from dear_plugin import plots
+
+        changes, title, text = panel(self, range(len(self))[position])
+        follows = claim(self.encoder.schema).heading
+        plots.row(changes, axes, title=title, text=text, follows=follows)
 
     @lazy
     def actions(self) -> pd.DataFrame:
@@ -215,13 +226,13 @@ class Recourses:
             InputError: a label that is not in the index, or that several rows share.
         """
         if index is RowKey.ALL:
-            words = Descriptions(self).of(list(range(len(self))))
+            words = describe(self, range(len(self)))
             return pd.Series(words, self.factuals.index, dtype=object, name="describe")
         return self.describe_row(self._position(index))
 
     def describe_row(self, position: int) -> str:
         """As `describe`, for the row at a position."""
-        return Descriptions(self).of([range(len(self))[position]])[0]
+        return describe(self, [range(len(self))[position]])[0]
 
     @lazy
     def acts(self) -> Tensor:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from dear_plugin.problem.requirement import Requirement
+from dear_plugin.problem.case import Requirement
 from dear_plugin.search.credibility import Evidence, Queries
 from dear_plugin.search.criteria import TOLERANCE, CriterionResult, of_rows, scored
 from dear_plugin.search.settings import Search

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pickle
 import random
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
 import torch
 
 from dear_plugin.data.schema import Feature, Kind
+from dear_plugin.models.foreign import isolated
 from dear_plugin.problem.constraints import Constraints
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.testing.subject import Subject
@@ -160,7 +160,7 @@ def the_order_of_rows_does_not_matter(subject: Subject) -> None:
 
 def the_same_query_has_the_same_answer_whatever_the_global_seed(subject: Subject) -> None:
     """And the global random states are left alone."""
-    with _global_seed(99):
+    with isolated(99):
         before = _random_states()
         again = subject.generate(subject.query)
         after = _random_states()
@@ -247,21 +247,6 @@ def _agree(subject: Subject, answer: Recourses, rows: list[int]) -> None:
         return
     for one, other in zip((answer.counterfactuals, answer.actions), whole, strict=True):
         pd.testing.assert_frame_equal(one, other, rtol=TOLERANCE, atol=TOLERANCE)
-
-
-@contextmanager
-def _global_seed(seed: int) -> Iterator[None]:
-    """Seed the global generators for a while."""
-    numbers, own = np.random.get_state(), random.getstate()
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        np.random.seed(seed)
-        random.seed(seed)
-        try:
-            yield
-        finally:
-            np.random.set_state(numbers)
-            random.setstate(own)
 
 
 def _random_states() -> tuple[object, ...]:

@@ -1,8 +1,8 @@
-"""Baseline: settings, models that cannot be used, and the names of 0.1."""
+"""Baseline: settings, models that cannot be used."""
 
 import pytest
 
-from dear_plugin import Schema, baselines
+from dear_plugin import Schema
 from dear_plugin.baselines import FaceConfig, FaceEpsilon, FaceKNN, Wachter, WachterConfig
 from dear_plugin.errors import ModelError
 
@@ -18,16 +18,3 @@ def test_without_a_config_the_default_is_used(square, linear):
 def test_a_black_box_without_gradient_is_named(square):
     with pytest.raises(ModelError, match=r"Wachter .*needs a torch module, got function"):
         Wachter(lambda frame: frame["a"], Schema.infer(square))
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("Descent", "LatentConfig"),
-        ("Paths", "FaceConfig"),
-        ("Shells", "CCHVAEConfig"),
-        ("Shrinkage", "WachterConfig"),
-    ],
-)
-def test_names_of_0_1_remain(old, new):
-    assert getattr(baselines, old) is getattr(baselines, new)

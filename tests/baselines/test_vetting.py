@@ -3,7 +3,7 @@
 import torch
 
 from dear_plugin.baselines.vetting import SOME, Vetting
-from dear_plugin.problem.requirement import Requirement
+from dear_plugin.problem.case import Requirement
 
 M, C = 6, 500
 

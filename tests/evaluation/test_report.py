@@ -82,11 +82,6 @@ class TestNumbers:
         # Pushed towards zero by the Hessian penalty.
         assert (reports["paper"].entanglement.median()) <= 0.05
 
-    def test_aliases(self, report):
-        assert report.fidelity_as_displayed == report.shown
-        assert report.identity_correlation == report.identity
-        assert report.auc == report.joint
-
     def test_all_are_finite_python_floats(self, reports):
         for found in reports.values():
             for name in NUMBERS:

@@ -22,7 +22,6 @@ from dear_plugin.baselines import (
 )
 from dear_plugin.decoders import Training
 from dear_plugin.errors import NotFittedError, SettingError
-from dear_plugin.problem.beyond import beyond
 from dear_plugin.problem.goals import ClassGoal
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.wording import LACKING, LESS_MARGIN
@@ -144,7 +143,7 @@ class TestAnyMethod:
     def test_the_margin_is_reached(self, fitted, refused):
         result = Vetted(fitted, FAR).generate(refused)
         goal = ClassGoal(torch.ones(ROWS, dtype=torch.int64))
-        farther = beyond(goal, 0.3, fitted._training_scores)
+        farther = goal.beyond(0.3, fitted._training_scores)
         reached = farther.accepts(fitted.classifier.scores(result.proposal.rows)).numpy()
         assert (reached == (result.outcome["reason"] == "").to_numpy()).all()
         assert reached.mean() > 0.7

@@ -1,12 +1,11 @@
-"""beyond: a goal farther past the boundary, without a lead."""
+"""Goal.beyond: a goal farther past the boundary, without a lead."""
 
 import math
 
 import pytest
 import torch
 
-from dear_plugin.problem.beyond import beyond
-from dear_plugin.problem.goals import ClassGoal, RangeGoal
+from dear_plugin import ClassGoal, RangeGoal
 
 SCORES = torch.linspace(-4.0, 6.0, 201)[:, None]
 SLACK = 1e-4
@@ -34,7 +33,7 @@ GOALS = {
 @pytest.mark.parametrize("share", [0.1, 0.5])
 def test_it_accepts_what_the_goal_with_a_lead_accepts(name, share):
     goal = GOALS[name]
-    farther, leading = beyond(goal, share, SCORES), goal.with_lead(share, SCORES)
+    farther, leading = goal.beyond(share, SCORES), goal.with_lead(share, SCORES)
     one, other = (each.accepts(SCORES, slack=SLACK) for each in (farther, leading))
     assert (one != other).sum() <= 1
     assert one.sum() < goal.accepts(SCORES, slack=SLACK).sum()
@@ -42,11 +41,11 @@ def test_it_accepts_what_the_goal_with_a_lead_accepts(name, share):
 
 
 def test_without_a_share_it_is_the_goal():
-    assert beyond(GOALS["a range"], 0.0, SCORES) is GOALS["a range"]
+    assert GOALS["a range"].beyond(0.0, SCORES) is GOALS["a range"]
 
 
 def test_the_threshold_of_one_of_two_classes_is_higher():
-    farther = beyond(class_goal(1), 0.5, SCORES)
+    farther = class_goal(1).beyond(0.5, SCORES)
     assert farther.threshold > 0.5
 
 
@@ -54,10 +53,10 @@ def test_of_more_classes_it_has_a_lead():
     scores = torch.randn(50, 3, generator=torch.Generator().manual_seed(0))
     goal = ClassGoal(torch.zeros(50, dtype=torch.int64))
     assert torch.equal(
-        beyond(goal, 0.5, scores).accepts(scores, slack=SLACK),
+        goal.beyond(0.5, scores).accepts(scores, slack=SLACK),
         goal.with_lead(0.5, scores).accepts(scores, slack=SLACK),
     )
 
 
 def test_a_far_margin_is_short_of_certainty():
-    assert beyond(class_goal(1), 50.0, SCORES).threshold < 1.0
+    assert class_goal(1).beyond(50.0, SCORES).threshold < 1.0

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin._validation.settings import whole
-from dear_plugin._validation.tensors import Shape, check_tensors
+from dear_plugin._validation.tensors import check_tensor
 from dear_plugin.data.schema import Schema
 from dear_plugin.decoders.autoencoder import derivatives
 from dear_plugin.decoders.autoencoder.design import PAPER_LAYERS, Design
@@ -150,7 +150,11 @@ class Autoencoder(DifferentiableDecoder):
         own = networks.state_dict()
         if missing := own.keys() - tensors.keys():
             raise ValueError(f"expected tensors with {sorted(missing)}, got none of these names")
-        check_tensors(tensors, {name: Shape.of(tensor) for name, tensor in own.items()}, {})
+        for name, each in own.items():
+            finite = bool(each.isfinite().all())
+            check_tensor(
+                name, tensors[name], tuple(each.shape), dtype=each.dtype, is_finite=finite
+            )
         if not torch.equal(tensors["columns"], own["columns"]):
             raise ValueError("expected tensors of the same set, got those of another set")
         networks.load_state_dict({name: tensors[name] for name in own})

@@ -1,0 +1,113 @@
+"""Arguments: the values of constraints, for all rows or one per row, as numbers and codes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dear_plugin.data.feature import Feature, Kind
+from dear_plugin.errors import ConstraintError, unknown
+
+# In units of precision: rounding error of bounds, for a float32 0.1 is slightly above 0.1.
+TOLERANCE = 1e-6
+
+
+def each(value: Any, n: int, name: str, one: type) -> Iterator[tuple[slice | list[int], Any]]:
+    """Iterate over a constraint as (rows, value) pairs: one for all rows, or one per row.
+
+    Args:
+        value: the user's value; None yields nothing.
+        n: the number of rows.
+        name: the argument's name, for errors.
+        one: the type of one row's value: `str` for a list of names, or `Mapping`.
+
+    Raises:
+        ConstraintError: a list of another length or of other values.
+    """
+    if value is None:
+        return
+    items = list(value) if is_plural(value) else [value]
+    if isinstance(value, Mapping) or (is_plural(value) and one is str and _all(str, items)):
+        yield slice(None), value if isinstance(value, Mapping) else items
+        return
+    given = [item for item in items if item is not None]
+    valid = _all(Mapping, given) if one is Mapping else all(is_plural(item) for item in given)
+    if len(items) != n or not valid:
+        what = "a list of names" if one is str else "a mapping"
+        raise ConstraintError(
+            f"{name}: expected {what} for all rows, or a list of {n}, one per row; got {value!r}"
+        )
+    for i, item in enumerate(items):
+        if item is not None:
+            yield [i], item
+
+
+def is_plural(value: Any) -> bool:
+    """Whether a value is iterable and not a string."""
+    return isinstance(value, Iterable) and not isinstance(value, str)
+
+
+def inward(low: Any, high: Any, decimals: Any) -> tuple[Any, Any]:
+    """Bounds of any shape, rounded inwards to given decimals; NaN leaves them unrounded."""
+    unit, unrounded = np.power(10.0, decimals), np.isnan(decimals)
+    inner = np.ceil(low * unit - TOLERANCE) / unit, np.floor(high * unit + TOLERANCE) / unit
+    return np.where(unrounded, low, inner[0]), np.where(unrounded, high, inner[1])
+
+
+def interval(feature: Feature, pair: Any, decimals: int | None, n: int) -> tuple[Tensor, Tensor]:
+    """The ends of a range, () or (n,) double each, rounded inwards.
+
+    Raises:
+        ConstraintError: not a range of this feature.
+    """
+    where = f"ranges[{feature.name!r}]"
+    if feature.kind is not Kind.NUMERIC:
+        raise ConstraintError(f"{where}: it has categories; use categories= instead")
+    if not isinstance(pair, Sequence | np.ndarray) or len(pair) != 2:
+        raise ConstraintError(f"{where}: expected (low, high), got {pair!r}")
+    low = _numbers(where, -math.inf if pair[0] is None else pair[0])
+    high = _numbers(where, math.inf if pair[1] is None else pair[1])
+    if any(end.shape not in ((), (n,)) for end in (low, high)):
+        raise ConstraintError(f"{where}: an end is a number, or {n}, one per row; got {pair!r}")
+    if not np.all(low <= high):
+        raise ConstraintError(f"{where}: low must not exceed high, got {pair!r}")
+    bounds = inward(low, high, np.nan if decimals is None else decimals)
+    return torch.as_tensor(bounds[0]), torch.as_tensor(bounds[1])
+
+
+def _numbers(where: str, end: Any) -> Any:
+    """An end of a range as an array."""
+    try:
+        return np.asarray(end, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ConstraintError(
+            f"{where}: an end is a number, or one per row, or None where it is open; got {end!r}"
+        ) from error
+
+
+def codes_of(feature: Feature, levels: Any) -> list[int]:
+    """The positions of allowed categories.
+
+    Raises:
+        ConstraintError: not categories of this feature.
+    """
+    where = f"categories[{feature.name!r}]"
+    if feature.kind is Kind.NUMERIC:
+        raise ConstraintError(f"{where}: it is numeric; use ranges= instead")
+    values = list(levels) if is_plural(levels) else [levels]
+    missing = [c for c in values if c not in feature.categories]
+    if missing:
+        raise ConstraintError(f"{where}: {unknown('values', missing, feature.categories)}")
+    if not values:
+        known = list(feature.categories)
+        raise ConstraintError(f"{where}: expected at least one of {known}, got []")
+    return [feature.categories.index(c) for c in values]
+
+
+def _all(kind: type, items: Iterable[Any]) -> bool:
+    return all(isinstance(item, kind) for item in items)
