@@ -1,7 +1,7 @@
 """Fixtures that every test may ask for."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,13 @@ import torch
 
 from dear_plugin import DEAR, Encoder, Schema
 from dear_plugin.datasets import load_loan
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """No doctests in test files: their collector imports first and hides every ImportError."""
+    found = yield
+    return [collector for collector in found if type(collector) is pytest.Module]
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterator
 
 import pandas as pd
 import pytest
-from tests.search.test_line import discrete_frame, random_network, refused
 
-from dear_plugin import DEAR, Encoder, Schema, Search
+from dear_plugin import DEAR, Search
 
 pytestmark = [
     pytest.mark.filterwarnings(f"ignore:::{engine}")
@@ -97,6 +96,7 @@ def same(found: pd.DataFrame, here: pd.DataFrame) -> None:
     pd.testing.assert_frame_equal(ordered.astype(here.dtypes), here, check_names=False)
 
 
+@pytest.mark.ci
 @ENGINES
 def test_a_partitioned_file_is_answered_as_in_memory(engine, request, loan, tmp_path):
     answers = request.getfixturevalue(engine)
@@ -108,6 +108,7 @@ def test_a_partitioned_file_is_answered_as_in_memory(engine, request, loan, tmp_
     same(answers(str(tmp_path), answer, here.head(1)), here)
 
 
+@pytest.mark.ci
 @ENGINES
 def test_a_partition_that_nobody_is_left_in_is_answered(engine, request, loan, tmp_path):
     """Who is asked about may all be in one partition: the others are empty frames."""
@@ -135,28 +136,26 @@ def test_an_empty_partition_has_the_dtypes_of_a_full_one(loan):
 
 def test_chunks_of_one_call_do_not_show(loan, monkeypatch):
     dear = DEAR(loan.net, loan.schema).fit(loan.frame)
-    people = loan.refused(300)
+    people = loan.refused(50)
     whole = dear.generate(people)
-    monkeypatch.setattr("dear_plugin.methods.dear.ROWS_A_CHUNK", 64)
+    monkeypatch.setattr("dear_plugin.methods.dear.ROWS_A_CHUNK", 16)
     parts = dear.generate(people)
     pd.testing.assert_frame_equal(parts.counterfactuals, whole.counterfactuals)
     pd.testing.assert_frame_equal(parts.actions, whole.actions)
 
 
-def test_nor_does_it_that_nobody_fails_in_one_of_them(monkeypatch):
-    """Who fails is tried again with pairs, chunk by chunk."""
-    frame = discrete_frame()
-    schema, act_on = Schema.infer(frame), ["visits", "rooms"]
-    model = random_network(frame, Encoder(schema), 0)
-    people = refused(model, Encoder(schema), frame)
-    single = DEAR(model, schema, act_on=act_on, search=Search.cheapest(max_features=1)).fit(frame)
+def test_a_chunk_without_failures_does_not_show(mixed, monkeypatch):
+    """Rows that fail are searched again with pairs, chunk by chunk."""
+    options = {"act_on": ["debt", "age"], "search": Search.cheapest(max_features=1)}
+    single = DEAR(mixed.net, mixed.schema, **options).fit(mixed.frame)
+    people = mixed.refused(100)
     done = single.generate(people).actions["success"]
-    assert 64 <= done.sum() < len(done)
-    people = pd.concat([people[done].iloc[:64], people[~done]])
-    dear = DEAR(model, schema, act_on=act_on).fit(frame)
+    assert 16 <= done.sum() < len(done)
+    people = pd.concat([people[done].iloc[:16], people[~done]])
+    dear = single.with_search(Search.cheapest())
     whole = dear.generate(people)
-    assert (whole.actions["acted_on"] == "visits + rooms").any()
-    monkeypatch.setattr("dear_plugin.methods.dear.ROWS_A_CHUNK", 64)
+    assert (whole.actions["acted_on"] == "age + debt").any()
+    monkeypatch.setattr("dear_plugin.methods.dear.ROWS_A_CHUNK", 16)
     parts = dear.generate(people)
     pd.testing.assert_frame_equal(parts.counterfactuals, whole.counterfactuals)
     pd.testing.assert_frame_equal(parts.actions, whole.actions)

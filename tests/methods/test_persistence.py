@@ -104,6 +104,7 @@ class TestSameAnswers:
         dear, home = saved[kind]
         assert answer(DEAR.load(home, model())) == answer(dear)
 
+    @pytest.mark.ci
     def test_in_a_fresh_process(self, saved):
         folders = [str(home) for _, home in saved.values()]
         done = subprocess.run(

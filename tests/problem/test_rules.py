@@ -51,6 +51,7 @@ def test_orders_and_rules_hold_in_every_answer(kind, table, model, refused, sche
     assert doubled(counterfactuals).all()
 
 
+@pytest.mark.ci
 def test_without_a_rule_it_is_violated(table, model, refused):
     """The test above can fail: the decoder does not learn this rule."""
 
