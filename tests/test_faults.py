@@ -7,11 +7,9 @@ A fault raises an error and leaves the method usable. Invalid frames and setting
 import copy
 import inspect
 import itertools
-import json
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -164,16 +162,6 @@ class TestAModelThatFailsMidway:
 
         for one, other in zip(results(inplace=True), results(inplace=False), strict=True):
             pd.testing.assert_frame_equal(one, other, check_exact=True)
-
-    def test_a_slow_model(self, mixed, query):
-        def slowly(frame, answer):
-            time.sleep(0.002)
-            return answer
-
-        slow = Failing(mixed.pipeline, slowly)
-        slow.calls_left = 0
-        expected = answers(DEAR(mixed.pipeline, mixed.schema).fit(mixed.frame), query)
-        unchanged(expected, DEAR(slow, mixed.schema).fit(mixed.frame), query)
 
     def test_a_model_that_modifies_its_input_frame_has_no_effect(self, mixed, query):
         def modifying(frame):
@@ -575,10 +563,6 @@ class TestSaves:
 
     def test_a_header_with_a_huge_size(self, damaged):
         damaged(TENSORS, (2**62).to_bytes(8, "little") + b"{}")
-
-    def test_a_newer_format_is_reported(self, save, damaged, mixed):
-        newer = {"format": 99, "surprise": {"a": [1, 2]}}
-        damaged(SETTINGS, json.dumps(newer).encode())
 
     def test_a_file_where_the_folder_belongs(self, save, mixed):
         with pytest.raises(FileFormatError, match="cannot be read"):
