@@ -57,11 +57,13 @@ class DecoderSpec:
         decoder: the decoder of a data split, not yet fitted.
         pairs: whether pairs of features are action sets from the start.
         trained: whether the decoder is trained by gradient descent, which is slow.
+        tiers: whether the data set's own protocol has its tiers.
     """
 
     decoder: MakeDecoder
     pairs: bool = False
     trained: bool = False
+    tiers: bool = True
 
 
 @dataclass(frozen=True)
@@ -91,8 +93,12 @@ def _paper(data: DataSplit) -> Decoder:
 
 
 _TRANSPORT = DecoderSpec(lambda _: Transport())
+DEFAULT, WITHOUT_TIERS = "default", "without tiers"
 CONFIGURATIONS: Mapping[str, Configuration] = {
-    "default": Configuration(_TRANSPORT, Search()),
+    DEFAULT: Configuration(_TRANSPORT, Search()),
+    WITHOUT_TIERS: Configuration(
+        DecoderSpec(lambda _: Transport(), tiers=False), Search(), noise=False
+    ),
     "max_reliance=0": Configuration(_TRANSPORT, Search(max_reliance=0.0), noise=False),
     "cheapest": Configuration(_TRANSPORT, Search.cheapest()),
     "pairs": Configuration(DecoderSpec(lambda _: Transport(), pairs=True), Search(), noise=False),
@@ -151,6 +157,7 @@ class Fits:
         names = list(self.data.act_on or self.data.schema.mutable)
         pairs = list(combinations(names, 2)) if self.spec.pairs else []
         decoder = self.spec.decoder(self.data)
+        schema = schema if self.spec.tiers else replace(schema, tiers=())
         return DEAR(_reject_all, schema, act_on=[*names, *pairs], decoder=decoder).fit(frame)
 
 

@@ -19,6 +19,7 @@ from dear_plugin.benchmark import (
     credible_tables,
     dice,
     dice_requirements,
+    effect_figures,
     reproduce_tables,
     summary,
 )
@@ -39,6 +40,7 @@ from dear_plugin.benchmark.paper import ROWS, runs
 from dear_plugin.benchmark.protocol import Cell, cells
 from dear_plugin.benchmark.reproduce import LINE_SEARCH, PRESET, VARIANTS, Fits
 from dear_plugin.benchmark.reproduce import runs as runs_of_variants
+from dear_plugin.benchmark.systems import SYSTEMS
 from dear_plugin.benchmark.tables import Row, write
 from dear_plugin.datasets import Dataset, load_adult, load_loan
 from dear_plugin.errors import DataError
@@ -148,6 +150,7 @@ def credible(options: Namespace) -> Iterator[str]:
     values.round(4).to_csv(options.out / "credible-values.csv", index=False)
     yield _table("credible", credible_tables.table(answers, real), options.out)
     yield _table("credible-paired", credible_tables.differences(answers), options.out)
+    yield _table("credible-tiers", credible_tables.tiers(answers), options.out)
 
 
 def contest(options: Namespace) -> Iterator[str]:
@@ -208,8 +211,18 @@ def trees(options: Namespace) -> Iterator[str]:
 
 def effects(options: Namespace) -> Iterator[str]:
     """Expected indirect changes compared with true effects, with and without tiers."""
-    found = known_effects.effects(options.systems, options.seeds)
-    yield _table("effects", tqdm(found, desc="effects"), options.out)
+    found = {
+        name: known_effects.changes(SYSTEMS[name], options.seeds)
+        for name in tqdm(options.systems, desc="effects")
+    }
+    rows = chain.from_iterable(known_effects.table(*each) for each in found.items())
+    yield _table("effects", rows, options.out)
+    drawn = [
+        (name.replace(" ", "-"), effect_figures.effects(SYSTEMS[name], part))
+        for name, part in found.items()
+        if name in effect_figures.DRAWN
+    ]
+    yield _save(drawn, options.out)
 
 
 def on_dice(options: Namespace) -> Iterator[str]:

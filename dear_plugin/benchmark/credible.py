@@ -63,6 +63,8 @@ class RunPlan:
             for data in splits
             for line in self.lines
             if data.split < self.trained or not CONFIGURATIONS[line].trained
+            # The paper's protocol has no tiers to leave out.
+            if data.setting.own or CONFIGURATIONS[line].spec.tiers
             for kind in data.setting.kinds
             if f"{data.name} {kind}" in self.cells
         ]

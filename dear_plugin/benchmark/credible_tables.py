@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from dear_plugin.benchmark.answer_metrics import ACCEPTED, ALL, GROUP
+from dear_plugin.benchmark.answer_metrics import ACCEPTED, ALL, DEFAULT, GROUP, WITHOUT_TIERS
 from dear_plugin.benchmark.metrics import Estimate, estimate, paired
 from dear_plugin.benchmark.tables import Row
 
@@ -80,6 +80,47 @@ def differences(answers: pd.DataFrame) -> Iterator[Row]:
                 "rows": len(both),
                 **{name: _with_ends(found) for name, found in estimates.items()},
             }
+
+
+def tiers(answers: pd.DataFrame) -> Iterator[Row]:
+    """With tiers, without, and the mean difference on rows of both; each cell that has both."""
+    for cell, own in answers.groupby("cell", sort=False):
+        lines = {str(n): p.set_index(["split", "row"]) for n, p in own.groupby("line", sort=False)}
+        if not {DEFAULT, WITHOUT_TIERS} <= set(lines):
+            continue
+        shares = {name: _tier_shares(lines[name]) for name in (DEFAULT, WITHOUT_TIERS)}
+        for how, line in (("with", DEFAULT), ("without", WITHOUT_TIERS)):
+            part, groups = lines[line], lines[line].index.get_level_values("split")
+            means = {n: _with_ends(estimate(c, groups)) for n, c in shares[line].items()}
+            counted = part[part["replicated_indirect"].notna()]
+            errors = {
+                "calibration error": f"{_calibration_error(part):.3f}",
+                "of those that need it": (
+                    f"{_calibration_error(counted):.3f} (n = {len(counted)})" * bool(len(counted))
+                ),
+            }
+            yield {"cell": cell, "tiers": how, "rows": len(part), **means, **errors}
+        one, other = shares[DEFAULT].align(shares[WITHOUT_TIERS], join="inner", axis=0)
+        groups = one.index.get_level_values("split")
+        found = {n: _with_ends(paired(one[n], other[n], groups)) for n in one}
+        yield {"cell": cell, "tiers": "with - without", "rows": len(one), **found}
+
+
+def _tier_shares(own: pd.DataFrame) -> pd.DataFrame:
+    """What `tiers` compares, of solved rows; credible and success are of all rows."""
+    solved = own["success"]
+    return pd.DataFrame(
+        {
+            "success": solved.astype(float),
+            "credible": own["credible"].astype(float),
+            "cost": own["cost"].where(solved),
+            "indirect cost": own["indirect_cost"].where(solved),
+            "reliance 0": (own["reliance"] == 0.0).astype(float).where(solved),
+            "outliers - factuals": own["outlier"] - own["outlier_before"],
+            "retrained": own["still_accepted"],
+            "replication": own["replicated"],
+        }
+    )
 
 
 def _estimates(own: pd.DataFrame, real: pd.DataFrame) -> dict[str, Estimate]:

@@ -2,20 +2,22 @@
 
 python -m dear_plugin.benchmark effects --out results/effects
 
-For every mutable feature, rows act by half a standard deviation (a category: to its first level).
-The mean change of every other feature, with ties at random, is compared with its true mean under
-the same noise, in standard deviations; of a category, the change of the share of each level.
+For every mutable feature, and every pair of them, rows act by half a standard deviation (a
+category: to its first level). The mean change of every other feature, with ties at random, is
+compared with its true mean under the same noise, in standard deviations; of a category, the change
+of the share of each level.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
 import torch
 
-from dear_plugin.benchmark.systems import SYSTEMS, Noise, System, Values
+from dear_plugin.benchmark.systems import Noise, System, Values
 from dear_plugin.benchmark.tables import Row
 from dear_plugin.data.feature import Kind
 from dear_plugin.data.schema import Schema
@@ -25,55 +27,103 @@ from dear_plugin.methods.dear import DEAR
 TRAINING, ROWS = 20_000, 10_000
 STEP = 0.5
 MEASURES = MEAN, WORST, EFFECT = ("mean error", "worst error", "true effect")
+PAIRS, JOINED = "pairs", " + "
+WITHOUT, WITH = "without tiers", "with tiers"
 
 
-def effects(names: Sequence[str], seeds: int, training: int = TRAINING) -> Iterator[Row]:
-    """One row per system and feature acted on: means over seeds with their intervals.
+def changes(system: System, seeds: int, training: int = TRAINING) -> pd.DataFrame:
+    """Expected and true mean changes, of every draw of a system, with and without tiers.
 
     Args:
-        names: of `SYSTEMS`.
-        seeds: the number of draws of each system.
+        system: the equations.
+        seeds: the number of draws.
         training: the number of training rows.
+
+    Returns:
+        `seed, tiers, acted on, feature, expected, true`, a row for each feature that may follow
+        and, of a category, each level.
     """
-    for name in names:
-        runs = pd.concat(measured(SYSTEMS[name], seed, training) for seed in range(seeds))
-        for acted, part in runs.groupby("acted on", sort=False):
-            found: dict[str, str] = {}
-            for tiers, rows in part.groupby("tiers", sort=False):
-                means = {m: str(estimate(rows[m], np.zeros(len(rows)))) for m in MEASURES}
-                found[EFFECT] = means[EFFECT]
-                found |= {f"{m}, {tiers}": means[m] for m in MEASURES if m != EFFECT}
-            yield {"system": name, "acted on": acted, **found}
+    return pd.concat(
+        [_drawn_once(system, seed, training) for seed in range(seeds)], ignore_index=True
+    )
 
 
-def measured(system: System, seed: int, training: int = TRAINING) -> pd.DataFrame:
-    """The errors of each feature acted on, with and without tiers, of one draw of a system."""
+def table(name: str, found: pd.DataFrame) -> Iterator[Row]:
+    """One row per feature acted on, and one for all pairs: means over seeds with intervals.
+
+    Args:
+        name: of the system.
+        found: of `changes`.
+    """
+    runs = errors(found)
+    pairs = runs["acted on"].str.contains(JOINED, regex=False)
+    runs["acted on"] = runs["acted on"].where(~pairs, PAIRS)
+    for acted, part in runs.groupby("acted on", sort=False):
+        row: dict[str, str] = {}
+        for tiers, lines in part.groupby("tiers", sort=False):
+            seeds = lines.groupby("seed").agg({MEAN: "mean", WORST: "max", EFFECT: "mean"})
+            means = {m: str(estimate(seeds[m], np.zeros(len(seeds)))) for m in MEASURES}
+            row[EFFECT] = means[EFFECT]
+            row |= {f"{m}, {tiers}": means[m] for m in MEASURES if m != EFFECT}
+        yield {"system": name, "acted on": acted, **row}
+
+
+def errors(found: pd.DataFrame) -> pd.DataFrame:
+    """The mean and the worst error of each action's expected changes, and the mean true effect.
+
+    Args:
+        found: of `changes`.
+    """
+    groups = found.assign(
+        error=(found["expected"] - found["true"]).abs(), effect=found["true"].abs()
+    ).groupby(["seed", "tiers", "acted on"], sort=False)
+    measures = {MEAN: ("error", "mean"), WORST: ("error", "max"), EFFECT: ("effect", "mean")}
+    return groups.agg(**measures).reset_index()
+
+
+def _drawn_once(system: System, seed: int, training: int) -> pd.DataFrame:
+    """The changes of one draw."""
     rng = np.random.default_rng(seed)
     train = system.solve(system.noise(training, rng), {})
     noise = system.noise(ROWS, rng)
-    lines = []
-    for how, tiers in (("without tiers", ()), ("with tiers", system.tiers)):
+    parts = []
+    for how, tiers in ((WITHOUT, ()), (WITH, system.tiers)):
         schema = Schema.infer(train, immutable=system.immutable, tiers=tiers)
-        dear = DEAR(_reject_all, schema).fit(train)
-        for name in schema.mutable:
-            lines.append({"tiers": how, "acted on": name, **errors(system, dear, noise, name)})
-    return pd.DataFrame(lines)
+        pairs = list(combinations(schema.mutable, 2))
+        dear = DEAR(_reject_all, schema, act_on=[*schema.mutable, *pairs]).fit(train)
+        for names in [*((name,) for name in schema.mutable), *pairs]:
+            parts.append(changes_of(system, dear, noise, names).assign(tiers=how))
+    return pd.concat(parts).assign(seed=seed)
 
 
-def errors(system: System, dear: DEAR, noise: Noise, name: str) -> dict[str, float]:
-    """The mean and the worst error of an action's expected changes, and the mean true effect."""
+def changes_of(system: System, dear: DEAR, noise: Noise, names: Sequence[str]) -> pd.DataFrame:
+    """The expected and true mean changes when all rows act on some features.
+
+    Args:
+        system: the equations.
+        dear: fitted on rows of the system.
+        noise: of the rows that act.
+        names: the features acted on.
+    """
     before, schema = system.solve(noise, {}), dear.schema
-    actions = pd.DataFrame({name: _other(before[name], schema)})
+    actions = pd.DataFrame({name: _other(before[name], schema) for name in names})
     answers = dear.apply(before, actions).counterfactuals
-    true = system.solve(noise, {name: answers[name]})
-    expected = _drawn(dear, before, answers, name)
-    found, effect = (
-        np.concatenate([_change(before[k], after[k]) for k in schema.names if k != name])
-        for after in (expected, true)
+    true = system.solve(noise, {name: answers[name] for name in names})
+    expected = _drawn(dear, before, answers, names)
+    return pd.concat(
+        [
+            pd.DataFrame(
+                {
+                    "acted on": JOINED.join(names),
+                    "feature": k,
+                    "expected": _change(before[k], expected[k]),
+                    "true": _change(before[k], true[k]),
+                }
+            )
+            for k in schema.names
+            if k not in names
+        ]
     )
-    error = np.abs(found - effect)
-    values = float(error.mean()), float(error.max()), float(np.abs(effect).mean())
-    return dict(zip(MEASURES, values, strict=True))
 
 
 def _other(column: pd.Series, schema: Schema) -> pd.Series:
@@ -84,15 +134,17 @@ def _other(column: pd.Series, schema: Schema) -> pd.Series:
     return column.where(column.isna(), feature.categories[0])
 
 
-def _drawn(dear: DEAR, before: pd.DataFrame, after: pd.DataFrame, name: str) -> pd.DataFrame:
+def _drawn(
+    dear: DEAR, before: pd.DataFrame, after: pd.DataFrame, names: Sequence[str]
+) -> pd.DataFrame:
     """The rows that follow with ties broken at random, so that means and shares are right.
 
     An answer has the most likely value: of a category, and of a number that takes few values, its
     mean over many rows is not the expected one.
     """
-    encoder, (j,) = dear.encoder, dear.schema.index([name])
-    decoder = dear.decoders.of((j,))
-    rows, values = encoder.rows(before), encoder.rows(after)[:, None, [j]]
+    encoder, members = dear.encoder, tuple(sorted(dear.schema.index(names)))
+    decoder = dear.decoders.of(members)
+    rows, values = encoder.rows(before), encoder.rows(after)[:, None, list(members)]
     v = decoder.encode(rows, torch.Generator().manual_seed(0))
     return encoder.frame(decoder.decode(rows, v, values)[:, 0])
 

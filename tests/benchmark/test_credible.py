@@ -7,9 +7,10 @@ import torch
 from dear_plugin import Encoder, Schema
 from dear_plugin.benchmark import credible_tables
 from dear_plugin.benchmark.__main__ import main
+from dear_plugin.benchmark.answer_metrics import CONFIGURATIONS, Fits
 from dear_plugin.benchmark.bootstrap import retrained
 from dear_plugin.benchmark.classifiers import Recipe, accuracy, trained
-from dear_plugin.benchmark.credible import ANSWERS
+from dear_plugin.benchmark.credible import ANSWERS, RunPlan
 from dear_plugin.benchmark.data_splits import CELLS, SETTINGS, DataSplit
 from dear_plugin.datasets import load_loan
 
@@ -80,6 +81,44 @@ class TestDifferences:
         (row,) = credible_tables.differences(pd.concat([base, other]))
         assert row["rows"] == 3
         assert row["replication"] == "0.50 [0.50, 0.50]"
+
+
+class TestTiers:
+    def lines(self, **columns):
+        rows = pd.DataFrame({"row": range(4), "split": 0, "cell": "c", "success": True})
+        zeros = ["cost", "indirect_cost", "reliance", "outlier", "outlier_before", "credible"]
+        rows = rows.assign(**dict.fromkeys([*zeros, "still_accepted", "replicated"], 0.0))
+        rows["promised_confidence"], rows["replicated_indirect"] = 1.0, [0.0, 1.0, None, None]
+        other = rows.assign(line="without tiers", **columns)
+        return pd.concat([rows.assign(line="default"), other])
+
+    def test_with_without_and_the_difference(self):
+        found = list(credible_tables.tiers(self.lines(cost=0.5, reliance=1.0)))
+        assert [row["tiers"] for row in found] == ["with", "without", "with - without"]
+        assert [row["cost"][:5] for row in found] == ["0.00 ", "0.50 ", "-0.50"]
+        assert [row["reliance 0"][:5] for row in found] == ["1.00 ", "0.00 ", "1.00 "]
+
+    def test_calibration_is_also_that_of_answers_that_need_the_indirect_change(self):
+        first = next(credible_tables.tiers(self.lines()))
+        assert first["calibration error"] == "1.000"
+        assert first["of those that need it"] == "1.000 (n = 2)"
+
+    def test_unsolved_rows_have_no_cost(self):
+        rows = self.lines(success=[True, True, True, False], cost=[1.0, 1.0, 1.0, 9.0])
+        assert [row["cost"][:4] for row in credible_tables.tiers(rows)][1] == "1.00"
+
+    def test_a_cell_with_one_of_the_lines_is_left_out(self):
+        rows = self.lines()
+        assert not list(credible_tables.tiers(rows[rows["line"] == "default"]))
+
+    def test_the_line_without_tiers_is_fitted_without_them(self, tmp_path):
+        data = DataSplit(SETTINGS["loan"], 0, tmp_path)
+        fits = [Fits(data, CONFIGURATIONS[n].spec) for n in ("default", "without tiers")]
+        assert [bool(each.whole.schema.tiers) for each in fits] == [True, False]
+
+    def test_the_papers_protocol_has_none_to_leave_out(self, tmp_path):
+        plan = RunPlan(["adult lr", "loan lr"], ["without tiers"], 1, 1, 10, tmp_path)
+        assert [run.key["cell"] for run in plan.runs()] == ["loan lr"]
 
 
 class TestDataSplits:
