@@ -16,14 +16,15 @@ INSTALL := $(PIP) install -qq --constraint constraints.txt
 PINNED = $(shell grep '^$(1)==' constraints.txt)
 
 PYTEST ?= $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
-PYTEST_ARGS ?= -m "not slow"
+PYTEST_ARGS ?= -m "not slow and not ci"
 DEMO_ARGS ?=
 
-.PHONY: help demo test test-long audit lint format docs notebooks dist clean
+.PHONY: help demo test test-ci test-long audit lint format docs notebooks dist clean
 
 help:
 	@echo "make demo    set up, then compute recourse for refused rows, also through DiCE and Alibi (DEMO_ARGS='--dataset adult')"
-	@echo "make test    set up, then run all but the slow tests (PYTEST_ARGS=... for others)"
+	@echo "make test    set up, then run the quick tests (PYTEST_ARGS=... for others)"
+	@echo "make test-ci  what a merge needs besides: fresh processes, pages, commands, hosts' notebooks"
 	@echo "make test-long  every law over 1,000 random cases, then the slow tests"
 	@echo "make audit   bandit over the source, and pip check"
 	@echo "make lint    ruff and mypy"
@@ -39,6 +40,9 @@ demo: $(VENV)/.all
 # One thread for each worker: two that both take every core only wait for each other.
 test: $(VENV)/.dev
 	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(PYTEST) $(PYTEST_ARGS)
+
+test-ci: $(VENV)/.dev
+	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(PYTEST) -m "ci and not slow"
 
 # `loadfile` would leave all laws to one process.
 test-long: $(VENV)/.dev

@@ -111,6 +111,7 @@ class TestThreads:
         for came in together(lambda _: answers(fresh, query)):
             equal(expected, came)
 
+    @pytest.mark.ci
     def test_each_gets_the_answers_to_its_own_question(self, fresh, query, eager):
         parts = [query.iloc[i::THREADS] for i in range(THREADS)]
         expected = [answers(copy.deepcopy(fresh), part) for part in parts]
@@ -119,6 +120,7 @@ class TestThreads:
         ):
             equal(ours, theirs)
 
+    @pytest.mark.ci
     def test_copies_that_share_a_network_do_not_disturb_each_other(self, fresh, query, eager):
         expected = answers(fresh, query)
         others = [fresh.with_model(fresh.classifier.model) for _ in range(THREADS)]
@@ -157,6 +159,7 @@ class TestProcesses:
                 slow.go.set()
                 asker.join()
 
+    @pytest.mark.ci
     @pytest.mark.skipif(sys.platform == "win32", reason="Windows does not fork")
     def test_a_child_forked_while_another_thread_learns_is_not_locked_out(
         self, mixed, query, monkeypatch

@@ -34,6 +34,7 @@ def dear(experiment) -> DEAR:
     )
 
 
+@pytest.mark.ci
 class TestStory:
     @pytest.fixture(scope="class")
     @classmethod
@@ -64,6 +65,7 @@ class TestStory:
         assert story(dear, nothing, ()) == []
 
 
+@pytest.mark.ci
 class TestRun:
     @pytest.fixture(scope="class")
     @classmethod

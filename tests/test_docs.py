@@ -64,6 +64,7 @@ def run(code, outputs, name, namespace):
             assert alike(expected, found), f"{name} should give\n{expected}\nand gives\n{found}"
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda p: p.name)
 def test_code_on_a_page_runs_from_the_top(page, tmp_path, monkeypatch, caplog):
     if page.name in HOSTS:

@@ -96,6 +96,7 @@ def test_three_classes(loans, target):
     check(dear.fit(frame), frame.iloc[:150], target)
 
 
+@pytest.mark.ci
 def test_a_regression_forest_as_a_black_box(loans):
     frame, schema, encoder = loans
     forest = RandomForestRegressor(20, min_samples_leaf=5, random_state=0)

@@ -7,11 +7,9 @@ A fault raises an error and leaves the method usable. Invalid frames and setting
 import copy
 import inspect
 import itertools
-import json
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -165,16 +163,6 @@ class TestAModelThatFailsMidway:
         for one, other in zip(results(inplace=True), results(inplace=False), strict=True):
             pd.testing.assert_frame_equal(one, other, check_exact=True)
 
-    def test_a_slow_model(self, mixed, query):
-        def slowly(frame, answer):
-            time.sleep(0.002)
-            return answer
-
-        slow = Failing(mixed.pipeline, slowly)
-        slow.calls_left = 0
-        expected = answers(DEAR(mixed.pipeline, mixed.schema).fit(mixed.frame), query)
-        unchanged(expected, DEAR(slow, mixed.schema).fit(mixed.frame), query)
-
     def test_a_model_that_modifies_its_input_frame_has_no_effect(self, mixed, query):
         def modifying(frame):
             p = mixed.pipeline.predict_proba(frame)
@@ -263,6 +251,7 @@ class TestInterrupt:
         interrupt(lambda: method.generate(query), share, lambda: method.generate(query))
         unchanged(before, method, query)
 
+    @pytest.mark.ci
     def test_while_pairs_are_fitted(self, mixed, query, monkeypatch):
         dear = DEAR(lambda f: np.full(len(f), 0.1), mixed.schema).fit(mixed.frame[:300])
         before = answers(copy_of(dear, mixed), query)
@@ -291,7 +280,7 @@ class TestInterrupt:
         self, mixed, query, tmp_path, monkeypatch, step, call, whole, error
     ):
         """This covers killed processes and power cuts."""
-        old, new = (DEAR(mixed.net, mixed.schema).fit(mixed.frame[i::2]) for i in (0, 1))
+        old, new = (DEAR(mixed.net, mixed.schema).fit(mixed.frame[i:300:2]) for i in (0, 1))
         old.save(tmp_path)
         with monkeypatch.context() as patch:
             owner, name = step.split(".")
@@ -574,10 +563,6 @@ class TestSaves:
 
     def test_a_header_with_a_huge_size(self, damaged):
         damaged(TENSORS, (2**62).to_bytes(8, "little") + b"{}")
-
-    def test_a_newer_format_is_reported(self, save, damaged, mixed):
-        newer = {"format": 99, "surprise": {"a": [1, 2]}}
-        damaged(SETTINGS, json.dumps(newer).encode())
 
     def test_a_file_where_the_folder_belongs(self, save, mixed):
         with pytest.raises(FileFormatError, match="cannot be read"):

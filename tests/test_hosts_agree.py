@@ -27,7 +27,7 @@ def experiment(request) -> Experiment:
     return make_experiment(Demo(request.param, rows=DATA[request.param]))
 
 
-@pytest.fixture(scope="module", params=SEARCHES)
+@pytest.fixture(scope="module", params=[pytest.param("default", marks=pytest.mark.ci), "cheapest"])
 def search(request) -> Search | None:
     return SEARCHES[request.param]
 

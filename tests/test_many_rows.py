@@ -96,6 +96,7 @@ def same(found: pd.DataFrame, here: pd.DataFrame) -> None:
     pd.testing.assert_frame_equal(ordered.astype(here.dtypes), here, check_names=False)
 
 
+@pytest.mark.ci
 @ENGINES
 def test_a_partitioned_file_is_answered_as_in_memory(engine, request, loan, tmp_path):
     answers = request.getfixturevalue(engine)
@@ -107,6 +108,7 @@ def test_a_partitioned_file_is_answered_as_in_memory(engine, request, loan, tmp_
     same(answers(str(tmp_path), answer, here.head(1)), here)
 
 
+@pytest.mark.ci
 @ENGINES
 def test_a_partition_that_nobody_is_left_in_is_answered(engine, request, loan, tmp_path):
     """Who is asked about may all be in one partition: the others are empty frames."""
@@ -134,9 +136,9 @@ def test_an_empty_partition_has_the_dtypes_of_a_full_one(loan):
 
 def test_chunks_of_one_call_do_not_show(loan, monkeypatch):
     dear = DEAR(loan.net, loan.schema).fit(loan.frame)
-    people = loan.refused(300)
+    people = loan.refused(50)
     whole = dear.generate(people)
-    monkeypatch.setattr("dear_plugin.methods.dear.ROWS_A_CHUNK", 64)
+    monkeypatch.setattr("dear_plugin.methods.dear.ROWS_A_CHUNK", 16)
     parts = dear.generate(people)
     pd.testing.assert_frame_equal(parts.counterfactuals, whole.counterfactuals)
     pd.testing.assert_frame_equal(parts.actions, whole.actions)

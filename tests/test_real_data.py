@@ -51,6 +51,7 @@ def case(request, data_home: Path):
     return data, test, refused.iloc[:ROWS], model, dear
 
 
+@pytest.mark.ci
 def test_every_refused_row_is_accepted_after_rounding_and_protected_features_stay(case):
     data, _, refused, model, dear = case
     recourses = dear.generate(refused)

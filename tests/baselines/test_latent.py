@@ -89,6 +89,7 @@ def test_immutable_features_do_not_change(result, refused):
     assert (result.counterfactuals["group"] == refused["group"]).all()
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
 def test_counterfactuals_do_not_collapse_to_one(mixed_vae, mixed, method):
     rows = mixed.refused(40)
@@ -140,6 +141,7 @@ def test_rows_beyond_the_last_shell_get_a_reason(line, vae, refused):
     assert actions["reason"].str.startswith("no row decoded").all()
 
 
+@pytest.mark.ci
 def test_a_plateau_is_left_by_restarts_nearer_to_accepted_latents(line, vae, refused):
     class Step(nn.Module):
         def forward(self, x):
@@ -151,6 +153,7 @@ def test_a_plateau_is_left_by_restarts_nearer_to_accepted_latents(line, vae, ref
     assert Revise(Step(), schema, vae=vae).fit(frame).generate(refused).actions["success"].all()
 
 
+@pytest.mark.ci
 def test_clue_keeps_binaries_binary_and_flips_some(mixed_vae, mixed):
     rows = mixed.refused(40)
     method = Clue(mixed.net, mixed.schema, vae=mixed_vae).fit(mixed.frame)
@@ -178,6 +181,7 @@ def test_entropy_is_that_of_the_probabilities():
     assert entropy(None, torch.zeros(1, 4)).item() == pytest.approx(math.log(4.0))
 
 
+@pytest.mark.ci
 def test_clue_lowers_the_entropy_of_the_model(line, vae, refused):
     frame, schema = line
     scores = [

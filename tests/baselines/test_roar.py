@@ -62,6 +62,7 @@ def test_more_change_of_the_weights_costs_more(square, linear, schema, refused):
     assert (costs[1] > costs[0]).all() and (costs[2] > costs[1]).all()
 
 
+@pytest.mark.ci
 def test_an_accepted_answer_is_given_where_none_is_robust(square, linear, schema, refused):
     method = Roar(linear(3.0, 1.0, 0.0, bias=-2.0), schema, config=RoarConfig(delta_max=3.0)).fit(
         square
@@ -69,6 +70,7 @@ def test_an_accepted_answer_is_given_where_none_is_robust(square, linear, schema
     assert method.generate(refused).actions["success"].all()
 
 
+@pytest.mark.ci
 def test_a_network_is_linear_at_each_row(mixed):
     method = Roar(mixed.net, mixed.schema).fit(mixed.frame)
     found = method.generate(mixed.refused(20))

@@ -74,6 +74,7 @@ def test_the_same_seed_gives_the_same_vae_and_leaves_the_global_one_alone(mixed,
     assert not torch.equal(other.encode(x), one)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("method", [Revise, CCHVAE, Clue])
 def test_a_trained_one_is_shared_and_unchanged(mixed, vae, method):
     before = copy.deepcopy(vae.networks.state_dict())

@@ -64,6 +64,7 @@ def test_constraints_of_the_call_are_kept(square, linear, schema, refused):
     assert (result.actions["acted_on"][result.actions["success"]] == "b").all()
 
 
+@pytest.mark.ci
 def test_a_plateau_is_left_by_restarts(square, schema):
     class Plateau(nn.Module):
         """Flat below a + b = 0.8, where the gradient is exactly zero."""

@@ -93,6 +93,7 @@ def test_a_second_run_reads_the_first(out, monkeypatch):
     assert main([*ARGUMENTS, "--methods", *METHODS, "--out", str(out)]) == 0
 
 
+@pytest.mark.ci
 def test_another_number_of_rows_is_another_run(out, monkeypatch):
     measured: list[str] = []
     own = contest.Bench.answers
@@ -106,6 +107,7 @@ def test_another_number_of_rows_is_another_run(out, monkeypatch):
     assert measured == [METHODS[-1]]
 
 
+@pytest.mark.ci
 def test_any_dataset_can_be_compared_on(tmp_path):
     arguments = ["--data", f"{__name__}:small_loan", "--models", "lr", "--out", str(tmp_path)]
     size = ["--splits", "1", "--seeds", "1", "--rows", "5"]

@@ -30,6 +30,7 @@ def values(out):
     return table.set_index("metric")
 
 
+@pytest.mark.ci
 class TestTheCommand:
     def test_one_line_per_cell_and_configuration(self, out):
         table = pd.read_csv(out / "credible.csv")
@@ -132,6 +133,7 @@ class TestDataSplits:
         assert constraints["savings"] == (False, 1)
         assert data.act_on == list(load_loan(10).act_on)
 
+    @pytest.mark.ci
     def test_a_model_read_from_its_file_is_the_same(self, tmp_path):
         first, again = (DataSplit(SETTINGS["loan"], 0, tmp_path).model("lr") for _ in range(2))
         test = DataSplit(SETTINGS["loan"], 0, tmp_path).parts[1]
@@ -142,6 +144,7 @@ class TestDataSplits:
         assert any((other(test) != first.accepts(test)).any() for other in first.retrained)
 
 
+@pytest.mark.ci
 class TestRetrained:
     def test_accuracies_are_those_of_single_training(self):
         data = load_loan(3000)

@@ -41,6 +41,7 @@ def test_a_line_has_times_of_many_rows_and_of_one(cell, monkeypatch):
     assert row["one_row_cpu_ms"] > 0.0 and row["warm_cpu_ms"] > 0.0
 
 
+@pytest.mark.ci
 def test_evaluations_of_both_searches(cell, monkeypatch):
     monkeypatch.setattr(frugality, "ROWS", 4)
     monkeypatch.setattr(frugality, "SINGLES", 1)

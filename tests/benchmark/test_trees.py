@@ -37,6 +37,7 @@ def least(dear, rows, column):
     return best
 
 
+@pytest.mark.ci
 class TestOptimum:
     def test_of_costs_alone_is_that_of_an_exhaustive_scan(self, credit):
         dear, rows = credit
@@ -69,6 +70,7 @@ class TestOptimum:
         assert found.ratios.tolist() == [2.0]
 
 
+@pytest.mark.ci
 class TestCommand:
     def test_it_writes_the_table(self, tmp_path):
         arguments = ["--datasets", "loan", "--models", BOOSTED, "--rows", "4"]

@@ -128,6 +128,7 @@ class TestRecourse:
             dear.generate(loan().iloc[:200])
 
 
+@pytest.mark.ci
 class TestDiagnose:
     def test_on_a_linear_gaussian_system_it_is_faithful(self):
         rng = np.random.default_rng(0)
@@ -174,6 +175,7 @@ class TestSaving:
             again.counterfactuals, recourses.counterfactuals, check_exact=True
         )
 
+    @pytest.mark.ci
     def test_in_a_fresh_process_that_imports_its_file(self, dear, tmp_path):
         dear.save(tmp_path)
         command = [sys.executable, "-c", SCRIPT, str(Path(__file__)), str(tmp_path)]

@@ -58,6 +58,7 @@ def fitted(request):
 
 
 class TestLinearGaussian:
+    @pytest.mark.ci
     def test_given_and_entangled_add_up_to_the_regression_slopes(self, fitted):
         wrong, true = [], []
         for part in fitted.parts:

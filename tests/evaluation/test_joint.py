@@ -43,6 +43,7 @@ class TestDisjointMoves:
 
 
 class TestAuc:
+    @pytest.mark.ci
     def test_samples_of_one_distribution_are_not_separated(self):
         x = torch.randn(10, 2, 400, 3, generator=torch.Generator().manual_seed(0))
         aucs = [joint.auc(a, b, seed) for seed, (a, b) in enumerate(x)]
@@ -52,6 +53,7 @@ class TestAuc:
         x = torch.randn(2, 400, 3, generator=torch.Generator().manual_seed(0))
         assert joint.auc(x[0], x[1] + 2.0, 0) > 0.95
 
+    @pytest.mark.ci
     def test_tabulated_values_are_not_recognised(self):
         """Rounded to 300 quantiles, a sample still has the same distribution."""
         x = torch.randn(4, 2, 3000, 3, generator=torch.Generator().manual_seed(0))

@@ -53,6 +53,7 @@ def report(reports):
     return reports["transport"]
 
 
+@pytest.mark.ci
 class TestNumbers:
     def test_the_default_is_faithful_on_the_loan_data(self, report):
         assert report.fidelity >= 0.9

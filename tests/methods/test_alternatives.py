@@ -32,7 +32,11 @@ def dear(study, **options):
     return DEAR(study.net, study.schema, **options).fit(study.frame)
 
 
-@pytest.fixture(scope="module", params=WAYS)
+QUICK = ("default", "cheapest")
+MARKED = [pytest.param(way, marks=() if way in QUICK else pytest.mark.ci) for way in WAYS]
+
+
+@pytest.fixture(scope="module", params=MARKED)
 def answered(request, mixed):
     """A result and its alternatives, with several settings."""
     result = dear(mixed, **WAYS[request.param]).generate(mixed.refused(12))

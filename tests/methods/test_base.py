@@ -231,16 +231,6 @@ class TestFit:
         with pytest.raises(NotFittedError, match=r"Nearest is not fitted; call fit\(frame\)"):
             Nearest(mixed.net, mixed.schema).generate(mixed.frame)
 
-    def test_a_second_fit_forgets_the_first(self, mixed):
-        half = mixed.frame.iloc[:700]
-        method = Nearest(mixed.net, mixed.schema).fit(mixed.frame)
-        query = mixed.refused(20)
-        assert len(method.generate(query).support) == 20
-        again = method.fit(half).generate(query)
-        anew = Nearest(mixed.net, mixed.schema).fit(half).generate(query)
-        pd.testing.assert_frame_equal(again.counterfactuals, anew.counterfactuals)
-        pd.testing.assert_series_equal(again.support, anew.support)
-
     def test_the_training_frame_is_untouched(self, mixed):
         before = mixed.frame.copy(deep=True)
         Nearest(mixed.net, mixed.schema).fit(mixed.frame)

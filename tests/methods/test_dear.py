@@ -1,8 +1,6 @@
 """DEAR: which features to act on, by how much, and which indirect changes to expect."""
 
 import logging
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -13,7 +11,7 @@ from torch import nn
 
 from dear_plugin import DEAR, Constraints, Encoder, Schema, Search, Target
 from dear_plugin.decoders import Autoencoder, Design, Training, Transport
-from dear_plugin.errors import ConstraintError, DearError, FileFormatError, NotFittedError
+from dear_plugin.errors import ConstraintError, DearError, NotFittedError
 
 SMALL = Autoencoder(Design(layers=(6, 3)), Training(epochs=2))
 
@@ -266,62 +264,6 @@ class TestAnotherSearch:
         pd.testing.assert_frame_equal(fitted.generate(query).actions, before)
 
 
-class TestSaveAndLoad:
-    @pytest.mark.parametrize(
-        "options",
-        [
-            {},
-            {"act_on": ["debt", ("income", "job")]},
-            {"search": Search(min_support=0.5), "decoder": Transport(given=())},
-        ],
-        ids=["default", "groups", "settings"],
-    )
-    def test_a_loaded_one_gives_the_same_answers(self, mixed, tmp_path, options):
-        dear = DEAR(mixed.net, mixed.schema, **options).fit(mixed.frame)
-        dear.save(tmp_path / "dear")
-        loaded = DEAR.load(tmp_path / "dear", mixed.net)
-        query = mixed.refused(15)
-        one, other = dear.generate(query), loaded.generate(query)
-        pd.testing.assert_frame_equal(one.counterfactuals, other.counterfactuals, check_exact=True)
-        pd.testing.assert_frame_equal(one.actions, other.actions, check_exact=True)
-        pd.testing.assert_series_equal(one.support, other.support)
-
-    @pytest.mark.slow
-    def test_in_a_fresh_process_too(self, mixed, fitted, tmp_path):
-        query = mixed.refused(15)
-        fitted.save(tmp_path / "dear")
-        torch.save(mixed.net.state_dict(), tmp_path / "net.pt")
-        query.to_pickle(tmp_path / "query.pkl")
-        subprocess.run([sys.executable, "-c", FRESH, str(tmp_path)], check=True)
-        after = pd.read_pickle(tmp_path / "after.pkl")
-        pd.testing.assert_frame_equal(
-            after, fitted.generate(query).counterfactuals, check_exact=True
-        )
-
-    def test_the_folder_has_no_code(self, fitted, tmp_path):
-        fitted.save(tmp_path / "dear")
-        names = sorted(path.name for path in (tmp_path / "dear").iterdir())
-        assert names == ["dear.json", "dear.safetensors"]
-
-    def test_a_folder_without_a_save(self, mixed, tmp_path):
-        with pytest.raises(FileFormatError, match=r"dear\.json"):
-            DEAR.load(tmp_path, mixed.net)
-
-
-FRESH = """
-import sys, pandas, torch
-from pathlib import Path
-from dear_plugin import DEAR, Encoder
-home = Path(sys.argv[1])
-state = torch.load(home / "net.pt")
-wide, deep = state["0.weight"].shape[::-1]
-net = torch.nn.Sequential(torch.nn.Linear(wide, deep), torch.nn.Tanh(), torch.nn.Linear(deep, 1))
-net.load_state_dict(state)
-query = pandas.read_pickle(home / "query.pkl")
-DEAR.load(home / "dear", net).generate(query).counterfactuals.to_pickle(home / "after.pkl")
-"""
-
-
 class TestDiagnose:
     def test_indirect_changes_follow_the_data(self, loan):
         dear = DEAR(loan.net, loan.schema).fit(loan.frame.iloc[:1100])
@@ -334,17 +276,6 @@ class TestDiagnose:
         one, other = (fitted.diagnose(mixed.frame) for _ in range(2))
         assert one.fidelity == other.fidelity
         assert np.isfinite(one.distribution_fidelity)
-
-
-def test_five_rows_are_enough_to_run(mixed, caplog):
-    few = mixed.frame.iloc[:5]
-    schema = Schema.infer(few)
-    constant = [f.name for f in schema if f.immutable]
-    net = torch.nn.Linear(DEAR(mixed.pipeline, schema).encoder.d, 1)
-    result = DEAR(net, schema).fit(few).generate(few)
-    assert len(result) == 5
-    assert "5 rows" in caplog.text
-    pd.testing.assert_frame_equal(result.counterfactuals[constant], few[constant])
 
 
 def tensors(value, met):

@@ -76,6 +76,7 @@ def test_a_proposal_that_violates_a_rule_is_no_success(table, schema):
     assert actions["reason"].str.contains("doubled").all()
 
 
+@pytest.mark.ci
 def test_without_a_rule_it_is_violated(table, model, refused):
     """The test above can fail: the decoder does not learn this rule."""
 

@@ -212,6 +212,7 @@ def zero(answers):
     return answers.actions["success"].to_numpy() & ~answers.acts.numpy()
 
 
+@pytest.mark.ci
 class TestZeroActions:
     def test_an_accepted_reconstruction_ends_the_loop_before_its_first_step(self, answers, zero):
         assert 0 < zero.sum() < len(zero)

@@ -86,7 +86,7 @@ def module(data, pipeline):
 
 @pytest.fixture(scope="session")
 def refused(data, pipeline):
-    return data.X[pipeline.predict(data.X) == 0][:60]
+    return data.X[pipeline.predict(data.X) == 0][:20]
 
 
 @pytest.fixture(scope="session")

@@ -50,6 +50,7 @@ def test_the_cheapest_is_the_engines(fit, data, predictor, refused):
     assert explainer.frame(found.cf["X"]).astype(str).equals(own.astype(str))
 
 
+@pytest.mark.ci
 def test_an_answer_that_is_not_credible_has_a_reason(fit, refused):
     found = fit(min_confidence=1.0, min_plausibility=1.0).explain(refused[:40], 1)
     poor = np.flatnonzero(found.success & ~found.credible)

@@ -17,6 +17,7 @@ def importing(setup):
     return done.returncode, done.stderr.strip().splitlines()[-1:]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("missing", ["alibi", "click"])
 def test_a_missing_dependency_is_named_with_its_extra(missing):
     code, last = importing(f"sys.modules[{missing!r}] = None")

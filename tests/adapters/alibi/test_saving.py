@@ -109,6 +109,7 @@ def test_an_explainer_that_is_not_fitted_can_be_saved(data, predictor, refused, 
     assert loaded.fit(data.X).explain(refused[:3], 1).success.all()
 
 
+@pytest.mark.ci
 def test_another_predictor_gets_its_own_answers(
     fit, predictor, pipeline, data, module, transformer
 ):
@@ -144,6 +145,7 @@ def test_a_loaded_explainer_without_a_predictor_is_refused(saved):
         load_explainer(saved, None)
 
 
+@pytest.mark.ci
 def test_threads_get_the_same_results(explainer, refused):
     from concurrent.futures import ThreadPoolExecutor
 

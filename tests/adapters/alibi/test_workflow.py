@@ -28,6 +28,7 @@ def read(explanation, names, maps):
     return tables
 
 
+@pytest.mark.ci
 def test_the_workflow_on_loans(data, predictor, pipeline):
     explainer = DEAR(
         predictor,

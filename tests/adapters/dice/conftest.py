@@ -141,7 +141,7 @@ def probability(loan, torch_model):
 @pytest.fixture(scope="session")
 def refused(loan, probability):
     """Rows that the torch model refuses."""
-    return loan.features[probability(loan.features) < 0.5].iloc[:30]
+    return loan.features[probability(loan.features) < 0.5].iloc[:12]
 
 
 @pytest.fixture

@@ -41,6 +41,7 @@ def test_two_hundred_refused_rows_at_once(adult, loan):
         assert model.model(x).item() > 0.5
 
 
+@pytest.mark.ci
 def test_dices_own_first_notebook(data_home, tmp_path, monkeypatch, capsys):
     def from_disk(url, name):
         shutil.copy(data_home / "adult.zip", name)

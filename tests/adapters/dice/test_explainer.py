@@ -636,6 +636,7 @@ class TestOptions:
             found_worth.set_axis(refused.index), own.actions[worth], check_dtype=False
         )
 
+    @pytest.mark.ci
     def test_a_text_begins_with_not_credible(self, loan, torch_model, refused, caplog):
         explainer = DiceDEAR(loan.data, torch_model, min_plausibility=1.0, min_confidence=1.0)
         with caplog.at_level("INFO", logger="dear_dice"):
@@ -779,6 +780,7 @@ def test_a_data_set_of_five_rows(refused):
         assert len(found) and (found["Outcome"] == 1).all() and (found["Numerical"] > 14).all()
 
 
+@pytest.mark.ci
 @KINDS
 def test_threads_get_their_own_results(kind, request, refused):
     explainer = request.getfixturevalue(kind)

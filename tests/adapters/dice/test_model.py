@@ -151,6 +151,7 @@ def custom(frame, data_interface):
 
 
 class TestSklearn:
+    @pytest.mark.ci
     def test_labels_are_the_models_own(self, loan):
         labels = loan.labels.map({0: "refused", 1: "approved"})
         fitted = loan.pipeline(loan.features, labels, LogisticRegression(), loan.words)
@@ -179,6 +180,7 @@ class TestSklearn:
         assert {e.final_cfs_df["approved"].iat[0] for e in result.cf_examples_list} == {labels[1]}
         assert "cfs_list" in result.to_json()
 
+    @pytest.mark.ci
     def test_categories_that_are_numbers_and_truths(self, loan):
         features = loan.features.assign(
             gender=loan.features["gender"] == "male",
@@ -234,6 +236,7 @@ class TestSklearn:
         for a, b in zip(first, again, strict=True):
             assert a["housing"] == b["housing"] and a["age"] == b["age"]
 
+    @pytest.mark.ci
     def test_a_forest_on_steps(self, loan):
         forest = RandomForestClassifier(20, max_depth=5, random_state=0)
         fitted = loan.pipeline(loan.features, loan.labels, forest, loan.words)
@@ -287,6 +290,7 @@ class OnArrays:
 
 
 class TestRegressor:
+    @pytest.mark.ci
     def test_predictions_fall_into_the_range(self, regressor):
         before = regressor.predict(regressor.features)
         query = regressor.features[before < 34].iloc[:8]

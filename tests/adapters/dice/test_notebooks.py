@@ -40,6 +40,7 @@ def iris():
     return train.assign(target=y_train), test, model
 
 
+@pytest.mark.ci
 def test_getting_started(split, loan, capsys):
     train, x_test, model = split
     d = dice_ml.Data(dataframe=train, continuous_features=loan.continuous, outcome_name="approved")
@@ -116,6 +117,7 @@ def test_feature_importance_of_counterfactuals_made_before(split, loan):
     )
 
 
+@pytest.mark.ci
 def test_multiclass(iris):
     train, test, model = iris
     continuous = train.drop("target", axis=1).columns.tolist()

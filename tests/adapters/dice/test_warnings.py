@@ -1,5 +1,7 @@
 """Warnings in the log about columns that look immutable."""
 
+import pytest
+
 from dear_dice import DiceDEAR
 
 
@@ -17,6 +19,7 @@ def test_defaults_log_which_arguments_to_give(loan, torch_model, refused, caplog
     assert len(messages(caplog)) == 2
 
 
+@pytest.mark.ci
 def test_all_pairs_are_logged_as_well(loan, torch_model, caplog):
     DiceDEAR(loan.data, torch_model, immutable=["gender"], pairs=True)
     (message,) = messages(caplog)
