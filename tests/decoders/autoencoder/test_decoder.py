@@ -447,7 +447,7 @@ class TestState:
         other = decoders[0].clone_unfitted()
         with pytest.raises(ValueError, match="another set"):
             other.load_state(decoders[2].tensors(), several.fits()[0])
-        with pytest.raises(ValueError, match=r"columns must be .* \(1 1\)"):
+        with pytest.raises(ValueError, match=r"columns must be .* \(1, 1\)"):
             other.load_state(decoders[1].tensors(), several.fits()[0])
         with pytest.raises(NotFittedError):
             other.encode(several.rows)
@@ -466,5 +466,5 @@ class TestState:
             other.load_state({k: t for k, t in tensors.items() if k != "e.0.bias"}, fit)
         broken = tensors["e.0.weight"].clone()
         broken[0, 0, 0] = torch.nan
-        with pytest.raises(ValueError, match=r"e\.0\.weight must hold numbers"):
+        with pytest.raises(ValueError, match=r"e\.0\.weight must hold finite numbers"):
             other.load_state({**tensors, "e.0.weight": broken}, fit)
