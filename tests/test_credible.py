@@ -64,13 +64,6 @@ class TestTheColumns:
         assert result.actions[NUMBERS][done].notna().all(axis=None)
         assert result.actions["credible"].dtype == bool
 
-    def test_they_are_computed_on_access(self, dear, factuals):
-        result = dear.generate(factuals.iloc[:3])
-        assert "actions" not in vars(result)
-        assert result.actions is result.actions
-        assert list(result.actions)[-4:] == CRITERIA
-        assert not set(CRITERIA) & set(result.outcome)
-
     def test_confidence_is_a_share_of_the_redraws(self, result, dear):
         count = dear.decoder.draws
         successes = result.actions["confidence"].dropna() * count
@@ -118,11 +111,6 @@ class TestTheColumns:
         # The required plausibility is at most the factual's own.
         assert actions["credible"].all()
 
-    def test_they_do_not_depend_on_the_other_rows(self, result, dear, factuals):
-        for i in (0, 7, 23):
-            one = dear.generate(factuals.iloc[[i]]).actions[CRITERIA]
-            pd.testing.assert_frame_equal(one, result.actions[CRITERIA].iloc[[i]])
-
     def test_the_cheapest_have_them_and_are_compared_with_the_default_criteria(
         self, cheapest, mixed
     ):
@@ -148,11 +136,6 @@ class TestWithoutAnAnswer:
         assert actions[NUMBERS].iloc[1].isna().all()
         assert not actions["credible"].iloc[1]
         assert actions[NUMBERS].iloc[[0, 2, 3]].notna().all(axis=None)
-
-    def test_no_rows_have_no_values(self, dear, factuals):
-        actions = dear.generate(factuals.iloc[:0]).actions
-        assert list(actions)[-4:] == CRITERIA
-        assert len(actions) == 0
 
 
 class TestOtherMethods:
@@ -196,11 +179,6 @@ class TestOtherMethods:
         assert (support[table["credible"].to_numpy()] >= 0.8 - 1e-6).all()
         assert 0.0 < table["credible"].mean() < 1.0
 
-    def test_they_are_the_same_after_saving(self, dear, result, factuals, mixed, tmp_path):
-        dear.save(tmp_path)
-        again = DEAR.load(tmp_path, mixed.net).generate(factuals)
-        pd.testing.assert_frame_equal(again.actions, result.actions, check_exact=True)
-
 
 class TestTheCheapest:
     def test_it_has_no_criteria(self):
@@ -208,19 +186,6 @@ class TestTheCheapest:
         assert not search.has_criteria
         assert (search.margin, search.prefer_alone, search.max_reliance) == (0.0, 0.0, 1.0)
         assert search.min_support is None
-
-    def test_it_accepts_other_settings(self):
-        assert Search.cheapest(min_support=0.5).has_criteria
-        assert Search.cheapest(margin=0.2).margin == 0.2
-
-    def test_neither_redraws_nor_neighbours_are_computed(self, mixed, factuals):
-        cheap = DEAR(mixed.net, mixed.schema, search=Search.cheapest()).fit(mixed.frame)
-        result = cheap.generate(factuals)
-        assert result.outcome["success"].all()
-        decoders = [cheap.decoders.of(members) for members in cheap.sets.members]
-        assert all("_drawn" not in vars(decoder) for decoder in decoders)
-        for name in ("_evidence", "_plausibility", "_neighbours", "_support", "_spread"):
-            assert name not in vars(cheap)
 
     def test_the_default_costs_no_less(self, result, cheapest):
         both = result.actions["success"] & cheapest.actions["success"]

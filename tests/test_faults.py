@@ -458,9 +458,10 @@ class TestNarrowColumns:
 
 class TestFewRows:
     @pytest.mark.parametrize("kind", KINDS)
-    def test_five_rows_are_enough_to_run(self, mixed, kind):
-        few = mixed.frame.iloc[:5]
-        schema = Schema.infer(few)
+    @pytest.mark.parametrize("rows", [1, 2, 5])
+    def test_few_rows_are_enough_to_run(self, mixed, kind, rows):
+        few = mixed.frame.iloc[:rows]
+        schema = Schema.infer(few) if rows > 1 else mixed.schema
         net = nn.Linear(Encoder(schema).d, 1)
         result = KINDS[kind](net, schema).fit(few).generate(few)
         with torch.no_grad():

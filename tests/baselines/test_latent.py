@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from dear_plugin import Constraints, Schema, Target
+from dear_plugin import Schema, Target
 from dear_plugin.baselines import (
     CCHVAE,
     CCHVAEConfig,
@@ -83,10 +83,6 @@ def test_independent_changes_would_leave_it(line, refused):
     frame, schema = line
     after = Wachter(First(), schema).fit(frame).generate(refused).counterfactuals
     assert (after["a"] + after["b"] - 1.0).abs().median() > 0.2
-
-
-def test_immutable_features_do_not_change(result, refused):
-    assert (result.counterfactuals["group"] == refused["group"]).all()
 
 
 @pytest.mark.ci
@@ -163,15 +159,6 @@ def test_clue_keeps_binaries_binary_and_flips_some(mixed_vae, mixed):
     assert (after["member"] != rows["member"]).any()
 
 
-def test_constraints_of_the_call_are_kept(line, vae, refused):
-    frame, schema = line
-    method = Revise(First(), schema, vae=vae).fit(frame)
-    result = method.generate(refused, within=Constraints(frozen=["b"], ranges={"a": (0.0, 0.7)}))
-    assert result.actions["success"].all()
-    assert (result.counterfactuals["b"] == refused["b"]).all()
-    assert (result.counterfactuals["a"] <= 0.7).all()
-
-
 def test_entropy_is_that_of_the_probabilities():
     one = torch.tensor([[0.0], [3.0]])
     p = torch.sigmoid(one[:, 0])
@@ -210,9 +197,3 @@ def test_a_range_of_values_is_reached(line, vae, refused):
         fitted = method(First(), schema, vae=vae, output="values").fit(frame)
         result = fitted.generate(refused, Target.of_range(0.4, 1.2))
         assert result.actions["success"].all()
-
-
-def test_c_chvae_takes_a_black_box(line, vae, refused):
-    frame, schema = line
-    method = CCHVAE(lambda f: (f["a"] > 0.6).astype(float), schema, vae=vae).fit(frame)
-    assert method.generate(refused).actions["success"].all()

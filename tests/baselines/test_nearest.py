@@ -50,9 +50,3 @@ def test_without_a_feasible_row_the_factual_is_returned_with_a_reason(method, re
     assert not result.actions["success"].any()
     assert result.actions["reason"].str.startswith("no training row").all()
     pd.testing.assert_frame_equal(result.counterfactuals, refused)
-
-
-def test_it_takes_a_black_box(square, refused):
-    schema = Schema.infer(square, immutable=["group"])
-    method = NearestAccepted(lambda f: (f["a"] + f["b"] > 1.2).astype(float), schema).fit(square)
-    assert method.generate(refused).actions["success"].all()

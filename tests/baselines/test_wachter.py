@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from dear_plugin import Constraints, Schema, Target
+from dear_plugin import Schema, Target
 from dear_plugin.baselines import Wachter, WachterConfig
 from dear_plugin.baselines.weights import Weights
 from dear_plugin.errors import ModelError
@@ -54,14 +54,6 @@ def test_the_best_category_is_taken(mixed):
     result = Wachter(model, mixed.schema).fit(mixed.frame).generate(rows)
     assert result.actions["success"].all()
     assert (result.actions["cost"] == 1.0).all()
-
-
-def test_constraints_of_the_call_are_kept(square, linear, schema, refused):
-    method = Wachter(linear(3.0, 1.0, 0.0, bias=-2.0), schema).fit(square)
-    few = refused[refused["b"] + 3 * refused["a"] > 1.2]
-    result = method.generate(few, within=Constraints(frozen=["a"]))
-    assert (result.counterfactuals["a"] == few["a"]).all()
-    assert (result.actions["acted_on"][result.actions["success"]] == "b").all()
 
 
 @pytest.mark.ci

@@ -8,7 +8,7 @@ import torch
 from dear_plugin import DEAR, Encoder, Schema
 from dear_plugin.data.columns import from_scaled, to_scaled
 from dear_plugin.data.units import step_sizes
-from dear_plugin.errors import InputError, SchemaError
+from dear_plugin.errors import SchemaError
 
 
 @pytest.fixture
@@ -51,11 +51,6 @@ class TestEncode:
     def test_the_order_is_that_of_the_schema_not_the_frame(self, mixed, encoder):
         backwards = mixed.frame[mixed.frame.columns[::-1]]
         assert torch.equal(encoder.encode(backwards), encoder.encode(mixed.frame))
-
-    def test_the_frame_is_not_modified(self, mixed, encoder):
-        before = mixed.frame.copy(deep=True)
-        encoder.encode(mixed.frame).zero_()
-        pd.testing.assert_frame_equal(before, mixed.frame, check_exact=True)
 
 
 class TestRowsAndColumns:
@@ -252,52 +247,6 @@ class TestLevels:
         assert result.actions["success"].all()
         assert accepts(result.counterfactuals).all()
 
-    def test_a_schema_saved_without_levels_is_read(self):
-        schema = Schema.infer(self.frame)
-        saved = schema.to_dict()
-        for feature in saved["features"]:
-            del feature["levels"], feature["ordered"]
-        assert Schema.from_dict(saved).names == schema.names
-
     def test_categories_must_be_among_the_levels(self):
         with pytest.raises(SchemaError, match="'job': its categories must be among its levels"):
             Schema.infer(self.frame).replace("job", levels=("a", "b"))
-
-
-class TestInvalidFrames:
-    def rejects(self, encoder, frame, match):
-        with pytest.raises(InputError, match=match):
-            encoder.rows(frame)
-
-    def test_all_complaints_are_in_one_error(self, mixed, encoder):
-        frame = mixed.frame.iloc[:3].assign(age=np.nan, town="Z")
-        self.rejects(encoder, frame, r"'age' has missing.*'town' has values never seen: \['Z'\]")
-
-    def test_the_first_bad_rows_are_named_by_their_labels(self, mixed, encoder):
-        frame = mixed.frame.iloc[:3].set_axis(["ann", "bob", "cid"])
-        frame["debt"] = [1.0, np.inf, 2.0]
-        self.rejects(encoder, frame, r"'debt' has missing or infinite values in 1 rows.*'bob'")
-
-    def test_text_is_not_read_as_a_number(self, mixed, encoder):
-        frame = mixed.frame.iloc[:3].assign(age="40")
-        self.rejects(encoder, frame, r"'age' must hold numbers.*to_numeric")
-
-    def test_true_and_false_are_not_read_as_a_number(self, mixed, encoder):
-        self.rejects(encoder, mixed.frame.iloc[:3].assign(age=True), r"got dtype bool")
-
-    def test_a_category_is_named_with_those_expected(self, mixed, encoder):
-        frame = mixed.frame.iloc[:3].assign(gender="femal")
-        self.rejects(encoder, frame, r"'gender'.*\['femal'\].*\['female', 'male'\]")
-
-    def test_an_unobserved_level_is_rejected(self, mixed, encoder):
-        frame = mixed.frame.iloc[:3].copy()
-        frame["job"] = pd.Categorical(["king"] * 3, categories=frame["job"].cat.categories)
-        self.rejects(encoder, frame, r"'job' has values never seen: \['king'\]")
-
-    def test_numbers_are_not_text(self, mixed, encoder):
-        self.rejects(encoder, mixed.frame.iloc[:3].assign(gender=1), r"'gender'.*\[1\]")
-
-    def test_missing_labels_are_rejected(self, mixed, encoder):
-        frame = mixed.frame.iloc[:3].copy()
-        frame.loc[frame.index[0], "job"] = None
-        self.rejects(encoder, frame, r"'job' has values never seen: \[nan\]")

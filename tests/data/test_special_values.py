@@ -108,12 +108,6 @@ class TestCounterfactuals:
         assert (before[before < 0] == after[before < 0]).all()
         assert after[after >= 0].between(0, 29).all()
 
-    def test_a_batch_equals_its_rows_one_by_one(self, table, schema, model, rejected):
-        dear = DEAR(model, schema).fit(table[0])
-        batch = dear.generate(rejected.head(12)).counterfactuals
-        alone = [dear.generate(rejected.iloc[[i]]).counterfactuals for i in range(12)]
-        pd.testing.assert_frame_equal(batch, pd.concat(alone))
-
 
 class TestEnterAndLeaveSpecial:
     def test_an_action_leaves_a_code(self, table, schema, model, rejected):

@@ -10,7 +10,7 @@ from dear_plugin import ActionSets, Encoder, Schema, Target
 from dear_plugin.decoders import Autoencoder, Decoders, Design, Sample, Training, Transport
 from dear_plugin.errors import DearError, ModelError
 from dear_plugin.evaluation.costs import Parts, latent_cost
-from dear_plugin.evaluation.jacobians import STEP, alignments, latent_jacobians, parts
+from dear_plugin.evaluation.jacobians import alignments, latent_jacobians, parts
 from dear_plugin.models.classifier import Classifier
 
 DECODERS = {
@@ -251,7 +251,3 @@ class TestAlignments:
         part = Parts(torch.ones(1).bool(), torch.zeros(5, 1, 1), torch.zeros(5, 1, 1))
         with pytest.raises(ModelError, match="black box"):
             alignments([part], classifier, Target.of_class(1).resolve(5, None), rows)
-
-
-def test_a_step_is_small_relative_to_the_range():
-    assert STEP <= 1 / 32

@@ -54,12 +54,3 @@ def test_neighbours_are_euclidean_on_the_encoding(mixed):
     goal = Target.of_class(1).resolve(20, None)
     found = Support(Neighbours(rows, encoder), Classifier(mixed.net, encoder)).of(some, goal)
     assert torch.allclose(found, accepted[near].mean(1))
-
-
-def test_results_compute_it_at_first_access_with_the_index_of_the_factuals(fitted, mixed):
-    result = fitted.generate(mixed.refused(10))
-    assert "support" not in vars(result)
-    assert result.support.index.equals(result.factuals.index)
-    assert result.support.name == "support"
-    assert result.support.between(0, 1).all()
-    assert result.support is result.support

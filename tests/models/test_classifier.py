@@ -115,24 +115,6 @@ class TestScores:
 
 
 class TestEvaluationMode:
-    def test_a_module_in_training_mode_is_evaluated_in_evaluation_mode(self, mixed, rows):
-        net = nn.Sequential(nn.Dropout(0.5), nn.Linear(mixed.encoder.d, 1)).train()
-        model = Classifier(net, mixed.encoder)
-        assert torch.equal(model.scores(rows), model.scores(rows))
-        assert all(m.training for m in net.modules())
-
-    def test_mixed_flags_are_restored(self, mixed, rows):
-        net = nn.Sequential(nn.BatchNorm1d(mixed.encoder.d), nn.Linear(mixed.encoder.d, 1))
-        net[0].eval()
-        Classifier(net, mixed.encoder).scores(rows)
-        assert [m.training for m in net.modules()] == [True, False, True]
-
-    def test_flags_are_restored_after_an_error(self, mixed, rows):
-        net = nn.Sequential(nn.Linear(3, 1)).train()
-        with pytest.raises(ModelError, match="shapes cannot be multiplied"):
-            Classifier(net, mixed.encoder).scores(rows)
-        assert net.training
-
     def test_scores_have_no_gradient_and_differentiable_scores_have(self, mixed, rows):
         model = Classifier(mixed.net, mixed.encoder)
         assert not model.scores(rows).requires_grad

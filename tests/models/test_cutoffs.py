@@ -1,6 +1,5 @@
 """Cutoffs: models whose `predict` is not the likeliest class of `predict_proba`."""
 
-import pickle
 import warnings
 
 import numpy as np
@@ -62,19 +61,6 @@ class TestThresholds:
         factuals = rejected(model, mixed.frame)
         search = Search(max_features=1)
         return model, factuals, DEAR(model, mixed.schema, search=search).fit(mixed.frame)
-
-    def test_success_is_the_decision_of_predict(self, fitted):
-        model, factuals, dear = fitted
-        result = dear.generate(factuals)
-        own = model.predict(result.counterfactuals) == 1
-        assert result.actions["success"].tolist() == own.tolist()
-        assert own.any()
-
-    def test_already_accepted_is_the_decision_of_predict(self, fitted, mixed):
-        model, _, dear = fitted
-        accepted = model.predict(mixed.frame.head(60)) == 1
-        reasons = dear.generate(mixed.frame.head(60)).actions["reason"]
-        assert (reasons == "already accepted").tolist() == accepted.tolist()
 
     def test_results_equal_those_of_a_known_threshold(self, fitted, threshold, mixed):
         model, factuals, dear = fitted
@@ -254,19 +240,6 @@ class TestCalls:
             one.generate(factuals).counterfactuals, other.generate(factuals).counterfactuals
         )
 
-    def test_predict_is_called_for_factuals_and_counterfactuals_alone(self, mixed, models):
-        model = Thresholded(models["linear"], 0.7)
-        dear = DEAR(model, mixed.schema).fit(mixed.frame)
-        assert model.sizes == []
-        factuals = rejected(model, mixed.frame)
-        model.sizes.clear()
-        dear.generate(factuals)
-        first = sum(model.sizes)
-        model.sizes.clear()
-        dear.generate(factuals)
-        assert sum(model.sizes) <= 4 * len(factuals)
-        assert first <= len(mixed.frame) + 2 * 5 * 500 + 4 * len(factuals)
-
     def test_another_model_gets_its_own_cutoffs(self, mixed, models):
         strict, lenient = (Thresholded(models["linear"], t) for t in (0.8, 0.3))
         dear = DEAR(strict, mixed.schema).fit(mixed.frame)
@@ -275,16 +248,6 @@ class TestCalls:
         same = DEAR(lenient, mixed.schema).fit(mixed.frame).generate(factuals)
         other = dear.with_model(lenient).generate(factuals)
         pd.testing.assert_frame_equal(other.counterfactuals, same.counterfactuals)
-
-    @pytest.mark.slow
-    def test_pickled_and_saved_methods_give_the_same_results(self, tmp_path, mixed, models):
-        model = Thresholded(models["linear"], 0.8)
-        factuals = rejected(model, mixed.frame)
-        dear = DEAR(model, mixed.schema).fit(mixed.frame)
-        expected = dear.generate(factuals).counterfactuals
-        dear.save(tmp_path)
-        for copy in (pickle.loads(pickle.dumps(dear)), DEAR.load(tmp_path, model)):
-            pd.testing.assert_frame_equal(copy.generate(factuals).counterfactuals, expected)
 
 
 class TestOutputOfPredict:

@@ -1,7 +1,5 @@
 """Rows that cannot be read are returned unchanged, with a reason; an empty frame is valid."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -65,15 +63,6 @@ class TestUnreadableRows:
             method.generate(query, on_error="raise")
         with pytest.raises(SettingError, match="on_error"):
             method.generate(query, on_error="ignore")
-
-    def test_no_row_may_be_readable(self, method, query):
-        result = method.generate(query.iloc[[3, 7]])
-        assert len(result) == 2
-        assert not result.actions["success"].any()
-
-    def test_the_result_pickles(self, method, query):
-        result = pickle.loads(pickle.dumps(method.generate(query)))
-        assert result.support.notna().sum() == 10
 
 
 class TestEmptyFrame:

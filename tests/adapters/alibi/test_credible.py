@@ -32,24 +32,6 @@ def test_criteria_reach_the_search(fit, refused):
     assert (found.reliance[found.credible] == 0.0).all()
 
 
-def test_the_cheapest_is_the_engines(fit, data, predictor, refused):
-    explainer = fit(search=Search.cheapest())
-    found = explainer.explain(refused, 1)
-    frame = explainer.frame(data.X)
-    codes = {3: list(data.maps[3]).index, 0: list(data.maps[0]).index}
-
-    def model(rows):
-        columns = [
-            rows[name].map(codes[j]) if j in codes else rows[name]
-            for j, name in enumerate(data.names)
-        ]
-        return predictor(np.column_stack(columns).astype(float))
-
-    dear = dear_plugin.DEAR(model, explainer.engine.schema, search=Search.cheapest()).fit(frame)
-    own = dear.generate(explainer.frame(refused)).counterfactuals
-    assert explainer.frame(found.cf["X"]).astype(str).equals(own.astype(str))
-
-
 @pytest.mark.ci
 def test_an_answer_that_is_not_credible_has_a_reason(fit, refused):
     found = fit(min_confidence=1.0, min_plausibility=1.0).explain(refused[:40], 1)

@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 from dear_dice import DiceDEAR
 from dear_plugin import Search
+from tests.adapters.dice.asked import examples
 from tests.thresholded import Thresholded
 
 
@@ -61,8 +62,7 @@ class TestTorch:
         explainer = DiceDEAR(loan.data, torch_interface(module))
         for wanted in range(3):
             query = refused.iloc[:10]
-            result = explainer.generate_counterfactuals(query, 2, desired_class=wanted)
-            for example in result.cf_examples_list:
+            for example in examples(explainer, query, 2, desired_class=wanted):
                 found = example.final_cfs_df
                 x = loan.vectors(loan.data, found[loan.features.columns])
                 assert (module(x).argmax(1) == wanted).all()
@@ -134,8 +134,7 @@ class TestTorch:
         explainer = DiceDEAR(data, torch_interface(module, model_type="regressor"))
         before = module(loan.vectors(data, features))[:, 0].detach().numpy()
         query = features[before < 18].iloc[:10]
-        result = explainer.generate_counterfactuals(query, 2, desired_range=[20, 22])
-        for example in result.cf_examples_list:
+        for example in examples(explainer, query, 2, desired_range=[20, 22]):
             values = module(loan.vectors(data, example.final_cfs_df[features.columns]))[:, 0]
             assert ((values >= 20) & (values <= 22)).all()
             np.testing.assert_allclose(
@@ -161,8 +160,7 @@ class TestSklearn:
         query = loan.features[fitted.predict(loan.features) == "refused"].iloc[:4]
         # Class 0 is "approved": DiCE counts the model's sorted labels.
         for wanted in ("opposite", 0):
-            result = explainer.generate_counterfactuals(query, 2, desired_class=wanted)
-            for example in result.cf_examples_list:
+            for example in examples(explainer, query, 2, desired_class=wanted):
                 assert (example.final_cfs_df["decision"] == "approved").all()
                 assert example.test_instance_df["decision"].tolist() == ["refused"]
                 assert example.desired_class == "approved"
@@ -190,8 +188,7 @@ class TestSklearn:
         data = loan.interface(features.assign(approved=loan.labels))
         explainer = DiceDEAR(data, dice_ml.Model(model=fitted, backend="sklearn"))
         query = features[fitted.predict(features) == 0].iloc[:10]
-        result = explainer.generate_counterfactuals(query, total_CFs=3)
-        for example in result.cf_examples_list:
+        for example in examples(explainer, query, total_CFs=3):
             found = example.final_cfs_df
             assert found.drop(columns="approved").dtypes.equals(features.dtypes)
             assert found["housing"].isin([1, 2, 10]).all()
@@ -213,8 +210,7 @@ class TestSklearn:
         if threshold > 0.5:
             assert not unlikely.all()
             refused = refused[~unlikely]
-        result = explainer.generate_counterfactuals(refused.head(10), 2)
-        for example in result.cf_examples_list:
+        for example in examples(explainer, refused.head(10), 2):
             found = example.final_cfs_df
             assert len(found)
             assert example.test_pred == labels[0] and example.new_outcome == labels[1]

@@ -12,6 +12,7 @@ from dear_dice import DiceDEAR
 from dear_dice.interface import Interface
 from dear_dice.model import OheMinMax
 from dear_plugin import Encoder
+from tests.adapters.dice.asked import examples
 
 N = 300
 
@@ -95,8 +96,7 @@ def test_a_torch_model_gets_columns_in_that_order(name):
     assert explainer.dear.classifier.is_module
     probability = explainer._host.scores(frame)[:, 0]
     query = frame[probability < 0.5]
-    result = explainer.generate_counterfactuals(query.iloc[:15], total_CFs=2)
-    for example in result.cf_examples_list:
+    for example in examples(explainer, query.iloc[:15], total_CFs=2):
         found = example.final_cfs_df
         vectors = data.get_ohe_min_max_normalized_data(found[frame.columns])
         after = module(torch.tensor(vectors.to_numpy(dtype=np.float32)))[:, 0]
@@ -129,8 +129,7 @@ def test_dices_column_names_that_collide_are_left_to_dice():
     explainer = DiceDEAR(data, model)
     assert not explainer.dear.classifier.is_module
     query = frame[explainer._host.scores(frame)[:, 0] < 0.5].iloc[:5]
-    result = explainer.generate_counterfactuals(query, total_CFs=2)
-    for example in result.cf_examples_list:
+    for example in examples(explainer, query, total_CFs=2):
         assert (explainer._host.scores(example.final_cfs_df[frame.columns]) > 0.5).all()
 
 
