@@ -17,7 +17,7 @@ from torch import nn
 from dear_plugin import DEAR, Search, Transport, evaluating
 
 THREADS = 8
-ROWS = 8
+ROWS = 4
 
 # Python 3.12 warns of every fork beside threads; that there are some is what is tested.
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
@@ -41,7 +41,7 @@ def fresh(mixed, noisy) -> DEAR:
     One set of little use, so that the pairs in reserve are needed, and support besides.
     """
     search = Search(min_support=0.4)
-    return DEAR(noisy, mixed.schema, act_on=["debt", "age"], search=search).fit(mixed.frame[:500])
+    return DEAR(noisy, mixed.schema, act_on=["debt", "age"], search=search).fit(mixed.frame[:300])
 
 
 def answers(dear: DEAR, query: pd.DataFrame) -> list:

@@ -30,6 +30,7 @@ def hidden(found):
     return errors(found["hidden cause"]).set_index(["tiers", "acted on"])
 
 
+@pytest.mark.ci
 def test_with_tiers_expected_changes_are_effects(runs):
     found = runs.loc["with tiers"]
     is_pair = found.index.str.contains(JOINED, regex=False)
@@ -39,21 +40,25 @@ def test_with_tiers_expected_changes_are_effects(runs):
     assert pairs["mean error"].mean() <= 0.05, pairs
 
 
+@pytest.mark.ci
 def test_without_tiers_they_are_further_off(runs):
     found = runs["mean error"].groupby("tiers").mean()
     assert found["without tiers"] > 2 * found["with tiers"]
 
 
+@pytest.mark.ci
 def test_what_has_no_effect_is_expected_to_have_none(runs):
     found = runs.loc["with tiers"]
     assert (found["mean error"][found["true effect"] == 0] <= 0.001).all()
 
 
+@pytest.mark.ci
 def test_tiers_do_not_help_where_a_hidden_cause_is_shared(hidden):
     assert hidden.loc[("with tiers", "school"), "worst error"] > 0.1
     assert hidden.loc[("with tiers", "wage"), "worst error"] <= 0.03
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", list(SYSTEMS))
 def test_pairs_are_one_line_of_the_table(name, found):
     lines = pd.DataFrame(table(name, found[name])).set_index("acted on")
@@ -62,6 +67,7 @@ def test_pairs_are_one_line_of_the_table(name, found):
     assert lines.index.is_unique
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", KNOWN)
 def test_nothing_follows_a_pair_that_is_no_effect_of_it(name, found):
     lines = found[name][found[name]["tiers"] == "with tiers"]
@@ -73,6 +79,7 @@ def test_nothing_follows_a_pair_that_is_no_effect_of_it(name, found):
     assert set(off["acted on"]) <= {"region + wage"}, off
 
 
+@pytest.mark.ci
 def test_the_figure_has_a_panel_for_each_feature_acted_on(found):
     figure = effect_figures.effects(SYSTEMS["loan"], found["loan"])
     titles = [axes.get_title().partition(" ")[0] for axes in figure.axes]

@@ -92,6 +92,14 @@ def query(mixed) -> pd.DataFrame:
 class TestAModelThatFailsMidway:
     """It fails after the call for the factual rows."""
 
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def failing(mixed):
+        """A model that does what its `fault` says, a method fitted with it, and its answers."""
+        model = Failing(mixed.pipeline, None)
+        dear = DEAR(model, mixed.schema).fit(mixed.frame[:300])
+        return model, dear, answers(dear, mixed.refused(8))
+
     @pytest.mark.parametrize("calls_left", [0, pytest.param(5, marks=pytest.mark.slow)])
     @pytest.mark.parametrize(
         ("fault", "error", "match"),
@@ -107,12 +115,10 @@ class TestAModelThatFailsMidway:
         ids=["raises", "is interrupted", "NaN", "a row less", "a dimension more", "> 1", "text"],
     )
     def test_the_error_is_raised_and_the_method_stays_usable(
-        self, mixed, query, calls_left, fault, error, match
+        self, failing, query, calls_left, fault, error, match
     ):
-        model = Failing(mixed.pipeline, fault)
-        dear = DEAR(model, mixed.schema).fit(mixed.frame)
-        before = answers(dear, query)
-        model.calls_left = calls_left
+        model, dear, before = failing
+        model.fault, model.calls_left = fault, calls_left
         with pytest.raises(error, match=match):
             dear.generate(query)
         model.calls_left = 10**9
@@ -136,12 +142,12 @@ class TestAModelThatFailsMidway:
         ],
         ids=["more", "fewer"],
     )
-    def test_another_number_of_classes_raises(self, mixed, query, calls_left, fault, match):
-        model = Failing(mixed.pipeline, fault)
-        dear = DEAR(model, mixed.schema).fit(mixed.frame)
-        model.calls_left = calls_left
+    def test_another_number_of_classes_raises(self, failing, query, calls_left, fault, match):
+        model, dear, _ = failing
+        model.fault, model.calls_left = fault, calls_left
         with pytest.raises(ModelError, match=match):
             dear.generate(query)
+        model.calls_left = 10**9
 
     def test_several_numbers_of_classes_in_a_batch_raise(self, mixed, monkeypatch):
         monkeypatch.setattr("dear_plugin.models.classifier.ROWS_A_CALL", 64)
@@ -357,6 +363,7 @@ MIDWAY = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows handles Ctrl-C differently")
 @pytest.mark.parametrize(
     "where",

@@ -20,10 +20,9 @@ from dear_plugin.plots.ink import INDIRECT
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
-@pytest.fixture(scope="module", params=["loan", "mixed"])
-def recourses(request, studies):
-    study = studies[request.param]
-    return DEAR(study.net, study.schema).fit(study.frame).generate(study.refused(60))
+@pytest.fixture(scope="module")
+def recourses(mixed, fitted):
+    return fitted.generate(mixed.refused(60))
 
 
 @pytest.fixture
@@ -63,9 +62,9 @@ class TestNothingToShow:
     def refused(self, mixed):
         return mixed.refused(4)
 
-    def test_a_row_without_recourse(self, mixed, refused, axes):
+    def test_a_row_without_recourse(self, mixed, fitted, refused, axes):
         frozen = Constraints(frozen=list(mixed.schema.mutable))
-        result = DEAR(mixed.net, mixed.schema).fit(mixed.frame).generate(refused, within=frozen)
+        result = fitted.generate(refused, within=frozen)
         result.plot_row(0, axes)
         said = " ".join(texts(axes)[0].split())
         assert said == "no recourse found: nothing admissible to act on"
@@ -73,9 +72,9 @@ class TestNothingToShow:
         figure = result.plot()
         assert texts(figure.axes[1])[0].startswith("no row has a recourse")
 
-    def test_an_accepted_row(self, mixed, axes):
+    def test_an_accepted_row(self, mixed, fitted, axes):
         accepted = mixed.frame.drop(mixed.refused(len(mixed.frame)).index).head(2)
-        result = DEAR(mixed.net, mixed.schema).fit(mixed.frame).generate(accepted)
+        result = fitted.generate(accepted)
         result.plot_row(0, axes)
         assert "already the wanted" in " ".join(texts(axes)[0].split())
 
@@ -91,8 +90,8 @@ class TestNothingToShow:
         together(pd.DataFrame({"acted_on": ["income", "debt"], "moves_along": ["", ""]}), axes)
         assert texts(axes) == ["nothing is expected to move along"]
 
-    def test_a_result_without_rows_is_an_error(self, mixed, refused):
-        result = DEAR(mixed.net, mixed.schema).fit(mixed.frame).generate(refused.iloc[:0])
+    def test_a_result_without_rows_is_an_error(self, fitted, refused):
+        result = fitted.generate(refused.iloc[:0])
         with pytest.raises(InputError, match="without rows"):
             result.plot()
 
@@ -297,9 +296,8 @@ class TestSplits:
 
 
 class TestOddResults:
-    def test_accepted_rows_are_left_out(self, mixed, axes):
-        dear = DEAR(mixed.net, mixed.schema).fit(mixed.frame)
-        result = dear.generate(mixed.frame.iloc[:80])
+    def test_accepted_rows_are_left_out(self, mixed, fitted, axes):
+        result = fitted.generate(mixed.frame.iloc[:80])
         with torch.no_grad():
             refused = mixed.net(mixed.encoder.encode(mixed.frame.iloc[:80]))[:, 0] <= 0
         splits(result.actions, axes)

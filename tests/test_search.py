@@ -122,14 +122,6 @@ class TestAmongSets:
         actions = method(frame, rule, ["colour", "units"]).generate(refused).actions
         assert (actions["acted_on"] == "units").all()
 
-    def test_no_alternative_is_cheaper_than_the_answer(self, mixed, fitted):
-        """Pruning excludes no cheaper success."""
-        refused, cheapest = mixed.refused(30), fitted.with_search(Search.cheapest())
-        evaluation = cheapest.generate(refused).actions["cost"]
-        singles = cheapest.generate(refused).alternatives(7).query("kind == 'another set'")
-        cheapest = singles.groupby("index")["cost"].min()
-        assert (evaluation <= cheapest[evaluation.index] + 1e-6).all()
-
     def test_pairs_solve_rows_that_no_single_feature_solves(self, frame):
         def rule(f):
             return (f["units"] >= 60) & (f["cents"] >= 60)

@@ -35,35 +35,26 @@ class TestAsTensors:
         assert sets.single.tolist() == [True, False]
 
 
-class TestErrors:
-    def refuses(self, mixed, act_on, match, error=ConstraintError):
-        with pytest.raises(error, match=match):
-            ActionSets.of(mixed.schema, act_on)
+@pytest.mark.parametrize(
+    ("act_on", "match", "error"),
+    [
+        ("debt", "must be a list of features, got 'debt'", ConstraintError),
+        ([], "nothing to act on", ConstraintError),
+        ([()], "distinct features", ConstraintError),
+        ([("debt", "debt")], "distinct features, .*'debt', 'debt'", ConstraintError),
+        ([("debt", "job"), ("job", "debt")], "a set twice", ConstraintError),
+        (["gender"], r"\['gender'\] cannot be acted on: immutable", ConstraintError),
+        (["dept"], r"'dept' \(did you mean 'debt'\?\)", SchemaError),
+    ],
+)
+def test_what_is_no_set_is_refused(mixed, act_on, match, error):
+    with pytest.raises(error, match=match):
+        ActionSets.of(mixed.schema, act_on)
 
-    def test_a_bare_name(self, mixed):
-        self.refuses(mixed, "debt", "must be a list of features, got 'debt'")
 
-    def test_nothing(self, mixed):
-        self.refuses(mixed, [], "nothing to act on")
-
-    def test_an_empty_group(self, mixed):
-        self.refuses(mixed, [()], "distinct features")
-
-    def test_a_group_that_names_a_feature_twice(self, mixed):
-        self.refuses(mixed, [("debt", "debt")], "distinct features, .*'debt', 'debt'")
-
-    def test_the_same_set_twice(self, mixed):
-        self.refuses(mixed, [("debt", "job"), ("job", "debt")], "a set twice")
-
-    def test_an_immutable_feature(self, mixed):
-        self.refuses(mixed, ["gender"], r"\['gender'\] cannot be acted on: immutable")
-
-    def test_an_unknown_feature(self, mixed):
-        self.refuses(mixed, ["dept"], r"'dept' \(did you mean 'debt'\?\)", SchemaError)
-
-    def test_a_schema_in_which_nothing_may_change(self, mixed):
-        schema = mixed.schema
-        for name in schema.names:
-            schema = schema.replace(name, immutable=True)
-        with pytest.raises(ConstraintError, match="every feature is immutable"):
-            ActionSets.of(schema)
+def test_a_schema_in_which_nothing_may_change(mixed):
+    schema = mixed.schema
+    for name in schema.names:
+        schema = schema.replace(name, immutable=True)
+    with pytest.raises(ConstraintError, match="every feature is immutable"):
+        ActionSets.of(schema)

@@ -1,17 +1,15 @@
 """The laws of DESIGN §7, each a function of a world, a method fitted in it, and its answer."""
 
 import random
-from collections.abc import Callable, Sequence
 from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
 import torch
 
-from dear_plugin import DEAR, Feature, Kind, RecourseMethod, Recourses
+from dear_plugin import DEAR, Feature, Kind
 from dear_plugin.testing import Subject
 from dear_plugin.testing import laws as common
-from tests.properties.worlds import World
 
 # The laws of `dear_plugin.testing` that ask nothing more of the method.
 OF_EVERY_SUBJECT = (
@@ -21,10 +19,9 @@ OF_EVERY_SUBJECT = (
     common.success_is_the_decision_of_the_model,
     common.an_accepted_row_is_not_changed,
 )
-Law = Callable[[World, RecourseMethod, Recourses], None]
 
 
-def check(world: World, laws: Sequence[Law]) -> Recourses:
+def check(world, laws):
     """Fit a world's method, ask its question once, and hold the answer against some laws."""
     frame, query = world.frame.copy(deep=True), world.query.copy(deep=True)
     method = world.fitted()
@@ -50,9 +47,7 @@ def per_row(value, m: int) -> list:
     return [value] * m if single else list(value)
 
 
-def what_may_not_change_is_equal_bit_for_bit(
-    world: World, method: RecourseMethod, result: Recourses
-) -> None:
+def what_may_not_change_is_equal_bit_for_bit(world, method, result):
     after = result.counterfactuals
     frozen = per_row(world.within.frozen if world.within else (), len(world.query))
     fixed = {f.name for f in world.schema if f.immutable}
@@ -64,9 +59,7 @@ def what_may_not_change_is_equal_bit_for_bit(
     pd.testing.assert_frame_equal(world.query[others], after[others], check_exact=True)
 
 
-def ranges_directions_and_precision_are_kept(
-    world: World, method: RecourseMethod, result: Recourses
-) -> None:
+def ranges_directions_and_precision_are_kept(world, method, result):
     ranges = per_row(world.within.ranges if world.within else None, len(world.query))
     for feature in world.schema:
         if feature.kind is not Kind.NUMERIC:
@@ -102,9 +95,7 @@ def said(end: float, places: int) -> float:
     return near if abs(near - end) <= 1e-6 * 10.0**-places else end
 
 
-def categories_are_known_and_allowed_and_keep_their_direction(
-    world: World, method: RecourseMethod, result: Recourses
-) -> None:
+def categories_are_known_and_allowed_and_keep_their_direction(world, method, result):
     kept = per_row(world.within.categories if world.within else None, len(world.query))
     for feature in world.schema:
         if feature.kind is Kind.NUMERIC:
@@ -119,9 +110,7 @@ def categories_are_known_and_allowed_and_keep_their_direction(
             assert feature.direction * (places[1] - places[0]) >= 0
 
 
-def costs_are_finite_add_up_and_belong_to_what_changed(
-    world: World, method: RecourseMethod, result: Recourses
-) -> None:
+def costs_are_finite_add_up_and_belong_to_what_changed(world, method, result):
     costs = result.actions.filter(like="cost")
     assert (np.isfinite(costs) & (costs >= 0)).all(axis=None)
     total = costs["direct_cost"] + costs["indirect_cost"]
@@ -131,9 +120,7 @@ def costs_are_finite_add_up_and_belong_to_what_changed(
     assert np.allclose(moved.sum(1), costs["cost"], rtol=1e-5, atol=1e-6)
 
 
-def a_batch_of_n_is_n_batches_of_one(
-    world: World, method: RecourseMethod, result: Recourses
-) -> None:
+def a_batch_of_n_is_n_batches_of_one(world, method, result):
     within, m = world.within, len(world.query)
     for i in range(m):
         mine = within and type(within)(
@@ -144,9 +131,7 @@ def a_batch_of_n_is_n_batches_of_one(
         close(one.actions, result.actions.iloc[[i]])
 
 
-def the_actions_alone_give_the_same_answers_again(
-    world: World, method: RecourseMethod, result: Recourses
-) -> None:
+def the_actions_alone_give_the_same_answers_again(world, method, result):
     again = method.apply(world.query, result.direct, world.within, target=world.target)
     pd.testing.assert_frame_equal(again.counterfactuals, result.counterfactuals, check_exact=True)
     assert again.actions["success"].equals(result.actions["success"])
@@ -161,9 +146,7 @@ def close(one: pd.DataFrame, other: pd.DataFrame) -> None:
     pd.testing.assert_frame_equal(one, other, rtol=1e-5, atol=1e-5)
 
 
-def the_same_question_gets_the_same_answer_whatever_the_global_seed(
-    world: World, method: RecourseMethod, result: Recourses
-) -> None:
+def the_same_question_gets_the_same_answer_whatever_the_global_seed(world, method, result):
     torch.rand(3), np.random.rand(3), random.random()
     before = states()
     other = world.ask(world.fitted())
@@ -177,9 +160,7 @@ def states() -> tuple:
     return torch.get_rng_state().tolist(), repr(np.random.get_state()), random.getstate()
 
 
-def what_was_saved_gives_the_same_answers(
-    world: World, method: RecourseMethod, result: Recourses
-) -> None:
+def what_was_saved_gives_the_same_answers(world, method, result):
     with TemporaryDirectory() as folder:
         method.save(folder)
         again = DEAR.load(folder, world.model)
@@ -188,9 +169,7 @@ def what_was_saved_gives_the_same_answers(
     pd.testing.assert_frame_equal(result.actions, other.actions, check_exact=True)
 
 
-def support_is_a_share_and_alternatives_are_successes(
-    world: World, method: RecourseMethod, result: Recourses
-) -> None:
+def support_is_a_share_and_alternatives_are_successes(world, method, result):
     assert result.support.between(0.0, 1.0).all()
     table = result.alternatives(3)
     features = table.set_axis(
@@ -200,13 +179,13 @@ def support_is_a_share_and_alternatives_are_successes(
     assert (table["rank"] if "rank" not in world.query else table.iloc[:, 1]).between(0, 2).all()
 
 
-OF_THE_ANSWER: Sequence[Law] = (
+OF_THE_ANSWER = (
     what_may_not_change_is_equal_bit_for_bit,
     ranges_directions_and_precision_are_kept,
     categories_are_known_and_allowed_and_keep_their_direction,
     costs_are_finite_add_up_and_belong_to_what_changed,
 )
-OF_THE_METHOD: Sequence[Law] = (
+OF_THE_METHOD = (
     the_actions_alone_give_the_same_answers_again,
     the_same_question_gets_the_same_answer_whatever_the_global_seed,
     what_was_saved_gives_the_same_answers,

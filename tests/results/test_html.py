@@ -10,10 +10,9 @@ from dear_plugin.results import html
 
 
 @pytest.fixture(scope="module")
-def result(mixed):
-    dear = DEAR(mixed.net, mixed.schema).fit(mixed.frame)
+def result(mixed, fitted):
     query = mixed.frame.iloc[:25]
-    return dear.generate(query.set_axis([f"<{i}>" for i in range(len(query))]))
+    return fitted.generate(query.set_axis([f"<{i}>" for i in range(len(query))]))
 
 
 class Parsed(HTMLParser):
@@ -138,9 +137,8 @@ class TestPage:
         assert words.endswith(".")
         assert f"<p>{words}</p>" in html.page(result, "t")
 
-    def test_a_row_that_cannot_be_read_has_a_card_with_the_reason(self, result, mixed):
-        dear = DEAR(mixed.net, mixed.schema).fit(mixed.frame)
+    def test_a_row_that_cannot_be_read_has_a_card_with_the_reason(self, mixed, fitted):
         query = mixed.frame.iloc[:2].assign(town=["Atlantis", "A"])
-        card = html.page(dear.generate(query), "t").split("<article>")[1]
+        card = html.page(fitted.generate(query), "t").split("<article>")[1]
         assert "Atlantis" in card
         assert "nan" not in card
