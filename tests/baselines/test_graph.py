@@ -26,16 +26,8 @@ def ends(graph, point, *rows):
     return graph.ends(np.array([point]), only(*rows)).tolist()
 
 
-def test_a_path_ends_at_the_wanted_row():
-    assert ends(graph(), STAIR[START], END) == [END]
-
-
 def test_of_two_wanted_rows_on_a_path_the_first_is_the_end():
     assert ends(graph(), STAIR[START], 5, END) == [5]
-
-
-def test_a_wanted_row_is_its_own_end():
-    assert ends(graph(), STAIR[END], END, 5) == [END]
 
 
 def test_a_longer_path_of_short_links_beats_one_long_link():
@@ -54,33 +46,9 @@ def test_a_radius_leaves_some_unreachable():
     assert ends(near, STAIR[START], ACROSS) == [-1]
 
 
-def test_a_point_without_neighbours_has_no_path():
-    assert ends(graph(radius=0.6), [9.0, 9.0], END) == [-1]
-
-
-def test_without_wanted_rows_there_is_no_path():
-    assert ends(graph(), STAIR[START]) == [-1]
-
-
 def test_points_need_not_be_rows_of_the_graph():
     points = np.array([[0.0, 0.1], [4.0, 3.9], [2.4, 0.1]])
     assert graph().ends(points, only(START, END, ACROSS)).tolist() == [START, END, ACROSS]
-
-
-def test_a_single_row_is_a_graph():
-    single = Graph.of(np.zeros((1, 2)), FaceConfig(), 2)
-    assert single.ends(np.ones((1, 2)), np.array([True])).tolist() == [0]
-
-
-@pytest.mark.parametrize("volume", [0, 1, 10])
-def test_weights_grow_with_length_and_are_never_negative(volume):
-    cost = weights(np.linspace(0.0, 3.0, 50), 0.5, volume)
-    assert (cost > 0).all()
-    assert (np.diff(cost) > 0).all()
-
-
-def test_a_missing_link_has_infinite_weight():
-    assert weights(np.array([np.inf]), 0.5, 0)[0] == np.inf
 
 
 def test_where_rows_are_sparse_the_weight_is_minus_the_log_density():

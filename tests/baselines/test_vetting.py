@@ -2,7 +2,7 @@
 
 import torch
 
-from dear_plugin.baselines.vetting import SOME, Vetting
+from dear_plugin.baselines.vetting import Vetting
 from dear_plugin.problem.case import Requirement
 
 M, C = 6, 500
@@ -53,31 +53,3 @@ def test_rows_may_be_some_of_the_case():
     owner = torch.arange(M) * 2
     best = Vetting.of(Above(limit), rows, owner, loss).best(some=False)
     assert torch.equal(best, brute_force(rows, loss, limit[owner]))
-
-
-def test_along_a_descent_few_are_examined_and_the_first_is_found():
-    """The requirement is met from some loss on: bisection is exact."""
-    rows = torch.rand(M, C, 2, generator=torch.Generator().manual_seed(0))
-    limit = torch.tensor([0.0, 0.2, 0.5, 0.9, 0.99, 2.0])
-    requirement = Above(limit)
-    best = Vetting.of(requirement, rows, torch.arange(M), rows[..., 0]).best(some=True)
-    assert torch.equal(best, brute_force(rows, rows[..., 0], limit))
-    assert requirement.count < M * (2 * SOME)
-
-
-def test_equal_candidates_are_examined_once():
-    rows, loss = torch.zeros(M, C, 2), torch.zeros(M, C)
-    requirement = Above(torch.ones(M))
-    best = Vetting.of(requirement, rows, torch.arange(M), loss).best(some=False)
-    assert (best == -1).all()
-    assert requirement.count == M
-
-
-def test_of_rows_without_candidates_none_is_examined():
-    rows, _ = candidates()
-    requirement = Above(torch.zeros(M))
-    loss = torch.full((M, C), torch.inf)
-    for some in (True, False):
-        best = Vetting.of(requirement, rows, torch.arange(M), loss).best(some=some)
-        assert (best == -1).all()
-    assert requirement.count == 0

@@ -73,13 +73,6 @@ class TestRowsAndColumns:
     def test_feature_of_gives_the_feature_of_each_column(self, encoder):
         assert torch.bincount(encoder.feature_of).tolist() == [f.columns for f in encoder.schema]
 
-    def test_without_blocks_rows_are_columns(self):
-        encoder = Encoder(Schema.infer(pd.DataFrame({"a": [1, 2, 3], "b": [0, 1, 0]})))
-        rows = torch.rand(2, 2)
-        assert torch.equal(encoder.expand(rows), rows)
-        assert encoder.expand(rows) is not rows
-        assert encoder.collapse(rows) is rows
-
 
 class TestDistance:
     def test_a_changed_category_counts_one(self, encoder):

@@ -69,10 +69,6 @@ def test_values_are_rounded_as_documented():
         assert (frame[name] == frame[name].round(2)).all()
 
 
-def test_no_label_is_rare():
-    assert 0.45 < load_loan().labels.mean() < 0.6
-
-
 def test_constraints():
     data = load_loan(10)
     assert data.target == "approved"

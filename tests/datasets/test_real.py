@@ -225,10 +225,6 @@ def test_credit_is_numeric_and_free_of_outliers(credit):
     assert credit.frame["NumberOfTimes90DaysLate"].max() < 90  # upstream's codes 96 and 98
 
 
-def test_loading_is_quick_and_repeatable(compas):
-    assert load_compas().frame.equals(compas.frame)
-
-
 def test_data_home_wins_over_the_environment(monkeypatch, tmp_path, compas):
     folder = os.environ["DEAR_DATA_HOME"]
     monkeypatch.setenv("DEAR_DATA_HOME", str(tmp_path))

@@ -22,25 +22,6 @@ class TestDisjointMoves:
         rows = torch.cat([source, destination])
         assert len(rows.unique()) == len(rows)
 
-    def test_all_are_allowed_rows_and_most_of_them_are_used(self):
-        source, destination, allowed = drawn()
-        assert allowed[source].all()
-        assert allowed[destination].all()
-        assert len(source) > 0.45 * int(allowed.sum())
-
-    def test_the_number_of_moves_is_limited(self):
-        sources = torch.randint(N, (2, 4 * N), generator=torch.Generator().manual_seed(1))
-        all_rows = torch.ones(N, dtype=torch.bool)
-        at, move = joint.disjoint_moves(sources, all_rows, np.random.default_rng(0), 7)
-        assert at.shape == move.shape == (7,)
-
-    def test_rows_are_not_moved_to_themselves(self):
-        sources = torch.arange(N)[None]
-        at, move = joint.disjoint_moves(
-            sources, torch.ones(N, dtype=torch.bool), np.random.default_rng(0), N
-        )
-        assert at.shape == move.shape == (0,)
-
 
 class TestAuc:
     @pytest.mark.ci

@@ -76,14 +76,6 @@ class TestScores:
         expected = mixed.pipeline.predict_proba(mixed.frame)
         assert np.allclose(scores.softmax(1), expected, atol=1e-9)
 
-    def test_columns_outside_the_schema_are_not_passed_to_the_model(self, mixed):
-        frame = mixed.frame.assign(secret=1)
-        frames = []
-        Classifier(
-            lambda f: frames.append(set(f)) or np.full(len(f), 0.5), mixed.encoder
-        ).frame_scores(frame)
-        assert frames == [set(mixed.schema.names)]
-
     def test_an_estimator_without_column_names_gets_an_array(self, loan):
         from sklearn.linear_model import LogisticRegression
 
@@ -108,10 +100,6 @@ class TestScores:
         net = nn.Linear(2, 1)
         scores = Classifier(net, mixed.encoder, encode=lambda x: x[:, :2] * 3).scores(rows)
         assert torch.allclose(scores, net(rows[:, :2] * 3))
-
-    def test_the_classes_are_those_of_the_model(self, mixed):
-        assert Classifier(mixed.pipeline, mixed.encoder).classes == [0, 1]
-        assert Classifier(mixed.net, mixed.encoder).classes is None
 
 
 class TestEvaluationMode:
@@ -166,10 +154,6 @@ class TestInvalid:
         with pytest.raises(ModelError, match=r"m = 20 rows.*shape .*\(m,\), \(m, 1\) or \(m, c\)"):
             classifier(mixed, lambda x: torch.zeros(shape)).scores(rows)
 
-    def test_a_regression_has_one_value(self, mixed, rows):
-        with pytest.raises(ModelError, match=r"shape \(20, 2\); \(m,\) or \(m, 1\) is expected"):
-            classifier(mixed, lambda x: torch.zeros(len(x), 2), output="values").scores(rows)
-
     @pytest.mark.parametrize("bad", [float("nan"), float("inf"), float("-inf")])
     def test_nan_and_infinity_are_reported_with_their_row(self, mixed, rows, bad):
         def answer(x):
@@ -180,15 +164,26 @@ class TestInvalid:
         with pytest.raises(ModelError, match=r"NaN or infinity \(first in row 7 of 20\)"):
             classifier(mixed, answer).scores(rows)
 
-    def test_logits_declared_as_probabilities(self, mixed, rows):
-        with pytest.raises(ModelError, match=r"values from -3 to -3.*pass output='logits'"):
-            classifier(
-                mixed, lambda x: torch.full((len(x),), -3.0), output="probabilities"
-            ).scores(rows)
-
-    def test_a_module_that_returns_no_tensor(self, mixed, rows):
-        with pytest.raises(ModelError, match="must return a tensor, got tuple"):
-            classifier(mixed, lambda x: (x, x)).scores(rows)
+    @pytest.mark.parametrize(
+        ("answer", "output", "match"),
+        [
+            (
+                lambda x: torch.full((len(x),), -3.0),
+                "probabilities",
+                r"values from -3 to -3.*pass output='logits'",
+            ),
+            (lambda x: (x, x), None, "must return a tensor, got tuple"),
+            (
+                lambda x: torch.zeros(len(x), 2),
+                "values",
+                r"shape \(20, 2\); \(m,\) or \(m, 1\) is expected",
+            ),
+        ],
+        ids=["logits", "a tuple", "two values"],
+    )
+    def test_an_answer_of_another_kind(self, mixed, rows, answer, output, match):
+        with pytest.raises(ModelError, match=match):
+            classifier(mixed, answer, output=output).scores(rows)
 
     @pytest.mark.parametrize(
         "module",
@@ -224,22 +219,18 @@ class TestInvalid:
         with pytest.raises(RuntimeError, match="the service is down"):
             classifier(mixed, broken).scores(rows)
 
-    def test_a_black_box_that_returns_text(self, mixed):
-        model = Classifier(lambda f: np.array(["yes"] * len(f)), mixed.encoder)
-        with pytest.raises(ModelError, match="must return numbers, got dtype <U3"):
-            model.frame_scores(mixed.frame)
-
-    def test_something_that_is_no_model(self, mixed):
-        with pytest.raises(ModelError, match=r"predict_proba.*got int"):
-            Classifier(3, mixed.encoder)
-
-    def test_an_unknown_output(self, mixed):
-        with pytest.raises(ModelError, match=r"logits.*probabilities.*values.*got 'log'"):
-            Classifier(mixed.net, mixed.encoder, output="log")
-
-    def test_an_encoding_in_front_of_a_black_box(self, mixed):
-        with pytest.raises(ModelError, match="black box receives frames"):
-            Classifier(mixed.pipeline, mixed.encoder, encode=lambda x: x)
+    @pytest.mark.parametrize(
+        ("model", "options", "match"),
+        [
+            (3, {}, "predict_proba.*got int"),
+            (len, {"output": "log"}, "logits.*probabilities.*values.*got 'log'"),
+            (len, {"encode": len}, "black box receives frames"),
+        ],
+        ids=["no model", "an unknown output", "an encoding of a black box"],
+    )
+    def test_arguments(self, mixed, model, options, match):
+        with pytest.raises(ModelError, match=match):
+            Classifier(model, mixed.encoder, **options)
 
     def test_the_gradient_of_a_black_box(self, mixed, rows):
         with pytest.raises(ModelError, match="no gradient"):
@@ -330,6 +321,3 @@ class TestBlackBoxes:
             frame
         )
         assert np.allclose(values[:, 0], model.predict(frame))
-
-    def test_it_is_not_called_without_rows(self, mixed, rows):
-        assert len(Classifier(mixed.pipeline, mixed.encoder).scores(rows[:0])) == 0

@@ -40,15 +40,6 @@ def test_it_accepts_what_the_goal_with_a_lead_accepts(name, share):
     assert farther.extra_margin() == 0.0
 
 
-def test_without_a_share_it_is_the_goal():
-    assert GOALS["a range"].beyond(0.0, SCORES) is GOALS["a range"]
-
-
-def test_the_threshold_of_one_of_two_classes_is_higher():
-    farther = class_goal(1).beyond(0.5, SCORES)
-    assert farther.threshold > 0.5
-
-
 def test_of_more_classes_it_has_a_lead():
     scores = torch.randn(50, 3, generator=torch.Generator().manual_seed(0))
     goal = ClassGoal(torch.zeros(50, dtype=torch.int64))

@@ -23,16 +23,6 @@ JOB = Feature("job", Kind.CATEGORICAL, categories=("cook", "judge", "nurse"))
 MARRIED = Feature("married", Kind.BINARY, categories=("no", "yes"))
 
 
-def test_a_direct_and_an_indirect_change():
-    assert sentence([(HOURS, 35, 41)], [(GAIN, 0, 307)], {}) == (
-        "raise hours from 35 to 41; gain is then expected to move from 0 to 307"
-    )
-
-
-def test_a_direct_change_alone():
-    assert sentence([(HOURS, 41, 35)], [], {}) == "lower hours from 41 to 35"
-
-
 @pytest.mark.parametrize(("smaller", "words"), [(1, "1 smaller one"), (24, "24 smaller ones")])
 def test_the_smaller_changes_are_counted(smaller, words):
     assert sentence([(HOURS, 35, 41)], [(GAIN, 0, 307)], {}, smaller=smaller) == (
@@ -114,19 +104,13 @@ def test_an_answer_that_is_not_credible_says_so_first():
     )
 
 
-def test_categories_change():
-    assert sentence([(JOB, "cook", "nurse")], [(MARRIED, "no", "yes")], {}) == (
-        "change job from cook to nurse; married is then expected to change from no to yes"
-    )
-
-
 def test_several_of_each():
     assert sentence(
-        [(HOURS, 35, 41), (JOB, "cook", "nurse")],
+        [(HOURS, 41, 35), (JOB, "cook", "nurse")],
         [(GAIN, 0, 307), (MARRIED, "no", "yes"), (HOURS, 1, 2)],
         {},
     ) == (
-        "raise hours from 35 to 41 and change job from cook to nurse; gain is then expected to"
+        "lower hours from 41 to 35 and change job from cook to nurse; gain is then expected to"
         " move from 0 to 307, married to change from no to yes and hours to move from 1 to 2"
     )
 
@@ -166,10 +150,6 @@ def test_tiers_decide_what_indirect_changes_are_called():
     assert with_tiers.heading == "Expected to follow"
     for note in (with_tiers.note, with_tiers.short):
         assert "an effect, if the stated order is right and nothing unobserved causes both" in note
-
-
-def test_it_says_that_associations_are_no_causes():
-    assert "not causal" in ASSOCIATION
 
 
 def test_a_description_says_expected_and_never_caused(fitted, mixed):

@@ -21,14 +21,6 @@ def intervals(some, rows=slice(None)):
     return {name: (low.tolist(), high.tolist()) for name, (low, high) in ends.items()}
 
 
-def test_no_condition_constrains_nothing():
-    for C in (None, [], [{}]):
-        within = constraints(C=C).constraints(SCHEMA, FRAME)
-        assert not within.frozen
-        assert not within.ranges
-        assert within.categories is None
-
-
 def test_a_range_is_a_fraction_of_the_training_width():
     assert intervals(constraints(ranges={"age": [-0.25, 0.5]})) == {
         "age": ([10, 50, 30], [40, 80, 60])
@@ -52,11 +44,6 @@ def test_one_condition_per_row_travels_with_its_rows():
     assert intervals(some, slice(1, 2)) == {"hours": ([30], [32])}
     within = some.constraints(SCHEMA, FRAME)
     assert within.categories == [None, {"job": ["pilot"]}, None]
-
-
-def test_one_condition_for_all_rows_stays_one_value():
-    within = constraints(C=[{"job": "nurse"}]).constraints(SCHEMA, FRAME)
-    assert within.categories == {"job": ["nurse"]}
 
 
 def test_a_call_never_loosens_the_explainers_constraints():

@@ -75,42 +75,12 @@ def test_the_sample_has_every_level():
     assert set(read(frame, ["x"]).sample["word"]) == {"common", "rare"}
 
 
-def test_marks_reach_the_schema(frame):
-    marks = {"immutable": ["word"], "increasing": ["number"], "ranges": {"rate": (0.2, 0.5)}}
-    features = {feature.name: feature for feature in read(frame, ["rate", "number"], marks).schema}
-    assert features["word"].immutable
-    assert features["number"].direction == 1
-    assert features["rate"].limits == (0.2, 0.5)
-
-
 def test_a_mark_that_names_no_feature(frame):
     with pytest.raises(ValueError, match="numbr"):
         read(frame, ["number"], {"immutable": ["numbr"]})
 
 
 class TestConstraints:
-    def test_no_arguments_are_no_constraint(self, frame):
-        interface = read(frame, ["rate", "number"])
-        constraints = interface.constraints(None, interface.names)
-        assert (
-            list(constraints.frozen),
-            dict(constraints.ranges),
-            dict(constraints.categories),
-        ) == ([], {}, {})
-
-    def test_features_that_may_not_vary_are_frozen(self, frame):
-        interface = read(frame, ["rate", "number"])
-        assert interface.constraints(None, ["rate", "word"]).frozen == [
-            name for name in interface.names if name not in ("rate", "word")
-        ]
-
-    def test_a_call_replaces_the_interfaces_range_of_the_features_it_names(self, frame):
-        ranges = {"rate": [0.2, 0.4], "number": [5, 50], "word": ["a", "b"]}
-        interface = read(frame, ["rate", "number"], permitted_range=ranges)
-        constraints = interface.constraints({"number": [0, 10], "word": ["c"]}, interface.names)
-        assert constraints.ranges == {"rate": (0.2, 0.4), "number": (0, 10)}
-        assert constraints.categories == {"word": ["c"]}
-
     def test_levels_may_be_given_as_in_the_frame(self, frame):
         interface = read(frame, ["rate"])
         assert interface.text({"code": [1, 2], "rate": [0, 1]}) == {

@@ -35,18 +35,6 @@ def test_certainty_is_near_enough(wanted, threshold):
     assert 0.999 < DesiredOutcome.of_classes([wanted], threshold, 1).target.threshold < 1.0
 
 
-def test_met_with_one_column():
-    desired = DesiredOutcome.of_classes([1, 0], 0.6, 1)
-    scores = np.array([[0.61], [0.59], [0.39], [0.41]])
-    assert desired.met(scores, scores[:, 0].round(), ROWS).tolist() == [True, False, True, False]
-
-
-def test_met_with_several_columns():
-    desired = DesiredOutcome.of_classes([2, 0], 0.5, 3)
-    scores = np.array([[0.3, 0.3, 0.4], [0.2, 0.5, 0.3], [0.4, 0.3, 0.3], [0.1, 0.8, 0.1]])
-    assert desired.met(scores, scores.argmax(1), ROWS).tolist() == [True, False, True, False]
-
-
 def test_met_by_a_value():
     desired = DesiredOutcome.of_range([2, 3])
     values = np.array([2.0, 1.99, 3.0, 3.01])
