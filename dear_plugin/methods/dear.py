@@ -111,7 +111,7 @@ class DEAR(WhatIf, SearchingMethod):
         return diagnose(self.decoders, self.encoder, self.sets, frame, seed)
 
     def save(self, folder: str | Path) -> None:
-        """Write a fitted DEAR to a folder of JSON and safetensors, without the model.
+        """Write a fitted DEAR to a folder, as safetensors, without the model.
 
         Args:
             folder: created if it does not exist.

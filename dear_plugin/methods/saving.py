@@ -1,24 +1,34 @@
-"""Saving: a fitted DEAR to settings and tensors, and back."""
+"""Saving: a fitted DEAR to one file of safetensors with its settings, and back."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from safetensors import SafetensorError
+from safetensors import torch as safetensors
 from torch import Tensor
 
 from dear_plugin._version import __version__
 from dear_plugin.data.encoder import validate_saved_rows
 from dear_plugin.data.schema import Rule, Schema
 from dear_plugin.decoders import Decoders, Sample, decoder_class
-from dear_plugin.errors import FileFormatError
-from dear_plugin.methods import persistence
+from dear_plugin.errors import DearError, FileFormatError, ModelError, SettingError
 from dear_plugin.search import DescentSchedule, Search
 
 if TYPE_CHECKING:
     from dear_plugin.methods.dear import DEAR
+
+# Versions 0.1 and 0.2 wrote formats 1 and 2, of two files each.
+FORMAT = 3
+FILE, KEY = "dear.safetensors", "dear"
+# Exceptions of values that are not those that were saved.
+_MISFITS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RuntimeError)
 
 
 def save(dear: DEAR, folder: Path) -> None:
@@ -26,6 +36,7 @@ def save(dear: DEAR, folder: Path) -> None:
 
     Raises:
         NotFittedError: it is not fitted.
+        SettingError: settings that JSON cannot hold, before anything is written.
     """
     decoders = dear.decoders
     settings = {
@@ -43,7 +54,15 @@ def save(dear: DEAR, folder: Path) -> None:
         for i, members in enumerate(decoders.given)
         for name, tensor in decoders.of(members).tensors().items()
     }
-    persistence.write(folder, settings, {**tensors, "rows": dear._fitted_rows})
+    tensors["rows"] = dear._fitted_rows
+    content = sealed(settings, {k: v.detach().contiguous().cpu() for k, v in tensors.items()})
+    folder.mkdir(parents=True, exist_ok=True)
+    draft = folder / f".{FILE}.draft"
+    with draft.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())  # on the disk before it replaces the former save
+    draft.replace(folder / FILE)
 
 
 def load(
@@ -54,14 +73,14 @@ def load(
     rules: Sequence[Rule],
 ) -> DEAR:
     """Read what `save` wrote; arguments and errors as of `DEAR.load`."""
-    settings, tensors = persistence.read(folder)
+    settings, tensors = _read(folder / FILE)
     count = settings.get("rules", 0)
     if count != len(rules):
         raise FileFormatError(
             f"{folder} was saved with {count} rule(s) of the schema, got"
             f" {len(rules)}: give the same callables as rules=[...]"
         )
-    with persistence.understood(folder):
+    try:
         dear = cls(
             model,
             Schema.from_dict(settings["schema"], rules),
@@ -73,24 +92,75 @@ def load(
         )
         rows = dear._rows = validate_saved_rows(tensors["rows"], dear.encoder)
         dear._decoders = _decoders(dear, Sample(rows, dear.encoder), tensors)
+    except (FileFormatError, ModelError):
+        raise  # the model is not part of the save
+    except (DearError, *_MISFITS) as error:
+        what = f"{type(error).__name__}: {error}"
+        raise FileFormatError(f"{folder} does not hold a whole DEAR ({what})") from error
     return dear
+
+
+def sealed(settings: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> bytes:
+    """The content of a save: tensors, and settings with a digest of both, which detects damage."""
+    whole = {"format": FORMAT, **settings}
+    try:
+        text = json.dumps({**whole, "seal": _seal(whole, tensors)}, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise SettingError(f"settings must be plain values that JSON can hold: {error}") from error
+    return safetensors.save(dict(tensors), {KEY: text})
+
+
+def _seal(settings: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
+    text = json.dumps(settings, sort_keys=True).encode()
+    return hashlib.sha256(text + safetensors.save(dict(tensors))).hexdigest()
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """The settings and tensors of a save, checked; `FileFormatError` names the file."""
+    try:
+        content = path.read_bytes()
+        tensors = safetensors.load(content)
+        settings = _settings(content)
+    except FileNotFoundError:
+        raise FileFormatError(f"{path} is not there: is {path.parent} a saved DEAR?") from None
+    except OSError as error:
+        raise FileFormatError(f"{path} cannot be read: {error}") from error
+    except (SafetensorError, ValueError, RecursionError) as error:
+        raise FileFormatError(f"{path} is damaged: {error}") from error
+    version = settings.get("format")
+    if type(version) is not int or version < FORMAT:  # a bool is an int as well
+        raise FileFormatError(
+            f"{path} is not a DEAR that this version saves; one of version 0.1 or 0.2 has to be"
+            " fitted again on the training rows, and saved"
+        )
+    if version > FORMAT:
+        raise FileFormatError(
+            f"{path} has format {version}, this version of dear-plugin reads {FORMAT}: install a"
+            " newer one"
+        )
+    if settings.pop("seal", None) != _seal(settings, tensors):
+        raise FileFormatError(f"{path} is damaged: it is not the file that was saved")
+    return settings, tensors
+
+
+def _settings(content: bytes) -> dict[str, Any]:
+    """The settings in the header of a safetensors file; empty if it has none."""
+    size = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + size])
+    settings = json.loads(header.get("__metadata__", {}).get(KEY, "{}"))
+    return settings if isinstance(settings, dict) else {}
 
 
 def _decoders(dear: DEAR, sample: Sample, tensors: Mapping[str, Tensor]) -> Decoders:
     """The decoders of the sets: from their tensors, or fitted again on the same rows."""
     decoders = Decoders(dear.decoder, sample, dear.sets.members)
     for i, members in enumerate(decoders.given):
-        decoder = dear.decoder.clone_unfitted()
-        decoder.load_state(_under(f"decoder/{i}/", tensors), decoders.fit_of(members))
+        decoder, prefix = dear.decoder.clone_unfitted(), f"decoder/{i}/"
+        own = {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
+        decoder.load_state(own, decoders.fit_of(members))
         decoders.put(members, decoder)
     return decoders
 
 
 def _search(settings: Mapping[str, Any]) -> Search:
-    """The search settings."""
     return Search(**{**settings, "schedule": DescentSchedule(**settings["schedule"])})
-
-
-def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors whose name begins with a prefix, without it."""
-    return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}

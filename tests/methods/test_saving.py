@@ -1,6 +1,5 @@
-"""Persistence: a saved folder gives the same answers; a damaged one raises an error."""
+"""Saving: a saved folder gives the same answers; a damaged one raises an error."""
 
-import hashlib
 import json
 import shutil
 import subprocess
@@ -11,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from safetensors import safe_open
 from safetensors.torch import load, save
 
 from dear_plugin import DEAR, Schema, Search
@@ -33,7 +33,8 @@ from dear_plugin.errors import (
     NotFittedError,
     SettingError,
 )
-from dear_plugin.methods.persistence import FORMAT, SETTINGS, TENSORS
+from dear_plugin.methods import saving
+from dear_plugin.methods.saving import FILE, FORMAT
 
 SETS = ["income", "education", ("income", "savings"), ("duration", "loan_amount", "savings")]
 KINDS = {
@@ -143,8 +144,7 @@ class TestSameAnswers:
     def test_the_loaded_one_can_be_saved_again(self, saved, tmp_path):
         for kind, (dear, home) in saved.items():
             DEAR.load(home, model()).save(tmp_path / kind)
-            for name in (SETTINGS, TENSORS):
-                assert (tmp_path / kind / name).read_bytes() == (home / name).read_bytes()
+            assert (tmp_path / kind / FILE).read_bytes() == (home / FILE).read_bytes()
             assert answer(DEAR.load(tmp_path / kind, model())) == answer(dear)
 
     @pytest.mark.slow
@@ -165,19 +165,20 @@ class TestSameAnswers:
 
 
 class TestTheFolder:
-    def test_there_is_one_json_and_one_safetensors_and_no_pickle(self, saved):
+    def test_there_is_one_safetensors_and_no_pickle(self, saved):
         for _, home in saved.values():
-            assert sorted(p.name for p in home.iterdir()) == ["dear.json", "dear.safetensors"]
-            content = b"".join(p.read_bytes() for p in home.iterdir())
+            assert [p.name for p in home.iterdir()] == ["dear.safetensors"]
+            content = (home / FILE).read_bytes()
             assert b"pickle" not in content
             assert b"torch._utils" not in content
 
-    def test_the_json_is_strict_and_names_its_format(self, saved):
+    def test_the_settings_are_strict_json_and_name_their_format(self, saved):
         def refuse(constant):
             raise ValueError(constant)
 
         for _, home in saved.values():
-            text = (home / SETTINGS).read_text(encoding="utf8")
+            with safe_open(home / FILE, "pt") as file:
+                text = file.metadata()["dear"]
             assert json.loads(text, parse_constant=refuse)["format"] == FORMAT
 
     def test_parents_are_made(self, saved, tmp_path):
@@ -191,7 +192,7 @@ class TestTheFolder:
     def test_a_second_save_replaces_the_first(self, saved, tmp_path):
         for kind in KINDS:
             saved[kind][0].save(tmp_path)
-        assert sorted(p.name for p in tmp_path.iterdir()) == ["dear.json", "dear.safetensors"]
+        assert [p.name for p in tmp_path.iterdir()] == ["dear.safetensors"]
         assert isinstance(DEAR.load(tmp_path, model()).decoder, Autoencoder)
 
     @pytest.mark.slow
@@ -231,27 +232,14 @@ def refused(folder, name):
     return str(caught.value)
 
 
-def rewrite(folder, change):
-    """Change the settings and seal them again, as an attacker would."""
-    from dear_plugin.methods import persistence
-
-    path = folder / SETTINGS
-    settings = json.loads(path.read_text(encoding="utf8"))
+def rewrite(folder, change=lambda settings: None, harm=lambda tensors: None):
+    """Change settings or tensors and seal them again, as an attacker would."""
+    content = (folder / FILE).read_bytes()
+    settings, tensors = saving._settings(content), load(content)
     del settings["seal"]
     change(settings)
-    settings["seal"] = persistence._seal(settings)
-    path.write_text(json.dumps(settings), encoding="utf8")
-
-
-def reseal(folder, change):
-    """Change the tensors and seal the folder again."""
-    path = folder / TENSORS
-    tensors = load(path.read_bytes())
-    change(tensors)
-    content = save(tensors)
-    path.write_bytes(content)
-    digest = hashlib.sha256(content).hexdigest()
-    rewrite(folder, lambda settings: settings.update(sha256=digest))
+    harm(tensors)
+    (folder / FILE).write_bytes(saving.sealed(settings, tensors))
 
 
 def feature(**changes):
@@ -288,42 +276,47 @@ DEFAULTS = [
 
 class TestDamage:
     def test_nothing_there(self, tmp_path):
-        assert "is not there" in refused(tmp_path, SETTINGS)
-        assert "is not there" in refused(tmp_path / "nowhere", SETTINGS)
-
-    def test_the_tensors_are_missing(self, folder):
-        (folder / TENSORS).unlink()
-        assert "incomplete" in refused(folder, TENSORS)
+        assert "is not there" in refused(tmp_path, FILE)
+        assert "is not there" in refused(tmp_path / "nowhere", FILE)
 
     def test_the_tensors_of_another(self, folder, saved):
-        shutil.copy(saved["autoencoder"][1] / TENSORS, folder / TENSORS)
-        assert "not the file that was saved" in refused(folder, TENSORS)
+        settings = {"dear": json.dumps(saving._settings((folder / FILE).read_bytes()))}
+        others = load((saved["autoencoder"][1] / FILE).read_bytes())
+        (folder / FILE).write_bytes(save(others, settings))
+        assert "not the file that was saved" in refused(folder, FILE)
 
     @pytest.mark.parametrize(
         ("old", "new"),
-        [('"max_features": 5', '"max_features": 4'), ('"immutable": true', '"immutable": false')],
+        [
+            (b'max_features\\": 5', b'max_features\\": 4'),
+            (b'immutable\\": true', b'immutable\\": null'),
+        ],
         ids=["a digit", "a word"],
     )
     def test_a_letter_of_the_settings_changed(self, folder, old, new):
-        path = folder / SETTINGS
-        text = path.read_text(encoding="utf8")
-        assert old in text
-        path.write_text(text.replace(old, new, 1), encoding="utf8")
-        assert "not the file that was saved" in refused(folder, SETTINGS)
+        content = (folder / FILE).read_bytes()
+        assert old in content
+        (folder / FILE).write_bytes(content.replace(old, new, 1))
+        assert "not the file that was saved" in refused(folder, FILE)
 
     @pytest.mark.parametrize("root", ["[]", "3", '"dear"', "null", "{}", '{"format": "1"}'])
     def test_json_of_another_type(self, folder, root):
-        (folder / SETTINGS).write_text(root, encoding="utf8")
-        refused(folder, SETTINGS)
+        (folder / FILE).write_bytes(save({"rows": torch.zeros(1)}, {"dear": root}))
+        refused(folder, FILE)
+
+    def test_a_file_of_another_program(self, folder):
+        (folder / FILE).write_bytes(save({"weight": torch.zeros(1)}))
+        assert "not a DEAR that this version saves" in refused(folder, FILE)
 
     def test_a_newer_format_says_what_to_do(self, folder):
         rewrite(folder, lambda settings: settings.update(format=FORMAT + 1))
-        assert "install a newer one" in refused(folder, SETTINGS)
+        assert "install a newer one" in refused(folder, FILE)
 
     def test_an_older_format_says_to_fit_again(self, folder):
-        rewrite(folder, lambda settings: settings.update(format=2, version="0.2.0"))
-        assert "saved by version 0.2.0" in refused(folder, SETTINGS)
-        assert "fit again on the training rows" in refused(folder, SETTINGS)
+        """Format 2 had its settings in a file beside the tensors."""
+        (folder / FILE).write_bytes(save(load((folder / FILE).read_bytes())))
+        (folder / "dear.json").write_text('{"format": 2, "version": "0.2.0"}', encoding="utf8")
+        assert "fitted again on the training rows" in refused(folder, FILE)
 
     @pytest.mark.parametrize(
         "key", ["schema", "sets", "decoder", "decoder_settings", "search", "output"]
@@ -374,12 +367,12 @@ class TestDamage:
     @pytest.mark.parametrize("kind", KINDS)
     def test_a_tensor_that_is_none_of_this_save(self, saved, tmp_path, kind, harm):
         """A tensor that passes the checks must not cause errors of torch in a later call."""
-        tensors = load((saved[kind][1] / TENSORS).read_bytes())
+        tensors = load((saved[kind][1] / FILE).read_bytes())
         let_in = set()
         for name, own in tensors.items():
             folder = shutil.copytree(saved[kind][1], tmp_path / name.replace("/", "-"))
             harmed = {name: HARM[harm](own).contiguous()}
-            reseal(folder, lambda tensors, harmed=harmed: tensors.update(harmed))
+            rewrite(folder, harm=lambda tensors, harmed=harmed: tensors.update(harmed))
             with suppress(FileFormatError):
                 answer(DEAR.load(folder, model()))
                 let_in |= {name} if own.numel() else set()
@@ -403,8 +396,8 @@ def test_no_code_from_the_folder_is_run(folder, tmp_path):
     """A file that would run code when unpickled is rejected, and nothing is imported."""
     proof = tmp_path / "proof"
     evil = b"cos\nsystem\n(S'touch " + str(proof).encode() + b"'\ntR."
-    for name in (SETTINGS, TENSORS):
-        (folder / name).write_bytes(evil)
+    for content in (evil, save({"rows": torch.zeros(1)}, {"dear": evil.decode()})):
+        (folder / FILE).write_bytes(content)
         with pytest.raises(FileFormatError):
             DEAR.load(folder, model())
     assert not proof.exists()
