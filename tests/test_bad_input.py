@@ -256,17 +256,6 @@ class TestConstraints:
             fitted.generate(frame, target)
 
 
-class Bad(nn.Module):
-    """A module that returns a function of its input."""
-
-    def __init__(self, answer):
-        super().__init__()
-        self.answer = answer
-
-    def forward(self, x):
-        return self.answer(x)
-
-
 class TestModels:
     @pytest.mark.parametrize(
         ("answer", "match"),

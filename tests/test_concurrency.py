@@ -154,7 +154,7 @@ class TestProcesses:
         with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
             came = pool.submit(alone, (fresh, query))
             try:
-                equal(expected, came.result(timeout=60))
+                equal(expected, came.result(timeout=300))
             finally:
                 slow.go.set()
                 asker.join()
@@ -180,7 +180,7 @@ class TestProcesses:
             inside.wait()
         child = multiprocessing.get_context("fork").Process(target=hopeless.generate, args=[query])
         child.start()
-        child.join(60)
+        child.join(300)
         go.set()
         asker.join()
         child.kill()

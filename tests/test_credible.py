@@ -64,17 +64,6 @@ class TestTheColumns:
         assert result.actions[NUMBERS][done].notna().all(axis=None)
         assert result.actions["credible"].dtype == bool
 
-    def test_confidence_is_a_share_of_the_redraws(self, result, dear):
-        count = dear.decoder.draws
-        successes = result.actions["confidence"].dropna() * count
-        assert np.allclose(successes, successes.round())
-        assert successes.between(0, count).all()
-
-    def test_reliance_is_one_of_five_shares(self, result, cheapest):
-        for some in (result, cheapest):
-            shares = some.actions["reliance"].dropna()
-            assert set(shares) <= {0.0, 0.25, 0.5, 0.75, 1.0}
-
     def test_plausibility_is_the_conformal_p_value_of_the_answer(self, result, mixed):
         expected = plausible(mixed, result.proposal.rows)
         done = result.actions["success"].to_numpy()

@@ -172,7 +172,6 @@ DESCENTS = (
     "CLUE",
     "Wachter, vetted",
 )
-ROUGHLY = 0.02
 
 # Every model with the cheapest answers; every method with one module and one black box; one other
 # table. What the base class does for all methods need not be shown with each pair of them.

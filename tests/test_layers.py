@@ -277,6 +277,7 @@ def test_a_package_is_marked_as_typed(folder):
     assert (folder / "py.typed").is_file()
 
 
+@pytest.mark.ci
 def test_dear_plugin_imports_without_any_extra():
     absent = ["dice_ml", "alibi", "matplotlib", "dask", "distributed"]
     code = f"import sys; sys.modules.update(dict.fromkeys({absent})); import dear_plugin"

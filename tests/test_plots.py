@@ -230,10 +230,6 @@ class TestRow:
         assert "if the stated order is right" in figure.get_supxlabel()
         assert "(association)" not in {text.get_text() for text in figure.axes[0].texts}
 
-    def test_notebooks_display_it(self, recourses):
-        figure = recourses.plot(recourses.factuals.index[0])
-        assert figure._repr_png_().startswith(PNG)
-
     def test_a_prediction_is_no_probability(self, mixed, axes):
         dear = DEAR(lambda frame: frame["income"].to_numpy(), mixed.schema, output="values")
         query = mixed.frame.nsmallest(1, "income")

@@ -1,11 +1,10 @@
 """Growing spheres: near the l2-nearest success, of few changes."""
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 
-from dear_plugin import Constraints, Schema
+from dear_plugin import Schema
 from dear_plugin.baselines import GrowingSpheres, GrowingSpheresConfig
 from dear_plugin.baselines.growing_spheres import steps_between
 
@@ -46,13 +45,6 @@ def test_the_first_ball_may_be_larger_than_the_distance(square, linear, schema, 
         for radius in (0.05, 1.0)
     ]
     assert np.allclose(*costs, atol=0.15)
-
-
-def test_without_a_success_the_rows_have_a_reason(square, linear, schema, refused):
-    method = GrowingSpheres(linear(3.0, 1.0, 0.0, bias=-2.0), schema).fit(square)
-    result = method.generate(refused, within=Constraints(frozen=["a", "b"]))
-    assert result.actions["reason"].str.startswith("no row drawn from the layers").all()
-    pd.testing.assert_frame_equal(result.counterfactuals, refused)
 
 
 def test_draws_fill_the_layer_of_the_movable_columns():

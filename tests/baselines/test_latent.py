@@ -125,18 +125,6 @@ def test_of_the_first_shell_with_a_success_the_nearest_is_taken(line, vae, refus
     assert np.allclose(cost, 2.0 * (0.6 - refused["a"]), atol=0.15)
 
 
-def test_rows_beyond_the_last_shell_get_a_reason(line, vae, refused):
-    frame, schema = line
-    actions = (
-        CCHVAE(First(), schema, vae=vae, config=CCHVAEConfig(width=0.01, count=2))
-        .fit(frame)
-        .generate(refused[refused["a"] < 0.3])
-        .actions
-    )
-    assert not actions["success"].any()
-    assert actions["reason"].str.startswith("no row decoded").all()
-
-
 @pytest.mark.ci
 def test_a_plateau_is_left_by_restarts_nearer_to_accepted_latents(line, vae, refused):
     class Step(nn.Module):

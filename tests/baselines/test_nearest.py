@@ -1,7 +1,6 @@
 """NearestAccepted: the closest training row that the model accepts."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from dear_plugin import Constraints, Schema
@@ -43,10 +42,3 @@ def test_only_feasible_rows_are_considered(method, square, refused):
         kept = (square["b"] - row["b"]).abs() < 1e-9
         expected = brute_force(square, row, square["b"].between(0.0, 0.6) | kept)
         assert result.actions["cost"].iloc[i] == pytest.approx(expected, abs=1e-6)
-
-
-def test_without_a_feasible_row_the_factual_is_returned_with_a_reason(method, refused):
-    result = method.generate(refused, within=Constraints(frozen=["a", "b"]))
-    assert not result.actions["success"].any()
-    assert result.actions["reason"].str.startswith("no training row").all()
-    pd.testing.assert_frame_equal(result.counterfactuals, refused)

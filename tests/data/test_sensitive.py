@@ -1,7 +1,5 @@
 """Sensitive: logger warnings on mutable columns with names of sensitive attributes."""
 
-import logging
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -74,10 +72,6 @@ class TestSchema:
         assert len(messages(caplog)) == 2
         assert not any("Age" in message for message in messages(caplog))
 
-    def test_other_names_cause_no_warning(self, frame, caplog):
-        Schema.infer(frame[["mortgage", "hours"]])
-        assert not messages(caplog)
-
 
 class TestActOn:
     def model(self, rows):
@@ -93,19 +87,4 @@ class TestActOn:
     def test_act_on_switches_the_warning_off(self, frame, caplog):
         schema = Schema.infer(frame, immutable=["marital-status"])
         DEAR(self.model, schema, act_on=["Age", "hours"])
-        assert not messages(caplog)
-
-    def test_a_direction_switches_the_warning_off(self, frame, caplog):
-        schema = Schema.infer(frame, immutable=["marital-status"], increasing=["Age"])
-        DEAR(self.model, schema)
-        assert not messages(caplog)
-
-    def test_the_log_level_switches_the_warning_off(self, frame, caplog):
-        logger = logging.getLogger(LOGGER)
-        before = logger.level
-        logger.setLevel("ERROR")
-        try:
-            DEAR(self.model, Schema.infer(frame))
-        finally:
-            logger.setLevel(before)
         assert not messages(caplog)

@@ -121,10 +121,6 @@ class TestOnlyXSChanges:
         assert unmoved.dependence == pytest.approx(0.0, abs=0.06)
         assert unmoved.distribution == pytest.approx(0.0, abs=0.06)
 
-    def test_dependence_fidelity_is_0_on_average_over_draws(self, unmoved):
-        found = [ratio(fidelity.dependence(unmoved.draw(seed=seed))) for seed in range(1, 9)]
-        assert np.mean(found) == pytest.approx(0.0, abs=0.03)
-
     def test_the_identity_correlation_is_1(self, unmoved):
         assert unmoved.identity == pytest.approx(1.0, abs=1e-4)
 
@@ -263,12 +259,6 @@ class TestIndependentFeatures:
 
 
 class TestTransport:
-    def test_it_is_faithful_on_the_loan_data(self, transport):
-        assert transport.dependence >= 0.9
-        assert transport.distribution >= 0.8
-        assert transport.identity >= 0.7
-        assert transport.sample.round_trip < 1e-5
-
     def test_middle_ties_have_a_lower_fidelity_than_random_ones(self):
         """All rows of a tie flip together, so that shares do not follow x_S."""
         frame = load_loan(6000, seed=0).features
@@ -328,10 +318,6 @@ class TestHeld:
         found = Measured(Unconditional(), frame, ["a"], fit_on=3000, immutable=["h", "half"])
         assert found.dependence < 0.5
 
-    def test_changing_only_x_s_has_fidelity_0_here_too(self, frame):
-        found = Measured(Still(), frame, ["a"], immutable=["h"])
-        assert found.dependence == pytest.approx(0.0, abs=0.06)
-
     def test_sets_may_hold_different_features(self, frame):
         """Sources of the one set are matched in h, those of the other are not."""
 
@@ -346,11 +332,6 @@ class TestHeld:
         assert sample.acted.tolist() == [[True, False, True, False], [False, True, False, False]]
         assert (sample.unmoved[0][:, 2] - sample.real[:, 2]).abs().mean() < 0.01
         assert sample.unmoved[1].std(0).max() < 1e-6
-
-    @pytest.mark.parametrize("n", [2, 5, 60])
-    def test_few_rows_will_do(self, measured, n):
-        few = measured.draw(measured.held[:n])
-        assert np.isfinite(fidelity.dependence(few)[["left", "all"]]).all(axis=None)
 
 
 class TestSample:

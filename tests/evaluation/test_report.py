@@ -66,9 +66,6 @@ class TestNumbers:
         assert report.joint == pytest.approx(0.5, abs=0.03)
         assert report.joint_independent >= report.joint + 0.03
 
-    def test_middle_ties_have_no_higher_fidelity(self, report):
-        assert report.shown <= report.fidelity + 0.02
-
     def test_the_independence_penalty_improves_the_autoencoder(self, reports):
         """The paper's penalty leaves x_S in the latents, so that decoded rows hardly change."""
         assert reports["autoencoder"].fidelity >= 0.6
@@ -85,12 +82,6 @@ class TestNumbers:
             assert found.entanglement.isna().all() == (name == "transport")
         # Pushed towards zero by the Hessian penalty.
         assert (reports["paper"].entanglement.median()) <= 0.05
-
-    def test_all_are_finite_python_floats(self, reports):
-        for found in reports.values():
-            for name in NUMBERS:
-                assert type(getattr(found, name)) is float
-                assert np.isfinite(getattr(found, name))
 
 
 class TestPerSet:
@@ -173,13 +164,6 @@ class TestDiagnose:
         assert str(one) == str(other)
         pd.testing.assert_frame_equal(one.per_set, other.per_set)
         assert one.fidelity != third.fidelity
-
-    def test_the_frame_and_the_random_state_are_unchanged(self, dear, frames):
-        held = frames[1].iloc[:500]
-        before, state = held.copy(deep=True), torch.random.get_rng_state()
-        dear.diagnose(held)
-        pd.testing.assert_frame_equal(held, before)
-        assert torch.equal(state, torch.random.get_rng_state())
 
     def test_an_invalid_frame_is_rejected(self, dear, frames):
         with pytest.raises(InputError, match="missing columns"):

@@ -25,23 +25,6 @@ def schema(table, rows, immutable=()):
     return table.schema(table.frame(rows), immutable)
 
 
-@pytest.mark.parametrize("dtype", [np.int64, np.int8, np.float64, np.float32, object])
-def test_rows_become_frames_and_back(table, dtype):
-    rows = X.astype(dtype)
-    frame = table.frame(rows)
-    assert frame["job"].tolist() == ["clerk", "nurse", "nurse"]
-    back = table.array(frame, rows.dtype)
-    assert back.dtype == rows.dtype
-    assert (back == rows).all()
-
-
-def test_objects_are_read_column_by_column(table):
-    frame = table.frame(np.array([[30.5, 0, 1], [41, 1, 0]], dtype=object))
-    assert [frame["age"].dtype, str(frame["job"].dtype)] == [np.float64, "category"]
-    back = table.array(table.frame(X.astype(object)), np.dtype(object))
-    assert type(back[0, 0]) is int
-
-
 def test_a_number_that_needs_it_widens_the_array(table):
     rows = table.array(table.frame(X + np.array([0.5, 0, 0])), np.dtype(np.int64))
     assert rows[0, 0] == 30.5

@@ -4,7 +4,6 @@ from importlib.util import find_spec
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from sklearn.compose import make_column_transformer
@@ -142,9 +141,3 @@ def probability(loan, torch_model):
 def refused(loan, probability):
     """Rows that the torch model refuses."""
     return loan.features[probability(loan.features) < 0.5].iloc[:12]
-
-
-@pytest.fixture
-def same():
-    """Whether two frames are equal, dtypes and index included."""
-    return lambda a, b: pd.testing.assert_frame_equal(a, b) is None

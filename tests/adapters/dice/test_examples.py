@@ -115,11 +115,6 @@ class TestPictures:
         result.visualize_as_list()
         assert capsys.readouterr().out.count("'own', ") > 0
 
-    def test_after_json(self, result, capsys):
-        again = Explanations.from_json(result.to_json())
-        again.visualize_as_dataframe(show_actions=True)
-        assert "Counterfactual set (new outcome: 1)" in capsys.readouterr().out
-
     def test_no_counterfactual(self, explainer, refused, capsys):
         vary = ["gender"]
         example = explainer._generate_counterfactuals(
@@ -150,12 +145,6 @@ class TestImportance:
         for example, shares in zip(result.cf_examples_list, result.local_importance, strict=True):
             assert len(example.final_cfs_df.drop_duplicates()) == 10
             assert shares["savings"] == 1 and sum(shares.values()) == 1
-
-    def test_of_examples_made_before(self, explainer, refused):
-        made = explainer.generate_counterfactuals(refused.iloc[:10], total_CFs=10)
-        query = refused.iloc[:10]
-        result = explainer.global_feature_importance(query, cf_examples_list=made.cf_examples_list)
-        assert result.cf_examples_list is made.cf_examples_list
 
     def test_of_another_methods_examples(self, black_box, loan, refused):
         other = dice_ml.Dice(loan.data, black_box.model, method="random")

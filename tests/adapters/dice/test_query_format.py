@@ -69,12 +69,6 @@ def test_levels_that_the_query_did_not_show(name):
     assert plain == [a for a, kind in zip(rows.dtypes, kinds, strict=True) if not kind]
 
 
-def test_numbers_written_as_text_are_numbers():
-    rows = query("text").assign(count=["3", "4"])
-    query_format = QueryFormat.of(rows, SCHEMA)
-    assert query_format.read(rows)["count"].tolist() == [3, 4]
-
-
 def test_text_where_a_number_belongs():
     rows = query("text").assign(count=["3", "many"])
     with pytest.raises(ValueError, match="many"):
