@@ -8,6 +8,7 @@ import torch
 from dear_plugin import DEAR, Encoder, Schema
 from dear_plugin.decoders import Transport
 from dear_plugin.problem.seen_pairs import SeenPairs
+from tests.still import Still
 
 N = 3000
 AGE, ROLE, MARRIED, SEX, PAY = range(5)
@@ -119,7 +120,17 @@ def test_numbers_alone_have_no_pairs():
     assert SeenPairs.of(encoder.rows(frame), encoder) is None
 
 
-@pytest.mark.parametrize("decoder", ["transport", Transport(given=())])
+class Marrying(Still):
+    """Whatever is acted on, everybody is expected to become a husband, women and singles too."""
+
+    def decode(self, x, v, values):
+        out = super().decode(x, v, values)
+        if ROLE not in self.acted:
+            out[..., ROLE] = 0.0
+        return out
+
+
+@pytest.mark.parametrize("decoder", ["transport", Transport(given=()), Marrying()])
 def test_no_answer_has_a_new_unseen_pair(frame, case, decoder):
     seen_pairs, encoder, _ = case
 
