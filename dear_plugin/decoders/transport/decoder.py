@@ -38,6 +38,9 @@ COARSE_SHARE = 0.1
 # Rows of a call that are encoded and decoded at a time, by entries.
 ENTRIES = 1 << 22
 
+# The sample itself.
+POINT = torch.zeros(1, dtype=torch.int64)
+
 logger = logging.getLogger(__name__)
 
 
@@ -109,22 +112,24 @@ class Transport(Decoder):
     def encode(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """The conditional ranks of rows, (m, p) -> (m, p + 1); see `Estimate.encode`."""
         with torch.inference_mode():
-            parts = [self._fitted.encode(part, _zeros(part), generator) for part in _parts(x, 1)]
+            parts = [self._fitted.encode(part, POINT, generator)[0] for (part,) in _parts(1, x)]
         return torch.cat(parts).clone()
 
     def decode(self, x: Tensor, v: Tensor, values: Tensor) -> Tensor:
         """The rows that follow from new values of x_S, (m, c, p); see `Decoder.decode`."""
         with torch.inference_mode():
-            rows = zip(*(_parts(each, values.shape[1]) for each in (x, v, values)), strict=True)
-            parts = [self._fitted.decode(a, b, c, _zeros(a)) for a, b, c in rows]
-        return torch.cat(parts)
+            parts = _parts(values.shape[1], x, v, values)
+            reached = [self._fitted.decode(a, b[None], c, POINT)[0] for a, b, c in parts]
+        return torch.cat(reached)
 
     def redraw(self, x: Tensor, values: Tensor, draws: Tensor, copy: object) -> Tensor:
         """The rows, (m, r, p), that follow under some redraws; see `Decoder.redraw`."""
-        r = len(draws)
-        rows = zip(_parts(x, r), _parts(values, r), strict=True)
         with torch.inference_mode():
-            return torch.cat([self._redraw(*part, draws - 1) for part in rows])
+            reached = [
+                self._drawn.decode(a, self._drawn.encode(a, draws - 1), b, draws - 1)[:, :, 0]
+                for a, b in _parts(len(draws), x, values[:, None])
+            ]
+        return torch.cat(reached, 1).transpose(0, 1)
 
     def flip_probabilities(self, x: Tensor, values: Tensor) -> dict[int, tuple[float, float]]:
         """The probability of the second value of each binary feature; see `Decoder`."""
@@ -140,16 +145,11 @@ class Transport(Decoder):
     def entries(self) -> int:
         """The number of entries in memory."""
         tables = self._fitted.tables
-        lines = len(tables.base) * tables.nodes * len(tables.moving.levels)
-        lines += self._fitted.axis.bins.numel() + self._fitted.axis.mix.numel()
-        return lines + self.draws * (tables.base.numel() + tables.ratio.numel())
-
-    def _redraw(self, x: Tensor, values: Tensor, draws: Tensor) -> Tensor:
-        m, r = len(x), len(draws)
-        x, values = x.repeat_interleave(r, 0), values.repeat_interleave(r, 0)
-        which = draws.repeat(m)
-        v = self._drawn.encode(x, which)
-        return self._drawn.decode(x, v, values[:, None], which).view(m, r, -1)
+        of_cells, of_nodes = (
+            sum(each.numel() for each in some) for some in (tables.base, tables.ratio)
+        )
+        lines = of_cells * tables.nodes + self.draws * (of_cells + of_nodes)
+        return lines + self._fitted.axis.bins.numel()
 
     @lazy
     def _drawn(self) -> Estimate:
@@ -171,13 +171,10 @@ class Transport(Decoder):
         return self._point
 
 
-def _zeros(x: Tensor) -> Tensor:
-    return torch.zeros(len(x), dtype=torch.int64)
-
-
-def _parts(each: Tensor, candidates: int) -> tuple[Tensor, ...]:
-    """Parts of rows, (m, ...), of a size that depends on the number of candidates of each."""
-    return each.split(max(1, ENTRIES // max(candidates, 1) // 64)) if len(each) else (each,)
+def _parts(candidates: int, *tensors: Tensor) -> Iterable[tuple[Tensor, ...]]:
+    """Rows of some tensors, (m, ...), in parts, given the number of candidates of each row."""
+    size = max(1, ENTRIES // max(candidates, 1) // 64)
+    return zip(*(each.split(size) for each in tensors), strict=True)
 
 
 def _warn_of_few_rows(sample: Sample) -> None:

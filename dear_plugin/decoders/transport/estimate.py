@@ -53,66 +53,65 @@ class Estimate:
     lines: Lines
     twins: list[tuple[int, int]]
 
-    def encode(self, x: Tensor, draw: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        """(m, p + 1) ranks of counted features and residuals of smooth ones that move with x_S.
+    def encode(self, x: Tensor, draws: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """(r, m, p + 1) ranks of counted features and residuals of smooth ones that move with x_S.
 
         A feature that does not move has its own value; the last column is the row's line in the
         tables.
 
         Args:
             x: (m, p) rows.
-            draw: (m,) the sample of each.
+            draws: (r,) the samples.
             generator: breaks ties at random; None takes the middle.
         """
-        own, moving = x[:, self.acted], self.tables.moving
-        at = (draw * len(self.cells) + self.cells.at(x)) * len(self.axis.mix) + self.axis.node(own)
-        v = torch.cat([x, at[:, None].to(x.dtype)], 1)
-        if len(moving.features):
-            shape = len(x), len(moving.features)
-            tie = torch.full(shape, 0.5) if generator is None else _ties(shape, generator)
-            ranks = self.tables.ranks(x, at, tie)
-            v[:, moving.features] = ranks.clamp(EDGE, 1.0 - EDGE)
+        own, features = x[:, self.acted], self.tables.moving.features
+        cell = draws[:, None] * len(self.cells) + self.cells.at(x)
+        at = cell * len(self.axis.mix) + self.axis.node(own)
+        v = torch.cat([x.expand(len(draws), -1, -1), at[..., None].to(x.dtype)], 2)
+        if len(features):
+            tie = torch.full((len(x), len(features)), 0.5)
+            if generator is not None:
+                tie = torch.rand(tie.shape, generator=generator)[:, features.argsort().argsort()]
+            v[..., features] = self.tables.ranks(x, at, tie).clamp(EDGE, 1.0 - EDGE)
         if len(self.lines.features):
-            v[:, self.lines.features] = self.lines.residual(x, own, draw)
+            v[..., self.lines.features] = self.lines.residual(x, own, draws)
         return v
 
-    def decode(self, x: Tensor, v: Tensor, values: Tensor, draw: Tensor) -> Tensor:
-        """The rows that follow, (m, c, p); see `Decoder.decode`."""
-        m, c, w = values.shape
-        out, moving = x[:, None].repeat(1, c, 1), self.tables.moving
-        if len(moving.features):
-            start = v[:, -1].long()
-            node = self.axis.node(values.reshape(m * c, w)).view(m, c)
-            end = (start - start % len(self.axis.mix))[:, None] + node
-            moved = self.tables.move(x, v.index_select(1, moving.features), start, end)
-            out.index_copy_(2, moving.features, moved)
+    def decode(self, x: Tensor, v: Tensor, values: Tensor, draws: Tensor) -> Tensor:
+        """The rows that follow, (r, m, c, p), in r samples; see `Decoder.decode`.
+
+        Args:
+            x: (m, p) the factual rows.
+            v: (r, m, k) their latents.
+            values: (m, c, w) the new values of x_S.
+            draws: (r,) the samples.
+        """
+        own, (m, c, _), nodes = x[:, self.acted], values.shape, len(self.axis.mix)
+        out = x[:, None].repeat(len(draws), 1, c, 1)
+        if len(features := self.tables.moving.features):
+            start, node = v[..., -1].long(), self.axis.node(values.flatten(0, 1)).view(m, c)
+            end = (start - start % nodes)[..., None] + node
+            moved = self.tables.move(x, v.index_select(2, features), start, end)
+            out.index_copy_(3, features, moved)
         if len(features := self.lines.features):
-            own, latents = x[:, self.acted], v.index_select(1, features)
-            moved = self.lines.move(x.index_select(1, features), latents, own, values, draw)
-            out.index_copy_(2, features, moved)
+            moved = self.lines.move(x, v.index_select(2, features), own, values, draws)
+            out.index_copy_(3, features, moved)
         # The line of a twin is exact up to the rounding of its sums.
         for j, i in self.twins:
-            equal = x[:, j, None] == x[:, self.acted[i], None]
+            equal = x[:, j, None] == own[:, i, None]
             out[..., j] = torch.where(equal, values[..., i], out[..., j])
-        return out.index_copy_(2, self._acted, values.to(out.dtype))
-
-    @lazy
-    def _acted(self) -> Tensor:
-        return torch.tensor(self.acted)
+        return out.index_copy_(3, torch.tensor(self.acted), values.expand(len(draws), -1, -1, -1))
 
     def flip_probabilities(self, x: Tensor, values: Tensor) -> dict[int, tuple[float, float]]:
         """See `Decoder.flip_probabilities`: by the maximal coupling, at most the ratio is kept."""
-        moving, nodes = self.tables.moving, len(self.axis.mix)
-        (line, where), out = (
-            self.tables.lines(self.cells.at(x) * nodes + self.axis.node(values)),
-            {},
-        )
-        for f, j in enumerate(moving.features.tolist()):
-            if moving.sizes[f] == 2 and not moving.block[f]:
-                second = 1.0 - line[where][:, moving.starts[f]]
-                own = float(x[0, j] > 0.5)
-                before, after = second if own else 1.0 - second
-                left = max(0.0, 1.0 - float(after / before.clamp_min(EDGE)))
+        moving, out = self.tables.moving, {}
+        at = self.cells.at(x) * len(self.axis.mix) + self.axis.node(values)
+        lines, where = self.tables.lines(at)
+        for f, j in enumerate(moving.features[: moving.ordered].tolist()):
+            if len(moving.levels[f]) == 2:
+                first, own = lines[where, moving.starts[f] + 1], float(x[0, j] > 0.5)
+                before, after = 1.0 - first if own else first
+                left = max(0.0, 1.0 - float(after / max(before, EDGE)))
                 out[j] = (own, abs(own - left))
         return out
 
@@ -205,15 +204,15 @@ class Estimator:
         (r, k, _), mix, values = counts.rows.shape, self._axis.mix, self._values
         g = len(mix)
         some = torch.ones_like(may_move[0]) if drawn else may_move[0]
-        bases, ratios = [torch.empty(r * k, 0)], [torch.empty(r * g, 0)]
-        for f in some.nonzero()[:, 0].tolist():
+        moving = Moving.of(features[some], values.levels, values.blocks)
+        place, bases, ratios = {j: f for f, j in enumerate(features.tolist())}, [], []
+        for f in (place[j] for j in moving.features.tolist()):
             each, splits = (counts.cells[f], counts.bins[f]), values.splits[int(features[f])]
             base, ratio = fit_ratios(counts.rows, *each, counts.levels, splits, drawn=drawn)
             ratio = torch.where(may_move[:, f, None, None], ratio, 1.0)
-            bases.append(base.flatten(0, 1).float())
-            ratios.append((mix @ ratio).flatten(0, 1).float())
-        moving = Moving.of(features[some], values.levels, values.blocks)
-        return Tables(moving, torch.cat(bases, 1), torch.cat(ratios, 1), k, g)
+            bases.append(base.float())
+            ratios.append((mix @ ratio).float())
+        return Tables(moving, bases, ratios, k, g)
 
 
 class Counts(NamedTuple):
@@ -251,10 +250,6 @@ def _grouped(counts: list[Tensor], groups: list[Tensor]) -> Tensor:
     """(r, f, b, g) rows by group of values, from f tensors by value, (r, b, t)."""
     member = [torch.nn.functional.one_hot(each, GROUPS).double() for each in groups]
     return torch.stack([c @ m for c, m in zip(counts, member, strict=True)], 1)
-
-
-def _ties(shape: tuple[int, int], generator: torch.Generator) -> Tensor:
-    return torch.rand(shape, generator=generator)
 
 
 def _copies(sample: Sample, acted: Members) -> Tensor:

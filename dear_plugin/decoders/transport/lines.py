@@ -107,35 +107,33 @@ class Lines:
     slope: Tensor
     scale: Tensor
 
-    def residual(self, x: Tensor, own: Tensor, draw: Tensor) -> Tensor:
-        """(m, f) what the location leaves of rows, (m, p), with x_S = own, (m, w).
+    def residual(self, x: Tensor, own: Tensor, draws: Tensor) -> Tensor:
+        """(r, m, f) what the locations of r samples, (r,), leave of rows.
 
         Args:
-            x: the rows.
-            own: their x_S.
-            draw: (m,) the sample of each row.
+            x: (m, p) the rows.
+            own: (m, w) their x_S.
+            draws: (r,) the samples.
         """
         columns = torch.cat([_phi(self.beside, x[:, self.held]), _phi(self.terms, own)], 1)
-        weights = torch.cat([self.level[:, 1:], self.slope], 1)
-        line = columns @ weights[0] if len(weights) == 1 else _each(columns, weights[draw])
-        return x.index_select(1, self.features) - line - self.level[draw, 0]
+        weights = torch.cat([self.level[:, 1:], self.slope], 1)[draws]
+        return x.index_select(1, self.features) - columns @ weights - self.level[draws, :1]
 
-    def move(self, x: Tensor, v: Tensor, own: Tensor, values: Tensor, draw: Tensor) -> Tensor:
-        """(m, c, f) the values of the features when x_S changes.
+    def move(self, x: Tensor, v: Tensor, own: Tensor, values: Tensor, draws: Tensor) -> Tensor:
+        """(r, m, c, f) the values of the features when x_S changes.
 
         Args:
-            x: (m, f) their own values.
-            v: (m, f) their residuals.
-            own: (m, w) the rows' x_S.
+            x: (m, p) the rows.
+            v: (r, m, f) their residuals.
+            own: (m, w) their x_S.
             values: (m, c, w) the new ones.
-            draw: (m,) the sample of each row.
+            draws: (r,) the samples.
         """
         change = _phi(self.terms, values) - _phi(self.terms, own)[:, None]
-        slope = self.slope[0] if len(self.slope) == 1 else self.slope[draw]
-        out = (change @ slope).add_(x[:, None])
+        out = (change @ self.slope[draws, None]).add_(x[:, None, self.features])
         if self._scaled:
             scale = (change @ self.scale).clamp_(-MOST_SCALE, MOST_SCALE)
-            out += v[:, None] * scale.expm1_()
+            out += v[:, :, None] * scale.expm1_()
         return out
 
     @lazy
@@ -307,11 +305,6 @@ def _phi(terms: Sequence[Terms], values: Tensor) -> Tensor:
         return terms[0](values[..., 0])
     parts = [each(column) for each, column in zip(terms, values.unbind(-1), strict=True)]
     return torch.cat([values[..., :0], *parts], -1)
-
-
-def _each(columns: Tensor, weights: Tensor) -> Tensor:
-    """(m, f) the columns, (m, q), times weights of each row, (m, q, f)."""
-    return (columns[:, None] @ weights)[:, 0]
 
 
 def _winsorised(sample: Sample) -> Tensor:

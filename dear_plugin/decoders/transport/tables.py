@@ -9,11 +9,17 @@ at once where they fit into memory.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
+
+# Rows are moved in numpy: with few of them, its operations take a third of the time of torch's.
+Array = NDArray[Any]
 
 # Entries of the lines in memory: 64 MiB.
 ENTRIES = 1 << 24
@@ -25,42 +31,44 @@ TINY, MIDDLE = 1e-9, 1e-6
 class Moving:
     """The counted features that move with x_S, and where their values are on a line.
 
+    A line has a *slot* for each value of a feature, and one before them that is 0.
+
     Attributes:
-        features: (f,) their positions.
-        levels: (t,) their values, feature after feature.
-        starts: (f,) the first value of each.
-        sizes: (f,) the number of values of each.
-        block: (f,) bool, which are categories without an order.
+        features: (f,) their positions, those with an order first.
+        levels: f tensors, the sorted values of each.
+        ordered: the number of those with an order.
     """
 
     features: Tensor
-    levels: Tensor
-    starts: Tensor
-    sizes: Tensor
-    block: Tensor
+    levels: list[Tensor]
+    ordered: int
 
     @classmethod
     def of(cls, features: Tensor, levels: list[Tensor], blocks: Tensor) -> Moving:
-        """Lay the values of some features end to end."""
-        some = [levels[j] for j in features.tolist()]
-        sizes = torch.tensor([len(each) for each in some], dtype=torch.int64)
-        every = torch.cat([torch.empty(0), *some])
-        return cls(features, every, sizes.cumsum(0) - sizes, sizes, blocks[features])
+        """Those at some positions, of the values of all features; blocks have no order."""
+        features = features[blocks[features].long().argsort(stable=True)]
+        ordered = int((~blocks[features]).sum())
+        return cls(features, [levels[j] for j in features.tolist()], ordered)
 
-    def codes(self, x: Tensor) -> Tensor:
-        """(q, f) the index among `levels` of the nearest value of rows, (q, p)."""
+    @lazy
+    def starts(self) -> Array:
+        """(f + 1,) the slot before the values of each feature, and the number of slots."""
+        return np.cumsum([0, *(len(each) + 1 for each in self.levels)])
+
+    @lazy
+    def values(self) -> Array:
+        """The value of each slot."""
+        return np.concatenate([np.empty(0), *(np.append(0.0, each) for each in self.levels)])
+
+    def slots(self, x: Tensor) -> Array:
+        """(m, f) the slot of the nearest value of rows, (m, p)."""
         own = x[:, self.features].T.contiguous()
-        return (torch.searchsorted(self._middles, own) + self.starts[:, None]).T
-
-    def segment(self, f: int) -> slice:
-        """The values of the f-th feature."""
-        return slice(int(self.starts[f]), int(self.starts[f] + self.sizes[f]))
+        return torch.searchsorted(self._middles, own).T.numpy() + self.starts[:-1] + 1
 
     @lazy
     def _middles(self) -> Tensor:
         """(f, most) the middles between neighbouring values, infinite behind the last."""
-        parts = [self.levels[self.segment(f)] for f in range(len(self.sizes))]
-        middles = [(each[1:] + each[:-1]) / 2.0 for each in parts]
+        middles = [(each[1:] + each[:-1]) / 2.0 for each in self.levels]
         return torch.nn.utils.rnn.pad_sequence(
             [*middles, torch.empty(1)], batch_first=True, padding_value=torch.inf
         )[:-1]
@@ -72,133 +80,136 @@ class Tables:
 
     Attributes:
         moving: the features.
-        base: (r * k, t) see `ratios`.
-        ratio: (r * g, t) likewise.
+        base: f tensors, (r, k, t), see `ratios`.
+        ratio: f tensors, (r, g, t), likewise.
         cells: k, the number of cells.
         nodes: g, the number of nodes.
     """
 
     moving: Moving
-    base: Tensor
-    ratio: Tensor
+    base: list[Tensor]
+    ratio: list[Tensor]
     cells: int
     nodes: int
 
-    def lines(self, at: Tensor) -> tuple[Tensor, Tensor]:
-        """Lines, (u, t), and the line of each index, (q,): `(sample * k + cell) * g + node`."""
+    def lines(self, at: Tensor) -> tuple[Array, Array]:
+        """Lines, (u, slots), and that of each index: `(sample * k + cell) * g + node`."""
         if self._every is not None:
-            return self._every, at
+            return self._every, at.numpy()
         asked, where = at.unique(return_inverse=True)
-        return self._line(asked), where
+        return self._lines(asked), where.numpy()
 
     @lazy
-    def _every(self) -> Tensor | None:
-        count = len(self.base) * self.nodes
-        return (
-            self._line(torch.arange(count)) if count * len(self.moving.levels) <= ENTRIES else None
-        )
+    def _every(self) -> Array | None:
+        count = len(self.base[0]) * self.cells * self.nodes if self.base else 0
+        few = count * int(self.moving.starts[-1]) <= ENTRIES
+        return self._lines(torch.arange(count)) if few else None
 
-    def _line(self, at: Tensor) -> Tensor:
-        """(u, t) the lines with some indices."""
+    def _lines(self, at: Tensor) -> Array:
+        """(u, slots) the lines with some indices."""
         cell = at.div(self.nodes, rounding_mode="floor")
-        sample = cell.div(self.cells, rounding_mode="floor")
-        out = self.base[cell] * self.ratio[sample * self.nodes + at % self.nodes]
-        for f, block in enumerate(self.moving.block.tolist()):
-            part = out[:, self.moving.segment(f)]
-            total = part.sum(1, keepdim=True).clamp_min(1e-30)
-            if not block:
-                part.copy_(part.cumsum(1))
-            part.div_(total)
-        return out
+        node = cell.div(self.cells, rounding_mode="floor") * self.nodes + at % self.nodes
+        out = torch.zeros(len(at), int(self.moving.starts[-1]))
+        for f, (base, ratio) in enumerate(zip(self.base, self.ratio, strict=True)):
+            product = base.flatten(0, 1)[cell] * ratio.flatten(0, 1)[node]
+            total = product.sum(1, keepdim=True).clamp_min(1e-30)
+            line = product.cumsum(1) if f < self.moving.ordered else product
+            out[:, self._segment(f)] = line / total
+        return out.numpy()
+
+    def _segment(self, f: int) -> slice:
+        """The slots of the values of the f-th feature."""
+        start, end = self.moving.starts[f : f + 2].tolist()
+        return slice(start + 1, end)
 
     def ranks(self, x: Tensor, at: Tensor, tie: Tensor) -> Tensor:
-        """(q, f) the rank of each feature in a row's own line; of a block, its tie.
+        """(r, m, f) the rank of each feature in a row's own line; without an order, its tie.
 
         Args:
-            x: (q, p) rows.
-            at: (q,) their lines.
-            tie: (q, f) the place among equal values, in (0, 1).
+            x: (m, p) rows.
+            at: (r, m) their lines in r samples.
+            tie: (m, f) the place among equal values, in (0, 1).
         """
         lines, where = self.lines(at)
-        codes = self.moving.codes(x)
-        below, up_to = self._bounds(lines, where, codes)
-        return torch.where(self.moving.block, tie, below + tie * (up_to - below))
+        slots, out = self.moving.slots(x), tie.repeat(len(at), 1, 1)
+        ordered = slice(self.moving.ordered)
+        place = where[..., None] * lines.shape[1] + slots[:, ordered]
+        below, up_to = lines.take(place - 1), lines.take(place)
+        out[..., ordered] = torch.from_numpy(below + tie[:, ordered].numpy() * (up_to - below))
+        return out
 
     def move(self, x: Tensor, v: Tensor, start: Tensor, end: Tensor) -> Tensor:
-        """(m, c, f) the values of the features on other lines.
+        """(r, m, c, f) the values of the features on other lines.
 
         A value that keeps its place is that of the row.
 
         Args:
             x: (m, p) the factual rows.
-            v: (m, f) their ranks.
-            start: (m,) their lines.
-            end: (m, c) the lines to move to.
+            v: (r, m, f) their ranks.
+            start: (r, m) their lines.
+            end: (r, m, c) the lines to move to.
         """
-        (m, c), moving = end.shape, self.moving
-        lines, where = self.lines(torch.cat([start[:, None], end], 1))
-        own = moving.codes(x)
-        here, there = where[:, 0], where[:, 1:].reshape(-1)
-        codes = own[:, None].expand(m, c, -1).reshape(m * c, -1)
-        ranks = v[:, None].expand(m, c, -1).reshape(m * c, -1)
-        leaves = there.view(m, c) != here[:, None]
-        below, up_to = self._bounds(lines, there, codes)
-        before = lines[here[:, None], own][:, None].expand(m, c, -1).reshape(m * c, -1)
-        kept = (up_to + TINY) / (before + TINY) >= off_middle(ranks)
-        stays = torch.where(moving.block, kept, (ranks > below) & (ranks <= up_to))
-        moved = (leaves.view(-1, 1) & ~stays).nonzero()
-        out = x[:, None, moving.features].repeat(1, c, 1).view(m * c, -1)
-        self._move_ordered(lines, there, ranks, moved[~moving.block[moved[:, 1]]], out)
-        for f in moving.block.nonzero()[:, 0].tolist():
-            row = moved[moved[:, 1] == f, 0]
-            both = lines[:, moving.segment(f)]
-            gain = (both[there[row]] - both[here[row.div(c, rounding_mode="floor")]]).clamp_min(
-                0.0
-            )
-            keep = ((up_to[row, f] + TINY) / (before[row, f] + TINY)).clamp_max(1.0)
-            out[row, f] = new_category(gain, ranks[row, f], keep).to(out.dtype)
-        return out.view(m, c, -1)
-
-    def _bounds(self, lines: Tensor, where: Tensor, codes: Tensor) -> tuple[Tensor, Tensor]:
-        """P(value < own) and P(value <= own), (q, f) each; of a block, 0 and P(own)."""
-        flat, at = lines.view(-1), (where * lines.shape[1])[:, None] + codes
-        first = self.moving.block | (codes == self.moving.starts)
-        below = torch.where(first, 0.0, flat[(at - 1).clamp_min(0)])
-        return below, flat[at]
+        (r, m, c), f = end.shape, len(self.base)
+        lines, where = self.lines(torch.cat([start[..., None], end], 2))
+        where, own = where.reshape(r * m, 1 + c), x[:, self.moving.features].numpy()
+        leaves = (where[:, 1:] != where[:, :1]).ravel().nonzero()[0]
+        row = leaves // c
+        here, there = where[:, 0].take(row), where[:, 1:].ravel().take(leaves)
+        ranks, slots = v.numpy().reshape(r * m, f)[row], self.moving.slots(x)[row % m]
+        moved = own[row % m]
+        self._move_ordered(lines, there, slots, ranks, moved)
+        for j in range(self.moving.ordered, f):
+            shares, code = lines[:, self._segment(j)], slots[:, j] - self.moving.starts[j] - 1
+            moved[:, j] = _category(shares, here, there, code, ranks[:, j])
+        out = np.tile(own.repeat(c, 0), (r, 1))
+        out[leaves] = moved
+        return torch.from_numpy(out.reshape(r, m, c, f))
 
     def _move_ordered(
-        self, lines: Tensor, where: Tensor, ranks: Tensor, moved: Tensor, out: Tensor
+        self, lines: Array, there: Array, slots: Array, ranks: Array, moved: Array
     ) -> None:
-        """Write the first value whose cumulative probability reaches the rank: a bisection."""
-        row, f = moved.unbind(1)
-        start, size, v = self.moving.starts[f], self.moving.sizes[f], ranks[row, f]
-        first, flat = where[row] * lines.shape[1] + start, lines.view(-1)
-        passed, step = torch.zeros_like(f), 1 << int(size.max() if len(f) else 1).bit_length()
+        """Write the first value whose cumulative probability reaches the rank: a bisection.
+
+        Args:
+            lines: all of them, (u, slots).
+            there: (l,) the line of each row.
+            slots: (l, f) the rows' own slots.
+            ranks: (l, f) their ranks.
+            moved: (l, f) their values, to be changed.
+        """
+        ordered, starts = slice(self.moving.ordered), self.moving.starts
+        first = there * lines.shape[1]
+        at, ranks = first[:, None] + slots[:, ordered], ranks[:, ordered]
+        row, f = ((ranks <= lines.take(at - 1)) | (ranks > lines.take(at))).nonzero()
+        v, zero, size = ranks[row, f], first[row] + starts[f], starts[f + 1] - starts[f] - 1
+        passed, step = np.zeros_like(f), 1 << int(size.max(initial=1)).bit_length()
         while step := step // 2:
             ahead = passed + step
-            below = flat[first + (ahead - 1).clamp_max(size - 1)] < v
-            passed = torch.where(below & (ahead < size), ahead, passed)
-        out[row, f] = self.moving.levels[start + passed]
+            below = lines.take(zero + np.minimum(ahead, size)) < v
+            passed += step * (below & (ahead < size))
+        moved[row, f] = self.moving.values[starts[f] + 1 + passed]
 
 
-def off_middle(tie: Tensor) -> Tensor:
-    """Ties of any shape, with those of 1/2 moved below it.
+def _category(shares: Array, here: Array, there: Array, code: Array, tie: Array) -> Array:
+    """(l,) categories by the maximal coupling: a row keeps its own, or takes one that gains.
 
-    Otherwise rounding would decide for a tie of 1/2 when a probability exactly halves.
-    """
-    return torch.where((tie - 0.5).abs() < MIDDLE, 0.5 - MIDDLE, tie)
-
-
-def new_category(gain: Tensor, tie: Tensor, kept: Tensor) -> Tensor:
-    """(m,) the categories of rows that do not keep theirs, by the maximal coupling.
+    A category is kept if the tie is at most the ratio of its probabilities, after to before.
 
     Args:
-        gain: (m, c) the increase of the probability of each category.
-        tie: (m,) the place among rows of the same category; 1/2 gives the category with the
+        shares: (u, t) the probability of each category on each line.
+        here: (l,) the rows' own lines.
+        there: (l,) the lines to move to.
+        code: (l,) the rows' own categories.
+        tie: (l,) the place among rows of the same category; 1/2 gives the category with the
             largest increase.
-        kept: (m,) the probability to keep the category.
     """
-    drawn = (tie - kept) / (1.0 - kept).clamp_min(1e-9)
-    cumulative = gain.cumsum(1) / gain.sum(1, keepdim=True).clamp_min(1e-9)
-    random = (cumulative < drawn[:, None]).sum(1).clamp_max(gain.shape[1] - 1)
-    return torch.where((tie - 0.5).abs() < MIDDLE, gain.argmax(1), random)
+    out, middle = code.copy(), np.abs(tie - 0.5) < MIDDLE
+    kept = (shares[there, code] + TINY) / (shares[here, code] + TINY)
+    # Otherwise rounding would decide for a tie of 1/2 when a probability exactly halves.
+    row = (kept < np.where(middle, 0.5 - MIDDLE, tie)).nonzero()[0]
+    gain, kept = np.maximum(shares[there[row]] - shares[here[row]], 0.0), kept[row]
+    drawn = (tie[row] - kept) / np.maximum(1.0 - kept, TINY)
+    cumulative = gain.cumsum(1) / np.maximum(gain.sum(1, keepdims=True), TINY)
+    random = np.minimum((cumulative < drawn[:, None]).sum(1), gain.shape[1] - 1)
+    out[row] = np.where(middle[row], gain.argmax(1), random)
+    return out
