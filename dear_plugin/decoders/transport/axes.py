@@ -8,11 +8,13 @@ quantiles would give values that no row has.
 
 from __future__ import annotations
 
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Kind
 from dear_plugin.data.special_values import is_special
 from dear_plugin.decoders.protocol import Members
@@ -34,109 +36,96 @@ NODES, EVEN_NODES = 32, 24
 MAX_LEAVES, MIN_LEAF = 48, 100
 
 
-class Axis(Protocol):
-    """The bins and nodes of one set.
+@dataclass(frozen=True)
+class Axis:
+    """The bins and nodes of one feature.
 
     Attributes:
         ordered: whether neighbouring bins are similar.
         bins: (n,) int64, the bin of each training row.
         mix: (g, b) double, the weight of each bin at each node.
+        middles: (g - 1,) the middles between neighbouring nodes.
     """
 
     ordered: bool
     bins: Tensor
     mix: Tensor
+    middles: Tensor
 
     def node(self, values: Tensor) -> Tensor:
         """(q,) int64, the node nearest to values of x_S, (q, w)."""
+        return torch.searchsorted(self.middles, values[:, 0].contiguous())
 
 
-def axis_of(sample: Sample, acted: Members) -> Axis:
-    """The axis of a set: of a number, of a category, or of several features."""
-    if len(acted) > 1:
-        return TreeAxis(sample, acted)
-    column, feature = sample.rows[:, acted[0]], sample.encoder.schema.features[acted[0]]
-    number = feature.kind is Kind.NUMERIC
-    return NumberAxis(column) if number else CategoryAxis(column, len(feature.categories))
-
-
-class CategoryAxis:
-    """Each category is a bin and a node.
-
-    Args:
-        column: (n,) category indices.
-        count: the number of categories.
-    """
-
-    ordered = False
-
-    def __init__(self, column: Tensor, count: int) -> None:
-        self.bins, self.mix = column.long(), torch.eye(max(count, 1)).double()
-
-    def node(self, values: Tensor) -> Tensor:
-        """(q,) the categories, (q, 1)."""
-        return values[:, 0].long().clamp(0, len(self.mix) - 1)
-
-
-class TreeAxis:
+@dataclass(frozen=True)
+class TreeAxis(Axis):
     """The leaves of a regression tree from the columns of several features to all others.
 
-    Args:
-        sample: the training rows.
-        acted: the features of the set.
+    Attributes:
+        encoder: of rows.
+        acted: the features.
+        tree: scikit-learn's.
+        leaf: the number of each node of the tree among its leaves.
     """
 
-    ordered = False
-
-    def __init__(self, sample: Sample, acted: Members) -> None:
-        from sklearn.tree import DecisionTreeRegressor
-
-        self._encoder, self._acted = sample.encoder, list(acted)
-        self._columns = torch.isin(sample.encoder.feature_of, torch.tensor(acted))
-        x, n = sample.encoder.expand(sample.rows), len(sample)
-        target = x[:, ~self._columns] if not bool(self._columns.all()) else x
-        # One row has no deviation.
-        deviation = target.std(0, correction=min(1, n - 1)).clamp_min(1e-6)
-        tree = DecisionTreeRegressor(
-            min_samples_leaf=min(max(MIN_LEAF, n // 200), max(n // 2, 1)),
-            max_leaf_nodes=MAX_LEAVES,
-            random_state=0,
-        )
-        inside = x[:, self._columns].numpy()
-        self._tree = tree.fit(inside, (target / deviation).numpy()).tree_
-        leaf = torch.from_numpy(self._tree.children_left.copy()) < 0
-        self._leaf = leaf.long().cumsum(0) - 1
-        self.bins, self.mix = (
-            self._leaf[self._tree.apply(inside)],
-            torch.eye(int(leaf.sum())).double(),
-        )
+    encoder: Encoder
+    acted: list[int]
+    tree: Any
+    leaf: Tensor
 
     def node(self, values: Tensor) -> Tensor:
         """(q,) the leaves of values, (q, w)."""
-        rows = torch.zeros(len(values), self._encoder.p)
-        rows[:, self._acted] = values.float()
-        return self._leaf[self._tree.apply(self._encoder.expand(rows)[:, self._columns].numpy())]
+        rows = torch.zeros(len(values), self.encoder.p)
+        rows[:, self.acted] = values.float()
+        columns = self.encoder.expand(rows)[:, _columns(self.encoder, self.acted)]
+        return self.leaf[self.tree.apply(columns.numpy())]
 
 
-class NumberAxis:
-    """Heavy values and quantile bins of a number.
+def axis_of(sample: Sample, acted: Members) -> Axis:
+    """The axis of a set; that of one feature is computed once for a sample."""
+    if len(acted) > 1:
+        return _of_several(sample, list(acted))
+    return sample.shared(lambda each: _of_one(each, acted[0]), ("axis", acted))
 
-    Args:
-        column: (n,) the training values.
-    """
 
-    ordered = True
+def _of_one(sample: Sample, j: int) -> Axis:
+    """Heavy values and quantile bins of a number; each category is a bin and a node."""
+    column, feature = sample.rows[:, j].contiguous(), sample.encoder.schema.features[j]
+    if feature.kind is not Kind.NUMERIC:
+        count = max(len(feature.categories), 1)
+        return Axis(False, column.long(), torch.eye(count).double(), torch.arange(count - 1) + 0.5)
+    nodes, min_rows = _nodes(column), max(MIN_ROWS, min(TARGET_ROWS, len(column) // 16))
+    bins, centres = cut(column, MAX_BINS, min_rows)
+    mix = interpolation(nodes, centres).double()
+    return Axis(True, bins, mix, (nodes[1:] + nodes[:-1]) / 2.0)
 
-    def __init__(self, column: Tensor) -> None:
-        column, nodes = column.contiguous(), _nodes(column)
-        self._middles = (nodes[1:] + nodes[:-1]) / 2.0
-        min_rows = max(MIN_ROWS, min(TARGET_ROWS, len(column) // 16))
-        self.bins, centres = cut(column, MAX_BINS, min_rows)
-        self.mix = interpolation(nodes, centres).double()
 
-    def node(self, values: Tensor) -> Tensor:
-        """(q,) the nodes nearest to values, (q, 1)."""
-        return torch.searchsorted(self._middles, values[:, 0].contiguous())
+def _of_several(sample: Sample, acted: list[int]) -> TreeAxis:
+    """The leaves of a tree from some features to all others."""
+    from sklearn.tree import DecisionTreeRegressor
+
+    encoder, n = sample.encoder, len(sample)
+    x, own = encoder.expand(sample.rows), _columns(encoder, acted)
+    target = x[:, ~own] if not bool(own.all()) else x
+    # One row has no deviation.
+    deviation = target.std(0, correction=min(1, n - 1)).clamp_min(1e-6)
+    regressor = DecisionTreeRegressor(
+        min_samples_leaf=min(max(MIN_LEAF, n // 200), max(n // 2, 1)),
+        max_leaf_nodes=MAX_LEAVES,
+        random_state=0,
+    )
+    inside = x[:, own].numpy()
+    tree = regressor.fit(inside, (target / deviation).numpy()).tree_
+    ends = torch.from_numpy(tree.children_left.copy()) < 0
+    leaf, mix = ends.long().cumsum(0) - 1, torch.eye(int(ends.sum())).double()
+    return TreeAxis(
+        False, leaf[tree.apply(inside)], mix, torch.empty(0), encoder, acted, tree, leaf
+    )
+
+
+def _columns(encoder: Encoder, acted: list[int]) -> Tensor:
+    """(d,) bool, the encoded columns of some features."""
+    return torch.isin(encoder.feature_of, torch.tensor(acted))
 
 
 def cut(column: Tensor, max_bins: int, min_rows: int = MIN_ROWS) -> tuple[Tensor, Tensor]:

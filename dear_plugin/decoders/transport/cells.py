@@ -93,6 +93,11 @@ class Cells:
         return {own.feature: 1.0 - float(at) for own, at in zip(self.cuts, cut, strict=True)}
 
 
+def cells_of(sample: Sample, held: tuple[int, ...]) -> Cells:
+    """The cells of some held features, computed once for a sample."""
+    return sample.shared(lambda each: Cells.of(each, held), ("cells", held))
+
+
 def _codes(cuts: Sequence[Cut], x: Tensor) -> Sequence[Tensor]:
     """H codes, (m,): of rows, (m, p), cut by the first 1 ... h held features."""
     code, codes = torch.zeros(len(x), dtype=torch.int64), []

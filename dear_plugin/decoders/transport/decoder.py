@@ -28,7 +28,8 @@ from dear_plugin.data.schema import Schema
 from dear_plugin.decoders.protocol import Decoder, Members
 from dear_plugin.decoders.registry import register
 from dear_plugin.decoders.sample import Sample
-from dear_plugin.decoders.transport.estimate import Estimate, Estimator
+from dear_plugin.decoders.transport.estimate import Estimate
+from dear_plugin.decoders.transport.estimator import Estimator
 from dear_plugin.decoders.transport.lines import BLOCKS
 from dear_plugin.errors import ConstraintError, NotFittedError
 
@@ -103,7 +104,7 @@ class Transport(Decoder):
         """Estimate the conditional distributions of the training rows for a set."""
         sample.shared(_warn_of_few_rows)
         estimator = Estimator(sample, acted, held)
-        self._point = estimator.estimate(torch.ones(1, BLOCKS, dtype=torch.float64))
+        self._point = estimator.estimate()
         self._estimator = estimator
         # Once for all sets with the same held features.
         sample.shared(lambda each: _tell_of_cells(each, estimator, acted), ("coarse", held))

@@ -171,16 +171,17 @@ class LineFit:
         self._centre = self._columns(self._rows[::BLOCKS]).mean(0)
 
     def lines(self, weights: Tensor, point: Lines | None = None) -> Lines:
-        """The locations in r samples, given the weights of blocks of rows, (r, 64).
+        """The locations in r samples, given the weights of blocks of rows.
 
         Args:
-            weights: (r, 64).
+            weights: (r, 64), or (r, 1) for all of them.
             point: the locations of the sample itself, whose slopes of zero and scales are kept.
         """
         own, f = self._own, len(self.features)
         if not f:
             return self._lines(self.features, torch.zeros(len(weights), len(self._centre), 0))
         products, squares = self._sums
+        weights = weights.expand(-1, BLOCKS)
         gram = (weights @ products.flatten(1)).view(-1, *products.shape[1:])
         square = weights @ squares
         fit = self._selected(gram, square, drawn=point is not None)

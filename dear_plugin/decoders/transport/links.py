@@ -11,28 +11,25 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from dear_plugin.decoders.transport.shrinkage import LEAST, Level, strength_of
+from dear_plugin.decoders.transport.counts import Counts
+from dear_plugin.decoders.transport.shrinkage import LEAST, shrunk
 
 # The family-wise error rate over all features that are independent of x_S; the l-th level has
 # 1 / 2^l of it.
 ERROR = 0.001
 
 
-def linked(
-    rows: Tensor, cells: Tensor, counts: Tensor, levels: list[Level], *, tested: int, drawn: bool
-) -> Tensor:
-    """(r, f) bool, whether f features depend on x_S in r samples.
+def tails_of(counts: Counts, features: Tensor) -> Tensor:
+    """(l, r, f) the probability of as much dependence of f features by chance, at each level."""
+    if not len(features):
+        return torch.ones(len(counts.levels), len(counts.rows), 0).double()
+    pairs = [counts.grouped(j) for j in features.tolist()]
+    cells, bins = (torch.stack(each, 2) for each in zip(*pairs, strict=True))
+    expected = cells / counts.rows.sum(2)[:, None].clamp_min(LEAST) @ counts.rows
+    return shrunk(bins, expected, counts.levels, drawn=counts.drawn).tail
 
-    Args:
-        rows: (r, k, b) the rows of each cell and bin.
-        cells: (r, f, k, g) the rows of each cell and group of values.
-        counts: (r, f, b, g) the rows of each bin and group of values.
-        levels: the divisions of the bins.
-        tested: how many features share the error rate.
-        drawn: whether these are bootstrap samples.
-    """
-    share = cells / rows.sum(2)[:, None, :, None].clamp_min(LEAST)
-    expected = torch.einsum("rkb,rfkg->rfbg", rows, share)
-    tail = strength_of(counts, expected, levels, drawn=drawn).tail
-    error = ERROR / tested / 2.0 ** torch.arange(1, len(levels) + 1).double()
-    return (tail < error[:, None, None]).any(0)
+
+def linked(tails: Tensor, tested: int) -> Tensor:
+    """(r, f) bool, whether features depend on x_S, given how many share the error rate."""
+    error = ERROR / tested / 2.0 ** torch.arange(1, len(tails) + 1).double()
+    return (tails < error[:, None, None]).any(0)

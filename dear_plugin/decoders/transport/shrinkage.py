@@ -33,14 +33,16 @@ class Level(NamedTuple):
     above: Tensor
 
 
-class Strength(NamedTuple):
-    """How much the distributions of the parts vary, at each of l levels.
+class Shrunk(NamedTuple):
+    """Ratios of observed to expected rows, and how much they vary at each of l levels.
 
     Attributes:
-        tail: (l, ...) the probability of as large a statistic if they were equal.
+        ratio: (g, ..., b) of the bins.
+        tail: (l, ...) the probability of as large a statistic if the parts were equal.
         concentration: (l, ...) A; infinite where they may be equal.
     """
 
+    ratio: Tensor
     tail: Tensor
     concentration: Tensor
 
@@ -78,79 +80,65 @@ def interpolation(at: Tensor, knots: Tensor, beyond: float = 0.0) -> Tensor:
     return mix
 
 
-def strength_of(
-    observed: Tensor, expected: Tensor, levels: list[Level], *, drawn: bool
-) -> Strength:
-    """How much distributions over g groups vary along the bins.
+def shrunk(
+    observed: Tensor,
+    expected: Tensor,
+    levels: list[Level],
+    *,
+    drawn: bool,
+    concentration: Tensor | None = None,
+) -> Shrunk:
+    """The ratios of g groups along the bins, from the whole range down to single bins.
 
     Args:
-        observed: (..., b, g) rows.
-        expected: (..., b, g) rows if the distributions were equal.
+        observed: (g, ..., b) rows.
+        expected: (g, ..., b) rows if the distributions were equal.
         levels: the divisions of the bins.
         drawn: whether these are bootstrap samples of half the rows, each counted twice: their
             noise adds twice the mean of the statistic.
+        concentration: (l, ...) where it is known.
     """
-    ratio, taken = torch.ones_like(observed[..., :1, :]), torch.zeros(())
+    ratio, taken = torch.ones_like(observed[..., :1]), torch.zeros(())
     tails, concentrations = [], []
-    for level in levels:
-        seen, hoped = level.parts @ observed, level.parts @ expected
-        ratio = _balanced(level.above @ ratio, seen, hoped)
-        tail, concentration = _tested(seen, hoped * ratio, taken, drawn)
-        ratio, taken = _moved(ratio, seen, hoped, concentration)
-        tails.append(tail)
-        concentrations.append(concentration)
-    return Strength(torch.stack(tails), torch.stack(concentrations))
-
-
-def shrunk(
-    observed: Tensor, expected: Tensor, levels: list[Level], concentration: Tensor
-) -> Tensor:
-    """(..., b, g) ratios of observed to expected rows, shrunk by a concentration, (l, ...)."""
-    ratio = torch.ones_like(observed[..., :1, :])
-    for level, here in zip(levels, concentration, strict=True):
-        seen, hoped = level.parts @ observed, level.parts @ expected
-        ratio = _moved(_balanced(level.above @ ratio, seen, hoped), seen, hoped, here)[0]
-    return ratio
-
-
-def _balanced(ratio: Tensor, seen: Tensor, hoped: Tensor) -> Tensor:
-    """Ratios scaled so that the expected rows of each part are as many as its rows."""
-    n, ratio = seen.sum(-1, keepdim=True), ratio.clamp_min(LEAST)
-    return ratio * n / (hoped * ratio).sum(-1, keepdim=True).clamp_min(LEAST)
-
-
-def _moved(
-    ratio: Tensor, seen: Tensor, hoped: Tensor, concentration: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Ratios moved towards those of the parts, and how far, (...)."""
-    n = seen.sum(-1, keepdim=True)
-    weight = n / (n + concentration[..., None, None]).clamp_min(LEAST)
-    raw = torch.where(hoped > LEAST, seen / hoped.clamp_min(LEAST), ratio)
-    total = n.sum((-2, -1)).clamp_min(LEAST)
-    return ratio + weight * (raw - ratio), (weight * n).sum((-2, -1)) / total
+    for i, level in enumerate(levels):
+        seen, hoped = observed @ level.parts.T, expected @ level.parts.T
+        n = seen.sum(0)
+        # As many rows are expected in each part as there are.
+        ratio = (ratio @ level.above.T).clamp_min(LEAST)
+        ratio = ratio * (n / (hoped * ratio).sum(0).clamp_min(LEAST))
+        if concentration is None:
+            tail, strength = _tested(seen, hoped * ratio, taken, drawn)
+            tails.append(tail)
+        else:
+            strength = concentration[i]
+        concentrations.append(strength)
+        weight = n / (n + strength[..., None]).clamp_min(LEAST)
+        raw = torch.where(hoped > LEAST, seen / hoped.clamp_min(LEAST), ratio)
+        ratio = ratio + weight * (raw - ratio)
+        taken = (weight * n).sum(-1) / n.sum(-1).clamp_min(LEAST)
+    return Shrunk(ratio, torch.stack(tails or concentrations), torch.stack(concentrations))
 
 
 def _tested(seen: Tensor, hoped: Tensor, taken: Tensor, drawn: bool) -> tuple[Tensor, Tensor]:
     """The tail probability and the concentration of one level, (...) each.
 
     Args:
-        seen: (..., q, g) rows of the parts.
-        hoped: (..., q, g) rows by the level above.
+        seen: (g, ..., q) rows of the parts.
+        hoped: (g, ..., q) rows by the level above.
         taken: how far the level above follows its parts: it has half of their variation then.
-        drawn: see `strength_of`.
+        drawn: see `shrunk`.
     """
-    n = seen.sum(-1, keepdim=True)
-    total = n.sum(-2, keepdim=True).clamp_min(LEAST)
-    share = hoped.sum(-2, keepdim=True) / total
+    n = seen.sum(0)
+    total = n.sum(-1, keepdim=True).clamp_min(LEAST)
+    share = hoped.sum(-1, keepdim=True) / total
     enough = hoped >= LEAST_EXPECTED
     unit = torch.where(enough, (1.0 - n / total) * (1.0 - share), 0.0)
     inverse = torch.where(enough, 1.0 / hoped.clamp_min(LEAST), 0.0)
-    freedom = unit.sum((-2, -1)) * (1.0 - 0.5 * taken)
-    statistic = ((seen - hoped).square() * inverse).sum((-2, -1)) - (
-        2.0 * freedom if drawn else 0.0
-    )
-    tail = _tail(statistic, freedom, 2.0 * freedom + inverse.sum((-2, -1)))
-    excess = (statistic - freedom) / (n * unit).sum((-2, -1)).clamp_min(LEAST)
+    freedom = unit.sum((0, -1)) * (1.0 - 0.5 * taken)
+    statistic = ((seen - hoped).square() * inverse).sum((0, -1))
+    statistic = statistic - 2.0 * freedom if drawn else statistic
+    tail = _tail(statistic, freedom, 2.0 * freedom + inverse.sum((0, -1)))
+    excess = (statistic - freedom) / (n * unit).sum((0, -1)).clamp_min(LEAST)
     excess = torch.where(tail < LEVEL_ERROR, excess.clamp_min(LEAST), 0.0)
     return tail, (1.0 / excess - 1.0).clamp_min(0.0)
 

@@ -63,7 +63,8 @@ class Moving:
     def slots(self, x: Tensor) -> Array:
         """(m, f) the slot of the nearest value of rows, (m, p)."""
         own = x[:, self.features].T.contiguous()
-        return torch.searchsorted(self._middles, own).T.numpy() + self.starts[:-1] + 1
+        slots: Array = torch.searchsorted(self._middles, own).T.numpy() + self.starts[:-1] + 1
+        return slots
 
     @lazy
     def _middles(self) -> Tensor:

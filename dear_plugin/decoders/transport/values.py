@@ -15,11 +15,13 @@ from dear_plugin.data.schema import Kind
 from dear_plugin.data.special_values import is_special
 from dear_plugin.decoders.sample import Sample
 from dear_plugin.decoders.transport.columns import equal_groups, heavy_values, representatives
-from dear_plugin.decoders.transport.ratios import Splits
+from dear_plugin.decoders.transport.ratios import splits_of
 
 MAX_VALUES = 128
 # Groups of a feature's values in the tests of dependence.
 GROUPS = 5
+# Linear copies hold up to the rounding of scaled float32 values.
+COPY_TOLERANCE, COPY_ROWS = 1e-5, 20
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class Values:
         levels: p tensors, (t,) the sorted values of each counted feature; empty for smooth ones.
         codes: (p, n) int64, the nearest of these values for every training row.
         groups: p tensors, (t,) int64, the group of each value; see `GROUPS`.
-        splits: p binary splits of the values.
+        splits: p tensors, the binary splits of the values, see `splits_of`.
         smooth: (p,) bool.
         blocks: (p,) bool, features of more than two categories, which have no order.
     """
@@ -38,7 +40,7 @@ class Values:
     levels: list[Tensor]
     codes: Tensor
     groups: list[Tensor]
-    splits: list[Splits]
+    splits: list[Tensor]
     smooth: Tensor
     blocks: Tensor
 
@@ -68,7 +70,7 @@ class Values:
             for size, block in zip(sizes, blocks, strict=True)
         ]
         groups = [_groups(*pair) for pair in zip(sizes, orders, strict=True)]
-        splits = [Splits.of(*pair) for pair in zip(sizes, orders, strict=True)]
+        splits = [splits_of(*pair) for pair in zip(sizes, orders, strict=True)]
         return cls(levels, codes, groups, splits, smooth, blocks)
 
 
@@ -90,3 +92,23 @@ def _groups(size: Tensor, order: Tensor) -> Tensor:
     group = torch.empty(len(size), dtype=torch.int64)
     group[order] = equal_groups(size[order], GROUPS)
     return group
+
+
+def linear_copies(sample: Sample) -> list[tuple[int, int]]:
+    """The pairs (i, j) of numbers of which j is a linear function of i in every row."""
+    if len(sample) < COPY_ROWS:
+        return []
+    number = torch.tensor([f.kind is Kind.NUMERIC for f in sample.encoder.schema])
+    x = sample.rows.double()
+    x -= x.mean(0)
+    products = x.T @ x
+    slope = products / products.diagonal()[:, None].clamp_min(1e-30)
+    # Few pairs leave so little variance that the residuals' range can be as small.
+    left = products.diagonal() - slope * products
+    near = (left <= len(x) * COPY_TOLERANCE**2) & (x != x[0]).any(0) & number & number[:, None]
+    copies = []
+    for i, j in near.fill_diagonal_(False).nonzero().tolist():
+        rest = x[:, j] - slope[i, j] * x[:, i]
+        if float(rest.max() - rest.min()) <= COPY_TOLERANCE:
+            copies.append((i, j))
+    return copies
