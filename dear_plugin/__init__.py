@@ -13,8 +13,7 @@ from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.methods.comparison import Comparison, compare
 from dear_plugin.methods.dear import DEAR
 from dear_plugin.methods.vetted import Vetted
-from dear_plugin.models.foreign import evaluating, isolated
-from dear_plugin.models.output_kind import logits_of
+from dear_plugin.models.foreign import evaluating, isolated, logits_of
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.constraints import Constraints

@@ -1,4 +1,4 @@
-"""Reinforced: a fitted `CounterfactualRLTabular` as a `Host`."""
+"""Reinforced: a fitted `CounterfactualRLTabular` as the parts of a recourse method."""
 
 from __future__ import annotations
 
@@ -9,54 +9,50 @@ from typing import Any
 import numpy as np
 import torch
 
-from dear_alibi.host import Description, Explained, Host
-from dear_alibi.table import Array, Table
+from dear_alibi.table import Array, Explained, Table
 from dear_plugin import Case, Encoder, Feature, Kind, Schema, errors
 
 # CounterfactualRL repeats the conditions of n rows n times: its memory grows with the square.
 BATCH_SIZE = 256
 
 
-def reinforced(explainer: Any, description: Description) -> Host:
-    """The host of a `CounterfactualRLTabular`, which describes its rows itself.
+class Reinforced:
+    """A `CounterfactualRLTabular`, which describes its rows itself, and gets constraints.
+
+    Args:
+        explainer: the explainer, fitted.
+        described: what `wrap_alibi` was told about its rows, by argument: nothing.
+
+    Attributes:
+        table: the columns.
+        schema: the features.
+        predictor: the function of label-encoded rows (m, p) -> (m, c) that it explains.
 
     Raises:
         ModelError: it is not fitted.
         InputError: a description was given.
     """
-    params = getattr(explainer, "params", {})
-    needed = {"predictor", "feature_names", "category_map", "stats", "conditional_func"}
-    if not needed <= set(params):
-        raise errors.ModelError(
-            "wrap_alibi takes a fitted CounterfactualRLTabular; got one without"
-            f" {sorted(needed - set(params))}"
-        )
-    if description.given:
-        raise errors.InputError(
-            f"{description.given} are known to a CounterfactualRLTabular: leave them out"
-        )
-    table = Table.of(params["feature_names"], params["category_map"])
-    schema = _schema(params, table)
-    batches = Reinforced(explainer, table, Encoder(schema))
-    return Host(table, schema, params["predictor"], batches.explain)
 
-
-@dataclasses.dataclass(frozen=True)
-class Reinforced:
-    """Calls of `CounterfactualRLTabular.explain` with constraints as conditions.
-
-    Attributes:
-        explainer: a `CounterfactualRLTabular` that has been fitted.
-        table: the columns.
-        encoder: of its schema.
-    """
-
-    explainer: Any
-    table: Table
-    encoder: Encoder
+    def __init__(self, explainer: Any, described: Mapping[str, Any]) -> None:
+        params = getattr(explainer, "params", {})
+        needed = {"predictor", "feature_names", "category_map", "stats", "conditional_func"}
+        if not needed <= set(params):
+            raise errors.ModelError(
+                "wrap_alibi takes a fitted CounterfactualRLTabular; got one without"
+                f" {sorted(needed - set(params))}"
+            )
+        if described:
+            raise errors.InputError(
+                f"{list(described)} are known to a CounterfactualRLTabular: leave them out"
+            )
+        self.explainer = explainer
+        self.table = Table.of(params["feature_names"], params["category_map"])
+        self.schema = _schema(params, self.table)
+        self.predictor = params["predictor"]
+        self.encoder = Encoder(self.schema)
 
     def explain(self, case: Case, X: Array) -> Explained:
-        """As of `Host`."""
+        """Counterfactuals of the m rows of a case, which are label-encoded, (m, p), in X."""
         parts = torch.arange(len(case)).split(BATCH_SIZE)
         found = [self._batch(case.select(rows), X[rows.numpy()]) for rows in parts]
         return np.concatenate(found), [""] * len(case)
@@ -90,14 +86,14 @@ class Reinforced:
                 f.name: [min(low[i, j], 0.0), max(high[i, j], 0.0)]
                 if f.kind is Kind.NUMERIC
                 else self._levels(case, i, j)
-                for j, f in enumerate(self.encoder.schema)
+                for j, f in enumerate(self.schema)
             }
             for i in range(len(X))
         ]
 
     def _levels(self, case: Case, i: int, j: int) -> list[str]:
         """The categories that row i may have in feature j."""
-        levels = self.encoder.schema.features[j].categories
+        levels = self.schema.features[j].categories
         feasible, own = case.feasible, int(case.x[i, j])
         fixed = feasible.not_actionable[i, j] | (feasible.floor[i, j] == feasible.ceiling[i, j])
         codes = torch.arange(len(levels), dtype=case.x.dtype)[None]

@@ -1,15 +1,13 @@
-"""Row by row: Alibi's explainers of single rows, which need TensorFlow, as a `Host`."""
+"""Row by row: Alibi's explainers of single rows, which need TensorFlow, as a recourse method."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, cast
 
 import numpy as np
 
-from dear_alibi.host import Description, Explained, Host
-from dear_alibi.table import Array, Table
+from dear_alibi.table import Array, Explained, Table
 from dear_plugin import Case, Kind, errors
 
 # An explainer, a row (1, e) and the wanted class -> the counterfactual (1, e), None without one.
@@ -34,68 +32,57 @@ def pertinent_negative(explainer: Any, row: Array, wanted: int) -> Array | None:
     return found
 
 
-def contrastive(explainer: Any, description: Description) -> Host:
-    """The host of a `CEM`.
-
-    Raises:
-        ModelError: it is for pertinent positives.
-    """
-    if explainer.mode != "PN":
-        raise errors.ModelError(
-            f"CEM must have mode='PN', got {explainer.mode!r}: a pertinent positive is no"
-            " counterfactual"
-        )
-    return row_by_row(explainer, description, pertinent_negative)
+# By the name of the explainer's class.
+ASK: Mapping[str, Ask] = {
+    "Counterfactual": counterfactual,
+    "CounterfactualProto": prototype,
+    "CEM": pertinent_negative,
+}
 
 
-def row_by_row(explainer: Any, description: Description, ask: Ask) -> Host:
-    """The host of an explainer of single rows.
-
-    Args:
-        explainer: a `Counterfactual`, `CounterfactualProto` or `CEM`, fitted where it has to be.
-        description: of its rows.
-        ask: one of the functions above.
-
-    Raises:
-        InputError: the description has no training rows or names, or its rows are not those of
-            the explainer.
-    """
-    if description.X is None or description.feature_names is None:
-        raise errors.InputError(
-            f"{type(explainer).__name__} does not describe its rows: wrap_alibi needs X= (label-"
-            f"encoded training rows) and feature_names=, got {description.given}"
-        )
-    table = Table.of(description.feature_names, description.category_map)
-    rows = RowByRow(explainer, table, ask, *_pair(description.preprocessor))
-    frame = table.frame(description.X)
-    shape, given = tuple(explainer.params["shape"]), rows.explained(description.X[:1]).shape
-    if shape != given:
-        raise errors.InputError(
-            f"{type(explainer).__name__} explains rows of shape {shape}, but those of X have shape"
-            f" {given}: preprocessor= must be the pair of functions from label-encoded rows to the"
-            " explainer's and back"
-        )
-    schema = table.schema(frame, list(description.immutable_features or ()))
-    return Host(table, schema, rows.predict, rows.explain)
-
-
-@dataclass(frozen=True)
 class RowByRow:
     """An explainer of single rows, between label-encoded rows and its own.
 
+    Args:
+        explainer: a `Counterfactual`, `CounterfactualProto` or `CEM`, fitted where it has to be.
+        kind: the name of its class, one of these.
+        described: of its rows, the arguments of `wrap_alibi` that were given.
+
     Attributes:
-        explainer: the explainer.
         table: the columns.
-        ask: how to get its answer.
+        schema: the features.
         forward: from label-encoded rows (m, p) to the explainer's (m, e).
         inverse: back.
+
+    Raises:
+        ModelError: a `CEM` for pertinent positives.
+        InputError: the description has no training rows or names, or its rows are not those of
+            the explainer.
     """
 
-    explainer: Any
-    table: Table
-    ask: Ask
-    forward: Callable[[Array], Any]
-    inverse: Callable[[Array], Any]
+    def __init__(self, explainer: Any, kind: str, described: Mapping[str, Any]) -> None:
+        if kind == "CEM" and explainer.mode != "PN":
+            raise errors.ModelError(
+                f"CEM must have mode='PN', got {explainer.mode!r}: a pertinent positive is no"
+                " counterfactual"
+            )
+        if not {"X", "feature_names"} <= set(described):
+            raise errors.InputError(
+                f"{type(explainer).__name__} does not describe its rows: wrap_alibi needs X="
+                f" (label-encoded training rows) and feature_names=, got {list(described)}"
+            )
+        self.explainer, self.ask = explainer, ASK[kind]
+        self.table = Table.of(described["feature_names"], described.get("category_map"))
+        self.forward, self.inverse = _pair(described.get("preprocessor"))
+        frame, fixed = self.table.frame(described["X"]), described.get("immutable_features", ())
+        own, given = tuple(explainer.params["shape"]), self.explained(described["X"][:1]).shape
+        if own != given:
+            raise errors.InputError(
+                f"{type(explainer).__name__} explains rows of shape {own}, but those of X have"
+                f" shape {given}: preprocessor= must be the pair of functions from label-encoded"
+                " rows to the explainer's and back"
+            )
+        self.schema = self.table.schema(frame, list(fixed))
 
     def explained(self, X: Array) -> Array:
         """Label-encoded rows (m, p) as the explainer's, (m, e)."""
@@ -104,7 +91,7 @@ class RowByRow:
         array: Array = np.asarray(dense, dtype=np.float64)
         return array
 
-    def predict(self, X: Array) -> Any:
+    def predictor(self, X: Array) -> Any:
         """(m, c) the explainer's own predictions of label-encoded rows, (m, p)."""
         own = self.explainer
         predict = own.predict_fn if hasattr(own, "predict_fn") else own.predict
@@ -112,7 +99,7 @@ class RowByRow:
         return getattr(predict, "predict", predict)(self.explained(X))
 
     def explain(self, case: Case, X: Array) -> Explained:
-        """As of `Host`; a row's failure does not affect the others."""
+        """Counterfactuals of the m rows of a case; a row's failure does not affect the others."""
         goal: Any = case.goal
         moved, reasons = X.astype(np.float64), [""] * len(X)
         for i, wanted in enumerate(goal.columns.tolist()):

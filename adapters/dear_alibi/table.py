@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,8 @@ import pandas as pd
 from dear_plugin import Feature, Kind, Schema, errors
 
 Array = npt.NDArray[Any]
+# (m, p) label-encoded counterfactuals, and per row the reason of a failure, else "".
+Explained: TypeAlias = tuple[Array, list[str]]
 
 
 @dataclass(frozen=True)

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
 from torch import Tensor
 
-from dear_alibi.host import Description, Host
 from dear_alibi.predictor import LabelEncoded
-from dear_alibi.reinforced import reinforced
-from dear_alibi.row_by_row import contrastive, counterfactual, prototype, row_by_row
+from dear_alibi.reinforced import Reinforced
+from dear_alibi.row_by_row import ASK, RowByRow
 from dear_plugin import Case, Proposal, RecourseMethod, errors, isolated
 
-# By the name of the explainer's class.
-HOSTS: Mapping[str, Callable[[Any, Description], Host]] = {
-    "CounterfactualRLTabular": reinforced,
-    "Counterfactual": partial(row_by_row, ask=counterfactual),
-    "CounterfactualProto": partial(row_by_row, ask=prototype),
-    "CEM": contrastive,
-}
+REINFORCED = "CounterfactualRLTabular"
 MISSED = "Alibi's row misses the target once constraints are applied"
 
 
@@ -63,22 +55,30 @@ def wrap_alibi(
         ModelError: another explainer, or a `CounterfactualRLTabular` that is not fitted.
         InputError: the description of the rows is incomplete or does not fit the explainer.
     """
-    described = Description(X, feature_names, category_map, preprocessor, immutable_features)
+    told = {
+        "X": X,
+        "feature_names": feature_names,
+        "category_map": category_map,
+        "preprocessor": preprocessor,
+        "immutable_features": immutable_features,
+    }
+    described = {name: value for name, value in told.items() if value is not None}
     kinds = [kind.__name__ for kind in type(explainer).__mro__]
-    known = [kind for kind in kinds if kind in HOSTS]
+    known = [kind for kind in kinds if kind in (REINFORCED, *ASK)]
     if not known:
         raise errors.ModelError(
-            "wrap_alibi takes a fitted CounterfactualRLTabular, or a"
-            f" {', '.join(list(HOSTS)[1:])}; got {kinds[0]}"
+            f"wrap_alibi takes a fitted {REINFORCED}, or a {', '.join(ASK)}; got {kinds[0]}"
         )
-    return WrappedAlibi(explainer, HOSTS[known[0]](explainer, described))
+    if known[0] == REINFORCED:
+        return WrappedAlibi(explainer, Reinforced(explainer, described))
+    return WrappedAlibi(explainer, RowByRow(explainer, known[0], described))
 
 
 @final
 class WrappedAlibi(RecourseMethod):
     """See `wrap_alibi`. The explainers' output to stdout and stderr is hidden."""
 
-    def __init__(self, explainer: Any, host: Host) -> None:
+    def __init__(self, explainer: Any, host: Reinforced | RowByRow) -> None:
         self.explainer = explainer
         self.host = host
         model = LabelEncoded(host.predictor, host.table, np.dtype(np.float64))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from torch import Tensor
 
@@ -31,9 +31,11 @@ class Baseline(RecourseMethod, ABC, Generic[Config]):
 
     Attributes:
         default_config: the settings when none are given.
+        needs_gradient: whether the model must be a torch module.
     """
 
     default_config: Any
+    needs_gradient: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -45,23 +47,15 @@ class Baseline(RecourseMethod, ABC, Generic[Config]):
         encode: Callable[[Tensor], Tensor] | None = None,
     ) -> None:
         super().__init__(model, schema, output=output, encode=encode)
-        self._validate_model()
+        self._check_model()
         self.config: Config = self.default_config if config is None else config
         self._params |= {"config": config}
 
-    def _validate_model(self) -> None:
-        """Raise a `ModelError` for a model that the method cannot use; any model by default."""
-
-
-def require_gradient(method: RecourseMethod) -> None:
-    """Raise an error for a black box.
-
-    Raises:
-        ModelError: the model is no torch module.
-    """
-    if not method.classifier.is_module:
-        kind, model = type(method).__name__, type(method.classifier.model).__name__
-        raise ModelError(
-            f"{kind} descends the model's gradient: it needs a torch module, got {model};"
-            " others, such as GrowingSpheres and NearestAccepted, take any model"
-        )
+    def _check_model(self) -> None:
+        """Raise a `ModelError` for a model that the method cannot use."""
+        kind, model = type(self).__name__, type(self.classifier.model).__name__
+        if self.needs_gradient and not self.classifier.is_module:
+            raise ModelError(
+                f"{kind} descends the model's gradient: it needs a torch module, got {model};"
+                " others, such as GrowingSpheres and NearestAccepted, take any model"
+            )

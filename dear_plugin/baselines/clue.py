@@ -13,7 +13,6 @@ from typing import final
 import torch
 from torch import Tensor
 
-from dear_plugin.baselines.base import require_gradient
 from dear_plugin.baselines.candidate_pool import CandidatePool
 from dear_plugin.baselines.latent import LatentConfig, LatentMethod, Objective, descend
 from dear_plugin.errors import ModelError
@@ -51,9 +50,10 @@ class Clue(LatentMethod[LatentConfig]):
     follows_margin = False
 
     default_config = LatentConfig()
+    needs_gradient = True
 
-    def _validate_model(self) -> None:
-        require_gradient(self)
+    def _check_model(self) -> None:
+        super()._check_model()
         if self.classifier.output == "values":
             raise ModelError("Clue lowers the entropy of a classifier; output='values' has none")
 

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from dear_plugin.baselines.base import Baseline, Config
 from dear_plugin.baselines.candidate_pool import CandidatePool
-from dear_plugin.baselines.gradients import straight_through
 from dear_plugin.baselines.vae import Vae, VaeDesign
+from dear_plugin.baselines.weights import straight_through
 from dear_plugin.data.schema import Schema
 from dear_plugin.errors import NotFittedError, SchemaError
 from dear_plugin.methods.base import Case

@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from dear_plugin.baselines.base import require_gradient
 from dear_plugin.baselines.candidate_pool import CandidatePool
 from dear_plugin.baselines.latent import LatentConfig, LatentMethod, Objective, descend
 from dear_plugin.methods.base import Case
@@ -56,9 +55,7 @@ class Revise(LatentMethod[LatentConfig]):
     """
 
     default_config = LatentConfig()
-
-    def _validate_model(self) -> None:
-        require_gradient(self)
+    needs_gradient = True
 
     def _propose(self, case: Case) -> Proposal:
         pool = CandidatePool.of(case, self.classifier)

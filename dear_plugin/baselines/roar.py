@@ -17,14 +17,15 @@ import torch
 from torch import Tensor
 
 from dear_plugin.baselines.candidate_pool import CandidatePool
-from dear_plugin.baselines.gradients import (
+from dear_plugin.baselines.weights import (
+    Descend,
+    WeightedDescent,
     block_tangents,
     margin_gradients,
     soft_threshold,
     squared_norm,
     straight_through,
 )
-from dear_plugin.baselines.weights import Descend, WeightedDescent
 
 # The second derivative of the logistic loss is at most 1 / 4.
 CURVATURE = 0.25

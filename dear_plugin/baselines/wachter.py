@@ -17,14 +17,15 @@ import torch
 from torch import Tensor
 
 from dear_plugin.baselines.candidate_pool import CandidatePool
-from dear_plugin.baselines.gradients import (
+from dear_plugin.baselines.weights import (
+    Descend,
+    WeightedDescent,
     block_tangents,
     margin_gradients,
     soft_threshold,
     squared_norm,
     straight_through,
 )
-from dear_plugin.baselines.weights import Descend, WeightedDescent
 from dear_plugin.problem.target import Goal, RangeGoal
 
 # Multiples of the aim; only the first, unless a case has a requirement that no success meets.

@@ -10,10 +10,14 @@ from typing import Protocol, TypeAlias, TypeVar
 import torch
 from torch import Tensor
 
-from dear_plugin.baselines.base import Baseline, require_gradient
+from dear_plugin.baselines.base import Baseline
 from dear_plugin.baselines.candidate_pool import CandidatePool
+from dear_plugin.data.encoder import Encoder
 from dear_plugin.methods.base import Case
 from dear_plugin.results.proposal import Proposal
+
+# The least squared norm of a gradient, which bounds the length of a step.
+LEAST_SQUARE = 1e-6
 
 FACTOR = 8.0
 
@@ -47,12 +51,11 @@ WeightConfig = TypeVar("WeightConfig", bound=WeightSearch)
 class WeightedDescent(Baseline[WeightConfig], ABC):
     """A method that learns nothing and descends the gradient of the model, with lambdas."""
 
+    needs_gradient = True
+
     @abstractmethod
     def _descents(self) -> Sequence[Descend]:
         """What to try, in order; see `search_weights`."""
-
-    def _validate_model(self) -> None:
-        require_gradient(self)
 
     def _learn(self, rows: Tensor) -> None:
         """Nothing is learned."""
@@ -111,3 +114,42 @@ def search_weights(pool: CandidatePool, config: WeightSearch, descents: Sequence
             weights = Weights.starting(config.weight, len(attempt.case))
             for _ in range(config.rounds):
                 weights = weights.after(descend(attempt, start[rows], weights.now))
+
+
+def straight_through(pool: CandidatePool, soft: Tensor) -> tuple[Tensor, Tensor]:
+    """The feasible rows, (m, p), nearest to encoded ones, (m, d), and these rows encoded.
+
+    The second has the value of the rounded rows and the gradient of the soft ones (a
+    straight-through estimator): the descent sees the rows that a user would get.
+    """
+    encoder = pool.classifier.encoder
+    inside = torch.clamp(soft.detach(), *pool.bounds)
+    rows = pool.project(encoder.collapse(inside)[:, None])[:, 0]
+    return rows, soft + (encoder.expand(rows) - soft).detach()
+
+
+def margin_gradients(pool: CandidatePool, encoded: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Scores, (m, classes), margins, (m,), and gradients of these, (m, d), at rows, (m, d)."""
+    with torch.enable_grad():
+        at = encoded.detach().requires_grad_(True)
+        scores = pool.classifier.differentiable(at)
+        margin = pool.case.goal.margin(scores)
+        (gradient,) = torch.autograd.grad(margin.sum(), at)
+    return scores.detach(), margin.detach().float(), gradient
+
+
+def block_tangents(encoder: Encoder) -> Tensor:
+    """(d, d) the projection of gradients onto one-hot blocks whose columns add up to 1."""
+    feature = encoder.feature_of
+    together = (feature[:, None] == feature) & encoder.blocks[feature]
+    return torch.eye(encoder.d) - together / together.sum(1).clamp_min(1)
+
+
+def squared_norm(gradient: Tensor) -> Tensor:
+    """(m, 1) of gradients, (m, d), and at least `LEAST_SQUARE`."""
+    return gradient.square().sum(1, keepdim=True).clamp_min(LEAST_SQUARE)
+
+
+def soft_threshold(change: Tensor, shrink: Tensor) -> Tensor:
+    """Changes, (m, d), after a proximal step of an l1 cost: nearer to zero by `shrink`, (m, d)."""
+    return change.sign() * (change.abs() - shrink).clamp_min(0.0)

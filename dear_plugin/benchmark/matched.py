@@ -13,7 +13,7 @@ from torch import Tensor
 from dear_plugin.benchmark.metrics.decision import Floats, Truths, where
 from dear_plugin.benchmark.tables import Row
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.evaluation.matched import difference, is_plausible
+from dear_plugin.evaluation.intervals import difference, is_plausible
 from dear_plugin.evaluation.plausibility import Plausibility
 
 

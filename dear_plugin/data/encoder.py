@@ -27,10 +27,9 @@ from dear_plugin.data.columns import (
 )
 from dear_plugin.data.inference import misfit
 from dear_plugin.data.labels import Reading, complaints
-from dear_plugin.data.rounding import brief, snap_to_ends
 from dear_plugin.data.schema import Kind, Schema
 from dear_plugin.data.special_values import SpecialLevels
-from dear_plugin.data.units import Units
+from dear_plugin.data.units import Units, brief, snap_to_ends
 from dear_plugin.errors import InputError, near
 
 # Saved rows that are checked for values that the schema's dtypes cannot hold.

@@ -13,8 +13,14 @@ import pandas as pd
 from dear_plugin import _html
 from dear_plugin._lazy import lazy
 from dear_plugin.errors import SettingError, near
-from dear_plugin.evaluation.intervals import Floats, estimate
-from dear_plugin.evaluation.matched import LEAST, Truths, difference, is_plausible
+from dear_plugin.evaluation.intervals import (
+    LEAST,
+    Floats,
+    Truths,
+    difference,
+    estimate,
+    is_plausible,
+)
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.methods.comparable import check_comparable
 from dear_plugin.problem.constraints import Constraints

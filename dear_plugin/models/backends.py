@@ -16,8 +16,7 @@ from torch import Tensor, nn
 
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.errors import ModelError
-from dear_plugin.models.foreign import evaluating
-from dear_plugin.models.output_kind import logits_of
+from dear_plugin.models.foreign import evaluating, logits_of
 
 # Words in torch's error messages on tensors of a wrong shape.
 SHAPES = ("shape", "size", "elements", "dimension", "channels")

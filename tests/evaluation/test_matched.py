@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dear_plugin.evaluation.matched import LEAST, difference, is_plausible
+from dear_plugin.evaluation.intervals import LEAST, difference, is_plausible
 
 
 def test_an_answer_needs_the_default_plausibility_or_that_of_its_factual():
