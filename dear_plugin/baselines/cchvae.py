@@ -82,10 +82,10 @@ class CCHVAE(LatentMethod[CCHVAEConfig]):
             unsolved = (~pool.solved).nonzero()[:, 0]
             if not len(unsolved):
                 break
-            for rows in unsolved.split(max(1, LATENTS_A_TIME // self.config.draws)):
-                part = pool.select(rows)
+            for idx in unsolved.split(max(1, LATENTS_A_TIME // self.config.draws)):
+                part = pool.select(idx)
                 z = self.vae.encode(part.case.x)[:, None] + steps
-                pool.update(project_latents(part, self.vae, z), rows)
+                pool.update(project_latents(part, self.vae, z), idx)
         return pool.proposal("no row decoded from the latents within reach is accepted")
 
     def _draw(self, shell: int, rng: torch.Generator) -> Tensor:

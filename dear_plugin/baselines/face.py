@@ -55,19 +55,19 @@ class Face(Baseline[FaceConfig], ABC):
             self._graphs[key] = nodes, Graph.of(points, self.config, self._volume)
 
     def _propose(self, case: Case) -> Proposal:
-        pool, rows = CandidatePool.of(case, self.classifier), torch.arange(len(case))
+        pool, idx = CandidatePool.of(case, self.classifier), torch.arange(len(case))
         confident = with_threshold(case.goal, self.config.confidence)
-        self._search(pool, rows, replace(case, goal=confident), dense=True)
-        self._search(pool, rows[~pool.solved], case, dense=False)
+        self._search(pool, idx, replace(case, goal=confident), dense=True)
+        self._search(pool, idx[~pool.solved], case, dense=False)
         return pool.proposal("no path of neighbours leads to a row that is accepted and feasible")
 
-    def _search(self, pool: CandidatePool, rows: Tensor, case: Case, *, dense: bool) -> None:
+    def _search(self, pool: CandidatePool, idx: Tensor, case: Case, *, dense: bool) -> None:
         """Add the ends of the paths of some rows, (q,), to the pool; dense ends, or any."""
-        for key, members in self._groups(case.x[rows]):
+        for key, members in self._groups(case.x[idx]):
             if key in self._graphs:
                 nodes, graph = self._graphs[key]
                 may_end = torch.from_numpy(graph.dense) if dense else torch.ones(len(nodes)).bool()
-                for part in rows[members].split(ROWS_A_TIME):
+                for part in idx[members].split(ROWS_A_TIME):
                     ends = self._ends(case.select(part), nodes, graph, may_end)
                     found = (ends >= 0).nonzero()[:, 0]
                     reached = self._nodes[nodes[ends[found]]]

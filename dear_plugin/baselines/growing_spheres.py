@@ -85,27 +85,25 @@ class GrowingSpheres(Baseline[GrowingSpheresConfig]):
 
     def _propose(self, case: Case) -> Proposal:
         pool = CandidatePool.of(case, self.classifier)
-        width, rows = self._empty_radius(pool), torch.arange(len(case))
+        width, idx = self._empty_radius(pool), torch.arange(len(case))
         for layer, draws in enumerate(self._draws(self.config.layers), 1):
-            inner = layer * width[rows]
-            rows = rows[~self._search(pool, rows, draws=draws, radii=(inner, inner + width[rows]))]
-            if not len(rows):
+            inner = layer * width[idx]
+            idx = idx[~self._search(pool, idx, draws=draws, radii=(inner, inner + width[idx]))]
+            if not len(idx):
                 break
-        for rows in split(pool.solved.nonzero()[:, 0], len(self.schema)):
-            self._update(pool, self._undone(case.x[rows], pool.best[rows]), rows)
+        for idx in split(pool.solved.nonzero()[:, 0], len(self.schema)):
+            self._update(pool, self._undone(case.x[idx], pool.best[idx]), idx)
         return pool.proposal("no row drawn from the layers within reach is accepted")
 
     def _empty_radius(self, pool: CandidatePool) -> Tensor:
         """(m,) the radius of a ball around each row in which no draw succeeds."""
-        rows = torch.arange(len(pool.case))
-        radius = torch.full((len(rows),), self.config.radius)
+        idx = torch.arange(len(pool.case))
+        radius = torch.full((len(idx),), self.config.radius)
         for draws in self._draws(self.config.halvings):
-            outer = radius[rows]
-            rows = rows[
-                self._search(pool, rows, draws=draws, radii=(torch.zeros_like(outer), outer))
-            ]
-            radius[rows] /= 2.0
-            if not len(rows):
+            outer = radius[idx]
+            idx = idx[self._search(pool, idx, draws=draws, radii=(torch.zeros_like(outer), outer))]
+            radius[idx] /= 2.0
+            if not len(idx):
                 break
         return radius
 
@@ -117,23 +115,23 @@ class GrowingSpheres(Baseline[GrowingSpheresConfig]):
             yield torch.randn(size, generator=rng), torch.rand(size[0], generator=rng)
 
     def _search(
-        self, pool: CandidatePool, rows: Tensor, *, draws: Draws, radii: tuple[Tensor, Tensor]
+        self, pool: CandidatePool, idx: Tensor, *, draws: Draws, radii: tuple[Tensor, Tensor]
     ) -> Tensor:
         """Draw between two radii, (q,) each, of q rows; (q,) bool, which succeed."""
-        found = torch.zeros(len(rows), dtype=torch.bool)
-        for q in split(torch.arange(len(rows)), self.config.draws):
-            part = pool.select(rows[q])
+        found = torch.zeros(len(idx), dtype=torch.bool)
+        for q in split(torch.arange(len(idx)), self.config.draws):
+            part = pool.select(idx[q])
             (low, high), inner, outer = part.bounds, radii[0][q], radii[1][q]
             steps = steps_between(inner, outer, draws=draws, movable=low < high)
             moved = self.encoder.collapse(self.encoder.expand(part.case.x)[:, None] + steps)
-            found[q] = self._update(pool, part.project(moved), rows[q])
+            found[q] = self._update(pool, part.project(moved), idx[q])
         return found
 
-    def _update(self, pool: CandidatePool, candidates: Tensor, rows: Tensor) -> Tensor:
+    def _update(self, pool: CandidatePool, candidates: Tensor, idx: Tensor) -> Tensor:
         """Keep the nearest success of q rows, in l2; (q,) bool, which succeed."""
-        x = self.encoder.expand(pool.case.x[rows])[:, None]
+        x = self.encoder.expand(pool.case.x[idx])[:, None]
         distance = (self.encoder.expand(candidates) - x).norm(dim=2)
-        return pool.update(candidates, rows, loss=distance)
+        return pool.update(candidates, idx, loss=distance)
 
     def _undone(self, x: Tensor, x_cf: Tensor) -> Tensor:
         """(q, p, p) counterfactuals, (q, p), with the 1, 2, ..., p smallest changes undone."""
@@ -142,9 +140,9 @@ class GrowingSpheres(Baseline[GrowingSpheresConfig]):
         return torch.where(undone, x[:, None], x_cf[:, None])
 
 
-def split(rows: Tensor, count: int) -> Sequence[Tensor]:
+def split(idx: Tensor, count: int) -> Sequence[Tensor]:
     """Positions, (q,), in parts for `count` candidates each."""
-    parts: Sequence[Tensor] = rows.split(max(1, CANDIDATES_A_TIME // count))
+    parts: Sequence[Tensor] = idx.split(max(1, CANDIDATES_A_TIME // count))
     return parts
 
 

@@ -135,8 +135,8 @@ def descend(pool: CandidatePool, vae: Vae, objective: Objective, config: LatentC
         start = own = vae.encode(part.case.x)
         if share > 0.0:
             start = own + share * (_nearest_accepted(part, vae, own, config) - own)
-        for weights, rows, open_part in part.attempts(objective.weights):
-            _LatentDescent.of(open_part, vae, objective, weights).run(start[rows], config)
+        for weights, idx, open_part in part.attempts(objective.weights):
+            _LatentDescent.of(open_part, vae, objective, weights).run(start[idx], config)
 
 
 def _nearest_accepted(pool: CandidatePool, vae: Vae, own: Tensor, config: LatentConfig) -> Tensor:

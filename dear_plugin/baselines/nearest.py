@@ -46,13 +46,13 @@ class NearestAccepted(RecourseMethod):
 
     def _propose(self, case: Case) -> Proposal:
         pool = CandidatePool.of(case, self.classifier)
-        for rows in torch.arange(len(case)).split(max(1, CELLS_A_TIME // len(self._unique))):
-            self._search(pool, rows)
+        for idx in torch.arange(len(case)).split(max(1, CELLS_A_TIME // len(self._unique))):
+            self._search(pool, idx)
         return pool.proposal("no training row that the model accepts keeps the constraints")
 
-    def _search(self, pool: CandidatePool, rows: Tensor) -> None:
+    def _search(self, pool: CandidatePool, idx: Tensor) -> None:
         """Add the nearest accepted training row of some rows, (q,), to the pool."""
-        part = pool.select(rows)
+        part = pool.select(idx)
         wanted = ends_mask(part, part.case, self._unique, self._scores)
         weights, encoder = self.encoder.weights, self.encoder
         distance = torch.cdist(
@@ -60,8 +60,8 @@ class NearestAccepted(RecourseMethod):
         )
         least, nearest = torch.where(wanted, distance, torch.inf).min(1)
         found = least.isfinite()
-        reached = pool.project(self._unique[nearest[found]][:, None], rows[found])
-        pool.update(reached, rows[found])
+        reached = pool.project(self._unique[nearest[found]][:, None], idx[found])
+        pool.update(reached, idx[found])
 
 
 def ends_mask(pool: CandidatePool, case: Case, rows: Tensor, scores: Tensor) -> Tensor:
@@ -83,5 +83,5 @@ def ends_mask(pool: CandidatePool, case: Case, rows: Tensor, scores: Tensor) -> 
 def accepted_mask(case: Case, scores: Tensor) -> Tensor:
     """(m, r) bool: which of r training rows meet the goal of which row, from (r, classes)."""
     m, r = len(case), len(scores)
-    rows = torch.arange(m).repeat_interleave(r)
-    return case.goal.accepts(scores.repeat(m, 1), rows, case.slack).view(m, r)
+    idx = torch.arange(m).repeat_interleave(r)
+    return case.goal.accepts(scores.repeat(m, 1), idx, case.slack).view(m, r)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -77,52 +76,6 @@ def feasible_set(
     return builder.build()
 
 
-@dataclass(frozen=True)
-class StaticBounds:
-    """Bounds of all rows: from the schema's features and from what their columns can hold.
-
-    Attributes:
-        low: (p,) double, the least value in user units.
-        high: (p,) double, the greatest value in user units.
-        immutable: (p,) bool.
-        increasing_mask: (p,) bool, features that may only increase.
-        decreasing_mask: (p,) bool, features that may only decrease.
-        units: (p,) double, the units of precision; NaN where nothing is rounded.
-        steps: (p,) the scaled size of one unit.
-    """
-
-    low: Tensor
-    high: Tensor
-    immutable: Tensor
-    increasing_mask: Tensor
-    decreasing_mask: Tensor
-    units: Tensor
-    steps: Tensor
-
-
-# Cached across calls, hence made outside inference mode and on the CPU.
-@lru_cache(maxsize=32)
-@torch.inference_mode(False)
-def static_bounds(
-    features: tuple[Feature, ...], resolutions: tuple[Resolution, ...]
-) -> StaticBounds:
-    """The static bounds of features in columns of given resolutions."""
-    decimals = np.array([np.nan if r.decimals is None else r.decimals for r in resolutions])
-    pairs = zip(features, resolutions, strict=True)
-    low, high = np.array([_feature_bounds(*pair) for pair in pairs]).T
-    low, high = inward(low, high, decimals)
-    direction = torch.tensor([f.direction for f in features], device="cpu")
-    return StaticBounds(
-        torch.from_numpy(low),
-        torch.from_numpy(high),
-        torch.tensor([f.immutable for f in features], device="cpu"),
-        direction > 0,
-        direction < 0,
-        torch.from_numpy(10.0**-decimals),
-        step_sizes(features, [r.decimals for r in resolutions]),
-    )
-
-
 class _Builder:
     """Builds a feasible set: bounds in user units, where a category is its position.
 
@@ -135,11 +88,14 @@ class _Builder:
     def __init__(self, encoder: Encoder, x: Tensor, resolutions: Sequence[Resolution]) -> None:
         self.encoder, self.x = encoder, x
         self.decimals = [r.decimals for r in resolutions]
-        self.static = static_bounds(encoder.schema.features, tuple(resolutions))
-        # Clones, because callers may write to the feasible set they get.
-        bounds = self.static.low.clone(), self.static.high.clone()
-        self.low, self.high = (bound.expand(x.shape) for bound in bounds)
-        self.frozen = self.static.immutable.expand(x.shape).clone()
+        places = np.array([np.nan if d is None else d for d in self.decimals])
+        self.units = torch.from_numpy(10.0**-places)
+        pairs = zip(encoder.schema, resolutions, strict=True)
+        low, high = np.array([_feature_bounds(*pair) for pair in pairs]).T
+        ends = inward(low, high, places)
+        self.low, self.high = (torch.from_numpy(end).expand(x.shape) for end in ends)
+        immutable = torch.tensor([f.immutable for f in encoder.schema])
+        self.frozen = immutable.expand(x.shape).clone()
         self.not_actionable = torch.zeros(x.shape, dtype=torch.bool)
         self.allowed: Tensor | None = None
         self.rules = Rules.of(encoder)
@@ -183,15 +139,16 @@ class _Builder:
 
     def build(self) -> FeasibleSet:
         """The feasible set, in scaled units."""
-        x, encoder, static, levels = self.x, self.encoder, self.static, self.encoder.levels
+        x, encoder, levels = self.x, self.encoder, self.encoder.levels
+        direction = torch.tensor([f.direction for f in encoder.schema])
         bounds = _distinct(self.low), _distinct(self.high)
         # Empty user ranges stay empty: bounds that cross by one unit may be equal once scaled.
         empty = bounds[0] > bounds[1]
         low = encoder.units.scaled(bounds[0].masked_fill(empty, math.inf))
         high = encoder.units.scaled(bounds[1].masked_fill(empty, -math.inf))
         special = torch.zeros_like(self.frozen) if levels is None else levels.mask(x)
-        low = torch.where(static.increasing_mask & ~special, torch.maximum(low, x), low)
-        high = torch.where(static.decreasing_mask & ~special, torch.minimum(high, x), high)
+        low = torch.where((direction > 0) & ~special, torch.maximum(low, x), low)
+        high = torch.where((direction < 0) & ~special, torch.minimum(high, x), high)
         stays = special if levels is None else special & ~levels.leave
         return FeasibleSet(
             low=low,
@@ -202,9 +159,9 @@ class _Builder:
             allowed=self.allowed,
             starts=torch.tensor(encoder.starts),
             blocks=encoder.blocks,
-            steps=static.steps.clone(),
+            steps=step_sizes(encoder.schema, self.decimals),
             offsets=encoder.units.offsets,
-            grid_residual=encoder.units.grid_residual(x, static.units),
+            grid_residual=encoder.units.grid_residual(x, self.units),
             user_bounds=(self.low, self.high),
             levels=levels,
             rules=self.rules,
