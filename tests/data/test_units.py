@@ -1,4 +1,4 @@
-"""Rounding: no rounding errors of float32 in a user's frame."""
+"""Units: no rounding errors of float32 in a user's frame."""
 
 import numpy as np
 import pandas as pd
