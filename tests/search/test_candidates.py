@@ -157,9 +157,6 @@ class TestCandidates:
                 if end < feature.bounds[1]:
                     assert min(abs(v - end) for v in values) < 1e-2
 
-    def test_there_are_at_most_ninety_of_a_number(self, every):
-        assert max(len(values) for (_, which), values in every.items() if which == MANY) <= 90
-
     def test_they_are_the_same_for_a_black_box(self, problem, known, every, encoder):
         box = Classifier(lambda rows: np.zeros(len(rows)), encoder)
         assert tried(candidate_blocks(replace(problem, classifier=box), known)) == every

@@ -174,14 +174,6 @@ class TestReliance:
             reliance(world.problem, world.actions([1] * 3, [0.6, 0.8, 1.0])).tolist() == [0.0] * 3
         )
 
-    def test_reliance_does_not_depend_on_the_other_rows(self):
-        world = make_world(both, factual(times=40))
-        actions = world.actions([0] * 40, torch.linspace(0.1, 0.9, 40).tolist())
-        whole = reliance(world.problem, actions)
-        for i in range(0, 40, 7):
-            one = reliance(world.problem, actions.part(torch.tensor([i])))
-            assert one.item() == whole[i].item()
-
 
 def test_plausibility_and_support_are_those_of_the_counterfactual():
     world = make_world(both, factual(times=2))
