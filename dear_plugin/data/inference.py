@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -16,8 +17,12 @@ from dear_plugin.data.inspection import inspect
 from dear_plugin.errors import SchemaError, unknown
 
 MAX_DECIMALS = 6
-# The minimum number of rows expected to violate an order if the columns were independent.
-ORDER_ROWS = 10
+# The largest share of rows that violate an order. The least number of rows, and how many times the
+# violations, that are expected to if the columns were independent.
+ORDER_EXCEPTIONS, ORDER_ROWS, ORDER_ODDS = 0.005, 10, 10
+# Ordered values are near each other, in units of the upper one's central nine tenths, in this
+# share of the rows at least.
+ORDER_NEAR, ORDER_NEAR_ROWS = 0.1, 0.01
 
 Array = npt.NDArray[Any]
 
@@ -84,10 +89,11 @@ def infer_features(
 
 
 def infer_orders(frame: pd.DataFrame, features: Sequence[Feature]) -> tuple[tuple[str, str], ...]:
-    """Pairs of numbers (a, b) with a <= b in every training row where both are ordinary values.
+    """Pairs of numbers (a, b) with a <= b in nearly all training rows with two ordinary values.
 
-    A pair counts if at least 10 rows would violate it in expectation under independence. Columns
-    that are equal in every row are ordered both ways.
+    At most `ORDER_EXCEPTIONS` of the rows may violate an order, where at least `ORDER_ROWS`, and
+    `ORDER_ODDS` times as many, would if the columns were independent. A pair whose values never
+    come near each other is no order. Equal columns are ordered both ways.
 
     Args:
         frame: training rows.
@@ -106,15 +112,18 @@ def infer_orders(frame: pd.DataFrame, features: Sequence[Feature]) -> tuple[tupl
 
 
 def _is_ordered(a: Array, b: Array, lower: Array, upper: Array) -> bool:
-    """Whether a <= b in every row, (n,) each, given the sorted ordinary values of both."""
-    with np.errstate(invalid="ignore"):
-        if bool((a[:1000] > b[:1000]).any()) or bool((a > b).any()):
-            return False
-    both = int((~np.isnan(a) & ~np.isnan(b)).sum())
-    if not len(lower) or not len(upper):
+    """Whether a <= b in nearly every row, (n,) each, given the sorted ordinary values of both."""
+    if not len(lower) or not len(upper) or (a[:1000] > b[:1000]).sum() > 0.05 * len(a[:1000]):
         return False
+    gap = b - a
+    gap = gap[~np.isnan(gap)]
+    broken = int((gap < 0.0).sum())
     above = len(lower) - np.searchsorted(lower, upper, side="right")
-    return bool(above.mean() / len(lower) * both >= ORDER_ROWS)
+    expected = above.mean() / len(lower) * len(gap)
+    if broken > ORDER_EXCEPTIONS * len(gap) or expected < max(ORDER_ROWS, ORDER_ODDS * broken):
+        return False
+    low, high = np.quantile(upper, (0.05, 0.95))
+    return bool((gap <= ORDER_NEAR * (high - low)).mean() >= ORDER_NEAR_ROWS)
 
 
 def ordinary_values(column: pd.Series, special: Sequence[float]) -> Array:
@@ -264,3 +273,22 @@ def decimals(values: npt.NDArray[Any]) -> int | None:
         if np.abs(np.round(sample, places) - sample).max() <= tolerance:
             return places
     return None
+
+
+def limits_of(
+    feature: Feature, pair: tuple[float | None, float | None] | None
+) -> tuple[float, float] | None:
+    """The range that restricts a number, with None as an open end; None where none is given."""
+    if pair is None:
+        return None
+    if feature.kind is not Kind.NUMERIC:
+        raise SchemaError(f"ranges[{feature.name!r}]: expected a numeric feature, got categories")
+    low, high = map(float, with_infinity(*pair))
+    if not low <= high:
+        raise SchemaError(f"ranges[{feature.name!r}] = {pair}: low must not exceed high")
+    return low, high
+
+
+def with_infinity(low: float | None, high: float | None) -> tuple[float, float]:
+    """A range with None as infinity."""
+    return -math.inf if low is None else low, math.inf if high is None else high

@@ -14,7 +14,14 @@ from dear_plugin.data import summary
 from dear_plugin.data import tiers as order
 from dear_plugin.data.clocks import warn_of_clocks
 from dear_plugin.data.feature import Feature, Kind
-from dear_plugin.data.inference import feature_names, infer_features, infer_orders
+from dear_plugin.data.inference import (
+    feature_names,
+    infer_features,
+    infer_orders,
+    limits_of,
+    with_infinity,
+)
+from dear_plugin.data.relations import Relation, infer_relations
 from dear_plugin.data.sensitive import warn_of_mutable
 from dear_plugin.data.tiers import Tiers
 from dear_plugin.errors import SchemaError, unknown
@@ -37,9 +44,10 @@ class Schema:
         features: the features in frame order.
         target: the target column, if any.
         orders: pairs of numeric features (a, b) with a <= b wherever both have a value.
+        relations: bounds on numbers that are nearly a function of one or two others.
         rules: callables that take a frame of the features, (n, p), and return (n,) bool: whether
-            each row is possible. A counterfactual must satisfy every order and rule that its
-            factual satisfies.
+            each row is possible. A counterfactual must satisfy every order, relation and rule that
+            its factual satisfies.
         tiers: names of features in tiers, the earliest first: nothing in a tier is a cause of
             anything in an earlier one. The other features form one more tier at the end.
 
@@ -56,6 +64,7 @@ class Schema:
     orders: tuple[tuple[str, str], ...] = ()
     rules: tuple[Rule, ...] = ()
     tiers: Tiers = ()
+    relations: tuple[Relation, ...] = ()
 
     @classmethod
     def infer(
@@ -77,7 +86,8 @@ class Schema:
         Object, bool, string and category columns are categorical; any column with at most two
         values is binary; other numbers are numeric, with the precision of their decimals.
         Constant columns are immutable. A missing value is a separate level. Pairs of numbers with
-        a <= b in every row become `orders`. The logger warns of suspected codes, identifiers,
+        a <= b in nearly every row become `orders`, numbers that are nearly a function of others
+        `relations`. The logger warns of suspected codes, identifiers,
         numbers kept as text and columns that count time, and of names such as "age" or "sex" where
         nothing is immutable.
 
@@ -124,24 +134,25 @@ class Schema:
                 f,
                 immutable=f.immutable or f.name in marks["immutable"],
                 direction=int(f.name in increasing_names) - int(f.name in decreasing_names),
-                limits=_limits(f, (ranges or {}).get(f.name)),
+                limits=limits_of(f, (ranges or {}).get(f.name)),
             )
             for f in features
         ]
         if not marks["immutable"]:
             warn_of_mutable(marked)
         warn_of_clocks(frame, marked)
-        orders = infer_orders(frame, marked)
-        return cls(
-            tuple(marked), target, orders, tuple(rules), order.checked(tiers, names, target)
-        )
+        orders, relations = infer_orders(frame, marked), infer_relations(frame, marked)
+        stated = order.checked(tiers, names, target)
+        return cls(tuple(marked), target, orders, tuple(rules), stated, relations)
 
     def __post_init__(self) -> None:
         """Check that the features, orders, rules and tiers are consistent."""
         numbers = {f.name for f in self.features if f.kind is Kind.NUMERIC}
-        wrong = sorted({n for pair in self.orders for n in pair if n not in numbers})
-        if wrong:
-            raise SchemaError(f"orders: {unknown('numeric features', wrong, numbers)}")
+        members = [relation.members for relation in self.relations]
+        for what, groups in (("orders", self.orders), ("relations", members)):
+            wrong = sorted({n for group in groups for n in group if n not in numbers})
+            if wrong:
+                raise SchemaError(f"{what}: {unknown('numeric features', wrong, numbers)}")
         if not all(callable(rule) for rule in self.rules):
             raise SchemaError(
                 f"rules must be callables of a frame that return a mask, got {self.rules!r}"
@@ -253,8 +264,13 @@ class Schema:
             }
             for f in self.features
         ]
-        pairs, tiers = [list(pair) for pair in self.orders], [list(tier) for tier in self.tiers]
-        return {"target": self.target, "features": features, "orders": pairs, "tiers": tiers}
+        return {
+            "target": self.target,
+            "features": features,
+            "orders": [list(pair) for pair in self.orders],
+            "tiers": [list(tier) for tier in self.tiers],
+            "relations": [dataclasses.asdict(relation) for relation in self.relations],
+        }
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], rules: Iterable[Rule] = ()) -> Schema:
@@ -267,33 +283,15 @@ class Schema:
         features = []
         for item in values["features"]:
             tuples = {k: tuple(item[k]) for k in _TUPLES if k in item}
-            limits = None if item["limits"] is None else _with_infinity(*item["limits"])
+            limits = None if item["limits"] is None else with_infinity(*item["limits"])
             features.append(Feature(**{**item, **tuples, "limits": limits}))
         orders = tuple((a, b) for a, b in values.get("orders", ()))
-        return cls(
-            tuple(features), values["target"], orders, tuple(rules), values.get("tiers", ())
-        )
-
-
-def _with_infinity(low: float | None, high: float | None) -> tuple[float, float]:
-    """A range with None as infinity."""
-    return -math.inf if low is None else low, math.inf if high is None else high
+        relations = tuple(map(Relation.from_dict, values.get("relations", ())))
+        tiers = values.get("tiers", ())
+        return cls(tuple(features), values["target"], orders, tuple(rules), tiers, relations)
 
 
 def _names(what: str, names: Iterable[str]) -> tuple[str, ...]:
     if isinstance(names, str):
         raise SchemaError(f"{what} must be a list of features, got {names!r}")
     return tuple(names)
-
-
-def _limits(
-    feature: Feature, pair: tuple[float | None, float | None] | None
-) -> tuple[float, float] | None:
-    if pair is None:
-        return None
-    if feature.kind is not Kind.NUMERIC:
-        raise SchemaError(f"ranges[{feature.name!r}]: expected a numeric feature, got categories")
-    low, high = map(float, _with_infinity(*pair))
-    if not low <= high:
-        raise SchemaError(f"ranges[{feature.name!r}] = {pair}: low must not exceed high")
-    return low, high

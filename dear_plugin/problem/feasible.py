@@ -44,8 +44,8 @@ class FeasibleSet:
             scaled float32 does not represent exactly.
         levels: where rows may be missing or special; None where they never are.
         rules: the constraints between columns; None without any.
-        required: (n, q + r) bool, the orders and rules that the factual satisfies, and its
-            counterfactual must satisfy; None without rules.
+        required: (n, q + r) bool, the orders, relations and rules that the factual satisfies, and
+            its counterfactual must satisfy; None without rules.
         stuck: (n, p) bool, features that may not be acted on only because their value is special,
             and the schema forbids to leave it; None for none.
     """
@@ -188,20 +188,20 @@ class FeasibleSet:
             out = self.levels.restrict(x, moved, out)
         return out if self.allowed is None else out.where(self.allows(out, idx), x[:, None])
 
-    def repair(self, x: Tensor, reached: Tensor, acted: Tensor, idx: Tensor) -> Tensor:
-        """(m, c, p) rows whose indirect changes are adapted to the orders between columns.
+    def repair(self, x: Tensor, reached: Tensor, still: Tensor, idx: Tensor) -> Tensor:
+        """(m, c, p) rows whose indirect changes are adapted to orders and relations.
 
         Args:
             x: (m, p) the factual rows.
             reached: (m, c, p) the projected rows.
-            acted: (m, p) bool, the features acted on.
+            still: (m, p) bool, the features acted on, and those that do not move with them.
             idx: (m,) the position of each factual row in this set.
         """
-        if self.rules is None or not len(self.rules.lower):
+        if self.rules is None or not len(self.rules.lower) + len(self.rules.relations):
             return reached
         low = torch.maximum(self.floor, self.low).index_select(0, idx)
         high = torch.minimum(self.ceiling, self.high).index_select(0, idx)
-        return self.rules.repair(x, reached, ~acted, (low, high))
+        return self.rules.repair(x, reached, ~still, (low, high))
 
     def satisfies_rules(self, reached: Tensor, idx: Tensor) -> Tensor:
         """(m,) bool: whether rows, (m, p), satisfy the rules required of factual rows (m,)."""

@@ -13,6 +13,7 @@ from dear_plugin.data.columns import FLOAT_STEP
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.special_values import is_special
 from dear_plugin.errors import SchemaError
+from dear_plugin.problem.relations import Relations
 
 # Rounding error of a value, as a share of its step.
 STEP_TOLERANCE = 1e-3
@@ -20,35 +21,42 @@ STEP_TOLERANCE = 1e-3
 
 @dataclass(frozen=True)
 class Rules:
-    """The q orders `a <= b` between numbers and the r user-defined rules of a schema.
+    """The q orders and relations between numbers and the r user-defined rules of a schema.
 
     Attributes:
         encoder: converts rows to frames.
         lower: (q,) int64, the features a.
-        upper: (q,) int64, the features b.
+        upper: (q,) int64, the features b of the orders `a <= b`.
+        relations: numbers that are nearly a function of others.
     """
 
     encoder: Encoder
     lower: Tensor
     upper: Tensor
+    relations: Relations
 
     @classmethod
     def of(cls, encoder: Encoder) -> Rules | None:
         """The rules of a schema; None where it has none."""
         schema = encoder.schema
-        if not schema.orders and not schema.rules:
+        if not (schema.orders or schema.relations or schema.rules):
             return None
         pairs = [schema.index(pair) for pair in schema.orders]
         positions = torch.tensor(pairs, dtype=torch.int64).view(-1, 2)
-        return cls(encoder, positions[:, 0], positions[:, 1])
+        return cls(encoder, positions[:, 0], positions[:, 1], Relations.of(encoder))
 
     def satisfied(self, rows: Tensor) -> Tensor:
         """(m, q + r) bool: the orders and rules that rows, (m, p), satisfy."""
-        return torch.cat([self._in_order(rows), self._user_rules(rows)], 1)
+        related = self.relations.hold(rows, self._number)
+        return torch.cat([self._in_order(rows), related, self._user_rules(rows)], 1)
 
     def broken_text(self, rows: Tensor, required: Tensor) -> list[str]:
         """(m,) the names of required rules, (m, q + r) bool, that rows, (m, p), violate."""
         names = [f"{a} <= {b}" for a, b in self.encoder.schema.orders]
+        names += [
+            f"the relation of {each.name} to {' and '.join(each.others)}"
+            for each in self.encoder.schema.relations
+        ]
         names += [getattr(rule, "__name__", repr(rule)) for rule in self.encoder.schema.rules]
         return [
             ", ".join(name for name, is_broken in zip(names, row, strict=True) if is_broken)
@@ -58,9 +66,10 @@ class Rules:
     def repair(
         self, x: Tensor, reached: Tensor, free: Tensor, bounds: tuple[Tensor, Tensor]
     ) -> Tensor:
-        """(m, c, p) rows whose free features satisfy the orders that the factual satisfies.
+        """(m, c, p) rows whose free features satisfy what the factual satisfies.
 
-        A feature that violates an order is set back to its factual value. Where that violates the
+        A feature of a violated relation is set so that the residual is that of the factual. A
+        feature that violates an order is set back to its factual value. Where that violates the
         order too, it is set to the value of the other feature.
 
         Args:
@@ -69,10 +78,13 @@ class Rules:
             free: (m, p) bool, features that are not acted on.
             bounds: (m, p) each, the least and greatest value of the features.
         """
-        required = self._in_order(x)
-        if bool((self._in_order(reached) | ~required[:, None]).all()):
+        required, related = self._in_order(x), self.relations.hold(x, self._number)
+        kept = self.relations.hold(reached, self._number) | ~related[:, None]
+        if bool((self._in_order(reached) | ~required[:, None]).all()) and bool(kept.all()):
             return reached
         out = reached.clone()
+        if not bool(kept.all()):
+            self.relations.repair(x, out, free, self._number, self._nearest_number, bounds)
         for k, pair in enumerate(zip(self.lower.tolist(), self.upper.tolist(), strict=True)):
             broken = required[:, k, None] & ~self._holds(out, k)
             if not bool(broken.any()):
@@ -118,6 +130,12 @@ class Rules:
         steps, tolerance = number / unit, STEP_TOLERANCE
         whole = (steps + tolerance).floor() if side < 0 else (steps - tolerance).ceil()
         return ((whole * unit - low) / width).float()
+
+    def _nearest_number(self, numbers: Tensor, feature: int) -> Tensor:
+        """(m, c) the row values nearest to numbers of a feature."""
+        low, width, unit = (each[feature] for each in self._scale)
+        whole = numbers if bool(unit.isnan()) else (numbers / unit).round() * unit
+        return ((whole - low) / width).float()
 
     def _user_rules(self, rows: Tensor) -> Tensor:
         """(m, r) bool: the user-defined rules that rows, (m, p), satisfy."""

@@ -137,13 +137,14 @@ class SearchProblem:
         feasible, acted = self.feasible, self.sets.masks[sets]
         if feasible.levels is not None:
             moved = feasible.levels.keep_unless_acted(x, moved, acted)
-        reached = moved
+        reached, still = moved, acted
         if self.has_tiers:
+            still = acted | self.held[sets]
             reached = torch.where(self.held[sets][:, None], x[:, None], moved)
         reached = feasible.project(x, reached, rows)
         if self.seen_pairs is not None:
             reached = self.seen_pairs.repair(x, reached, acted)
-        return moved, feasible.repair(x, reached, acted, rows)
+        return moved, feasible.repair(x, reached, still, rows)
 
     def decide(self, reached: Tensor, rows: Tensor, slack: float = 0.0) -> tuple[Tensor, Tensor]:
         """(m,) margins and (m,) bool, whether the goal accepts counterfactuals.

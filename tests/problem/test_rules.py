@@ -1,5 +1,7 @@
 """Rules: orders and user-defined rules hold in answers where the factual satisfies them."""
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -126,3 +128,58 @@ def test_a_save_keeps_orders_and_loading_requires_the_rules(
         again.generate(refused.head(20)).counterfactuals,
         dear.generate(refused.head(20)).counterfactuals,
     )
+
+
+@pytest.fixture(scope="module")
+def circles() -> tuple[pd.DataFrame, np.ndarray]:
+    """An area that is nearly a function of the radius; both are zero in some rows."""
+    rng, n = np.random.default_rng(1), 1200
+    radius = rng.gamma(9, 2, n).round(2)
+    frame = pd.DataFrame({"radius": radius, "area": 3.1 * radius**2 * rng.normal(1, 0.02, n)})
+    frame["area"], frame["tone"] = frame["area"].round(1), rng.normal(size=n).round(2)
+    frame.loc[:40, ["radius", "area"]] = 0.0
+    score = -frame["area"] / 400 - frame["radius"] / 5 + 2 * frame["tone"] + 6
+    return frame, (score + rng.normal(0, 1, n) > 0).astype(int).to_numpy()
+
+
+@pytest.mark.parametrize("acted", ["radius", "area", ("radius", "tone")])
+def test_a_number_stays_a_function_of_another(circles, acted):
+    frame, label = circles
+    model = LogisticRegression(max_iter=5000).fit(frame, label)
+    schema = Schema.infer(frame)
+    refused = frame[(model.predict(frame) == 0) & (frame["area"] > 0)].head(60)
+    observed = (frame["area"] / frame["radius"] ** 2).dropna()
+
+    def inside(schema):
+        result = DEAR(model, schema, act_on=[acted]).fit(frame).generate(refused)
+        solved = result.counterfactuals[result.actions["success"]]
+        assert len(solved) > 40
+        ratio = (solved["area"] / solved["radius"] ** 2).dropna()  # both may be zero
+        return ratio.between(observed.min() * 0.95, observed.max() * 1.05)
+
+    assert inside(schema).all()
+    assert inside(dataclasses.replace(schema, relations=())).mean() < 0.9
+
+
+def test_an_action_that_breaks_a_relation_says_so(circles):
+    frame, label = circles
+    model = LogisticRegression(max_iter=5000).fit(frame, label)
+    dear = DEAR(model, Schema.infer(frame, immutable=["area"])).fit(frame)
+    row = frame[frame["area"] > 500].head(1)
+    for radius in (5.0, 0.0):
+        result = dear.apply(row, {"radius": radius})
+        assert not result.actions["success"].item()
+        assert "the relation of" in result.actions["reason"].item()
+
+
+def test_what_tiers_hold_is_not_moved_to_keep_an_order():
+    rng, n = np.random.default_rng(0), 1500
+    total = rng.gamma(3, 10, n).round(1)
+    frame = pd.DataFrame({"total": total, "paid": (total * rng.random(n)).round(1)})
+    model = lambda rows: (rows["paid"] / 60).clip(0, 1)  # noqa: E731
+    schema = Schema.infer(frame, tiers=[["total"], ["paid"]])
+    dear = DEAR(model, schema, act_on=["paid"]).fit(frame)
+    row = frame[frame["paid"].between(1, 5)].head(5)
+    result = dear.apply(row, {"paid": 90.0})
+    assert (result.counterfactuals["total"] == row["total"]).all()
+    assert not result.actions["success"].any()
