@@ -19,7 +19,7 @@ PYTEST ?= $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 PYTEST_ARGS ?= -m "not slow and not ci"
 DEMO_ARGS ?=
 
-.PHONY: help demo test test-ci test-long audit lint format docs notebooks dist clean
+.PHONY: help demo test test-ci test-long audit lint format docs notebooks tables dist clean
 
 help:
 	@echo "make demo    set up, then compute recourse for refused rows, also through DiCE and Alibi (DEMO_ARGS='--dataset adult')"
@@ -31,6 +31,7 @@ help:
 	@echo "make format  format, and fix what ruff can fix"
 	@echo "make docs    the documentation, in docs/_build/html; the notebooks are compared with a fresh run"
 	@echo "make notebooks  run the notebooks and store their outputs"
+	@echo "make tables  every table and figure of the documentation (about three CPU-hours; an interrupted run goes on)"
 	@echo "make dist    sdist and wheel, in dist/"
 	@echo "make clean   remove what was built; .venv stays"
 
@@ -78,6 +79,11 @@ docs: $(VENV)/.docs
 # After a change of the outputs: NOTEBOOKS="01 05" for some of them.
 notebooks: $(VENV)/.docs
 	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python docs/check_notebooks.py --store $(NOTEBOOKS)
+
+# One process and thread: CPU seconds are measured.
+tables: $(VENV)/.all
+	OMP_NUM_THREADS=1 $(BIN)/python -m dear_plugin.benchmark tables --out docs/results
+	$(BIN)/python docs/readme.py
 
 dist: $(VENV)/.dev
 	rm -rf dist

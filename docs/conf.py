@@ -89,8 +89,8 @@ def _warn_of_undocumented(app, env) -> None:
 class Results(SphinxDirective):
     """A table in docs/results, and the command that wrote it.
 
-    ```{results} fidelity
-    :command: python -m dear_plugin.benchmark engine
+    ```{results} trees/trees
+    :command: python -m dear_plugin.benchmark trees
     ```
     """
 

@@ -6,8 +6,8 @@ import torch
 from sklearn.ensemble import RandomForestRegressor
 
 from dear_plugin import DEAR, ActionSets, Encoder, Schema, Target
-from dear_plugin.benchmark import Recipe, trained
 from dear_plugin.datasets import load_adult, load_loan
+from dear_plugin.demo.classifiers import Recipe, trained
 from dear_plugin.methods.base import SLACKS, Case
 from dear_plugin.problem.constraints import feasible_set
 from dear_plugin.problem.target import goal_of

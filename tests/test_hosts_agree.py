@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 
 from dear_plugin import DEAR, Recourses, Search
-from dear_plugin.benchmark.wrappings import OnAlibi
 from dear_plugin.demo import Demo
 from dear_plugin.demo.experiment import Experiment, make_experiment
 from dear_plugin.demo.hosts import through_alibi, through_dice
+from dear_plugin.demo.wrappings import OnAlibi
 
 DATA = {"loan": 60, "adult": 30}
 SEARCHES = {"default": None, "cheapest": Search.cheapest()}

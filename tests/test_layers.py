@@ -37,8 +37,8 @@ ORDER = (
     "baselines",
     "datasets",
     "testing",
-    "benchmark",
     "demo",
+    "benchmark",
     "__main__",
 )
 # Narrower than the order.

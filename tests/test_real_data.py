@@ -12,9 +12,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
 from dear_plugin import DEAR, Schema, Search, Transport
-from dear_plugin.benchmark import Recipe, trained
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.datasets import load_adult, load_compas, load_give_me_some_credit
+from dear_plugin.demo.classifiers import Recipe, trained
 
 LOADERS = {"adult": load_adult, "compas": load_compas, "gmc": load_give_me_some_credit}
 WITH_MISSING = {"adult": partial(load_adult, "full"), "gmc": load_give_me_some_credit}

@@ -1,12 +1,10 @@
-"""Figures of `contest`: the cost of each method against what is required of its answers."""
+"""Figures of `contest`: cost or effort of each method against a measure of its answers."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-
-from dear_plugin.benchmark.contest_tables import OWN
 
 if TYPE_CHECKING:
     from dear_plugin.plots.ink import Axes, Figure
@@ -20,12 +18,13 @@ COLUMNS = 3
 OTHER: dict[str, Any] = {"color": "#888888", "markersize": 4, "linewidth": 0.8}
 
 
-def fronts(measure: str, points: pd.DataFrame) -> Figure:
-    """Cost against one measure: a panel for each cell, a line for each method.
+def front(measure: str, size: str, points: pd.DataFrame) -> Figure:
+    """Cost or effort against one measure: a panel for each cell, a line for each method.
 
     Args:
         measure: a name of `LABELS`.
-        points: `cell, method, cost, measure`, ordered by requirement.
+        size: "cost" or "effort".
+        points: `cell, method, size, measure`, ordered by requirement.
     """
     from dear_plugin import plots
 
@@ -37,30 +36,28 @@ def fronts(measure: str, points: pd.DataFrame) -> Figure:
         _lines(axes, own)
         axes.set_title(str(cell), fontsize=10)
     figure.supxlabel(LABELS[measure], fontsize=10)
-    figure.supylabel("median cost", fontsize=10)
-    found = dict(zip(*reversed(_legend(panels)), strict=True))
-    handles = list(found.values())
-    figure.legend(handles, list(found), loc="outside right upper", frameon=False, fontsize=8)
+    figure.supylabel(f"median {size}", fontsize=10)
+    # A method may be missing in some panels.
+    found = {
+        name: handle
+        for axes in panels
+        for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(found.values(), found, loc="outside right upper", frameon=False, fontsize=8)
     return figure
 
 
 def _lines(axes: Axes, points: pd.DataFrame) -> None:
+    """A line for each method, DEAR's in front."""
     from dear_plugin.plots.ink import LINES, MARKERS, spare
 
     lines = {str(name): line for name, line in points.groupby("method", sort=False)}
-    others = [name for name in lines if name not in OWN]
-    for marker, name in zip(MARKERS, others, strict=False):
+    own = [name for name in lines if name.startswith("DEAR")]
+    looks = dict(zip(own, LINES, strict=False))
+    marks = zip([name for name in lines if name not in own], MARKERS, strict=False)
+    looks |= {name: {**OTHER, "marker": marker} for name, marker in marks}
+    for name, look in looks.items():
         line = lines[name]
-        axes.plot(line["measure"], line["cost"], marker=marker, label=name, **OTHER)
-    for look, name in zip(LINES, OWN, strict=True):
-        if name in lines:
-            line = lines[name]
-            axes.plot(line["measure"], line["cost"], label=name, zorder=3, **look)
+        axes.plot(line["measure"], line["size"], label=name, zorder=2 + (name in own), **look)
     axes.set_ylim(bottom=0.0)
     spare(axes)
-
-
-def _legend(panels: list[Axes]) -> tuple[list[object], list[str]]:
-    """Handles and labels of all panels; a method may be missing in some."""
-    parts = [axes.get_legend_handles_labels() for axes in panels]
-    return [h for hs, _ in parts for h in hs], [name for _, names in parts for name in names]

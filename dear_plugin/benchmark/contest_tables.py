@@ -1,19 +1,20 @@
-"""Tables of `contest`: each method at each dial, and DEAR compared with every other method."""
+"""Tables of `contest`: each method at each requirement, and DEAR compared with all others."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pandas as pd
 
-from dear_plugin.benchmark.contestants import DEFAULT, FRONTS, PLAUSIBLE, SUPPORTED
-from dear_plugin.benchmark.metrics import Estimate, estimate
-from dear_plugin.benchmark.tables import Row
+from dear_plugin.benchmark.contest_figures import front
+from dear_plugin.benchmark.tables import Row, Table
+from dear_plugin.evaluation.intervals import Estimate, estimate
 
+NONE, PLAUSIBLE, DEFAULT, SUPPORTED = "none", "plausibility .05", "default", "support .8"
 OWN = ("DEAR", "DEAR, pairs", "DEAR, cheapest")
-# The dials at which methods are compared.
-COMPARED = (PLAUSIBLE, SUPPORTED, DEFAULT)
+# What is compared: the whole cost, and what has to be done.
+SIZES: Mapping[str, str] = {"cost": "cost", "effort": "direct_cost"}
 ROW = ["split", "row"]
 # A cell with fewer rows that both methods answer has no verdict.
 FEWEST = 10
@@ -30,74 +31,104 @@ SHARES: Mapping[str, str] = {
     "features changed": "changed",
     "zero actions": "zero_action",
 }
+# Figures: what is required, at increasing values, and the size drawn against what was measured.
+FRONTS: Mapping[str, tuple[tuple[str, ...], str, str]] = {
+    "plausibility": ((NONE, PLAUSIBLE, "plausibility .2"), "cost", "plausibility"),
+    "effort": ((NONE, PLAUSIBLE, "plausibility .2"), "effort", "plausibility"),
+    "support": ((PLAUSIBLE, SUPPORTED, "support 1"), "cost", "support"),
+    "retrained": ((PLAUSIBLE, DEFAULT, "margin .6"), "cost", "still_accepted"),
+}
 
 
-def table(answers: pd.DataFrame, dials: Sequence[str]) -> Iterator[Row]:
-    """One row per cell, dial and method; means over solved rows, costs as medians.
+def tables(found: pd.DataFrame) -> Iterator[tuple[str, Table]]:
+    """All tables and figures of what was measured."""
+    shown = found[found["dial"].isin([PLAUSIBLE, SUPPORTED, DEFAULT])]
+    yield "summary", summary(shown)
+    yield "differences", differences(shown)
+    yield "contest", table(shown)
+    for name, (dials, size, measure) in FRONTS.items():
+        drawn = points(found, dials, SIZES[size], measure)
+        if drawn["dial"].nunique() > 1:
+            yield f"front-{name}", front(measure, size, drawn)
 
-    Args:
-        answers: of all runs.
-        dials: names of `DIALS`.
-    """
-    shown = answers[answers["dial"].isin(dials)]
-    for (cell, dial, method), own in shown.groupby(["cell", "dial", "method"], sort=False):
-        rows = _per_row(own)
-        groups = rows.index.get_level_values("split").to_numpy()
+
+def table(answers: pd.DataFrame) -> Iterator[Row]:
+    """One row per cell, requirement and method; means over solved rows, sizes as medians."""
+    for (cell, dial, method), own in answers.groupby(["cell", "dial", "method"], sort=False):
+        solved = own[own["success"]].groupby(ROW)[list(SIZES.values())].mean()
+        groups = solved.index.get_level_values("split").to_numpy()
         yield {
             "cell": cell,
             "requirement": dial,
             "method": method,
             "rows": len(own),
-            "solved": float(own["success"].mean()),
-            "meets it": float(own["meets"].mean()),
-            "cost": str(estimate(rows["cost"], groups, median=True)),
-            **{name: _mean(own, column) for name, column in SHARES.items()},
-            "CPU ms a row": 1000.0 * float(own["cpu_s"].mean()),
+            "solved": own["success"].mean(),
+            "meets it": own["meets"].mean(),
+            **{h: str(estimate(solved[c], groups, median=True)) for h, c in SIZES.items()},
+            **{heading: _mean(own, column) for heading, column in SHARES.items()},
+            "CPU ms a row": 1000.0 * own["seconds"].mean(),
         }
 
 
 def differences(answers: pd.DataFrame) -> Iterator[Row]:
-    """One row per cell, dial and other method: DEAR's cost minus its cost, with intervals.
+    """One row per cell, requirement and other method: DEAR's cost and effort minus its.
 
-    The median over rows for which both answers meet the dials; of several seeds of a split the
-    mean of each row. `meets` is the share of rows whose answer meets them.
+    The median over rows for which both answers meet the requirement, with intervals; of several
+    seeds of a split the mean of each row. `meets it` is the share of rows whose answer meets it.
     """
-    shown = answers[answers["dial"].isin(COMPARED)]
-    for (cell, dial), part in shown.groupby(["cell", "dial"], sort=False):
+    for (cell, dial), part in answers.groupby(["cell", "dial"], sort=False):
         methods = {str(name): own for name, own in part.groupby("method", sort=False)}
         mine = {name: methods.pop(name) for name in OWN if name in methods}
         for name, other in methods.items():
             line: dict[str, object] = {"cell": cell, "requirement": dial, "method": name}
-            line["meets it"] = float(other["meets"].mean())
+            line["meets it"] = other["meets"].mean()
             for label in OWN[:2]:
                 line |= _compared(label, mine[label], other) if label in mine else {}
             yield line
 
 
-def _compared(label: str, own: pd.DataFrame, other: pd.DataFrame) -> Row:
-    """One line of DEAR compared with another method."""
-    found, rows, cheaper = difference(own, other)
-    return {
-        f"{label}: meets": float(own["meets"].mean()),
-        f"{label}: rows": rows,
-        f"{label}: difference": str(found),
-        f"{label}: cheaper": cheaper,
-        f"{label}: verdict": verdict(found, rows),
-    }
+def summary(answers: pd.DataFrame) -> Iterator[Row]:
+    """One row per other method: in how many cells DEAR is cheaper / level / dearer."""
+    lines = pd.DataFrame(list(differences(answers)))
+    dials = dict.fromkeys(answers["dial"])
+    for method, own in lines.groupby("method", sort=False) if len(lines) else ():
+        line: dict[str, object] = {"method": method, "cells": own["cell"].nunique()}
+        for dial in dials:
+            part = own[own["requirement"] == dial]
+            for label in OWN[:2]:
+                for size in SIZES:
+                    found = part.get(f"{label}: {size} verdict", pd.Series(dtype=object))
+                    line[f"{label}, {size}, {dial}"] = _counts(found)
+        yield line
 
 
-def difference(first: pd.DataFrame, second: pd.DataFrame) -> tuple[Estimate, int, float]:
-    """The median cost difference of two methods, the number of rows, and the share below zero.
+def points(answers: pd.DataFrame, dials: tuple[str, ...], size: str, measure: str) -> pd.DataFrame:
+    """The points of a figure: `cell, method, dial, measure, size`, ordered by requirement.
+
+    Sizes are medians and measures means over rows whose answer meets the requirement.
+    """
+    met = answers[answers["meets"] & answers["dial"].isin(dials)]
+    groups = met.groupby(["cell", "method", "dial"], sort=False)
+    found = groups.agg(size=(size, "median"), measure=(measure, "mean")).reset_index()
+    order = found["dial"].map(dials.index)
+    return found.assign(order=order).sort_values(["cell", "method", "order"], ignore_index=True)
+
+
+def difference(
+    first: pd.DataFrame, second: pd.DataFrame, size: str = "cost"
+) -> tuple[Estimate, int, float]:
+    """The median difference of two methods, the number of rows, and the share below zero.
 
     Args:
-        first: the answers of one method in one cell, with one dial.
+        first: the answers of one method in one cell, with one requirement.
         second: those of the other.
+        size: the column that is compared.
     """
     both = _met(first).join(_met(second), how="inner", lsuffix="_first", rsuffix="_second")
-    costs = (both["cost_first"] - both["cost_second"]).groupby(level=ROW).mean()
-    groups = costs.index.get_level_values("split").to_numpy()
-    found = estimate(costs, groups, median=True)
-    return found, len(costs), float((costs < 0.0).mean()) if len(costs) else np.nan
+    steps = (both[f"{size}_first"] - both[f"{size}_second"]).groupby(level=ROW).mean()
+    groups = steps.index.get_level_values("split").to_numpy()
+    found = estimate(steps, groups, median=True)
+    return found, len(steps), float((steps < 0.0).mean()) if len(steps) else np.nan
 
 
 def verdict(found: Estimate, rows: int) -> str:
@@ -109,16 +140,18 @@ def verdict(found: Estimate, rows: int) -> str:
     return "dearer" if found.low > 0.0 else "level"
 
 
-def summary(answers: pd.DataFrame) -> Iterator[Row]:
-    """One row per other method: in how many cells DEAR is cheaper / level / dearer, by dial."""
-    lines = pd.DataFrame(list(differences(answers)))
-    for method, own in lines.groupby("method", sort=False):
-        line: dict[str, object] = {"method": method, "cells": own["cell"].nunique()}
-        for dial in COMPARED:
-            part = own[own["requirement"] == dial]
-            for name in OWN[:2]:
-                line[f"{name}, {dial}"] = _counts(part.get(f"{name}: verdict", pd.Series()))
-        yield line
+def _compared(label: str, own: pd.DataFrame, other: pd.DataFrame) -> Row:
+    """One line of DEAR compared with another method."""
+    line: dict[str, object] = {f"{label}: meets": own["meets"].mean()}
+    for size, column in SIZES.items():
+        found, rows, cheaper = difference(own, other, column)
+        line |= {
+            f"{label}: rows": rows,
+            f"{label}: {size}": str(found),
+            f"{label}: {size} lower": cheaper,
+            f"{label}: {size} verdict": verdict(found, rows),
+        }
+    return line
 
 
 def _counts(verdicts: pd.Series) -> str:
@@ -127,34 +160,10 @@ def _counts(verdicts: pd.Series) -> str:
     return " / ".join(str(counts.get(kind, 0)) for kind in ("cheaper", "level", "dearer"))
 
 
-def fronts(answers: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """For each measure of `FRONTS`, the points `cell, method, dial, measure, cost`.
-
-    Costs are medians and measures means over rows whose answer meets the dials.
-    """
-    met = answers[answers["meets"]]
-    groups = met.groupby(["cell", "method", "dial"], sort=False)
-    middle = groups["cost"].median()
-    for measure, dials in FRONTS.items():
-        points = pd.DataFrame({"cost": middle, "measure": groups[measure].mean()}).reset_index()
-        order = points["dial"].map({dial: i for i, dial in enumerate(dials)})
-        yield (
-            measure,
-            points[order.notna()]
-            .assign(order=order)
-            .sort_values(["cell", "method", "order"], ignore_index=True),
-        )
-
-
 def _met(answers: pd.DataFrame) -> pd.DataFrame:
-    """The costs of answers that meet the dials, by split, row and seed."""
+    """The sizes of answers that meet the requirement, by split, row and seed."""
     met = answers[answers["meets"] & (answers["zero_action"] != 1.0)]
-    return met.set_index([*ROW, "seed"])[["cost"]]
-
-
-def _per_row(own: pd.DataFrame) -> pd.DataFrame:
-    """The cost of each solved row, the mean over the seeds of its split."""
-    return own.assign(cost=own["cost"].where(own["success"])).groupby(ROW)[["cost"]].mean()
+    return met.set_index([*ROW, "order"])[list(SIZES.values())]
 
 
 def _mean(own: pd.DataFrame, column: str) -> float:

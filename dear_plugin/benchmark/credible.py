@@ -1,168 +1,160 @@
-"""Credible: metrics of DEAR's answers that no search optimises; every run is stored.
-
-python -m dear_plugin.benchmark credible --out results/credible
-"""
+"""Credible: metrics of DEAR's answers that no search optimises."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import product
+from argparse import Namespace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from dear_plugin.benchmark.answer_metrics import (
-    CONFIGURATIONS,
-    DecoderSpec,
-    Fits,
-    ReferenceRows,
-    answer_rows,
-    real_rows,
+from dear_plugin.benchmark.credible_tables import tables
+from dear_plugin.benchmark.fits import Fits, fits_of
+from dear_plugin.benchmark.metrics import (
+    Floats,
+    alone,
+    invalidated,
+    noise_reported,
+    reliance,
+    replicated,
+    solved,
+    still_accepted,
+    where,
+    with_noise,
 )
-from dear_plugin.benchmark.data_splits import SETTINGS, DataSplit, ScoredModel
-from dear_plugin.benchmark.tables import made_with
+from dear_plugin.benchmark.reference import reference_rows
+from dear_plugin.benchmark.runner import Cell, Option, Spec, grid
+from dear_plugin.benchmark.splits import (
+    CELLS,
+    SETTINGS,
+    DataSplit,
+    ScoredModel,
+    data_split,
+    scored_model,
+)
+from dear_plugin.methods.dear import DEAR
+from dear_plugin.results.recourses import Recourses
+from dear_plugin.search import Search
 
-# The files of a stored run, and the keys of both joint AUCs in its record.
-RECORD, ANSWERS, REAL = "record.json", "people.csv", "real.csv"
-JOINT = "joint", "independent"
-
-
-@dataclass(frozen=True)
-class RunPlan:
-    """The runs of one command.
-
-    Attributes:
-        cells: names of `CELLS`: data set, protocol and classifier.
-        lines: names of `CONFIGURATIONS`.
-        splits: the number of splits.
-        trained: the number of splits for configurations with a trained decoder.
-        rows: the largest number of rejected rows of a run.
-        folder: where runs are stored.
-        kept: whether to use stored runs only.
-    """
-
-    cells: Sequence[str]
-    lines: Sequence[str]
-    splits: int
-    trained: int
-    rows: int
-    folder: Path
-    kept: bool = False
-
-    def runs(self) -> list[Run]:
-        """All runs; those that share a fit follow each other."""
-        splits = [
-            DataSplit(setting, split, self.folder / "models")
-            for setting, split in product(SETTINGS.values(), range(self.splits))
-        ]
-        runs = [
-            Run(data, kind, line, self.rows, self.folder / "runs")
-            for data in splits
-            for line in self.lines
-            if data.split < self.trained or not CONFIGURATIONS[line].trained
-            # The paper's protocol has no tiers to leave out.
-            if data.setting.own or CONFIGURATIONS[line].spec.tiers
-            for kind in data.setting.kinds
-            if f"{data.name} {kind}" in self.cells
-        ]
-        return [run for run in runs if run.is_kept] if self.kept else runs
+KEPT = (
+    "success",
+    "acted_on",
+    "direct_cost",
+    "indirect_cost",
+    "cost",
+    "confidence",
+    "plausibility",
+    "credible",
+)
 
 
 @dataclass(frozen=True)
-class Run:
-    """One configuration on one cell and split.
+class Line:
+    """A configuration of DEAR.
 
     Attributes:
-        data: the data split.
-        kind: of classifier.
-        line: a name of `CONFIGURATIONS`.
-        rows: the largest number of rejected rows.
-        folder: where runs are stored.
+        search: the search settings.
+        tiers: whether the data set's own protocol has its tiers.
+        noise: whether reported noise is measured.
     """
 
-    data: DataSplit
-    kind: str
-    line: str
-    rows: int
-    folder: Path
-
-    @property
-    def key(self) -> Mapping[str, Any]:
-        """What identifies the run."""
-        cell = f"{self.data.name} {self.kind}"
-        return {"cell": cell, "line": self.line, "split": self.data.split, "rows": self.rows}
-
-    @property
-    def home(self) -> Path:
-        """The folder of the run."""
-        return self.folder / f"{self.data.name}-{self.kind}-{self.data.split}" / self.line
-
-    @property
-    def is_kept(self) -> bool:
-        """Whether the run is stored."""
-        path = self.home / RECORD
-        if not path.exists():
-            return False
-        record = json.loads(path.read_text(encoding="utf8"))
-        return all(record.get(name) == value for name, value in self.key.items())
-
-    def read(self) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """The answer rows and the real rows of a stored run."""
-        record = json.loads((self.home / RECORD).read_text(encoding="utf8"))
-        answers, real = (pd.read_csv(self.home / name) for name in (ANSWERS, REAL))
-        joint = {name: record[name] for name in JOINT}
-        return answers.assign(**joint, **self.key), real.assign(**self.key)
+    search: Search
+    tiers: bool = True
+    noise: bool = True
 
 
-@dataclass
-class Runner:
-    """Runs, and what consecutive runs share: fits, models and reference rows."""
+LINES: Mapping[str, Line] = {
+    "default": Line(Search()),
+    "without tiers": Line(Search(), tiers=False, noise=False),
+    "max_reliance=0": Line(Search(max_reliance=0.0), noise=False),
+    "cheapest": Line(Search.cheapest()),
+}
 
-    fits: dict[tuple[DataSplit, DecoderSpec], Fits] = field(default_factory=dict)
-    models: dict[tuple[DataSplit, str], tuple[ScoredModel, ReferenceRows, pd.DataFrame]] = field(
-        default_factory=dict
+
+def cells(options: Namespace) -> Iterator[Cell]:
+    """Every split, cell and line; the paper's protocol has no tiers to leave out."""
+    splits = range(options.splits)
+    for cell in grid(split=splits, cell=options.cells, line=options.lines, rows=[options.rows]):
+        if LINES[cell["line"]].tiers or SETTINGS[CELLS[cell["cell"]][0]].own:
+            yield cell
+
+
+def measure(folder: Path, *, split: int, cell: str, line: str, rows: int) -> pd.DataFrame:
+    """The answers and their metrics; and held-out rows, as `who` says."""
+    name, kind = CELLS[cell]
+    data = data_split(folder, name, split)
+    model, settings = scored_model(data, kind), LINES[line]
+    fits = fits_of(data, tiers=settings.tiers)
+    answers = _answers(fits, settings, model, rows)
+    return pd.concat([answers.assign(who="answers", **fits.fidelity), _real(data, model, rows)])
+
+
+def _answers(fits: Fits, line: Line, model: ScoredModel, rows: int) -> pd.DataFrame:
+    """One row per rejected row: the answer and its metrics; NaN without an answer."""
+    refused = model.refused.iloc[:rows]
+    whole, first, second = (_with(d, model, line.search) for d in (fits.whole, *fits.halves))
+    answers, of_half = whole.generate(refused), first.generate(refused)
+    succeeds, mask = replicated(of_half, second), solved(of_half)
+    needs_indirect = alone(of_half, model.accepts) == 0.0
+    measured = {
+        "replicated": succeeds,
+        "replicated_indirect": np.where(needs_indirect, succeeds, np.nan),
+        "promised_confidence": where(mask, of_half.actions["confidence"]),
+        "alone": alone(answers, model.accepts),
+        "reliance": reliance(answers, model.accepts),
+        "still_accepted": still_accepted(answers, model.retrained),
+        "invalidated": invalidated(answers, first.classifier),
+        **reference_rows(fits.data, model).of_answers(answers),
+    }
+    if line.noise:
+        measured |= {f"noise_{n}": _noise(dear, answers) for n, dear in fits.noisy.items()}
+    kept = answers.actions[list(KEPT)]
+    return kept.assign(**measured).rename_axis(index="row").reset_index()
+
+
+def _with(dear: DEAR, model: ScoredModel, search: Search) -> DEAR:
+    """A fit with another model and search."""
+    return dear.with_model(model.model).with_search(search)
+
+
+@lru_cache(maxsize=2)
+def _real(data: DataSplit, model: ScoredModel, rows: int) -> pd.DataFrame:
+    """The metrics of held-out rows, and of those that the model accepts."""
+    test = data.parts[1].sample(frac=1.0, random_state=data.split)
+    reference = reference_rows(data, model)
+    groups = {"anybody": test.iloc[:rows], "accepted": test[model.accepts(test)].iloc[:rows]}
+    return pd.concat(
+        [
+            pd.DataFrame(reference.measure(data.encoder.rows(part))).assign(who=who)
+            for who, part in groups.items()
+        ]
     )
 
-    def measure(self, run: Run) -> None:
-        """Measure a run and store it."""
-        data = run.data
-        if any(known is not data for known, _ in self.models):
-            self.models.clear()
-        line = CONFIGURATIONS[run.line]
-        if (data, line.spec) not in self.fits:
-            self.fits = {(data, line.spec): Fits(data, line.spec)}
-        if (data, run.kind) not in self.models:
-            model = data.model(run.kind)
-            reference = ReferenceRows.of(data, model)
-            real = real_rows(data, model, reference, run.rows)
-            self.models[data, run.kind] = model, reference, real
-        fits = self.fits[data, line.spec]
-        model, reference, real = self.models[data, run.kind]
-        noise = line.noise and (data.split == 0 or not line.trained)
-        answers = answer_rows(fits, line.search, model, reference, run.rows, noise=noise)
-        _write(run, answers, real, fits.joint)
+
+def _noise(dear: DEAR, answers: Recourses) -> Floats:
+    """(n,) 1 where a method that was fitted with noise reports a change of it, else 0."""
+    # Answers on pairs are left out: the decoder would have to be fitted on all pairs.
+    single = (solved(answers) & answers.outcome["acted_on"].isin(dear.sets.labels)).to_numpy()
+    found = np.full(len(single), np.nan)
+    if single.any():
+        noisy = with_noise(answers.factuals[single], seed=1)
+        found[single] = noise_reported(dear.apply(noisy, answers.direct[single]))
+    return found
 
 
-def measured(plan: RunPlan) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
-    """The answer rows and real rows of every run; stored runs are read."""
-    runner = Runner()
-    for run in plan.runs():
-        if not run.is_kept:
-            runner.measure(run)
-        yield run.read()
-
-
-def _write(
-    run: Run, answers: pd.DataFrame, real: pd.DataFrame, joint: tuple[float, float]
-) -> None:
-    run.home.mkdir(parents=True, exist_ok=True)
-    (run.home / RECORD).unlink(missing_ok=True)
-    answers.to_csv(run.home / ANSWERS, index=False)
-    real.to_csv(run.home / REAL, index=False)
-    scores = dict(zip(JOINT, joint, strict=True))
-    record = {**run.key, **scores, "made_with": made_with()}
-    # Written last: it marks the run as complete.
-    (run.home / RECORD).write_text(json.dumps(record, indent=1), encoding="utf8")
+CREDIBLE = Spec(
+    "credible",
+    "metrics of answers that no search optimises",
+    {
+        "cells": Option(tuple(CELLS), ("loan lr",), "data sets and classifiers", tuple(CELLS)),
+        "lines": Option(tuple(LINES), ("default", "cheapest"), "configurations", tuple(LINES)),
+        "splits": Option(2, 1, "splits of the data"),
+        "rows": Option(100, 12, "rejected rows of each split"),
+    },
+    cells,
+    measure,
+    tables,
+)

@@ -14,7 +14,7 @@ costs less than the optimum.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -22,7 +22,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_plugin.benchmark.metrics.decision import Floats, Truths
+from dear_plugin.benchmark.metrics import Floats
 from dear_plugin.data.special_values import is_special, without_special
 from dear_plugin.methods.base import SLACKS
 from dear_plugin.methods.dear import DEAR
@@ -41,50 +41,15 @@ AT_ONCE = 16
 LEAST = 1e-9
 
 
-@dataclass(frozen=True)
-class Compared:
-    """The prices of DEAR's answers and of the optimum; infinite without an answer.
-
-    Attributes:
-        dear: (n,) the price of DEAR's answer, where it meets all criteria.
-        optimum: (n,) the least price.
-    """
-
-    dear: Floats
-    optimum: Floats
-
-    @property
-    def possible(self) -> Truths:
-        """(n,) bool, rows with an answer."""
-        return np.isfinite(self.optimum)
-
-    @property
-    def missed(self) -> Truths:
-        """(n,) bool, rows with an answer that DEAR did not find."""
-        return self.possible & ~np.isfinite(self.dear)
-
-    @property
-    def both(self) -> Truths:
-        """(n,) bool, rows that DEAR solves."""
-        return self.possible & ~self.missed
-
-    @property
-    def ratios(self) -> Floats:
-        """(m,) DEAR's price divided by the least one, for rows that DEAR solves."""
-        return self.dear[self.both] / self.optimum[self.both]
-
-    @property
-    def excess(self) -> Floats:
-        """(m,) DEAR's price minus the least one, for rows that DEAR solves."""
-        return self.dear[self.both] - self.optimum[self.both]
-
-
-def compared(dear: DEAR, frame: pd.DataFrame) -> Compared:
-    """Compare the answers of DEAR with the optimum.
+def compared(dear: DEAR, frame: pd.DataFrame) -> pd.DataFrame:
+    """The prices of DEAR's answers that meet all criteria, and of the optimum, by row.
 
     Args:
         dear: fitted on single features, with `max_features=1`.
         frame: n rejected rows.
+
+    Returns:
+        (n, 2) `dear, optimum`, infinite without an answer.
     """
     search, actions = dear.search, dear.generate(frame).actions
     price = actions["cost"].to_numpy(dtype=float)
@@ -94,7 +59,7 @@ def compared(dear: DEAR, frame: pd.DataFrame) -> Compared:
     found = np.where(valid, price, np.inf)
     with torch.inference_mode():
         optimum = np.minimum(found, _optimum(dear, _case(dear, frame), found))
-    return Compared(found, optimum)
+    return pd.DataFrame({"dear": found, "optimum": optimum})
 
 
 def _optimum(dear: DEAR, case: Case, known: Floats) -> Floats:

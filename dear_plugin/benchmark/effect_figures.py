@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from dear_plugin.benchmark.effects import JOINED, WITH, WITHOUT
-from dear_plugin.benchmark.systems import SYSTEMS, System
+from dear_plugin.benchmark.systems import JOINED, WITH, WITHOUT, System
 
 if TYPE_CHECKING:
     from dear_plugin.plots.ink import Axes, Figure
@@ -24,16 +22,6 @@ LOOKS: dict[str, dict[str, Any]] = {
     WITH: {"marker": "o", "markersize": 5, "color": "#1f4e79"},
 }
 EARLIER: dict[str, Any] = {"color": "#eeeeee", "zorder": 0, "linewidth": 0}
-
-
-def figures(found: Mapping[str, pd.DataFrame]) -> list[tuple[str, Figure]]:
-    """The figures of the systems that are drawn, with the names of their files.
-
-    Args:
-        found: of `effects.changes`, by system.
-    """
-    drawn = [name for name in found if name in DRAWN]
-    return [(name.replace(" ", "-"), effects(SYSTEMS[name], found[name])) for name in drawn]
 
 
 def effects(system: System, found: pd.DataFrame) -> Figure:

@@ -1,7 +1,5 @@
 """Effects: expected indirect changes compared with true effects, on systems of known equations.
 
-python -m dear_plugin.benchmark effects --out results/effects
-
 For every mutable feature, and every pair of them, rows act by half a standard deviation (a
 category: to its first level). The mean change of every other feature, with ties at random, is
 compared with its true mean under the same noise, in standard deviations; of a category, the change
@@ -11,14 +9,18 @@ of the share of each level.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import chain, combinations
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import torch
 
-from dear_plugin.benchmark.systems import Noise, System, Values
-from dear_plugin.benchmark.tables import Row
+from dear_plugin.benchmark.effect_figures import DRAWN, effects
+from dear_plugin.benchmark.fits import reject_all
+from dear_plugin.benchmark.runner import Option, Spec, grid
+from dear_plugin.benchmark.systems import JOINED, SYSTEMS, WITH, WITHOUT, Noise, System, Values
+from dear_plugin.benchmark.tables import Row, Table
 from dear_plugin.data.feature import Kind
 from dear_plugin.data.schema import Schema
 from dear_plugin.evaluation.intervals import estimate
@@ -27,25 +29,32 @@ from dear_plugin.methods.dear import DEAR
 TRAINING, ROWS = 20_000, 10_000
 STEP = 0.5
 MEASURES = MEAN, WORST, EFFECT = ("mean error", "worst error", "true effect")
-PAIRS, JOINED = "pairs", " + "
-WITHOUT, WITH = "without tiers", "with tiers"
+PAIRS = "pairs"
 
 
-def changes(system: System, seeds: int, training: int = TRAINING) -> pd.DataFrame:
-    """Expected and true mean changes, of every draw of a system, with and without tiers.
+def changes(system: System, seed: int, training: int = TRAINING) -> pd.DataFrame:
+    """Expected and true mean changes, of one draw of a system, with and without tiers.
 
     Args:
         system: the equations.
-        seeds: the number of draws.
+        seed: of the draw.
         training: the number of training rows.
 
     Returns:
         `seed, tiers, acted on, feature, expected, true`, a row for each feature that may follow
         and, of a category, each level.
     """
-    return pd.concat(
-        [_drawn_once(system, seed, training) for seed in range(seeds)], ignore_index=True
-    )
+    rng = np.random.default_rng(seed)
+    train = system.solve(system.noise(training, rng), {})
+    noise = system.noise(ROWS, rng)
+    parts = []
+    for how, tiers in ((WITHOUT, ()), (WITH, system.tiers)):
+        schema = Schema.infer(train, immutable=system.immutable, tiers=tiers)
+        pairs = list(combinations(schema.mutable, 2))
+        dear = DEAR(reject_all, schema, act_on=[*schema.mutable, *pairs]).fit(train)
+        for names in [*((name,) for name in schema.mutable), *pairs]:
+            parts.append(changes_of(system, dear, noise, names).assign(tiers=how))
+    return pd.concat(parts).assign(seed=seed)
 
 
 def table(name: str, found: pd.DataFrame) -> Iterator[Row]:
@@ -79,21 +88,6 @@ def errors(found: pd.DataFrame) -> pd.DataFrame:
     ).groupby(["seed", "tiers", "acted on"], sort=False)
     measures = {MEAN: ("error", "mean"), WORST: ("error", "max"), EFFECT: ("effect", "mean")}
     return groups.agg(**measures).reset_index()
-
-
-def _drawn_once(system: System, seed: int, training: int) -> pd.DataFrame:
-    """The changes of one draw."""
-    rng = np.random.default_rng(seed)
-    train = system.solve(system.noise(training, rng), {})
-    noise = system.noise(ROWS, rng)
-    parts = []
-    for how, tiers in ((WITHOUT, ()), (WITH, system.tiers)):
-        schema = Schema.infer(train, immutable=system.immutable, tiers=tiers)
-        pairs = list(combinations(schema.mutable, 2))
-        dear = DEAR(_reject_all, schema, act_on=[*schema.mutable, *pairs]).fit(train)
-        for names in [*((name,) for name in schema.mutable), *pairs]:
-            parts.append(changes_of(system, dear, noise, names).assign(tiers=how))
-    return pd.concat(parts).assign(seed=seed)
 
 
 def changes_of(system: System, dear: DEAR, noise: Noise, names: Sequence[str]) -> pd.DataFrame:
@@ -158,6 +152,31 @@ def _change(before: pd.Series, after: pd.Series) -> Values:
     return np.asarray((other.mean(0) - one.mean(0)) / one.std(0))
 
 
-def _reject_all(frame: pd.DataFrame) -> Values:
-    """A model that rejects all rows: nothing is searched."""
-    return np.full(len(frame), 0.25)
+def measure(folder: Path, *, system: str, seed: int, training: int) -> pd.DataFrame:
+    """The changes of one draw of a system."""
+    return changes(SYSTEMS[system], seed, training)
+
+
+def tables(found: pd.DataFrame) -> Iterator[tuple[str, Table]]:
+    """The errors of all systems, and figures of those that are drawn."""
+    parts = {str(name): own for name, own in found.groupby("system", sort=False)}
+    yield "effects", chain.from_iterable(table(*each) for each in parts.items())
+    for name in DRAWN:
+        if name in parts:
+            yield name.replace(" ", "-"), effects(SYSTEMS[name], parts[name])
+
+
+EFFECTS = Spec(
+    "effects",
+    "expected indirect changes compared with true effects",
+    {
+        "systems": Option(tuple(SYSTEMS), ("hidden cause",), "systems", tuple(SYSTEMS)),
+        "seeds": Option(5, 1, "draws of each system"),
+        "training": Option(TRAINING, 1_000, "training rows"),
+    },
+    lambda options: grid(
+        system=options.systems, seed=range(options.seeds), training=[options.training]
+    ),
+    measure,
+    tables,
+)

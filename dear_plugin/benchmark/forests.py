@@ -32,6 +32,13 @@ def forest(kind: str, frame: pd.DataFrame, labels: pd.Series, seed: int) -> Any:
     return make_pipeline(columns, FORESTS[kind](seed, len(categorical))).fit(frame, labels)
 
 
+def boosted_again(frame: pd.DataFrame, labels: pd.Series, seed: int, count: int) -> list[Any]:
+    """As many boosted trees fitted on bootstrap samples; the other arguments are of `forest`."""
+    states = range(1000 * (1 + seed), 1000 * (1 + seed) + count)
+    samples = [frame.sample(len(frame), replace=True, random_state=state) for state in states]
+    return [forest("HistGradientBoosting", x, labels.loc[x.index], seed) for x in samples]
+
+
 def _random(seed: int, categorical: int) -> Any:
     from sklearn.ensemble import RandomForestClassifier
 

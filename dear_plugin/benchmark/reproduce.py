@@ -1,159 +1,216 @@
-"""Reproduce: the paper's method to the letter, over the settings that the paper leaves open.
-
-python -m dear_plugin.benchmark reproduce --out results/reproduce
-"""
+"""Reproduce: the paper's experiment, its method to the letter, and a sweep."""
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Iterator, Sequence
+from argparse import Namespace
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 
-from dear_plugin.benchmark.paper import file_name
-from dear_plugin.benchmark.protocol import Cell
+from dear_plugin.benchmark.fits import BASELINES, baseline, fits_of, reject_all
+from dear_plugin.benchmark.reproduce_tables import (
+    ENTANGLEMENT,
+    LINE_SEARCH,
+    OWN,
+    PRESET,
+    RECORD,
+    tables,
+)
+from dear_plugin.benchmark.runner import Cell, Option, Spec
+from dear_plugin.benchmark.splits import (
+    NETWORKS,
+    PAPER,
+    DataSplit,
+    ScoredModel,
+    data_split,
+    scored_model,
+)
 from dear_plugin.decoders import PAPER_LAYERS, Autoencoder, Training
 from dear_plugin.evaluation.metrics import neighbours
+from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.methods.dear import DEAR
+from dear_plugin.models.classifier import Classifier
+from dear_plugin.results.recourses import Recourses
 from dear_plugin.search import DescentSchedule, Search
+from dear_plugin.search.objective import differentiable
 
 LITERAL = Search.cheapest(solver="paper", max_features=1)
-# Held-out rows of the fidelity.
+# Held-out rows of the fidelity, and training rows of the entanglement.
 ROWS = 2000
+KEPT = ["success", "acted_on", "cost", "direct_cost", "indirect_cost"]
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One line of the tables.
+    """The paper's method with some setting.
 
     Attributes:
-        name: of the line.
         search: the search settings.
         hessian: the weight of the Hessian penalty.
         training: of the autoencoder; None is that of the preset.
     """
 
-    name: str
     search: Search = LITERAL
     hessian: float = 0.1
     training: Training | None = None
 
-    @property
-    def fit_name(self) -> str:
-        """What identifies the autoencoders."""
-        return f"hessian {self.hessian:g}{'' if self.training is None else ', 500 steps'}"
+
+def _literal(**schedule: Any) -> Variant:
+    return Variant(replace(LITERAL, schedule=DescentSchedule(**schedule)))
 
 
-def _literal(**schedule: Any) -> Search:
-    return replace(LITERAL, schedule=DescentSchedule(**schedule))
+# One setting at a time that the paper leaves open; those of one fit side by side.
+VARIANTS: Mapping[str, Variant] = {
+    PRESET: Variant(),
+    LINE_SEARCH: Variant(Search.cheapest(max_features=1)),
+    **{f"step {step:g}": _literal(step=step) for step in (0.05, 0.2)},
+    **{f"s {target:g}": _literal(target=target) for target in (0.0, 2.0, 5.0)},
+    **{f"lambda {weight:g}": _literal(weights=(weight,)) for weight in (0.0, 0.5)},
+    "Hessian weight 0": Variant(hessian=0.0),
+    "trained for 500 steps": Variant(training=Training()),
+}
+LINES = (*VARIANTS, OWN, *BASELINES, ENTANGLEMENT)
 
 
-PRESET = Variant("to the letter")
-LINE_SEARCH = Variant("line search", Search.cheapest(max_features=1))
-STEPS, TARGETS = (0.01, 0.05, 0.2), (0.0, 0.5, 2.0, 5.0)
-WEIGHTS, HESSIANS = (0.0, 0.1, 0.5), (0.0, 1.0)
-# The sweep: all steps with all target scores, then one other setting at a time.
-SWEEP = (
-    *(
-        Variant(f"step {step:g}, s {target:g}", _literal(step=step, target=target))
-        for step in STEPS
-        for target in TARGETS
-        if (step, target) != (DescentSchedule.step, DescentSchedule.target)
-    ),
-    *(Variant(f"lambda {w:g}", _literal(weights=(w,))) for w in WEIGHTS),
-    *(Variant(f"Hessian weight {w:g}", hessian=w) for w in HESSIANS),
-    Variant("trained for 500 steps (0.1.0)", training=Training()),
-)
-VARIANTS = {variant.name: variant for variant in SWEEP}
+def cells(options: Namespace) -> Iterator[Cell]:
+    """Every data set, seed, line and classifier; the sweep and the entanglement once."""
+    for name in options.datasets:
+        for order in range(options.seeds):
+            for line in options.lines:
+                kinds = options.models if line != ENTANGLEMENT else options.models[:1]
+                if not order or line not in (*list(VARIANTS)[2:], ENTANGLEMENT):
+                    for kind in kinds:
+                        head = {"dataset": name, "classifier": kind, "order": order}
+                        yield {**head, "line": line, "rows": options.rows}
 
 
-@dataclass(frozen=True)
-class Fits:
-    """The fitted autoencoders of a run; each is stored, and trained once for both classifiers.
+def measure(
+    folder: Path, *, dataset: str, classifier: str, order: int, line: str, rows: int
+) -> pd.DataFrame:
+    """One line per rejected row: the answer and its metrics, of the paper's protocol.
 
-    Attributes:
-        folder: where they are stored.
+    Columns `before` and `after` have the features. Of `ENTANGLEMENT`: the mean mixed derivative
+    of the preset for each training row and set.
     """
-
-    folder: Path
-
-    def dear(self, cell: Cell, variant: Variant) -> DEAR:
-        """DEAR with the autoencoders of a variant and the model of a cell."""
-        home = self.folder / file_name(f"{cell.dataset} {cell.seed} {variant.fit_name}")
-        if not (home / "training.json").exists():
-            dear, record = _fitted(cell, variant)
-            dear.save(home)
-            (home / "training.json").write_text(json.dumps(record), encoding="utf8")
-        return DEAR.load(home, cell.model).with_search(variant.search)
-
-    def records(self) -> Iterator[dict[str, Any]]:
-        """How each was trained."""
-        for path in sorted(self.folder.glob("*/training.json")):
-            yield json.loads(path.read_text(encoding="utf8"))
+    data = data_split(folder, dataset, 0)
+    model = scored_model(data, classifier, order)
+    if line == ENTANGLEMENT:
+        return _entanglement(*_autoencoder(data, model.seed, 0.1, None))
+    method, record = _method(data, model, line)
+    answers = method.generate(model.refused.iloc[:rows])
+    return _measured(data, model, answers).assign(seed=model.seed, **record)
 
 
-def runs(
-    cell: Cell, variants: Sequence[Variant], rows: int, fits: Fits, folder: Path
-) -> Iterator[pd.DataFrame]:
-    """The rows of every variant on a cell; stored runs are read.
-
-    Args:
-        cell: data set, classifier and seed.
-        variants: the lines.
-        rows: the largest number of rejected rows.
-        fits: the autoencoders.
-        folder: where the rows are stored.
-    """
-    for variant in variants:
-        path = folder / f"{cell.key}-{rows}" / f"{file_name(variant.name)}.csv"
-        if not path.exists():
-            table = _answers(cell, variant, rows, fits)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            # Renamed when complete: an interrupted run leaves no part of a table.
-            table.to_csv(path.with_suffix(".part"), index=False, na_rep="nan")
-            path.with_suffix(".part").replace(path)
-        known = {"dataset": cell.dataset, "classifier": cell.kind, "seed": cell.seed}
-        yield pd.read_csv(path).assign(variant=variant.name, **known)
+def _method(
+    data: DataSplit, model: ScoredModel, line: str
+) -> tuple[RecourseMethod, Mapping[str, Any]]:
+    """A fitted method, and how its autoencoders were trained."""
+    if line == OWN:
+        return fits_of(data).whole.with_model(model.model), {}
+    if line in BASELINES:
+        return baseline(data, model, line), {}
+    variant = VARIANTS[line]
+    dear, record = _autoencoder(data, model.seed, variant.hessian, variant.training)
+    return dear.with_model(model.model).with_search(variant.search), record
 
 
-def _answers(cell: Cell, variant: Variant, rows: int, fits: Fits) -> pd.DataFrame:
-    """One line per rejected row: success, costs, violations, yNN, and if the action is zero."""
-    dear = fits.dear(cell, variant)
-    recourses = dear.generate(cell.refused.iloc[:rows])
-    success = recourses.outcome["success"].to_numpy()
-    protected = list(cell.schema.index(cell.protected))
-    costs = ["success", "cost", "direct_cost", "indirect_cost"]
-    return recourses.outcome[costs].assign(
-        zero=success & ~recourses.acts.numpy(),
-        violations=recourses.changed[:, protected].sum(1).numpy(),
-        ynn=np.where(success, neighbours(recourses, cell.all_rows, cell.classifier), np.nan),
-    )
-
-
-def _fitted(cell: Cell, variant: Variant) -> tuple[DEAR, dict[str, Any]]:
-    """The trained autoencoders of a variant, and how they were trained."""
-    decoder = Autoencoder.paper(PAPER_LAYERS[cell.dataset], seed=cell.seed)
-    decoder.design = replace(decoder.design, hessian=variant.hessian)
-    decoder.training = variant.training or decoder.training
+@lru_cache(maxsize=2)
+def _autoencoder(
+    data: DataSplit, seed: int, hessian: float, training: Training | None
+) -> tuple[DEAR, Mapping[str, Any]]:
+    """The paper's autoencoders on a data split, and how they were trained."""
+    decoder = Autoencoder.paper(PAPER_LAYERS[data.name], seed=seed)
+    decoder.design = replace(decoder.design, hessian=hessian)
+    decoder.training = training or decoder.training
     start = time.process_time()
-    dear = DEAR(cell.model, cell.schema, decoder=decoder).fit(cell.train)
+    dear = DEAR(reject_all, data.schema, decoder=decoder).fit(data.parts[0])
     seconds = time.process_time() - start
-    report = dear.diagnose(cell.test.iloc[:ROWS])
+    report = dear.diagnose(data.parts[1].iloc[:ROWS])
     losses = [epoch["held_out"] for epoch in decoder.history.epochs]
-    return dear, {
-        "dataset": cell.dataset,
-        "seed": cell.seed,
-        "autoencoders": variant.fit_name,
-        "epochs": len(losses),
-        "stopped": decoder.history.stopped,
-        "held_out": min(losses),
-        "round_trip": report.round_trip,
-        "dependence": report.fidelity,
-        "entanglement": float(report.entanglement.median()),
-        "fit_cpu_s": seconds,
+    found = (
+        f"hessian {hessian:g}{', 500 steps' if training else ''}",
+        len(losses),
+        decoder.history.stopped,
+        min(losses),
+        report.round_trip,
+        report.fidelity,
+        float(report.entanglement.median()),
+        seconds,
+    )
+    return dear, dict(zip(RECORD, found, strict=True))
+
+
+def _entanglement(dear: DEAR, record: Mapping[str, Any]) -> pd.DataFrame:
+    """The mean mixed derivative of each training row and set, and the dependence fidelity."""
+    rows = dear._fitted_rows[:ROWS]
+    sets = zip(dear.sets.labels, dear.sets.members, strict=True)
+    found = {
+        label: differentiable(dear.decoders.of(members)).entanglement(rows).numpy()
+        for label, members in sets
     }
+    wide = pd.DataFrame(found).melt(var_name="set", value_name="entanglement")
+    return wide.assign(dependence=record["dependence"])
+
+
+def _measured(data: DataSplit, model: ScoredModel, answers: Recourses) -> pd.DataFrame:
+    """One line per row: outcome, support, violations, and the row before and after."""
+    names, test = list(data.schema.names), data.parts[1]
+    x = torch.cat([data.rows, data.encoder.rows(test)])
+    ynn = neighbours(answers, x, Classifier(model.model, data.encoder))
+    success = answers.outcome["success"].to_numpy(dtype=bool)
+    protected = list(data.schema.index(data.data.protected))
+    measured = {
+        "zero": success & ~answers.acts.numpy(),
+        "violations": answers.changed[:, protected].sum(1).numpy(),
+        "ynn": np.where(success, ynn, np.nan),
+        "moves_along": _moves_along(answers),
+        "accuracy": float((model.accepts(test) == (test[data.data.target] == 1)).mean()),
+        "plateau": _plateau(model.model, data.encoder.encode(model.refused)),
+    }
+    features = answers.factuals[names].add_prefix("before "), answers.counterfactuals[names]
+    lines = answers.outcome[KEPT].assign(**measured)
+    lines = lines.join([features[0], features[1].add_prefix("after ")])
+    return lines.rename_axis(index="row").reset_index()
+
+
+def _moves_along(answers: Recourses) -> list[str]:
+    """(n,) the indirectly changed feature with the largest change, "" if none changes."""
+    moved = answers.encoder.distance(answers.proposal.rows, answers.x)
+    most, at = torch.where(answers.proposal.direct, 0.0, moved).max(1)
+    names = answers.encoder.schema.names
+    return [names[j] if m > 0.0 else "" for m, j in zip(most.tolist(), at.tolist(), strict=True)]
+
+
+def _plateau(model: torch.nn.Module, x: torch.Tensor) -> float:
+    """The share of rows with gradient exactly zero: dead ReLUs."""
+    x = x.clone().requires_grad_(True)
+    (gradient,) = torch.autograd.grad(model(x).sum(), x)
+    return float((gradient == 0).all(1).float().mean())
+
+
+REPRODUCE = Spec(
+    "reproduce",
+    "the paper's experiment, its method to the letter, and a sweep",
+    {
+        "datasets": Option(tuple(PAPER), ("compas",), "data sets", tuple(PAPER)),
+        "models": Option(NETWORKS, ("lr",), "classifiers", NETWORKS),
+        "lines": Option(
+            LINES,
+            ("trained for 500 steps", OWN, "nearest accepted"),
+            "the paper's method in all settings, and others",
+            LINES,
+        ),
+        "seeds": Option(1, 1, "classifiers of each data set; the sweep has the first alone"),
+        "rows": Option(50, 8, "rejected rows of each classifier"),
+    },
+    cells,
+    measure,
+    tables,
+)

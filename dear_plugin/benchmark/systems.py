@@ -11,6 +11,8 @@ import pandas as pd
 
 from dear_plugin.datasets import loan
 
+# How results name tiers, and the features of a pair.
+WITHOUT, WITH, JOINED = "without tiers", "with tiers", " + "
 Values = npt.NDArray[np.float64]
 Noise = Mapping[str, Values]
 Equation = Callable[[Mapping[str, Values], Values], Values]

@@ -1,12 +1,14 @@
-"""Tables: writes rows as CSV and Markdown, with the versions and the machine."""
+"""Tables: rows and figures as files, with the versions and the machine."""
 
 from __future__ import annotations
 
 import platform
+import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from shutil import which
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 import numpy as np
 import pandas as pd
@@ -14,39 +16,73 @@ import torch
 
 from dear_plugin._version import __version__
 
+if TYPE_CHECKING:
+    from dear_plugin.plots.ink import Figure
+
 Row = Mapping[str, Any]
+Table: TypeAlias = Union[Iterable[Row], "Figure"]
+# Of a stored figure.
+COLOURS = 48
 
 
-def write(name: str, rows: Iterable[Row], folder: Path, packages: Sequence[str] = ()) -> str:
-    """Write a table as CSV and Markdown; one without rows is not written.
+def write(name: str, table: Table, folder: Path, packages: Sequence[str] = ()) -> str:
+    """Write rows as Markdown, or a figure as an image small enough for a repository.
 
     Args:
-        name: of the files, without ending.
-        rows: the table.
+        name: of the file, without ending.
+        table: rows or a figure; a table without rows is not written.
         folder: created if missing.
         packages: further packages whose versions are noted.
 
     Returns:
-        The Markdown.
+        The Markdown, or where the figure is.
     """
-    table = pd.DataFrame(list(rows))
-    if table.empty:
-        return "no rows\n"
     folder.mkdir(parents=True, exist_ok=True)
-    table.to_csv(folder / f"{name}.csv", index=False)
-    text = f"{_markdown(table)}\n\n{made_with(packages)}\n"
+    if hasattr(table, "savefig"):
+        path = folder / f"{name}.png"
+        _draw(table, path)
+        return f"{name}: {path}\n"
+    rows = pd.DataFrame(list(table))
+    if rows.empty:
+        return f"{name}: no rows\n"
+    text = f"{_markdown(rows)}\n\n{made_with(packages)}\n"
     (folder / f"{name}.md").write_text(text, encoding="utf8")
-    return text
+    return f"{name}\n\n{text}"
 
 
 def made_with(packages: Sequence[str] = ()) -> str:
-    """The versions and the machine."""
+    """The version, the commit, the packages and the machine."""
     hosts = "".join(f" {package} {version(package)}," for package in packages)
     return (
-        f"dear-plugin {__version__},{hosts} torch {torch.__version__}, numpy {np.__version__},"
-        f" pandas {pd.__version__}, Python {platform.python_version()}, {platform.machine()},"
-        f" {torch.get_num_threads()} threads"
+        f"dear-plugin {__version__}{_commit()},{hosts} torch {torch.__version__}, numpy"
+        f" {np.__version__}, pandas {pd.__version__}, Python {platform.python_version()},"
+        f" {platform.machine()}, {torch.get_num_threads()} threads"
     )
+
+
+def with_ends(found: Sequence[float]) -> str:
+    """An estimate and its interval, empty where nothing was measured."""
+    value, low, high = found
+    return "" if np.isnan(value) else f"{value:.2f} [{low:.2f}, {high:.2f}]"
+
+
+def _commit() -> str:
+    """The commit of a checkout, empty elsewhere."""
+    git = which("git")
+    if git is None:
+        return ""
+    command = [git, "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return f" (commit {done.stdout.strip()})" if done.stdout else ""
+
+
+def _draw(figure: Any, path: Path) -> None:
+    """Store a figure in few colours."""
+    from PIL import Image  # comes with matplotlib
+
+    figure.savefig(path, dpi=90)
+    with Image.open(path) as image:
+        image.convert("RGB").quantize(COLOURS).save(path, optimize=True)
 
 
 def _markdown(table: pd.DataFrame) -> str:

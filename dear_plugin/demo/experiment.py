@@ -11,7 +11,6 @@ import pandas as pd
 import torch
 from torch import nn
 
-from dear_plugin.benchmark.classifiers import accuracy, recipe, trained
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Schema
 from dear_plugin.datasets import (
@@ -21,6 +20,7 @@ from dear_plugin.datasets import (
     load_give_me_some_credit,
     load_loan,
 )
+from dear_plugin.demo.classifiers import accuracy, recipe, trained
 from dear_plugin.errors import DataError
 
 LOADERS: dict[str, Callable[[], Dataset]] = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from dear_plugin.benchmark.wrappings import OnAlibi, OnDice
 from dear_plugin.data.schema import Kind
 from dear_plugin.demo.experiment import Demo, Experiment
+from dear_plugin.demo.wrappings import OnAlibi, OnDice
 from dear_plugin.search import Search
 
 

@@ -111,7 +111,7 @@ def _print_story(dear: DEAR, recourses: Recourses, experiment: Experiment) -> No
 
 
 def _next(demo: Demo) -> str:
-    """Three commands to go on with."""
+    """The commands to go on with."""
     python = Path(sys.executable)
     if python.is_relative_to(Path.cwd()):
         python = python.relative_to(Path.cwd())
@@ -119,8 +119,9 @@ def _next(demo: Demo) -> str:
     commands = {
         f"{python} -m dear_plugin demo --dataset {other}": "other data",
         f"{python} -m pydoc dear_plugin.DEAR": "the same for a frame and a model of your own",
-        f"{python} -m dear_plugin.benchmark --help": "comparisons with other methods",
     }
+    if find_spec("dear_plugin.benchmark"):  # in a checkout
+        commands[f"{python} -m dear_plugin.benchmark --help"] = "comparisons with other methods"
     width = max(map(len, commands))
     return "\n".join(["\nNext:", *(f"  {c:<{width}}  # {why}" for c, why in commands.items())])
 

@@ -78,7 +78,7 @@ class TestAnswersAreReproduced:
     @pytest.mark.parametrize("groups", [False, True], ids=["singles", "groups"])
     @pytest.mark.slow
     def test_on_adult(self, data_home, decoder, groups):
-        from dear_plugin.benchmark.classifiers import Recipe, trained
+        from dear_plugin.demo.classifiers import Recipe, trained
 
         data = load_adult(data_home=data_home)
         frame = data.frame.sample(3000, random_state=0)

@@ -6,7 +6,7 @@ import torch
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from dear_plugin import DEAR, Schema
-from dear_plugin.benchmark.protocol import cells
+from dear_plugin.benchmark.splits import data_split, scored_model
 from dear_plugin.datasets import load_loan
 from dear_plugin.search import SearchProblem
 
@@ -67,7 +67,8 @@ class Capped(torch.nn.Module):
     ids=["Adult", "Adult, capped scores", "Give Me Some Credit"],
 )
 def test_modules_on_real_data(monkeypatch, tmp_path, data, kind, wrapped, count, before):
-    cell = next(cells(data, kind, 1, tmp_path))
-    dear = DEAR(wrapped(cell.model), cell.schema).fit(cell.train)
-    rows = cell.refused[list(cell.schema.names)].iloc[:count]
+    split = data_split(tmp_path, data, 0)
+    case = scored_model(split, kind)
+    dear = DEAR(wrapped(case.model), split.schema).fit(split.parts[0])
+    rows = case.refused.iloc[:count]
     assert decodes(monkeypatch, dear, rows) <= before / 3

@@ -1,0 +1,80 @@
+"""Departures: from the paper's DEAR to the default, one departure at a time, on the same rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+import pandas as pd
+
+from dear_plugin.benchmark.runner import SECONDS, Option, Spec, grid
+from dear_plugin.benchmark.tables import Table
+from dear_plugin.decoders import Autoencoder, Decoder
+from dear_plugin.demo.experiment import Demo, Experiment, make_experiment
+from dear_plugin.methods.dear import DEAR
+from dear_plugin.search import Search
+
+PAPER = Autoencoder.paper((8, 10, 5))
+REMAINDER = Autoencoder(replace(PAPER.design, reconstruct="remainder"))
+LINE = Search.cheapest(max_features=1)
+LITERAL = Search.cheapest(solver="paper", max_features=1)
+# Each is the one before it with one more departure.
+WAYS: Mapping[str, tuple[Decoder | str, Search]] = {
+    "the paper's method": (PAPER, LITERAL),
+    "... with the line search": (PAPER, LINE),
+    "... and the factual's remainder": (REMAINDER, LINE),
+    "... and latents independent of x_S": (Autoencoder(), LINE),
+    "ranks in place of networks": ("transport", Search.cheapest()),
+    "credible answers, the default": ("transport", Search()),
+}
+
+
+def measure(folder: Path, *, way: str, rows: int) -> pd.DataFrame:
+    """One line: success, costs, fidelity and times of one way, on the loan data."""
+    case, (decoder, search) = _experiment(rows), WAYS[way]
+    act_on, start = case.data.act_on, time.process_time()
+    dear = DEAR(case.model, case.schema, act_on=act_on, decoder=decoder, search=search)
+    dear.fit(case.train)
+    fitted = time.process_time()
+    actions = dear.generate(case.refused).outcome
+    generated = time.process_time()
+    report, done = dear.diagnose(case.test), actions[actions["success"]]
+    found = {
+        "success": actions["success"].mean(),
+        "cost": done["cost"].median(),
+        "direct": done["direct_cost"].median(),
+        "indirect": done["indirect_cost"].median(),
+        "round_trip": report.round_trip,
+        "fidelity": report.fidelity,
+        "distribution": report.distribution_fidelity,
+        "fit_cpu_s": fitted - start,
+        "cpu_ms_a_row": 1000 * (generated - fitted) / len(actions),
+    }
+    return pd.DataFrame([found])
+
+
+@lru_cache(maxsize=1)
+def _experiment(rows: int) -> Experiment:
+    return make_experiment(Demo(rows=rows))
+
+
+def tables(found: pd.DataFrame) -> Iterator[tuple[str, Table]]:
+    """What was measured, the way first."""
+    columns = ["way", *found.columns.drop(["way", "rows", SECONDS])]
+    yield "departures", found[columns].to_dict("records")
+
+
+DEPARTURES = Spec(
+    "departures",
+    "from the paper's method to the default, one departure at a time",
+    {
+        "ways": Option(tuple(WAYS), tuple(WAYS)[-2:], "departures", tuple(WAYS)),
+        "rows": Option(300, 8, "rejected rows"),
+    },
+    lambda options: grid(way=options.ways, rows=[options.rows]),
+    measure,
+    tables,
+)

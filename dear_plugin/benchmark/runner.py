@@ -1,0 +1,156 @@
+"""Runner: a spec in; its cells measured and stored, one tidy frame of them, tables out."""
+
+from __future__ import annotations
+
+import json
+import os
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from importlib.util import find_spec
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from tqdm.auto import tqdm
+
+from dear_plugin.benchmark.tables import Table, write
+
+Cell = Mapping[str, Any]
+PACKAGES = ("dear_plugin", "dear_dice", "dear_alibi")
+# Files that make tables of what was measured: a change of theirs repeats no measurement.
+AFTERWARDS = ("tables", "figures", "runner", "__main__")
+SECONDS = "cell_cpu_s"
+
+
+@dataclass(frozen=True)
+class Option:
+    """An argument of a command.
+
+    Attributes:
+        usual: its value, names or a number; those of all commands make the published tables.
+        quick: its value with `--quick`.
+        help: what it is.
+        choices: the names that it takes; none for a number.
+    """
+
+    usual: Any
+    quick: Any
+    help: str
+    choices: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A command: what is measured, and the tables that are made of it.
+
+    Attributes:
+        name: of the command and of the folder of its tables.
+        help: what it measures.
+        options: its arguments.
+        cells: the options in, the keyword arguments of `measure` out, those that share fits side
+            by side.
+        measure: a folder for trained weights and a cell in, its tidy rows out.
+        tables: the tidy rows of all cells in, tables and figures with their names out.
+        packages: those whose versions the tables state.
+    """
+
+    name: str
+    help: str
+    options: Mapping[str, Option]
+    cells: Callable[[Namespace], Iterable[Cell]]
+    measure: Callable[..., pd.DataFrame]
+    tables: Callable[[pd.DataFrame], Iterable[tuple[str, Table]]]
+    packages: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Store:
+    """What was measured, a file for each cell; a cell is measured once for the same sources.
+
+    Attributes:
+        folder: of the files; one is complete when it has its name.
+    """
+
+    folder: Path
+
+    def rows(self, spec: Spec, cell: Cell) -> pd.DataFrame:
+        """The tidy rows of a cell, with its arguments as columns and the CPU seconds it took."""
+        path = self.path(spec, cell)
+        if not path.exists():
+            start = _cpu_s()
+            found = spec.measure(self.folder / "models", **cell).assign(**cell)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            part = path.with_suffix(".part")
+            found.assign(**{SECONDS: _cpu_s() - start}).to_csv(part, index=False, na_rep="nan")
+            part.replace(path)
+        return _read(path)
+
+    def path(self, spec: Spec, cell: Cell) -> Path:
+        """The file of a cell; its name has a digest of the cell and of the sources."""
+        key = json.dumps([spec.name, dict(cell), sources()])
+        words = "-".join(str(value) for value in cell.values())
+        name = "".join(c if c.isalnum() else "-" for c in words)
+        return (
+            self.folder
+            / "cells"
+            / spec.name
+            / f"{name}-{sha256(key.encode()).hexdigest()[:12]}.csv"
+        )
+
+
+def grid(**axes: Iterable[Any]) -> Iterator[Cell]:
+    """All combinations of values, the last axis the fastest."""
+    for values in product(*axes.values()):
+        yield dict(zip(axes, values, strict=True))
+
+
+def run(spec: Spec, options: Namespace) -> Iterator[str]:
+    """Measure what is not stored yet, and write tables and figures; their texts."""
+    found = measured(spec, options)
+    for name, table in spec.tables(found):
+        yield write(name, table, options.out / spec.name, spec.packages)
+
+
+def measured(spec: Spec, options: Namespace) -> pd.DataFrame:
+    """The tidy rows of all cells, also stored as one file."""
+    store, cells = Store(options.store), list(spec.cells(options))
+    shown = tqdm(cells, desc=spec.name)
+    found = pd.concat([store.rows(spec, cell) for cell in shown], ignore_index=True)
+    found.to_csv(options.store / f"{spec.name}.csv", index=False, na_rep="nan")
+    return found
+
+
+def cost_of(spec: Spec, options: Namespace) -> dict[str, Any]:
+    """How many cells a command has, and the CPU minutes that they took."""
+    store = Store(options.store)
+    seconds = [store.rows(spec, cell)[SECONDS].iloc[0] for cell in spec.cells(options)]
+    return {"command": spec.name, "cells": len(seconds), "CPU minutes": sum(seconds) / 60.0}
+
+
+@cache
+def sources() -> str:
+    """A digest of the sources that answers and measurements depend on."""
+    digest = sha256()
+    for package in PACKAGES:
+        found = find_spec(package)
+        for home in (found.submodule_search_locations or ()) if found else ():
+            for path in sorted(Path(home).rglob("*.py")):
+                if not path.stem.endswith(AFTERWARDS) and path.parent.name != "plots":
+                    digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _read(path: Path) -> pd.DataFrame:
+    """A stored frame; texts may be empty."""
+    return pd.read_csv(
+        path, keep_default_na=False, na_values=["nan"], float_precision="round_trip"
+    )
+
+
+def _cpu_s() -> float:
+    """The CPU seconds of this process and of those it waited for."""
+    return sum(os.times()[:4])

@@ -1,0 +1,214 @@
+"""Splits: data sets with their constraints, split; trained models and whom these reject."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from dear_plugin.benchmark.forests import boosted_again, forest
+from dear_plugin.benchmark.metrics import Accepts, decision
+from dear_plugin.benchmark.networks import network, networks_again
+from dear_plugin.data.encoder import Encoder
+from dear_plugin.data.schema import Schema
+from dear_plugin.datasets import (
+    Dataset,
+    load_adult,
+    load_compas,
+    load_give_me_some_credit,
+    load_loan,
+)
+from dear_plugin.errors import DataError
+
+LEAST_REFUSED = 50
+MOST_SEEDS = 30
+RETRAININGS = 5
+NETWORKS, TREES = ("lr", "ann"), "trees"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A data set and the features that may change.
+
+    Attributes:
+        name: of the setting.
+        load: the data set.
+        kinds: the classifiers: "lr" and "ann" of the paper, or boosted "trees".
+        own: the data set's own act_on, immutable, increasing and tiers; else the paper's protocol,
+            sex and race immutable, all else free and no tiers.
+        weights: the prefix of its files of weights.
+    """
+
+    name: str
+    load: Callable[[], Dataset]
+    kinds: tuple[str, ...]
+    own: bool
+    weights: str
+
+
+PAPER: Mapping[str, Callable[[], Dataset]] = {
+    "adult": load_adult,
+    "compas": load_compas,
+    "gmc": load_give_me_some_credit,
+}
+_ALL = (
+    *(Setting(name, load, NETWORKS, False, name) for name, load in PAPER.items()),
+    *(Setting(f"{name}-own", load, NETWORKS, True, name) for name, load in PAPER.items()),
+    Setting("adult-full", lambda: load_adult("full"), (TREES,), True, "adult-full"),
+    Setting("loan", load_loan, ("lr",), True, "loan"),
+)
+SETTINGS: Mapping[str, Setting] = {setting.name: setting for setting in _ALL}
+# Data set with protocol, and classifier, as tables and arguments name them.
+CELLS: Mapping[str, tuple[str, str]] = {
+    f"{s.name} {k}": (s.name, k) for s in _ALL for k in s.kinds
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredModel:
+    """A model, its retrained copies, and the test rows that it rejects.
+
+    Attributes:
+        kind: of classifier.
+        seed: of its weights.
+        model: as `DEAR` takes it.
+        accepts: which rows of a frame it accepts.
+        again: makes the same models, retrained on bootstrap samples.
+        refused: the rejected test rows.
+        schema: the features.
+    """
+
+    kind: str
+    seed: int
+    model: Any
+    accepts: Accepts
+    again: Callable[[], list[Any]]
+    refused: pd.DataFrame
+    schema: Schema
+
+    @cached_property
+    def retrained(self) -> tuple[Accepts, ...]:
+        """Which rows of a frame each retrained model accepts."""
+        return tuple(decision(model, self.schema) for model in self.again())
+
+
+@dataclass(frozen=True)
+class DataSplit:
+    """One split of a setting.
+
+    Attributes:
+        setting: the data set and the features that may change.
+        split: the seed of training and test rows.
+        cache: a folder for trained weights.
+    """
+
+    setting: Setting
+    split: int
+    cache: Path
+
+    @property
+    def name(self) -> str:
+        """The name of the setting."""
+        return self.setting.name
+
+    @cached_property
+    def data(self) -> Dataset:
+        """The data set."""
+        return self.setting.load()
+
+    @cached_property
+    def parts(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Training and test rows; test rows with a category of no training row are left out."""
+        train, test = self.data.split(seed=self.split)
+        for name in self.data.categorical:
+            test = test[test[name].isin(train[name].unique())]
+        return train, test
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The features."""
+        data, train = self.data, self.parts[0]
+        if not self.setting.own:
+            return Schema.infer(train, target=data.target, immutable=data.protected)
+        return Schema.infer(
+            train,
+            target=data.target,
+            immutable=data.immutable,
+            increasing=data.increasing,
+            tiers=data.tiers,
+        )
+
+    @property
+    def act_on(self) -> list[str] | None:
+        """The actionable features; None for all mutable ones."""
+        return list(self.data.act_on) if self.setting.own else None
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """The encoder of the schema."""
+        return Encoder(self.schema)
+
+    @cached_property
+    def rows(self) -> Tensor:
+        """(n, p) the training rows."""
+        return self.encoder.rows(self.parts[0])
+
+    def models(self, kind: str) -> Iterator[ScoredModel]:
+        """Models that reject enough rows, by seed."""
+        train, test = self.parts
+        names, labels = list(self.schema.names), train[self.data.target]
+        make = self._trees if kind == TREES else self._network
+        for seed in range(MOST_SEEDS):
+            model, again = make(kind, train[names], labels, seed)
+            accepts = decision(model, self.schema)
+            refused = test[~accepts(test)][names]
+            if len(refused) >= LEAST_REFUSED:
+                yield ScoredModel(kind, seed, model, accepts, again, refused, self.schema)
+
+    def _network(self, kind: Any, frame: pd.DataFrame, labels: pd.Series, seed: int) -> _Made:
+        x, y = self.encoder.encode(frame), torch.tensor(labels.to_numpy())
+        weights = self.setting.weights
+        path = self.cache / f"{weights}-{kind}-{self.split}-{seed}.safetensors"
+        model = network(path, weights, kind, x, y, seed)
+        return model, lambda: networks_again(path, weights, kind, x, y, seed, RETRAININGS)
+
+    def _trees(self, kind: str, frame: pd.DataFrame, labels: pd.Series, seed: int) -> _Made:
+        model = forest("HistGradientBoosting", frame, labels, seed)
+        return model, lambda: boosted_again(frame, labels, seed, RETRAININGS)
+
+
+_Made = tuple[Any, Callable[[], list[Any]]]
+
+
+@lru_cache(maxsize=1)
+def data_split(cache: Path, name: str, split: int) -> DataSplit:
+    """A split of a setting; the last one is kept for the cells that follow.
+
+    Args:
+        cache: a folder for trained weights.
+        name: of the setting.
+        split: the seed of training and test rows.
+    """
+    return DataSplit(SETTINGS[name], split, cache)
+
+
+@lru_cache(maxsize=2)
+def scored_model(data: DataSplit, kind: str, order: int = 0) -> ScoredModel:
+    """The model at a position among those that reject enough rows.
+
+    Raises:
+        DataError: there are fewer.
+    """
+    for model in islice(data.models(kind), order, None):
+        return model
+    raise DataError(
+        f"{data.name}: {order + 1} {kind} classifiers that reject {LEAST_REFUSED} test rows are"
+        f" needed, got fewer among {MOST_SEEDS} seeds; use fewer seeds"
+    )

@@ -1,0 +1,190 @@
+"""Tables of hand-written rows: contest, credible, hosts, reproduce, trees."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dear_plugin.benchmark import contest_tables, credible_tables, hosts_tables, reproduce_tables
+from dear_plugin.benchmark.contest_tables import DEFAULT, PLAUSIBLE, SUPPORTED
+from dear_plugin.benchmark.hosts_tables import DEAR_LINES
+from dear_plugin.benchmark.reproduce import VARIANTS
+from dear_plugin.benchmark.reproduce_tables import CELLS, LINE_SEARCH, PAPER, PRESET
+from dear_plugin.benchmark.trees import summary as of_trees
+
+
+def answers_of(method, costs, **columns):
+    """Answers of one method of the contest on the rows 0, 1, ... of split 0."""
+    known = {
+        "cell": "loan lr",
+        "dial": DEFAULT,
+        "method": method,
+        "split": 0,
+        "row": range(len(costs)),
+        "order": 0,
+        "success": True,
+        "meets": True,
+        "cost": costs,
+        "direct_cost": np.asarray(costs) / 2.0,
+        "zero_action": 0.0,
+        "seconds": 0.1,
+    }
+    return pd.DataFrame({**known, **columns})
+
+
+class TestContest:
+    def test_the_difference_is_the_median_over_rows_that_both_meet(self):
+        first = answers_of("DEAR", [1.0, 2.0, 3.0, 9.0])
+        second = answers_of("Wachter", [2.0, 4.0, 6.0, 1.0], meets=[True, True, True, False])
+        found, rows, cheaper = contest_tables.difference(first, second)
+        assert (found.value, rows, cheaper) == (-2.0, 3, 1.0)
+        assert found.low <= found.value <= found.high
+        effort, _, _ = contest_tables.difference(first, second, "direct_cost")
+        assert effort.value == -1.0
+
+    def test_seeds_of_a_split_are_averaged_before_the_median(self):
+        first, second = (
+            pd.concat([answers_of(m, costs, order=i) for i, costs in enumerate(both)])
+            for m, both in (("DEAR", ([1.0, 5.0], [3.0, 5.0])), ("Wachter", ([4.0, 4.0],) * 2))
+        )
+        found, rows, _ = contest_tables.difference(first, second)
+        # Row 0: mean of 1 - 4 and 3 - 4; row 1: 5 - 4.
+        assert (found.value, rows) == (np.median([-2.0, 1.0]), 2)
+
+    def test_an_action_of_size_zero_is_no_answer(self):
+        first = answers_of("DEAR", [0.0, 2.0], zero_action=[1.0, 0.0])
+        assert contest_tables.difference(first, answers_of("Wachter", [1.0, 1.0]))[1] == 1
+
+    @pytest.mark.parametrize(
+        ("shift", "expected"), [(-1.0, "cheaper"), (0.0, "level"), (1.0, "dearer")]
+    )
+    def test_the_verdict_is_clear_only_where_the_interval_is(self, shift, expected):
+        first = answers_of("DEAR", list(3.0 + shift + np.linspace(-0.5, 0.5, 41)))
+        found, rows, _ = contest_tables.difference(first, answers_of("Wachter", [3.0] * 41))
+        assert contest_tables.verdict(found, rows) == expected
+        assert contest_tables.verdict(found, contest_tables.FEWEST - 1) == "few rows"
+
+    def test_the_summary_counts_cells_by_cost_and_by_effort(self):
+        parts = []
+        for cell, cost in (("a", 1.0), ("b", 5.0), ("c", 9.0)):
+            for dial in (PLAUSIBLE, SUPPORTED, DEFAULT):
+                own = answers_of("DEAR", [cost] * 10)
+                other = answers_of("Wachter", [3.0] * 10, direct_cost=3.0)
+                parts += [each.assign(cell=cell, dial=dial) for each in (own, other)]
+        (line,) = contest_tables.summary(pd.concat(parts))
+        assert line["cells"] == 3
+        assert line[f"DEAR, cost, {DEFAULT}"] == "1 / 0 / 2"
+        assert line[f"DEAR, effort, {DEFAULT}"] == "2 / 0 / 1"
+
+
+class TestCredible:
+    @pytest.fixture
+    def rows(self):
+        names = [*credible_tables.SHARES.values(), "outlier", "outlier_before", "unseen"]
+        rows = pd.DataFrame({"row": range(4), "split": 0, "cell": "c", "success": True})
+        rows = rows.assign(**dict.fromkeys([*names, "cost", "indirect_cost", "reliance"], 0.0))
+        rows["promised_confidence"], rows["replicated_indirect"] = 1.0, [0.0, 1.0, None, None]
+        return rows.assign(line="default")
+
+    def test_differences_are_of_rows_of_both_lines(self, rows):
+        base = rows.assign(line="cheapest")
+        other = rows.iloc[:3].assign(replicated=0.5)
+        (row,) = credible_tables.differences(pd.concat([base, other]))
+        assert (row["rows"], row["replication"]) == (3, "0.50 [0.50, 0.50]")
+
+    def test_tiers_are_with_without_and_the_difference(self, rows):
+        without = {"cost": [1.0, 1.0, 1.0, 9.0], "success": [True, True, True, False]}
+        other = rows.assign(line="without tiers", reliance=1.0, **without)
+        found = list(credible_tables.tiers(pd.concat([rows, other])))
+        assert [row["tiers"] for row in found] == ["with", "without", "with - without"]
+        # Rows that are not solved have no cost.
+        assert [row["cost"][:5] for row in found] == ["0.00 ", "1.00 ", "-1.00"]
+        assert [row["reliance 0"][:5] for row in found] == ["1.00 ", "0.00 ", "1.00 "]
+        assert found[0]["calibration error"] == "1.000"
+        assert found[0]["of those that need it"] == "1.000 (n = 2)"
+        assert not list(credible_tables.tiers(rows))
+
+    def test_calibration_is_within_bins_of_confidence(self):
+        found = pd.DataFrame({"promised_confidence": [1.0, 1.0, 0.5], "replicated": [1, 0, 1]})
+        assert credible_tables.calibration_error(found) == pytest.approx(0.5)
+
+
+class TestHosts:
+    def lines(self, method, cost, support, plausible=(True, True, True)):
+        rows = {"row": range(3), "cost": cost, "direct_cost": np.asarray(cost) / 2.0}
+        rows |= {"support": support, "plausible": plausible}
+        return pd.DataFrame(rows).assign(method=method, data="d")
+
+    def test_costs_and_efforts_are_compared_where_both_are_plausible(self):
+        own = self.lines("DEAR", [1.0, 2.0, 9.0], 0.4)
+        other = self.lines("random", [2.0, 3.0, 1.0], 0.3, (True, True, False))
+        (row,) = hosts_tables.differences(pd.concat([own, other]))
+        assert (row["rows"], row["cost"], row["other's cost"]) == (2, 1.5, 2.5)
+        assert row["difference"] == "-1.000 [-1.000, -1.000]" and row["cheaper"] == 1.0
+        assert row["difference in effort"] == "-0.500 [-0.500, -0.500]"
+
+    @pytest.mark.parametrize(("least", "name"), [(0.1, ""), (0.5, " 0.6"), (1.1, " 1")])
+    def test_the_lowest_requirement_with_the_support_of_the_other_is_compared(self, least, name):
+        family = [n for n in DEAR_LINES if "pairs" not in n and "cheapest" not in n]
+        own = [self.lines(n, [1.0] * 3, DEAR_LINES[n][2] or 0.2) for n in family]
+        found = hosts_tables.differences(pd.concat([*own, self.lines("x", [1.0] * 3, least)]))
+        expected = ["DEAR", *[f"DEAR, support{name}"] * bool(name)]
+        assert [row["DEAR"] for row in found] == expected
+
+
+def rows_of(cell, ynn, *, line=PRESET, seed=0, success=(1, 1, 1, 1), zero=(0, 0, 0, 0)):
+    """Four rows of a line of `reproduce`."""
+    done = np.array(success, dtype=bool)
+    known = {"success": done, "zero": np.array(zero, dtype=bool), "violations": 0, "line": line}
+    known |= {"cost": [0.1, 0.2, 0.3, 0.4], "ynn": np.where(done, ynn, np.nan), "seed": seed}
+    dataset, kind = cell
+    return pd.DataFrame(known).assign(dataset=dataset, classifier=kind, autoencoders="trained")
+
+
+class TestReproduce:
+    def all_cells(self, shift, line=PRESET):
+        reported = {cell: PAPER["DEAR"][i][2] for i, cell in enumerate(CELLS)}
+        return [rows_of(cell, reported[cell] - shift, line=line) for cell in CELLS]
+
+    def test_the_mean_over_seeds_has_the_least_and_the_largest(self):
+        cell = ("gmc", "ann")
+        rows = pd.concat([rows_of(cell, 0.90), rows_of(cell, 0.96, seed=1)])
+        (line,) = reproduce_tables.preset(rows)
+        assert line["ynn"] == "0.93 (0.90 to 0.96)"
+        assert line["within .1"] == "yes" and line["paper_ynn"] == 0.94
+
+    def test_zero_actions_are_a_share_of_the_successes_and_left_out_of_acting(self):
+        rows = rows_of(("adult", "lr"), 0.5, success=(1, 1, 1, 0), zero=(1, 0, 0, 0))
+        rows.loc[0, "ynn"] = 1.0
+        (line,) = reproduce_tables.preset(rows)
+        assert (line["success"], line["zero_actions"]) == ("0.75", "0.33")
+        assert (line["acting_success"], line["acting_ynn"]) == ("0.50", "0.50")
+        assert (line["median_cost"], line["acting_median_cost"]) == ("0.20", "0.25")
+
+    def test_cells_near_the_paper_are_counted(self):
+        rows = pd.concat([*self.all_cells(0.05), *self.all_cells(0.2, "lambda 0")])
+        paper, near, far = reproduce_tables.sweep(rows)
+        assert paper["adult lr"] == "1.00 0.84"
+        assert (near["within .1"], far["within .1"]) == ("6 of 6", "0 of 6")
+        assert near["adult lr"] == "1.00 0.79 0.25 0.00"
+
+    def test_the_papers_values_are_in_brackets(self):
+        rows = [rows_of(("gmc", "ann"), 0.5, line=n) for n in (PRESET, "REVISE", "Wachter")]
+        rows[1:] = [part.assign(autoencoders=None) for part in rows[1:]]
+        rows.append(rows_of(("gmc", "ann"), 0.5, line="lambda 0"))
+        found = [line["gmc ann"] for line in reproduce_tables.reliability(pd.concat(rows))]
+        expected = "1.00 0.00 0.50"
+        assert found == [f"{expected} (1.00 - 0.94)", f"{expected} (1.00 - 0.95)", expected]
+
+    def test_all_settings_of_the_sweep_differ(self):
+        variants = list(VARIANTS.values())
+        assert all(a != b for i, a in enumerate(variants) for b in variants[:i])
+        literal = replace(VARIANTS[LINE_SEARCH], search=VARIANTS[PRESET].search)
+        assert literal == VARIANTS[PRESET]
+
+
+def test_rows_that_cannot_be_solved_are_not_missed():
+    found = pd.DataFrame({"dear": [2.0, np.inf, np.inf], "optimum": [1.0, 1.0, np.inf]})
+    line = of_trees(found)
+    assert (line["solvable"], line["missed"], line["mean"], line["excess"]) == (2, 1, 2.0, 1.0)

@@ -1,0 +1,127 @@
+"""The paper's classifiers, trained with local seeds."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.linear_model import LogisticRegression
+from torch import nn
+
+from dear_plugin import Encoder, Schema
+from dear_plugin.datasets import load_loan
+from dear_plugin.demo.classifiers import HIDDEN, Recipe, accuracy, recipe, trained
+
+KINDS = ("ann", "lr")
+SHORT = Recipe(batch=64, epochs=2)
+
+
+@pytest.fixture(scope="module")
+def loan():
+    """Encoded rows and labels, for training and for testing."""
+    data = load_loan(6000, seed=0)
+    encoder = Encoder(Schema.infer(data.features))
+    x, labels = encoder.encode(data.features), torch.tensor(data.labels.to_numpy())
+    return x[:5000], labels[:5000], x[5000:], labels[5000:]
+
+
+def short(loan, kind, seed=0):
+    return trained(kind, loan[0][:1000], loan[1][:1000], SHORT, seed)
+
+
+def weights(net):
+    return torch.cat([w.detach().flatten() for w in net.parameters()])
+
+
+class TestTheNetworks:
+    def test_the_ann_is_d_18_9_3_1_with_relu(self, loan):
+        layers = list(short(loan, "ann"))
+        widths = [(m.in_features, m.out_features) for m in layers if isinstance(m, nn.Linear)]
+        assert widths == [(7, 18), (18, 9), (9, 3), (3, 1)]
+        assert [type(m) for m in layers[1::2]] == [nn.ReLU] * 3
+        assert HIDDEN["ann"] == (18, 9, 3)
+
+    def test_logistic_regression_is_one_linear_layer(self, loan):
+        (layer,) = short(loan, "lr")
+        assert (layer.in_features, layer.out_features) == (7, 1)
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_they_return_logits_and_are_in_evaluation_mode(self, loan, kind):
+        net = short(loan, kind)
+        assert not net.training
+        with torch.no_grad():
+            out = net(loan[2])
+        assert out.shape == (1000, 1)
+        assert out.unique().numel() > 100
+
+    def test_initial_weights_have_the_distribution_of_torch(self):
+        """Uniform within 1 / sqrt(fan in), weights and biases alike."""
+        untrained = trained("ann", torch.zeros(1, 400), torch.zeros(1), Recipe(epochs=0), seed=1)
+        first = untrained[0]
+        for tensor in (first.weight, first.bias):
+            assert tensor.abs().max() <= 1 / 20
+            assert tensor.abs().max() >= 0.7 / 20
+        assert float(first.weight.detach().std()) == pytest.approx(1 / 20 / 3**0.5, rel=0.05)
+
+
+class TestTraining:
+    def test_the_ann_learns_the_loan_data(self, loan):
+        x, labels, x_test, labels_test = loan
+        net = trained("ann", x, labels, Recipe(batch=64, epochs=15), seed=0)
+        assert accuracy(net, x_test, labels_test) > 0.75
+
+    def test_logistic_regression_is_as_accurate_as_scikit_learns(self, loan):
+        """The label depends on a product of income and savings, which is not linear."""
+        x, labels, x_test, labels_test = loan
+        net = trained("lr", x, labels, Recipe(batch=64, epochs=30, rate=0.02), seed=0)
+        reference = LogisticRegression(C=100.0, max_iter=1000).fit(x.numpy(), labels)
+        assert (
+            accuracy(net, x_test, labels_test)
+            >= reference.score(x_test.numpy(), labels_test) - 0.03
+        )
+        assert accuracy(net, x_test, labels_test) > 0.68
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_the_same_seed_gives_the_same_weights(self, loan, kind):
+        assert torch.equal(weights(short(loan, kind, 3)), weights(short(loan, kind, 3)))
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_another_seed_gives_others(self, loan, kind):
+        assert not torch.equal(weights(short(loan, kind, 3)), weights(short(loan, kind, 4)))
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_global_generators_are_not_used(self, loan, kind):
+        torch_state, numpy_state = torch.random.get_rng_state(), np.random.get_state()[1].copy()
+        one = weights(short(loan, kind))
+        assert torch.equal(torch_state, torch.random.get_rng_state())
+        assert (numpy_state == np.random.get_state()[1]).all()
+        with torch.random.fork_rng():
+            torch.manual_seed(99)
+            assert torch.equal(one, weights(short(loan, kind)))
+
+    def test_training_data_are_not_modified(self, loan):
+        x, labels = loan[0][:500].clone(), loan[1][:500].clone()
+        trained("lr", x, labels, SHORT)
+        assert torch.equal(x, loan[0][:500])
+        assert torch.equal(labels, loan[1][:500])
+
+
+class TestRecipes:
+    def test_the_papers_own(self):
+        assert recipe("adult") == Recipe(512, 50, 0.002)
+        assert recipe("compas") == Recipe(32, 40, 0.002)
+        assert recipe("gmc") == Recipe(64, 30, 0.001)
+
+    def test_other_data_sets_have_the_default_and_changes_apply(self):
+        assert recipe("loan") == Recipe()
+        assert recipe("gmc", epochs=2) == Recipe(64, 2, 0.001)
+
+
+class TestAccuracy:
+    def test_by_hand(self):
+        layer = nn.Linear(1, 1)
+        with torch.no_grad():
+            layer.weight.fill_(1.0)
+            layer.bias.fill_(0.0)
+        x = torch.tensor([[-1.0], [0.0], [1.0], [2.0]])
+        # A logit of zero is a rejection.
+        assert accuracy(layer, x, torch.tensor([0, 0, 1, 1])) == 1.0
+        assert accuracy(layer, x, torch.tensor([1, 0, 1, 0])) == 0.5
