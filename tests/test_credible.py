@@ -162,8 +162,7 @@ class TestOtherMethods:
         search = Search.cheapest(max_features=1, min_support=0.8)
         table = dear.with_search(search).generate(factuals).alternatives(3)
         support = dear._support.of(
-            dear.encoder.rows(table[list(factuals)]),
-            Target.of_class(1).resolve(len(table), None),
+            dear.encoder.rows(table[list(factuals)]), Target.of_class(1).resolve(len(table), None)
         )
         assert (support[table["credible"].to_numpy()] >= 0.8 - 1e-6).all()
         assert 0.0 < table["credible"].mean() < 1.0

@@ -20,16 +20,7 @@ from safetensors import torch as safetensors
 from sklearn.tree import DecisionTreeClassifier
 from torch import nn
 
-from dear_plugin import (
-    DEAR,
-    Autoencoder,
-    Constraints,
-    Design,
-    Encoder,
-    Schema,
-    Target,
-    Training,
-)
+from dear_plugin import DEAR, Autoencoder, Constraints, Design, Encoder, Schema, Target, Training
 from dear_plugin.baselines import CCHVAE, FaceKNN, NearestAccepted
 from dear_plugin.errors import FileFormatError, InputError, ModelError, SchemaError, TargetError
 from dear_plugin.methods import saving

@@ -18,11 +18,7 @@ import torch
 from sklearn.base import clone
 from torch import nn
 
-from dear_plugin import (
-    Constraints,
-    Encoder,
-    Target,
-)
+from dear_plugin import Constraints, Encoder, Target
 from dear_plugin.testing import LAWS, Subject, obeys
 from dear_plugin.testing.laws import what_an_action_holds_stays
 from tests.every_method import METHODS
@@ -164,14 +160,7 @@ BLACK_BOXES = ("scikit-learn", "callable", "strict", "lenient", "named classes")
 
 # Methods that descend a gradient. Batches of another size round the user's own network otherwise
 # (in the seventh digit), and a descent makes more of it: costs may then differ by so much.
-DESCENTS = (
-    "DEAR to the letter",
-    "Wachter",
-    "ROAR",
-    "REVISE",
-    "CLUE",
-    "Wachter, vetted",
-)
+DESCENTS = ("DEAR to the letter", "Wachter", "ROAR", "REVISE", "CLUE", "Wachter, vetted")
 
 # Every model with the cheapest answers; every method with one module and one black box; one other
 # table. What the base class does for all methods need not be shown with each pair of them.

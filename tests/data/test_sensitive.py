@@ -56,11 +56,7 @@ class TestSchema:
         assert "mortgage" not in message
 
     @pytest.mark.parametrize(
-        "marks",
-        [
-            {"immutable": ["marital-status"]},
-            {"immutable": ["Age", "marital-status"]},
-        ],
+        "marks", [{"immutable": ["marital-status"]}, {"immutable": ["Age", "marital-status"]}]
     )
     def test_immutable_features_switch_the_warning_off(self, frame, caplog, marks):
         Schema.infer(frame, **marks)

@@ -25,10 +25,6 @@ class TestOverlapScale:
     def test_it_is_0_for_equal_samples(self):
         assert excess.overlap_scale(torch.arange(5), torch.arange(5)) == 0.0
 
-    def test_repeated_rows_count_once(self):
-        scale = excess.overlap_scale(torch.arange(100), torch.arange(100, 200).repeat(4))
-        assert scale == pytest.approx(np.sqrt((0.01 + 0.01) / (0.01 + 0.0025)))
-
     @pytest.mark.parametrize("copies", [1, 4])
     def test_it_predicts_the_deviation_of_differences_of_means(self, copies):
         differences, predicted = [], []

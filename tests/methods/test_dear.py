@@ -241,11 +241,7 @@ def tensors(value, met):
 
 @pytest.mark.parametrize(
     ("decoder", "solver"),
-    [
-        ("transport", "line"),
-        (SMALL, "line"),
-        pytest.param(SMALL, "paper", marks=pytest.mark.slow),
-    ],
+    [("transport", "line"), (SMALL, "line"), pytest.param(SMALL, "paper", marks=pytest.mark.slow)],
     ids=["transport", "autoencoder", "paper"],
 )
 def test_no_tensor_that_outlives_a_call_is_an_inference_tensor(loan, decoder, solver):

@@ -84,8 +84,7 @@ QUICK = [name for name in METHODS if name not in LONG]
 
 
 @pytest.fixture(
-    scope="module",
-    params=[*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in LONG)],
+    scope="module", params=[*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in LONG)]
 )
 def fitted(request, mixed, vae):
     return METHODS[request.param](mixed, vae).fit(mixed.frame)

@@ -50,8 +50,7 @@ def log_odds(p):
 
 
 @pytest.mark.parametrize(
-    "threshold",
-    [0.3, 0.95, *(pytest.param(each, marks=pytest.mark.slow) for each in (0.1, 0.7))],
+    "threshold", [0.3, 0.95, *(pytest.param(each, marks=pytest.mark.slow) for each in (0.1, 0.7))]
 )
 @pytest.mark.parametrize("kind", ["linear", pytest.param("forest", marks=pytest.mark.slow)])
 class TestThresholds:

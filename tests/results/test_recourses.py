@@ -40,9 +40,6 @@ class TestTheTables:
     def test_actions_have_the_columns_of_the_contract(self, result):
         assert list(result.actions) == COLUMNS + WORTH
 
-    def test_the_query_is_kept(self, result, query):
-        pd.testing.assert_frame_equal(result.factuals, query)
-
     def test_scores_are_the_probability_of_the_wanted_class(self, result, mixed):
         before = mixed.net(mixed.encoder.encode(result.factuals)).sigmoid()[:, 0]
         assert result.actions["score_before"].to_numpy() == pytest.approx(before.tolist())
@@ -223,9 +220,6 @@ class TestHowSureItIs:
         whole = many.describe()
         assert whole.index.equals(many.factuals.index)
         assert whole.tolist() == [many.describe_row(i) for i in range(len(many))]
-
-    def test_an_empty_result_has_no_descriptions(self, fitted, mixed):
-        assert fitted.generate(mixed.frame.iloc[:0]).describe().empty
 
     def test_an_answer_that_is_not_credible_says_so_first(self, fitted, query):
         strict = Search(min_confidence=1.0, min_plausibility=1.0)

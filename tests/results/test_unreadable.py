@@ -72,6 +72,7 @@ class TestEmptyFrame:
         pd.testing.assert_frame_equal(empty.counterfactuals, query.iloc[:0])
         assert empty.actions.dtypes.equals(some.actions.dtypes)
         assert len(empty.support) == 0
+        assert empty.describe().empty
         assert len(empty.alternatives(3)) == 0
 
 

@@ -23,10 +23,7 @@ def test_every_field_has_a_rule(kind, name, value):
 @pytest.mark.parametrize(
     ("settings", "match"),
     [
-        (
-            {"solver": "lines"},
-            r"'lines' \(did you mean 'line'\?\); known are: line, paper",
-        ),
+        ({"solver": "lines"}, r"'lines' \(did you mean 'line'\?\); known are: line, paper"),
         ({"max_features": 0}, "max_features must be a whole number from 1, got 0"),
         ({"max_features": 16.0}, "max_features must be a whole number from 1, got 16.0"),
         ({"max_features": True}, "max_features must be a whole number from 1, got True"),

@@ -89,8 +89,7 @@ def test_another_number_of_conditions_than_rows_is_refused():
 
 
 @pytest.mark.parametrize(
-    "given",
-    [1, [1], [1, 1, 1], np.array([1.0]), np.array([[1]]), np.ones((3, 1), dtype=np.int32)],
+    "given", [1, [1], [1, 1, 1], np.array([1.0]), np.array([[1]]), np.ones((3, 1), dtype=np.int32)]
 )
 def test_one_class_or_one_per_row_in_any_shape(given):
     wanted = target_classes(given, 3)

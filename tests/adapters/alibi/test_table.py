@@ -57,10 +57,7 @@ def test_a_number_with_two_values_stays_a_number(table, values, places):
         (X[:0], r"at least one row.*got \(0, 3\)"),
         (X[:, :2], r"got \(3, 2\)"),
         (X.astype(str), "codes for categories"),
-        (
-            X + np.array([0, 2, 0]),
-            r"'job' must.*got \[3, 3\] in rows \[1, 2\]",
-        ),
+        (X + np.array([0, 2, 0]), r"'job' must.*got \[3, 3\] in rows \[1, 2\]"),
         (X - np.array([0, 1, 0]), "'job'"),
         (X + np.array([0, 0.5, 0]), "'job'"),
         (np.where(X == 1, np.nan, X), "'job'"),

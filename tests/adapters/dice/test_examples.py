@@ -125,14 +125,6 @@ class TestPictures:
 
 
 class TestImportance:
-    def test_local(self, explainer, refused):
-        result = explainer.local_feature_importance(refused.iloc[:2], total_CFs=10)
-        assert isinstance(result, Explanations)
-        assert [len(e.final_cfs_df) for e in result.cf_examples_list] == [10, 10]
-        for shares in result.local_importance:
-            assert set(shares) == set(refused.columns)
-            assert 0 < max(shares.values()) <= 1
-
     def test_global(self, explainer, refused):
         result = explainer.global_feature_importance(refused.iloc[:10], total_CFs=10)
         assert set(result.summary_importance) == set(refused.columns)

@@ -273,8 +273,9 @@ class TestThreshold:
 
 
 class TestFeaturesToVary:
-    def test_the_others_stay_exactly_as_they_are(self, explainer, refused):
-        vary = ["income", "savings", "housing", "duration"]
+    @pytest.mark.parametrize("sequence", [list, tuple, np.array])
+    def test_the_others_stay_exactly_as_they_are(self, explainer, refused, sequence):
+        vary = sequence(["income", "savings", "housing", "duration"])
         result = explainer.generate_counterfactuals(refused, total_CFs=3, features_to_vary=vary)
         fixed = [name for name in refused.columns if name not in vary]
         suppressed = []
@@ -285,10 +286,6 @@ class TestFeaturesToVary:
             assert acted <= set(vary)
             suppressed += example.actions["suppressed_cost"].tolist()
         assert max(suppressed) > 0
-
-    def test_it_may_be_any_sequence(self, explainer, refused):
-        for vary in (("income", "savings"), np.array(["income", "savings"])):
-            explainer.generate_counterfactuals(refused, total_CFs=1, features_to_vary=vary)
 
 
 class TestPermittedRange:
