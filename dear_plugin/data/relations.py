@@ -25,6 +25,8 @@ ENDS, WIDER, ROUNDING = 0.001, 0.1, 1e-3
 MIXED = 0.005
 # Two others that are alike to this degree are one.
 ALIKE = 0.999
+# Numbers larger than this, or smaller than its inverse, are left out.
+LARGEST = 1e100
 SAMPLE = 10_000
 
 Array = npt.NDArray[np.float64]
@@ -79,7 +81,7 @@ def infer_relations(frame: pd.DataFrame, features: Sequence[Feature]) -> tuple[R
     some = frame.sample(min(len(frame), SAMPLE), random_state=0)
     numbers = [f for f in features if f.kind is Kind.NUMERIC and f.bounds[0] < f.bounds[1]]
     columns = {f.name: ordinary_values(some[f.name], f.special) for f in numbers}
-    names = [k for k, v in columns.items() if len(np.unique(v[~np.isnan(v)])) >= FEWEST_VALUES]
+    names = [name for name, column in columns.items() if _varies(column[~np.isnan(column)])]
     if len(names) < 2:
         return ()
     values = np.stack([columns[name] for name in names], 1)
@@ -94,6 +96,11 @@ def infer_relations(frame: pd.DataFrame, features: Sequence[Feature]) -> tuple[R
             if relation is not None and share > closest.get(key, (0.0,))[0]:
                 closest[key] = share, relation
     return tuple(r for _, r in sorted(closest.values(), key=lambda each: -each[0]))
+
+
+def _varies(values: Array) -> bool:
+    """Whether a number has enough distinct values, (n,), of which squares can be summed."""
+    return len(np.unique(values)) >= FEWEST_VALUES and 1 / LARGEST < abs(values).max() < LARGEST
 
 
 def _correlations(values: Array) -> Array:

@@ -1,8 +1,9 @@
 """SeenPairs: no indirect change may create a pair of values that no training row has.
 
-Pairs are those of two categories, and of a category and a tenth of a number's values. A decoder
-predicts features one by one, so single predictions may combine into impossible rows, such as
-unmarried husbands. Of the changes that create unseen pairs, the one in most of them is undone,
+Pairs are those of two categories, of a category and a tenth of a number's values, and of a level
+of a number (special, or shared by many rows) and a tenth or level of another number. A decoder
+predicts features one by one, so single predictions may combine into impossible rows, such
+as unmarried husbands. Of the changes that create unseen pairs, the one in most of them is undone,
 until no such pair is left.
 """
 
@@ -13,25 +14,33 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from dear_plugin.data.columns import FLOAT_STEP
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Kind
+from dear_plugin.data.special_values import is_special
 
 TENTHS = 10
 # With more codes than that, too many possible pairs are absent from training rows by chance.
 MOST_CODES = 4096
+# A value that this share of the rows has is a level of a number; a number has so many at most.
+# A pair with a level is unseen only if so many rows would have it if the numbers were independent.
+LEVEL, MOST_LEVELS, EXPECTED = 0.05, 8, 20.0
 
 
 @dataclass(frozen=True)
 class SeenPairs:
     """Which pairs of values occur in training rows.
 
-    Every feature has codes: one per category, or one per tenth of a number's training values.
+    Every feature has codes: one per category, or one per tenth of a number's training values. The
+    levels of a number have codes of their own besides, as of a further feature.
 
     Attributes:
-        features: (f,) the features that take part in an unseen pair.
+        features: (f,) the features that take part in an unseen pair; one with levels may be twice.
         starts: (f,) int64, the first code of each.
         cuts: (f, 9) the deciles of numbers, ascending; infinite for categories.
-        numbers: which of the f features are numbers.
+        numbers: which of the f features have tenths.
+        levels: which of the f features have levels, and (l,) their values; the first code of these
+            is that of all other values.
         unseen: (t, t) bool, the pairs of codes that no training row has.
     """
 
@@ -39,31 +48,46 @@ class SeenPairs:
     starts: Tensor
     cuts: Tensor
     numbers: tuple[int, ...]
+    levels: dict[int, Tensor]
     unseen: Tensor
 
     @classmethod
     def of(cls, rows: Tensor, encoder: Encoder) -> SeenPairs | None:
         """The pairs of training rows, (n, p); None where every pair occurs."""
         number = torch.tensor([f.kind is Kind.NUMERIC for f in encoder.schema])
-        levels = torch.tensor([len(f.categories) for f in encoder.schema])
-        sizes = torch.where(number, TENTHS, levels.clamp_min(1))
-        if bool(number.all()) or int(sizes.sum()) > MOST_CODES:
+        categories = torch.tensor([len(f.categories) for f in encoder.schema])
+        found = {j: _levels(rows[:, j]) for j in number.nonzero()[:, 0].tolist()}
+        found = {j: values for j, values in found.items() if len(values)}
+        more = torch.tensor([1 + len(values) for values in found.values()], dtype=torch.int64)
+        sizes = torch.cat([torch.where(number, TENTHS, categories.clamp_min(1)), more])
+        if (bool(number.all()) and len(found) < 2) or int(sizes.sum()) > MOST_CODES:
             return None
-        every = torch.arange(len(sizes))
-        whole = cls._empty(every, sizes, _tenths(rows, number), number)
-        unseen = _unseen(whole.codes(rows), sizes, number)
-        features = every.repeat_interleave(sizes)[unseen.any(1)].unique()
-        if not len(features):
+        p, every = len(number), torch.arange(len(sizes))
+        column = torch.cat([every[:p], torch.tensor(list(found), dtype=torch.int64)])
+        has_levels = every >= p
+        levels = {p + i: values for i, values in enumerate(found.values())}
+        tenths = number[column] & ~has_levels
+        whole = cls._empty(column, sizes, _tenths(rows, number)[column], tenths, levels)
+        unseen = _unseen(whole.codes(rows), sizes, column, number[column], has_levels)
+        some = torch.isin(every, every.repeat_interleave(sizes)[unseen.any(1)])
+        if not bool(some.any()):
             return None
-        kept = torch.isin(every, features).repeat_interleave(sizes)
-        some = cls._empty(features, sizes[features], whole.cuts[features], number[features])
-        return replace(some, unseen=unseen[kept][:, kept])
+        kept, at = some.repeat_interleave(sizes), some.nonzero()[:, 0]
+        levels = {i: levels[j] for i, j in enumerate(at.tolist()) if j in levels}
+        part = cls._empty(column[at], sizes[at], whole.cuts[at], tenths[at], levels)
+        return replace(part, unseen=unseen[kept][:, kept])
 
     @classmethod
-    def _empty(cls, features: Tensor, sizes: Tensor, cuts: Tensor, number: Tensor) -> SeenPairs:
-        numbers = tuple(number.nonzero()[:, 0].tolist())
-        starts = sizes.cumsum(0) - sizes
-        return cls(features, starts, cuts, numbers, torch.empty(0))
+    def _empty(
+        cls,
+        features: Tensor,
+        sizes: Tensor,
+        cuts: Tensor,
+        tenths: Tensor,
+        levels: dict[int, Tensor],
+    ) -> SeenPairs:
+        numbers = tuple(tenths.nonzero()[:, 0].tolist())
+        return cls(features, sizes.cumsum(0) - sizes, cuts, numbers, levels, torch.empty(0))
 
     def codes(self, rows: Tensor) -> Tensor:
         """(n, f) the codes of rows, (n, p)."""
@@ -74,6 +98,9 @@ class SeenPairs:
         out = values.long()
         for j in self.numbers:
             out[:, j] = torch.bucketize(values[:, j].contiguous(), self.cuts[j])
+        for j, levels in self.levels.items():
+            same = (values[:, j, None] - levels).abs() <= FLOAT_STEP
+            out[:, j] = torch.where(same.any(1), same.long().argmax(1) + 1, 0)
         return out.add_(self.starts)
 
     def repair(self, x: Tensor, moved: Tensor, acted: Tensor) -> Tensor:
@@ -112,21 +139,48 @@ class SeenPairs:
             count[row, feature] = self.unseen[codes[here, feature][:, None], codes[here]].sum(1)
             most, worst = count.max(1)
             at, worst = at[most > 0], worst[most > 0]
-            codes[at, worst] = factual[at, worst]
-            undone[at, worst] = True
+            same = self.features == self.features[worst][:, None]
+            codes[at] = torch.where(same, factual[at], codes[at])
+            undone[at] |= same
         return undone
 
 
-def _unseen(codes: Tensor, sizes: Tensor, number: Tensor) -> Tensor:
-    """(t, t) bool, the pairs of codes, (n, p), that occur singly but never together."""
-    feature = torch.arange(len(sizes)).repeat_interleave(sizes)
-    occurs = torch.zeros(len(feature), dtype=torch.bool)
-    occurs[codes] = True
-    out = occurs[:, None] & occurs & (feature[:, None] != feature)
-    out &= ~(number[feature][:, None] & number[feature])
-    for column in codes.T:
-        out[column[:, None], codes] = False
+def _unseen(
+    codes: Tensor, sizes: Tensor, column: Tensor, number: Tensor, has_levels: Tensor
+) -> Tensor:
+    """(t, t) bool, the pairs of codes, (n, f), that occur singly but never together.
+
+    Args:
+        codes: of the training rows.
+        sizes: (f,) the number of codes.
+        column: (f,) the feature.
+        number: (f,) bool, numbers.
+        has_levels: (f,) bool, the levels of numbers.
+    """
+    starts = sizes.cumsum(0) - sizes
+    feature, number, level = (
+        each.repeat_interleave(sizes) for each in (column, number, has_levels)
+    )
+    count = torch.bincount(codes.flatten(), minlength=len(feature)).double()
+    count[starts[has_levels]] = 0.0  # other values than levels
+    out = (count[:, None] > 0.0) & (count > 0.0) & (feature[:, None] != feature)
+    levels = (level[:, None] | level) & number[:, None] & number
+    out &= torch.where(
+        levels, count[:, None] * count >= EXPECTED * len(codes), ~number[:, None] | ~number
+    )
+    out &= levels | ~(level[:, None] | level)
+    for one in codes.T:
+        out[one[:, None], codes] = False
     return out
+
+
+def _levels(column: Tensor) -> Tensor:
+    """(l,) the values that many rows of a number share, and its special ones, the commonest."""
+    values, count = column.unique(return_counts=True)
+    common = (count >= LEVEL * len(column)) | is_special(values)
+    order = torch.where(common, count, 0).argsort(descending=True, stable=True)
+    levels: Tensor = values[order][: min(MOST_LEVELS, int(common.sum()))]
+    return levels
 
 
 def _tenths(rows: Tensor, number: Tensor) -> Tensor:

@@ -65,3 +65,10 @@ def test_a_strong_dependence_is_no_relation():
 def test_relations_survive_json(shapes):
     schema = Schema.infer(shapes)
     assert Schema.from_dict(json.loads(json.dumps(schema.to_dict()))) == schema
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-120, 1e50, 1e300])
+def test_huge_and_tiny_numbers_raise_no_warning(shapes, unit):
+    frame = shapes.assign(radius=shapes["radius"] * unit, other=shapes["other"] * unit)
+    with np.errstate(over="raise", divide="raise", invalid="raise"):
+        assert len(infer_relations(frame, Schema.infer(frame).features)) >= 2

@@ -120,6 +120,47 @@ def test_numbers_alone_have_no_pairs():
     assert SeenPairs.of(encoder.rows(frame), encoder) is None
 
 
+@pytest.fixture(scope="module")
+def delays():
+    """Months since the last delay are a code for none, and the worst delay is 0 then."""
+    rng = np.random.default_rng(0)
+    late = rng.random(2000) < 0.5
+    frame = pd.DataFrame(
+        {
+            "months": np.where(late, rng.integers(0, 80, 2000), -7),
+            "worst": np.where(late, rng.integers(1, 40, 2000), 0),
+            "income": rng.normal(50, 9, 2000).round(1),
+        }
+    )
+    return frame, Schema.infer(frame, special={"months": [-7]})
+
+
+def test_a_level_of_a_number_beside_values_of_another_is_unseen(delays):
+    frame, schema = delays
+    encoder = Encoder(schema)
+    seen_pairs = SeenPairs.of(encoder.rows(frame), encoder)
+    never, late = frame[frame["months"] == -7].head(40), frame[frame["worst"] > 9].head(40)
+    rows = encoder.rows(pd.concat([never, late]))
+    other = pd.concat([never.assign(worst=20, income=50.0), late.assign(worst=0, income=50.0)])
+    moved = encoder.rows(other)
+    repaired = seen_pairs.repair(rows, moved[:, None].clone(), acting_on(2, rows))[:, 0]
+    assert torch.equal(repaired[:, 1], rows[:, 1])
+    assert torch.equal(repaired[:, 2], moved[:, 2])
+
+
+def test_few_rows_do_not_make_a_level_of_a_number_exclude_another(delays):
+    frame, schema = delays
+    held = Encoder(schema).rows(frame.tail(1500).reset_index(drop=True))
+    rng = np.random.default_rng(1)
+    independent = frame.assign(worst=rng.permutation(frame["worst"]))
+    encoder = Encoder(schema)
+    assert SeenPairs.of(encoder.rows(independent), encoder) is None
+    seen_pairs = SeenPairs.of(encoder.rows(frame.head(500)), encoder)
+    codes = seen_pairs.codes(held)
+    new = seen_pairs.unseen[codes[:, :, None], codes[:, None]].flatten(1).any(1)
+    assert new.float().mean() <= 0.005
+
+
 class Marrying(Still):
     """Whatever is acted on, everybody is expected to become a husband, women and singles too."""
 
