@@ -61,6 +61,7 @@ def unhashable(value):
     )
 
 
+# "ROW 3" in a message is the label of the fourth row.
 INVALID_FRAMES = {
     "a missing column": (lambda f: f.drop(columns="income"), r"missing columns: .*'income'"),
     "several missing columns": (lambda f: f.drop(columns=["income", "town"]), "'income'.*'town'"),
@@ -85,7 +86,7 @@ INVALID_FRAMES = {
     **{
         f"{bad} in {name}": (
             with_cell(name, bad, dtype=float),
-            rf"'{name}' has missing or infinite.*in 1 rows, first \[\d+\]",
+            rf"'{name}' has missing or infinite.*in 1 rows, first \[ROW 3\]",
         )
         for bad in (np.nan, np.inf, -np.inf)
         for name in ("income", "debt")
@@ -148,7 +149,7 @@ INVALID_FRAMES = {
     **{
         f"the unhashable {value}": (
             unhashable(value),
-            r"'town' has values never seen: .*\(first rows \[\d+",
+            r"'town' has values never seen: .*\(first rows \[ROW 0",
         )
         for value in ([1, 2], np.zeros(2), {"a": 1}, ("A", [1]))
     },
@@ -166,6 +167,8 @@ INVALID_FRAMES = {
 @pytest.mark.parametrize("name", INVALID_FRAMES)
 def test_an_invalid_frame_is_refused(method_call, frame, name):
     change, match = INVALID_FRAMES[name]
+    for at in (0, 3):
+        match = match.replace(f"ROW {at}", str(frame.index[at]))
     with pytest.raises(InputError, match=match):
         method_call(change(frame))
 

@@ -206,7 +206,7 @@ CASES = [
     if not (case[0] in DESCENTS and case[1] in BLACK_BOXES)
 ]
 # Other frames with the same rows are read by the base class: few methods show it.
-READERS = ("DEAR cheapest", "C-CHVAE")
+READERS = (FIRST, "C-CHVAE")
 
 
 MODULES = [name for name in MODELS if name not in BLACK_BOXES]

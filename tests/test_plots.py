@@ -97,11 +97,11 @@ class TestNothingToShow:
 
 
 class TestOverview:
-    @pytest.mark.parametrize(("suffix", "begins"), [("png", PNG), ("svg", b"<?xml")])
-    def test_it_is_saved_without_a_warning(self, recourses, tmp_path, suffix, begins):
+    @pytest.mark.parametrize(("suffix", "kind"), [("png", PNG), ("svg", b"<svg")])
+    def test_it_is_saved_without_a_warning(self, recourses, tmp_path, suffix, kind):
         recourses.plot(title="Recourse").savefig(tmp_path / f"overview.{suffix}")
         content = (tmp_path / f"overview.{suffix}").read_bytes()
-        assert content.startswith(begins)
+        assert content.startswith(kind) if suffix == "png" else kind in content[:2000]
         assert len(content) > 20_000
 
     def test_it_has_a_title_two_panels_and_the_caveat(self, recourses):

@@ -58,7 +58,7 @@ class TestThresholds:
     def fitted(self, kind, threshold, mixed, models):
         model = Thresholded(models[kind], threshold)
         factuals = rejected(model, mixed.frame)
-        search = Search.cheapest(max_features=1)
+        search = Search(max_features=1)
         return model, factuals, DEAR(model, mixed.schema, search=search).fit(mixed.frame)
 
     def test_results_equal_those_of_a_known_threshold(self, fitted, threshold, mixed):
@@ -68,9 +68,7 @@ class TestThresholds:
             p = model.predict_proba(frame)[:, 1].clip(1e-9, 1.0 - 1e-9)
             return 1.0 / (1.0 + np.exp(log_odds(threshold) - log_odds(p)))
 
-        other = DEAR(shifted, mixed.schema, search=Search.cheapest(max_features=1)).fit(
-            mixed.frame
-        )
+        other = DEAR(shifted, mixed.schema, search=dear.search).fit(mixed.frame)
         known = other.generate(factuals).actions
         learned = dear.generate(factuals).actions
         both = known["success"] & learned["success"]
