@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from dear_plugin import DEAR, Schema
-from dear_plugin.benchmark import effect_figures
+from dear_plugin.benchmark import effects as drawn
 from dear_plugin.benchmark.effects import changes, changes_of, errors, table
 from dear_plugin.benchmark.systems import JOINED, SYSTEMS
 from dear_plugin.datasets import load_loan
@@ -81,7 +81,7 @@ def test_nothing_follows_a_pair_that_is_no_effect_of_it(name, found):
 
 @pytest.mark.ci
 def test_the_figure_has_a_panel_for_each_feature_acted_on(found):
-    figure = effect_figures.effects(SYSTEMS["loan"], found["loan"])
+    figure = drawn.effects(SYSTEMS["loan"], found["loan"])
     titles = [axes.get_title().partition(" ")[0] for axes in figure.axes]
     assert titles == ["age", "education", "loan_amount", "income", "duration", "savings"]
     means = found["loan"].groupby(["acted on", "tiers", "feature"])["expected"].mean()

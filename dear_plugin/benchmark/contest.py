@@ -11,27 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dear_plugin.benchmark.contest_tables import DEFAULT, NONE, PLAUSIBLE, SUPPORTED, tables
+from dear_plugin.benchmark import metrics
+from dear_plugin.benchmark.contest_tables import DEFAULT, NONE, PLAUSIBLE, SHOWN, SUPPORTED, tables
 from dear_plugin.benchmark.fits import BASELINES, baseline, scored
-from dear_plugin.benchmark.metrics import (
-    Floats,
-    Truths,
-    alone,
-    replicated,
-    solved,
-    still_accepted,
-    where,
-)
+from dear_plugin.benchmark.metrics import Floats, Truths, solved, where
 from dear_plugin.benchmark.reference import plausibility_of, reference_rows
 from dear_plugin.benchmark.runner import Cell, Option, Spec, grid
-from dear_plugin.benchmark.splits import (
-    CELLS,
-    TREES,
-    DataSplit,
-    ScoredModel,
-    data_split,
-    scored_model,
-)
+from dear_plugin.benchmark.splits import CELLS, TREES, DataSplit, ScoredModel, case_of
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.methods.comparison import compare
 from dear_plugin.methods.dear import DEAR
@@ -76,9 +62,7 @@ def measure(
     folder: Path, *, split: int, cell: str, order: int, method: str, dial: str, rows: int
 ) -> pd.DataFrame:
     """One line per rejected row: the answer of a method, and its metrics."""
-    name, kind = CELLS[cell]
-    data = data_split(folder, name, split)
-    model = scored_model(data, kind, order)
+    data, model = case_of(folder, cell, split, order)
     refused, within = model.refused.iloc[:rows], Constraints(act_on=data.act_on)
     competitor = fitted(data, model, method, DIALS[dial])
     compared = compare({method: competitor}, refused, within=within, progress=False)
@@ -92,13 +76,13 @@ def measure(
         "meets": mask & _meets(DIALS[dial], plausibility, own, support),
         "changed": where(mask, answers.changed.sum(1).numpy()),
         "zero_action": where(mask, answers.outcome["direct_cost"] == 0.0),
-        "still_accepted": still_accepted(answers, model.retrained),
-        "alone": alone(answers, model.accepts),
+        "still_accepted": metrics.still_accepted(answers, model.retrained),
+        "alone": metrics.alone(answers, model.accepts),
         **reference.of_answers(answers),
     }
     if method in OWN and dial == DEFAULT:
         first, second = (_dear(data, model, method, DIALS[dial], half) for half in (1, 2))
-        measured["replicated"] = replicated(first.generate(refused, within=within), second)
+        measured["replicated"] = metrics.replicated(first.generate(refused, within=within), second)
     return compared.table[KEPT].assign(**measured)
 
 
@@ -125,16 +109,12 @@ CONTEST = Spec(
     "contest",
     "all methods with the same requirements: cost and effort",
     {
-        "cells": Option(NETWORK_CELLS, ("loan lr",), "data sets and classifiers", tuple(CELLS)),
-        "methods": Option(
-            METHODS, ("DEAR", "growing spheres", "nearest accepted"), "methods", METHODS
-        ),
-        "dials": Option(
-            (PLAUSIBLE, SUPPORTED, DEFAULT), (PLAUSIBLE, DEFAULT), "requirements", tuple(DIALS)
-        ),
-        "splits": Option(1, 1, "splits of the data"),
-        "seeds": Option(1, 1, "classifier seeds of each split"),
-        "rows": Option(25, 8, "rejected rows of each model"),
+        "cells": Option("data sets and classifiers", ("loan lr",), CELLS, NETWORK_CELLS),
+        "methods": Option("methods", ("DEAR", "growing spheres", "nearest accepted"), METHODS),
+        "dials": Option("requirements", SHOWN[::2], DIALS, SHOWN),
+        "splits": Option("splits of the data", 1, preset=1),
+        "seeds": Option("classifier seeds of each split", 1, preset=1),
+        "rows": Option("rejected rows of each model", 8, preset=25),
     },
     cells,
     measure,

@@ -11,30 +11,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from dear_plugin.benchmark import metrics
 from dear_plugin.benchmark.credible_tables import tables
 from dear_plugin.benchmark.fits import Fits, fits_of
-from dear_plugin.benchmark.metrics import (
-    Floats,
-    alone,
-    invalidated,
-    noise_reported,
-    reliance,
-    replicated,
-    solved,
-    still_accepted,
-    where,
-    with_noise,
-)
+from dear_plugin.benchmark.metrics import Floats, solved, where
 from dear_plugin.benchmark.reference import reference_rows
 from dear_plugin.benchmark.runner import Cell, Option, Spec, grid
-from dear_plugin.benchmark.splits import (
-    CELLS,
-    SETTINGS,
-    DataSplit,
-    ScoredModel,
-    data_split,
-    scored_model,
-)
+from dear_plugin.benchmark.splits import CELLS, SETTINGS, DataSplit, ScoredModel, case_of
 from dear_plugin.methods.dear import DEAR
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.search import Search
@@ -84,9 +67,8 @@ def cells(options: Namespace) -> Iterator[Cell]:
 
 def measure(folder: Path, *, split: int, cell: str, line: str, rows: int) -> pd.DataFrame:
     """The answers and their metrics; and held-out rows, as `who` says."""
-    name, kind = CELLS[cell]
-    data = data_split(folder, name, split)
-    model, settings = scored_model(data, kind), LINES[line]
+    data, model = case_of(folder, cell, split)
+    settings = LINES[line]
     fits = fits_of(data, tiers=settings.tiers)
     answers = _answers(fits, settings, model, rows)
     return pd.concat([answers.assign(who="answers", **fits.fidelity), _real(data, model, rows)])
@@ -97,16 +79,16 @@ def _answers(fits: Fits, line: Line, model: ScoredModel, rows: int) -> pd.DataFr
     refused = model.refused.iloc[:rows]
     whole, first, second = (_with(d, model, line.search) for d in (fits.whole, *fits.halves))
     answers, of_half = whole.generate(refused), first.generate(refused)
-    succeeds, mask = replicated(of_half, second), solved(of_half)
-    needs_indirect = alone(of_half, model.accepts) == 0.0
+    succeeds, mask = metrics.replicated(of_half, second), solved(of_half)
+    needs_indirect = metrics.alone(of_half, model.accepts) == 0.0
     measured = {
         "replicated": succeeds,
         "replicated_indirect": np.where(needs_indirect, succeeds, np.nan),
         "promised_confidence": where(mask, of_half.actions["confidence"]),
-        "alone": alone(answers, model.accepts),
-        "reliance": reliance(answers, model.accepts),
-        "still_accepted": still_accepted(answers, model.retrained),
-        "invalidated": invalidated(answers, first.classifier),
+        "alone": metrics.alone(answers, model.accepts),
+        "reliance": metrics.reliance(answers, model.accepts),
+        "still_accepted": metrics.still_accepted(answers, model.retrained),
+        "invalidated": metrics.invalidated(answers, first.classifier),
         **reference_rows(fits.data, model).of_answers(answers),
     }
     if line.noise:
@@ -140,8 +122,8 @@ def _noise(dear: DEAR, answers: Recourses) -> Floats:
     single = (solved(answers) & answers.outcome["acted_on"].isin(dear.sets.labels)).to_numpy()
     found = np.full(len(single), np.nan)
     if single.any():
-        noisy = with_noise(answers.factuals[single], seed=1)
-        found[single] = noise_reported(dear.apply(noisy, answers.direct[single]))
+        noisy = metrics.with_noise(answers.factuals[single], seed=1)
+        found[single] = metrics.noise_reported(dear.apply(noisy, answers.direct[single]))
     return found
 
 
@@ -149,10 +131,10 @@ CREDIBLE = Spec(
     "credible",
     "metrics of answers that no search optimises",
     {
-        "cells": Option(tuple(CELLS), ("loan lr",), "data sets and classifiers", tuple(CELLS)),
-        "lines": Option(tuple(LINES), ("default", "cheapest"), "configurations", tuple(LINES)),
-        "splits": Option(2, 1, "splits of the data"),
-        "rows": Option(100, 12, "rejected rows of each split"),
+        "cells": Option("data sets and classifiers", ("loan lr",), CELLS),
+        "lines": Option("configurations", ("default", "cheapest"), LINES),
+        "splits": Option("splits of the data", 1, preset=2),
+        "rows": Option("rejected rows of each split", 12, preset=100),
     },
     cells,
     measure,

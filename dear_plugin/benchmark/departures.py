@@ -71,8 +71,8 @@ DEPARTURES = Spec(
     "departures",
     "from the paper's method to the default, one departure at a time",
     {
-        "ways": Option(tuple(WAYS), tuple(WAYS)[-2:], "departures", tuple(WAYS)),
-        "rows": Option(300, 8, "rejected rows"),
+        "ways": Option("departures", tuple(WAYS)[-2:], WAYS),
+        "rows": Option("rejected rows", 8, preset=300),
     },
     lambda options: grid(way=options.ways, rows=[options.rows]),
     measure,

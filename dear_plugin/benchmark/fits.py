@@ -10,19 +10,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from dear_plugin.baselines import (
-    CCHVAE,
-    Clue,
-    FaceEpsilon,
-    FaceKNN,
-    GrowingSpheres,
-    NearestAccepted,
-    Revise,
-    Roar,
-    Vae,
-    VaeDesign,
-    Wachter,
-)
+from dear_plugin import baselines
 from dear_plugin.benchmark.metrics import Floats, with_noise
 from dear_plugin.benchmark.splits import DataSplit, ScoredModel
 from dear_plugin.data.schema import Schema
@@ -31,15 +19,15 @@ from dear_plugin.methods.dear import DEAR
 
 NOISE_ROWS = (1_000, 30_000)
 BASELINES: Mapping[str, Callable[..., RecourseMethod]] = {
-    "Wachter": Wachter,
-    "REVISE": Revise,
-    "C-CHVAE": CCHVAE,
-    "CLUE": Clue,
-    "FACE-K": FaceKNN,
-    "FACE-E": FaceEpsilon,
-    "ROAR": Roar,
-    "growing spheres": GrowingSpheres,
-    "nearest accepted": NearestAccepted,
+    "Wachter": baselines.Wachter,
+    "REVISE": baselines.Revise,
+    "C-CHVAE": baselines.CCHVAE,
+    "CLUE": baselines.Clue,
+    "FACE-K": baselines.FaceKNN,
+    "FACE-E": baselines.FaceEpsilon,
+    "ROAR": baselines.Roar,
+    "growing spheres": baselines.GrowingSpheres,
+    "nearest accepted": baselines.NearestAccepted,
 }
 LATENT = ("REVISE", "C-CHVAE", "CLUE")
 
@@ -123,9 +111,9 @@ def baseline(data: DataSplit, model: ScoredModel, name: str) -> RecourseMethod:
 
 
 @lru_cache(maxsize=1)
-def vae_of(data: DataSplit) -> Vae:
+def vae_of(data: DataSplit) -> baselines.Vae:
     """The VAE that REVISE, C-CHVAE and CLUE share."""
-    return Vae.fit(data.parts[0], data.schema, VaeDesign(seed=data.split))
+    return baselines.Vae.fit(data.parts[0], data.schema, baselines.VaeDesign(seed=data.split))
 
 
 def reject_all(frame: pd.DataFrame) -> Floats:

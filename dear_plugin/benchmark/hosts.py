@@ -23,18 +23,15 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import torch
 from torch import nn
 
 from dear_plugin.benchmark.cfrl import Example, Rows, explainer, networks, train
 from dear_plugin.benchmark.hosts_tables import DEAR_LINES, tables
 from dear_plugin.benchmark.runner import Cell, Option, Spec
-from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.schema import Kind, Schema
+from dear_plugin.benchmark.splits import DataSplit, ScoredModel, Setting, scored_model
+from dear_plugin.data.schema import Kind
 from dear_plugin.datasets import Dataset, load_adult, load_loan
-from dear_plugin.demo.classifiers import recipe, trained
 from dear_plugin.demo.wrappings import OnAlibi, OnDice
-from dear_plugin.errors import DataError
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.methods.comparison import compare
 from dear_plugin.methods.dear import DEAR
@@ -50,165 +47,117 @@ DICE: Mapping[str, tuple[int, Mapping[str, Any]]] = {
 }
 # `genetic` may search its first generation without end; other methods need far less for a row.
 MOST_CPU_S = 120.0
-CFRL = "CFRL, {} steps"
+# Trainings of Alibi's method, the shortest for tests.
+CFRL = tuple(f"CFRL, {steps} steps" for steps in (5, 300, 10_000))
 PACKAGES = {"dice_ml": "dice-ml", "alibi": "alibi"}
 
 
-@dataclass(frozen=True)
-class Data:
-    """A data set as it is compared on.
-
-    Attributes:
-        host: "dice" or "alibi".
-        load: the data set.
-        frozen: features that keep their values in these calls.
-        immutable: features that never change.
-        increasing: numeric features that may only increase.
-        without: columns that are left out.
-    """
-
-    host: str
-    load: Callable[[], Dataset]
-    frozen: tuple[str, ...] = ()
-    immutable: tuple[str, ...] = ()
-    increasing: tuple[str, ...] = ()
-    without: tuple[str, ...] = ()
+def _full_adult() -> Dataset:
+    """Adult with all categories, without the survey weight, as in Alibi's example."""
+    data = load_adult("full")
+    return replace(data, frame=data.frame.drop(columns="fnlwgt"))
 
 
-# Alibi's Adult has all categories, no survey weight, and the constraints of Alibi's own example.
-DATA: Mapping[str, Data] = {
-    "dice adult": Data("dice", load_adult, ("sex", "race", "native-country")),
-    "dice loan": Data("dice", load_loan, ("gender",)),
-    "alibi adult": Data(
-        "alibi",
-        lambda: load_adult("full"),
-        immutable=("marital-status", "relationship", "race", "sex"),
-        increasing=("age",),
-        without=("fnlwgt",),
+def _setting(load: Callable[[], Dataset], weights: str, **rules: Any) -> Setting:
+    return Setting(weights, load, ("ann",), lambda _: rules, weights)
+
+
+# Alibi's example has constraints of its own; DiCE is told in each call what to keep.
+_EXAMPLE = ("marital-status", "relationship", "race", "sex")
+DATA: Mapping[str, Setting] = {
+    "dice adult": _setting(load_adult, "adult"),
+    "dice loan": _setting(load_loan, "loan"),
+    "alibi adult": _setting(
+        _full_adult, "adult-unweighted", immutable=_EXAMPLE, increasing=("age",)
     ),
-    "alibi loan": Data("alibi", load_loan, immutable=("gender",), increasing=("age",)),
+    "alibi loan": _setting(load_loan, "loan", immutable=("gender",), increasing=("age",)),
 }
-
-
-@dataclass(frozen=True, eq=False)
-class Experiment:
-    """A model and its rejected rows.
-
-    Attributes:
-        data: the data set and its constraints.
-        target: the column of labels.
-        schema: the features, with the bounds of training rows and the categories of all rows.
-        train: the training rows, with labels.
-        refused: the rejected test rows, without labels.
-        model: logits of the encoded tensor.
-    """
-
-    data: Data
-    target: str
-    schema: Schema
-    train: pd.DataFrame
-    refused: pd.DataFrame
-    model: nn.Module
-
-
-@lru_cache(maxsize=1)
-def experiment(name: str, seed: int = 0) -> Experiment:
-    """Split the data, train the paper's network, and select the rejected test rows.
-
-    Args:
-        name: of `DATA`.
-        seed: of the split and the network.
-
-    Raises:
-        DataError: no row is rejected.
-    """
-    host = DATA[name]
-    data = host.load()
-    kept, test = (part.drop(columns=list(host.without)) for part in data.split(seed=seed))
-    schema = _schema(pd.concat([kept, test]), kept, data.target, host)
-    x = Encoder(schema).encode(kept)
-    model = trained("ann", x, torch.tensor(kept[data.target].to_numpy()), recipe(data.name), seed)
-    with torch.no_grad():
-        refused = test[(model(Encoder(schema).encode(test))[:, 0] <= 0).numpy()]
-    if not len(refused):
-        raise DataError(f"the model rejects none of {len(test)} test rows of {data.name}")
-    return Experiment(host, data.target, schema, kept, refused[list(schema.names)], model)
+FROZEN = {"dice adult": ("sex", "race", "native-country"), "dice loan": ("gender",)}
 
 
 def cells(options: Namespace) -> Iterator[Cell]:
     """Every data set of an installed host, DEAR's lines and the host's methods."""
     for name in options.data:
-        host = DATA[name].host
-        if find_spec({"dice": "dice_ml"}.get(host, host)):
-            own = [n for n, (_, pairs, _) in DEAR_LINES.items() if host == "dice" or not pairs]
-            others = options.dice if host == "dice" else options.steps
+        on_dice = name in FROZEN
+        if find_spec("dice_ml" if on_dice else "alibi"):
+            own = [n for n, (_, pairs, _) in DEAR_LINES.items() if on_dice or not pairs]
+            others = options.dice if on_dice else options.steps
             for method in (*own, *others):
                 yield {"data": name, "method": method, "rows": options.rows}
 
 
 def measure(folder: Path, *, data: str, method: str, rows: int) -> pd.DataFrame:
     """One line per rejected row: the answer of a method, as `compare` evaluates it."""
-    case = experiment(data)
+    split, frozen = _split(folder, data), FROZEN.get(data, ())
+    model = scored_model(split, "ann")
     with silent():
-        fitted, fit_cpu_s = _method(case, method)
-        within = Constraints(frozen=case.data.frozen)
-        found = compare({method: fitted}, case.refused.iloc[:rows], within=within, progress=False)
+        fitted, fit_cpu_s = _method(split, model, method, frozen)
+        rejected, within = model.refused.iloc[:rows], Constraints(frozen=frozen)
+        found = compare({method: fitted}, rejected, within=within, progress=False)
     return found.table.drop(columns="reason").assign(fit_cpu_s=fit_cpu_s)
 
 
-def _method(case: Experiment, name: str) -> tuple[RecourseMethod, float]:
+@lru_cache(maxsize=1)
+def _split(folder: Path, name: str) -> DataSplit:
+    return DataSplit(DATA[name], 0, folder)
+
+
+def _method(
+    data: DataSplit, model: ScoredModel, name: str, frozen: tuple[str, ...]
+) -> tuple[RecourseMethod, float]:
     """A fitted method by its name in the tables, and the CPU seconds of the fit."""
     if name in DEAR_LINES:
         search, pairs, _ = DEAR_LINES[name]
-        dear, seconds = _dear(case, pairs)
+        dear, seconds = _dear(data, model, pairs, frozen)
         return dear.with_search(search), seconds
     start = time.process_time()
-    method = _dice(case, name) if name in DICE else _cfrl(case, int(name.split()[1]))
-    return method, time.process_time() - start
+    make = _dice if name in DICE else _cfrl
+    return make(data, model.model, name), time.process_time() - start
 
 
 @lru_cache(maxsize=1)
-def _dear(case: Experiment, pairs: bool) -> tuple[DEAR, float]:
+def _dear(
+    data: DataSplit, model: ScoredModel, pairs: bool, frozen: tuple[str, ...]
+) -> tuple[DEAR, float]:
     """DEAR fitted on single features, or on pairs as well, and the CPU seconds of the fit."""
     start = time.process_time()
-    names = [name for name in case.schema.mutable if name not in case.data.frozen]
+    names = [name for name in data.schema.mutable if name not in frozen]
     act_on = [*names, *combinations(names, 2)] if pairs else None
-    dear = DEAR(case.model, case.schema, act_on=act_on).fit(case.train)
+    dear = DEAR(model.model, data.schema, act_on=act_on).fit(data.parts[0])
     return dear, time.process_time() - start
 
 
-def _dice(case: Experiment, name: str) -> RecourseMethod:
+def _dice(data: DataSplit, model: nn.Module, name: str) -> RecourseMethod:
     """One of DiCE's own methods."""
     import dice_ml
 
     import dear_dice
 
     columns, arguments = DICE[name]
-    numbers = [f.name for f in case.schema if f.kind is Kind.NUMERIC]
-    data = dice_ml.Data(
-        dataframe=case.train, continuous_features=numbers, outcome_name=case.target
+    numbers = [f.name for f in data.schema if f.kind is Kind.NUMERIC]
+    rows = dice_ml.Data(
+        dataframe=data.parts[0], continuous_features=numbers, outcome_name=data.data.target
     )
-    module = OnDice(case.model, case.schema, columns)
-    model = dice_ml.Model(model=module, backend="PYT", func="ohe-min-max")
-    limited = Limited(dice_ml.Dice(data, model, method=name))
-    return dear_dice.wrap_dice(limited, **arguments).fit(case.train)
+    module = OnDice(model, data.schema, columns)
+    wrapped = dice_ml.Model(model=module, backend="PYT", func="ohe-min-max")
+    limited = Limited(dice_ml.Dice(rows, wrapped, method=name))
+    return dear_dice.wrap_dice(limited, **arguments).fit(data.parts[0])
 
 
-def _cfrl(case: Experiment, steps: int) -> RecourseMethod:
+def _cfrl(data: DataSplit, model: nn.Module, name: str) -> RecourseMethod:
     """CounterfactualRLTabular and its autoencoder, as in Alibi's example."""
     import dear_alibi
 
-    predictor = OnAlibi(case.model, case.schema)
-    whole = [f.name for f in case.schema if f.kind is Kind.NUMERIC and f.precision == 0]
-    names = list(case.schema.names)
-    rows = Rows(predictor.array(case.train), names, predictor.category_map, whole)
-    example = Example(steps=steps)
+    predictor, frame = OnAlibi(model, data.schema), data.parts[0][list(data.schema.names)]
+    whole = [f.name for f in data.schema if f.kind is Kind.NUMERIC and f.precision == 0]
+    rows = Rows(predictor.array(frame), list(frame), predictor.category_map, whole)
+    example = Example(steps=int(name.split()[1]))
     nets = networks(rows, example)
     train(nets, rows, example)
-    rules = {"immutable": case.data.immutable, "increasing": case.data.increasing}
+    rules = {"immutable": (), "increasing": (), **data.setting.rules(data.data)}
     agent = explainer(rows, predictor, nets, example, **rules)
     agent.fit(rows.X)
-    return dear_alibi.wrap_alibi(agent).fit(case.train[names])
+    return dear_alibi.wrap_alibi(agent).fit(frame)
 
 
 @dataclass(frozen=True)
@@ -260,34 +209,14 @@ def silent() -> Iterator[None]:
         yield
 
 
-def _schema(every: pd.DataFrame, kept: pd.DataFrame, target: str, data: Data) -> Schema:
-    """A schema with the bounds of training rows and the categories of all rows, as hosts need."""
-    rules: dict[str, Any] = {"immutable": data.immutable, "increasing": data.increasing}
-    seen = Schema.infer(kept, target=target, **rules)
-    known = Schema.infer(every, target=target, **rules)
-    pairs = zip(seen, known, strict=True)
-    features = tuple(s if s.kind is Kind.NUMERIC else k for s, k in pairs)
-    return replace(seen, features=features)
-
-
 HOSTS = Spec(
     "hosts",
     "comparison with the methods of DiCE and Alibi",
     {
-        "data": Option(
-            ("dice adult", "dice loan", "alibi adult"),
-            ("dice loan", "alibi loan"),
-            "hosts and data sets",
-            tuple(DATA),
-        ),
-        "dice": Option(tuple(DICE), ("random",), "methods of DiCE", tuple(DICE)),
-        "steps": Option(
-            (CFRL.format(10_000), CFRL.format(300)),
-            (CFRL.format(5),),
-            "trainings of Alibi's CounterfactualRLTabular",
-            tuple(CFRL.format(n) for n in (5, 300, 10_000)),
-        ),
-        "rows": Option(60, 4, "rejected rows"),
+        "data": Option("hosts and data sets", ("dice loan", "alibi loan"), DATA, tuple(DATA)[:3]),
+        "dice": Option("methods of DiCE", ("random",), DICE),
+        "steps": Option("trainings of Alibi's method", CFRL[:1], CFRL, CFRL[1:]),
+        "rows": Option("rejected rows", 4, preset=60),
     },
     cells,
     measure,

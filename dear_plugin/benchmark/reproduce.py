@@ -14,24 +14,11 @@ import numpy as np
 import pandas as pd
 import torch
 
+from dear_plugin.benchmark import reproduce_tables
 from dear_plugin.benchmark.fits import BASELINES, baseline, fits_of, reject_all
-from dear_plugin.benchmark.reproduce_tables import (
-    ENTANGLEMENT,
-    LINE_SEARCH,
-    OWN,
-    PRESET,
-    RECORD,
-    tables,
-)
+from dear_plugin.benchmark.reproduce_tables import ENTANGLEMENT, LINE_SEARCH, OWN, PRESET
 from dear_plugin.benchmark.runner import Cell, Option, Spec
-from dear_plugin.benchmark.splits import (
-    NETWORKS,
-    PAPER,
-    DataSplit,
-    ScoredModel,
-    data_split,
-    scored_model,
-)
+from dear_plugin.benchmark.splits import NETWORKS, PAPER, DataSplit, ScoredModel, case_of
 from dear_plugin.decoders import PAPER_LAYERS, Autoencoder, Training
 from dear_plugin.evaluation.metrics import neighbours
 from dear_plugin.methods.base import RecourseMethod
@@ -77,6 +64,7 @@ VARIANTS: Mapping[str, Variant] = {
     "trained for 500 steps": Variant(training=Training()),
 }
 LINES = (*VARIANTS, OWN, *BASELINES, ENTANGLEMENT)
+QUICK = ("trained for 500 steps", OWN, "nearest accepted")
 
 
 def cells(options: Namespace) -> Iterator[Cell]:
@@ -99,8 +87,7 @@ def measure(
     Columns `before` and `after` have the features. Of `ENTANGLEMENT`: the mean mixed derivative
     of the preset for each training row and set.
     """
-    data = data_split(folder, dataset, 0)
-    model = scored_model(data, classifier, order)
+    data, model = case_of(folder, f"{dataset} {classifier}", order=order)
     if line == ENTANGLEMENT:
         return _entanglement(*_autoencoder(data, model.seed, 0.1, None))
     method, record = _method(data, model, line)
@@ -144,7 +131,7 @@ def _autoencoder(
         float(report.entanglement.median()),
         seconds,
     )
-    return dear, dict(zip(RECORD, found, strict=True))
+    return dear, dict(zip(reproduce_tables.RECORD, found, strict=True))
 
 
 def _entanglement(dear: DEAR, record: Mapping[str, Any]) -> pd.DataFrame:
@@ -199,18 +186,13 @@ REPRODUCE = Spec(
     "reproduce",
     "the paper's experiment, its method to the letter, and a sweep",
     {
-        "datasets": Option(tuple(PAPER), ("compas",), "data sets", tuple(PAPER)),
-        "models": Option(NETWORKS, ("lr",), "classifiers", NETWORKS),
-        "lines": Option(
-            LINES,
-            ("trained for 500 steps", OWN, "nearest accepted"),
-            "the paper's method in all settings, and others",
-            LINES,
-        ),
-        "seeds": Option(1, 1, "classifiers of each data set; the sweep has the first alone"),
-        "rows": Option(50, 8, "rejected rows of each classifier"),
+        "datasets": Option("data sets", ("compas",), PAPER),
+        "models": Option("classifiers", ("lr",), NETWORKS),
+        "lines": Option("the paper's method in all settings, and others", QUICK, LINES),
+        "seeds": Option("classifiers of each data set; the sweep has one", 1, preset=1),
+        "rows": Option("rejected rows of each classifier", 8, preset=50),
     },
     cells,
     measure,
-    tables,
+    reproduce_tables.tables,
 )

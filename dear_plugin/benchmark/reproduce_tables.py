@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pandas as pd
@@ -74,8 +74,8 @@ def reliability(rows: pd.DataFrame) -> Iterator[Row]:
             reported = (
                 " ".join(map(_shown, PAPER[name][CELLS.index(cell)])) if name in PAPER else ""
             )
-            star = "*" if _success(part) < STARRED else ""
-            values = f"{_success(part):.2f}{star} {_shown(_violations(part))} {_shown(_ynn(part))}"
+            success, cv, ynn, *_ = _measures(part).values()
+            values = f"{success:.2f}{'*' if success < STARRED else ''} {_shown(cv)} {_shown(ynn)}"
             shown[" ".join(cell)] = values + f" ({reported})" * bool(reported)
         yield {"method": line, **shown}
 
@@ -89,23 +89,18 @@ def preset(rows: pd.DataFrame) -> Iterator[Row]:
     """
     for name in (PRESET, LINE_SEARCH):
         for cell, part in _by_cell(rows[rows["line"] == name]):
-            acting = part[~part["zero"]]
+            found = _over_seeds(part)
+            acts = _over_seeds(part.assign(success=part["success"] & ~part["zero"]))
             yield {
                 "line": name,
                 "dataset": cell[0],
                 "classifier": cell[1],
                 "rows": len(part),
-                "success": _over_seeds(part, _success),
                 "paper_success": _reported(cell, 0),
-                "cv": _over_seeds(part, _violations),
-                "ynn": _over_seeds(part, _ynn),
                 "paper_ynn": _reported(cell, 2),
                 "within .1": "yes" if _is_near(part, cell) else "no",
-                "median_cost": _over_seeds(part, _cost),
-                "zero_actions": _over_seeds(part, _zero),
-                "acting_success": _over_seeds(part, _acting),
-                "acting_ynn": _over_seeds(acting, _ynn),
-                "acting_median_cost": _over_seeds(acting, _cost),
+                **found,
+                **{f"acting_{n}": acts[n] for n in ("success", "ynn", "median_cost")},
             }
 
 
@@ -116,8 +111,7 @@ def sweep(rows: pd.DataFrame) -> Iterator[Row]:
     trained = rows[rows["autoencoders"].notna()] if "autoencoders" in rows else rows[:0]
     for name, runs in trained.groupby("line", sort=False):
         cells = dict(_by_cell(runs))
-        measures = (_success, _ynn, _cost, _zero)
-        line = {" ".join(c): " ".join(_shown(m(p)) for m in measures) for c, p in cells.items()}
+        line = {" ".join(cell): _four(part) for cell, part in cells.items()}
         near = sum(_is_near(part, cell) for cell, part in cells.items())
         yield {"setting": name, **line, "within .1": f"{near} of {len(cells)}"}
 
@@ -180,42 +174,34 @@ def _reported(cell: tuple[str, str], which: int) -> float:
 
 def _is_near(part: pd.DataFrame, cell: tuple[str, str]) -> bool:
     """Whether the yNN of a cell, the mean over its seeds, is near the paper's."""
-    return bool(abs(_each_seed(part, _ynn).mean() - _reported(cell, 2)) <= NEAR)
+    found = [_measures(rows)["ynn"] for _, rows in part.groupby("seed")]
+    return bool(abs(np.mean(found) - _reported(cell, 2)) <= NEAR)
 
 
-def _success(rows: pd.DataFrame) -> float:
-    return float(rows["success"].mean())
+def _four(part: pd.DataFrame) -> str:
+    """Success, yNN, median cost and share of zero actions."""
+    success, _, *others = _measures(part).values()
+    return " ".join(map(_shown, (success, *others)))
 
 
-def _violations(rows: pd.DataFrame) -> float:
-    return float(rows.loc[rows["success"], "violations"].mean())
+def _measures(rows: pd.DataFrame) -> dict[str, float]:
+    """Success, violations, yNN, median cost and share of zero actions, of solved rows."""
+    solved = rows[rows["success"]]
+    return {
+        "success": rows["success"].mean(),
+        "cv": solved["violations"].mean(),
+        "ynn": solved["ynn"].mean(),
+        "median_cost": solved["cost"].median(),
+        "zero_actions": solved["zero"].mean(),
+    }
 
 
-def _ynn(rows: pd.DataFrame) -> float:
-    return float(rows.loc[rows["success"], "ynn"].mean())
-
-
-def _cost(rows: pd.DataFrame) -> float:
-    return float(rows.loc[rows["success"], "cost"].median())
-
-
-def _zero(rows: pd.DataFrame) -> float:
-    return float(rows.loc[rows["success"], "zero"].mean())
-
-
-def _acting(rows: pd.DataFrame) -> float:
-    return float((rows["success"] & ~rows["zero"]).mean())
-
-
-def _each_seed(part: pd.DataFrame, measure: Callable[[pd.DataFrame], float]) -> pd.Series:
-    return pd.Series([measure(rows) for _, rows in part.groupby("seed")], dtype=float)
-
-
-def _over_seeds(part: pd.DataFrame, measure: Callable[[pd.DataFrame], float]) -> str:
-    """The mean of a measure over seeds, with the least and the largest of several."""
-    values = _each_seed(part, measure)
-    ends = f" ({values.min():.2f} to {values.max():.2f})" if len(values) > 1 else ""
-    return f"{values.mean():.2f}{ends}" if values.notna().any() else ""
+def _over_seeds(part: pd.DataFrame) -> dict[str, str]:
+    """The mean of each measure over seeds, with the least and the largest of several."""
+    found = pd.DataFrame([_measures(rows) for _, rows in part.groupby("seed")])
+    ends = {n: f" ({v.min():.2f} to {v.max():.2f})" * (len(v) > 1) for n, v in found.items()}
+    known = {n: v for n, v in found.items() if v.notna().any()}
+    return {n: f"{known[n].mean():.2f}{ends[n]}" if n in known else "" for n in found}
 
 
 def _shown(value: float | None) -> str:

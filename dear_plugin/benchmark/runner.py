@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -31,16 +31,21 @@ class Option:
     """An argument of a command.
 
     Attributes:
-        usual: its value, names or a number; those of all commands make the published tables.
-        quick: its value with `--quick`.
         help: what it is.
+        quick: its value with `--quick`, names or a number.
         choices: the names that it takes; none for a number.
+        preset: its value, which makes the published tables; None for all choices.
     """
 
-    usual: Any
-    quick: Any
     help: str
-    choices: Sequence[str] = ()
+    quick: Any
+    choices: Collection[str] = ()
+    preset: Any = None
+
+    @property
+    def usual(self) -> Any:
+        """Its value where none is given."""
+        return tuple(self.choices) if self.preset is None else self.preset
 
 
 @dataclass(frozen=True)

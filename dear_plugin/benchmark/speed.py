@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from dear_plugin.benchmark.fits import BASELINES, baseline
 from dear_plugin.benchmark.meter import Meter, in_fresh_process, median_s
 from dear_plugin.benchmark.runner import SECONDS, Cell, Option, Spec, grid
-from dear_plugin.benchmark.splits import CELLS, DataSplit, ScoredModel, data_split, scored_model
+from dear_plugin.benchmark.splits import CELLS, DataSplit, ScoredModel, case_of
 from dear_plugin.benchmark.tables import Row, Table
 from dear_plugin.data.schema import Schema
 from dear_plugin.decoders import Autoencoder
@@ -95,13 +95,6 @@ def tables(found: pd.DataFrame) -> Iterator[tuple[str, Table]]:
         yield ("speed" if part == METHODS else str(part)), own[columns].to_dict("records")
 
 
-def _case(folder: Path, cell: str) -> tuple[DataSplit, ScoredModel]:
-    """The data and the model of a cell."""
-    name, kind = CELLS[cell]
-    data = data_split(folder, name, 0)
-    return data, scored_model(data, kind)
-
-
 def _method(data: DataSplit, model: ScoredModel, name: str) -> RecourseMethod:
     """A line of DEAR, not yet fitted, or a fitted baseline."""
     if name in BASELINES:
@@ -117,7 +110,7 @@ def _method(data: DataSplit, model: ScoredModel, name: str) -> RecourseMethod:
 
 def _timed(folder: Path, name: str, rows: int, cell: str) -> Row:
     """Fit, the first call and later ones; one row per call; evaluations of a black box."""
-    data, model = _case(folder, cell)
+    data, model = case_of(folder, cell)
     frame, train = repeated(model.refused, rows), data.parts[0]
     with Meter() as fit:
         method = _method(data, model, name).fit(train)
@@ -154,7 +147,7 @@ def _share(evaluated: int, rows: int, method: RecourseMethod) -> float:
 
 def _sized(folder: Path, name: str, rows: int, cell: str) -> Row:
     """One call; up to 1,000 rows the median of three."""
-    data, model = _case(folder, cell)
+    data, model = case_of(folder, cell)
     method = _method(data, model, name).fit(data.parts[0])
     method.generate(repeated(model.refused, 10))
     frame = repeated(model.refused, rows)
@@ -221,14 +214,12 @@ SPEED = Spec(
     "speed",
     "CPU seconds and memory of fit and generate",
     {
-        "methods": Option(ALL, QUICK, "methods", ALL),
-        "sized": Option(
-            ("DEAR", "DEAR, cheapest"), QUICK[:1], "methods with increasing numbers of rows", ALL
-        ),
-        "wide": Option(tuple(WIDE), (), "wide data", tuple(WIDE)),
-        "cell": Option("adult ann", "loan lr", "data set and classifier", tuple(CELLS)),
-        "rows": Option(1_000, 4, "rows in a call"),
-        "most": Option(100_000, 10, "rows in the largest call"),
+        "methods": Option("methods", QUICK, ALL),
+        "sized": Option("methods with increasing numbers of rows", QUICK[:1], ALL, ALL[:2]),
+        "wide": Option("wide data", (), WIDE),
+        "cell": Option("data set and classifier", "loan lr", CELLS, "adult ann"),
+        "rows": Option("rows in a call", 4, preset=1_000),
+        "most": Option("rows in the largest call", 10, preset=100_000),
     },
     cells,
     measure,

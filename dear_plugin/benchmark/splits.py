@@ -13,9 +13,8 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_plugin.benchmark.forests import boosted_again, forest
 from dear_plugin.benchmark.metrics import Accepts, decision
-from dear_plugin.benchmark.networks import network, networks_again
+from dear_plugin.benchmark.models import boosted_again, forest, network, networks_again
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Schema
 from dear_plugin.datasets import (
@@ -25,12 +24,23 @@ from dear_plugin.datasets import (
     load_give_me_some_credit,
     load_loan,
 )
+from dear_plugin.demo.classifiers import recipe
 from dear_plugin.errors import DataError
 
 LEAST_REFUSED = 50
 MOST_SEEDS = 30
 RETRAININGS = 5
 NETWORKS, TREES = ("lr", "ann"), "trees"
+
+
+def own_rules(data: Dataset) -> dict[str, Any]:
+    """The data set's own protocol."""
+    return {name: getattr(data, name) for name in ("immutable", "increasing", "tiers")}
+
+
+def paper_rules(data: Dataset) -> dict[str, Any]:
+    """The paper's protocol: sex and race immutable, all else free and no tiers."""
+    return {"immutable": data.protected}
 
 
 @dataclass(frozen=True)
@@ -41,16 +51,20 @@ class Setting:
         name: of the setting.
         load: the data set.
         kinds: the classifiers: "lr" and "ann" of the paper, or boosted "trees".
-        own: the data set's own act_on, immutable, increasing and tiers; else the paper's protocol,
-            sex and race immutable, all else free and no tiers.
+        rules: the arguments of `Schema.infer`; with the data set's own, its act_on too.
         weights: the prefix of its files of weights.
     """
 
     name: str
     load: Callable[[], Dataset]
     kinds: tuple[str, ...]
-    own: bool
+    rules: Callable[[Dataset], dict[str, Any]]
     weights: str
+
+    @property
+    def own(self) -> bool:
+        """Whether the protocol is that of the data set."""
+        return self.rules is own_rules
 
 
 PAPER: Mapping[str, Callable[[], Dataset]] = {
@@ -59,10 +73,10 @@ PAPER: Mapping[str, Callable[[], Dataset]] = {
     "gmc": load_give_me_some_credit,
 }
 _ALL = (
-    *(Setting(name, load, NETWORKS, False, name) for name, load in PAPER.items()),
-    *(Setting(f"{name}-own", load, NETWORKS, True, name) for name, load in PAPER.items()),
-    Setting("adult-full", lambda: load_adult("full"), (TREES,), True, "adult-full"),
-    Setting("loan", load_loan, ("lr",), True, "loan"),
+    *(Setting(name, load, NETWORKS, paper_rules, name) for name, load in PAPER.items()),
+    *(Setting(f"{name}-own", load, NETWORKS, own_rules, name) for name, load in PAPER.items()),
+    Setting("adult-full", lambda: load_adult("full"), (TREES,), own_rules, "adult-full"),
+    Setting("loan", load_loan, ("lr",), own_rules, "loan"),
 )
 SETTINGS: Mapping[str, Setting] = {setting.name: setting for setting in _ALL}
 # Data set with protocol, and classifier, as tables and arguments name them.
@@ -134,16 +148,8 @@ class DataSplit:
     @cached_property
     def schema(self) -> Schema:
         """The features."""
-        data, train = self.data, self.parts[0]
-        if not self.setting.own:
-            return Schema.infer(train, target=data.target, immutable=data.protected)
-        return Schema.infer(
-            train,
-            target=data.target,
-            immutable=data.immutable,
-            increasing=data.increasing,
-            tiers=data.tiers,
-        )
+        rules = self.setting.rules(self.data)
+        return Schema.infer(self.parts[0], target=self.data.target, **rules)
 
     @property
     def act_on(self) -> list[str] | None:
@@ -174,10 +180,10 @@ class DataSplit:
 
     def _network(self, kind: Any, frame: pd.DataFrame, labels: pd.Series, seed: int) -> _Made:
         x, y = self.encoder.encode(frame), torch.tensor(labels.to_numpy())
-        weights = self.setting.weights
-        path = self.cache / f"{weights}-{kind}-{self.split}-{seed}.safetensors"
-        model = network(path, weights, kind, x, y, seed)
-        return model, lambda: networks_again(path, weights, kind, x, y, seed, RETRAININGS)
+        path = self.cache / f"{self.setting.weights}-{kind}-{self.split}-{seed}.safetensors"
+        how = recipe(self.data.name)
+        model = network(path, how, kind, x, y, seed)
+        return model, lambda: networks_again(path, how, kind, x, y, seed, RETRAININGS)
 
     def _trees(self, kind: str, frame: pd.DataFrame, labels: pd.Series, seed: int) -> _Made:
         model = forest("HistGradientBoosting", frame, labels, seed)
@@ -189,13 +195,7 @@ _Made = tuple[Any, Callable[[], list[Any]]]
 
 @lru_cache(maxsize=1)
 def data_split(cache: Path, name: str, split: int) -> DataSplit:
-    """A split of a setting; the last one is kept for the cells that follow.
-
-    Args:
-        cache: a folder for trained weights.
-        name: of the setting.
-        split: the seed of training and test rows.
-    """
+    """A split of a setting by name; the last one is kept for the cells that follow."""
     return DataSplit(SETTINGS[name], split, cache)
 
 
@@ -212,3 +212,12 @@ def scored_model(data: DataSplit, kind: str, order: int = 0) -> ScoredModel:
         f"{data.name}: {order + 1} {kind} classifiers that reject {LEAST_REFUSED} test rows are"
         f" needed, got fewer among {MOST_SEEDS} seeds; use fewer seeds"
     )
+
+
+def case_of(
+    folder: Path, cell: str, split: int = 0, order: int = 0
+) -> tuple[DataSplit, ScoredModel]:
+    """The data split and the model of a name of `CELLS`, see `scored_model`."""
+    name, kind = CELLS[cell]
+    data = data_split(folder, name, split)
+    return data, scored_model(data, kind, order)

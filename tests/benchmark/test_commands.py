@@ -14,7 +14,7 @@ from dear_plugin.benchmark.contest_tables import DEFAULT, OWN, PLAUSIBLE, SUPPOR
 from dear_plugin.benchmark.fits import fits_of
 from dear_plugin.benchmark.hosts import at_most
 from dear_plugin.benchmark.meter import Meter, in_fresh_process
-from dear_plugin.benchmark.networks import retrained
+from dear_plugin.benchmark.models import retrained
 from dear_plugin.benchmark.splits import CELLS, SETTINGS, DataSplit, data_split, scored_model
 from dear_plugin.datasets import load_loan
 from dear_plugin.demo.classifiers import Recipe, accuracy, trained

@@ -1,47 +1,48 @@
-"""Networks: the paper's classifiers stored as weights, and retrained on bootstrap samples."""
+"""Models: the paper's classifiers stored as weights; tree ensembles; both on bootstrap samples."""
 
 from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from dear_plugin.demo.classifiers import HIDDEN, Kind, Recipe, recipe, trained
+from dear_plugin.demo.classifiers import HIDDEN, Kind, Recipe, trained
 
 
 def network(
-    path: Path, dataset: str, kind: Kind, x: Tensor, labels: Tensor, seed: int
+    path: Path, recipe: Recipe, kind: Kind, x: Tensor, labels: Tensor, seed: int
 ) -> nn.Sequential:
     """A trained classifier, read from its file if that exists.
 
     Args:
         path: of its weights.
-        dataset: whose recipe it has.
+        recipe: the recipe.
         kind: "ann" or "lr".
         x: (n, d) encoded training rows.
         labels: (n,) 0 or 1.
         seed: of weights and batches.
     """
-    how, like = _like(dataset, kind, x, labels, seed)
-    (found,) = _stored(path, like, lambda: [trained(kind, x, labels, how, seed)])
+    like = trained(kind, x[:1], labels[:1], replace(recipe, epochs=0), seed)
+    (found,) = _stored(path, like, lambda: [trained(kind, x, labels, recipe, seed)])
     return found
 
 
 def networks_again(
-    path: Path, dataset: str, kind: Kind, x: Tensor, labels: Tensor, seed: int, count: int
+    path: Path, recipe: Recipe, kind: Kind, x: Tensor, labels: Tensor, seed: int, count: int
 ) -> list[nn.Sequential]:
     """As many classifiers trained on bootstrap samples; the other arguments are of `network`."""
-    how, like = _like(dataset, kind, x, labels, seed)
+    like = trained(kind, x[:1], labels[:1], replace(recipe, epochs=0), seed)
     path = path.with_name(f"{path.stem}-again.safetensors")
-    make = lambda: retrained(kind, x, labels, how, count=count, seed=seed)  # noqa: E731
-    return _stored(path, like, make)
+    return _stored(path, like, lambda: retrained(kind, x, labels, recipe, count=count, seed=seed))
 
 
 def retrained(
@@ -113,14 +114,6 @@ class _Stack(nn.Module):
         return net
 
 
-def _like(
-    dataset: str, kind: Kind, x: Tensor, labels: Tensor, seed: int
-) -> tuple[Recipe, nn.Sequential]:
-    """The recipe of a data set, and an untrained classifier."""
-    how = recipe(dataset)
-    return how, trained(kind, x[:1], labels[:1], replace(how, epochs=0), seed)
-
-
 def _stored(
     path: Path, like: nn.Sequential, make: Callable[[], list[nn.Sequential]]
 ) -> list[nn.Sequential]:
@@ -137,3 +130,69 @@ def _stored(
         net.load_state_dict(own)
         read.append(net.eval())
     return read
+
+
+def forest(kind: str, frame: pd.DataFrame, labels: pd.Series, seed: int) -> Any:
+    """A fitted pipeline of category codes and a tree ensemble.
+
+    Args:
+        kind: a name of `FORESTS`.
+        frame: n training rows, without labels.
+        labels: (n,) 0 or 1.
+        seed: of the ensemble.
+
+    Raises:
+        ModuleNotFoundError: its package is not installed.
+    """
+    from sklearn.compose import make_column_transformer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OrdinalEncoder
+
+    categorical = list(frame.select_dtypes(exclude="number").columns)
+    codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
+    columns = make_column_transformer((codes, categorical), remainder="passthrough")
+    # LightGBM requires the column names of the fit.
+    columns.set_output(transform="pandas")
+    return make_pipeline(columns, FORESTS[kind](seed, len(categorical))).fit(frame, labels)
+
+
+def boosted_again(frame: pd.DataFrame, labels: pd.Series, seed: int, count: int) -> list[Any]:
+    """As many boosted trees fitted on bootstrap samples; the other arguments are of `forest`."""
+    states = range(1000 * (1 + seed), 1000 * (1 + seed) + count)
+    samples = [frame.sample(len(frame), replace=True, random_state=state) for state in states]
+    return [forest("HistGradientBoosting", x, labels.loc[x.index], seed) for x in samples]
+
+
+def _random(seed: int, categorical: int) -> Any:
+    from sklearn.ensemble import RandomForestClassifier
+
+    return RandomForestClassifier(random_state=seed)
+
+
+def _histogram(seed: int, categorical: int) -> Any:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    return HistGradientBoostingClassifier(
+        categorical_features=list(range(categorical)), early_stopping=False, random_state=seed
+    )
+
+
+def _xgboost(seed: int, categorical: int) -> Any:
+    from xgboost import XGBClassifier
+
+    return XGBClassifier(random_state=seed, n_jobs=1)
+
+
+def _lightgbm(seed: int, categorical: int) -> Any:
+    from lightgbm import LGBMClassifier
+
+    return LGBMClassifier(random_state=seed, n_jobs=1, verbose=-1)
+
+
+# Each takes the seed and the number of leading categorical columns.
+FORESTS: Mapping[str, Callable[[int, int], Any]] = {
+    "RandomForest": _random,
+    "HistGradientBoosting": _histogram,
+    "XGBoost": _xgboost,
+    "LightGBM": _lightgbm,
+}
