@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -106,12 +107,9 @@ def summary(answers: pd.DataFrame) -> Iterator[Row]:
     dials = dict.fromkeys(answers["dial"])
     for method, own in lines.groupby("method", sort=False) if len(lines) else ():
         line: dict[str, object] = {"method": method, "cells": own["cell"].nunique()}
-        for dial in dials:
-            part = own[own["requirement"] == dial]
-            for label in OWN[:2]:
-                for size in SIZES:
-                    found = part.get(f"{label}: {size} verdict", pd.Series(dtype=object))
-                    line[f"{label}, {size}, {dial}"] = _counts(found)
+        for dial, label, size in product(dials, OWN[:2], SIZES):
+            part, column = own[own["requirement"] == dial], f"{label}: {size} verdict"
+            line[f"{label}, {size}, {dial}"] = _counts(part.get(column, pd.Series(dtype=object)))
         yield line
 
 

@@ -64,9 +64,8 @@ def differences(found: pd.DataFrame) -> Iterator[Row]:
         others = [name for name in dict.fromkeys(part["method"]) if name not in DEAR_LINES]
         for name in others:
             matched = [supported(methods, family, name) for family in FAMILIES]
-            for label in dict.fromkeys([*PLAIN, *matched]):
-                if label in methods:
-                    yield {"data": data, **_difference(methods, label, name)}
+            labels = [label for label in dict.fromkeys([*PLAIN, *matched]) if label in methods]
+            yield from ({"data": data, **_difference(methods, own, name)} for own in labels)
 
 
 def supported(methods: Mapping[str, pd.DataFrame], family: Sequence[str], other: str) -> str:

@@ -17,7 +17,7 @@ import torch
 from dear_plugin.benchmark import reproduce_tables
 from dear_plugin.benchmark.fits import BASELINES, baseline, fits_of, reject_all
 from dear_plugin.benchmark.reproduce_tables import ENTANGLEMENT, LINE_SEARCH, OWN, PRESET
-from dear_plugin.benchmark.runner import Cell, Option, Spec
+from dear_plugin.benchmark.runner import Cell, Option, Spec, grid
 from dear_plugin.benchmark.splits import NETWORKS, PAPER, DataSplit, ScoredModel, case_of
 from dear_plugin.decoders import PAPER_LAYERS, Autoencoder, Training
 from dear_plugin.evaluation.metrics import neighbours
@@ -69,14 +69,14 @@ QUICK = ("trained for 500 steps", OWN, "nearest accepted")
 
 def cells(options: Namespace) -> Iterator[Cell]:
     """Every data set, seed, line and classifier; the sweep and the entanglement once."""
-    for name in options.datasets:
-        for order in range(options.seeds):
-            for line in options.lines:
-                kinds = options.models if line != ENTANGLEMENT else options.models[:1]
-                if not order or line not in (*list(VARIANTS)[2:], ENTANGLEMENT):
-                    for kind in kinds:
-                        head = {"dataset": name, "classifier": kind, "order": order}
-                        yield {**head, "line": line, "rows": options.rows}
+    once = {*VARIANTS, ENTANGLEMENT} - {PRESET, LINE_SEARCH}
+    axes = {"dataset": options.datasets, "order": range(options.seeds), "line": options.lines}
+    for cell in grid(**axes, classifier=options.models, rows=[options.rows]):
+        first = cell["classifier"] == options.models[0]
+        if (first or cell["line"] != ENTANGLEMENT) and not (
+            cell["order"] and cell["line"] in once
+        ):
+            yield cell
 
 
 def measure(

@@ -139,14 +139,11 @@ def cost_of(spec: Spec, options: Namespace) -> dict[str, Any]:
 @cache
 def sources() -> str:
     """A digest of the sources that answers and measurements depend on."""
-    digest = sha256()
-    for package in PACKAGES:
-        found = find_spec(package)
-        for home in (found.submodule_search_locations or ()) if found else ():
-            for path in sorted(Path(home).rglob("*.py")):
-                if not path.stem.endswith(AFTERWARDS) and path.parent.name != "plots":
-                    digest.update(path.read_bytes())
-    return digest.hexdigest()
+    specs = [spec for package in PACKAGES if (spec := find_spec(package))]
+    homes = [Path(home) for spec in specs for home in spec.submodule_search_locations or ()]
+    paths = sorted(path for home in homes for path in home.rglob("*.py"))
+    kept = [p for p in paths if not p.stem.endswith(AFTERWARDS) and p.parent.name != "plots"]
+    return sha256(b"".join(path.read_bytes() for path in kept)).hexdigest()
 
 
 def _read(path: Path) -> pd.DataFrame:
