@@ -34,7 +34,7 @@ class Loans:
         return {"feature_names": self.names, "category_map": self.maps}
 
 
-def loans(n=2500, seed=0):
+def loans(n=1500, seed=0):
     data = load_loan(n, seed=seed)
     frame = data.features.round({"loan_amount": 0, "income": 0, "savings": 0})
     pay = frame["income"] + np.random.default_rng(seed).normal(0, 3, n)
