@@ -47,10 +47,12 @@ def _parser() -> ArgumentParser:
         own = add(spec.name, help=spec.help)
         for name, option in spec.options.items():
             listed = f": some of {'; '.join(option.choices)}" if option.choices else ""
-            text = f"{option.help}{listed} (default {option.usual})"
+            usual = "all" if option.choices and option.preset is None else option.usual
+            text = f"{option.help}{listed} (default {usual})"
             kind: dict[str, object] = {"type": int, "metavar": "N"}
             if option.choices:
-                kind = {"nargs": "+", "choices": option.choices, "metavar": name.upper()}
+                kind = {"choices": option.choices, "metavar": name.upper()}
+                kind |= {} if isinstance(option.usual, str) else {"nargs": "+"}
             own.add_argument(f"--{name}", help=text.replace("%", "%%"), **kind)  # type: ignore[arg-type]
         own.set_defaults(texts=lambda options, spec=spec: run(spec, _complete(spec, options)))
         _add_common(own)

@@ -121,6 +121,17 @@ class TestArguments:
         assert len({str(cell) for cell in cells}) == len(cells)
         assert 0 < len(list(spec.cells(quick))) < len(cells)
 
+    @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
+    def test_what_is_given_takes_the_place_of_a_preset(self, spec, monkeypatch, capsys):
+        def found(spec, options):
+            yield from (str(cell) for cell in spec.cells(options))
+
+        monkeypatch.setattr("dear_plugin.benchmark.__main__.run", found)
+        for name, option in spec.options.items():
+            value = next(iter(option.choices), "1")
+            assert main([spec.name, "--quick", f"--{name}", value]) == 0
+            assert not option.choices or f": {value!r}" in capsys.readouterr().out
+
     def test_an_error_is_a_line_and_a_status(self, tmp_path, capsys, monkeypatch):
         monkeypatch.setenv("DEAR_DATA_HOME", str(tmp_path))
         arguments = ["--data", "gmc", "--models", "RandomForest", "--store", str(tmp_path)]
