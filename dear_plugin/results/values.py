@@ -60,8 +60,14 @@ def number(value: Any, places: int | None = None, digits: int = DIGITS) -> str:
 
 
 def amount_of(feature: Feature, amount: float) -> str:
-    """The amount of a change, with the feature's decimals, or with few digits."""
+    """The amount of a change, with the feature's decimals, or with few digits.
+
+    Decimals that are finer than float32 rows distinguish are left out.
+    """
     places = feature.precision
+    if places is not None:
+        resolution = max(RESOLUTION * feature.width, 1e-300)
+        places = min(places, math.floor(-math.log10(resolution)))
     rounded = amount if places is None else round(amount, places)
     return number(rounded + 0.0, places, UNCERTAIN_DIGITS)
 

@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dear_plugin import Feature, Kind
-from dear_plugin.results.values import ends, number
+from dear_plugin.results.values import amount_of, ends, number
 
 
 @pytest.mark.parametrize(
@@ -57,3 +57,12 @@ class TestTheWrittenActionIsEnough:
         before, after = map(float, raised(old, new, precision))
         assert before < after
         assert after >= new - gap / 50.0
+
+
+@pytest.mark.parametrize(
+    ("width", "amount", "words"),
+    [(7e6, 2000.05, "2000"), (1e4, 2000.05, "2000.05"), (7e6, 0.0, "0"), (1e-310, 0.25, "0.25")],
+)
+def test_an_amount_has_no_decimals_that_are_finer_than_rows(width, amount, words):
+    feature = Feature("income", Kind.NUMERIC, bounds=(0.0, width), precision=2)
+    assert amount_of(feature, amount) == words
