@@ -114,7 +114,7 @@ CONTEST = Spec(
         "dials": Option("requirements", SHOWN[::2], DIALS, SHOWN),
         "splits": Option("splits of the data", 1, preset=1),
         "seeds": Option("classifier seeds of each split", 1, preset=1),
-        "rows": Option("rejected rows of each model", 8, preset=25),
+        "rows": Option("rejected rows of each model", 8, preset=20),
     },
     cells,
     measure,
