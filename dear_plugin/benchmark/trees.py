@@ -162,8 +162,7 @@ def _optimum(dear: DEAR, case: Case, known: Floats) -> Floats:
 def _least_price(stage: Stage) -> Floats:
     """(n,) the least price of the actions of a stage that meet all criteria."""
     every = stage.need.clone()
-    while bool(stage.alive.any()):
-        at = stage.alive.nonzero()[:, 0]
+    while len(at := stage.alive):
         tried = stage.tried.part(at)
         order = torch.from_numpy(np.lexsort((tried.price.numpy(), tried.rows.numpy())))
         stage.score(at[order][first_of_each(tried.rows[order], AT_ONCE)])

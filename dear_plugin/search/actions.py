@@ -23,7 +23,6 @@ class Actions:
         score: (m,) double, -1 where the criteria are not evaluated; the number of criteria met,
             in their order, plus 1 minus what is missing of the next one; infinite for all.
         measured: (m, 4) the criteria's values in the order of `criteria.ORDER`, NaN if unknown.
-        kept: (m,) where its counterfactual is kept, -1 if it is not.
     """
 
     rows: Tensor
@@ -34,7 +33,6 @@ class Actions:
     price: Tensor
     score: Tensor
     measured: Tensor
-    kept: Tensor
 
     @classmethod
     def of(cls, rows: Tensor, sets: Tensor, values: Tensor, outcome: Tensor) -> Actions:
@@ -43,7 +41,7 @@ class Actions:
         cost, margin, price = outcome
         score = torch.full((m,), -1.0, dtype=torch.float64)
         measured = torch.full((m, 4), torch.nan)
-        return cls(rows, sets, values, cost, margin, price, score, measured, torch.full((m,), -1))
+        return cls(rows, sets, values, cost, margin, price, score, measured)
 
     @classmethod
     def none(cls, width: int) -> Actions:

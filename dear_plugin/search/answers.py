@@ -247,13 +247,11 @@ class Answers:
         for rows, stage in self.stages:
             solved[rows[stage.tried.rows[stage.passed]]] = True
         for number, (rows, stage) in enumerate(self.stages):
-            tried, passed = stage.tried, stage.passed
-            accepted = tried.margin >= stage.accepted[tried.rows]
-            best = stage.best(accepted & ~solved[rows[tried.rows]])
-            kinds = [(0, stage.answers), (1, best), (3, stage.nearest(~accepted))]
+            tried, best = stage.tried, stage.best(~solved[rows])
+            kinds = [(0, stage.answers), (1, best), (3, stage.nearest())]
             if k > 1:
                 larger = stage.larger()
-                known = passed[larger] | ~solved[rows[tried.rows[larger]]]
+                known = torch.isin(larger, stage.passed) | ~solved[rows[tried.rows[larger]]]
                 kinds.append((2, larger[known]))
             if first is not None:
                 kinds.append((-1, first.at[first.stages == number]))

@@ -9,7 +9,7 @@ of such values, and values on the way from the factual to these.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -91,6 +91,8 @@ class Block:
         values: (m, c, w) the values.
         direct: (m, c) their direct cost.
         untried: (m, c) bool.
+        fine: whether other blocks are tried first, and these values only where others show that
+            they may be accepted.
     """
 
     rows: Tensor
@@ -98,6 +100,7 @@ class Block:
     values: Tensor
     direct: Tensor
     untried: Tensor
+    fine: bool = False
 
     @classmethod
     def of(
@@ -171,7 +174,7 @@ def _numbers(
         at = (feature == j).nonzero()[:, 0]
         near[at] = known.neighbours(j, x[at, 0])
     between = _inside(problem, rows, feature, torch.cat([many, near], 1))
-    yield Block.of(problem, rows, sets, between[..., None])
+    yield replace(Block.of(problem, rows, sets, between[..., None]), fine=True)
 
 
 def _ranks(values: Tensor, count: int) -> Tensor:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -23,8 +22,6 @@ from dear_plugin.problem.target import Goal
 CELLS_A_BATCH = 1 << 19
 CELLS_EXPANDED = 1 << 22
 CELLS_A_FRAME = 1 << 21
-# A module evaluates this many values of a row and set side by side, which share lookups.
-PACK_WIDTH = 4
 # The resolution of float32 rows: a smaller change of a value is none.
 SMALLEST = 1e-6
 
@@ -182,35 +179,21 @@ class SearchProblem:
 
     def outcomes(
         self, rows: Tensor, sets: Tensor, values: Tensor, least: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """As `evaluate`; also (q,) the actions with the `least` margin, (n,), and (q, p) rows."""
-        order = torch.from_numpy(np.lexsort((rows.numpy(), sets.numpy())))
-        places = _packs(sets[order] * len(self) + rows[order], self._pack_width)
-        packs, out = order[places], values.new_empty(2, len(rows))
-        found, kept = [packs[:0, 0]], [self.x[:0]]
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """As `evaluate`; also (q, p) rows, those of actions with the `least` margin, (n,)."""
+        cost, margin, order = *torch.empty(2, len(rows)), sets.argsort(stable=True)
+        found, kept = [order[:0]], [self.x[:0]]
         most = CELLS_A_BATCH if self.classifier.is_module else CELLS_A_FRAME
         share = max(self.x.shape[1] / most, self.classifier.encoder.d / CELLS_EXPANDED)
-        for pack in packs.split(max(1, int(1.0 / (share * self._pack_width)))):
-            first = pack[:, 0]
-            cost, margin, reached = self._evaluate(rows[first], sets[first], values[pack])
-            out[:, pack] = torch.stack([cost, margin])
-            enough = margin >= least[rows[first], None]
-            found.append(pack[enough])
+        for at in order.split(max(1, int(1.0 / share))):
+            mine = rows[at]
+            reached = self.decode_actions(mine, sets[at], values[at, None])[1][:, 0]
+            distance = self.classifier.encoder.distance(reached, self.x.index_select(0, mine))
+            cost[at], margin[at] = distance.sum(1), self.decide(reached, mine)[0]
+            enough = margin[at] >= least[mine]
+            found.append(at[enough])
             kept.append(reached[enough])
-        return out[0], out[1], torch.cat(found), torch.cat(kept)
-
-    def _evaluate(
-        self, rows: Tensor, sets: Tensor, values: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """(m, c) the cost and margin and (m, c, p) rows of c actions of each row and set."""
-        _, reached = self.decode_actions(rows, sets, values)
-        m, c, p = reached.shape
-        # Candidates first, rows second, as decoders lay them out: `reshape` makes no copy.
-        across = reached.transpose(0, 1)
-        distance = self.classifier.encoder.distance(across, self.x.index_select(0, rows))
-        cost = distance.reshape(c * m, p).sum(1)
-        margin, _ = self.decide(across.reshape(c * m, p), rows.expand(c, m).reshape(-1))
-        return cost.view(c, m).T, margin.view(c, m).T, reached
+        return cost, margin, torch.cat(kept)[torch.cat(found).argsort()]
 
     def margin_alone(self, rows: Tensor, sets: Tensor, values: Tensor) -> Tensor:
         """(m,) the margin of actions without indirect changes; arguments as of `evaluate`."""
@@ -246,28 +229,6 @@ class SearchProblem:
         change[..., 1:] *= positions[:, None, 1:] != positions[:, None, :1]
         cost: Tensor = change.sum(2)
         return cost
-
-    @property
-    def _pack_width(self) -> int:
-        # A black box evaluates no row twice.
-        return PACK_WIDTH if self.classifier.is_module else 1
-
-
-def _packs(owner: Tensor, width: int) -> Tensor:
-    """(q, width) the positions of consecutive entries of equal owners, (m,).
-
-    The last entry of an owner fills its last pack.
-    """
-    if width == 1 or not len(owner):
-        return torch.arange(len(owner)).view(-1, 1)
-    _, sizes = owner.unique_consecutive(return_counts=True)
-    packs = (sizes + width - 1) // width
-    start = (sizes.cumsum(0) - sizes).repeat_interleave(packs)
-    number = torch.arange(len(start)) - (packs.cumsum(0) - packs).repeat_interleave(packs)
-    last = (sizes - 1).repeat_interleave(packs)
-    inside = number[:, None] * width + torch.arange(width)
-    packs_of: Tensor = start[:, None] + torch.minimum(inside, last[:, None])
-    return packs_of
 
 
 def by_set(sets: Tensor) -> Iterator[tuple[int, Tensor]]:

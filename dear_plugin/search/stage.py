@@ -23,8 +23,8 @@ ROUNDS = 4
 VETTED = (1, 4, 16, 32)
 # Actions of a row that may be accepted by too small a margin: the same, for a row without answer.
 VETTED_NEARER = (4, 16)
-# The parts into which the way to the cheapest action is cut, and how often: first, then later.
-PARTS, CUTS, LATER_CUTS = 8, 2, 1
+# The parts into which the way to the cheapest action is cut.
+PARTS = 8
 # The cheapest sets of several features of a row whose actions are moved back.
 FEW_SETS = 4
 HALVINGS = 4
@@ -32,6 +32,8 @@ HALVINGS = 4
 WAY_BACK = (8, 64)
 # Cells of the counterfactuals of accepted actions that are kept: 128 MiB.
 MOST_KEPT = 1 << 25
+# Larger than any position.
+NEVER = 1 << 62
 # Relative rounding error of a margin, larger than that of a float32 model.
 TOLERANCE = 1e-5
 
@@ -51,6 +53,8 @@ class Stage:
         tried: the evaluated actions.
         need: (n * s,) the least margin of an action whose criteria are evaluated.
         pairs: (m,) the row and set of each tried action, as one number.
+        passed: (q,) ascending, the positions of answers: tried actions that have the lead and
+            meet all criteria.
     """
 
     problem: SearchProblem
@@ -63,11 +67,13 @@ class Stage:
     tried: Actions = field(init=False)
     need: Tensor = field(init=False)
     pairs: Tensor = field(init=False)
+    passed: Tensor = field(init=False)
 
     def __post_init__(self) -> None:
         """Nothing is tried yet."""
         s, width = self.problem.sets.positions.shape
         self.tried, self.pairs = Actions.none(width), torch.empty(0, dtype=torch.int64)
+        self.passed = self._accepted_at = self.pairs
         self._reached = self.problem.x[:0]
         self.need = (self.accepted + self.lead).repeat_interleave(s)
 
@@ -79,13 +85,15 @@ class Stage:
         """
         if not self.blocks and not len(self.tried):
             return
-        for round_number in range(ROUNDS):
-            for block in self.blocks:
-                self._try(block)
-            for _ in range((LATER_CUTS if round_number else CUTS) * further):
-                self._cut()
-                for steps in WAY_BACK:
-                    self._move_back(steps)
+        for number in range(ROUNDS):
+            for fine in (False, True):
+                # The bound falls before fine values are tried, most of which then need not be.
+                for block in (each for each in self.blocks if each.fine == fine):
+                    self._try(block)
+                if further and not number:
+                    self._cut()
+            for steps in WAY_BACK * further:
+                self._move_back(steps)
             if not self._vet(VETTED) or not bool(self.open_rows.any()):
                 break
         if further:
@@ -100,14 +108,6 @@ class Stage:
         self.need = kept
 
     @property
-    def passed(self) -> Tensor:
-        """(m,) bool, the tried actions that are answers: they have the lead and meet all."""
-        passed = self.tried.score == torch.inf
-        at = passed.nonzero()[:, 0]
-        passed[at] = self.tried.margin[at] >= (self.accepted + self.lead)[self.tried.rows[at]]
-        return passed
-
-    @property
     def open_rows(self) -> Tensor:
         """(n,) bool, rows with fewer than k answers on different sets."""
         return self._solved_pairs.view(len(self.problem), -1).sum(1) < self.k
@@ -120,12 +120,13 @@ class Stage:
 
     @property
     def alive(self) -> Tensor:
-        """(m,) bool, tried actions that may become an answer."""
-        pairs, solved = self.pairs, self._solved_pairs
+        """(q,) the positions of tried actions that may become an answer."""
+        solved = self._solved_pairs
         closed = solved.view(len(self.problem), -1).sum(1) >= self.k
         closed_pairs = solved | closed.repeat_interleave(len(self.problem.sets))
         need = self.need.masked_fill(closed_pairs, torch.inf)
-        return (self.tried.score < 0.0) & (self.tried.margin >= need[pairs])
+        at = self._accepted_at[self.tried.score[self._accepted_at] < 0.0]
+        return at[self.tried.margin[at] >= need[self.pairs[at]]]
 
     def _bound(self) -> Tensor:
         """(n,) the direct cost from which on no action can become an answer; -inf if closed."""
@@ -140,25 +141,39 @@ class Stage:
         return torch.where(missing > 0, bound, -torch.inf)
 
     def _try(self, block: Block) -> None:
-        """Evaluate the candidates of a block that are cheap enough."""
-        self.evaluate(*block.take(block.direct < self._bound()[block.rows][:, None]))
+        """Evaluate the candidates of a block that are cheap enough and may be accepted."""
+        wanted = block.direct < self._bound()[block.rows][:, None]
+        if block.fine:
+            pairs = block.rows * len(self.problem.sets) + block.sets
+            wanted &= self._may_be_accepted[pairs][:, None]
+        self.evaluate(*block.take(wanted))
+
+    @property
+    def _may_be_accepted(self) -> Tensor:
+        """(n * s,) bool, rows and sets whose margins need not vary twice as much as was seen."""
+        margin, low = self.tried.margin, torch.full((len(self.need),), -torch.inf)
+        top = low.scatter_reduce(0, self.pairs, margin, "amax")
+        finite = torch.where(margin.isfinite(), margin, torch.inf)
+        bottom = (-low).scatter_reduce(0, self.pairs, finite, "amin")
+        return top + (top - bottom) >= self.need
 
     def evaluate(self, rows: Tensor, sets: Tensor, values: Tensor) -> Actions:
         """Evaluate actions and add them to the tried ones."""
         problem = self.problem
         if not len(rows):
             return self.tried.part(rows)
-        cost, margin, found, reached = problem.outcomes(rows, sets, values, self.accepted)
+        cost, margin, reached = problem.outcomes(rows, sets, values, self.accepted)
+        found = (margin >= self.accepted[rows]).nonzero()[:, 0]
         price = cost.clone()
         if self.discount:
-            at = (margin >= self.accepted[rows] + self.lead[rows]).nonzero()[:, 0]
+            at = found[margin[found] >= (self.accepted + self.lead)[rows[found]]]
             alone = problem.margin_alone(rows[at], sets[at], values[at])
-            cheaper = at[alone >= self.accepted[rows[at]]]
-            price[cheaper] /= 1.0 + self.discount
+            price[at[alone >= self.accepted[rows[at]]]] /= 1.0 + self.discount
         new = Actions.of(rows, sets, values, torch.stack([cost, margin, price]))
-        if self._reached.numel() + reached.numel() <= MOST_KEPT:
-            new.kept[found] = len(self._reached) + torch.arange(len(found))
+        # Counterfactuals of the first accepted actions are kept.
+        if len(self._reached) == len(self._accepted_at) and self._reached.numel() < MOST_KEPT:
             self._reached = torch.cat([self._reached, reached])
+        self._accepted_at = torch.cat([self._accepted_at, len(self.tried) + found])
         self.tried = self.tried.extended(new)
         self.pairs = torch.cat([self.pairs, rows * len(problem.sets) + sets])
         return new
@@ -228,7 +243,7 @@ class Stage:
         Of a set, those at places 0, 1, 3, 7, ... in the order of price: neighbouring values
         mostly meet the same criteria.
         """
-        at = self.alive.nonzero()[:, 0].numpy()
+        at = self.alive.numpy()
         rows, price = self.tried.rows.numpy()[at], self.tried.price.numpy()[at]
         pairs = self.pairs.numpy()[at]
         order = np.lexsort((price, pairs))
@@ -241,29 +256,33 @@ class Stage:
 
     def decoded(self, at: Tensor) -> Decoded:
         """The tried actions at positions (q,) with their counterfactuals."""
-        part = self.tried.part(at)
-        reached, new = self._reached.new_empty(len(at), self.problem.x.shape[1]), part.kept < 0
-        reached[~new] = self._reached[part.kept[~new]]
-        if bool(new.any()):
-            some, decode = part.part(new), self.problem.decode_actions
-            reached[new] = decode(some.rows, some.sets, some.values[:, None])[1][:, 0]
+        part, index = self.tried.part(at), self._accepted_at[: len(self._reached)]
+        reached, kept = (
+            self.problem.x.new_empty(len(at), self.problem.sets.p),
+            torch.isin(at, index),
+        )
+        reached[kept] = self._reached[torch.searchsorted(index, at[kept])]
+        if not bool(kept.all()):
+            some, decode = part.part(~kept), self.problem.decode_actions
+            reached[~kept] = decode(some.rows, some.sets, some.values[:, None])[1][:, 0]
         return Decoded(part.rows, part.sets, part.values, reached)
 
     def score(self, at: Tensor) -> None:
         """Evaluate the criteria of tried actions at positions (q,)."""
-        if not self.wanted:
-            self.tried.score[at] = torch.inf
-            return
         score, shortfall, measured = scored(self.decoded(at), self.wanted)
         self.tried.score[at], self.tried.measured[at] = score, measured
-        need = self.tried.margin[at] + shortfall
+        margin = self.tried.margin[at]
         short = shortfall > 0.0
-        self.need.scatter_reduce_(0, self.pairs[at][short], need[short], "amax")
+        need = (margin + shortfall)[short]
+        self.need.scatter_reduce_(0, self.pairs[at][short], need, "amax")
+        enough = margin >= (self.accepted + self.lead)[self.tried.rows[at]]
+        met = at[enough & (score == torch.inf)]
+        self.passed = torch.cat([self.passed, met]).sort().values
 
     def _tighten(self) -> None:
         """Halve the way from answers of one number to a rejected action before them."""
         at = self.answers[self._is_line[self.tried.sets[self.answers]]]
-        rejected = (self.tried.score >= 0.0) & ~self.passed
+        rejected = (self.tried.score >= 0.0).index_fill(0, self.passed, False)
         low, best = self._before(at, rejected), self.tried.part(at)
         high = best.values
         rows, sets = best.rows, best.sets
@@ -302,28 +321,31 @@ class Stage:
         at = start + enough.nonzero()[:, 0]
         if len(at):
             self.score(at)
-        return self.passed[start:]
+        return torch.isin(start + torch.arange(len(rows)), self.passed)
 
     @property
     def _bases(self) -> Tensor:
         """(q,) the answers, and of rows without an answer the best accepted action of each set."""
-        rows = self.tried.rows
         solved = torch.zeros(len(self.problem), dtype=torch.bool)
-        solved[rows[self.passed]] = True
-        accepted = (self.tried.margin >= self.accepted[rows]) & ~solved[rows]
-        return torch.cat([self.answers, self.best(accepted)])
+        solved[self.tried.rows[self.passed]] = True
+        return torch.cat([self.answers, self.best(~solved)])
 
     @property
     def answers(self) -> Tensor:
         """(q,) the cheapest answer of each row and set, by position."""
         return self._cheapest(self.passed)
 
-    def best(self, mask: Tensor) -> Tensor:
-        """(q,) the best score in a mask, (m,) bool, of each row and set, then the cheapest."""
-        score = torch.where(mask, self.tried.score, -torch.inf)
+    def best(self, rows: Tensor) -> Tensor:
+        """(q,) the accepted action of each row and set with the best score, then the cheapest.
+
+        Args:
+            rows: (n,) bool, the rows.
+        """
+        at = self._accepted_at[rows[self.tried.rows[self._accepted_at]]]
+        score, pairs = self.tried.score[at], self.pairs[at]
         most = torch.full((len(self.need),), -torch.inf, dtype=torch.float64)
-        most = most.scatter_reduce(0, self.pairs, score, "amax")
-        return self._cheapest(mask & (score == most[self.pairs]))
+        most = most.scatter_reduce(0, pairs, score, "amax")
+        return self._cheapest(at[score == most[pairs]])
 
     def try_larger(self) -> None:
         """Try k larger actions on the sets of open rows that have an accepted action."""
@@ -350,42 +372,40 @@ class Stage:
         """
         tried, least = self.tried, torch.full((len(self.need),), torch.inf)
         least[self.pairs[self._bases]] = tried.price[self._bases]
-        dearer = self.open_rows[tried.rows] & (tried.price > least[self.pairs])
-        at = (dearer & (tried.margin >= self.accepted[tried.rows])).nonzero()[:, 0].numpy()
-        order = np.lexsort((tried.price.numpy()[at], self.pairs.numpy()[at]))
-        pairs = self.pairs.numpy()[at][order]
+        at = self._accepted_at
+        dearer = self.open_rows[tried.rows[at]] & (tried.price[at] > least[self.pairs[at]])
+        at = at[dearer]
+        order = np.lexsort((tried.price[at].numpy(), self.pairs[at].numpy()))
+        pairs = self.pairs[at].numpy()[order]
         first, last = (np.searchsorted(pairs, pairs, side) for side in ("left", "right"))
         part = (np.arange(len(pairs)) - first) * self.k // np.maximum(last - first, 1)
         new = np.ones(len(pairs), dtype=bool)
         new[1:] = (part[1:] != part[:-1]) | (pairs[1:] != pairs[:-1])
-        chosen = torch.from_numpy(at[order][new])
+        chosen = at[torch.from_numpy(order[new])]
         return chosen[tried.score[chosen] < 0.0] if unscored else chosen
 
-    def nearest(self, mask: Tensor) -> Tensor:
-        """(q,) the first of the largest margins in a mask, (m,) bool, of each row.
+    def nearest(self) -> Tensor:
+        """(q,) the first of the largest margins of each row that are too small.
 
         Margins that differ by rounding only are equal: models round differently in batches of
         another size, and a row's answer must not depend on the batch.
         """
-        at, n = mask.nonzero()[:, 0], len(self.problem)
+        at, n = (
+            (self.tried.margin < self.accepted[self.tried.rows]).nonzero()[:, 0],
+            len(self.problem),
+        )
         rows, margin = self.tried.rows[at], self.tried.margin[at]
         top = torch.full((n,), -torch.inf).scatter_reduce(0, rows, margin, "amax")[rows]
         some = at[(margin >= top - TOLERANCE * top.abs()) & top.isfinite()]
-        first = torch.full((n,), len(self.tried))
-        first = first.scatter_reduce(0, self.tried.rows[some], some, "amin")
-        return first[first < len(self.tried)]
+        return _first(some, self.tried.rows[some], n)
 
-    def _cheapest(self, mask: Tensor) -> Tensor:
-        """(q,) the first of the cheapest actions in a mask, (m,) bool, of each row and set."""
-        at, tried = mask.nonzero()[:, 0], self.tried
-        pairs, price = self.pairs[at], tried.price[at]
-        least = price.new_full((len(self.need),), torch.inf).scatter_reduce(
-            0, pairs, price, "amin"
-        )
-        first = torch.full((len(self.need),), len(tried))
+    def _cheapest(self, at: Tensor) -> Tensor:
+        """(q,) the first of the cheapest of actions at positions, (m,), of each row and set."""
+        pairs, price = self.pairs[at], self.tried.price[at]
+        least = price.new_full((len(self.need),), torch.inf)
+        least = least.scatter_reduce(0, pairs, price, "amin")
         lowest = at[price == least[pairs]]
-        first = first.scatter_reduce(0, self.pairs[lowest], lowest, "amin")
-        return first[first < len(tried)]
+        return _first(lowest, self.pairs[lowest], len(self.need))
 
     def _before(self, at: Tensor, among: Tensor | None = None) -> Tensor:
         """(q, w) the farthest tried value nearer than actions on one number, or the factual.
@@ -420,3 +440,9 @@ class Stage:
         """(s,) bool, sets of one number."""
         sets = self.problem.sets
         return sets.single & self.problem.numeric[sets.positions[:, 0]]
+
+
+def _first(at: Tensor, owner: Tensor, count: int) -> Tensor:
+    """(q,) the least of positions, (m,), of each of `count` owners that has some."""
+    first = torch.full((count,), NEVER).scatter_reduce(0, owner, at, "amin")
+    return first[first < NEVER]
