@@ -143,19 +143,7 @@ class Stage:
     def _try(self, block: Block) -> None:
         """Evaluate the candidates of a block that are cheap enough and may be accepted."""
         wanted = block.direct < self._bound()[block.rows][:, None]
-        if block.fine:
-            pairs = block.rows * len(self.problem.sets) + block.sets
-            wanted &= self._may_be_accepted[pairs][:, None]
         self.evaluate(*block.take(wanted))
-
-    @property
-    def _may_be_accepted(self) -> Tensor:
-        """(n * s,) bool, rows and sets whose margins need not vary twice as much as was seen."""
-        margin, low = self.tried.margin, torch.full((len(self.need),), -torch.inf)
-        top = low.scatter_reduce(0, self.pairs, margin, "amax")
-        finite = torch.where(margin.isfinite(), margin, torch.inf)
-        bottom = (-low).scatter_reduce(0, self.pairs, finite, "amin")
-        return top + (top - bottom) >= self.need
 
     def evaluate(self, rows: Tensor, sets: Tensor, values: Tensor) -> Actions:
         """Evaluate actions and add them to the tried ones."""
