@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 import torch
 
-from dear_plugin import DEAR, Constraints, Search, Target
+from dear_plugin import DEAR, Constraints, Schema, Search, Target
 from dear_plugin.baselines import NearestAccepted
+from dear_plugin.decoders import Still
 
 NUMBERS = ["confidence", "reliance", "plausibility"]
 CRITERIA = [*NUMBERS, "credible"]
@@ -202,3 +203,22 @@ class TestMaxReliance:
         with torch.no_grad():
             meets = (mixed.net(mixed.encoder.encode(after))[:, 0] > 0).numpy()
         assert meets[alone.actions["credible"]].all()
+
+
+def test_what_an_order_forces_is_not_relied_on():
+    """The larger amount follows by the order, whatever the decoder predicts."""
+    rng = np.random.default_rng(0)
+    paid = rng.random(800).round(3)
+    frame = pd.DataFrame({"paid": paid, "due": (paid + 0.3 * rng.random(800)).round(3)})
+    schema = Schema.infer(frame)
+    assert schema.orders == (("paid", "due"),)
+
+    def model(rows):
+        return np.where(rows["paid"] > 0.6, 0.9, 0.1)
+
+    dear = DEAR(model, schema, act_on=["paid"], decoder=Still(), search=Search.cheapest())
+    refused = frame[(frame["paid"] < 0.4) & (frame["due"] < 0.5)].head(20)
+    found = dear.fit(frame).generate(refused)
+    assert found.actions["success"].all()
+    assert (found.counterfactuals["due"] > refused["due"]).all()
+    assert (found.actions["reliance"] == 0.0).all()

@@ -161,7 +161,9 @@ def _reliance(problem: SearchProblem, actions: Decoded) -> Tensor:
     partial = torch.where(number, x + shares * (whole - x), torch.where(shares >= HALF, whole, x))
     partial = problem.feasible.project(x[:, 0], partial, actions.rows)
     acted = problem.sets.masks[actions.sets][:, None]
-    partial = torch.where(acted, whole, partial).reshape(-1, p)
+    partial = torch.where(acted, whole, partial)
+    # What an order or a relation forces is no matter of the decoder.
+    partial = problem.repair(x[:, 0], partial, actions.rows, actions.sets).reshape(-1, p)
     _, valid = problem.decide(partial, actions.rows.repeat_interleave(len(SHARES)))
     # The number of consecutive shares, from the largest down, that are accepted.
     count = valid.view(m, len(SHARES)).flip(1).long().cumprod(1).sum(1)

@@ -134,14 +134,27 @@ class SearchProblem:
         feasible, acted = self.feasible, self.sets.masks[sets]
         if feasible.levels is not None:
             moved = feasible.levels.keep_unless_acted(x, moved, acted)
-        reached, still = moved, acted
+        reached = moved
         if self.has_tiers:
-            still = acted | self.held[sets]
             reached = torch.where(self.held[sets][:, None], x[:, None], moved)
         reached = feasible.project(x, reached, rows)
         if self.seen_pairs is not None:
             reached = self.seen_pairs.repair(x, reached, acted)
-        return moved, feasible.repair(x, reached, still, rows)
+        return moved, self.repair(x, reached, rows, sets)
+
+    def repair(self, x: Tensor, reached: Tensor, rows: Tensor, sets: Tensor) -> Tensor:
+        """(m, c, p) rows whose indirect changes are adapted to orders and relations of columns.
+
+        Args:
+            x: (m, p) the factual rows.
+            reached: (m, c, p) the projected rows.
+            rows: (m,) the position of each factual row.
+            sets: (m,) the set acted on; its features stay as they are.
+        """
+        still = self.sets.masks[sets]
+        if self.has_tiers:
+            still = still | self.held[sets]
+        return self.feasible.repair(x, reached, still, rows)
 
     def decide(self, reached: Tensor, rows: Tensor, slack: float = 0.0) -> tuple[Tensor, Tensor]:
         """(m,) margins and (m,) bool, whether the goal accepts counterfactuals.
@@ -196,9 +209,13 @@ class SearchProblem:
         return cost, margin, torch.cat(kept)[torch.cat(found).argsort()]
 
     def margin_alone(self, rows: Tensor, sets: Tensor, values: Tensor) -> Tensor:
-        """(m,) the margin of actions without indirect changes; arguments as of `evaluate`."""
-        alone = self.x[rows].scatter(1, self.sets.positions[sets], values)
-        return self.decide(alone, rows)[0]
+        """(m,) the margin of actions without indirect changes but those that rules force.
+
+        Arguments as of `evaluate`.
+        """
+        x = self.x[rows]
+        alone = x.scatter(1, self.sets.positions[sets], values)
+        return self.decide(self.repair(x, alone[:, None], rows, sets)[:, 0], rows)[0]
 
     def snapped(self, rows: Tensor, sets: Tensor, values: Tensor) -> Tensor:
         """(m, c, w) values that actions may set: each snapped, or the factual where none is near.
