@@ -8,10 +8,11 @@ known limit of the decoder. There is no training: rows are counted and regressed
 1. features are held, counted (with atoms) or smooth (`values`); 2. held features make cells
 (`cells`); 3. x_S makes bins, and nodes that mix the distributions of two bins (`axes`); 4. a
 feature may move only if a test within cells rejects independence (`links`); 5. a counted feature
-has a distribution for each cell and node (`ratios`); 6. a smooth one a location and a scale
-(`lines`); 7. encoding takes the rank, and 8. decoding the value at that rank, the maximal coupling
-for categories, the change of the location (`tables`, `lines`); 9. a redraw repeats 3 to 6 with
-the weights of a bootstrap sample (`estimate`).
+has a distribution for each cell and node (`counts`, `ratios`, `shrinkage`); 6. a smooth one a
+location and a scale (`terms`, `least_squares`, `lines`); 7. encoding takes the rank, and 8.
+decoding the value at that rank, the maximal coupling for categories, the change of the location
+(`estimate`, `tables`, `lines`); 9. a redraw repeats 3 to 6 with the weights of a bootstrap sample
+(`estimator`).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from dear_plugin.decoders.registry import register
 from dear_plugin.decoders.sample import Sample
 from dear_plugin.decoders.transport.estimate import Estimate
 from dear_plugin.decoders.transport.estimator import Estimator
-from dear_plugin.decoders.transport.lines import BLOCKS
+from dear_plugin.decoders.transport.least_squares import BLOCKS
 from dear_plugin.errors import ConstraintError, NotFittedError
 
 FEW_ROWS = 1000

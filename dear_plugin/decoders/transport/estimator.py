@@ -16,7 +16,7 @@ from dear_plugin.decoders.transport.axes import axis_of
 from dear_plugin.decoders.transport.cells import cells_of
 from dear_plugin.decoders.transport.counts import Counts
 from dear_plugin.decoders.transport.estimate import Estimate
-from dear_plugin.decoders.transport.lines import LineFit
+from dear_plugin.decoders.transport.least_squares import LeastSquares
 from dear_plugin.decoders.transport.links import linked, tails_of
 from dear_plugin.decoders.transport.ratios import fit_ratios
 from dear_plugin.decoders.transport.tables import Moving, Tables
@@ -51,7 +51,7 @@ class Estimator:
         counted = (others & ~smooth).nonzero()[:, 0]
         self._counted = counted[self._values.blocks[counted].long().argsort(stable=True)]
         smooth_features, self._tested = smooth.nonzero()[:, 0], max(int(others.sum()), 1)
-        self._fit = LineFit(sample, acted, held, smooth_features, tested=self._tested)
+        self._fit = LeastSquares(sample, acted, held, smooth_features, tested=self._tested)
 
     @lazy
     def uncut_shares(self) -> dict[int, float]:

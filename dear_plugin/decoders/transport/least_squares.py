@@ -1,0 +1,215 @@
+"""Least squares (step 6): beta and gamma of smooth features, on winsorised training rows.
+
+The features are regressed on the terms of x_S and of the held features at the same time. Of three
+nested models (no slope, straight, bent) the largest is taken that fits significantly better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from dear_plugin._lazy import lazy
+from dear_plugin.decoders.protocol import Members
+from dear_plugin.decoders.sample import Sample
+from dear_plugin.decoders.transport.lines import Lines
+from dear_plugin.decoders.transport.links import ERROR
+from dear_plugin.decoders.transport.terms import phi, terms_of, winsorised
+from dear_plugin.decoders.transport.values import Values, linear_copies
+
+RIDGE = 1e-9
+# Blocks of rows that bootstrap samples are drawn from.
+BLOCKS = 64
+# Entries of the columns that are computed at a time: 32 MiB.
+ENTRIES = 1 << 22
+# A linear copy has at most this share of its variance left.
+COPY = 1e-10
+# The smallest residual.
+SMALLEST = 1e-9
+
+
+class Targets(NamedTuple):
+    """What may be regressed in a sample: smooth features and linear copies.
+
+    Attributes:
+        features: (f,) their positions, ascending.
+        values: (n, f) double, their winsorised values minus
+        centre: (f,) their means.
+        squares: (64, f) the sums of squares of `values` in each block.
+    """
+
+    features: Tensor
+    values: Tensor
+    centre: Tensor
+    squares: Tensor
+
+    @classmethod
+    def of(cls, sample: Sample) -> Targets:
+        """Those of training rows."""
+        smooth = sample.shared(Values.of).smooth.clone()
+        smooth[[j for _, j in sample.shared(linear_copies)]] = True
+        values = sample.shared(winsorised)[:, smooth].double()
+        centre = values.mean(0)
+        values -= centre
+        return cls(smooth.nonzero()[:, 0], values, centre, _blocks(values).square().sum(1))
+
+
+class LeastSquares:
+    """The regressions of some features on x_S and held features, for any weights of the rows.
+
+    Args:
+        sample: the training rows.
+        acted: the features of S.
+        held: the held features.
+        features: (f,) the features to fit.
+        tested: how many features share the error rate.
+    """
+
+    def __init__(
+        self, sample: Sample, acted: Members, held: Members, features: Tensor, *, tested: int
+    ) -> None:
+        self._features, self._tested = features, tested
+        self._acted, self._held = list(acted), list(held)
+        self._terms = tuple(terms_of(sample, j) for j in acted)
+        self._beside = tuple(terms_of(sample, j) for j in held)
+        self._rows, self._targets = sample.shared(winsorised), sample.shared(Targets.of)
+        self._place = torch.searchsorted(self._targets.features, features)
+        straight = torch.cat([each.straight for each in self._terms])
+        # Centred columns keep the precision of their squares; about the mean is enough.
+        self._centre = torch.zeros(1).double()
+        self._centre = self._columns(self._rows[::BLOCKS]).mean(0)
+        self._centre[0] = 0.0
+        beside = torch.ones(len(self._centre) - len(straight), dtype=torch.bool)
+        own = torch.zeros_like(straight), straight, torch.ones_like(straight)
+        self._models, self._own = [torch.cat([beside, each]) for each in own], len(straight)
+
+    def lines(self, weights: Tensor, point: Lines | None = None) -> Lines:
+        """The locations in r samples, given the weights of blocks of rows.
+
+        Args:
+            weights: (r, 64), or (r, 1) for all of them.
+            point: the locations of the sample itself, whose slopes of zero and scales are kept.
+        """
+        if not len(self._features):
+            none = torch.zeros(len(weights), len(self._centre), 0)
+            return self._lines(self._features, none, none[0, : self._own])
+        gram, right = self._sums
+        weights = weights.expand(-1, BLOCKS)
+        gram = (weights @ gram.flatten(1)).view(-1, *gram.shape[1:])
+        right = (weights @ right.flatten(1)).view(-1, *right.shape[1:])[..., self._place]
+        square = weights @ self._targets.squares[:, self._place]
+        fit = self._selected(gram, right, square, self._models, drawn=point is not None)
+        scale = self._scales(fit[0]) if point is None else point.scale
+        fit[:, 0] += self._targets.centre[self._place] - (self._centre[:, None] * fit).sum(1)
+        slope = fit[:, -self._own :]
+        if point is None:
+            moves = (slope[0] != 0.0).any(0) | (scale != 0.0).any(0)
+            return self._lines(self._features[moves], fit[..., moves], scale[..., moves])
+        moves = torch.isin(self._features, point.features)
+        slope[..., moves] = slope[..., moves].masked_fill((point.slope == 0.0).all(1), 0.0)
+        return self._lines(point.features, fit[..., moves], scale)
+
+    def _lines(self, features: Tensor, fit: Tensor, scale: Tensor) -> Lines:
+        return Lines(features, self._held, self._beside, self._terms, fit.float(), scale.float())
+
+    @lazy
+    def _sums(self) -> tuple[Tensor, ...]:
+        """The sums of products in each block: columns with columns and with targets."""
+        return _total(_products(*part) for part in self._parts)
+
+    @property
+    def _parts(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """The columns and the targets of the training rows, in parts of a multiple of 64 rows."""
+        width = len(self._centre) + len(self._targets.features)
+        size = max(ENTRIES // width // BLOCKS, 1) * BLOCKS
+        parts = self._rows.split(size), self._targets.values.split(size)
+        return ((self._columns(rows), values) for rows, values in zip(*parts, strict=True))
+
+    def _columns(self, rows: Tensor) -> Tensor:
+        """(m, q) a constant, held features' and x_S' columns of training rows, centred."""
+        rows = rows.double()
+        beside, own = (
+            phi(self._beside, rows[:, self._held]),
+            phi(self._terms, rows[:, self._acted]),
+        )
+        return torch.cat([rows.new_ones(len(rows), 1), beside, own], 1) - self._centre
+
+    def _selected(
+        self, gram: Tensor, right: Tensor, square: Tensor, models: list[Tensor], *, drawn: bool
+    ) -> Tensor:
+        """(r, q, f) the coefficients of the largest model that fits significantly better.
+
+        Args:
+            gram: (r, q, q) the sums of products of columns.
+            right: (r, q, f) those of columns and targets.
+            square: (r, f) those of targets.
+            models: the columns of each, (q,) bool, the smallest first.
+            drawn: whether these are bootstrap samples, see `links`.
+        """
+        n, (flat, *larger) = gram[:, :1, 0], models
+        chosen, left = _solved(gram, right, square, flat)
+        size = torch.full_like(left, float(flat.sum()))
+        for model in larger:
+            fit, rest = _solved(gram, right, square, model)
+            more = float(model.sum()) - size
+            gain = n * (left / rest).log() - (2.0 * more if drawn else 0.0)
+            better = gain > _bound(more, self._tested)
+            chosen = torch.where(better[:, None], fit, chosen)
+            left, size = torch.where(better, rest, left), torch.where(better, size + more, size)
+        return chosen
+
+    def _scales(self, fit: Tensor) -> Tensor:
+        """(q, f) gamma: the same regression of log |residual|, without held features."""
+        every = fit.new_zeros(len(fit), len(self._targets.features)).index_copy(
+            1, self._place, fit
+        )
+        some = torch.cat([torch.zeros(1).long(), torch.arange(-self._own, 0) + len(fit)])
+
+        def _sizes(columns: Tensor, values: Tensor) -> tuple[Tensor, ...]:
+            left = (values - columns @ every).abs_().clamp_min_(SMALLEST).log_()
+            return *_products(columns[:, some], left), left.square().sum(0)
+
+        gram, right, square = _total(_sizes(*part) for part in self._parts)
+        models = [each[some] for each in self._models]
+        sums = gram.sum(0, True), right.sum(0, True)[..., self._place], square[None, self._place]
+        return self._selected(*sums, models, drawn=False)[0, 1:]
+
+
+def _solved(gram: Tensor, right: Tensor, square: Tensor, columns: Tensor) -> tuple[Tensor, Tensor]:
+    """The coefficients, (r, q, f), on some columns, and the sum of squares left, (r, f)."""
+    some = columns.nonzero()[:, 0]
+    left, right = gram[:, some][:, :, some], right[:, some]
+    # A bootstrap sample of very few rows may have none.
+    ridge = RIDGE * (left.diagonal(dim1=1, dim2=2) + gram[:, :1, 0]) + SMALLEST**2
+    fit = torch.linalg.solve(left + torch.diag_embed(ridge), right)
+    rest = square - (2.0 * right - left @ fit).mul(fit).sum(1)
+    out = gram.new_zeros(len(gram), len(columns), right.shape[2])
+    return out.index_copy(1, some, fit), rest.maximum(square * COPY).clamp_min(1e-30)
+
+
+def _bound(freedom: Tensor, tested: int) -> Tensor:
+    """The least gain in twice the log-likelihood at an error rate of .001 over all features."""
+    from scipy.stats import chi2
+
+    bound = torch.from_numpy(chi2.isf(ERROR / max(tested, 1), freedom.clamp_min(1.0).numpy()))
+    return torch.where(freedom > 0, bound, torch.inf)
+
+
+def _blocks(x: Tensor) -> Tensor:
+    """(64, m, q) the rows of each block, of (n, q): row i is in block i modulo 64."""
+    padded = torch.nn.functional.pad(x, (0, 0, 0, -len(x) % BLOCKS))
+    return padded.view(len(padded) // BLOCKS, BLOCKS, x.shape[1]).transpose(0, 1)
+
+
+def _products(columns: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    """Of each block: (64, q, q) products of columns and (64, q, f) of these with targets."""
+    own = _blocks(columns)
+    return own.transpose(1, 2) @ own, own.transpose(1, 2) @ _blocks(targets)
+
+
+def _total(parts: Iterable[tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
+    """The sums of the first, second, ... tensors."""
+    return tuple(torch.stack(each).sum(0) for each in zip(*parts, strict=True))
