@@ -14,7 +14,7 @@ from torch import Tensor
 
 from dear_plugin.decoders.in_order import InOrder
 from dear_plugin.decoders.protocol import Decoder, Fit, Members
-from dear_plugin.decoders.sample import Sample
+from dear_plugin.decoders.sample import FEWER_ROWS, MOST_ROWS, Sample
 
 logger = logging.getLogger(__name__)
 
@@ -26,8 +26,8 @@ class Decoders:
     """One decoder for each action set and draw, fitted on demand, within a bound on memory.
 
     A decoder depends on the training rows and its set, not on what was asked before. The given
-    sets are fitted on all rows, other sets on `sample.fewer()`. A set with features of several
-    tiers has no decoder of its own, but those of its parts; see `InOrder`.
+    sets are fitted on at most `MOST_ROWS` of the rows, other sets on `FEWER_ROWS`. A set with
+    features of several tiers has no decoder of its own, but those of its parts; see `InOrder`.
 
     Attributes:
         given: the given sets, or their parts.
@@ -53,7 +53,7 @@ class Decoders:
     def __init__(self, decoder: Decoder, sample: Sample, given: Sequence[Members]) -> None:
         self.decoder, self.sample = decoder, sample
         self.given = self._parts_of(given)
-        self._fewer = sample.fewer()
+        self._most, self._fewer = sample.at_most(MOST_ROWS), sample.at_most(FEWER_ROWS)
         self._fitted: dict[tuple[Members, int], Decoder] = {}
         # The sets that each was trained with: a joint decoder's redraws are trained with the same.
         self._together = dict.fromkeys(self.given, self.given)
@@ -129,7 +129,7 @@ class Decoders:
 
     def fit_of(self, acted: Members, draw: int = 0) -> Fit:
         """What the decoder of a set and a draw is fitted on."""
-        sample = self.sample if acted in self.given else self._fewer
+        sample = self._most if acted in self.given else self._fewer
         if draw:
             sample = sample.shared(lambda whole: whole.drawn(draw), ("drawn", draw))
         return Fit(sample, acted, self.held(acted))

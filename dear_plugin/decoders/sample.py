@@ -12,8 +12,8 @@ from dear_plugin.data.encoder import Encoder
 
 T = TypeVar("T")
 
-# Other sets than the given ones are fitted on so many rows.
-FEWER_ROWS = 10_000
+# The given sets are fitted on so many rows at most, and other sets on fewer.
+MOST_ROWS, FEWER_ROWS = 200_000, 10_000
 
 
 class Sample:
@@ -66,10 +66,10 @@ class Sample:
         n, generator = len(self), torch.Generator().manual_seed(draw)
         return Sample(self.rows[torch.randint(n, (n,), generator=generator)], self.encoder)
 
-    def fewer(self) -> Sample:
-        """At most `FEWER_ROWS` of the rows, the same in every call."""
-        if len(self) <= FEWER_ROWS:
+    def at_most(self, count: int) -> Sample:
+        """At most so many of the rows, the same in every call."""
+        if len(self) <= count:
             return self
         generator = torch.Generator().manual_seed(0)
-        some = torch.randperm(len(self), generator=generator)[:FEWER_ROWS]
+        some = torch.randperm(len(self), generator=generator)[:count]
         return Sample(self.rows[some], self.encoder)

@@ -314,3 +314,14 @@ class TestOddTables:
     def test_before_fit_it_raises(self):
         with pytest.raises(NotFittedError, match="call fit first"):
             Transport().encode(torch.zeros(1, 2))
+
+    def test_of_very_many_rows_a_part_is_fitted_on_the_same_in_every_call(self, odd, monkeypatch):
+        monkeypatch.setattr("dear_plugin.decoders.collection.MOST_ROWS", 2000)
+        monkeypatch.setattr("dear_plugin.decoders.collection.FEWER_ROWS", 500)
+        sample = Sample(odd.rows, odd.encoder)
+        made = [Decoders(Transport(), sample, [(0,)]) for _ in range(2)]
+        (given, other), (again, _) = ([d.fit_of((j,)).sample for j in (0, 3)] for d in made)
+        assert (len(given), len(other), len(sample)) == (2000, 500, 3000)
+        assert torch.equal(given.rows, again.rows)
+        assert len(given.rows[:, 7].unique()) == 2000  # noise: no row is taken twice
+        assert sample.at_most(3000) is sample
