@@ -1,9 +1,9 @@
 """Candidates: the values of x_S that a search tries, the same for every kind of model.
 
-Numbers take quantiles of the distinct training values, the neighbours of the factual among them
-at ranks 1, 2, 4, ..., 512 on both sides, and the ends of ranges: ranks need no scale. Categories
-and special levels are tried one and all. Several features together take well spread combinations
-of such values, and values on the way from the factual to these.
+Numbers take all distinct training values where these are few, else quantiles and the neighbours of
+the factual at ranks 1, 2, 4, ..., 512 on both sides (ranks need no scale), and the ends of ranges.
+Categories and special levels are tried one and all. Several features together take well spread
+combinations of such values, and values on the way from the factual to these.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from dear_plugin.data.special_values import row_value, without_special
 from dear_plugin.search.problem import SMALLEST, SearchProblem
 
 # Quantiles of a number: few that are tried first, of these the nearest on either side before the
-# others; and many.
-FEW, NEAREST, MANY = 16, 4, 32
+# others; and many, or all distinct values where these are few.
+FEW, NEAREST, MANY, ALL = 16, 4, 32, 128
 # Values of a number that are tried where nothing is accepted.
 DENSE = 256
 # The ranks of the neighbours of the factual.
@@ -40,9 +40,10 @@ class FeatureValues:
     Attributes:
         distinct: (p,) tensors, ascending, the distinct values of a number; none of a category.
         few: (p, 16) quantiles of these.
-        many: (p, 32) likewise.
+        many: (p, 128) all of them, ascending, or 32 quantiles; the last is repeated.
         new_few: (p, 16) bool, where quantiles of few distinct values are not repeated.
-        new_many: (p, 32) bool, where they are not repeated, nor among the few.
+        new_many: (p, 128) bool, where they are not repeated, nor among the few.
+        sizes: (p,) how many are not repeated.
         counts: (p,) the number of categories, 0 for numbers.
     """
 
@@ -51,6 +52,7 @@ class FeatureValues:
     many: Tensor
     new_few: Tensor
     new_many: Tensor
+    sizes: Tensor
     counts: Tensor
 
     @classmethod
@@ -61,15 +63,19 @@ class FeatureValues:
         distinct = tuple(
             rows[:0, j] if counts[j] else without_special(rows[:, j]).unique() for j in range(p)
         )
-        few, many = torch.zeros(p, FEW), torch.zeros(p, MANY)
-        new_few, new_many = few > 0, many > 0
+        few, many = torch.zeros(p, FEW), torch.zeros(p, ALL)
+        new_few, new_many, sizes = few > 0, many > 0, torch.ones(p)
         for j in (counts == 0).nonzero()[:, 0].tolist():
-            values = distinct[j]
-            ranks = [_ranks(values, c) for c in (FEW, MANY)]
-            few[j], many[j] = (values[at] for at in ranks)
-            new_few[j], new_many[j] = (_first_ones(at) for at in ranks)
-            new_many[j] &= ~torch.isin(ranks[1], ranks[0])
-        return cls(distinct, few, many, new_few, new_many, counts)
+            values, first = distinct[j], _ranks(distinct[j], FEW)
+            more = (
+                _ranks(values, MANY).unique() if len(values) > ALL else torch.arange(len(values))
+            )
+            sizes[j] = len(more)
+            more = more[torch.arange(ALL).clamp_max(len(more) - 1)]
+            few[j], many[j] = values[first], values[more]
+            new_few[j] = _first_ones(first)
+            new_many[j] = _first_ones(more) & ~torch.isin(more, first)
+        return cls(distinct, few, many, new_few, new_many, sizes, counts)
 
     def neighbours(self, feature: int, x: Tensor) -> Tensor:
         """(m, 20) distinct values of a number at the ranks around values, (m,)."""
@@ -169,8 +175,9 @@ def _numbers(
     rest = torch.where(far, few, x)
     yield Block.of(problem, rows, sets, torch.cat([ends, rest], 1)[..., None])
     many = torch.where(known.new_many, known.many, torch.nan)[feature]
-    near = x.new_empty(len(rows), 2 * len(RANKS))
-    for j in feature.unique().tolist():
+    near = x.repeat(1, 2 * len(RANKS))
+    # Of a number of few distinct values, all of them are tried.
+    for j in (j for j in feature.unique().tolist() if len(known.distinct[j]) > ALL):
         at = (feature == j).nonzero()[:, 0]
         near[at] = known.neighbours(j, x[at, 0])
     between = _inside(problem, rows, feature, torch.cat([many, near], 1))
@@ -259,7 +266,8 @@ def combinations_of(
     """
     positions = problem.sets.positions
     unit: Tensor = torch.quasirandom.SobolEngine(positions.shape[1]).draw(count)
-    at = (unit * MANY).long().clamp_max(MANY - 1)
+    size = known.sizes[positions][:, None]
+    at = torch.minimum((unit * size).floor(), size - 1.0).long()
     level = (unit * known.counts[positions][:, None]).floor()
     number = known.counts[positions][:, None] == 0
     spread = torch.where(number, known.many[positions[:, None], at], level)
