@@ -420,8 +420,9 @@ class TestNarrowColumns:
             x = frame[act_on[0]].to_numpy(dtype=float)
             return np.where((x >= cut) | (x < 0), 0.9, 0.1)
 
-        # Without orders: x <= b in every row, but the range of b's dtype is tested here.
-        schema = replace(Schema.infer(self.frame, increasing=["x"]), orders=())
+        # Without rules: b is x + 100 in every row, but the range of b's dtype is tested here.
+        schema = Schema.infer(self.frame, increasing=["x"])
+        schema = replace(schema, orders=(), relations=())
         dear = DEAR(model, schema, act_on=act_on).fit(self.frame)
         return dear.generate(self.frame.iloc[:6:2].astype(dtypes))
 

@@ -106,9 +106,10 @@ def _varies(values: Array) -> bool:
 def _correlations(values: Array) -> Array:
     """(m, m) correlations of columns, (n, m), over the rows that have both; 0 for few rows."""
     n, known = len(values), ~np.isnan(values)
-    spread = np.nanstd(values, axis=0, where=known) if n else np.ones(values.shape[1])
-    center = np.nanmean(np.where(known.any(0), values, 0.0), axis=0)
-    z = np.where(known, (values - center) / np.where(spread > 0.0, spread, 1.0), 0.0)
+    count, filled = np.maximum(known.sum(0), 1), np.where(known, values, 0.0)
+    centred = np.where(known, filled - filled.sum(0) / count, 0.0)
+    spread = np.sqrt((centred**2).sum(0) / count)
+    z = centred / np.where(spread > 0.0, spread, 1.0)
     w = known.astype(np.float64)
     both = np.maximum(w.T @ w, 1.0)
     mean, square = z.T @ w / both, (z * z).T @ w / both

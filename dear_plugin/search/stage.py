@@ -86,11 +86,11 @@ class Stage:
         if not self.blocks and not len(self.tried):
             return
         for number in range(ROUNDS):
-            for fine in (False, True):
+            for fine, cuts in ((False, 1), (True, 2)):
                 # The bound falls before fine values are tried, most of which then need not be.
                 for block in (each for each in self.blocks if each.fine == fine):
                     self._try(block)
-                if further and not number:
+                for _ in range(cuts * (further and not number)):
                     self._cut()
             for steps in WAY_BACK * further:
                 self._move_back(steps)
