@@ -39,7 +39,7 @@ from dear_plugin.search.stage import Stage
 logger = logging.getLogger(__name__)
 
 # Combinations of a pair or a larger set that are tried where nothing is accepted.
-MANY = 128
+MANY = 256
 
 
 @dataclass(frozen=True)
