@@ -97,8 +97,7 @@ class Block:
         values: (m, c, w) the values.
         direct: (m, c) their direct cost.
         untried: (m, c) bool.
-        fine: whether other blocks are tried first, and these values only where others show that
-            they may be accepted.
+        fine: whether other blocks are tried first.
     """
 
     rows: Tensor

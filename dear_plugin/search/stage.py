@@ -141,9 +141,8 @@ class Stage:
         return torch.where(missing > 0, bound, -torch.inf)
 
     def _try(self, block: Block) -> None:
-        """Evaluate the candidates of a block that are cheap enough and may be accepted."""
-        wanted = block.direct < self._bound()[block.rows][:, None]
-        self.evaluate(*block.take(wanted))
+        """Evaluate the candidates of a block that are cheap enough."""
+        self.evaluate(*block.take(block.direct < self._bound()[block.rows][:, None]))
 
     def evaluate(self, rows: Tensor, sets: Tensor, values: Tensor) -> Actions:
         """Evaluate actions and add them to the tried ones."""
@@ -158,8 +157,9 @@ class Stage:
             alone = problem.margin_alone(rows[at], sets[at], values[at])
             price[at[alone >= self.accepted[rows[at]]]] /= 1.0 + self.discount
         new = Actions.of(rows, sets, values, torch.stack([cost, margin, price]))
-        # Counterfactuals of the first accepted actions are kept.
-        if len(self._reached) == len(self._accepted_at) and self._reached.numel() < MOST_KEPT:
+        # Those of the first accepted actions are kept, up to the first that do not fit.
+        fits = self._reached.numel() + reached.numel() <= MOST_KEPT
+        if fits and len(self._reached) == len(self._accepted_at):
             self._reached = torch.cat([self._reached, reached])
         self._accepted_at = torch.cat([self._accepted_at, len(self.tried) + found])
         self.tried = self.tried.extended(new)
@@ -245,10 +245,8 @@ class Stage:
     def decoded(self, at: Tensor) -> Decoded:
         """The tried actions at positions (q,) with their counterfactuals."""
         part, index = self.tried.part(at), self._accepted_at[: len(self._reached)]
-        reached, kept = (
-            self.problem.x.new_empty(len(at), self.problem.sets.p),
-            torch.isin(at, index),
-        )
+        reached = self.problem.x.new_empty(len(at), self.problem.sets.p)
+        kept = torch.isin(at, index)
         reached[kept] = self._reached[torch.searchsorted(index, at[kept])]
         if not bool(kept.all()):
             some, decode = part.part(~kept), self.problem.decode_actions
@@ -257,14 +255,16 @@ class Stage:
 
     def score(self, at: Tensor) -> None:
         """Evaluate the criteria of tried actions at positions (q,)."""
-        score, shortfall, measured = scored(self.decoded(at), self.wanted)
-        self.tried.score[at], self.tried.measured[at] = score, measured
-        margin = self.tried.margin[at]
-        short = shortfall > 0.0
-        need = (margin + shortfall)[short]
-        self.need.scatter_reduce_(0, self.pairs[at][short], need, "amax")
-        enough = margin >= (self.accepted + self.lead)[self.tried.rows[at]]
-        met = at[enough & (score == torch.inf)]
+        tried, margin = self.tried, self.tried.margin[at]
+        if self.wanted:
+            tried.score[at], shortfall, tried.measured[at] = scored(self.decoded(at), self.wanted)
+            short = shortfall > 0.0
+            need = (margin + shortfall)[short]
+            self.need.scatter_reduce_(0, self.pairs[at][short], need, "amax")
+        else:
+            tried.score[at] = torch.inf
+        enough = margin >= (self.accepted + self.lead)[tried.rows[at]]
+        met = at[enough & (tried.score[at] == torch.inf)]
         self.passed = torch.cat([self.passed, met]).sort().values
 
     def _tighten(self) -> None:
@@ -378,10 +378,8 @@ class Stage:
         Margins that differ by rounding only are equal: models round differently in batches of
         another size, and a row's answer must not depend on the batch.
         """
-        at, n = (
-            (self.tried.margin < self.accepted[self.tried.rows]).nonzero()[:, 0],
-            len(self.problem),
-        )
+        at = (self.tried.margin < self.accepted[self.tried.rows]).nonzero()[:, 0]
+        n = len(self.problem)
         rows, margin = self.tried.rows[at], self.tried.margin[at]
         top = torch.full((n,), -torch.inf).scatter_reduce(0, rows, margin, "amax")[rows]
         some = at[(margin >= top - TOLERANCE * top.abs()) & top.isfinite()]
