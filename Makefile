@@ -80,9 +80,10 @@ docs: $(VENV)/.docs
 notebooks: $(VENV)/.docs
 	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python docs/check_notebooks.py --store $(NOTEBOOKS)
 
-# One process and thread: CPU seconds are measured.
+# One process and thread: CPU seconds are measured. TABLES="contest hosts" for some commands.
 tables: $(VENV)/.all
-	OMP_NUM_THREADS=1 $(BIN)/python -m dear_plugin.benchmark tables --out docs/results
+	OMP_NUM_THREADS=1 $(BIN)/python -m dear_plugin.benchmark tables --out docs/results \
+		$(if $(TABLES),--only $(TABLES))
 	$(BIN)/python docs/readme.py
 
 dist: $(VENV)/.dev

@@ -3,7 +3,7 @@
 python docs/readme.py
 
 A table stands between `<!-- table: name | column = heading; ... | row; ... -->` and
-`<!-- end -->`; without rows all of them are taken.
+`<!-- end -->`; without rows all of them are taken. A column that a table lacks has "not run".
 """
 
 import re
@@ -34,7 +34,7 @@ def table(name, columns, rows):
     first = next(iter(heads))
     kept = [row for row in found if not rows or row[first] in rows.split("; ")]
     lines = [list(heads.values()), ["---"] * len(heads)]
-    lines += [[row[column] for column in heads] for row in kept]
+    lines += [[row.get(column, "not run") for column in heads] for row in kept]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 

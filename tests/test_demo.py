@@ -39,7 +39,8 @@ class TestStory:
     @pytest.fixture(scope="class")
     @classmethod
     def episodes(cls, dear, experiment):
-        return story(dear, dear.generate(experiment.refused), experiment.data.act_on)
+        recourses = dear.generate(experiment.refused, within=experiment.within)
+        return story(dear, recourses, experiment.data.act_on, within=experiment.within)
 
     def test_five_different_rows_have_a_credible_answer_each(self, episodes, experiment):
         labels = [episode.answer.factuals.index[0] for episode in episodes]
@@ -48,7 +49,8 @@ class TestStory:
         assert all(episode.answer.actions["credible"].all() for episode in episodes)
 
     def test_they_act_on_different_features(self, episodes, dear, experiment):
-        every = set(dear.generate(experiment.refused).actions["acted_on"])
+        recourses = dear.generate(experiment.refused, within=experiment.within)
+        every = set(recourses.actions["acted_on"])
         shown = [episode.answer.actions["acted_on"].iloc[0] for episode in episodes]
         assert every <= set(shown)
         assert len(set(shown)) >= 3
@@ -62,7 +64,7 @@ class TestStory:
 
     def test_without_a_credible_answer_there_is_no_row(self, dear, experiment):
         nothing = dear.generate(experiment.refused, within=Constraints(act_on=[]))
-        assert story(dear, nothing, ()) == []
+        assert story(dear, nothing, (), within=Constraints()) == []
 
 
 @pytest.mark.ci
@@ -146,3 +148,16 @@ class TestSummary:
         assert table["mean support"].tolist() == ["-"]
         assert table["success"].tolist() == ["0.000"]
         assert np.isnan(float(table["median cost"].iloc[0]))
+
+    def test_rows_are_the_same_where_both_routes_have_none_or_equal_ones(self, dear, experiment):
+        recourses = dear.generate(experiment.refused, within=Constraints(act_on=["education"]))
+        failed = ~recourses.actions["success"]
+        assert 0 < failed.sum() < len(failed)
+        attempts, factuals = recourses.counterfactuals, experiment.refused
+        assert (attempts[failed] != factuals.loc[failed, attempts.columns]).any(axis=None)
+        others = attempts.where(~failed, factuals)
+        routes = [RouteResult("Python", attempts), RouteResult("DiCE", others)]
+        table = _summary(experiment, recourses, [*routes, RouteResult("Alibi", factuals)])
+        n, none = len(failed), failed.sum()
+        same = [f"{n} of {n}", f"{n} of {n}", f"{none} of {n}"]
+        assert table["same rows as in Python"].tolist() == same

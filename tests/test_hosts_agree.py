@@ -35,7 +35,7 @@ def search(request) -> Search | None:
 def recourses(experiment: Experiment, model, search: Search | None) -> Recourses:
     act_on = experiment.data.act_on
     dear = DEAR(model, experiment.schema, act_on=act_on, search=search)
-    return dear.fit(experiment.train).generate(experiment.refused)
+    return dear.fit(experiment.train).generate(experiment.refused, within=experiment.within)
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from dear_plugin.benchmark.departures import DEPARTURES
 from dear_plugin.benchmark.effects import EFFECTS
 from dear_plugin.benchmark.hosts import HOSTS
 from dear_plugin.benchmark.reproduce import REPRODUCE
-from dear_plugin.benchmark.runner import Spec, cost_of, run
+from dear_plugin.benchmark.runner import Spec, log, run
 from dear_plugin.benchmark.speed import SPEED
 from dear_plugin.benchmark.tables import write
 from dear_plugin.benchmark.trees import TREES
@@ -57,6 +57,9 @@ def _parser() -> ArgumentParser:
         own.set_defaults(texts=lambda options, spec=spec: run(spec, _complete(spec, options)))
         _add_common(own)
     every = add("tables", help="all commands: every table and figure of the documentation")
+    names = [spec.name for spec in SPECS]
+    some = "commands to run (default all)"
+    every.add_argument("--only", nargs="+", choices=names, default=names, help=some)
     every.set_defaults(texts=_every)
     _add_common(every)
     return parser
@@ -79,11 +82,12 @@ def _complete(spec: Spec, options: Namespace) -> Namespace:
 
 
 def _every(options: Namespace) -> Iterator[str]:
-    """The tables of all commands, and what each of them took."""
-    complete = [(spec, _complete(spec, options)) for spec in SPECS]
+    """The tables of commands, and the log of what each of them took."""
+    chosen = [spec for spec in SPECS if spec.name in options.only]
+    complete = [(spec, _complete(spec, options)) for spec in chosen]
     for spec, own in complete:
         yield from run(spec, own)
-    yield write("times", [cost_of(spec, own) for spec, own in complete], options.out)
+    yield write("log", [log(spec, own) for spec, own in complete], options.out)
 
 
 @contextmanager

@@ -111,10 +111,10 @@ CONTEST = Spec(
     {
         "cells": Option("data sets and classifiers", ("loan lr",), CELLS, NETWORK_CELLS),
         "methods": Option("methods", ("DEAR", "growing spheres", "nearest accepted"), METHODS),
-        "dials": Option("requirements", SHOWN[::2], DIALS, SHOWN),
+        "dials": Option("requirements", SHOWN, DIALS, (NONE, *SHOWN)),
         "splits": Option("splits of the data", 1, preset=1),
         "seeds": Option("classifier seeds of each split", 1, preset=1),
-        "rows": Option("rejected rows of each model", 8, preset=20),
+        "rows": Option("rejected rows of each model", 8, preset=30),
     },
     cells,
     measure,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from dear_plugin.benchmark.runner import SECONDS, Option, Spec, grid
+from dear_plugin.benchmark.runner import Option, Spec, grid
 from dear_plugin.benchmark.tables import Table
 from dear_plugin.decoders import Autoencoder, Decoder
 from dear_plugin.demo.experiment import Demo, Experiment, make_experiment
@@ -63,7 +63,7 @@ def _experiment(rows: int) -> Experiment:
 
 def tables(found: pd.DataFrame) -> Iterator[tuple[str, Table]]:
     """What was measured, the way first."""
-    columns = ["way", *found.columns.drop(["way", "rows", SECONDS])]
+    columns = ["way", *found.columns.drop(["way", "rows"])]
     yield "departures", found[columns].to_dict("records")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import pairwise
@@ -120,8 +121,9 @@ def _stored(
     """Networks from a file, which is written if it does not exist."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        nets = enumerate(make())
-        save_file({f"{i}.{k}": v for i, net in nets for k, v in net.state_dict().items()}, path)
+        nets, part = enumerate(make()), path.with_suffix(f".{os.getpid()}")
+        save_file({f"{i}.{k}": v for i, net in nets for k, v in net.state_dict().items()}, part)
+        part.replace(path)
     weights = load_file(path)
     read = []
     for i in range(1 + max(int(name.partition(".")[0]) for name in weights)):

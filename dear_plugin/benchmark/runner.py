@@ -7,6 +7,7 @@ import os
 from argparse import Namespace
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
 from importlib.util import find_spec
@@ -17,13 +18,14 @@ from typing import Any
 import pandas as pd
 from tqdm.auto import tqdm
 
-from dear_plugin.benchmark.tables import Table, write
+from dear_plugin.benchmark.tables import Table, commit, write
 
 Cell = Mapping[str, Any]
 PACKAGES = ("dear_plugin", "dear_dice", "dear_alibi")
 # Files that make tables of what was measured: a change of theirs repeats no measurement.
 AFTERWARDS = ("tables", "figures", "runner", "__main__")
-SECONDS = "cell_cpu_s"
+# Columns of a stored cell: the CPU seconds it took, when, and the commit.
+TAKEN = SECONDS, BEGUN, DONE, COMMIT = ("cell_cpu_s", "cell_begun", "cell_done", "cell_commit")
 
 
 @dataclass(frozen=True)
@@ -83,14 +85,15 @@ class Store:
     folder: Path
 
     def rows(self, spec: Spec, cell: Cell) -> pd.DataFrame:
-        """The tidy rows of a cell, with its arguments as columns and the CPU seconds it took."""
+        """The tidy rows of a cell, with its arguments and `TAKEN` as columns."""
         path = self.path(spec, cell)
         if not path.exists():
-            start = _cpu_s()
+            begun, start = _now(), _cpu_s()
             found = spec.measure(self.folder / "models", **cell).assign(**cell)
+            taken = dict(zip(TAKEN, (_cpu_s() - start, begun, _now(), commit()), strict=True))
             path.parent.mkdir(parents=True, exist_ok=True)
-            part = path.with_suffix(".part")
-            found.assign(**{SECONDS: _cpu_s() - start}).to_csv(part, index=False, na_rep="nan")
+            part = path.with_suffix(f".{os.getpid()}")
+            found.assign(**taken).to_csv(part, index=False, na_rep="nan")
             part.replace(path)
         return _read(path)
 
@@ -125,15 +128,23 @@ def measured(spec: Spec, options: Namespace) -> pd.DataFrame:
     store, cells = Store(options.store), list(spec.cells(options))
     shown = tqdm(cells, desc=spec.name)
     found = pd.concat([store.rows(spec, cell) for cell in shown], ignore_index=True)
+    found = found.drop(columns=list(TAKEN))
     found.to_csv(options.store / f"{spec.name}.csv", index=False, na_rep="nan")
     return found
 
 
-def cost_of(spec: Spec, options: Namespace) -> dict[str, Any]:
-    """How many cells a command has, and the CPU minutes that they took."""
+def log(spec: Spec, options: Namespace) -> dict[str, Any]:
+    """What measuring the cells of a command took, when it was done, and of which commit."""
     store = Store(options.store)
-    seconds = [store.rows(spec, cell)[SECONDS].iloc[0] for cell in spec.cells(options)]
-    return {"command": spec.name, "cells": len(seconds), "CPU minutes": sum(seconds) / 60.0}
+    found = pd.concat([store.rows(spec, cell).iloc[[0]] for cell in spec.cells(options)])
+    return {
+        "command": spec.name,
+        "cells": len(found),
+        "CPU minutes": float(found[SECONDS].sum()) / 60.0,
+        "begun": found[BEGUN].min(),
+        "done (UTC)": found[DONE].max(),
+        "commit": ", ".join(found[COMMIT].unique()),
+    }
 
 
 @cache
@@ -149,8 +160,17 @@ def sources() -> str:
 def _read(path: Path) -> pd.DataFrame:
     """A stored frame; texts may be empty."""
     return pd.read_csv(
-        path, keep_default_na=False, na_values=["nan"], float_precision="round_trip"
+        path,
+        dtype={COMMIT: str},
+        keep_default_na=False,
+        na_values=["nan"],
+        float_precision="round_trip",
     )
+
+
+def _now() -> str:
+    """The time, UTC."""
+    return f"{datetime.now(UTC):%Y-%m-%d %H:%M}"
 
 
 def _cpu_s() -> float:

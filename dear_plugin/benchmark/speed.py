@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from dear_plugin.benchmark.fits import BASELINES, baseline
 from dear_plugin.benchmark.meter import Meter, in_fresh_process, median_s
-from dear_plugin.benchmark.runner import SECONDS, Cell, Option, Spec, grid
+from dear_plugin.benchmark.runner import Cell, Option, Spec, grid
 from dear_plugin.benchmark.splits import CELLS, DataSplit, ScoredModel, case_of
 from dear_plugin.benchmark.tables import Row, Table
 from dear_plugin.data.schema import Schema
@@ -90,7 +90,7 @@ def measure(folder: Path, *, part: str, method: str, rows: int, cell: str) -> pd
 def tables(found: pd.DataFrame) -> Iterator[tuple[str, Table]]:
     """A table for each part, with the columns that it has."""
     for part, own in found.groupby("part", sort=False):
-        known = own.dropna(axis=1, how="all").columns.drop(["part", "cell", SECONDS])
+        known = own.dropna(axis=1, how="all").columns.drop(["part", "cell"])
         columns = sorted(known, key=lambda name: name not in ("method", "rows"))
         yield ("speed" if part == METHODS else str(part)), own[columns].to_dict("records")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from shutil import which
@@ -53,8 +54,9 @@ def write(name: str, table: Table, folder: Path, packages: Sequence[str] = ()) -
 def made_with(packages: Sequence[str] = ()) -> str:
     """The version, the commit, the packages and the machine."""
     hosts = "".join(f" {package} {version(package)}," for package in packages)
+    at = f" (commit {commit()})" if commit() else ""
     return (
-        f"dear-plugin {__version__}{_commit()},{hosts} torch {torch.__version__}, numpy"
+        f"dear-plugin {__version__}{at},{hosts} torch {torch.__version__}, numpy"
         f" {np.__version__}, pandas {pd.__version__}, Python {platform.python_version()},"
         f" {platform.machine()}, {torch.get_num_threads()} threads"
     )
@@ -66,14 +68,14 @@ def with_ends(found: Sequence[float]) -> str:
     return "" if np.isnan(value) else f"{value:.2f} [{low:.2f}, {high:.2f}]"
 
 
-def _commit() -> str:
-    """The commit of a checkout, empty elsewhere."""
+@cache
+def commit() -> str:
+    """The commit of a checkout when it is first asked for, empty elsewhere."""
     git = which("git")
     if git is None:
         return ""
     command = [git, "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return f" (commit {done.stdout.strip()})" if done.stdout else ""
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def _draw(figure: Any, path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,16 +23,31 @@ from dear_plugin.datasets import (
 )
 from dear_plugin.demo.classifiers import accuracy, recipe, trained
 from dear_plugin.errors import DataError
+from dear_plugin.problem.constraints import Constraints
 
 LOADERS: dict[str, Callable[[], Dataset]] = {
     "loan": load_loan,
-    "adult": load_adult,
+    "adult": partial(load_adult, "full"),
     "compas": load_compas,
     "gmc": load_give_me_some_credit,
 }
 # Features acted on where these are not all actionable ones of the data set: hours, schooling and
 # work rather than an investment that most rows do not have.
-ACT_ON = {"adult": ("workclass", "education-num", "occupation", "hours-per-week")}
+ACT_ON = {"adult": ("workclass", "education", "occupation", "hours-per-week")}
+# What a person can reach: hours of a week, a degree to finish, jobs to change to; nobody is told
+# that a marriage or an investment follows.
+WITHIN = {
+    "loan": Constraints(ranges={"education": (5, 16), "duration": (48, 84)}),
+    "adult": Constraints(
+        frozen=["marital-status", "relationship", "capital-gain", "capital-loss"],
+        ranges={"hours-per-week": (20, 60)},
+        categories={
+            "workclass": ["Private"],
+            "education": ["Bachelors", "Masters"],
+            "occupation": ["Craft-repair", "Exec-managerial", "Sales", "Tech-support"],
+        },
+    ),
+}
 # No action changes an age; the loan data let the age change along with others.
 IMMUTABLE = {"loan": ("gender", "age")}
 MOST_TRAINING_ROWS = 40_000
@@ -68,6 +84,7 @@ class Experiment:
         train: the training rows, or a sample of them.
         test: held-out rows.
         refused: the rejected test rows.
+        within: what a person can reach.
         model: logits of the encoded tensor.
         summary: one sentence on the model.
     """
@@ -77,6 +94,7 @@ class Experiment:
     train: pd.DataFrame
     test: pd.DataFrame
     refused: pd.DataFrame
+    within: Constraints
     model: nn.Module
     summary: str
 
@@ -90,6 +108,8 @@ def make_experiment(demo: Demo) -> Experiment:
     data = _constrained(LOADERS[demo.dataset]())
     whole, test = data.split(seed=demo.seed)
     train = _sample(whole, demo.seed)
+    for name in data.categorical:  # a rare category may be in the test rows alone
+        test = test[test[name].isin(train[name].unique())]
     schema = Schema.infer(
         train,
         target=data.target,
@@ -111,7 +131,8 @@ def make_experiment(demo: Demo) -> Experiment:
                 f" {len(test):,} test rows and rejects {len(refused):,}."
             )
             chosen = refused.iloc[: demo.rows]
-            return Experiment(data, schema, train, test, chosen, model, summary)
+            within = WITHIN.get(data.name, Constraints())
+            return Experiment(data, schema, train, test, chosen, within, model, summary)
     raise DataError(f"none of {MOST_SEEDS} models rejects {FEWEST_REFUSED} rows of {data.name}")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -37,7 +39,14 @@ def through_dice(experiment: Experiment, demo: Demo, search: Search | None = Non
         search=search,
     )
     query = experiment.refused[list(experiment.schema.names)]
-    result = explainer.generate_counterfactuals(query, total_CFs=1, desired_class="opposite")
+    within, names = experiment.within, experiment.schema.names
+    result = explainer.generate_counterfactuals(
+        query,
+        total_CFs=1,
+        desired_class="opposite",
+        features_to_vary=[name for name in names if name not in within.frozen],
+        permitted_range={**(within.ranges or {}), **(within.categories or {})},
+    )
     rows = [
         example.final_cfs_df.iloc[:1] if len(example.final_cfs_df) else query.iloc[[i]]
         for i, example in enumerate(result.cf_examples_list)
@@ -63,5 +72,25 @@ def through_alibi(
         decoder=demo.decoder,
         search=search,
     ).fit(predictor.array(experiment.train))
-    found = explainer.explain(predictor.array(experiment.refused), Y_t=1)
+    found = explainer.explain(
+        predictor.array(experiment.refused),
+        Y_t=1,
+        C=_conditions(experiment),
+        immutable_features=list(experiment.within.frozen),
+    )
     return predictor.frame(np.asarray(found.data["cf"]["X"]), experiment.refused.index)
+
+
+def _conditions(experiment: Experiment) -> list[dict[str, Any]]:
+    """What each row can reach as Alibi takes it: the steps of its numbers, the categories.
+
+    A number outside of its range keeps its value.
+    """
+    within, rows = experiment.within, experiment.refused
+    levels = dict(within.categories or {})
+    conditions: list[dict[str, Any]] = [dict(levels) for _ in range(len(rows))]
+    for name, (low, high) in dict(within.ranges or {}).items():
+        for condition, value in zip(conditions, rows[name], strict=True):
+            inside = low <= value <= high
+            condition[name] = [low - value, high - value] if inside else [0, 0]
+    return conditions

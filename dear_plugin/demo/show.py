@@ -59,7 +59,8 @@ def run(demo: Demo) -> None:
             act_on=experiment.data.act_on,
             decoder=demo.decoder,
         )
-        recourses = dear.fit(experiment.train).generate(experiment.refused)
+        dear.fit(experiment.train)
+        recourses = dear.generate(experiment.refused, within=experiment.within)
         seconds = time.perf_counter() - start
         _print_story(dear, recourses, experiment)
         _print(f"This took {seconds:.1f} s, fitting included.\n")
@@ -102,7 +103,8 @@ def _print_story(dear: DEAR, recourses: Recourses, experiment: Experiment) -> No
         f" in {actions['credible'].sum()}."
     )
     _print(fill(f"{text} {claim(dear.schema).note}", WIDTH, break_on_hyphens=False))
-    for number, episode in enumerate(story(dear, recourses, features), 1):
+    episodes = story(dear, recourses, features, within=experiment.within)
+    for number, episode in enumerate(episodes, 1):
         words = episode.answer.describe_row(0)
         text = f"{words[:1].upper()}{words[1:].rstrip('.')}."
         _print(f"\n{number}. {episode.head}")
@@ -147,14 +149,16 @@ def _summary(
 ) -> pd.DataFrame:
     """One line per route; the rows are scored by the model itself."""
     encoder, names = recourses.encoder, list(experiment.schema.names)
-    frozen = [*experiment.data.protected, *experiment.data.immutable]
-    first = results[0].counterfactuals[names]
+    data, within = experiment.data, experiment.within
+    frozen = [*{*data.protected, *data.immutable, *within.frozen}]
+    first, solved = results[0].counterfactuals[names], recourses.actions["success"].to_numpy()
     lines = []
     for result in results:
         frame = result.counterfactuals[names]
         with torch.no_grad():
             accepted = (experiment.model(encoder.encode(frame))[:, 0] > 0).numpy()
         cost = encoder.distance(encoder.rows(frame), recourses.x).sum(1).numpy()
+        same = (frame == first).all(axis=1).to_numpy() | ~(solved | accepted)
         changed = (frame[frozen] != experiment.refused[frozen]).to_numpy().sum()
         lines.append(
             {
@@ -164,7 +168,7 @@ def _summary(
                 "frozen features changed": int(changed),
                 "median cost": f"{np.median(cost[accepted]) if accepted.any() else np.nan:.3f}",
                 "mean support": _mean_support(recourses, frame, accepted),
-                "same rows as in Python": f"{(frame == first).all(axis=1).mean():.3f}",
+                "same rows as in Python": f"{same.sum()} of {len(frame)}",
             }
         )
     return pd.DataFrame(lines)

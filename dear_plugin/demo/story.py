@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 
 import pandas as pd
@@ -38,7 +38,9 @@ class Episode:
         return f"{name}, if it acts on {self.only} only: {score}" if self.only else text
 
 
-def story(dear: DEAR, recourses: Recourses, features: Sequence[str]) -> list[Episode]:
+def story(
+    dear: DEAR, recourses: Recourses, features: Sequence[str], *, within: Constraints
+) -> list[Episode]:
     """Up to `LENGTH` rows with credible answers, with different actions as far as possible.
 
     First one row for each set of features that the answers act on; then rows restricted to a
@@ -48,6 +50,7 @@ def story(dear: DEAR, recourses: Recourses, features: Sequence[str]) -> list[Epi
         dear: fitted.
         recourses: its answers.
         features: the actionable ones.
+        within: the constraints of the answers.
     """
     credible = _credible(recourses)
     first = credible.drop_duplicates("acted_on")
@@ -55,7 +58,7 @@ def story(dear: DEAR, recourses: Recourses, features: Sequence[str]) -> list[Epi
     rest = recourses.factuals.drop(first.index)
     episodes = chain(
         (Episode(recourses[label]) for label in first.index),
-        _restricted(dear, rest, unused),
+        _restricted(dear, rest, unused, within),
         (Episode(recourses[label]) for label in credible.index.drop(first.index)),
     )
     return list(islice(_distinct(episodes), LENGTH))
@@ -67,10 +70,12 @@ def _credible(recourses: Recourses) -> pd.DataFrame:
     return actions[actions["credible"] & (actions["acted_on"] != "")]
 
 
-def _restricted(dear: DEAR, rows: pd.DataFrame, features: Sequence[str]) -> Iterator[Episode]:
+def _restricted(
+    dear: DEAR, rows: pd.DataFrame, features: Sequence[str], within: Constraints
+) -> Iterator[Episode]:
     """For each feature the first row with a credible action on it alone, each row once."""
     for name in features:
-        answers = dear.generate(rows.iloc[:LOOKED_AT], within=Constraints(act_on=[name]))
+        answers = dear.generate(rows.iloc[:LOOKED_AT], within=replace(within, act_on=[name]))
         found = _credible(answers).index
         if len(found):
             rows = rows.drop(found[0])

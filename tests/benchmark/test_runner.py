@@ -9,8 +9,8 @@ import pytest
 
 from dear_plugin.benchmark import runner
 from dear_plugin.benchmark.__main__ import SPECS, main
-from dear_plugin.benchmark.runner import SECONDS, Option, Spec, Store, cost_of, grid, run
-from dear_plugin.benchmark.tables import write
+from dear_plugin.benchmark.runner import SECONDS, TAKEN, Option, Spec, Store, grid, log, run
+from dear_plugin.benchmark.tables import commit, write
 
 
 @pytest.fixture
@@ -73,6 +73,17 @@ class TestStore:
             list(run(replace(spec, measure=interrupted), options))
         assert not list((options.store / "cells").rglob("*.csv"))
 
+    def test_an_interrupted_run_goes_on(self, spec, calls, options):
+        def stopped(folder, *, name, rows):
+            if name == "b":
+                raise KeyboardInterrupt
+            return spec.measure(folder, name=name, rows=rows)
+
+        with pytest.raises(KeyboardInterrupt):
+            list(run(replace(spec, measure=stopped), options))
+        list(run(spec, options))
+        assert calls == ["a", "b"]
+
     def test_a_change_of_a_table_is_no_other_source(self, tmp_path, monkeypatch):
         monkeypatch.setattr(runner, "PACKAGES", ("own",))
         monkeypatch.syspath_prepend(str(tmp_path))
@@ -101,8 +112,11 @@ class TestTables:
 
     def test_what_a_command_took(self, spec, options):
         list(run(spec, options))
-        found = cost_of(spec, options)
+        found = log(spec, options)
         assert (found["command"], found["cells"]) == ("toy", 2)
+        assert found["begun"] <= found["done (UTC)"] and found["CPU minutes"] >= 0.0
+        assert found["commit"] == commit()
+        assert not {*TAKEN} & {*pd.read_csv(options.store / "toy.csv")}
 
 
 class TestArguments:
@@ -131,6 +145,15 @@ class TestArguments:
             value = next(iter(option.choices), "1")
             assert main([spec.name, "--quick", f"--{name}", value]) == 0
             assert not option.choices or f": {value!r}" in capsys.readouterr().out
+
+    def test_the_tables_of_some_commands(self, monkeypatch, capsys, tmp_path):
+        monkeypatch.setattr("dear_plugin.benchmark.__main__.run", lambda spec, _: [spec.name])
+        monkeypatch.setattr(
+            "dear_plugin.benchmark.__main__.log", lambda spec, _: {"command": spec.name}
+        )
+        assert main(["tables", "--only", "trees", "speed", "--out", str(tmp_path)]) == 0
+        assert capsys.readouterr().out.startswith("speed\ntrees\nlog\n")
+        assert "| speed |" in (tmp_path / "log.md").read_text()
 
     def test_an_error_is_a_line_and_a_status(self, tmp_path, capsys, monkeypatch):
         monkeypatch.setenv("DEAR_DATA_HOME", str(tmp_path))
