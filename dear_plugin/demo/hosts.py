@@ -40,12 +40,13 @@ def through_dice(experiment: Experiment, demo: Demo, search: Search | None = Non
     )
     query = experiment.refused[list(experiment.schema.names)]
     within, names = experiment.within, experiment.schema.names
+    reach: Any = within.ranges or {}, within.categories or {}
     result = explainer.generate_counterfactuals(
         query,
         total_CFs=1,
         desired_class="opposite",
         features_to_vary=[name for name in names if name not in within.frozen],
-        permitted_range={**(within.ranges or {}), **(within.categories or {})},
+        permitted_range={**reach[0], **reach[1]},
     )
     rows = [
         example.final_cfs_df.iloc[:1] if len(example.final_cfs_df) else query.iloc[[i]]
@@ -86,10 +87,11 @@ def _conditions(experiment: Experiment) -> list[dict[str, Any]]:
 
     A number outside of its range keeps its value.
     """
-    within, rows = experiment.within, experiment.refused
-    levels = dict(within.categories or {})
-    conditions: list[dict[str, Any]] = [dict(levels) for _ in range(len(rows))]
-    for name, (low, high) in dict(within.ranges or {}).items():
+    rows = experiment.refused
+    ranges: Any = experiment.within.ranges or {}
+    levels: Any = experiment.within.categories or {}
+    conditions = [dict(levels) for _ in range(len(rows))]
+    for name, (low, high) in ranges.items():
         for condition, value in zip(conditions, rows[name], strict=True):
             inside = low <= value <= high
             condition[name] = [low - value, high - value] if inside else [0, 0]
