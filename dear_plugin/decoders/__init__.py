@@ -8,9 +8,15 @@ from dear_plugin.decoders.autoencoder.decoder import Autoencoder
 from dear_plugin.decoders.autoencoder.design import PAPER_LAYERS, Design
 from dear_plugin.decoders.autoencoder.training import History, Training
 from dear_plugin.decoders.collection import Decoders
-from dear_plugin.decoders.protocol import Decoder, DifferentiableDecoder, Fit
+from dear_plugin.decoders.protocol import (
+    REGISTRY,
+    Decoder,
+    DifferentiableDecoder,
+    Fit,
+    decoder_class,
+    register,
+)
 from dear_plugin.decoders.protocol import Members as Members  # the type of positions of features
-from dear_plugin.decoders.registry import REGISTRY, decoder_class, register
 from dear_plugin.decoders.sample import Sample
 from dear_plugin.decoders.still import Still as Still  # to register it
 from dear_plugin.decoders.transport.decoder import Transport

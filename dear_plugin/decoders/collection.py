@@ -1,22 +1,20 @@
-"""Decoders: the decoder of every action set, fitted when it is first needed."""
+"""Decoders: the decoder of every action set, fitted when it is first needed.
+
+A set with features of several tiers is decoded one tier after another, see `InOrder`.
+"""
 
 from __future__ import annotations
 
-import logging
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import RLock
 from typing import Any
-from weakref import WeakSet
 
 import torch
 from torch import Tensor
 
-from dear_plugin.decoders.in_order import InOrder
 from dear_plugin.decoders.protocol import Decoder, Fit, Members
 from dear_plugin.decoders.sample import FEWER_ROWS, MOST_ROWS, Sample
-
-logger = logging.getLogger(__name__)
 
 # Float32 entries of fitted decoders in memory: 1 GiB. The latest one is always kept.
 ENTRIES = 1 << 28
@@ -57,25 +55,20 @@ class Decoders:
         self._fitted: dict[tuple[Members, int], Decoder] = {}
         # The sets that each was trained with: a joint decoder's redraws are trained with the same.
         self._together = dict.fromkeys(self.given, self.given)
-        self._renew_lock()
+        self._locks: dict[int, RLock] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """A lock cannot be pickled."""
-        return {k: v for k, v in self.__dict__.items() if k != "_lock"}
+        return {**self.__dict__, "_locks": {}}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """The state with a new lock."""
-        self.__dict__ |= state
-        self._renew_lock()
-
-    def fit(self, sets: Iterable[Members], draw: int = 0) -> None:
+    def fit(self, sets: Iterable[Members]) -> None:
         """Fit the decoders of some sets that are not in memory, at once where that is faster."""
         with self._lock:
-            missing = [s for s in self._parts_of(sets) if (s, draw) not in self._fitted]
+            missing = [s for s in self._parts_of(sets) if (s, 0) not in self._fitted]
             batches = [tuple(missing)] if self.decoder.joint else [(s,) for s in missing]
             for batch in filter(None, batches):
                 self._together |= dict.fromkeys(batch, batch)
-                self._fit_batch([(s, draw) for s in batch])
+                self._fit_batch([(s, 0) for s in batch])
 
     def of(self, acted: Members) -> Decoder:
         """The fitted decoder of a set, by the positions of its features."""
@@ -90,18 +83,32 @@ class Decoders:
         """The rows, (m, r, p), that follow under some redraws; see `Decoder.redraw`."""
         return self.of(acted).redraw(x, values, draws, lambda draw: self._at(acted, draw))
 
-    def put(self, acted: Members, decoder: Decoder) -> None:
-        """Keep a decoder that was fitted elsewhere."""
-        self._keep({(acted, 0): decoder})
+    def fit_of(self, acted: Members, draw: int = 0) -> Fit:
+        """What the decoder of a set and a draw is fitted on."""
+        sample = self._most if acted in self.given else self._fewer
+        if draw:
+            sample = sample.shared(lambda whole: whole.drawn(draw), ("drawn", draw))
+        return Fit(sample, acted, self.held(acted))
+
+    def keep(self, made: Mapping[tuple[Members, int], Decoder]) -> None:
+        """Keep fitted decoders, by set and draw; the oldest ones are evicted."""
+        with self._lock:
+            self._fitted |= made
+            room = ENTRIES - sum(each.entries for each in self._fitted.values())
+            for oldest in list(self._fitted)[:-1]:
+                if room >= 0:
+                    break
+                room += self._fitted.pop(oldest).entries
 
     def _parts_of(self, sets: Iterable[Members]) -> tuple[Members, ...]:
         """The parts of some sets, each once."""
         schema = self.sample.encoder.schema
         return tuple(dict.fromkeys(p for s in sets for p in self.decoder.parts(schema, s)))
 
-    def _renew_lock(self) -> None:
-        self._lock = RLock()
-        _ALL.add(self)
+    @property
+    def _lock(self) -> RLock:
+        """That of this process: the threads that hold its parent's never open it in a fork."""
+        return self._locks.setdefault(os.getpid(), RLock())
 
     def _at(self, acted: Members, draw: int) -> Decoder:
         with self._lock:
@@ -124,34 +131,78 @@ class Decoders:
             # The first training is the one whose history is shown.
             decoder = self.decoder.clone_unfitted() if self._fitted else self.decoder
             made = dict(zip(keys, decoder.fitted(fits), strict=True))
-        self._keep(made)
+        self.keep(made)
         return made
 
-    def fit_of(self, acted: Members, draw: int = 0) -> Fit:
-        """What the decoder of a set and a draw is fitted on."""
-        sample = self._most if acted in self.given else self._fewer
-        if draw:
-            sample = sample.shared(lambda whole: whole.drawn(draw), ("drawn", draw))
-        return Fit(sample, acted, self.held(acted))
 
-    def _keep(self, made: dict[tuple[Members, int], Decoder]) -> None:
-        with self._lock:
-            self._fitted |= made
-            room = ENTRIES - sum(each.entries for each in self._fitted.values())
-            for oldest in list(self._fitted)[:-1]:
-                if room >= 0:
-                    break
-                room += self._fitted.pop(oldest).entries
+class InOrder(Decoder):
+    """The parts of a set, one for each tier, decoded one after another, the earliest first.
 
+    A later part starts from the rows that follow from the earlier ones. Decoded at once, it would
+    move the features between two tiers, which may be causes of it and are no consequences.
 
-_ALL: WeakSet[Decoders] = WeakSet()
+    Args:
+        decoders: of all sets.
+        acted: the positions of the features of the set.
+        parts: those of each part.
 
+    Example:
+        >>> from dear_plugin import DEAR, Schema
+        >>> from dear_plugin.datasets import load_loan
+        >>> data = load_loan(1_000)
+        >>> schema = Schema.infer(data.frame, target="approved", tiers=data.tiers)
+        >>> dear = DEAR(lambda rows: rows["savings"] / 60, schema).fit(data.frame)
+        >>> dear.decoders.of(schema.index(["income", "savings"]))
+        InOrder(2 parts)
+    """
 
-def _renew_locks() -> None:
-    """In a forked child: the threads that hold a lock do not exist, and never open it."""
-    for decoders in list(_ALL):
-        decoders._renew_lock()
+    def __init__(self, decoders: Decoders, acted: Members, parts: tuple[Members, ...]) -> None:
+        self._decoders, self._acted, self._parts = decoders, acted, parts
 
+    def __repr__(self) -> str:
+        """The number of parts."""
+        return f"{type(self).__name__}({len(self._parts)} parts)"
 
-if hasattr(os, "register_at_fork"):  # Windows does not fork
-    os.register_at_fork(after_in_child=_renew_locks)
+    def settings(self) -> dict[str, Any]:
+        """Those of the parts."""
+        return self._decoders.decoder.settings()
+
+    def fit(self, sample: Sample, acted: Members, held: Members) -> None:
+        """Nothing: the parts are fitted by the collection."""
+
+    def encode(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """The latents of the earliest part, (m, k); see `Decoder.encode`."""
+        return self._decoders.of(self._parts[0]).encode(x, generator)
+
+    def decode(self, x: Tensor, v: Tensor, values: Tensor) -> Tensor:
+        """The rows that follow, (m, c, p); see `Decoder.decode`."""
+        first, *later = self._parts
+        rows = self._decoders.of(first).decode(x, v, values[..., self._at(first)])
+        shape, rows, values = rows.shape, rows.flatten(0, 1), values.flatten(0, 1)
+        for part in later:
+            decoder, wanted = self._decoders.of(part), values[:, None, self._at(part)]
+            rows = decoder.decode(rows, decoder.encode(rows), wanted)[:, 0]
+        return rows.view(shape)
+
+    def redraw(
+        self, x: Tensor, values: Tensor, draws: Tensor, copy: Callable[[int], Decoder]
+    ) -> Tensor:
+        """The rows, (m, r, p), that follow under the same redraw of all parts."""
+        rows = x[:, None].expand(-1, len(draws), -1)
+        for part in self._parts:
+            wanted, each = values[:, self._at(part)], draws.split(1)
+            parts = [
+                self._decoders.redraw(part, rows[:, i], wanted, draw)
+                for i, draw in enumerate(each)
+            ]
+            rows = torch.cat(parts, 1)
+        return rows
+
+    @property
+    def uncompared(self) -> float:
+        """The largest share of the parts; see `Decoder.uncompared`."""
+        return max(self._decoders.of(part).uncompared for part in self._parts)
+
+    def _at(self, part: Members) -> list[int]:
+        """The places of the features of a part among those of the set."""
+        return [self._acted.index(j) for j in part]

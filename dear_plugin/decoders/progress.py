@@ -25,9 +25,6 @@ def bar(items: Sequence[Step], what: str, *, shown: bool = False) -> Iterable[St
     """
     from tqdm.auto import tqdm
 
-    disabled = not (shown or logger.isEnabledFor(logging.INFO))
-    delay = 0.0 if shown else DELAY
-    shown_items: Iterable[Step] = tqdm(
-        items, desc=what, delay=delay, leave=False, disable=disabled
-    )
-    return shown_items
+    disabled, delay = not (shown or logger.isEnabledFor(logging.INFO)), 0.0 if shown else DELAY
+    steps: Iterable[Step] = tqdm(items, desc=what, delay=delay, leave=False, disable=disabled)
+    return steps

@@ -1,4 +1,4 @@
-"""Decoder: the protocol of g(v, x_S) for one action set S."""
+"""Decoder: the protocol of g(v, x_S) for one action set S, and the classes by name."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from torch import Tensor
 from dear_plugin.data import tiers
 from dear_plugin.data.schema import Schema
 from dear_plugin.decoders.sample import Sample
+from dear_plugin.errors import FileFormatError, unknown
 
 Members = tuple[int, ...]
 
@@ -46,7 +47,7 @@ class Decoder(ABC):
 
     A decoder is configured by its constructor and learns in `fit`, for one action set. A subclass
     implements `settings`, `fit`, `encode` and `decode`. At `values = x_S`, `decode` returns x
-    itself (if `keeps_factual`).
+    itself; only the literal paper's decoder returns a reconstruction.
 
     Attributes:
         draws: how many redraws `redraw` can evaluate, R.
@@ -63,11 +64,6 @@ class Decoder(ABC):
     draws: ClassVar[int] = 4
     joint: ClassVar[bool] = False
     pair_features: ClassVar[int] = 12
-
-    @property
-    def keeps_factual(self) -> bool:
-        """Whether `decode` returns x itself at `values = x_S`, and not a reconstruction of it."""
-        return True
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:
@@ -221,3 +217,26 @@ class DifferentiableDecoder(Decoder):
     @abstractmethod
     def entanglement(self, rows: Tensor) -> Tensor:
         """(n,) mean size of `d2 g / dv dx_S` over outputs, at rows, (n, p)."""
+
+
+REGISTRY: dict[str, type[Decoder]] = {}
+
+
+def register(kind: type[Decoder]) -> type[Decoder]:
+    """Register a decoder class under its class name; usable as a class decorator.
+
+    `DEAR(decoder="ClassName")` then makes one with default settings, and `DEAR.load` finds it.
+    """
+    REGISTRY[kind.__name__] = kind
+    return kind
+
+
+def decoder_class(name: str) -> type[Decoder]:
+    """The registered decoder class of a saved file.
+
+    Raises:
+        FileFormatError: a class that is not registered.
+    """
+    if name not in REGISTRY:
+        raise FileFormatError(unknown("decoder class", [name], REGISTRY) + "; register it first")
+    return REGISTRY[name]

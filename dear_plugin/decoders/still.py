@@ -7,8 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dear_plugin.decoders.protocol import DifferentiableDecoder, Members
-from dear_plugin.decoders.registry import register
+from dear_plugin.decoders.protocol import DifferentiableDecoder, Members, register
 from dear_plugin.decoders.sample import Sample
 
 

@@ -158,7 +158,7 @@ def _decoders(dear: DEAR, sample: Sample, tensors: Mapping[str, Tensor]) -> Deco
         decoder, prefix = dear.decoder.clone_unfitted(), f"decoder/{i}/"
         own = {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
         decoder.load_state(own, decoders.fit_of(members))
-        decoders.put(members, decoder)
+        decoders.keep({(members, 0): decoder})
     return decoders
 
 

@@ -25,7 +25,7 @@ from dear_plugin.decoders import (
     Transport,
     decoder_class,
 )
-from dear_plugin.decoders.in_order import InOrder
+from dear_plugin.decoders.collection import InOrder
 from dear_plugin.errors import (
     DearError,
     FileFormatError,

@@ -27,8 +27,7 @@ from dear_plugin.decoders.autoencoder.objective import Objective
 from dear_plugin.decoders.autoencoder.remainder import MIDDLE, add_change, within_bounds
 from dear_plugin.decoders.autoencoder.scaling import ColumnScaler
 from dear_plugin.decoders.autoencoder.training import History, Training, train
-from dear_plugin.decoders.protocol import DifferentiableDecoder, Fit, Members
-from dear_plugin.decoders.registry import register
+from dear_plugin.decoders.protocol import DifferentiableDecoder, Fit, Members, register
 from dear_plugin.decoders.sample import Sample
 from dear_plugin.errors import NotFittedError
 

@@ -1,1 +1,20 @@
-"""Transport, the default decoder: rows keep their conditional ranks."""
+"""Transport, the default decoder: rows keep their conditional ranks.
+
+Its nine steps, each with its file and function:
+
+1. Features are held, *counted* (with atoms) or *smooth*: `values.smooth_features`; the values of a
+   counted one: `values.Values`.
+2. Held features make cells: `cells.Cells`.
+3. x_S makes bins, and nodes that mix the distributions of two bins: `axes.axis_of`.
+4. A counted feature may move only if a test within cells rejects independence:
+   `links.Counts.tails` and `links.linked`; of a smooth one, see 6.
+5. A counted feature has a distribution for each cell and node: `ratios.fit_ratios`; how far it
+   varies along x_S: `ratios.shrunk`.
+6. A smooth feature has a location and a scale, on the columns `lines.Terms`; it moves only if they
+   fit significantly better than a constant: `least_squares.LeastSquares.lines`.
+7. Encoding, `estimate.Estimate.encode`, takes the rank: `tables.Tables.ranks`; or the residual:
+   `lines.Lines.residual`.
+8. Decoding, `estimate.Estimate.decode`, takes the value at that rank, by the maximal coupling for
+   categories: `tables.Tables.move`; or adds the change of the location: `lines.Lines.move`.
+9. A redraw repeats 4 to 6 with the weights of a bootstrap sample: `estimate.Estimator.drawn`.
+"""

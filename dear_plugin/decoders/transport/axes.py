@@ -8,7 +8,9 @@ quantiles would give values that no row has.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -19,13 +21,13 @@ from dear_plugin.data.schema import Kind
 from dear_plugin.data.special_values import is_special
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
-from dear_plugin.decoders.transport.columns import (
+from dear_plugin.decoders.transport.ratios import interpolation
+from dear_plugin.decoders.transport.values import (
     heavy_values,
     representatives,
     sorted_values,
     value_counts,
 )
-from dear_plugin.decoders.transport.shrinkage import interpolation
 
 MIN_ROWS = 50
 # A conditional mean of fewer rows is mostly noise: COMPAS loses .03 of fidelity with 100.
@@ -38,47 +40,19 @@ MAX_LEAVES, MIN_LEAF = 48, 100
 
 @dataclass(frozen=True)
 class Axis:
-    """The bins and nodes of one feature.
+    """The bins and nodes of one set.
 
     Attributes:
         ordered: whether neighbouring bins are similar.
         bins: (n,) int64, the bin of each training row.
         mix: (g, b) double, the weight of each bin at each node.
-        middles: (g - 1,) the middles between neighbouring nodes.
+        node: from values of x_S, (q, w), to their nodes, (q,) int64.
     """
 
     ordered: bool
     bins: Tensor
     mix: Tensor
-    middles: Tensor
-
-    def node(self, values: Tensor) -> Tensor:
-        """(q,) int64, the node nearest to values of x_S, (q, w)."""
-        return torch.searchsorted(self.middles, values[:, 0].contiguous())
-
-
-@dataclass(frozen=True)
-class TreeAxis(Axis):
-    """The leaves of a regression tree from the columns of several features to all others.
-
-    Attributes:
-        encoder: of rows.
-        acted: the features.
-        tree: scikit-learn's.
-        leaf: the number of each node of the tree among its leaves.
-    """
-
-    encoder: Encoder
-    acted: list[int]
-    tree: Any
-    leaf: Tensor
-
-    def node(self, values: Tensor) -> Tensor:
-        """(q,) the leaves of values, (q, w)."""
-        rows = torch.zeros(len(values), self.encoder.p)
-        rows[:, self.acted] = values.float()
-        columns = self.encoder.expand(rows)[:, _columns(self.encoder, self.acted)]
-        return self.leaf[self.tree.apply(columns.numpy())]
+    node: Callable[[Tensor], Tensor]
 
 
 def axis_of(sample: Sample, acted: Members) -> Axis:
@@ -92,20 +66,26 @@ def _of_one(sample: Sample, j: int) -> Axis:
     """Heavy values and quantile bins of a number; each category is a bin and a node."""
     column, feature = sample.rows[:, j].contiguous(), sample.encoder.schema.features[j]
     if feature.kind is not Kind.NUMERIC:
-        count = max(len(feature.categories), 1)
-        return Axis(False, column.long(), torch.eye(count).double(), torch.arange(count - 1) + 0.5)
-    nodes, min_rows = _nodes(column), max(MIN_ROWS, min(TARGET_ROWS, len(column) // 16))
-    bins, centres = cut(column, MAX_BINS, min_rows)
-    mix = interpolation(nodes, centres).double()
-    return Axis(True, bins, mix, (nodes[1:] + nodes[:-1]) / 2.0)
+        nodes = torch.arange(max(len(feature.categories), 1)).float()
+        bins, mix, ordered = column.long(), torch.eye(len(nodes)).double(), False
+    else:
+        min_rows = max(MIN_ROWS, min(TARGET_ROWS, len(column) // 16))
+        nodes, (bins, centres), ordered = _nodes(column), cut(column, MAX_BINS, min_rows), True
+        mix = interpolation(nodes, centres).double()
+    return Axis(ordered, bins, mix, partial(_nearest, (nodes[1:] + nodes[:-1]) / 2.0))
 
 
-def _of_several(sample: Sample, acted: list[int]) -> TreeAxis:
-    """The leaves of a tree from some features to all others."""
+def _nearest(middles: Tensor, values: Tensor) -> Tensor:
+    """(q,) the nodes nearest to values, (q, 1), given the middles between them."""
+    return torch.searchsorted(middles, values[:, 0].contiguous())
+
+
+def _of_several(sample: Sample, acted: list[int]) -> Axis:
+    """The leaves of a regression tree from the columns of some features to all others."""
     from sklearn.tree import DecisionTreeRegressor
 
     encoder, n = sample.encoder, len(sample)
-    x, own = encoder.expand(sample.rows), _columns(encoder, acted)
+    x, own = encoder.expand(sample.rows), torch.isin(encoder.feature_of, torch.tensor(acted))
     target = x[:, ~own] if not bool(own.all()) else x
     # One row has no deviation.
     deviation = target.std(0, correction=min(1, n - 1)).clamp_min(1e-6)
@@ -114,18 +94,21 @@ def _of_several(sample: Sample, acted: list[int]) -> TreeAxis:
         max_leaf_nodes=MAX_LEAVES,
         random_state=0,
     )
-    inside = x[:, own].numpy()
-    tree = regressor.fit(inside, (target / deviation).numpy()).tree_
-    ends = torch.from_numpy(tree.children_left.copy()) < 0
-    leaf, mix = ends.long().cumsum(0) - 1, torch.eye(int(ends.sum())).double()
-    return TreeAxis(
-        False, leaf[tree.apply(inside)], mix, torch.empty(0), encoder, acted, tree, leaf
+    tree = regressor.fit(x[:, own].numpy(), (target / deviation).numpy()).tree_
+    leaf = partial(_leaf, tree, encoder, acted)
+    mix = torch.eye(int(tree.n_leaves)).double()
+    return Axis(False, leaf(sample.rows[:, acted]), mix, leaf)
+
+
+def _leaf(tree: Any, encoder: Encoder, acted: list[int], values: Tensor) -> Tensor:
+    """(q,) the leaves of the values, (q, w), of some features."""
+    rows, own = (
+        torch.zeros(len(values), encoder.p),
+        torch.isin(encoder.feature_of, torch.tensor(acted)),
     )
-
-
-def _columns(encoder: Encoder, acted: list[int]) -> Tensor:
-    """(d,) bool, the encoded columns of some features."""
-    return torch.isin(encoder.feature_of, torch.tensor(acted))
+    rows[:, acted] = values.float()
+    leaf = torch.from_numpy(tree.children_left < 0).cumsum(0) - 1
+    return leaf[tree.apply(encoder.expand(rows)[:, own].numpy())]
 
 
 def cut(column: Tensor, max_bins: int, min_rows: int = MIN_ROWS) -> tuple[Tensor, Tensor]:

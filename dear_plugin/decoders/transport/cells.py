@@ -6,16 +6,16 @@ combination of the first few of them that enough rows have; a row is in the fine
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from dear_plugin.data.schema import Kind
+from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
-from dear_plugin.decoders.transport.columns import sorted_values, value_counts
+from dear_plugin.decoders.transport.values import sorted_values, value_counts
 
 FEW_VALUES = 12
 QUINTILES = 5
@@ -38,40 +38,47 @@ class Cut(NamedTuple):
     rank: Tensor
     at: Tensor
 
-    def digits(self, column: Tensor) -> Tensor:
-        """(n,) the interval between cuts of each entry of the feature's column, (n,)."""
+    def digits(self, rows: Tensor) -> Tensor:
+        """(n,) the interval between cuts of the feature in each of some rows, (n, p)."""
+        column = rows[:, self.feature]
         if len(self.rank):
             column = self.rank[column.long().clamp(0, len(self.rank) - 1)]
         return torch.bucketize(column.contiguous(), self.at)
 
 
-@dataclass(frozen=True)
 class Cells:
-    """The cells of some held features.
+    """The cells of some held features; without these there is one.
+
+    A cell has the code of its combination: the digits of its first held features, in base 13.
+    Code 0 is the cell of rows whose combinations are all too rare; it exists even if there are
+    none, for rows that are decoded later. So the cells of one held feature with two groups of
+    enough rows are three: `known = [0, 1, 2]`, and `own` has only 1 and 2. With a second feature,
+    cut in two, of which only the first group has enough rows on both sides, they are
+    `[0, 2, 14, 15]`: in none, group 2, and group 1 by the two sides (1 * 13 + 1 and 1 * 13 + 2).
+
+    Args:
+        sample: the training rows.
+        held: the held features.
 
     Attributes:
-        cuts: how each held feature is cut, those of few values first.
-        known: (k,) the sorted codes of the cells; the first, 0, is of rows in no other.
-        own: (n,) the cell of each training row.
+        known: (k,) the sorted codes of the cells.
+        own: (n,) the cell of each training row, as a place in `known`.
+        uncut_shares: the share of training rows whose cell is not cut by each held feature, so
+            that they are compared with rows unequal in it.
     """
 
-    cuts: tuple[Cut, ...]
-    known: Tensor
-    own: Tensor
-
-    @classmethod
-    def of(cls, sample: Sample, held: Sequence[int]) -> Cells:
-        """The cells of training rows; without held features there is one."""
-        cuts = [_cut(sample, j) for j in held]
-        cuts.sort(key=lambda cut: len(cut.at) == QUINTILES - 1 and not len(cut.rank))
-        n, root = len(sample), torch.zeros(1, dtype=torch.int64)
-        rows, finest = sample.rows, torch.zeros(n, dtype=torch.int64)
-        for codes in _codes(cuts, rows):
+    def __init__(self, sample: Sample, held: Members) -> None:
+        self._cuts = sorted((_cut(sample, j) for j in held), key=_is_number_of_many_values)
+        root, finest = torch.zeros(1, dtype=torch.int64), torch.zeros(len(sample)).long()
+        self.uncut_shares: dict[int, float] = {}
+        for cut, codes in zip(self._cuts, self._codes(sample.rows), strict=True):
             values, counts = value_counts(codes)
-            frequent = values[counts >= max(MIN_ROWS, n // MAX_CELLS)]
-            finest = torch.where(torch.isin(codes, frequent), codes, finest)
-        cells = cls(tuple(cuts), value_counts(torch.cat([root, finest]))[0], finest)
-        return cls(cells.cuts, cells.known, torch.searchsorted(cells.known, finest))
+            frequent = values[counts >= max(MIN_ROWS, len(sample) // MAX_CELLS)]
+            is_cut = torch.isin(codes, frequent)
+            finest = torch.where(is_cut, codes, finest)
+            self.uncut_shares[cut.feature] = 1.0 - float(is_cut.float().mean())
+        self.known, own = torch.cat([root, finest]).unique(return_inverse=True)
+        self.own = own[1:]
 
     def __len__(self) -> int:
         """The number of cells (k)."""
@@ -80,31 +87,26 @@ class Cells:
     def at(self, x: Tensor) -> Tensor:
         """(m,) the cells of rows, (m, p)."""
         cell = torch.zeros(len(x), dtype=torch.int64)
-        if len(self) == 1:
-            return cell
-        for codes in _codes(self.cuts, x):
+        for codes in self._codes(x) if len(self) > 1 else ():
             at = torch.searchsorted(self.known, codes).clamp_max(len(self) - 1)
             cell = torch.where(self.known[at] == codes, at, cell)
         return cell
 
-    def uncut_shares(self, rows: Tensor) -> dict[int, float]:
-        """The share of rows, (n, p), whose cell is not cut by each of the held features."""
-        cut = [torch.isin(codes, self.known).float().mean() for codes in _codes(self.cuts, rows)]
-        return {own.feature: 1.0 - float(at) for own, at in zip(self.cuts, cut, strict=True)}
+    def _codes(self, x: Tensor) -> Iterator[Tensor]:
+        """H codes, (m,): of rows, (m, p), cut by the first 1 ... h held features."""
+        code = torch.zeros(len(x), dtype=torch.int64)
+        for cut in self._cuts:
+            code = (code * (FEW_VALUES + 1) + cut.digits(x) + 1) % MODULUS
+            yield code
 
 
-def cells_of(sample: Sample, held: tuple[int, ...]) -> Cells:
+def cells_of(sample: Sample, held: Members) -> Cells:
     """The cells of some held features, computed once for a sample."""
-    return sample.shared(lambda each: Cells.of(each, held), ("cells", held))
+    return sample.shared(lambda each: Cells(each, held), ("cells", held))
 
 
-def _codes(cuts: Sequence[Cut], x: Tensor) -> Sequence[Tensor]:
-    """H codes, (m,): of rows, (m, p), cut by the first 1 ... h held features."""
-    code, codes = torch.zeros(len(x), dtype=torch.int64), []
-    for cut in cuts:
-        code = (code * (FEW_VALUES + 1) + cut.digits(x[:, cut.feature]) + 1) % MODULUS
-        codes.append(code)
-    return codes
+def _is_number_of_many_values(cut: Cut) -> bool:
+    return len(cut.at) == QUINTILES - 1 and not len(cut.rank)
 
 
 def _cut(sample: Sample, j: int) -> Cut:

@@ -3,16 +3,7 @@
 `v_j = F_j|S(x_j | x_S, held)` is the rank of x_j among rows with the same x_S and the same held
 features; `g_j(v, a) = F_j|S^-1(v_j | a, held)` is the value at the same rank among rows with
 x_S = a. Each v_j is independent of x_S; their joint distribution given x_S need not be, which is a
-known limit of the decoder. There is no training: rows are counted and regressed once. In steps:
-
-1. features are held, counted (with atoms) or smooth (`values`); 2. held features make cells
-(`cells`); 3. x_S makes bins, and nodes that mix the distributions of two bins (`axes`); 4. a
-feature may move only if a test within cells rejects independence (`links`); 5. a counted feature
-has a distribution for each cell and node (`counts`, `ratios`, `shrinkage`); 6. a smooth one a
-location and a scale (`terms`, `least_squares`, `lines`); 7. encoding takes the rank, and 8.
-decoding the value at that rank, the maximal coupling for categories, the change of the location
-(`estimate`, `tables`, `lines`); 9. a redraw repeats 3 to 6 with the weights of a bootstrap sample
-(`estimator`).
+known limit of the decoder. There is no training: rows are counted and regressed once.
 """
 
 from __future__ import annotations
@@ -24,14 +15,11 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from dear_plugin._lazy import lazy
 from dear_plugin.data.schema import Schema
-from dear_plugin.decoders.protocol import Decoder, Members
-from dear_plugin.decoders.registry import register
+from dear_plugin.decoders.protocol import Decoder, Members, register
 from dear_plugin.decoders.sample import Sample
-from dear_plugin.decoders.transport.estimate import Estimate
-from dear_plugin.decoders.transport.estimator import Estimator
-from dear_plugin.decoders.transport.least_squares import BLOCKS
+from dear_plugin.decoders.transport.cells import cells_of
+from dear_plugin.decoders.transport.estimate import DRAWS, Estimator
 from dear_plugin.errors import ConstraintError, NotFittedError
 
 FEW_ROWS = 1000
@@ -68,7 +56,7 @@ class Transport(Decoder):
         >>> dear = DEAR(model, schema, act_on=["savings"], decoder=unconditional)
     """
 
-    draws: ClassVar[int] = 16
+    draws: ClassVar[int] = DRAWS
 
     def __init__(self, given: Iterable[str] | None = None) -> None:
         if isinstance(given, str):
@@ -104,73 +92,52 @@ class Transport(Decoder):
     def fit(self, sample: Sample, acted: Members, held: Members) -> None:
         """Estimate the conditional distributions of the training rows for a set."""
         sample.shared(_warn_of_few_rows)
-        estimator = Estimator(sample, acted, held)
-        self._point = estimator.estimate()
-        self._estimator = estimator
+        self._estimator = Estimator(sample, acted, held)
         # Once for all sets with the same held features.
-        sample.shared(lambda each: _tell_of_cells(each, estimator, acted), ("coarse", held))
-        self.__dict__.pop("_drawn", None)
+        sample.shared(lambda each: _tell_of_cells(each, acted, held), ("coarse", held))
 
     def encode(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """The conditional ranks of rows, (m, p) -> (m, p + 1); see `Estimate.encode`."""
+        point = self._fitted.point
         with torch.inference_mode():
-            parts = [self._fitted.encode(part, POINT, generator)[0] for (part,) in _parts(1, x)]
-        return torch.cat(parts).clone()
+            parts = [point.encode(part, POINT, generator)[0] for (part,) in _parts(1, x)]
+        return torch.cat(parts)
 
     def decode(self, x: Tensor, v: Tensor, values: Tensor) -> Tensor:
         """The rows that follow from new values of x_S, (m, c, p); see `Decoder.decode`."""
+        point, parts = self._fitted.point, _parts(values.shape[1], x, v, values)
         with torch.inference_mode():
-            parts = _parts(values.shape[1], x, v, values)
-            reached = [self._fitted.decode(a, b[None], c, POINT)[0] for a, b, c in parts]
+            reached = [point.decode(a, b[None], c, POINT)[0] for a, b, c in parts]
         return torch.cat(reached)
 
     def redraw(self, x: Tensor, values: Tensor, draws: Tensor, copy: object) -> Tensor:
         """The rows, (m, r, p), that follow under some redraws; see `Decoder.redraw`."""
+        drawn, at, parts = self._fitted.drawn, draws - 1, _parts(len(draws), x, values[:, None])
         with torch.inference_mode():
-            reached = [
-                self._drawn.decode(a, self._drawn.encode(a, draws - 1), b, draws - 1)[:, :, 0]
-                for a, b in _parts(len(draws), x, values[:, None])
-            ]
+            reached = [drawn.decode(a, drawn.encode(a, at), b, at)[:, :, 0] for a, b in parts]
         return torch.cat(reached, 1).transpose(0, 1)
 
     def flip_probabilities(self, x: Tensor, values: Tensor) -> dict[int, tuple[float, float]]:
         """The probability of the second value of each binary feature; see `Decoder`."""
-        return self._fitted.flip_probabilities(x, values)
+        return self._fitted.point.flip_probabilities(x, values)
 
     @property
     def uncompared(self) -> float:
         """The share of rows that are compared with rows unequal in some held feature."""
-        shares = [] if self._estimator is None else self._estimator.uncut_shares.values()
-        return max(shares, default=0.0)
+        return max(self._fitted.point.cells.uncut_shares.values(), default=0.0)
 
     @property
     def entries(self) -> int:
-        """The number of entries in memory."""
-        tables = self._fitted.tables
-        of_cells, of_nodes = (
-            sum(each.numel() for each in some) for some in (tables.base, tables.ratio)
-        )
-        lines = of_cells * tables.nodes + self.draws * (of_cells + of_nodes)
-        return lines + self._fitted.axis.bins.numel()
-
-    @lazy
-    def _drawn(self) -> Estimate:
-        """The estimates of all redraws, each of half as many rows.
-
-        Two samples differ by the noise of both: half the rows have twice the variance.
-        """
-        if self._estimator is None:
-            raise NotFittedError("the decoder is not fitted; call fit first")
-        generator = torch.Generator().manual_seed(0)
-        blocks = torch.randint(BLOCKS, (self.draws, BLOCKS // 2), generator=generator)
-        weights = 2.0 * torch.nn.functional.one_hot(blocks, BLOCKS).sum(1).double()
-        return self._estimator.estimate(weights, self._point)
+        """The number of entries in memory: of the factors, of all lines, and of the redraws."""
+        axis, tables = self._fitted.point.axis, self._fitted.point.tables
+        base, ratio = (sum(t.numel() for t in some) for some in (tables.base, tables.ratio))
+        return base * len(axis.mix) + self.draws * (base + ratio) + axis.bins.numel()
 
     @property
-    def _fitted(self) -> Estimate:
+    def _fitted(self) -> Estimator:
         if self._estimator is None:
             raise NotFittedError("the decoder is not fitted; call fit first")
-        return self._point
+        return self._estimator
 
 
 def _parts(candidates: int, *tensors: Tensor) -> Iterable[tuple[Tensor, ...]]:
@@ -185,13 +152,12 @@ def _warn_of_few_rows(sample: Sample) -> None:
         logger.warning(text, len(sample), FEW_ROWS)
 
 
-def _tell_of_cells(sample: Sample, estimator: Estimator, acted: Members) -> None:
+def _tell_of_cells(sample: Sample, acted: Members, held: Members) -> None:
     """Say which held features most rows are not compared within, for too few rows agree in them.
 
     It is news where the order of causes names many held features; without one it is a warning.
     """
-    schema = sample.encoder.schema
-    shares = estimator.uncut_shares
+    schema, shares = sample.encoder.schema, cells_of(sample, held).uncut_shares
     dropped = [schema.names[j] for j, share in shares.items() if share > COARSE_SHARE]
     if dropped:
         logger.log(

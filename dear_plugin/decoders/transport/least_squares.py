@@ -6,7 +6,7 @@ nested models (no slope, straight, bent) the largest is taken that fits signific
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import torch
@@ -15,10 +15,9 @@ from torch import Tensor
 from dear_plugin._lazy import lazy
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
-from dear_plugin.decoders.transport.lines import Lines
+from dear_plugin.decoders.transport.lines import Lines, phi, terms_of, winsorised
 from dear_plugin.decoders.transport.links import ERROR
-from dear_plugin.decoders.transport.terms import phi, terms_of, winsorised
-from dear_plugin.decoders.transport.values import Values, linear_copies
+from dear_plugin.decoders.transport.values import linear_copies, smooth_features
 
 RIDGE = 1e-9
 # Blocks of rows that bootstrap samples are drawn from.
@@ -49,7 +48,7 @@ class Targets(NamedTuple):
     @classmethod
     def of(cls, sample: Sample) -> Targets:
         """Those of training rows."""
-        smooth = sample.shared(Values.of).smooth.clone()
+        smooth = sample.shared(smooth_features).clone()
         smooth[[j for _, j in sample.shared(linear_copies)]] = True
         values = sample.shared(winsorised)[:, smooth].double()
         centre = values.mean(0)
@@ -58,33 +57,33 @@ class Targets(NamedTuple):
 
 
 class LeastSquares:
-    """The regressions of some features on x_S and held features, for any weights of the rows.
+    """The regressions of all targets on x_S and held features, for any weights of the rows.
 
     Args:
         sample: the training rows.
         acted: the features of S.
         held: the held features.
-        features: (f,) the features to fit.
+        may_move: (p,) bool, the targets to keep.
         tested: how many features share the error rate.
     """
 
     def __init__(
-        self, sample: Sample, acted: Members, held: Members, features: Tensor, *, tested: int
+        self, sample: Sample, acted: Members, held: Members, may_move: Tensor, *, tested: int
     ) -> None:
-        self._features, self._tested = features, tested
-        self._acted, self._held = list(acted), list(held)
+        self._acted, self._held, self._tested = list(acted), list(held), tested
         self._terms = tuple(terms_of(sample, j) for j in acted)
         self._beside = tuple(terms_of(sample, j) for j in held)
         self._rows, self._targets = sample.shared(winsorised), sample.shared(Targets.of)
-        self._place = torch.searchsorted(self._targets.features, features)
+        self._kept = may_move[self._targets.features]
         straight = torch.cat([each.straight for each in self._terms])
         # Centred columns keep the precision of their squares; about the mean is enough.
         self._centre = torch.zeros(1).double()
         self._centre = self._columns(self._rows[::BLOCKS]).mean(0)
         self._centre[0] = 0.0
-        beside = torch.ones(len(self._centre) - len(straight), dtype=torch.bool)
-        own = torch.zeros_like(straight), straight, torch.ones_like(straight)
-        self._models, self._own = [torch.cat([beside, each]) for each in own], len(straight)
+        self._own = len(straight)
+        beside = torch.ones(len(self._centre) - self._own, dtype=torch.bool)
+        models = torch.zeros_like(straight), straight, torch.ones_like(straight)
+        self._models = [torch.cat([beside, each]) for each in models]
 
     def lines(self, weights: Tensor, point: Lines | None = None) -> Lines:
         """The locations in r samples, given the weights of blocks of rows.
@@ -93,27 +92,25 @@ class LeastSquares:
             weights: (r, 64), or (r, 1) for all of them.
             point: the locations of the sample itself, whose slopes of zero and scales are kept.
         """
-        if not len(self._features):
-            none = torch.zeros(len(weights), len(self._centre), 0)
-            return self._lines(self._features, none, none[0, : self._own])
-        gram, right = self._sums
-        weights = weights.expand(-1, BLOCKS)
-        gram = (weights @ gram.flatten(1)).view(-1, *gram.shape[1:])
-        right = (weights @ right.flatten(1)).view(-1, *right.shape[1:])[..., self._place]
-        square = weights @ self._targets.squares[:, self._place]
-        fit = self._selected(gram, right, square, self._models, drawn=point is not None)
-        scale = self._scales(fit[0]) if point is None else point.scale
-        fit[:, 0] += self._targets.centre[self._place] - (self._centre[:, None] * fit).sum(1)
+        targets = self._targets
+        fit = torch.zeros(len(weights), len(self._centre), len(targets.features)).double()
+        scale = fit[0, : self._own]
+        if bool(self._kept.any()):
+            blocks = weights.expand(-1, BLOCKS)
+            sums = [torch.tensordot(blocks, each, 1) for each in (*self._sums, targets.squares)]
+            fit = self._selected(sums, self._models, drawn=point is not None)
+            scale = self._scales(fit[0]) if point is None else scale
+        fit[:, 0] += targets.centre - (self._centre[:, None] * fit).sum(1)
         slope = fit[:, -self._own :]
         if point is None:
-            moves = (slope[0] != 0.0).any(0) | (scale != 0.0).any(0)
-            return self._lines(self._features[moves], fit[..., moves], scale[..., moves])
-        moves = torch.isin(self._features, point.features)
-        slope[..., moves] = slope[..., moves].masked_fill((point.slope == 0.0).all(1), 0.0)
-        return self._lines(point.features, fit[..., moves], scale)
-
-    def _lines(self, features: Tensor, fit: Tensor, scale: Tensor) -> Lines:
-        return Lines(features, self._held, self._beside, self._terms, fit.float(), scale.float())
+            moves = self._kept & ((slope[0] != 0.0).any(0) | (scale != 0.0).any(0))
+            scale = scale[:, moves].float()
+        else:
+            moves, scale = torch.isin(targets.features, point.features), point.scale
+            flat = (point.weights[:, -self._own :] == 0.0).all(1)
+            slope[..., moves] = slope[..., moves].masked_fill(flat, 0.0)
+        fit = fit[..., moves].float()
+        return Lines(targets.features[moves], self._held, self._beside, self._terms, fit, scale)
 
     @lazy
     def _sums(self) -> tuple[Tensor, ...]:
@@ -131,24 +128,19 @@ class LeastSquares:
     def _columns(self, rows: Tensor) -> Tensor:
         """(m, q) a constant, held features' and x_S' columns of training rows, centred."""
         rows = rows.double()
-        beside, own = (
-            phi(self._beside, rows[:, self._held]),
-            phi(self._terms, rows[:, self._acted]),
-        )
-        return torch.cat([rows.new_ones(len(rows), 1), beside, own], 1) - self._centre
+        held, own = phi(self._beside, rows[:, self._held]), phi(self._terms, rows[:, self._acted])
+        return torch.cat([rows.new_ones(len(rows), 1), held, own], 1) - self._centre
 
-    def _selected(
-        self, gram: Tensor, right: Tensor, square: Tensor, models: list[Tensor], *, drawn: bool
-    ) -> Tensor:
+    def _selected(self, sums: Sequence[Tensor], models: list[Tensor], *, drawn: bool) -> Tensor:
         """(r, q, f) the coefficients of the largest model that fits significantly better.
 
         Args:
-            gram: (r, q, q) the sums of products of columns.
-            right: (r, q, f) those of columns and targets.
-            square: (r, f) those of targets.
+            sums: (r, q, q) of products of columns, (r, q, f) of columns and targets, and (r, f) of
+                targets.
             models: the columns of each, (q,) bool, the smallest first.
             drawn: whether these are bootstrap samples, see `links`.
         """
+        gram, right, square = sums
         n, (flat, *larger) = gram[:, :1, 0], models
         chosen, left = _solved(gram, right, square, flat)
         size = torch.full_like(left, float(flat.sum()))
@@ -163,19 +155,16 @@ class LeastSquares:
 
     def _scales(self, fit: Tensor) -> Tensor:
         """(q, f) gamma: the same regression of log |residual|, without held features."""
-        every = fit.new_zeros(len(fit), len(self._targets.features)).index_copy(
-            1, self._place, fit
-        )
         some = torch.cat([torch.zeros(1).long(), torch.arange(-self._own, 0) + len(fit)])
 
         def _sizes(columns: Tensor, values: Tensor) -> tuple[Tensor, ...]:
-            left = (values - columns @ every).abs_().clamp_min_(SMALLEST).log_()
+            left = (values - columns @ fit).abs_().clamp_min_(SMALLEST).log_()
             return *_products(columns[:, some], left), left.square().sum(0)
 
         gram, right, square = _total(_sizes(*part) for part in self._parts)
+        sums = gram.sum(0, True), right.sum(0, True), square[None]
         models = [each[some] for each in self._models]
-        sums = gram.sum(0, True), right.sum(0, True)[..., self._place], square[None, self._place]
-        return self._selected(*sums, models, drawn=False)[0, 1:]
+        return self._selected(sums, models, drawn=False)[0, 1:]
 
 
 def _solved(gram: Tensor, right: Tensor, square: Tensor, columns: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,56 +1,65 @@
 """Ratios (step 5): the distribution of a counted feature in every cell and at every node.
 
 `P(value | cell, node) = base(cell, value) ratio(node, value) / Z`: the ratio is of x_S and shared
-by all cells, the base makes the mean over the rows of a cell that of the cell. They are fitted in
-turn (iterative proportional fitting), from the rows of each cell and bin, of each cell and value
-and of each bin and value. A value that a cell has never seen stays impossible there.
+by all cells, the base makes the mean over the rows of a cell that of the cell (`fit_ratios`). They
+are fitted in turn (iterative proportional fitting), from the rows of each cell and bin, of each
+cell and value and of each bin and value. A value that a cell has never seen stays impossible
+there. The values are split in two repeatedly (`values.splits_of`); at each split, the share of
+rows on its left varies along x_S as far as the rows show, so that rare values do not follow their
+few rows.
 
-The values are split in two repeatedly; at each split, the share of rows on its left varies along
-x_S as far as the rows show (see `shrinkage`), so that rare values do not follow their few rows.
+How far they show it is decided by `shrunk`: the range of x_S is divided into halves, quarters, ...
+and single bins. In every part the ratios of observed to expected rows are shrunk towards those of
+the level above, interpolated. How far is decided by Pearson's statistic: its excess over the mean
+that equal distributions would give is the variance between the parts, as the concentration A of a
+Dirichlet distribution; where it is not significant, parts are equal.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
-
-from dear_plugin.decoders.transport.shrinkage import LEAST, Level, shrunk
+from torch.nn.functional import one_hot
 
 ROUNDS = 3
-# Values are divided into so many groups at most; within a group all have the same ratio.
-MAX_GROUPS = 32
+# Fewer expected rows are left out of a statistic.
+LEAST_EXPECTED = 5.0
+# Parts are equal unless the statistic rejects it at this error rate.
+LEVEL_ERROR = 0.01
+LEAST = 1e-12
 
 
-def splits_of(size: Tensor, order: Tensor) -> Tensor:
-    """(2, q, t) binary splits of values: 1 where a value is on the left, or right, side.
+class Level(NamedTuple):
+    """A division of the bins into parts.
 
-    The part with most rows is split first, so that its rows are halved.
-
-    Args:
-        size: (t,) the rows of each value.
-        order: (t,) the values in order.
+    Attributes:
+        parts: (q, b) 1 where a bin belongs to a part.
+        above: (q, q') the weights of the parts of the level above at each part.
     """
-    until, parts, splits = [0.0, *size[order].cumsum(0).tolist()], [(0, len(order))], []
-    while len(parts) < min(MAX_GROUPS, len(order)):
-        rows = [until[end] - until[start] if end - start > 1 else -1.0 for start, end in parts]
-        start, end = parts.pop(rows.index(max(rows)))
-        half = (until[start] + until[end]) / 2.0
-        middle = min(range(start + 1, end), key=lambda i: abs(until[i] - half))
-        splits.append((start, middle, end))
-        parts += [(start, middle), (middle, end)]
-    start_of, middle_of, end_of = torch.tensor(splits).view(-1, 3).T[..., None]
-    place = order.argsort()
-    left, right = (
-        (place >= start_of) & (place < middle_of),
-        (place >= middle_of) & (place < end_of),
-    )
-    return torch.stack([left, right]).double()
+
+    parts: Tensor
+    above: Tensor
+
+
+class Shrunk(NamedTuple):
+    """Ratios of observed to expected rows, and how much they vary at each of l levels.
+
+    Attributes:
+        ratio: (g, ..., b) of the bins.
+        tail: (l, ...) the probability of as large a statistic if the parts were equal.
+        concentration: (l, ...) A; infinite where they may be equal.
+    """
+
+    ratio: Tensor
+    tail: Tensor
+    concentration: Tensor
 
 
 def fit_ratios(
     rows: Tensor,
-    cells: list[Tensor],
-    counts: list[Tensor],
+    counts: list[tuple[Tensor, Tensor]],
     levels: list[Level],
     splits: list[Tensor],
     *,
@@ -60,21 +69,20 @@ def fit_ratios(
 
     Args:
         rows: (r, k, b) the rows of each cell and bin.
-        cells: f tensors, (r, k, t), the rows of each cell and value.
-        counts: f tensors, (r, b, t), the rows of each bin and value.
+        counts: of each feature the rows of each cell and value, (r, k, t), and of each bin and
+            value, (r, b, t).
         levels: the divisions of the bins.
-        splits: f tensors, of the values.
+        splits: of the values of each feature.
         drawn: whether these are bootstrap samples.
     """
-    wanted = [_cell_shares(each) * rows.sum(2, keepdim=True) for each in cells]
-    base, ratio = [_shares(each) for each in wanted], [torch.ones_like(each) for each in counts]
-    if not cells:
+    wanted = [_cell_shares(cells) * rows.sum(2, keepdim=True) for cells, _ in counts]
+    base, ratio = [_shares(each) for each in wanted], [torch.ones_like(bins) for _, bins in counts]
+    if not counts:
         return base, ratio
-    observed, concentration = _by_side(counts, splits), None
+    observed, concentration = _by_side([bins for _, bins in counts], splits), None
     for _ in range(ROUNDS if rows.shape[1] > 1 else 1):
         factors = zip(base, ratio, strict=True)
-        hoped = [_weights(rows, b, q).transpose(1, 2) @ b for b, q in factors]
-        expected = _by_side(hoped, splits)
+        expected = _by_side([_weights(rows, b, q).transpose(1, 2) @ b for b, q in factors], splits)
         # The rows that reach a split are as they are: only the share of each side is estimated.
         expected = expected * (observed.sum(0) / expected.sum(0).clamp_min(LEAST))
         found = shrunk(observed, expected, levels, drawn=drawn, concentration=concentration)
@@ -116,13 +124,132 @@ def _cell_shares(cells: Tensor) -> Tensor:
     """(r, k, t) the shares of values in cells, shrunk to those of all rows by moments."""
     if cells.shape[1] == 1:
         return _shares(cells)
-    n, total = cells.sum(2, keepdim=True), cells.sum((1, 2))[:, None, None].clamp_min(LEAST)
-    share = cells.sum(1, keepdim=True) / total
-    hoped = n * share
-    terms = torch.where(hoped >= 5.0, (cells - hoped).square() / hoped.clamp_min(LEAST), 0.0)
-    unit = torch.where(hoped >= 5.0, (1.0 - n / total) * (1.0 - share), 0.0)
-    excess = (terms - unit).sum((1, 2)) / (n * unit).sum((1, 2)).clamp_min(LEAST)
-    concentration = (1.0 / excess.clamp_min(LEAST) - 1.0).clamp_min(0.0)[:, None, None]
-    own = (cells + concentration * share) / (n + concentration).clamp_min(LEAST)
+    n, share = cells.sum(2, keepdim=True), _shares(cells.sum(1, keepdim=True))
+    statistic, freedom, _, growth = _pearson(*(x.permute(2, 0, 1) for x in (cells, n * share)))
+    excess = ((statistic - freedom) / growth).clamp_min(LEAST)
+    strength = (1.0 / excess - 1.0).clamp_min(0.0)[:, None, None]
+    own = (cells + strength * share) / (n + strength).clamp_min(LEAST)
     # A value that a cell has never seen stays impossible there.
     return torch.where(cells > 0, own, 0.0)
+
+
+def levels_of(bins: int, ordered: bool) -> list[Level]:
+    """The levels of b bins: halves, quarters, ... of ordered ones; otherwise only the bins."""
+    if not ordered or bins == 1:
+        return [Level(torch.eye(bins).double(), torch.ones(bins, 1).double())]
+    levels, centres, count = [], torch.tensor([(bins - 1) / 2.0]), 1
+    while count < bins:
+        count = min(2 * count, bins)
+        parts = one_hot(torch.arange(bins) * count // bins, count).T.double()
+        own = (parts @ torch.arange(bins).double() / parts.sum(1)).float()
+        levels.append(Level(parts, interpolation(own, centres, beyond=0.5).double()))
+        centres = own
+    return levels
+
+
+def interpolation(at: Tensor, knots: Tensor, beyond: float = 0.0) -> Tensor:
+    """(g, b) weights (1 - w, w) of the two knots, (b,), that enclose each place, (g,).
+
+    Args:
+        at: (g,) places.
+        knots: (b,) sorted.
+        beyond: how many intervals beyond either end the line goes on; it is flat from there.
+    """
+    right = torch.searchsorted(knots, at).clamp(min(1, len(knots) - 1), len(knots) - 1)
+    left = (right - 1).clamp_min(0)
+    span = knots[right] - knots[left]
+    weight = torch.where(span > 0, (at - knots[left]) / span.clamp_min(LEAST), 1.0)
+    weight = weight.clamp(-beyond, 1.0 + beyond)
+    mix, rows = torch.zeros(len(at), len(knots)), torch.arange(len(at))
+    mix[rows, left] += 1.0 - weight
+    mix[rows, right] += weight
+    return mix
+
+
+def shrunk(
+    observed: Tensor,
+    expected: Tensor,
+    levels: list[Level],
+    *,
+    drawn: bool,
+    concentration: Tensor | None = None,
+) -> Shrunk:
+    """The ratios of g groups along the bins, from the whole range down to single bins.
+
+    Args:
+        observed: (g, ..., b) rows.
+        expected: (g, ..., b) rows if the distributions were equal.
+        levels: the divisions of the bins.
+        drawn: whether these are bootstrap samples of half the rows, each counted twice: their
+            noise adds twice the mean of the statistic.
+        concentration: (l, ...) where it is known.
+    """
+    ratio, taken = torch.ones_like(observed[..., :1]), torch.zeros(())
+    tails, concentrations = [], []
+    for i, level in enumerate(levels):
+        seen, hoped = observed @ level.parts.T, expected @ level.parts.T
+        n = seen.sum(0)
+        # As many rows are expected in each part as there are.
+        ratio = (ratio @ level.above.T).clamp_min(LEAST)
+        ratio = ratio * (n / (hoped * ratio).sum(0).clamp_min(LEAST))
+        if concentration is None:
+            tail, strength = _tested(seen, hoped * ratio, taken, drawn)
+            tails.append(tail)
+        else:
+            strength = concentration[i]
+        concentrations.append(strength)
+        weight = n / (n + strength[..., None]).clamp_min(LEAST)
+        raw = torch.where(hoped > LEAST, seen / hoped.clamp_min(LEAST), ratio)
+        ratio = ratio + weight * (raw - ratio)
+        taken = (weight * n).sum(-1) / n.sum(-1).clamp_min(LEAST)
+    return Shrunk(ratio, torch.stack(tails or concentrations), torch.stack(concentrations))
+
+
+def _pearson(seen: Tensor, hoped: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Pearson's statistic of equal distributions in the parts, and its moments, (...) each.
+
+    Args:
+        seen: (g, ..., q) rows of groups in parts.
+        hoped: (g, ..., q) rows if the distributions were equal.
+
+    Returns:
+        The statistic; its mean then; what small expectations add to its variance, twice the mean;
+        and by how much it grows with the variance between the parts, 1 / (1 + A).
+    """
+    n = seen.sum(0)
+    total = n.sum(-1, keepdim=True).clamp_min(LEAST)
+    share = hoped.sum(-1, keepdim=True) / total
+    enough = hoped >= LEAST_EXPECTED
+    unit = torch.where(enough, (1.0 - n / total) * (1.0 - share), 0.0)
+    inverse = torch.where(enough, 1.0 / hoped.clamp_min(LEAST), 0.0)
+    statistic = ((seen - hoped).square() * inverse).sum((0, -1))
+    growth = (n * unit).sum((0, -1)).clamp_min(LEAST)
+    return statistic, unit.sum((0, -1)), inverse.sum((0, -1)), growth
+
+
+def _tested(seen: Tensor, hoped: Tensor, taken: Tensor, drawn: bool) -> tuple[Tensor, Tensor]:
+    """The tail probability and the concentration of one level, (...) each.
+
+    Args:
+        seen: (g, ..., q) rows of the parts.
+        hoped: (g, ..., q) rows by the level above.
+        taken: how far the level above follows its parts: it has half of their variation then.
+        drawn: see `shrunk`.
+    """
+    statistic, freedom, spread, growth = _pearson(seen, hoped)
+    freedom = freedom * (1.0 - 0.5 * taken)
+    statistic = statistic - 2.0 * freedom if drawn else statistic
+    tail = _tail(statistic, freedom, 2.0 * freedom + spread)
+    excess = (statistic - freedom) / growth
+    excess = torch.where(tail < LEVEL_ERROR, excess.clamp_min(LEAST), 0.0)
+    return tail, (1.0 / excess - 1.0).clamp_min(0.0)
+
+
+def _tail(statistic: Tensor, mean: Tensor, variance: Tensor) -> Tensor:
+    """The probability of a larger statistic, by the gamma distribution of equal moments."""
+    from scipy.special import gammaincc
+
+    mean, variance = mean.clamp_min(1e-9), variance.clamp_min(1e-9)
+    shape, scale = mean.square() / variance, variance / mean
+    tail = gammaincc(shape.numpy(), (statistic.clamp_min(0.0) / scale).numpy())
+    return torch.where(mean > 1e-6, torch.as_tensor(tail), 1.0)

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from dear_plugin._lazy import lazy
 
@@ -28,8 +29,8 @@ TINY, MIDDLE = 1e-9, 1e-6
 
 
 @dataclass(frozen=True)
-class Moving:
-    """The counted features that move with x_S, and where their values are on a line.
+class Tables:
+    """The counted features that move with x_S, and the factors of their lines.
 
     A line has a *slot* for each value of a feature, and one before them that is 0.
 
@@ -37,61 +38,15 @@ class Moving:
         features: (f,) their positions, those with an order first.
         levels: f tensors, the sorted values of each.
         ordered: the number of those with an order.
+        base: f tensors, (r, k, t), of r samples and k cells, see `ratios`.
+        ratio: f tensors, (r, g, t), of r samples and g nodes, likewise.
     """
 
     features: Tensor
     levels: list[Tensor]
     ordered: int
-
-    @classmethod
-    def of(cls, features: Tensor, levels: list[Tensor], blocks: Tensor) -> Moving:
-        """Those at some positions, of the values of all features; blocks have no order."""
-        features = features[blocks[features].long().argsort(stable=True)]
-        ordered = int((~blocks[features]).sum())
-        return cls(features, [levels[j] for j in features.tolist()], ordered)
-
-    @lazy
-    def starts(self) -> Array:
-        """(f + 1,) the slot before the values of each feature, and the number of slots."""
-        return np.cumsum([0, *(len(each) + 1 for each in self.levels)])
-
-    @lazy
-    def values(self) -> Array:
-        """The value of each slot."""
-        return np.concatenate([np.empty(0), *(np.append(0.0, each) for each in self.levels)])
-
-    def slots(self, x: Tensor) -> Array:
-        """(m, f) the slot of the nearest value of rows, (m, p)."""
-        own = x[:, self.features].T.contiguous()
-        slots: Array = torch.searchsorted(self._middles, own).T.numpy() + self.starts[:-1] + 1
-        return slots
-
-    @lazy
-    def _middles(self) -> Tensor:
-        """(f, most) the middles between neighbouring values, infinite behind the last."""
-        middles = [(each[1:] + each[:-1]) / 2.0 for each in self.levels]
-        return torch.nn.utils.rnn.pad_sequence(
-            [*middles, torch.empty(1)], batch_first=True, padding_value=torch.inf
-        )[:-1]
-
-
-@dataclass(frozen=True)
-class Tables:
-    """The factors of the lines of r samples, k cells and g nodes.
-
-    Attributes:
-        moving: the features.
-        base: f tensors, (r, k, t), see `ratios`.
-        ratio: f tensors, (r, g, t), likewise.
-        cells: k, the number of cells.
-        nodes: g, the number of nodes.
-    """
-
-    moving: Moving
     base: list[Tensor]
     ratio: list[Tensor]
-    cells: int
-    nodes: int
 
     def lines(self, at: Tensor) -> tuple[Array, Array]:
         """Lines, (u, slots), and that of each index: `(sample * k + cell) * g + node`."""
@@ -102,26 +57,49 @@ class Tables:
 
     @lazy
     def _every(self) -> Array | None:
-        count = len(self.base[0]) * self.cells * self.nodes if self.base else 0
-        few = count * int(self.moving.starts[-1]) <= ENTRIES
-        return self._lines(torch.arange(count)) if few else None
+        (r, k, _), g = self.base[0].shape, self.ratio[0].shape[1]
+        few = r * k * g * int(self.starts[-1]) <= ENTRIES
+        return self._lines(torch.arange(r * k * g)) if few else None
 
     def _lines(self, at: Tensor) -> Array:
         """(u, slots) the lines with some indices."""
-        cell = at.div(self.nodes, rounding_mode="floor")
-        node = cell.div(self.cells, rounding_mode="floor") * self.nodes + at % self.nodes
-        out = torch.zeros(len(at), int(self.moving.starts[-1]))
+        k, g = self.base[0].shape[1], self.ratio[0].shape[1]
+        cell = at.div(g, rounding_mode="floor")
+        node = cell.div(k, rounding_mode="floor") * g + at % g
+        out = torch.zeros(len(at), int(self.starts[-1]))
         for f, (base, ratio) in enumerate(zip(self.base, self.ratio, strict=True)):
             product = base.flatten(0, 1)[cell] * ratio.flatten(0, 1)[node]
             total = product.sum(1, keepdim=True).clamp_min(1e-30)
-            line = product.cumsum(1) if f < self.moving.ordered else product
+            line = product.cumsum(1) if f < self.ordered else product
             out[:, self._segment(f)] = line / total
         return out.numpy()
 
+    @lazy
+    def starts(self) -> Array:
+        """(f + 1,) the slot before the values of each feature, and the number of slots."""
+        return np.cumsum([0, *(len(each) + 1 for each in self.levels)])
+
+    @lazy
+    def _values(self) -> Array:
+        """The value of each slot."""
+        return np.concatenate([np.append(0.0, each) for each in self.levels])
+
+    @lazy
+    def _middles(self) -> Tensor:
+        """(f, most) the middles between neighbouring values, infinite behind the last."""
+        middles = [(each[1:] + each[:-1]) / 2.0 for each in self.levels]
+        padded: Tensor = pad_sequence(middles, batch_first=True, padding_value=torch.inf)
+        return padded
+
+    def _slots(self, x: Tensor) -> Array:
+        """(m, f) the slot of the nearest value of rows, (m, p)."""
+        own = x[:, self.features].T.contiguous()
+        slots: Array = torch.searchsorted(self._middles, own).T.numpy() + self.starts[:-1] + 1
+        return slots
+
     def _segment(self, f: int) -> slice:
         """The slots of the values of the f-th feature."""
-        start, end = self.moving.starts[f : f + 2].tolist()
-        return slice(start + 1, end)
+        return slice(int(self.starts[f]) + 1, int(self.starts[f + 1]))
 
     def ranks(self, x: Tensor, at: Tensor, tie: Tensor) -> Tensor:
         """(r, m, f) the rank of each feature in a row's own line; without an order, its tie.
@@ -132,8 +110,8 @@ class Tables:
             tie: (m, f) the place among equal values, in (0, 1).
         """
         lines, where = self.lines(at)
-        slots, out = self.moving.slots(x), tie.repeat(len(at), 1, 1)
-        ordered = slice(self.moving.ordered)
+        slots, out = self._slots(x), tie.repeat(len(at), 1, 1)
+        ordered = slice(self.ordered)
         place = where[..., None] * lines.shape[1] + slots[:, ordered]
         below, up_to = lines.take(place - 1), lines.take(place)
         out[..., ordered] = torch.from_numpy(below + tie[:, ordered].numpy() * (up_to - below))
@@ -152,15 +130,15 @@ class Tables:
         """
         (r, m, c), f = end.shape, len(self.base)
         lines, where = self.lines(torch.cat([start[..., None], end], 2))
-        where, own = where.reshape(r * m, 1 + c), x[:, self.moving.features].numpy()
+        where, own = where.reshape(r * m, 1 + c), x[:, self.features].numpy()
         leaves = (where[:, 1:] != where[:, :1]).ravel().nonzero()[0]
         row = leaves // c
         here, there = where[:, 0].take(row), where[:, 1:].ravel().take(leaves)
-        ranks, slots = v.numpy().reshape(r * m, f)[row], self.moving.slots(x)[row % m]
+        ranks, slots = v.numpy().reshape(r * m, f)[row], self._slots(x)[row % m]
         moved = own[row % m]
         self._move_ordered(lines, there, slots, ranks, moved)
-        for j in range(self.moving.ordered, f):
-            shares, code = lines[:, self._segment(j)], slots[:, j] - self.moving.starts[j] - 1
+        for j in range(self.ordered, f):
+            shares, code = lines[:, self._segment(j)], slots[:, j] - self.starts[j] - 1
             moved[:, j] = _category(shares, here, there, code, ranks[:, j])
         out = np.tile(own.repeat(c, 0), (r, 1))
         out[leaves] = moved
@@ -178,7 +156,7 @@ class Tables:
             ranks: (l, f) their ranks.
             moved: (l, f) their values, to be changed.
         """
-        ordered, starts = slice(self.moving.ordered), self.moving.starts
+        ordered, starts = slice(self.ordered), self.starts
         first = there * lines.shape[1]
         at, ranks = first[:, None] + slots[:, ordered], ranks[:, ordered]
         row, f = ((ranks <= lines.take(at - 1)) | (ranks > lines.take(at))).nonzero()
@@ -188,7 +166,7 @@ class Tables:
             ahead = passed + step
             below = lines.take(zero + np.minimum(ahead, size)) < v
             passed += step * (below & (ahead < size))
-        moved[row, f] = self.moving.values[starts[f] + 1 + passed]
+        moved[row, f] = self._values[starts[f] + 1 + passed]
 
 
 def _category(shares: Array, here: Array, there: Array, code: Array, tie: Array) -> Array:

@@ -6,92 +6,99 @@ rows have): it is looked up in tables of observed values. A number without atoms
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from dear_plugin.data.schema import Kind
-from dear_plugin.data.special_values import is_special
+from dear_plugin.data.special_values import is_special, without_special
 from dear_plugin.decoders.sample import Sample
-from dear_plugin.decoders.transport.columns import equal_groups, heavy_values, representatives
-from dear_plugin.decoders.transport.ratios import splits_of
 
+# An atom is a value that this share of the rows has.
+HEAVY = 0.01
 MAX_VALUES = 128
-# Groups of a feature's values in the tests of dependence.
-GROUPS = 5
+# Groups of a feature's values: in the tests of dependence, and by repeated splits.
+GROUPS, MAX_GROUPS = 5, 32
 # Linear copies hold up to the rounding of scaled float32 values.
 COPY_TOLERANCE, COPY_ROWS = 1e-5, 20
 
 
-@dataclass(frozen=True)
-class Values:
-    """The values of all features, computed once for a sample.
+class Values(NamedTuple):
+    """The values of a counted feature.
 
     Attributes:
-        levels: p tensors, (t,) the sorted values of each counted feature; empty for smooth ones.
-        codes: (p, n) int64, the nearest of these values for every training row.
-        groups: p tensors, (t,) int64, the group of each value; see `GROUPS`.
-        splits: p tensors, the binary splits of the values, see `splits_of`.
-        smooth: (p,) bool.
-        blocks: (p,) bool, features of more than two categories, which have no order.
+        levels: (t,) the sorted values.
+        codes: (n,) int64, the nearest of these for every training row.
+        groups: (t,) int64, the group of each value; about equally many rows a group.
+        splits: (2, q, t) the binary splits of the values, see `splits_of`.
     """
 
-    levels: list[Tensor]
+    levels: Tensor
     codes: Tensor
-    groups: list[Tensor]
-    splits: list[Tensor]
-    smooth: Tensor
-    blocks: Tensor
+    groups: Tensor
+    splits: Tensor
 
     @classmethod
-    def of(cls, sample: Sample) -> Values:
-        """The values of training rows."""
-        rows, schema = sample.rows, sample.encoder.schema
-        smooth = torch.tensor(
-            [f.kind is Kind.NUMERIC and _is_smooth(c) for f, c in zip(schema, rows.T, strict=True)]
+    def of(cls, sample: Sample, j: int) -> Values:
+        """Those of feature j; categories without an order are ordered by frequency."""
+        feature, column = sample.encoder.schema.features[j], sample.rows[:, j].contiguous()
+        if feature.kind is Kind.NUMERIC:
+            levels = representatives(column, MAX_VALUES)
+        else:
+            levels = torch.arange(max(len(feature.categories), 1)).float()
+        codes = torch.searchsorted((levels[1:] + levels[:-1]) / 2.0, column)
+        size, order = (
+            torch.bincount(codes, minlength=len(levels)).double(),
+            torch.arange(len(levels)),
         )
-        levels = [
-            torch.empty(0)
-            if smooth[j]
-            else representatives(rows[:, j], MAX_VALUES)
-            if f.kind is Kind.NUMERIC
-            else torch.arange(max(len(f.categories), 1)).float()
-            for j, f in enumerate(schema)
-        ]
-        codes = torch.stack([code(*pair) for pair in zip(levels, rows.T, strict=True)])
-        blocks = sample.encoder.blocks
-        sizes = [
-            torch.bincount(c, minlength=len(v)).double()
-            for c, v in zip(codes, levels, strict=True)
-        ]
-        orders = [
-            size.argsort(descending=True, stable=True) if block else torch.arange(len(size))
-            for size, block in zip(sizes, blocks, strict=True)
-        ]
-        groups = [_groups(*pair) for pair in zip(sizes, orders, strict=True)]
-        splits = [splits_of(*pair) for pair in zip(sizes, orders, strict=True)]
-        return cls(levels, codes, groups, splits, smooth, blocks)
+        if sample.encoder.blocks[j]:
+            order = size.argsort(descending=True, stable=True)
+        groups, ordered = torch.empty_like(order), size[order]
+        middle = (ordered.cumsum(0) - ordered / 2.0) / ordered.sum()
+        groups[order] = (middle * GROUPS).long().clamp_max(GROUPS - 1)
+        return cls(levels, codes, groups, splits_of(size, order))
 
 
-def code(levels: Tensor, column: Tensor) -> Tensor:
-    """(n,) int64, the index of the value nearest to each entry of a column, (n,); 0 if none."""
-    if len(levels) < 2:
-        return torch.zeros(len(column), dtype=torch.int64)
-    return torch.searchsorted((levels[1:] + levels[:-1]) / 2.0, column.contiguous())
+def values_of(sample: Sample, j: int) -> Values:
+    """The values of feature j, computed once for a sample."""
+    return sample.shared(lambda each: Values.of(each, j), ("values", j))
+
+
+def splits_of(size: Tensor, order: Tensor) -> Tensor:
+    """(2, q, t) binary splits of values: 1 where a value is on the left, or right, side.
+
+    The part with most rows is split first, so that its rows are halved.
+
+    Args:
+        size: (t,) the rows of each value.
+        order: (t,) the values in order.
+    """
+    until, parts, splits = [0.0, *size[order].cumsum(0).tolist()], [(0, len(order))], []
+    while len(parts) < min(MAX_GROUPS, len(order)):
+        rows = [until[end] - until[start] if end - start > 1 else -1.0 for start, end in parts]
+        start, end = parts.pop(rows.index(max(rows)))
+        half = (until[start] + until[end]) / 2.0
+        middle = min(range(start + 1, end), key=lambda i: abs(until[i] - half))
+        splits.append((start, middle, end))
+        parts += [(start, middle), (middle, end)]
+    start_of, middle_of, end_of = torch.tensor(splits).view(-1, 3).T[..., None]
+    place = order.argsort()
+    left = (place >= start_of) & (place < middle_of)
+    right = (place >= middle_of) & (place < end_of)
+    return torch.stack([left, right]).double()
+
+
+def smooth_features(sample: Sample) -> Tensor:
+    """(p,) bool, the numbers that vary and have neither atoms nor special levels."""
+    columns = zip(sample.encoder.schema, sample.rows.T, strict=True)
+    return torch.tensor([f.kind is Kind.NUMERIC and _is_smooth(c) for f, c in columns])
 
 
 def _is_smooth(column: Tensor) -> bool:
-    """Whether a numeric column, (n,), varies and has neither atoms nor special levels."""
     atoms = len(heavy_values(column)) > 0 or bool(is_special(column).any())
     return not atoms and bool((column != column[0]).any())
-
-
-def _groups(size: Tensor, order: Tensor) -> Tensor:
-    """(t,) the group of each value, by the rows of each, in order."""
-    group = torch.empty(len(size), dtype=torch.int64)
-    group[order] = equal_groups(size[order], GROUPS)
-    return group
 
 
 def linear_copies(sample: Sample) -> list[tuple[int, int]]:
@@ -112,3 +119,42 @@ def linear_copies(sample: Sample) -> list[tuple[int, int]]:
         if float(rest.max() - rest.min()) <= COPY_TOLERANCE:
             copies.append((i, j))
     return copies
+
+
+def sorted_values(x: Tensor) -> Tensor:
+    """Values sorted along the last dimension, (..., n)."""
+    # torch.sort also computes the indices: numpy takes a tenth of its time.
+    return torch.from_numpy(np.sort(x.numpy()))
+
+
+def value_counts(column: Tensor) -> tuple[Tensor, Tensor]:
+    """The sorted distinct values of a column, (n,), and the number of rows with each."""
+    values, counts = sorted_values(column).unique_consecutive(return_counts=True)
+    return values, counts
+
+
+def heavy_values(column: Tensor, min_rows: int = 5) -> Tensor:
+    """The sorted values that the share `HEAVY` of the rows, and `min_rows` rows, have."""
+    values, counts = value_counts(column)
+    return values[counts >= max(HEAVY * len(column), min_rows)]
+
+
+def representatives(column: Tensor, most: int) -> Tensor:
+    """At most 1.5 `most` sorted values of a column: all, or heavy ones and quantiles.
+
+    Special levels are always among them.
+    """
+    special = is_special(column)
+    if bool(special.any()):
+        levels = value_counts(column[special])[0]
+        return torch.cat([levels, representatives(without_special(column), most - len(levels))])
+    values, counts = value_counts(column)
+    if len(values) <= most:
+        return values
+    heavy = heavy_values(column)
+    if len(heavy) > most:
+        heavy = values[counts.topk(most).indices]
+    rest = sorted_values(column[~torch.isin(column, heavy)])
+    count = most - min(len(heavy), most // 2)
+    middles = ((torch.arange(count) + 0.5) / count * len(rest)).long()
+    return value_counts(torch.cat([heavy, rest[middles[: len(rest)]]]))[0]
