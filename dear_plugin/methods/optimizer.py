@@ -15,7 +15,7 @@ from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.seen_pairs import SeenPairs
 from dear_plugin.results.proposal import Proposal, identity_proposal
-from dear_plugin.results.wording import LESS_MARGIN, ZERO_ACTION, unreached
+from dear_plugin.results.wording import EXCLUDED, LESS_MARGIN, ZERO_ACTION, unreached
 from dear_plugin.search import (
     Answers,
     Evidence,
@@ -26,7 +26,6 @@ from dear_plugin.search import (
 )
 from dear_plugin.search.criteria import ORDER, criteria, missing
 from dear_plugin.search.problem import SMALLEST
-from dear_plugin.search.stage import Stage
 
 # How an answer differs from the first one.
 ANOTHER, SEVERAL, LARGER = "another set", "pair of features", "larger action"
@@ -42,7 +41,7 @@ class Optimizer:
         decoders: of these and of other sets.
         known: the values of the features in the training rows.
         classifier: the model.
-        seen_pairs: the pairs of values that indirect changes may produce; None for all.
+        seen_pairs: the pairs of values that changes may produce; None for all.
     """
 
     sets: ActionSets
@@ -138,9 +137,13 @@ class Optimizer:
             proposal = replace(proposal, reasons=[NO_MORE] * len(case))
         else:
             acted, names = self.sets.masks.any(0), self.encoder.schema.names
-            reached = set(ranked.rows.tolist())
+            reached, excluded = set(ranked.rows.tolist()), _excluded(answers)
             reasons = [
-                "" if i in reached else case.feasible.why_nothing(i, acted, names)
+                ""
+                if i in reached
+                else EXCLUDED
+                if excluded[i]
+                else case.feasible.why_nothing(i, acted, names)
                 for i in range(len(case))
             ]
             proposal = replace(proposal, reasons=reasons)
@@ -149,7 +152,7 @@ class Optimizer:
             here = (ranked.stages == number).nonzero()[:, 0]
             actions = stage.tried.part(ranked.at[here])
             part = self.decoded(stage.problem, actions.rows, actions.sets, actions.values)
-            part = self._explained(part, answers, stage, ranked.at[here])
+            part = self._explained(part, answers, number, ranked.at[here])
             for row, i, larger in zip(
                 rows[actions.rows].tolist(),
                 actions.sets.tolist(),
@@ -162,20 +165,24 @@ class Optimizer:
         return replace(proposal, kinds=kinds)
 
     def _explained(
-        self, proposal: Proposal, answers: Answers, stage: Stage, at: Tensor
+        self, proposal: Proposal, answers: Answers, number: int, at: Tensor
     ) -> Proposal:
         """The proposal of tried actions with what was measured, and what is missing of each."""
+        every, stage = answers.stages[number]
         actions = stage.tried.part(at)
         search, reasons, notes = answers.search, list(proposal.reasons), [""] * len(actions)
         failed = actions.margin < stage.accepted[actions.rows]
         single, labels = self.sets.single, stage.problem.sets.labels
         may_act = stage.problem.feasible.may_act(self.sets)
+        excluded = _excluded(answers)[every[actions.rows]]
         for i in failed.nonzero()[:, 0].tolist():
             may = may_act[actions.rows[i]]
             alone, together = int((may & single).sum()), int((may & ~single).sum())
             reasons[i] = (
                 f"{unreached(alone, together, search.max_features)};"
                 f" acting on {labels[int(actions.sets[i])]} comes closest"
+                + f"; {EXCLUDED}"
+                * bool(excluded[i])
             )
         less = actions.margin < (stage.accepted + stage.lead)[actions.rows]
         lacking = (~failed & (less | (actions.score != torch.inf))).nonzero()[:, 0]
@@ -195,6 +202,14 @@ class Optimizer:
         plausible = actions.measured[:, ORDER.index("plausibility")]
         measured = torch.stack([sure, plausible], 1)
         return replace(proposal, reasons=reasons, notes=notes, measured=measured)
+
+
+def _excluded(answers: Answers) -> Tensor:
+    """(n,) bool, rows with actions that break a rule or create an impossible pair."""
+    out = torch.zeros(len(answers.problem), dtype=torch.bool)
+    for rows, stage in answers.stages:
+        out[rows[stage.tried.rows[stage.tried.margin == -torch.inf]]] = True
+    return out
 
 
 def _feature_values(sample: Sample) -> FeatureValues:

@@ -1,10 +1,11 @@
-"""SeenPairs: no indirect change may create a pair of values that no training row has.
+"""SeenPairs: no change may create a pair of values that no training row has.
 
 Pairs are those of two categories, of a category and a tenth of a number's values, and of a level
 of a number (special, or shared by many rows) and a tenth or level of another number. A decoder
 predicts features one by one, so single predictions may combine into impossible rows, such
-as unmarried husbands. Of the changes that create unseen pairs, the one in most of them is undone,
-until no such pair is left.
+as unmarried husbands. Of the indirect changes that create unseen pairs, the one in most of them
+is undone, until no such pair is left. An action that creates an impossible pair is ruled out: one
+that is unseen although many rows were expected to have it.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ MOST_CODES = 4096
 # A value that this share of the rows has is a level of a number; a number has so many at most.
 # A pair with a level is unseen only if so many rows would have it if the numbers were independent.
 LEVEL, MOST_LEVELS, EXPECTED = 0.05, 8, 20.0
+# Pairs are impossible only if so many rows would have each if the features were independent, and
+# chance leaves out at most this share of those of the same two features.
+FEWEST, BY_CHANCE = 5.0, 0.05
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,7 @@ class SeenPairs:
         levels: which of the f features have levels, and (l,) their values; the first code of these
             is that of all other values.
         unseen: (t, t) bool, the pairs of codes that no training row has.
+        impossible: (t, t) bool, the unseen pairs that are not absent by chance.
     """
 
     features: Tensor
@@ -50,6 +55,7 @@ class SeenPairs:
     numbers: tuple[int, ...]
     levels: dict[int, Tensor]
     unseen: Tensor
+    impossible: Tensor
 
     @classmethod
     def of(cls, rows: Tensor, encoder: Encoder) -> SeenPairs | None:
@@ -68,14 +74,14 @@ class SeenPairs:
         levels = {p + i: values for i, values in enumerate(found.values())}
         tenths = number[column] & ~has_levels
         whole = cls._empty(column, sizes, _tenths(rows, number)[column], tenths, levels)
-        unseen = _unseen(whole.codes(rows), sizes, column, number[column], has_levels)
+        unseen, impossible = _unseen(whole.codes(rows), sizes, column, number[column], has_levels)
         some = torch.isin(every, every.repeat_interleave(sizes)[unseen.any(1)])
         if not bool(some.any()):
             return None
         kept, at = some.repeat_interleave(sizes), some.nonzero()[:, 0]
         levels = {i: levels[j] for i, j in enumerate(at.tolist()) if j in levels}
         part = cls._empty(column[at], sizes[at], whole.cuts[at], tenths[at], levels)
-        return replace(part, unseen=unseen[kept][:, kept])
+        return replace(part, unseen=unseen[kept][:, kept], impossible=impossible[kept][:, kept])
 
     @classmethod
     def _empty(
@@ -87,7 +93,8 @@ class SeenPairs:
         levels: dict[int, Tensor],
     ) -> SeenPairs:
         numbers = tuple(tenths.nonzero()[:, 0].tolist())
-        return cls(features, sizes.cumsum(0) - sizes, cuts, numbers, levels, torch.empty(0))
+        none = torch.empty(0)
+        return cls(features, sizes.cumsum(0) - sizes, cuts, numbers, levels, none, none)
 
     def codes(self, rows: Tensor) -> Tensor:
         """(n, f) the codes of rows, (n, p)."""
@@ -102,6 +109,13 @@ class SeenPairs:
             same = (values[:, j, None] - levels).abs() <= FLOAT_STEP
             out[:, j] = torch.where(same.any(1), same.long().argmax(1) + 1, 0)
         return out.add_(self.starts)
+
+    def created(self, x: Tensor, reached: Tensor) -> Tensor:
+        """(m,) bool: rows, (m, p), with an impossible pair that the factual, (m, p), lacks."""
+        codes = self.codes(reached)
+        row, feature = (codes != self.codes(x)).nonzero(as_tuple=True)
+        pairs = self.impossible[codes[row, feature][:, None], codes[row]]
+        return torch.zeros(len(x), dtype=torch.bool).index_fill(0, row[pairs.any(1)], True)
 
     def repair(self, x: Tensor, moved: Tensor, acted: Tensor) -> Tensor:
         """(m, c, p) rows without indirect changes that create unseen pairs.
@@ -147,8 +161,8 @@ class SeenPairs:
 
 def _unseen(
     codes: Tensor, sizes: Tensor, column: Tensor, number: Tensor, has_levels: Tensor
-) -> Tensor:
-    """(t, t) bool, the pairs of codes, (n, f), that occur singly but never together.
+) -> tuple[Tensor, Tensor]:
+    """(t, t) bool each: pairs of codes, (n, f), that only occur singly; of these, impossible ones.
 
     Args:
         codes: of the training rows.
@@ -165,13 +179,21 @@ def _unseen(
     count[starts[has_levels]] = 0.0  # other values than levels
     out = (count[:, None] > 0.0) & (count > 0.0) & (feature[:, None] != feature)
     levels = (level[:, None] | level) & number[:, None] & number
-    out &= torch.where(
-        levels, count[:, None] * count >= EXPECTED * len(codes), ~number[:, None] | ~number
-    )
+    expected = count[:, None] * count / len(codes)
+    out &= torch.where(levels, expected >= EXPECTED, ~number[:, None] | ~number)
     out &= levels | ~(level[:, None] | level)
     for one in codes.T:
         out[one[:, None], codes] = False
-    return out
+    many, which = expected >= FEWEST, torch.arange(len(sizes)).repeat_interleave(sizes)
+    chance = torch.where(many, (-expected).exp(), 0.0)
+    absent, by_chance = (_sums(each.float(), which) for each in (out & many, chance))
+    return out, out & many & (by_chance <= BY_CHANCE * absent)[which][:, which]
+
+
+def _sums(pairs: Tensor, which: Tensor) -> Tensor:
+    """(f, f) the sums of pairs of codes, (t, t), by the features, (t,)."""
+    blocks = torch.nn.functional.one_hot(which).float()
+    return blocks.T @ pairs @ blocks
 
 
 def _levels(column: Tensor) -> Tensor:

@@ -60,6 +60,8 @@ ZERO_ACTION = "the decoder's reconstruction of the row alone is accepted, which 
 
 # The beginning of the search's note on an answer that does not meet the criteria.
 LACKING = "no credible action was found; the nearest has "
+# Why a row has no answer, or a worse one, though the model would accept an action.
+EXCLUDED = "actions are left out that break a rule, or create values that never occur together"
 # The note on an answer that does not reach the required margin.
 LESS_MARGIN = "accepted, but by less than the required margin"
 # The plausibility below which an answer that is not credible gives it.

@@ -38,7 +38,7 @@ class SearchProblem:
         decoders: g(v, x_S) of every set.
         classifier: the model.
         actionable: (n, s) bool, the sets that each row may act on.
-        seen_pairs: which pairs of values indirect changes may create; None allows all.
+        seen_pairs: which pairs of values changes may create; None allows all.
         redrawn: whether confidence is evaluated, under redraws of the decoders.
         encoded: the latents of the rows, (n, k), by set; see `latents`.
     """
@@ -181,7 +181,7 @@ class SearchProblem:
         return self.x[rows[:, None], self.sets.positions[sets]]
 
     def evaluate(self, rows: Tensor, sets: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """(m,) the cost and (m,) the margin of actions; -inf for what breaks a rule.
+        """(m,) the cost and (m,) the margin of actions; -inf for what is excluded.
 
         Args:
             rows: (m,) the row.
@@ -203,6 +203,9 @@ class SearchProblem:
             reached = self.decode_actions(mine, sets[at], values[at, None])[1][:, 0]
             distance = self.classifier.encoder.distance(reached, self.x.index_select(0, mine))
             cost[at], margin[at] = distance.sum(1), self.decide(reached, mine)[0]
+            if self.seen_pairs is not None:
+                created = self.seen_pairs.created(self.x.index_select(0, mine), reached)
+                margin[at] = margin[at].masked_fill_(created, -torch.inf)
             enough = margin[at] >= least[mine]
             found.append(at[enough])
             kept.append(reached[enough])

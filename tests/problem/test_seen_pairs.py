@@ -193,3 +193,53 @@ def test_no_answer_has_a_new_unseen_pair(frame, case, decoder):
     pairs = seen_pairs.unseen[codes[:, :, None], codes[:, None]]
     followed = (codes != own) & ~acted[:, seen_pairs.features]
     assert not (pairs & followed[:, :, None])[done].any()
+
+
+def test_no_action_creates_an_impossible_pair(frame, case):
+    """Men who would be accepted as wives are not told to become so; women are, if they marry."""
+    seen_pairs, encoder, _ = case
+    schema = Schema.infer(frame, immutable=["sex", "age"])
+
+    def by_role(rows):
+        score = 0.1 + 0.3 * (rows["role"] == "husband") + 0.5 * (rows["role"] == "wife")
+        return np.column_stack([1.0 - score, score])
+
+    act_on = ["role", "married", ["role", "married"]]
+    dear = DEAR(by_role, schema, act_on=act_on, decoder=Still()).fit(frame)
+    some = (frame["role"] != "wife") & (frame["age"] >= 25) & frame["pay"].between(45, 60)
+    refused = frame[some].head(60)
+    recourses = dear.generate(refused)
+    assert not recourses.actions["success"][(refused["sex"] == "m")].any()
+    x, reached = encoder.rows(refused), encoder.rows(recourses.counterfactuals)
+    assert not seen_pairs.created(x, reached).any()
+    reasons = recourses.actions["reason"][refused["sex"] == "m"]
+    assert reasons.str.contains("values that never occur together").all()
+    women = recourses.actions.loc[(refused["sex"] == "f") & (refused["role"] == "single")]
+    assert women["success"].all()
+    assert set(women["acted_on"]) == {"role + married"}
+
+
+def test_where_every_action_creates_an_impossible_pair_the_reason_says_so(frame):
+    schema = Schema.infer(frame, immutable=["sex", "age"])
+    dear = DEAR(
+        lambda rows: 0.9 * (rows["role"] == "wife"), schema, act_on=["role"], decoder=Still()
+    ).fit(frame)
+    husbands = frame[frame["role"] == "husband"].head(20)
+    result = dear.generate(husbands)
+    pd.testing.assert_frame_equal(result.counterfactuals, husbands)
+    assert not result.actions["success"].any()
+    assert set(result.actions["reason"]) == {
+        "actions are left out that break a rule, or create values that never occur together"
+    }
+
+
+def test_pairs_that_are_absent_by_chance_may_be_created():
+    """Six of 300 rows have each rare level; levels are independent, and some pairs are unseen."""
+    rng = np.random.default_rng(0)
+    levels = np.array(list("abcdefghij"))
+    draw = lambda: rng.choice(levels, 300, p=[0.46] + 9 * [0.06])  # noqa: E731
+    frame = pd.DataFrame({"a": draw(), "b": draw(), "c": draw(), "z": rng.normal(size=300)})
+    encoder = Encoder(Schema.infer(frame))
+    seen_pairs = SeenPairs.of(encoder.rows(frame), encoder)
+    assert seen_pairs.unseen.sum() > 40
+    assert not seen_pairs.impossible.any()
