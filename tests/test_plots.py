@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from dear_plugin import DEAR, Constraints, Encoder, Kind, Schema, Target
 from dear_plugin.errors import ExtraError, InputError
-from dear_plugin.plots import NOTE, front, row, splits, telling, together
+from dear_plugin.plots import NOTE, front, fronts, row, splits, telling, together
 from dear_plugin.plots.ink import INDIRECT
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -355,6 +355,13 @@ class TestFront:
         assert names == ["A", "B", "C"]
         at = [handle[0].get_xydata()[0].tolist() for handle in handles]
         np.testing.assert_allclose(at, [[0.2, 1.0], [0.4, 2.0], [0.3, 3.0]])
+
+    def test_effort_has_a_panel_of_its_own_at_the_same_scale(self, table):
+        figure = fronts(table.assign(direct_cost=table["cost"] / 2.0))
+        drawn = [axes.get_legend_handles_labels()[0][1] for axes in figure.axes]
+        at = [handle[0].get_xydata()[0].tolist() for handle in drawn]
+        np.testing.assert_allclose(at, [[0.4, 2.0], [0.4, 1.0]])
+        assert len({axes.get_ylim() for axes in figure.axes}) == 1
 
     def test_the_line_joins_the_methods_without_a_superior(self, table, axes):
         front(table, axes)

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from dear_plugin.benchmark.requirements_tables import calibration_error, requirements
 from dear_plugin.benchmark.tables import Row, Table, with_ends
 from dear_plugin.evaluation.intervals import estimate, paired
 
@@ -39,6 +40,7 @@ def tables(found: pd.DataFrame) -> Iterator[tuple[str, Table]]:
     answers = answers.assign(**{n: answers[n].astype(bool) for n in ("success", "credible")})
     real = found[found["who"] != "answers"]
     yield "credible", table(answers[answers["line"] != WITHOUT_TIERS], real)
+    yield "requirements", requirements(answers, real)
     yield "paired", differences(answers[answers["line"] != WITHOUT_TIERS])
     yield "tiers", tiers(answers)
 
@@ -113,20 +115,6 @@ def tiers(answers: pd.DataFrame) -> Iterator[Row]:
         groups = one.index.get_level_values("split")
         found = {name: with_ends(paired(one[name], other[name], groups)) for name in one}
         yield {"cell": cell, "tiers": "with - without", "rows": len(one), **found}
-
-
-def calibration_error(own: pd.DataFrame) -> float:
-    """The mean absolute difference of replication and confidence over ten bins of confidence.
-
-    Bins are weighted by their number of answers.
-    """
-    both = own[["promised_confidence", "replicated"]].dropna()
-    if both.empty:
-        return np.nan
-    bins = np.minimum((10.0 * both["promised_confidence"]).astype(int), 9)
-    groups = both.groupby(bins)
-    errors = (groups["replicated"].mean() - groups["promised_confidence"].mean()).abs()
-    return float(np.average(errors, weights=groups.size()))
 
 
 def _lines_of_cells(answers: pd.DataFrame) -> Iterator[tuple[str, dict[str, pd.DataFrame]]]:

@@ -42,6 +42,7 @@ SUMMARY = {
     "success": "{success:.0%}",
     "credible": "{credible:.0%}",
     "cost": "{cost:.2f} [{cost_low:.2f}, {cost_high:.2f}]",
+    "effort": "{effort:.2f}",
     "plausibility": "{plausibility:.2f}",
     "support": "{support:.2f}",
     "action alone": "{alone:.0%}",
@@ -170,8 +171,8 @@ class Comparison:
 
         `rows` that need recourse; the shares of these with `success` and with a `credible` answer;
         over solved rows, the median `cost` with its 95 % interval, `cost_low` and `cost_high`, the
-        mean `plausibility` and `support`, and the share `alone` in which the action alone
-        suffices; `cpu_ms`, the CPU milliseconds a row.
+        median `effort`, the direct part of the cost, the mean `plausibility` and `support`, and
+        the share `alone` in which the action alone suffices; `cpu_ms`, the CPU milliseconds a row.
         """
         lines = {name: self._summary(self._lines(name)) for name in self.results}
         return pd.DataFrame.from_dict(lines, orient="index").rename_axis("method")
@@ -191,12 +192,10 @@ class Comparison:
         return table.rename_axis("method").astype({"rows": int})
 
     def plot(self) -> Figure:
-        """Every method's cost against its plausibility; needs matplotlib."""
-        from dear_plugin.plots import front, sheet
+        """Every method's cost and effort against its plausibility; needs matplotlib."""
+        from dear_plugin.plots import fronts
 
-        figure, (axes,) = sheet(1)
-        front(self.table, axes)
-        return figure
+        return fronts(self.table)
 
     def _repr_html_(self) -> str:
         """The summary and the differences as tables, for notebooks."""
@@ -221,6 +220,7 @@ class Comparison:
             "success": needed["success"].mean(),
             "credible": needed["credible"].mean(),
             **dict(zip(("cost", "cost_low", "cost_high"), median, strict=True)),
+            "effort": solved["direct_cost"].median(),
             **solved[["plausibility", "support", "alone"]].mean(),
             "cpu_ms": 1000.0 * lines["seconds"].mean(),
         }

@@ -15,7 +15,7 @@ except ModuleNotFoundError as error:
 
 from dear_plugin.plots.ink import NOTE, sheet
 from dear_plugin.plots.rows import beside, one, row, splits, telling
-from dear_plugin.plots.tables import boxes, entanglement, front, frontier, together
+from dear_plugin.plots.tables import boxes, entanglement, front, frontier, fronts, together
 
 __all__ = [
     "NOTE",
@@ -24,6 +24,7 @@ __all__ = [
     "entanglement",
     "front",
     "frontier",
+    "fronts",
     "one",
     "row",
     "sheet",

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from dear_plugin.plots.ink import DIRECT, LINES, MARKERS, PLAIN, WHISKER, spare
+from dear_plugin.plots.ink import DIRECT, LINES, MARKERS, PLAIN, WHISKER, sheet, spare
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
+# What is drawn against plausibility, in words.
+SIZES = {"cost": "cost: what changes in all", "direct_cost": "effort: what has to be done"}
 LEAST_SHARE = 0.05
 HALF = 0.5
 
@@ -77,19 +80,21 @@ def frontier(table: pd.DataFrame, axes: Axes) -> None:
     spare(axes)
 
 
-def front(table: pd.DataFrame, axes: Axes) -> None:
-    """Draw cost against plausibility: medians of every method, with quartiles.
+def front(table: pd.DataFrame, axes: Axes, *, of: str = "cost") -> None:
+    """Draw cost, or effort, against plausibility: medians of every method, with quartiles.
 
     Only rows that need recourse and have it are counted; a star marks methods that solve less
     than half. The line joins the methods to which no other is superior in both medians.
 
     Args:
-        table: as `Comparison.table`: `method`, `needed`, `success`, `cost` and `plausibility`.
+        table: as `Comparison.table`: `method`, `needed`, `success`, `plausibility` and what is
+            drawn against it.
         axes: where to draw.
+        of: "cost", what changes in all, or "direct_cost", the effort.
     """
     needed = table[table["needed"]]
     share = needed.groupby("method", sort=False)["success"].mean()
-    groups = needed[needed["success"]].groupby("method", sort=False)[["plausibility", "cost"]]
+    groups = needed[needed["success"]].groupby("method", sort=False)[["plausibility", of]]
     middle, low, high = (groups.quantile(q) for q in (HALF, 0.25, 0.75))
     best = middle.loc[[name for name in middle.index if _is_on_front(middle, name)]]
     axes.plot(*best.sort_values("plausibility").to_numpy().T, color="0.6", linewidth=1.2, zorder=1)
@@ -105,15 +110,33 @@ def front(table: pd.DataFrame, axes: Axes) -> None:
             markerfacecolor=DIRECT["color"] if name.startswith("DEAR") else "white",
             linestyle="none",
             label=f"{name}{'*' if share[name] < HALF else ''}",
-            **WHISKER,
+            **{**WHISKER, "ecolor": "0.55"},
         )
-    axes.set_xlabel("plausibility (median, quartiles)")
-    axes.set_ylabel("cost (median, quartiles; l1, scaled features)")
-    axes.set_xlim(0.0, 1.0)
+    axes.set_xlabel("plausibility: share of training rows that are odder (median, quartiles)")
+    axes.set_ylabel(f"{SIZES[of]} (median, quartiles; l1, scaled features)")
+    axes.set_xlim(left=0.0)
     axes.set_ylim(bottom=0.0)
-    if len(middle):
-        axes.legend(fontsize=8, frameon=False)
     spare(axes)
+
+
+def fronts(table: pd.DataFrame) -> Figure:
+    """A figure of what changes in all and of what has to be done, against plausibility.
+
+    Args:
+        table: as of `front`, with `direct_cost`.
+    """
+    figure, panels = sheet(len(SIZES), width=4.6, height=4.4)
+    panels[1].sharey(panels[0])
+    for axes, (of, words) in zip(panels, SIZES.items(), strict=True):
+        front(table, axes, of=of)
+        axes.set_title(f"{words[:1].upper()}{words[1:]}", fontsize=11)
+        axes.set_xlabel("")
+        axes.set_ylabel("")
+    figure.supxlabel("plausibility: share of training rows that are odder", fontsize=10)
+    figure.supylabel("ranges of the features, summed", fontsize=10)
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside right center", frameon=False, fontsize=9)
+    return figure
 
 
 def entanglement(table: pd.DataFrame, axes: Axes) -> None:
@@ -164,7 +187,6 @@ def _at_least(names: Iterable[str], shares: pd.Series) -> list[str]:
 
 def _is_on_front(medians: pd.DataFrame, name: str) -> bool:
     """Whether no other method is at least as cheap and as plausible, and better in one of both."""
-    others, (plausibility, cost) = medians.drop(index=name), medians.loc[name]
-    as_good = (others["plausibility"] >= plausibility) & (others["cost"] <= cost)
-    better = (others["plausibility"] > plausibility) | (others["cost"] < cost)
-    return not bool((as_good & better).any())
+    others, own = medians.drop(index=name), medians.loc[name]
+    more, less = others.iloc[:, 0] - own.iloc[0], others.iloc[:, 1] - own.iloc[1]
+    return not bool(((more >= 0.0) & (less <= 0.0) & ((more > 0.0) | (less < 0.0))).any())

@@ -11,6 +11,7 @@ from dear_plugin.benchmark.contest_tables import DEFAULT, PLAUSIBLE, SUPPORTED
 from dear_plugin.benchmark.hosts_tables import DEAR_LINES
 from dear_plugin.benchmark.reproduce import VARIANTS
 from dear_plugin.benchmark.reproduce_tables import CELLS, LINE_SEARCH, PAPER, PRESET
+from dear_plugin.benchmark.requirements_tables import requirements
 from dear_plugin.benchmark.trees import summary as of_trees
 
 
@@ -108,6 +109,22 @@ class TestCredible:
     def test_calibration_is_within_bins_of_confidence(self):
         found = pd.DataFrame({"promised_confidence": [1.0, 1.0, 0.5], "replicated": [1, 0, 1]})
         assert credible_tables.calibration_error(found) == pytest.approx(0.5)
+
+    def test_a_requirement_names_the_cells_that_miss_it(self, rows):
+        rows = rows.assign(credible=[True, True, True, False], joint=0.52, replicated=1.0)
+        other = rows.assign(cell="d", replicated=[1.0, 0.0, 1.0, 1.0], joint=0.6, outlier=1.0)
+        real = pd.DataFrame({"cell": ["c", "d"], "who": "anybody", "unseen": [0.0, 0.5]})
+        table = requirements(pd.concat([rows, other]), real)
+        found = {row["requirement"]: row for row in table}
+        replication = found["replication: at least 0.9"]
+        assert (replication["met in"], replication["from, to"]) == ("1 of 2 cells", "0.75, 1.00")
+        assert replication["not met"].startswith("d 0.75 [")
+        assert found["joint AUC: at most 0.53"]["not met"] == "d 0.600"
+        outliers = found["outliers of credible answers above factuals: at most 0.03"]
+        assert outliers["not met"] == "d 1.00 [1.00, 1.00]"
+        assert not found["unseen pairs above held-out rows: at most 0.005"]["not met"]
+        credible = found["rows with a credible answer"]
+        assert (credible["met in"], credible["from, to"]) == ("", "0.75, 0.75")
 
 
 class TestHosts:

@@ -158,9 +158,17 @@ def test_names_are_escaped(methods, frame):
 
 def test_it_draws_every_method_with_an_answer(found):
     pytest.importorskip("matplotlib")
-    (axes,) = found.plot().axes
-    drawn = axes.get_legend_handles_labels()[1]
-    assert drawn == ["nearest", "DEAR", "spheres"]
+    figure = found.plot()
+    for axes in figure.axes:
+        assert axes.get_legend_handles_labels()[1] == ["nearest", "DEAR", "spheres"]
+    titles = [axes.get_title() for axes in figure.axes]
+    assert titles == ["Cost: what changes in all", "Effort: what has to be done"]
+
+
+def test_effort_is_the_direct_part(found):
+    solved = found.table[found.table["success"] & found.table["needed"]]
+    medians = solved.groupby("method")["direct_cost"].median()
+    assert found.summary["effort"].dropna().to_dict() == medians.to_dict()
 
 
 def test_progress_can_be_switched_off(methods, frame, capfd):
