@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 # The most codes of a column; the least rows of one of them; the least distinct amounts.
 MOST_CODES, CODE_ROWS, FEWEST = 5, 5, 2
+# Whatever it is, a value as many ranges of the others away from them is no amount.
+BEYOND = 100.0
 # A value with the form of a code lies at least FAR mean steps of the NEAR nearest amounts away,
 FAR, NEAR = 3.0, 10
 # and a zero besides this share of their median;
@@ -54,10 +56,15 @@ def _at_an_end(distinct: Array, counts: Array) -> list[float]:
 
 
 def _is_remote(outer: Array, rest: Array, rows: Array) -> bool:
-    """Whether values lie farther from the rest than its range and their own."""
+    """Whether values lie farther from the rest than its range and their own.
+
+    Nearer ones than `BEYOND` must be whole numbers and have several rows.
+    """
     gap = max(outer[0] - rest[-1], rest[0] - outer[-1])
-    wide = gap > max(rest[-1] - rest[0], outer[-1] - outer[0])
-    return bool(wide and len(outer) + len(rest) >= 2 * MOST_CODES and rows.min() >= CODE_ROWS)
+    size = max(rest[-1] - rest[0], outer[-1] - outer[0])
+    several = len(outer) + len(rest) >= 2 * MOST_CODES and rows.min() >= CODE_ROWS
+    whole = not (outer % 1).any()
+    return bool(gap > BEYOND * size or (gap > size and several and whole))
 
 
 def _is_apart(outer: Array, rest: Array, rows: Array) -> bool:

@@ -55,6 +55,15 @@ def test_a_code_among_amounts_that_rarely_repeat(caplog):
     assert "special={'x': [9999]}" in hint(caplog, np.append(loans, np.full(40, 9999)))
 
 
+@pytest.mark.parametrize(
+    ("amounts", "code"), [("a skewed count", 999999.4), ("flags", 666), ("ages", -9999)]
+)
+def test_a_single_row_has_a_code_far_beyond_all_amounts(amounts, code, caplog):
+    rng = np.random.default_rng(0)
+    values = rng.integers(0, 2, ROWS) if amounts == "flags" else AMOUNTS[amounts](rng)
+    assert f"special={{'x': [{code}]}}" in hint(caplog, np.append(values, code))
+
+
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize(
     "draw",
@@ -68,6 +77,10 @@ def test_a_code_among_amounts_that_rarely_repeat(caplog):
         ),
         pytest.param(
             lambda rng: rng.choice([0, 10, 15, 20, 25, 50, 100, 250, 500, 1000], ROWS), id="gifts"
+        ),
+        pytest.param(
+            lambda rng: rng.choice([1.8, 2.0, 3.1, 3.2, 3.6, 3.9, 4.3, 5.3, 8.9, 10.6], ROWS),
+            id="rates of regions",
         ),
         pytest.param(lambda rng: rng.laplace(size=ROWS).round(2) * 100, id="a long tail"),
     ],
