@@ -17,7 +17,7 @@ from dear_plugin.results.lazy_answers import Credibility, LazyAnswers
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.results.spread import Spread
-from dear_plugin.search.criteria import CriterionResult, unmet
+from dear_plugin.search.criteria import least_values, unmet
 
 if TYPE_CHECKING:
     from dear_plugin.methods.base import RecourseMethod
@@ -82,19 +82,16 @@ class MethodAnswers(LazyAnswers):
         plausibility = answers.measured[:, 1].double()
         new = plausibility.isnan().nonzero()[:, 0]
         plausibility[new] = self.method._plausibility.of(answers.rows[new]).double()
-        own = self.method._plausibility.of(case.x).double()
-        results = {
-            "plausibility": CriterionResult(
-                plausibility, own.clamp_max(criteria.min_plausibility)
-            ),
-            "reliance": CriterionResult(1.0 - reliance, 1.0 - criteria.max_reliance),
-            "confidence": CriterionResult(confidence, criteria.min_confidence),
+        shares = {
+            "plausibility": plausibility,
+            "reliance": 1.0 - reliance,
+            "confidence": confidence,
         }
-        if criteria.min_support is not None:
-            support = self.method._support_of_answers.of(answers.rows, case.goal)
-            results["support"] = CriterionResult(support, criteria.min_support)
+        if criteria.min_support:
+            shares["support"] = self.method._support_of_answers.of(answers.rows, case.goal)
+        own = self.method._plausibility.of(case.x).double()
         lacking = np.full(len(rows), "", dtype=object)
-        lacking[at.numpy()] = unmet(len(at), results)
+        lacking[at.numpy()] = unmet(len(at), shares, least_values(own, criteria))
         credible = success & torch.from_numpy(lacking == "")
         credible[at] &= ~answers.has_remark
         out = torch.full((3, len(rows)), torch.nan, dtype=torch.float64)

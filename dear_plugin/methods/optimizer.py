@@ -24,8 +24,9 @@ from dear_plugin.search import (
     Search,
     SearchProblem,
 )
-from dear_plugin.search.criteria import ORDER, criteria, missing
+from dear_plugin.search.criteria import criteria, missing
 from dear_plugin.search.problem import SMALLEST
+from dear_plugin.search.settings import CRITERIA
 
 # How an answer differs from the first one.
 ANOTHER, SEVERAL, LARGER = "another set", "pair of features", "larger action"
@@ -197,9 +198,9 @@ class Optimizer:
         for i in still.nonzero()[:, 0].tolist():
             notes[i] = ZERO_ACTION
         # Of a confidence that is too low, not all redraws are evaluated.
-        sure = actions.measured[:, ORDER.index("confidence")]
+        sure = actions.measured[:, CRITERIA.index("confidence")]
         sure = torch.where(actions.score == torch.inf, sure, torch.nan)
-        plausible = actions.measured[:, ORDER.index("plausibility")]
+        plausible = actions.measured[:, CRITERIA.index("plausibility")]
         measured = torch.stack([sure, plausible], 1)
         return replace(proposal, reasons=reasons, notes=notes, measured=measured)
 

@@ -68,7 +68,7 @@ def _actions(optimizer: Optimizer, case: Case, answers: Proposal) -> tuple[Searc
     sets = (masks == answers.direct[0]).all(1).nonzero()[:1, 0].expand(len(case))
     values = answers.rows.gather(1, positions[sets])
     problem = replace(optimizer.problem(case), redrawn=True)
-    return problem, Decoded(torch.arange(len(case)), sets, values, answers.rows)
+    return problem, Decoded(torch.arange(len(case)), answers.rows, sets, values)
 
 
 def _redrawn(optimizer: Optimizer, case: Case, answers: Proposal) -> Tensor:

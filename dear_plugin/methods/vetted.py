@@ -21,8 +21,8 @@ from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.spread import Spread
 from dear_plugin.results.wording import LESS_MARGIN
 from dear_plugin.search import RowCriteria, Search
-from dear_plugin.search.criteria import missing, of_rows
-from dear_plugin.search.row_criteria import Counterfactuals
+from dear_plugin.search.credibility import Reached
+from dear_plugin.search.criteria import missing
 
 # How much farther past the boundary a method is asked to go where its answer does not meet the
 # criteria, as a share of the spread of the model's scores.
@@ -152,7 +152,7 @@ class _Asking:
         return self._with_notes(best, ~met & ~best.failed)
 
     @lazy
-    def _requirement(self) -> Requirement | None:
+    def _requirement(self) -> RowCriteria | None:
         return RowCriteria.of(self.case, self.vetted.search, self.vetted._evidence)
 
     def _weaker(self, margin: float) -> Iterator[tuple[float, Requirement | None]]:
@@ -212,9 +212,9 @@ class _Asking:
         rows = lacking.nonzero()[:, 0]
         if not len(rows):
             return proposal
-        vetted, notes = self.vetted, list(proposal.notes)
-        found = Counterfactuals(rows, proposal.rows[rows])
-        whole = of_rows(self.case, vetted.search, vetted._evidence, whole=True)
-        for row, text in zip(rows.tolist(), missing(found, whole), strict=True):
+        notes = list(proposal.notes)
+        wanted = {} if self._requirement is None else self._requirement.wanted
+        found = Reached(rows, proposal.rows[rows])
+        for row, text in zip(rows.tolist(), missing(found, wanted), strict=True):
             notes[row] = text or notes[row] or LESS_MARGIN
         return replace(proposal, notes=notes)

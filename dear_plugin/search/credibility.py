@@ -5,8 +5,8 @@ Each criterion is a function of a search problem and some actions; no search opt
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol, Self
+from dataclasses import dataclass, fields
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -14,7 +14,6 @@ from torch import Tensor
 from dear_plugin.data.special_values import is_special
 from dear_plugin.evaluation.plausibility import Plausibility
 from dear_plugin.evaluation.support import Support
-from dear_plugin.problem.goals import Goal
 from dear_plugin.search.problem import SearchProblem
 
 # Shares of the indirect change; from the half on, categories change.
@@ -40,59 +39,38 @@ class Evidence:
     support: Support
 
 
-class Queries(Protocol):
-    """n factual rows and their targets: a search problem, or a case."""
-
-    @property
-    def x(self) -> Tensor:
-        """(n, p) the factual rows."""
-
-    @property
-    def goal(self) -> Goal:
-        """Their targets."""
-
-
-class Reached(Protocol):
-    """m counterfactuals of some rows."""
-
-    @property
-    def rows(self) -> Tensor:
-        """(m,) the row."""
-
-    @property
-    def reached(self) -> Tensor:
-        """(m, p) the counterfactual."""
-
-    def __len__(self) -> int:
-        """The number of counterfactuals (m)."""
-
-    def part(self, at: Tensor) -> Self:
-        """Those at positions (q,)."""
-
-
 @dataclass(frozen=True)
-class Decoded:
-    """m actions, decoded.
+class Reached:
+    """m counterfactuals, however they were found.
 
     Attributes:
         rows: (m,) the row.
-        sets: (m,) the set acted on.
-        values: (m, w) the new values of the set's features.
         reached: (m, p) the counterfactual.
     """
 
     rows: Tensor
-    sets: Tensor
-    values: Tensor
     reached: Tensor
 
     def __len__(self) -> int:
-        """The number of actions (m)."""
+        """The number of counterfactuals (m)."""
         return len(self.rows)
 
-    def part(self, at: Tensor) -> Decoded:
-        """The actions at positions (q,)."""
-        return Decoded(self.rows[at], self.sets[at], self.values[at], self.reached[at])
+    def part(self, at: Tensor) -> Self:
+        """Those at positions (q,)."""
+        return type(self)(*(getattr(self, field.name)[at] for field in fields(self)))
+
+
+@dataclass(frozen=True)
+class Decoded(Reached):
+    """m actions, decoded.
+
+    Attributes:
+        sets: (m,) the set acted on.
+        values: (m, w) the new values of the set's features.
+    """
+
+    sets: Tensor
+    values: Tensor
 
 
 def confidence(
@@ -168,13 +146,3 @@ def _reliance(problem: SearchProblem, actions: Decoded) -> Tensor:
     # The number of consecutive shares, from the largest down, that are accepted.
     count = valid.view(m, len(SHARES)).flip(1).long().cumprod(1).sum(1)
     return torch.tensor([*SHARES, 1.0])[len(SHARES) - count]
-
-
-def plausibility(actions: Reached, evidence: Evidence) -> Tensor:
-    """(m,) the conformal p-values of counterfactuals; see `Plausibility`."""
-    return evidence.plausibility.of(actions.reached)
-
-
-def support(queries: Queries, actions: Reached, evidence: Evidence) -> Tensor:
-    """(m,) the share of accepted neighbours of counterfactuals; see `Support`."""
-    return evidence.support.of(actions.reached, queries.goal.select(actions.rows))

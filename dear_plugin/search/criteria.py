@@ -4,50 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
+from dear_plugin.problem.goals import Goal
 from dear_plugin.results.wording import LACKING, join, short_of
-from dear_plugin.search.credibility import (
-    Decoded,
-    Evidence,
-    Queries,
-    Reached,
-    confidence,
-    plausibility,
-    reliance,
-    support,
-)
+from dear_plugin.search.credibility import Evidence, Reached, confidence, reliance
 from dear_plugin.search.problem import SearchProblem
-from dear_plugin.search.settings import Search
+from dear_plugin.search.settings import CRITERIA, Search
 
 # Rounding error of a share.
 TOLERANCE = 1e-6
 
+R = TypeVar("R", bound=Reached)
+# Of m counterfactuals: (m,) the measured values, from 0 to 1; and (m,) or a number, how much more
+# margin may be expected to suffice.
+Measure = Callable[[Any], tuple[Tensor, Tensor | float]]
+
 
 @dataclass(frozen=True)
-class CriterionResult:
-    """How well m actions meet a criterion.
+class Criterion:
+    """What a search requires of the counterfactuals of n rows.
 
     Attributes:
-        share: (m,) the measured value, from 0 to 1.
-        least: (m,) or a number, the required value.
-        shortfall: (m,) or a number, how much more margin may be expected to suffice.
+        measure: the measured values of m counterfactuals.
+        least: (n,) the required value of each row.
     """
 
-    share: Tensor
-    least: Tensor | float
-    shortfall: Tensor | float = 0.0
-
-
-R = TypeVar("R", bound=Reached)
-Criterion = Callable[[Decoded], CriterionResult]
-
-# The criteria by name, the cheapest to evaluate first.
-ORDER = ("plausibility", "reliance", "support", "confidence")
+    measure: Measure
+    least: Tensor
 
 
 def criteria(
@@ -61,96 +48,102 @@ def criteria(
         evidence: what answers are compared with.
         whole: compute exact values also for actions that fail a criterion.
     """
-    out: dict[str, Criterion] = {**of_rows(problem, search, evidence, whole=whole)}
-    if search.max_reliance < 1.0:
-        out["reliance"] = lambda actions: CriterionResult(
-            1.0 - reliance(problem, actions), 1.0 - search.max_reliance
-        )
-    if search.min_confidence:
-
-        def _confidence(actions: Decoded) -> CriterionResult:
-            least = 0.0 if whole else search.min_confidence
-            share, shortfall = confidence(problem, actions, least)
-            return CriterionResult(share, search.min_confidence, shortfall)
-
-        out["confidence"] = _confidence
-    return {name: out[name] for name in ORDER if name in out}
+    least = 0.0 if whole else search.min_confidence
+    of_rows = criteria_of_rows(problem.x, problem.goal, search, evidence)
+    of_actions = _criteria(
+        torch.zeros(len(problem)),
+        search,
+        reliance=lambda actions: (1.0 - reliance(problem, actions), 0.0),
+        confidence=lambda actions: confidence(problem, actions, least),
+    )
+    both = of_rows | of_actions
+    return {name: both[name] for name in search.required}
 
 
-def of_rows(
-    queries: Queries, search: Search, evidence: Evidence, *, whole: bool = False
-) -> dict[str, Callable[[Reached], CriterionResult]]:
-    """The criteria of a search that depend on the counterfactual alone: those of any method.
+def criteria_of_rows(
+    x: Tensor, goal: Goal, search: Search, evidence: Evidence
+) -> dict[str, Criterion]:
+    """The criteria that depend on the counterfactual alone: those of any method.
 
     Args:
-        queries: the factual rows and their targets.
+        x: (n, p) the factual rows.
+        goal: their targets.
         search: the required values.
         evidence: what answers are compared with.
-        whole: compute exact values also for rows that fail a criterion.
     """
-    out: dict[str, Callable[[Reached], CriterionResult]] = {}
-    if search.min_plausibility:
-
-        @cache
-        def _required() -> Tensor:
-            """(n,) the required plausibility: not more than the factual's own."""
-            return evidence.plausibility.of(queries.x).clamp_max(search.min_plausibility)
-
-        def _plausibility(actions: Reached) -> CriterionResult:
-            least = _required()[actions.rows]
-            return CriterionResult(plausibility(actions, evidence), least)
-
-        out["plausibility"] = _plausibility
-    if search.min_support is not None:
-        least_support = search.min_support
-        out["support"] = lambda actions: CriterionResult(
-            support(queries, actions, evidence), least_support
-        )
-    return out
+    own = evidence.plausibility.of(x) if search.min_plausibility else torch.zeros(len(x))
+    return _criteria(
+        own,
+        search,
+        plausibility=lambda actions: (evidence.plausibility.of(actions.reached), 0.0),
+        support=lambda actions: (
+            evidence.support.of(actions.reached, goal.select(actions.rows)),
+            0.0,
+        ),
+    )
 
 
-def scored(
-    actions: R, wanted: Mapping[str, Callable[[R], CriterionResult]]
-) -> tuple[Tensor, Tensor, Tensor]:
+def _criteria(own: Tensor, search: Search, **measures: Measure) -> dict[str, Criterion]:
+    """Those of some criteria that a search asks for; `own` as of `least_values`."""
+    least = least_values(own, search)
+    return {name: Criterion(measures[name], least[name]) for name in least if name in measures}
+
+
+def least_values(own: Tensor, search: Search) -> dict[str, Tensor]:
+    """(n,) the required values of n rows by criterion.
+
+    Args:
+        own: (n,) the plausibility of the factuals; an answer need not be more plausible.
+        search: the required values.
+    """
+    least = {name: torch.full_like(own, value) for name, value in search.required.items()}
+    if "plausibility" in least:
+        least["plausibility"] = least["plausibility"].minimum(own)
+    return least
+
+
+def scored(actions: R, wanted: Mapping[str, Criterion]) -> tuple[Tensor, Tensor, Tensor]:
     """Evaluate criteria of m actions in order; one that is not met ends the evaluation.
 
     Returns:
         (m,) the score, as of `Actions`; (m,) how much more margin may be expected to suffice; and
-        (m, 4) the measured values in the order of `ORDER`, NaN where not evaluated.
+        (m, 4) the measured values in the order of `CRITERIA`, NaN where not evaluated.
     """
     m = len(actions)
     score, shortfall = torch.full((m,), torch.inf, dtype=torch.float64), torch.zeros(m)
-    measured, at = torch.full((m, len(ORDER)), torch.nan), torch.arange(m)
+    measured, at = torch.full((m, len(CRITERIA)), torch.nan), torch.arange(m)
     for passed, (name, criterion) in enumerate(wanted.items()):
         if not len(at):
             break
-        result = criterion(actions.part(at))
-        passes = result.share >= result.least - TOLERANCE
-        missing = (result.least - result.share).clamp_min(0.0).double()
-        score[at] = torch.where(passes, torch.inf, passed + 1.0 - missing)
-        shortfall[at] = torch.as_tensor(result.shortfall).expand(len(at))
-        measured[at, ORDER.index(name)] = result.share.float()
+        share, more = criterion.measure(actions.part(at))
+        missing = criterion.least[actions.rows[at]] - share
+        passes = missing <= TOLERANCE
+        score[at] = torch.where(passes, torch.inf, passed + 1.0 - missing.double())
+        shortfall[at] = torch.as_tensor(more).expand(len(at))
+        measured[at, CRITERIA.index(name)] = share.float()
         at = at[passes]
     return score, shortfall, measured
 
 
-def missing(actions: R, wanted: Mapping[str, Callable[[R], CriterionResult]]) -> list[str]:
+def missing(actions: R, wanted: Mapping[str, Criterion]) -> list[str]:
     """(m,) text on the criteria that actions do not meet; "" where they meet all.
 
     Args:
         actions: m actions.
         wanted: whole criteria, see `criteria`.
     """
-    results = {name: criterion(actions) for name, criterion in wanted.items()}
-    return [text and f"{LACKING}{text}" for text in unmet(len(actions), results)]
+    shares = {name: criterion.measure(actions)[0] for name, criterion in wanted.items()}
+    least = {name: criterion.least[actions.rows] for name, criterion in wanted.items()}
+    return [text and f"{LACKING}{text}" for text in unmet(len(actions), shares, least)]
 
 
-def unmet(m: int, results: Mapping[str, CriterionResult]) -> list[str]:
+def unmet(m: int, shares: Mapping[str, Tensor], least: Mapping[str, Tensor]) -> list[str]:
     """(m,) the criteria that m answers do not meet, with values; "" where they meet all."""
     parts: list[list[str]] = [[] for _ in range(m)]
-    for name, result in results.items():
-        least = torch.as_tensor(result.least).expand(m)
-        for texts, share, required in zip(parts, result.share, least, strict=True):
-            if share < required - TOLERANCE:
-                texts.append(short_of(name, float(share), float(required)))
+    for name, required in least.items():
+        for texts, share, value in zip(
+            parts, shares[name].tolist(), required.tolist(), strict=True
+        ):
+            if share < value - TOLERANCE:
+                texts.append(short_of(name, share, value))
     return [join(each) for each in parts]

@@ -9,6 +9,8 @@ from dear_plugin._validation.settings import instance, number, one_of, optional,
 from dear_plugin.errors import SettingError
 from dear_plugin.search.schedule import DescentSchedule
 
+# The criteria of answers, the cheapest to evaluate first.
+CRITERIA = ("plausibility", "reliance", "support", "confidence")
 # Settings of earlier versions, and what to use in their place.
 REMOVED = {
     **dict.fromkeys(("coarse", "deepen", "refine", "rescue"), "the resolution is fixed"),
@@ -91,7 +93,13 @@ class Search:
         return cls(**{**off, **options})
 
     @property
+    def required(self) -> dict[str, float]:
+        """The least value of each criterion that is asked for, the cheapest to evaluate first."""
+        support = self.min_support or 0.0
+        least = self.min_plausibility, 1.0 - self.max_reliance, support, self.min_confidence
+        return {name: value for name, value in zip(CRITERIA, least, strict=True) if value}
+
+    @property
     def has_criteria(self) -> bool:
         """Whether answers must meet criteria besides success and the margin."""
-        criteria = self.min_confidence, self.min_plausibility, 1.0 - self.max_reliance
-        return any(criteria) or bool(self.prefer_alone) or self.min_support is not None
+        return bool(self.required) or bool(self.prefer_alone)

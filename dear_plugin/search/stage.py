@@ -251,7 +251,7 @@ class Stage:
         if not bool(kept.all()):
             some, decode = part.part(~kept), self.problem.decode_actions
             reached[~kept] = decode(some.rows, some.sets, some.values[:, None])[1][:, 0]
-        return Decoded(part.rows, part.sets, part.values, reached)
+        return Decoded(part.rows, reached, part.sets, part.values)
 
     def score(self, at: Tensor) -> None:
         """Evaluate the criteria of tried actions at positions (q,)."""

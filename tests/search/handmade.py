@@ -88,7 +88,7 @@ class World:
         """One action of each of the first rows."""
         rows, sets, values = torch.arange(len(sets)), torch.tensor(sets), torch.tensor(values)
         reached = self.problem.decode_actions(rows, sets, values[:, None, None])[1][:, 0]
-        return Decoded(rows, sets, values[:, None], reached)
+        return Decoded(rows, reached, sets, values[:, None])
 
 
 def make_world(margin, factuals, *, gains=None, within=None, frame=None):

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from dear_plugin import Constraints
-from dear_plugin.search import confidence, reliance
-from dear_plugin.search.credibility import FIRST_REDRAWS, plausibility, support
+from dear_plugin import Constraints, Search
+from dear_plugin.search import confidence, criteria, reliance
+from dear_plugin.search.credibility import FIRST_REDRAWS
 from tests.search.handmade import TOWN, A, B, D, factual, followed, make_world, training_frame
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -177,8 +177,12 @@ class TestReliance:
 
 def test_plausibility_and_support_are_those_of_the_counterfactual():
     world = make_world(both, factual(times=2))
-    actions = world.actions([0, 1], [0.5, 0.9])
+    actions, problem = world.actions([0, 1], [0.5, 0.9]), world.problem
     unusual, near = world.evidence.plausibility, world.evidence.support
-    assert torch.equal(plausibility(actions, world.evidence), unusual.of(actions.reached))
-    share = near.of(actions.reached, world.problem.goal)
-    assert torch.equal(support(world.problem, actions, world.evidence), share)
+    wanted = criteria(problem, Search(min_support=0.5), world.evidence)
+    assert list(wanted) == ["plausibility", "support", "confidence"]
+    assert torch.equal(wanted["plausibility"].measure(actions)[0], unusual.of(actions.reached))
+    share = near.of(actions.reached, problem.goal)
+    assert torch.equal(wanted["support"].measure(actions)[0], share)
+    own = unusual.of(problem.x)
+    assert torch.equal(wanted["plausibility"].least, own.clamp_max(0.05))

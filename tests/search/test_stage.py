@@ -8,7 +8,7 @@ import torch
 from dear_plugin import DEAR, Schema, Search
 from dear_plugin.search import FeatureValues
 from dear_plugin.search.candidates import Block, candidate_blocks
-from dear_plugin.search.criteria import CriterionResult
+from dear_plugin.search.criteria import Criterion
 from dear_plugin.search.problem import SearchProblem
 from dear_plugin.search.stage import Stage
 from tests.search.handmade import A, D, factual, make_world, training_frame
@@ -53,7 +53,7 @@ def cheapest(stage):
 
 def at_least(number, share):
     """A criterion: a value of a feature of the counterfactual."""
-    return lambda actions: CriterionResult(actions.reached[:, number], share)
+    return Criterion(lambda actions: (actions.reached[:, number], 0.0), torch.full((3,), share))
 
 
 class TestCheapest:
@@ -123,16 +123,17 @@ class TestCriteria:
 
         def counted(actions):
             calls.extend(zip(actions.rows.tolist(), actions.values[:, 0].tolist(), strict=True))
-            return CriterionResult(actions.reached[:, D], 0.9)
+            return actions.reached[:, D], 0.0
 
-        searched(world.problem, wanted={"plausibility": counted})
+        searched(world.problem, wanted={"plausibility": Criterion(counted, torch.full((3,), 0.9))})
         assert len(calls) == len(set(calls)) > 3
 
     def test_only_a_shortfall_of_confidence_asks_for_a_larger_margin(self, world):
         def short(actions):
-            return CriterionResult(actions.reached[:, D], 0.8, torch.full((len(actions),), 0.1))
+            return actions.reached[:, D], 0.1
 
-        stage = searched(world.problem, wanted={"confidence": short})
+        wanted = {"confidence": Criterion(short, torch.full((3,), 0.8))}
+        stage = searched(world.problem, wanted=wanted)
         rejected = (stage.tried.score >= 0.0).index_fill(0, stage.passed, False)
         assert (stage.need.view(3, -1).amax(1) > SLACK).all()
         assert rejected.any() and not stage.open_rows.any()
