@@ -197,11 +197,11 @@ class FeasibleSet:
             still: (m, p) bool, the features acted on, and those that do not move with them.
             idx: (m,) the position of each factual row in this set.
         """
-        if self.rules is None or not len(self.rules.lower) + len(self.rules.relations):
+        if self.rules is None or self.required is None:
             return reached
         low = torch.maximum(self.floor, self.low).index_select(0, idx)
         high = torch.minimum(self.ceiling, self.high).index_select(0, idx)
-        return self.rules.repair(x, reached, ~still, (low, high))
+        return self.rules.repair(x, reached, ~still, (low, high), self.required[idx])
 
     def satisfies_rules(self, reached: Tensor, idx: Tensor) -> Tensor:
         """(m,) bool: whether rows, (m, p), satisfy the rules required of factual rows (m,)."""

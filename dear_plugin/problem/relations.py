@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -16,23 +15,50 @@ ROUNDS = 2
 
 
 @dataclass(frozen=True)
+class Numbers:
+    """Row values as numbers in user units, rounded to the schema's precision.
+
+    Attributes:
+        low: (p,) double, the number at row value 0.
+        width: (p,) double, the difference of the number at row value 1.
+        unit: (p,) double, the resolution, or NaN.
+    """
+
+    low: Tensor
+    width: Tensor
+    unit: Tensor
+
+    def of(self, values: Tensor, features: Tensor) -> Tensor:
+        """Values, (..., q), of features, (q,), as numbers."""
+        unit = self.unit[features]
+        raw = values.double() * self.width[features] + self.low[features]
+        return torch.where(unit.isnan(), raw, (raw / unit).round() * unit)
+
+    def nearest(self, numbers: Tensor, feature: int) -> Tensor:
+        """(m,) the row values nearest to numbers of a feature."""
+        unit = self.unit[feature]
+        whole = numbers if bool(unit.isnan()) else (numbers / unit).round() * unit
+        return ((whole - self.low[feature]) / self.width[feature]).float()
+
+
+@dataclass(frozen=True)
 class Relations:
     """The r relations of a schema, as bounds on weighted sums of up to three numbers.
 
     Attributes:
+        numbers: converts row values.
         members: (r, 3) int64, the features; a shorter relation repeats its last one.
         weights: (r, 3) double, 1 for the first; 0 for a repeated one.
         logs: (r,) bool, sums of logarithms.
-        low: (r,) double, the least sum.
-        high: (r,) double, the greatest sum.
+        bounds: (r, 2) double, the least and greatest sum.
         mixed: (r,) bool, whether some numbers of a row may be positive and others not.
     """
 
+    numbers: Numbers
     members: Tensor
     weights: Tensor
     logs: Tensor
-    low: Tensor
-    high: Tensor
+    bounds: Tensor
     mixed: Tensor
 
     @classmethod
@@ -42,103 +68,96 @@ class Relations:
         members = [[*encoder.schema.index(each.members)] for each in found]
         members = [[*each, each[-1]][:3] for each in members]
         weights = [[1.0, *(-w for w in each.weights), 0.0][:3] for each in found]
-        ends = [(each.constant + each.low, each.constant + each.high) for each in found]
-        low, high = torch.tensor(ends, dtype=torch.float64).view(-1, 2).T
+        bounds = [(each.constant + each.low, each.constant + each.high) for each in found]
         return cls(
+            Numbers(*encoder.units.scale, encoder.units.sizes),
             torch.tensor(members, dtype=torch.int64).view(-1, 3),
             torch.tensor(weights, dtype=torch.float64).view(-1, 3),
             torch.tensor([each.log for each in found], dtype=torch.bool),
-            low,
-            high,
+            torch.tensor(bounds, dtype=torch.float64).view(-1, 2),
             torch.tensor([each.mixed or not each.log for each in found], dtype=torch.bool),
         )
 
     def __len__(self) -> int:
         """The number of relations (r)."""
-        return len(self.low)
+        return len(self.logs)
 
-    def select(self, k: int) -> Relations:
-        """Relation k alone."""
-        each = (self.members, self.weights, self.logs, self.low, self.high, self.mixed)
-        return Relations(*(part[k : k + 1] for part in each))
-
-    def hold(self, rows: Tensor, numbers: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
-        """(..., r) bool: the relations that hold in rows, (..., p), or have no value there.
-
-        Args:
-            rows: the rows.
-            numbers: values, (..., q), of features, (q,), in user units.
-        """
-        parts = self._parts(rows, numbers)
-        total, special = parts.sum(-1), is_special(rows[..., self.members]).any(-1)
-        some = parts.isnan().any(-1) & ~parts.isnan().all(-1) & ~special & ~self.mixed
-        outside: Tensor = (total < self.low) | (total > self.high) | some
+    def hold(self, rows: Tensor, which: slice = slice(None)) -> Tensor:
+        """(..., r) bool: the relations that hold in rows, (..., p), or have no value there."""
+        parts = self._parts(rows, which)
+        total, missing = parts.sum(-1), parts.isnan()
+        some = missing.any(-1) & ~missing.all(-1) & ~self.mixed[which]
+        if bool(some.any()):
+            some &= ~is_special(rows[..., self.members[which]]).any(-1)
+        low, high = self.bounds[which].T
+        outside: Tensor = (total < low) | (total > high) | some
         return ~outside
 
     def repair(
         self,
         x: Tensor,
-        out: Tensor,
+        reached: Tensor,
         free: Tensor,
-        numbers: Callable[[Tensor, Tensor], Tensor],
-        nearest: Callable[[Tensor, int], Tensor],
         bounds: tuple[Tensor, Tensor],
-    ) -> None:
-        """Set free features of rows, (m, c, p), so that relations keep the factual's sums.
+        required: Tensor,
+    ) -> Tensor:
+        """(m, c, p) rows whose free features are set so that sums are those of the factual.
 
         Args:
             x: (m, p) the factual rows.
-            out: (m, c, p) the rows, which are written to.
+            reached: (m, c, p) the rows to repair.
             free: (m, p) bool, features that are not acted on.
-            numbers: as of `hold`.
-            nearest: the row values nearest to numbers, (m, c), of a feature.
             bounds: (m, p) each, the least and greatest value of the features.
+            required: (m, r) bool, the relations that hold in the factual rows.
         """
-        required = self.hold(x, numbers)
-        for _ in range(ROUNDS):
-            broken = ~self.hold(out, numbers) & required[:, None]
+        out = reached
+        for _ in range(ROUNDS if len(self) else 0):
+            broken = required[:, None] & ~self.hold(out)
             for k in broken.any(0).any(0).nonzero()[:, 0].tolist():
-                self.select(k)._repair(x, out, free, numbers, nearest, bounds)
+                out = reached.clone() if out is reached else out
+                still = required[:, k, None] & ~self.hold(out, slice(k, k + 1))[..., 0]
+                row, at = still.nonzero(as_tuple=True)
+                limits = free[row], bounds[0][row], bounds[1][row]
+                out[row, at] = self._repaired(k, x[row], out[row, at], limits)
+        return out
 
-    def _repair(
-        self,
-        x: Tensor,
-        out: Tensor,
-        free: Tensor,
-        numbers: Callable[[Tensor, Tensor], Tensor],
-        nearest: Callable[[Tensor, int], Tensor],
-        bounds: tuple[Tensor, Tensor],
-    ) -> None:
-        """`repair` of a single relation."""
-        own = self._parts(x, numbers).sum(-1)
-        wanted = torch.where(own.isnan(), (self.low + self.high) / 2.0, own)
-        broken = ~self.hold(out, numbers)[..., 0] & self.hold(x, numbers)
-        for i, j in enumerate(self.members[0].tolist()):
-            weight = float(self.weights[0, i])
-            if weight == 0.0 or not bool(broken.any()):
+    def _repaired(
+        self, k: int, x: Tensor, rows: Tensor, limits: tuple[Tensor, Tensor, Tensor]
+    ) -> Tensor:
+        """Rows, (q, p), that break relation k, repaired where one free feature can do so.
+
+        Args:
+            k: the relation.
+            x: (q, p) the factual rows.
+            rows: the rows.
+            limits: (q, p) each, which features are free, their least and greatest values.
+        """
+        which, (free, low, high) = slice(k, k + 1), limits
+        own = self._parts(x, which).sum(-1)[:, 0]
+        wanted = torch.where(own.isnan(), self.bounds[k].mean(), own)
+        done = torch.zeros(len(rows), dtype=torch.bool)
+        for j, weight in zip(self.members[k].tolist(), self.weights[k].tolist(), strict=True):
+            if weight == 0.0:
                 continue
-            parts = self._parts(out, numbers)[..., 0, :]
-            parts[..., self.members[0] == j] = 0.0
+            parts = self._parts(rows, which)[:, 0]
+            parts[:, self.members[k] == j] = 0.0
             number = (wanted - parts.sum(-1)) / weight
-            value = nearest(number.exp() if bool(self.logs) else number, j)
-            inside = (value >= bounds[0][:, j, None]) & (value <= bounds[1][:, j, None])
-            use = broken & free[:, j, None] & inside
-            before = out[..., j].clone()
-            out[..., j] = torch.where(use, value, before)
-            failed = use & ~self.hold(out, numbers)[..., 0]
-            out[..., j] = torch.where(failed, before, out[..., j])
-            broken &= ~use | failed
+            value = self.numbers.nearest(number.exp() if bool(self.logs[k]) else number, j)
+            tried = rows.index_copy(1, torch.tensor([j]), value[:, None])
+            fits = free[:, j] & (value >= low[:, j]) & (value <= high[:, j])
+            fits &= ~done & self.hold(tried, which)[:, 0]
+            rows = torch.where(fits[:, None], tried, rows)
+            done |= fits
+        return rows
 
-    def _parts(self, rows: Tensor, numbers: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+    def _parts(self, rows: Tensor, which: slice) -> Tensor:
         """(..., r, 3) the parts of sums of rows, (..., p); NaN for no number or no logarithm."""
-        flat = self.members.flatten()
-        values = torch.where(
-            is_special(rows[..., flat]), torch.nan, numbers(rows[..., flat], flat)
-        )
-        values = values.unflatten(-1, self.members.shape)
-        positive = torch.where(values > 0.0, values, torch.nan)
-        scaled = torch.where(self.logs[:, None], positive.log(), values)
-        out: Tensor = torch.where(
-            self.weights == 0.0, scaled.clamp(0.0, 0.0), scaled * self.weights
-        )
+        members, weights = self.members[which], self.weights[which]
+        cells = rows[..., members.flatten()]
+        values = self.numbers.of(cells, members.flatten())
+        values = values.masked_fill_(is_special(cells), torch.nan).unflatten(-1, members.shape)
+        logs = values.masked_fill(values <= 0.0, torch.nan).log()
+        scaled = torch.where(self.logs[which, None], logs, values)
+        # A repeated member has no part, unless it has no value.
+        out: Tensor = torch.where(weights == 0.0, scaled.clamp(0.0, 0.0), scaled * weights)
         return out

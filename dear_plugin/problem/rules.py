@@ -47,7 +47,7 @@ class Rules:
 
     def satisfied(self, rows: Tensor) -> Tensor:
         """(m, q + r) bool: the orders and rules that rows, (m, p), satisfy."""
-        related = self.relations.hold(rows, self._number)
+        related = self.relations.hold(rows)
         return torch.cat([self._in_order(rows), related, self._user_rules(rows)], 1)
 
     def broken_text(self, rows: Tensor, required: Tensor) -> list[str]:
@@ -64,7 +64,12 @@ class Rules:
         ]
 
     def repair(
-        self, x: Tensor, reached: Tensor, free: Tensor, bounds: tuple[Tensor, Tensor]
+        self,
+        x: Tensor,
+        reached: Tensor,
+        free: Tensor,
+        bounds: tuple[Tensor, Tensor],
+        required: Tensor,
     ) -> Tensor:
         """(m, c, p) rows whose free features satisfy what the factual satisfies.
 
@@ -77,14 +82,14 @@ class Rules:
             reached: (m, c, p) the rows to repair.
             free: (m, p) bool, features that are not acted on.
             bounds: (m, p) each, the least and greatest value of the features.
+            required: (m, q + r) bool, the orders and rules that the factual satisfies.
         """
-        required, related = self._in_order(x), self.relations.hold(x, self._number)
-        kept = self.relations.hold(reached, self._number) | ~related[:, None]
-        if bool((self._in_order(reached) | ~required[:, None]).all()) and bool(kept.all()):
-            return reached
-        out = reached.clone()
-        if not bool(kept.all()):
-            self.relations.repair(x, out, free, self._number, self._nearest_number, bounds)
+        q, r = len(self.lower), len(self.relations)
+        related, required = required[:, q : q + r], required[:, :q]
+        out = self.relations.repair(x, reached, free, bounds, related)
+        if bool((self._in_order(out) | ~required[:, None]).all()):
+            return out
+        out = out.clone() if out is reached else out
         for k, pair in enumerate(zip(self.lower.tolist(), self.upper.tolist(), strict=True)):
             broken = required[:, k, None] & ~self._holds(out, k)
             if not bool(broken.any()):
@@ -110,32 +115,22 @@ class Rules:
         """(..., q) bool: whether a <= b in rows, (..., p), or either has no value."""
         lower, upper = self.lower[which], self.upper[which]
         low, high = rows[..., lower], rows[..., upper]
-        gap = self._number(high, upper) - self._number(low, lower)
+        of = self.relations.numbers.of
+        gap = of(high, upper) - of(low, lower)
         in_order: Tensor = (gap >= -self._tolerance[which]) | is_special(low) | is_special(high)
         return in_order
 
-    def _number(self, values: Tensor, features: Tensor) -> Tensor:
-        """Row values (..., q) of q features in user units, rounded to the schema's precision."""
-        low, width, unit = (each[features] for each in self._scale)
-        raw = values.double() * width + low
-        return torch.where(unit.isnan(), raw, (raw / unit).round() * unit)
-
     def _nearest_to(self, values: Tensor, other: int, feature: int, side: float) -> Tensor:
         """(m, c) the values of a feature nearest to another's, below (side -1) or above (1)."""
-        low, width, unit = (each[feature] for each in self._scale)
-        number = self._number(values[..., None], torch.tensor([other]))[..., 0]
+        numbers = self.relations.numbers
+        low, width, unit = (each[feature] for each in (numbers.low, numbers.width, numbers.unit))
+        number = numbers.of(values[..., None], torch.tensor([other]))[..., 0]
         if bool(unit.isnan()):
-            same = all(bool(each[other] == each[feature]) for each in self._scale[:2])
+            same = bool((numbers.low[other] == low) & (numbers.width[other] == width))
             return values if same else ((number - low) / width + side * 2.0 * FLOAT_STEP).float()
         steps, tolerance = number / unit, STEP_TOLERANCE
         whole = (steps + tolerance).floor() if side < 0 else (steps - tolerance).ceil()
         return ((whole * unit - low) / width).float()
-
-    def _nearest_number(self, numbers: Tensor, feature: int) -> Tensor:
-        """(m, c) the row values nearest to numbers of a feature."""
-        low, width, unit = (each[feature] for each in self._scale)
-        whole = numbers if bool(unit.isnan()) else (numbers / unit).round() * unit
-        return ((whole - low) / width).float()
 
     def _user_rules(self, rows: Tensor) -> Tensor:
         """(m, r) bool: the user-defined rules that rows, (m, p), satisfy."""
@@ -152,17 +147,12 @@ class Rules:
                 )
         return torch.from_numpy(np.stack(results, 1).astype(bool))
 
-    @property
-    def _scale(self) -> tuple[Tensor, Tensor, Tensor]:
-        """(p,) double each: the user's number at row value 0, the range, the unit or NaN."""
-        return *self.encoder.units.scale, self.encoder.units.sizes
-
     @lazy
     def _tolerance(self) -> Tensor:
         """(q,) double: by how much a may exceed b, for rounding."""
-        low, width, unit = self._scale
-        size = 8.0 * FLOAT_STEP * (width + low.abs())
-        sizes = torch.where(unit.isnan(), size, unit * STEP_TOLERANCE)
+        numbers = self.relations.numbers
+        size = 8.0 * FLOAT_STEP * (numbers.width + numbers.low.abs())
+        sizes = torch.where(numbers.unit.isnan(), size, numbers.unit * STEP_TOLERANCE)
         return torch.maximum(sizes[self.lower], sizes[self.upper])
 
 
