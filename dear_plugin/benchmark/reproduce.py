@@ -26,7 +26,7 @@ from dear_plugin.methods.dear import DEAR
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.search import DescentSchedule, Search
-from dear_plugin.search.objective import differentiable
+from dear_plugin.search.descent import differentiable
 
 LITERAL = Search.cheapest(solver="paper", max_features=1)
 # Held-out rows of the fidelity, and training rows of the entanglement.

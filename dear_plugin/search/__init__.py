@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dear_plugin.search.answers import Answers, Ranked
+from dear_plugin.search.answers import Answers
 from dear_plugin.search.candidates import FeatureValues
 from dear_plugin.search.credibility import Decoded, Evidence, confidence, reliance
 from dear_plugin.search.criteria import criteria
 from dear_plugin.search.problem import SearchProblem
+from dear_plugin.search.ranks import Ranked
 from dear_plugin.search.row_criteria import RowCriteria
-from dear_plugin.search.schedule import DescentSchedule
-from dear_plugin.search.settings import Search
+from dear_plugin.search.settings import DescentSchedule, Search
 
 __all__ = [
     "Answers",

@@ -67,3 +67,13 @@ def first_of_each(owner: Tensor, count: int) -> Tensor:
     """(q,) the positions of the first `count` entries of each owner, (m,), ascending."""
     start = torch.searchsorted(owner, owner)
     return (torch.arange(len(owner)) - start < count).nonzero()[:, 0]
+
+
+def least(values: Tensor, owner: Tensor, count: int, none: float) -> Tensor:
+    """(count,) the least of the values, (m,), of each owner, (m,); `none` where there are none."""
+    return values.new_full((count,), none).scatter_reduce(0, owner, values, "amin")
+
+
+def greatest(values: Tensor, owner: Tensor, count: int, none: float) -> Tensor:
+    """(count,) the greatest of the values, (m,), of each owner, (m,), or `none`, a lower bound."""
+    return values.new_full((count,), none).scatter_reduce(0, owner, values, "amax")

@@ -7,13 +7,10 @@ and if nothing is accepted, over larger sets, to which one feature after another
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -32,7 +29,9 @@ from dear_plugin.search.combining import Combinations, Parts, one_more, pairs_of
 from dear_plugin.search.credibility import Evidence
 from dear_plugin.search.criteria import criteria
 from dear_plugin.search.descent import descended
-from dear_plugin.search.problem import SMALLEST, SearchProblem
+from dear_plugin.search.problem import SearchProblem
+from dear_plugin.search.ranks import Ranked, in_order, try_larger
+from dear_plugin.search.rounds import search_rounds, settle
 from dear_plugin.search.settings import Search
 from dear_plugin.search.stage import Stage
 
@@ -40,23 +39,6 @@ logger = logging.getLogger(__name__)
 
 # Combinations of a pair or a larger set that are tried where nothing is accepted.
 MANY = 256
-
-
-@dataclass(frozen=True)
-class Ranked:
-    """The actions of one rank, for some of the rows.
-
-    Attributes:
-        rows: (m,) the rows.
-        stages: (m,) the stage of each action.
-        at: (m,) its position among the actions of the stage.
-        larger: (m,) bool, another action on a set that has a better rank.
-    """
-
-    rows: Tensor
-    stages: Tensor
-    at: Tensor
-    larger: Tensor
 
 
 @dataclass
@@ -87,11 +69,11 @@ class Answers:
     def ranked(self, k: int = 1) -> list[Ranked]:
         """The first k answers of every row, one table per rank; a nearest miss has rank 0."""
         self._search(1)
-        first = self._in_order(1)[0]
+        first = in_order(self.stages, 1)[0]
         if k == 1:
             return [first]
         self._search(k)
-        return self._in_order(k, first)
+        return in_order(self.stages, k, first)
 
     def _search(self, k: int) -> None:
         """Search the stages until each row has k answers.
@@ -103,20 +85,19 @@ class Answers:
             self.stages.append((every, self._stage(every, self.problem, None, k)))
         given = self.stages[0][1]
         given.k = k
-        given.search(further=self._is_line)
+        search_rounds(given, further=self._is_line)
         unsolved = given.problem.actionable & ~self._accepted_rows()[:, None]
         if self._is_line and (dense := dense_block(given.problem, self.known, unsolved)):
             # Narrow intervals of success may lie between the values tried so far.
             given.blocks.append(dense)
-            given.search()
+            search_rounds(given)
         rows = given.open_rows.nonzero()[:, 0]
         if self.search.max_features > 1 and len(rows):
             self._search_combined(rows, given, k)
         for _, stage in self.stages:
-            stage.settle()
+            settle(stage)
             if k > 1:
-                stage.try_larger()
-                stage.score(stage.larger(unscored=True))
+                try_larger(stage)
 
     def _search_combined(self, rows: Tensor, given: Stage, k: int) -> None:
         """Search pairs, then larger sets where nothing is accepted."""
@@ -133,14 +114,14 @@ class Answers:
         size = 2
         while found is not None:
             stage = self._stage(rows, problem.with_sets(found.sets), found, k)
-            stage.search(further=self._is_line)
+            search_rounds(stage, further=self._is_line)
             self.stages.append((rows, stage))
             open_rows = self._accepted_rows().logical_not()[rows]
             if self._is_line and bool(open_rows.any()):
                 # Margins do not always add up: a model with steps has none to add.
                 at, sets = (stage.problem.actionable & open_rows[:, None]).nonzero(as_tuple=True)
                 stage.blocks.append(combinations_of(stage.problem, self.known, at, sets, MANY))
-                stage.search()
+                search_rounds(stage)
                 open_rows = self._accepted_rows().logical_not()[rows]
             size += 1
             if size > self.search.max_features or not bool(open_rows.any()):
@@ -205,98 +186,6 @@ class Answers:
             some = stage.tried.rows[stage.tried.margin >= stage.accepted[stage.tried.rows]]
             out[rows[some]] = True
         return out
-
-    def _in_order(self, k: int, first: Ranked | None = None) -> list[Ranked]:
-        """The first k actions of every row: answers, else accepted ones or the nearest miss.
-
-        Answers are ordered by size of set and price, others by score first. Each acts on another
-        set of features, but for larger actions, which come last.
-
-        Args:
-            k: the number of ranks.
-            first: those of rank 0, if they are known.
-        """
-        parts = list(self._contenders(k, first))
-        rows, stages, at, kind, score, price, changed = (
-            np.concatenate(each) for each in zip(*parts, strict=True)
-        )
-        depth = np.array([max(map(len, s.problem.sets.members)) for _, s in self.stages])
-        depth[0] = 0
-        order = np.lexsort((price, depth[stages], np.where(kind > 0, -score, 0.0), kind, rows))
-        if k > 1:
-            # The first of those that change the same features, but for larger actions, and the
-            # first of those with the same outcome.
-            repeats = np.where(kind == 2, np.arange(len(rows)), -1)
-            order = order[_first(np.c_[rows, changed, repeats][order])]
-            order = order[_first(np.c_[rows, self._reached(stages, at)][order])]
-        row, stage, position, kinds = (
-            torch.from_numpy(each[order]) for each in (rows, stages, at, kind)
-        )
-        place = torch.arange(len(row)) - torch.searchsorted(row, row)
-        masks = (place == rank for rank in range(k))
-        return [Ranked(row[m], stage[m], position[m], kinds[m] == 2) for m in masks]
-
-    def _contenders(self, k: int, first: Ranked | None) -> Iterator[tuple[npt.NDArray[Any], ...]]:
-        """Rows, stages, positions, kinds, scores, prices and changed sets of actions.
-
-        Kinds are -1 for those of rank 0, if they are known, 0 for answers, 2 for larger ones on
-        the same sets, if k > 1; for rows without an answer 1 for the best accepted action of each
-        set; and 3 for the nearest miss.
-        """
-        solved = torch.zeros(len(self.problem), dtype=torch.bool)
-        for rows, stage in self.stages:
-            solved[rows[stage.tried.rows[stage.passed]]] = True
-        for number, (rows, stage) in enumerate(self.stages):
-            tried, best = stage.tried, stage.best(~solved[rows])
-            kinds = [(0, stage.answers), (1, best), (3, stage.nearest())]
-            if k > 1:
-                larger = stage.larger()
-                known = torch.isin(larger, stage.passed) | ~solved[rows[tried.rows[larger]]]
-                kinds.append((2, larger[known]))
-            if first is not None:
-                kinds.append((-1, first.at[first.stages == number]))
-            for kind, at in kinds:
-                part = tried.part(at)
-                missing = torch.where(
-                    part.score == torch.inf, float(len(stage.wanted)), part.score
-                )
-                score = part.margin.double() if kind == 3 else missing
-                yield tuple(
-                    each.numpy()
-                    for each in (
-                        rows[part.rows],
-                        torch.full_like(at, number),
-                        at,
-                        torch.full_like(at, kind),
-                        score,
-                        part.price,
-                        self._changed(stage.problem, part),
-                    )
-                )
-
-    def _reached(self, stages: npt.NDArray[Any], at: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """(m, p) the counterfactuals of tried actions at positions, (m,), of stages, (m,)."""
-        out = np.zeros((len(at), self.problem.sets.p), dtype=np.float32)
-        for number, (_, stage) in enumerate(self.stages):
-            here = stages == number
-            out[here] = stage.decoded(torch.from_numpy(at[here])).reached.numpy()
-        return out
-
-    def _changed(self, problem: SearchProblem, actions: Actions) -> Tensor:
-        """(m,) a number for the features whose values actions change."""
-        moved = (actions.values - problem.own(actions.rows, actions.sets)).abs() > SMALLEST
-        positions = problem.sets.positions[actions.sets]
-        changed = torch.zeros(len(actions), problem.sets.p, dtype=torch.float64)
-        changed.scatter_add_(1, positions, moved.double())
-        weights = torch.rand(
-            problem.sets.p, dtype=torch.float64, generator=torch.Generator().manual_seed(0)
-        )
-        return ((changed > 0.0) * weights).sum(1)
-
-
-def _first(keys: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """(q,) ascending, the positions of the first of equal keys, (m, c)."""
-    return np.sort(np.unique(keys, axis=0, return_index=True)[1])
 
 
 def _block(problem: SearchProblem, rows: Tensor, sets: Tensor, values: Tensor) -> Block:

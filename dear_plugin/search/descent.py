@@ -4,18 +4,24 @@ From d_S = 0, plain gradient descent on the `Objective` with a constant step, un
 of the rounded row changes. The first action that succeeds is the answer: it is not moved back to
 the boundary. If the decoder's reconstruction of a row is accepted, the loop ends before its first
 step, and the action has size zero; this is the only solver that returns such actions.
+
+The loss is `(f(x_cf) - s)^2 + lambda ||x - x_cf||_1` with `x_cf = g(v, x_S + d_S)`. Score and
+cost are those of rows clipped to their ranges; what the clipping removes is added as the hinge of
+the paper's appendix. The projection of rows enforces the constraints exactly.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from dear_plugin.search.objective import Objective
+from dear_plugin.decoders import Decoder, DifferentiableDecoder
+from dear_plugin.errors import DearError
 from dear_plugin.search.problem import SearchProblem
-from dear_plugin.search.schedule import DescentSchedule
+from dear_plugin.search.settings import DescentSchedule
 
 
 def descended(
@@ -67,3 +73,86 @@ def descend(objective: Objective, weight: float, schedule: DescentSchedule) -> I
             return
         action = action - schedule.step * gradient
         yield action
+
+
+@dataclass(frozen=True)
+class Objective:
+    """The loss as a function of the actions.
+
+    Attributes:
+        problem: the search problem; its decoder must be differentiable.
+        x: (s, n, d) encoded factual rows.
+        v: s tensors, (n, k), their latents.
+        mask: (s, 1, d) the columns of each set.
+    """
+
+    problem: SearchProblem
+    x: Tensor
+    v: list[Tensor]
+    mask: Tensor
+
+    @classmethod
+    def of(cls, problem: SearchProblem) -> Objective:
+        """The objective of a search problem."""
+        encoder = problem.classifier.encoder
+        x = encoder.expand(problem.x).expand(len(problem.sets), -1, -1)
+        mask = problem.sets.masks[:, encoder.feature_of][:, None].float()
+        latents = [problem.latents(i) for i in range(len(problem.sets))]
+        return cls(problem, x, latents, mask)
+
+    def gradient(self, action: Tensor, weight: float, target: float) -> Tensor:
+        """(s, n, d) the derivative of the loss at actions, (s, n, d).
+
+        Args:
+            action: d_S, zero outside of S.
+            weight: lambda.
+            target: the target score s, as a margin; a lead of the goal is added to it.
+        """
+        action = action.detach().requires_grad_(True)
+        loss = self._loss(action, weight, target)
+        (gradient,) = torch.autograd.grad(loss.sum(), action)
+        return gradient * self.mask
+
+    def values(self, action: Tensor) -> Tensor:
+        """(s, n, w) the new values of every set's features at actions, (s, n, d).
+
+        Of a category, it is the level with the largest column of `x + d_S`.
+        """
+        rows = self.problem.classifier.encoder.collapse((self.x + action).detach())
+        positions = self.problem.sets.positions[:, None].expand(-1, rows.shape[1], -1)
+        return rows.gather(2, positions)
+
+    def _reached(self, action: Tensor) -> Tensor:
+        a, problem = self.x + action * self.mask, self.problem
+        decoders = [differentiable(problem.decoders.of(m)) for m in problem.sets.members]
+        each = zip(decoders, self.x, self.v, a, strict=True)
+        return torch.stack([decoder.follow(*rows) for decoder, *rows in each])
+
+    def _margin(self, reached: Tensor) -> Tensor:
+        s, n, d = reached.shape
+        scores = self.problem.classifier.differentiable(reached.reshape(s * n, d))
+        return self.problem.goal.margin(scores, torch.arange(n).repeat(s)).view(s, n)
+
+    def _loss(self, action: Tensor, weight: float, target: float) -> Tensor:
+        """(s, n) Algorithm 1's loss with the hinge of directions and ranges."""
+        problem = self.problem
+        encoder = problem.classifier.encoder
+        reached = self._reached(action)
+        of = encoder.feature_of
+        floor, ceiling = problem.feasible.floor[:, of], problem.feasible.ceiling[:, of]
+        inside = torch.where(encoder.blocks[of], reached, torch.clamp(reached, floor, ceiling))
+        error = (self._margin(inside) - target - problem.goal.extra_margin()).square()
+        cost = ((inside - self.x).abs() * encoder.weights).sum(2)
+        hinge = (reached - inside).abs().sum(2)
+        return error + weight * cost + hinge
+
+
+def differentiable(decoder: Decoder) -> DifferentiableDecoder:
+    """A decoder that has derivatives.
+
+    Raises:
+        DearError: it has none.
+    """
+    if not isinstance(decoder, DifferentiableDecoder):
+        raise DearError(f"{type(decoder).__name__} has no derivatives; use decoder='autoencoder'")
+    return decoder

@@ -1,13 +1,20 @@
-"""Search: the settings of a search, which are the criteria of its answers."""
+"""Search: the settings of a search, which are the criteria of its answers; DescentSchedule."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
-from dear_plugin._validation.settings import instance, number, one_of, optional, validate, whole
+from dear_plugin._validation.settings import (
+    instance,
+    number,
+    one_of,
+    optional,
+    several,
+    validate,
+    whole,
+)
 from dear_plugin.errors import SettingError
-from dear_plugin.search.schedule import DescentSchedule
 
 # The criteria of answers, the cheapest to evaluate first.
 CRITERIA = ("plausibility", "reliance", "support", "confidence")
@@ -18,6 +25,50 @@ REMOVED = {
     "groups": "use max_features=1 for single features only",
     "k_neighbours": "the support is of 5 neighbours",
 }
+
+
+@dataclass(frozen=True)
+class DescentSchedule:
+    """Settings of `Search(solver="paper")`.
+
+    The paper gives the loss and the loop, but no values. The defaults are those of the gradient
+    search in CARLA, the library of the paper's first author (`wachter`: rate .01, lambda .01);
+    500 steps is the limit that the paper's appendix gives for REVISE. Of the target score it says
+    `s >= 0`: with s on the decision boundary, the l1 term keeps the minimum of the loss below the
+    boundary, so s lies past it.
+
+    Attributes:
+        step: alpha, the learning rate.
+        weights: lambda, the weight of the l1 cost; where there are several, each next one is for
+            rows and sets that none before has solved. The paper has one.
+        target: s, the target score of the squared error, as a margin past the boundary; log-odds
+            for a classifier. The descent stops when the decision changes.
+        steps: the limit on steps for each weight; the paper's loop has none.
+
+    Raises:
+        SettingError: an invalid value of a setting.
+
+    Example:
+        >>> from dear_plugin import DescentSchedule, Search
+        >>> quick = Search.cheapest(
+        ...     solver="paper", schedule=DescentSchedule(steps=100), max_features=1
+        ... )
+    """
+
+    step: float = 0.01
+    weights: tuple[float, ...] = (0.01,)
+    target: float = 0.5
+    steps: int = 500
+
+    def __post_init__(self) -> None:
+        """Validate the settings."""
+        validate(
+            self,
+            step=number(),
+            weights=several(number()),
+            target=number(),
+            steps=whole(0),
+        )
 
 
 @dataclass(frozen=True)

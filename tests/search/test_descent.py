@@ -28,8 +28,7 @@ from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.constraints import feasible_set
 from dear_plugin.results.wording import ZERO_ACTION
 from dear_plugin.search import SearchProblem
-from dear_plugin.search.descent import descend, descended
-from dear_plugin.search.objective import Objective
+from dear_plugin.search.descent import Objective, descend, descended
 
 LITERAL = Search.cheapest(solver="paper", max_features=1)
 WEIGHT = torch.tensor([2.0, -1.0, 0.5])

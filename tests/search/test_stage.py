@@ -10,6 +10,7 @@ from dear_plugin.search import FeatureValues
 from dear_plugin.search.candidates import Block, candidate_blocks
 from dear_plugin.search.criteria import Criterion
 from dear_plugin.search.problem import SearchProblem
+from dear_plugin.search.rounds import search_rounds, settle
 from dear_plugin.search.stage import Stage
 from tests.search.handmade import A, D, factual, make_world, training_frame
 
@@ -40,7 +41,7 @@ def stage_of(problem, *, wanted=None, blocks=None, lead=0.0, k=1, discount=0.0):
 
 def searched(problem, **options):
     stage = stage_of(problem, **options)
-    stage.search()
+    search_rounds(stage)
     return stage
 
 
@@ -140,7 +141,7 @@ class TestCriteria:
 
     def test_where_none_passes_the_row_stays_open_and_has_a_score(self, world):
         stage = searched(world.problem, wanted={"plausibility": at_least(D, 1.05)})
-        stage.settle()
+        settle(stage)
         assert stage.open_rows.all()
         assert (stage.tried.score.max() < 1.0) and (stage.tried.score >= 0.0).sum() > 3
         assert len(stage.best(torch.ones(3, dtype=torch.bool))) >= 3
