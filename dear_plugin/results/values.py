@@ -84,10 +84,12 @@ def _digits(exact: float, digits: int) -> int:
 
 
 def _one(feature: Feature, value: Any) -> str:
-    """A single value as text."""
+    """A single value as text; a row of a frame may hold the category 1 as 1.0."""
     if pd.isna(value):
         return MISSING
-    return number(value, feature.precision) if feature.kind is Kind.NUMERIC else str(value)
+    if feature.kind is Kind.NUMERIC:
+        return number(value, feature.precision)
+    return next((str(known) for known in feature.categories if known == value), str(value))
 
 
 def _not_short(feature: Feature, old: Any, new: Any, digits: int) -> str:

@@ -26,6 +26,12 @@ def test_numbers_are_written_without_trailing_zeros(value, words):
     assert number(value) == words
 
 
+def test_categories_that_a_frame_turns_into_floats_keep_their_names():
+    owner = Feature("owner", Kind.BINARY, categories=(0, 1))
+    assert ends(owner, 0.0, 1.0) == ("0", "1")
+    assert ends(Feature("a", Kind.BINARY, categories=("x", "y")), "x", "z") == ("x", "z")
+
+
 def raised(old, new, precision=None):
     feature = Feature("debt", Kind.NUMERIC, precision=precision)
     return list(ends(feature, old, new))
