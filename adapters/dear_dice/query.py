@@ -128,7 +128,7 @@ def check_request(frame: pd.DataFrame, request: Request) -> None:
     """Refuse what DiCE's own checks let through: no rows, infinity, half a counterfactual."""
     count: Any = request.total_CFs
     whole = isinstance(count, Integral) or (isinstance(count, float) and count.is_integer())
-    if not whole:
+    if not whole or isinstance(count, bool):
         raise UserConfigValidationException(
             "The number of counterfactuals generated per query instance (total_CFs) should be a"
             f" positive integer, got {count!r}."

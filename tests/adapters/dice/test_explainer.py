@@ -195,7 +195,7 @@ def test_a_query_that_cannot_be_answered_is_refused(name, explainer, refused):
 NO_CLASS = "Only 0, 1 are supported as desired class for binary classification!"
 NO_FEATURE = "Got features {'shoes'} which are not present in training data"
 NO_LEVEL = "The category castle does not occur in the training data for feature housing."
-COUNTS = [2.5, "2", None, float("nan"), float("inf")]
+COUNTS = [True, 2.5, "2", None, float("nan"), float("inf")]
 
 
 @pytest.mark.parametrize(
@@ -479,9 +479,9 @@ class TestOptions:
 
     def test_ten_counterfactuals_of_one_feature(self, loan, torch_model, refused):
         explainer = DiceDEAR(loan.data, torch_model, act_on=["savings"])
-        for example in examples(
-            explainer, refused.iloc[:5], total_CFs=10, features_to_vary=["savings"]
-        ):
+        # Housing is a function of savings.
+        vary = ["savings", "housing"]
+        for example in examples(explainer, refused.iloc[:5], total_CFs=10, features_to_vary=vary):
             assert len(example.final_cfs_df.drop_duplicates()) == len(example.final_cfs_df)
             assert 3 <= len(example.final_cfs_df) <= 10
             assert set(example.actions["kind"]) == {"first", "larger action"}
