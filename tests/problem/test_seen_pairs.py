@@ -243,3 +243,19 @@ def test_pairs_that_are_absent_by_chance_may_be_created():
     seen_pairs = SeenPairs.of(encoder.rows(frame), encoder)
     assert seen_pairs.unseen.sum() > 40
     assert not seen_pairs.impossible.any()
+
+
+def test_no_action_sets_a_level_beside_values_that_never_go_along_with_it(delays):
+    """Whoever was late some months ago is not told that the worst delay becomes none."""
+    frame, schema = delays
+    dear = DEAR(
+        lambda rows: 0.9 - rows["worst"] / 50, schema, act_on=["worst"], decoder=Still()
+    ).fit(frame)
+    late = frame[frame["worst"] > 22].head(40)
+    reached = dear.generate(late).counterfactuals
+    assert (reached["worst"] > 0).all()
+    assert (reached["worst"] < late["worst"]).mean() > 0.9
+    never = DEAR(lambda rows: 1.0 * (rows["worst"] == 0), schema, act_on=["worst"]).fit(frame)
+    result = never.generate(late)
+    assert not result.actions["success"].any()
+    assert result.actions["reason"].str.contains("never occur together").all()
