@@ -54,8 +54,11 @@ PACKAGES = {"dice_ml": "dice-ml", "alibi": "alibi"}
 
 def _full_adult() -> Dataset:
     """Adult with all categories, without the survey weight, as in Alibi's example."""
-    data = load_adult("full")
-    return replace(data, frame=data.frame.drop(columns="fnlwgt"))
+    data, weight = load_adult("full"), "fnlwgt"
+    immutable = tuple(name for name in data.immutable if name != weight)
+    units = {name: unit for name, unit in data.units.items() if name != weight}
+    frame = data.frame.drop(columns=weight)
+    return replace(data, frame=frame, immutable=immutable, units=units)
 
 
 def _setting(load: Callable[[], Dataset], weights: str, **rules: Any) -> Setting:
@@ -216,7 +219,7 @@ HOSTS = Spec(
         "data": Option("hosts and data sets", ("dice loan", "alibi loan"), DATA, tuple(DATA)[:3]),
         "dice": Option("methods of DiCE", ("random",), DICE),
         "steps": Option("trainings of Alibi's method", CFRL[:1], CFRL, CFRL[1:]),
-        "rows": Option("rejected rows", 4, preset=60),
+        "rows": Option("rejected rows", 4, preset=30),
     },
     cells,
     measure,
