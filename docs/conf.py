@@ -87,7 +87,7 @@ def _warn_of_undocumented(app, env) -> None:
 
 
 class Results(SphinxDirective):
-    """A table in docs/results, and the command that wrote it.
+    """A table in docs/results, or with `alt` a figure, and the command that wrote it.
 
     ```{results} trees/trees
     :command: python -m dear_plugin.benchmark trees
@@ -95,14 +95,18 @@ class Results(SphinxDirective):
     """
 
     required_arguments = 1
-    option_spec: ClassVar = {"command": directives.unchanged_required}
+    option_spec: ClassVar = dict.fromkeys(("command", "alt"), directives.unchanged_required)
 
     def run(self):
-        """The table, or a line with the command that writes it."""
-        path, command = HERE / "results" / f"{self.arguments[0]}.md", self.options["command"]
+        """The table or the figure, or a line with the command that writes it."""
+        command, alt = self.options["command"], self.options.get("alt")
+        path = HERE / "results" / f"{self.arguments[0]}.{'png' if alt else 'md'}"
         self.env.note_dependency(str(path))
         if not path.exists():
-            return self.parse_text_to_nodes(f"*Not run yet:* `{command}` writes this table.")
+            return self.parse_text_to_nodes(f"*Not run yet:* `{command}` writes this.")
+        if alt:
+            figure = f"![{alt}](results/{self.arguments[0]}.png)"
+            return self.parse_text_to_nodes(f"{figure}\n\n*Made by* `{command}`.")
         table, _, made_with = path.read_text("utf8").strip().partition("\n\n")
         caption = f"*Made by* `{command}`*:* {made_with.strip()}"
         return [*self.parse_text_to_nodes(table), *self.parse_text_to_nodes(caption)]

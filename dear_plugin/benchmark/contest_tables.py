@@ -48,10 +48,11 @@ FRONTS: Mapping[str, tuple[tuple[str, ...], str, str]] = {
 
 
 LABELS = {
-    "plausibility": "mean plausibility",
+    "plausibility": "mean plausibility: share of training rows that are odder",
     "support": "mean share of accepted neighbours",
     "still_accepted": "share accepted by retrained models",
 }
+WORDS = {"cost": "cost: what changes in all", "effort": "effort: what has to be done"}
 COLUMNS = 3
 OTHER: dict[str, Any] = {"color": "#888888", "markersize": 4, "linewidth": 0.8}
 
@@ -201,7 +202,7 @@ def front(measure: str, size: str, points: pd.DataFrame) -> Figure:
         _lines(axes, own)
         axes.set_title(str(cell), fontsize=10)
     figure.supxlabel(LABELS[measure], fontsize=10)
-    figure.supylabel(f"median {size}", fontsize=10)
+    figure.supylabel(f"median {WORDS[size]}", fontsize=10)
     # A method may be missing in some panels.
     found = {
         name: handle
