@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from torch import nn
+from alibi.explainers import CounterfactualRLTabular
+from alibi.explainers.cfrl_base import DEFAULT_BASE_PARAMS
 
 from dear_alibi.table import Array
-from dear_plugin import Constraints, Decoder, Feature, Kind, Schema, errors
+from dear_plugin import Constraints, Feature, Kind, Schema, errors
 
 Ranges = Mapping[str, Sequence[float]]
 Condition = Mapping[str, Sequence[Any]]
@@ -22,68 +23,18 @@ Condition = Mapping[str, Sequence[Any]]
 logger = logging.getLogger("dear_alibi")
 
 UNBOUNDED = (-math.inf, math.inf)
-# Arguments of CounterfactualRLTabular, CounterfactualProto, Counterfactual, CEM and AnchorTabular.
-_CONSTRUCTOR = """
-    encoder encoder_preprocessor decoder_inv_preprocessor coeff_sparsity coeff_consistency
-    latent_dim weight_num weight_cat act_noise act_low act_high replay_buffer_size batch_size
-    num_workers shuffle exploration_steps update_every update_after train_steps reward_func
-    postprocessing_funcs conditional_func callbacks actor critic optimizer_actor optimizer_critic
-    lr_actor lr_critic actor_hidden_dim critic_hidden_dim
-    shape kappa beta gamma ae_model enc_model theta use_kdtree learning_rate_init max_iterations
-    c_init c_steps eps clip update_num_grad no_info_val write_dir sess distance_fn max_iter
-    early_stop lam_init max_lam_steps tol init decay debug dtype
-"""
-_FIT = (
-    "trustscore_kwargs d_type w disc_perc standardize_cat_vars smooth center update_feature_range"
-)
-_EXPLAIN = """
-    diversity num_samples patience tolerance k k_type print_every log_every verbose
-    threshold delta tau coverage_samples beam_size stop_on_first max_anchor_size min_samples_start
-    n_covered_ex binary_cache_size cache_margin verbose_every
-"""
-IGNORED = {
-    "__init__": frozenset(_CONSTRUCTOR.split()),
-    "fit": frozenset(_FIT.split()),
-    "explain": frozenset(_EXPLAIN.split()),
-}
-# Arguments that change the result have another name here, and are never ignored.
-RENAMED = {
-    "Y": "Y_t",
-    "target_class": "Y_t",
-    "feature_range": "ranges",
-    "cat_vars": "category_map",
-    "categorical_names": "category_map",
-}
 
 
-def check_ignored(call: Callable[..., Any], given: Iterable[str]) -> None:
-    """Log given arguments of Alibi's other explainers, and refuse those unknown to all."""
-    names, ignored = list(given), IGNORED[call.__name__]
-    unknown = [name for name in names if name not in ignored]
+def check_ignored(call: Callable[..., Any], given: Mapping[str, Any]) -> None:
+    """Log given arguments of `CounterfactualRLTabular`'s call, and refuse those unknown to it."""
+    theirs = {*inspect.signature(getattr(CounterfactualRLTabular, call.__name__)).parameters}
+    own = [n for n in inspect.signature(call).parameters if n not in ("self", "of_others")]
+    unknown = [name for name in given if name not in theirs | DEFAULT_BASE_PARAMS.keys()]
     if unknown:
-        own = [n for n in inspect.signature(call).parameters if n not in ("self", "of_others")]
-        renamed = [f"{name!r} is {RENAMED[name]!r} here" for name in unknown if name in RENAMED]
-        message = errors.unknown("arguments", unknown, own)
-        raise errors.ArgumentError("; ".join([message, *renamed]))
-    if names:
-        _warn_ignored(names)
-
-
-def decoder_of(decoder: Any) -> Any:
-    """The decoder; CounterfactualRL's own network is an ignored argument of the same name."""
-    if isinstance(decoder, nn.Module) and not isinstance(decoder, Decoder):
-        _warn_ignored(["decoder"])
-        return "transport"
-    return decoder
-
-
-def check_backend(backend: str) -> None:
-    """Refuse any backend but torch's."""
-    if backend != "pytorch":
-        raise errors.ModelError(
-            f"backend must be 'pytorch', got {backend!r}; a model of another framework is passed"
-            " as a function of label-encoded rows, without a backend"
-        )
+        raise errors.ArgumentError(errors.unknown("arguments", unknown, own))
+    if given:
+        names = ", ".join(given)
+        logger.warning("DEAR ignores %s: only CounterfactualRLTabular uses them", names)
 
 
 def target_classes(Y_t: Any, n: int) -> Array | None:
@@ -122,10 +73,6 @@ def resolve_targets(wanted: Array | None, classes: Array, count: int) -> Array:
     return np.where(classes == 0, 1, 0) if wanted is None else wanted
 
 
-def _warn_ignored(names: list[str]) -> None:
-    logger.warning("DEAR ignores %s: only other explainers use them", ", ".join(names))
-
-
 def _floats(given: Array) -> Array:
     """The values as floats, NaN if they are not numbers."""
     if given.dtype.kind not in "iufO":
@@ -138,92 +85,72 @@ def _floats(given: Array) -> Array:
 
 @dataclass(frozen=True)
 class AlibiConstraints:
-    """Alibi's immutable features, ranges and conditions.
+    """Alibi's immutable features, ranges and conditions, validated.
 
     Attributes:
+        declared: the features.
         immutable: features that do not change.
         ranges: `{feature: (low, high)}`, changes as fractions of the training width.
-        rows: no condition, one for all rows, or one per row: `{numeric feature: (low, high)}`,
-            changes in the feature's own units, and `{categorical feature: [strings]}`.
     """
 
-    immutable: tuple[str, ...] = ()
-    ranges: Mapping[str, tuple[float, float]] | None = None
-    rows: Sequence[Condition] = ()
+    declared: Schema
+    immutable: tuple[str, ...]
+    ranges: Mapping[str, tuple[float, float]]
 
     @classmethod
     def of(
-        cls,
-        declared: Schema,
-        immutable: Iterable[str] | None,
-        ranges: Ranges | None,
-        C: Sequence[Condition] | None = None,
+        cls, declared: Schema, immutable: Iterable[str] | None, ranges: Ranges | None
     ) -> AlibiConstraints:
-        """The constraints of a user's arguments, validated."""
-        if isinstance(immutable, str) or isinstance(C, str | Mapping):
-            raise errors.ConstraintError(
-                "immutable_features must be a list, and C a list of dicts"
-            )
+        """The constraints of a user's arguments."""
+        if isinstance(immutable, str):
+            raise errors.ConstraintError("immutable_features must be a list")
         names = tuple(immutable or ())
         declared.index(names)
-        fractions = {f.name: _fraction(f, (ranges or {})[f.name]) for f in _of(declared, ranges)}
-        rows = [{f.name: _condition(f, c[f.name]) for f in _of(declared, c)} for c in C or ()]
-        return cls(names, fractions, rows)
+        return cls(
+            declared, names, {f.name: _fraction(f, v) for f, v in _of(declared, ranges or {})}
+        )
 
-    @property
-    def params(self) -> dict[str, Any]:
-        """`immutable_features` and `ranges` as plain values, for metadata."""
-        ranges = {name: list(pair) for name, pair in (self.ranges or {}).items()}
-        return {"immutable_features": list(self.immutable), "ranges": ranges}
-
-    def within(self, other: AlibiConstraints) -> AlibiConstraints:
-        """Both at once."""
-        ranges = dict(self.ranges or {})
-        for name, (low, high) in (other.ranges or {}).items():
-            own = ranges.get(name, UNBOUNDED)
-            ranges[name] = (max(low, own[0]), min(high, own[1]))
-        immutable = tuple(dict.fromkeys([*self.immutable, *other.immutable]))
-        return AlibiConstraints(immutable, ranges, other.rows or self.rows)
-
-    def check_count(self, n: int) -> None:
-        """Refuse a number of conditions other than 0, 1 and n."""
-        if len(self.rows) not in (0, 1, n):
+    def call(
+        self, schema: Schema, frame: pd.DataFrame, C: Sequence[Condition] | None
+    ) -> Constraints:
+        """The engine's constraints of a call on a frame, with the schema of the training rows."""
+        if isinstance(C, str | Mapping):
+            raise errors.ConstraintError("C must be a list of dicts")
+        rows = [{f.name: _condition(f, v) for f, v in _of(self.declared, c)} for c in C or ({},)]
+        if len(rows) not in (1, len(frame)):
             raise errors.ConstraintError(
-                f"C must hold one condition or one per row, n = {n}; got {len(self.rows)}"
+                f"C must hold one condition or one per row, n = {len(frame)}; got {len(rows)}"
             )
-
-    def select(self, rows: slice) -> AlibiConstraints:
-        """The constraints of some rows."""
-        some = self.rows if len(self.rows) <= 1 else self.rows[rows]
-        return AlibiConstraints(self.immutable, self.ranges, some)
-
-    def constraints(self, schema: Schema, frame: pd.DataFrame) -> Constraints:
-        """The engine's constraints on a frame, with the schema of the training rows."""
-        bounded = {*(self.ranges or {}), *(name for c in self.rows for name in c)}
-        numbers = [f for f in schema if f.name in bounded and f.kind is Kind.NUMERIC]
-        texts = {f.name for f in schema if f.kind is not Kind.NUMERIC}
-        levels = [{name: c[name] for name in c if name in texts} or None for c in self.rows]
-        categories: Any = levels[0] if len(levels) == 1 else levels
+        numbers = {f.name for f in schema if f.kind is Kind.NUMERIC}
+        bounded = {*self.ranges, *(name for c in rows for name in c)} & numbers
+        fixed = [[name for name in c if not c[name]] for c in rows]
+        levels = [{n: c[n] for n in c if n not in numbers and c[n]} or None for c in rows]
+        one = len(rows) == 1
+        frozen: Any = fixed[0] if one else fixed
+        categories: Any = levels[0] if one else levels
         return Constraints(
-            frozen=self.immutable,
-            ranges={f.name: self._interval(f, frame[f.name].to_numpy(float)) for f in numbers},
+            frozen=frozen,
+            ranges={f.name: self._interval(f, frame, rows) for f in schema if f.name in bounded},
             categories=categories if any(levels) else None,
         )
 
-    def _interval(self, feature: Feature, x: Array) -> tuple[Array, Array]:
+    def _interval(
+        self, feature: Feature, frame: pd.DataFrame, rows: Sequence[Condition]
+    ) -> tuple[Array, Array]:
         """The least and greatest value of a number in each row, (n,), in the user's units."""
-        low, high = (self.ranges or {}).get(feature.name, UNBOUNDED)
-        rows = np.array([c.get(feature.name, UNBOUNDED) for c in self.rows or ({},)], dtype=float)
-        least = np.maximum(rows[:, 0], low * feature.width)
-        most = np.minimum(rows[:, 1], high * feature.width)
+        low, high = self.ranges.get(feature.name, UNBOUNDED)
+        changes = np.array([c.get(feature.name, UNBOUNDED) for c in rows], dtype=float)
+        x = frame[feature.name].to_numpy(float)
+        least = np.maximum(changes[:, 0], low * feature.width)
+        most = np.minimum(changes[:, 1], high * feature.width)
         return x + least, x + most
 
 
-def _of(declared: Schema, given: Mapping[str, Any] | None) -> list[Feature]:
-    """The features that a dict names."""
-    if given is not None and not isinstance(given, Mapping):
+def _of(declared: Schema, given: Any) -> list[tuple[Feature, Any]]:
+    """The features that a dict names, with its values."""
+    if not isinstance(given, Mapping):
         raise errors.ConstraintError(f"expected a dict of features, got {type(given).__name__}")
-    return [declared.features[j] for j in declared.index(given or ())]
+    return [(declared.features[j], given[declared.names[j]]) for j in declared.index(given)]
 
 
 def _condition(feature: Feature, value: Any) -> Sequence[Any]:
@@ -231,9 +158,9 @@ def _condition(feature: Feature, value: Any) -> Sequence[Any]:
         return _pair(feature, value, "C", math.inf)
     levels = [value] if isinstance(value, str) else [str(v) for v in value]
     unknown = [level for level in levels if level not in feature.categories]
-    if unknown or not levels:
+    if unknown:
         raise errors.ConstraintError(
-            f"C: {feature.name!r} may become {list(feature.categories)}; got {unknown or levels}"
+            f"C: {feature.name!r} may become {list(feature.categories)}; got {unknown}"
         )
     return levels
 

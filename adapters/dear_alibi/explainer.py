@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import os
 from collections.abc import Mapping, Sequence
-from numbers import Integral
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-import torch
 from alibi.api.interfaces import Explainer, Explanation, FitMixin
-from tqdm import tqdm
 
-from dear_alibi import arguments
-from dear_alibi.arguments import AlibiConstraints, Condition, Ranges
-from dear_alibi.explanation import data_of, joined, metadata_of, plain, type_of
-from dear_alibi.predictor import Output, Prediction, PredictorAdapter
+from dear_alibi.arguments import (
+    AlibiConstraints,
+    Condition,
+    Ranges,
+    check_ignored,
+    resolve_targets,
+    target_classes,
+)
+from dear_alibi.explanation import data_of, metadata_of, type_of
+from dear_alibi.predictor import Output, Prediction, bound, checked
 from dear_alibi.table import Array, Table
 from dear_plugin import DEAR as Engine
-from dear_plugin import Recourses, Search, Target, errors, options
-
-BATCH_SIZE = 4096
+from dear_plugin import Recourses, Search, Target, errors
 
 
 class DEAR(Explainer, FitMixin):
@@ -38,7 +38,7 @@ class DEAR(Explainer, FitMixin):
     Args:
         predictor: a torch module, or a function of label-encoded rows (n, p) to probabilities
             (n, c) as `CounterfactualRLTabular` takes it. A module receives the tensor (n, d) of
-            `dear_plugin.Encoder`, or the output of `preprocessor`.
+            `dear_plugin.Encoder`.
         feature_names: the name of every column.
         category_map: per categorical column, the string of each code.
         immutable_features: features that never change, in any call.
@@ -47,20 +47,11 @@ class DEAR(Explainer, FitMixin):
         tiers: features in tiers, the earliest causes first, as for `Schema.infer`.
         act_on: feature names, or groups of them, to act on; None is every mutable feature, one at
             a time. The others may change indirectly.
-        preprocessor: for torch modules, from label-encoded rows to their input: a function, a
-            fitted transformer, or the pair of `get_he_preprocessor`, whose inverse is not used.
         output: "logits" (default for modules) or "probabilities" (default for functions).
         decoder: "transport" (ranks are kept), "autoencoder" (the paper's), or a decoder.
         search: how to search; None is for credible answers, `Search.cheapest()` the cheapest.
-        min_confidence: as in `Search`; None is 0.9.
-        max_reliance: as in `Search`; None is 1.
-        min_plausibility: as in `Search`; None is 0.05.
-        pairs: act on all pairs of features as well.
-        backend: "pytorch"; a TensorFlow model is passed as a function, `model.predict`.
-        device: where to put a torch predictor; None leaves it where it is.
-        seed: of a decoder that is given by name and trained; no global generator is seeded.
-        verbose: show progress bars.
-        **of_others: of Alibi's other explainers, as in `fit` and `explain`: logged and ignored.
+        **of_others: other arguments of `CounterfactualRLTabular`, as in `fit` and `explain`:
+            logged and ignored.
 
     Raises:
         DearError: arguments that contradict each other; every such error is a `ValueError` too.
@@ -83,48 +74,23 @@ class DEAR(Explainer, FitMixin):
         ranges: Ranges | None = None,
         tiers: Sequence[Sequence[str]] | None = None,
         act_on: Sequence[str | Sequence[str]] | None = None,
-        preprocessor: Any = None,
         output: Output | None = None,
         decoder: Any = "transport",
         search: Search | None = None,
-        min_confidence: float | None = None,
-        max_reliance: float | None = None,
-        min_plausibility: float | None = None,
-        pairs: bool = False,
-        backend: str = "pytorch",
-        device: int | str | torch.device | None = None,
-        seed: int = 0,
-        verbose: bool = False,
         **of_others: Any,
     ) -> None:
-        arguments.check_ignored(DEAR.__init__, of_others)
-        arguments.check_backend(backend)
-        decoder = arguments.decoder_of(decoder)
+        check_ignored(DEAR.__init__, of_others)
         self._table = Table.of(feature_names, category_map, tiers)
         self._always = AlibiConstraints.of(self._table.declared, immutable_features, ranges)
-        self._adapter = PredictorAdapter.of(preprocessor, output, device)
-        criteria = {
-            "min_confidence": min_confidence,
-            "max_reliance": max_reliance,
-            "min_plausibility": min_plausibility,
-        }
-        searching = options.search_of(search, **criteria)
-        self._options = {"act_on": act_on, "decoder": decoder, "search": searching}
-        self._pairs = options.boolean("pairs", pairs)
-        self._seed, self._verbose = seed, verbose
+        self._output = output
+        self._options = {"act_on": act_on, "decoder": decoder, "search": search}
         self._engine: Engine | None = None
         self._dtype = np.dtype(np.float64)
         params = {
-            **self._always.params,
-            "preprocessor": plain(preprocessor),
+            "immutable_features": self._always.immutable,
+            "ranges": self._always.ranges,
             "output": output,
-            **{name: plain(value) for name, value in self._options.items()},
-            **{name: getattr(searching, name) for name in criteria},
-            "pairs": pairs,
-            "backend": backend,
-            "device": plain(device),
-            "seed": seed,
-            "verbose": verbose,
+            **self._options,
         }
         super().__init__(meta=metadata_of(predictor, self._table, params))
         self.reset_predictor(predictor)
@@ -136,23 +102,13 @@ class DEAR(Explainer, FitMixin):
             X: (n, p) label-encoded training rows; the predictor is not called.
             **of_others: see the constructor.
         """
-        arguments.check_ignored(self.fit, of_others)
-        array = self._table.array_of(X)
+        check_ignored(self.fit, of_others)
+        array, always = self._table.array_of(X), self._always
         frame = self._table.frame(array)
-        ranges = self._always.ranges or {}
-        schema = self._table.schema(frame, self._always.immutable, ranges)
-        settings = copy.deepcopy(self._options)
-        if settings["act_on"] is None:
-            options.warn_of_actions(f for f in schema if f.name not in ranges)
-            settings["act_on"] = schema.actionable
-        if self._pairs:
-            settings["act_on"] = options.paired(schema, settings["act_on"])
-        engine = Engine(_no_predictor, schema, **settings)
-        if isinstance(self._options["decoder"], str):
-            _configure(engine.decoder, self._seed, self._verbose)
-        engine.fit(frame)
+        schema = self._table.schema(frame, always.immutable, always.ranges)
+        engine = Engine(_no_predictor, schema, **self._options).fit(frame)
         self._dtype = np.dtype(np.float64) if array.dtype == object else array.dtype
-        self._engine = self._adapter.bind(engine, self.predictor, self._table, self._dtype)
+        self._engine = self._bound(engine)
         self.meta["params"]["fitted_rows"] = len(array)
         return self
 
@@ -161,10 +117,6 @@ class DEAR(Explainer, FitMixin):
         X: Any,
         Y_t: Any = None,
         C: Sequence[Condition] | None = None,
-        *,
-        immutable_features: Sequence[str] | None = None,
-        ranges: Ranges | None = None,
-        batch_size: int = BATCH_SIZE,
         **of_others: Any,
     ) -> Explanation:
         """Recourse for n rows; no argument requires a new fit.
@@ -174,49 +126,33 @@ class DEAR(Explainer, FitMixin):
             Y_t: the wanted class, or one per row; None is the other one of two classes.
             C: conditions, one for all rows or one per row: `{numeric feature: [-a, b]}`, its
                 largest change in its own units, and `{categorical feature: [strings]}`, the
-                categories allowed besides the present one. None and [] are no condition.
-            immutable_features: features that do not change, besides the explainer's own.
-            ranges: as the explainer's own, which hold as well.
-            batch_size: how many rows at once; it bounds memory and does not affect the result.
+                categories allowed besides the present one; [0, 0] and [] fix a feature. None is no
+                condition.
             **of_others: see the constructor.
 
         Returns:
             An `Explanation` with the data of `DEFAULT_DATA_DEAR`; a failed row holds the last
-            attempt, and its `success` is False. `meta["params"]` has the ranges and immutable
-            features of this call.
+            attempt, and its `success` is False.
 
         Raises:
             NotFittedError: `fit` was not called.
             InputError, TargetError, ConstraintError, ModelError: invalid arguments; all are
                 `ValueError` too.
         """
-        arguments.check_ignored(self.explain, of_others)
-        engine, array = self.engine, self._table.array_of(X)
-        frame, wanted, constraints = self._call(array, Y_t, C, immutable_features, ranges)
-        parts = []
-        for rows in tqdm(_batches(len(array), batch_size), disable=not self._verbose):
-            target = None if wanted is None else wanted[rows]
-            result = _generate(engine, frame.iloc[rows], target, constraints.select(rows))
-            parts.append(data_of(self._table, array[rows], *result))
-        data = joined(parts) | {"condition": copy.deepcopy(C)}
-        meta = copy.deepcopy(self.meta)
-        meta["params"] |= constraints.params
-        return Explanation(meta=meta, data=data)
+        check_ignored(self.explain, of_others)
+        found = self._answered(X, Y_t, C)
+        data = data_of(self._table, self._table.array_of(X), *found)
+        data["condition"] = copy.deepcopy(C)
+        return Explanation(meta=copy.deepcopy(self.meta), data=data)
 
     def recourses(
-        self,
-        X: Any,
-        Y_t: Any = None,
-        C: Sequence[Condition] | None = None,
-        *,
-        immutable_features: Sequence[str] | None = None,
-        ranges: Ranges | None = None,
+        self, X: Any, Y_t: Any = None, C: Sequence[Condition] | None = None
     ) -> Recourses:
         """The engine's own result, with `describe`, `support` and `alternatives`.
 
         Arguments and errors as in `explain`; row i of X has the index i.
         """
-        return _generate(self.engine, *self._call(X, Y_t, C, immutable_features, ranges))[0]
+        return self._answered(X, Y_t, C)[0]
 
     def frame(self, X: Any) -> pd.DataFrame:
         """Label-encoded rows as the frame that `engine` reads, with strings for categories."""
@@ -231,12 +167,10 @@ class DEAR(Explainer, FitMixin):
 
     def reset_predictor(self, predictor: Any) -> None:
         """Explain another predictor, as in the constructor, without a new fit."""
-        self.predictor = self._adapter.checked(predictor)
+        self.predictor = checked(predictor)
         self.meta["type"] = self.type = type_of(predictor)
         if self._engine is not None:
-            self._engine = self._adapter.bind(
-                self._engine, self.predictor, self._table, self._dtype
-            )
+            self._engine = self._bound(self._engine)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the explainer without its predictor; a failure changes no existing file.
@@ -258,41 +192,22 @@ class DEAR(Explainer, FitMixin):
             state["_engine"] = self._engine.with_model(_no_predictor)
         return state
 
-    def _call(
-        self, X: Any, Y_t: Any, C: Any, immutable: Any, ranges: Any
-    ) -> tuple[pd.DataFrame, Array | None, AlibiConstraints]:
-        """The n rows of a call, their wanted classes and their constraints, validated."""
-        frame = self._table.frame(X)
-        added = AlibiConstraints.of(self._table.declared, immutable, ranges, C)
-        added.check_count(len(frame))
-        return frame, arguments.target_classes(Y_t, len(frame)), self._always.within(added)
+    def _bound(self, engine: Engine) -> Engine:
+        return bound(engine, self.predictor, self._output, self._table, self._dtype)
 
-
-def _generate(
-    engine: Engine, frame: pd.DataFrame, wanted: Array | None, constraints: AlibiConstraints
-) -> tuple[Recourses, Prediction, Prediction, Array]:
-    """The engine's result on n rows, the predictions before and after, and the targets, (n, 1)."""
-    before = Prediction.of(engine, frame)
-    target = arguments.resolve_targets(wanted, before.classes, before.proba.shape[1])
-    within = constraints.constraints(engine.schema, frame)
-    recourses = engine.generate(
-        frame, Target.of_class(target[:, 0]), within=within, on_error="raise"
-    )
-    return recourses, before, Prediction.of(engine, recourses.counterfactuals), target
-
-
-def _batches(n: int, size: int) -> list[slice]:
-    if isinstance(size, bool) or not isinstance(size, Integral) or size < 1:
-        raise errors.InputError(f"batch_size must be a whole number, at least 1, got {size!r}")
-    return [slice(start, start + size) for start in range(0, n, size)]
-
-
-def _configure(decoder: Any, seed: int, verbose: bool) -> None:
-    """Set the seed and the progress bars of a decoder, where it has them."""
-    if hasattr(decoder, "seed"):
-        decoder.seed = seed
-    if hasattr(decoder, "training"):
-        decoder.training = dataclasses.replace(decoder.training, progress=verbose)
+    def _answered(
+        self, X: Any, Y_t: Any, C: Any
+    ) -> tuple[Recourses, Prediction, Prediction, Array]:
+        """The engine's result on n rows, the predictions before and after, and the targets."""
+        engine, frame = self.engine, self._table.frame(X)
+        wanted = target_classes(Y_t, len(frame))
+        within = self._always.call(engine.schema, frame, C)
+        before = Prediction.of(engine, frame)
+        target = resolve_targets(wanted, before.classes, before.proba.shape[1])
+        recourses = engine.generate(
+            frame, Target.of_class(target[:, 0]), within=within, on_error="raise"
+        )
+        return recourses, before, Prediction.of(engine, recourses.counterfactuals), target
 
 
 def _no_predictor(frame: pd.DataFrame) -> Array:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import torch
 from torch import nn
 
 from dear_alibi.predictor import Prediction
@@ -48,17 +46,15 @@ _COSTS = ("cost", "direct_cost", "indirect_cost", "suppressed_cost")
 
 
 def metadata_of(predictor: Any, table: Table, params: Mapping[str, Any]) -> dict[str, Any]:
-    """The metadata of an explainer; `params` are its other parameters, as plain values."""
-    meta = copy.deepcopy(DEFAULT_META_DEAR)
-    meta["type"] = type_of(predictor)
-    meta["params"] = {
+    """The metadata of an explainer; `params` are its other parameters."""
+    own = {
         "feature_names": list(table.declared.names),
         "category_map": {str(j): labels for j, labels in table.category_map.items()},
         "tiers": [list(tier) for tier in table.declared.tiers],
-        **params,
         "dear_version": __version__,
     }
-    return meta
+    plain = {name: _plain(value) for name, value in params.items()}
+    return DEFAULT_META_DEAR | {"type": type_of(predictor), "params": own | plain}
 
 
 def type_of(predictor: Any) -> list[str]:
@@ -66,14 +62,14 @@ def type_of(predictor: Any) -> list[str]:
     return ["whitebox" if isinstance(predictor, nn.Module) else "blackbox"]
 
 
-def plain(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     """A parameter as JSON has it: numbers, strings, lists; of anything else, its type's name."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    if isinstance(value, torch.device):
-        return str(value)
+    if isinstance(value, Mapping):
+        return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [_plain(item) for item in value]
     return type(value).__name__
 
 
@@ -85,14 +81,14 @@ def data_of(
     after: Prediction,
     target: Array,
 ) -> dict[str, Any]:
-    """The data of n rows X, (n, p), with their predictions and targets, (n, 1)."""
+    """The data, without the condition, of n rows X, (n, p), their predictions and targets."""
     written = table.array(recourses.counterfactuals, X.dtype)
     X_cf = np.where(recourses.changed.numpy(), written, X)
     worth = {
         name: recourses.actions[name].fillna(worst).to_numpy(dtype=np.float64)[:, None]
         for name, worst in WORST.items()
     }
-    return copy.deepcopy(DEFAULT_DATA_DEAR) | {
+    return {
         "orig": {"X": X.copy(), "class": before.classes, "proba": before.proba},
         "cf": {"X": X_cf, "class": after.classes, "proba": after.proba},
         "target": target,
@@ -101,11 +97,6 @@ def data_of(
         "credible": recourses.actions[["credible"]].to_numpy(dtype=bool),
         "action": _action(recourses, X_cf.astype(np.float64) - X.astype(np.float64)),
     }
-
-
-def joined(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The data of consecutive batches as one."""
-    return {key: _join([part[key] for part in parts]) for key in parts[0]}
 
 
 def _action(recourses: Recourses, moved: Array) -> dict[str, Any]:
@@ -119,13 +110,3 @@ def _action(recourses: Recourses, moved: Array) -> dict[str, Any]:
         **{name: costs[:, [i]] for i, name in enumerate(_COSTS)},
         "reason": recourses.actions["reason"].tolist(),
     }
-
-
-def _join(values: Sequence[Any]) -> Any:
-    if len(values) == 1 or values[0] is None:
-        return values[0]
-    if isinstance(values[0], dict):
-        return joined(values)
-    if isinstance(values[0], list):
-        return [item for part in values for item in part]
-    return np.concatenate(values)

@@ -12,9 +12,8 @@ import torch
 from torch import nn
 
 from dear_alibi.table import Array, Table
-from dear_plugin import DEAR, Target, errors, evaluating, logits_of
+from dear_plugin import DEAR, Target, errors
 
-Preprocess = Callable[[Array], Any]
 Output = Literal["logits", "probabilities"]
 
 
@@ -53,91 +52,24 @@ class LabelEncoded:
         return [known.get(label, label) for label in np.asarray(predicted).reshape(-1).tolist()]
 
 
-@dataclass(frozen=True)
-class Preprocessed:
-    """A torch module on the user's own preprocessed rows, as a function of label-encoded rows.
-
-    Attributes:
-        module: preprocessed rows, as a tensor (m, e) -> (m, c).
-        preprocess: label-encoded rows (m, p) -> an array (m, e), dense or sparse.
-        stated: whether the user said what the module returns.
-    """
-
-    module: nn.Module
-    preprocess: Preprocess
-    stated: bool
-
-    def __call__(self, rows: Array) -> Array:
-        """(m, p) -> (m, c)."""
-        made = self.preprocess(rows)
-        dense = np.asarray(made.toarray() if hasattr(made, "toarray") else made, dtype=np.float64)
-        floats = (p for p in self.module.parameters() if p.is_floating_point())
-        parameter = next(floats, torch.empty(0))
-        x = torch.from_numpy(dense).to(parameter.device, parameter.dtype)
-        with torch.no_grad(), evaluating(self.module):
-            output = self.module(x) if self.stated else logits_of(lambda: self.module(x))
-        array: Array = output.cpu().numpy()
-        return array
-
-
-@dataclass(frozen=True)
-class PredictorAdapter:
-    """How to call the predictors of an explainer.
-
-    Attributes:
-        preprocess: from label-encoded rows to the input of a torch module; None is the engine's
-            encoding.
-        output: "logits" or "probabilities"; None is "logits" for modules, else "probabilities".
-        device: where to put a torch module; None leaves it where it is.
-    """
-
-    preprocess: Preprocess | None = None
-    output: Output | None = None
-    device: int | str | torch.device | None = None
-
-    @classmethod
-    def of(
-        cls, preprocessor: Any, output: Output | None, device: int | str | torch.device | None
-    ) -> PredictorAdapter:
-        """The adapter of validated arguments; of Alibi's pair the inverse is not used."""
-        forward = preprocessor[0] if isinstance(preprocessor, tuple | list) else preprocessor
-        preprocess = getattr(forward, "transform", forward)
-        if preprocess is not None and not callable(preprocess):
-            raise errors.InputError(
-                "preprocessor must be a function of arrays, a fitted transformer, or the pair that"
-                f" get_he_preprocessor returns; got {type(preprocessor).__name__}"
-            )
-        if output not in (None, "logits", "probabilities"):
-            raise errors.ModelError(f"output must be 'logits' or 'probabilities', got {output!r}")
-        return cls(preprocess, output, device)
-
-    def checked(self, predictor: Any) -> Any:
-        """The predictor, on its device; `ModelError` if it is not callable."""
-        if not callable(_function_of(predictor)):
-            raise errors.ModelError(
-                "predictor must be a torch module or a function of label-encoded rows; got"
-                f" {type(predictor).__name__}"
-            )
-        if isinstance(predictor, nn.Module):
-            return predictor if self.device is None else predictor.to(self.device)
-        if self.preprocess is not None:
-            raise errors.ModelError(
-                "preprocessor= is for torch modules: a black box receives label-encoded rows, as"
-                " CounterfactualRLTabular's does, and preprocesses them itself"
-            )
-        return predictor
-
-    def bind(self, engine: DEAR, predictor: Any, table: Table, dtype: np.dtype[Any]) -> DEAR:
-        """The engine with a predictor, from `checked`, as its model; dtype of training rows."""
-        if not isinstance(predictor, nn.Module):
-            model = LabelEncoded(predictor, table, dtype)
-            return engine.with_model(model, output=self.output or "probabilities")
-        if self.preprocess is None:
-            return engine.with_model(predictor, output=self.output)
-        prepared = Preprocessed(predictor, self.preprocess, self.output is not None)
-        return engine.with_model(
-            LabelEncoded(prepared, table, dtype), output=self.output or "logits"
+def checked(predictor: Any) -> Any:
+    """The predictor; `ModelError` if it cannot be called."""
+    if not callable(_function_of(predictor)):
+        raise errors.ModelError(
+            "predictor must be a torch module or a function of label-encoded rows; got"
+            f" {type(predictor).__name__}"
         )
+    return predictor
+
+
+def bound(
+    engine: DEAR, predictor: Any, output: Output | None, table: Table, dtype: np.dtype[Any]
+) -> DEAR:
+    """The engine with a predictor as its model; dtype is that of the training rows."""
+    if isinstance(predictor, nn.Module):
+        return engine.with_model(predictor, output=output)
+    model = LabelEncoded(predictor, table, dtype)
+    return engine.with_model(model, output=output or "probabilities")
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +14,6 @@ import pandas as pd
 from dear_plugin import Feature, Kind, Schema, errors
 
 Array = npt.NDArray[Any]
-# (m, p) label-encoded counterfactuals, and per row the reason of a failure, else "".
-Explained: TypeAlias = tuple[Array, list[str]]
 
 
 @dataclass(frozen=True)
@@ -57,17 +55,23 @@ class Table:
         self,
         frame: pd.DataFrame,
         immutable: Sequence[str],
-        ranges: Mapping[str, tuple[float, float]] | None = None,
+        ranges: Mapping[str, tuple[float, float]],
     ) -> Schema:
         """The schema of training rows, from `frame`; ranges of one sign are directions."""
-        pairs = (ranges or {}).items()
+        numbers = {f.name for f in self.declared if f.kind is Kind.NUMERIC}
         inferred = Schema.infer(
             frame,
             immutable=immutable,
-            increasing=[name for name, (low, high) in pairs if low == 0.0 < high],
-            decreasing=[name for name, (low, high) in pairs if low < 0.0 == high],
-        ).complete()
-        features = tuple(map(_completed, self.declared, inferred))
+            increasing=[name for name, (low, high) in ranges.items() if low == 0.0 < high],
+            decreasing=[name for name, (low, high) in ranges.items() if low < 0.0 == high],
+            # Without codes of its own, a number with two values stays one.
+            special={name: () for name in numbers if frame[name].nunique() == 2},
+        )
+        # A category without training rows is in the category map.
+        features = tuple(
+            seen if seen.name in numbers else dataclasses.replace(own, immutable=seen.immutable)
+            for own, seen in zip(self.declared, inferred, strict=True)
+        )
         return dataclasses.replace(inferred, features=features, tiers=self.declared.tiers)
 
     def array_of(self, X: Any) -> Array:
@@ -118,25 +122,6 @@ def _declare(name: str, labels: Sequence[str] | None) -> Feature:
         )
     kind = Kind.BINARY if len(categories) <= 2 else Kind.CATEGORICAL
     return Feature(str(name), kind, categories=categories, dtype="category")
-
-
-def _completed(declared: Feature, inferred: Feature) -> Feature:
-    """A declared feature with what only the training rows show."""
-    if declared.kind is not Kind.NUMERIC:
-        return dataclasses.replace(
-            declared, immutable=inferred.immutable, actionable=inferred.actionable
-        )
-    if inferred.kind is Kind.NUMERIC:
-        return inferred
-    # A number with two values in the training rows, inferred as binary.
-    values = [float(str(c)) for c in inferred.categories]
-    # The integers make it numeric and add no decimals; the name causes no warning.
-    column = pd.Series([*values, 0, 1, 2], dtype=inferred.dtype, name="number")
-    (numeric,) = Schema.infer(column.to_frame())
-    bounds = (min(values), max(values))
-    return dataclasses.replace(
-        numeric, name=inferred.name, bounds=bounds, immutable=inferred.immutable
-    )
 
 
 def _not_finite(feature: Feature, values: Array) -> str:

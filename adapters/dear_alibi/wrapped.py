@@ -1,95 +1,134 @@
-"""Wrapped: Alibi's counterfactual explainers as `RecourseMethod`s, to be compared with DEAR."""
+"""Wrapped: Alibi's `CounterfactualRLTabular` as a `RecourseMethod`, to be compared with DEAR."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import dataclasses
+from collections.abc import Mapping
 from typing import Any, final
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from dear_alibi.predictor import LabelEncoded
-from dear_alibi.reinforced import Reinforced
-from dear_alibi.row_by_row import ASK, RowByRow
-from dear_plugin import Case, Proposal, RecourseMethod, errors, isolated
+from dear_alibi.table import Array, Table
+from dear_plugin import Case, Feature, Kind, Proposal, RecourseMethod, Schema, errors, isolated
 
-REINFORCED = "CounterfactualRLTabular"
+NEEDED = {"predictor", "feature_names", "category_map", "stats", "conditional_func"}
+FLOAT = np.dtype(np.float64)
+# CounterfactualRL repeats the conditions of n rows n times: its memory grows with the square.
+BATCH_SIZE = 256
 MISSED = "Alibi's row misses the target once constraints are applied"
 
 
-def wrap_alibi(
-    explainer: Any,
-    *,
-    X: Any = None,
-    feature_names: Sequence[str] | None = None,
-    category_map: Mapping[int, Sequence[str]] | None = None,
-    preprocessor: Any = None,
-    immutable_features: Sequence[str] | None = None,
-) -> WrappedAlibi:
-    """A counterfactual explainer of Alibi as a method that can be compared with DEAR.
+def wrap_alibi(explainer: Any) -> WrappedAlibi:
+    """A `CounterfactualRLTabular` of Alibi as a method that can be compared with DEAR.
 
     Constraints are kept, rows are rounded and scored again by the explainer's own model, and every
     row is in the result, a failure with its reason. Frames hold the strings of the category map.
-
-    A `CounterfactualRLTabular` describes its rows itself; its own immutable features and ranges
-    are part of its training, and constraints of a call are passed to it as conditions.
-
-    `Counterfactual`, `CounterfactualProto` and `CEM` (pertinent negatives) need TensorFlow, and
-    `tf.compat.v1.disable_v2_behavior()` before they are made. They explain one row at a time and
-    know neither names nor constraints, which are applied to their answers. The other arguments
-    are for them. Answers of a `CounterfactualProto` depend on its earlier calls (in Alibi 0.9.6),
-    so that the same row may have another answer the next time.
+    The explainer's own immutable features and ranges are part of its training; constraints of a
+    call are passed to it as conditions.
 
     Args:
-        explainer: a fitted `CounterfactualRLTabular`, or a `Counterfactual`, `CounterfactualProto`
-            or `CEM`.
-        X: (n, p) label-encoded training rows.
-        feature_names: the names of the columns of X.
-        category_map: the strings of the codes in columns of categories, `{column: strings}`.
-        preprocessor: the functions from label-encoded rows to those of the explainer and back, as
-            a pair (`get_he_preprocessor` returns one) or a fitted transformer; None where both
-            are the same.
-        immutable_features: features that never change.
+        explainer: a fitted `CounterfactualRLTabular`.
 
     Raises:
-        ModelError: another explainer, or a `CounterfactualRLTabular` that is not fitted.
-        InputError: the description of the rows is incomplete or does not fit the explainer.
+        ModelError: another explainer, or one that is not fitted.
     """
-    told = {
-        "X": X,
-        "feature_names": feature_names,
-        "category_map": category_map,
-        "preprocessor": preprocessor,
-        "immutable_features": immutable_features,
-    }
-    described = {name: value for name, value in told.items() if value is not None}
-    kinds = [kind.__name__ for kind in type(explainer).__mro__]
-    known = [kind for kind in kinds if kind in (REINFORCED, *ASK)]
-    if not known:
+    missing = NEEDED - set(getattr(explainer, "params", {}))
+    if missing:
         raise errors.ModelError(
-            f"wrap_alibi takes a fitted {REINFORCED}, or a {', '.join(ASK)}; got {kinds[0]}"
+            f"wrap_alibi takes a fitted CounterfactualRLTabular; got a {type(explainer).__name__}"
+            f" without {sorted(missing)}"
         )
-    if known[0] == REINFORCED:
-        return WrappedAlibi(explainer, Reinforced(explainer, described))
-    return WrappedAlibi(explainer, RowByRow(explainer, known[0], described))
+    return WrappedAlibi(explainer)
 
 
 @final
 class WrappedAlibi(RecourseMethod):
-    """See `wrap_alibi`. The explainers' output to stdout and stderr is hidden."""
+    """See `wrap_alibi`. The explainer's output to stdout and stderr is hidden."""
 
-    def __init__(self, explainer: Any, host: Reinforced | RowByRow) -> None:
+    def __init__(self, explainer: Any) -> None:
+        params = explainer.params
         self.explainer = explainer
-        self.host = host
-        model = LabelEncoded(host.predictor, host.table, np.dtype(np.float64))
-        super().__init__(model, host.schema)
+        self.table = Table.of(params["feature_names"], params["category_map"])
+        model = LabelEncoded(params["predictor"], self.table, FLOAT)
+        super().__init__(model, _schema(params, self.table))
 
     def _learn(self, rows: Tensor) -> None:
         """The explainer is already fitted."""
 
     def _propose(self, case: Case) -> Proposal:
-        X = self.host.table.array(self.encoder.frame(case.x), np.dtype(np.float64))
+        parts = torch.arange(len(case)).split(BATCH_SIZE)
         with isolated():  # conditions are drawn from global generators
-            found, reasons = self.host.explain(case, X)
-        moved = self.encoder.rows(self.host.table.frame(found)).to(case.x.dtype)
+            found = np.concatenate([self._explained(case.select(idx)) for idx in parts])
+        moved = self.encoder.rows(self.table.frame(found)).to(case.x.dtype)
+        reasons = [""] * len(case)
         return Proposal.of_others(case, self.classifier, moved, reasons=reasons, missed=MISSED)
+
+    def _explained(self, case: Case) -> Array:
+        """(m, p) the explainer's label-encoded counterfactuals of m rows."""
+        goal: Any = case.goal
+        X = self._array(case.x)
+        conditions = self._conditions(case, X)
+        found = self.explainer.explain(X, goal.columns.numpy(), conditions, batch_size=len(X))
+        array: Array = found.data["cf"]["X"]
+        return array
+
+    def _array(self, x: Tensor) -> Array:
+        return self.table.array(self.encoder.frame(x), FLOAT)
+
+    def _conditions(self, case: Case, X: Array) -> list[dict[str, Any]] | None:
+        """The constraints of a call as Alibi's conditions: [] where there are none."""
+        if self.explainer.params["conditional_func"](X[:1]) is None:
+            return None
+        feasible = case.feasible
+        free = (feasible.low <= 0) & ((feasible.high >= 1) | self.encoder.blocks)
+        limited = feasible.allowed is not None or bool(feasible.not_actionable.any())
+        if bool(free.all()) and not limited:
+            return []
+        ends = (feasible.floor, feasible.ceiling)
+        low, high = (self._array(case.x.where(feasible.not_actionable, e)) - X for e in ends)
+        return [
+            {
+                # A condition must include 0; a row outside of its range would exclude it.
+                f.name: [min(low[i, j], 0.0), max(high[i, j], 0.0)]
+                if f.kind is Kind.NUMERIC
+                else self._levels(case, i, j)
+                for j, f in enumerate(self.schema)
+            }
+            for i in range(len(X))
+        ]
+
+    def _levels(self, case: Case, i: int, j: int) -> list[str]:
+        """The categories that row i may have in feature j."""
+        levels = self.schema.features[j].categories
+        feasible, own = case.feasible, int(case.x[i, j])
+        fixed = feasible.not_actionable[i, j] | (feasible.floor[i, j] == feasible.ceiling[i, j])
+        codes = torch.arange(len(levels), dtype=case.x.dtype)[None]
+        valid = feasible.admits(codes, torch.tensor([j]), torch.tensor([i]))[0] & ~fixed
+        return [str(level) for c, level in enumerate(levels) if c == own or bool(valid[c])]
+
+
+def _schema(params: Mapping[str, Any], table: Table) -> Schema:
+    """The features as CounterfactualRL has them."""
+    encode, decode = params["encoder_preprocessor"], params["decoder_inv_preprocessor"]
+    stats, fixed = params["stats"].values(), params["immutable_features"]
+    ends = np.repeat(encode(np.zeros((1, len(table.declared)))), 2, axis=0)
+    # By Alibi's convention the numeric columns come first.
+    ends[:, : len(stats)] = [[pair[end] for pair in stats] for end in ("min", "max")]
+    features = zip(table.declared, *decode(ends), strict=True)
+    return Schema(tuple(_feature(f, low, high, f.name in fixed) for f, low, high in features))
+
+
+def _feature(declared: Feature, low: Any, high: Any, fixed: bool) -> Feature:
+    if declared.kind is not Kind.NUMERIC:
+        return dataclasses.replace(declared, immutable=fixed or len(declared.categories) == 1)
+    integer = isinstance(low, int)
+    return dataclasses.replace(
+        declared,
+        bounds=(float(low), float(high)),
+        precision=0 if integer else None,
+        dtype="int64" if integer else "float64",
+        immutable=fixed or bool(low == high),
+    )

@@ -15,6 +15,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 pytest.importorskip("alibi")
 
 from dear_alibi import DEAR
+from dear_alibi.table import Table
+from dear_plugin import Encoder
 from dear_plugin.datasets import load_loan
 
 JOBS = ("clerk", "driver", "nurse", "pilot", "retired")
@@ -75,12 +77,16 @@ def predictor(pipeline):
 
 
 @pytest.fixture(scope="session")
-def module(data, pipeline):
-    """The pipeline's decision as one logit of the preprocessed rows."""
-    linear = torch.nn.Linear(len(pipeline[-1].coef_[0]), 1)
+def module(data):
+    """Logistic regression on the engine's encoding, as one logit."""
+    levels = Table.of(data.names, data.maps)
+    frame = levels.frame(data.X)
+    encoder = Encoder(levels.schema(frame, (), {}))
+    fitted = LogisticRegression(max_iter=500).fit(encoder.encode(frame).numpy(), data.y)
+    linear = torch.nn.Linear(encoder.d, 1)
     with torch.no_grad():
-        linear.weight.copy_(torch.tensor(pipeline[-1].coef_))
-        linear.bias.copy_(torch.tensor(pipeline[-1].intercept_))
+        linear.weight.copy_(torch.tensor(fitted.coef_))
+        linear.bias.copy_(torch.tensor(fitted.intercept_))
     return linear
 
 

@@ -11,7 +11,7 @@ RESERVED = {"name", "type", "explanations", "params", "version", "meta", "data",
 
 @pytest.fixture(scope="module")
 def explanation(explainer, refused):
-    return explainer.explain(refused, 1, [{"income": [0, 40]}], batch_size=50)
+    return explainer.explain(refused, 1, [{"income": [0, 40]}])
 
 
 def strict(text):
@@ -97,15 +97,6 @@ def test_meta_is_complete_and_not_shared(explainer, explanation, data):
     explanation.meta["params"]["ranges"]["age"] = None
     assert explainer.meta["params"]["ranges"] == {"age": [0.0, 1.0]}
     params["ranges"]["age"] = [0.0, 1.0]
-
-
-def test_meta_has_the_constraints_of_the_call(explainer, refused):
-    found = explainer.explain(
-        refused[:3], 1, immutable_features=["job"], ranges={"age": [-1, 0.5]}
-    )
-    assert found.params["immutable_features"] == ["gender", "job"]
-    assert found.params["ranges"] == {"age": [0.0, 0.5]}
-    assert explainer.params["immutable_features"] == ["gender"]
 
 
 def test_the_version_stays_alibis(explainer):

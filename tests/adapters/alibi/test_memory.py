@@ -1,4 +1,4 @@
-"""Memory grows with the rows, not with their square, and `batch_size` bounds what is in flight."""
+"""Memory grows with the rows, not with their square."""
 
 import subprocess
 import sys
@@ -22,10 +22,10 @@ def predict(rows):
     return np.column_stack([1 - p, p])
 names = [f"x{{j}}" for j in range(6)]
 explainer = DEAR(predict, names, {{0: list("abcd")}}).fit(X[:500])
-explainer.explain(X[:500], 1, batch_size=500)
+explainer.explain(X[:500], 1)
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 before = peak()
-found = explainer.explain(X, 1, batch_size=500)
+found = explainer.explain(X, 1)
 print(len(found.success), peak() - before)
 """
 

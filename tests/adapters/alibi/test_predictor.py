@@ -1,55 +1,26 @@
 import numpy as np
 import pytest
 import torch
-from alibi.explainers.backends.cfrl_tabular import get_he_preprocessor
 
 import dear_plugin
 
 
-def same(explainer, other, rows):
-    ours, theirs = explainer.explain(rows, 1), other.explain(rows, 1)
-    assert np.abs(ours.cf["proba"] - theirs.cf["proba"]).max() < 1e-3
-    assert (ours.cf["X"] == theirs.cf["X"]).all(1).mean() > 0.95
-    return ours
-
-
-@pytest.mark.parametrize("form", ["transformer", "transform", "pair"])
-def test_a_module_on_the_users_own_preprocessor_is_the_pipeline(
-    fit, explainer, data, transformer, module, refused, form
-):
-    """Sparse or dense; a function, a transformer, or Alibi's pair; the module gives logits."""
-    pair = (transformer.transform, lambda encoded: encoded)
-    given = {"transformer": transformer, "transform": transformer.transform, "pair": pair}[form]
-    options = {"immutable_features": ["gender"], "ranges": {"age": [0, 1]}}
-    found = same(fit(module, preprocessor=given, **options), explainer, refused)
-    assert found.meta["type"] == ["whitebox"]
-
-
-def test_the_pair_of_alibi_serves_a_module(fit, data, refused):
-    pair = get_he_preprocessor(
-        data.X, data.names, data.maps, feature_types=dict.fromkeys(data.names, int)
-    )
-    torch.manual_seed(0)
-    net = torch.nn.Sequential(torch.nn.Linear(pair[0](data.X[:1]).shape[1], 1), torch.nn.Sigmoid())
-    found = fit(net, preprocessor=pair, output="probabilities").explain(refused)
-    x = torch.from_numpy(pair[0](found.cf["X"])).float()
-    p = net(x).detach().numpy()
-    assert np.allclose(found.cf["proba"][:, 1:], p, atol=1e-6)
-    assert ((p > 0.5) == found.cf["class"]).all()
-
-
-@pytest.mark.parametrize("preprocessed", [True, False])
-def test_a_module_that_ends_in_a_sigmoid_needs_output(fit, transformer, refused, preprocessed):
+def test_a_module_that_ends_in_a_sigmoid_needs_output(fit, refused):
     net = torch.nn.Sequential(torch.nn.LazyLinear(1), torch.nn.Sigmoid())
-    options = {"preprocessor": transformer} if preprocessed else {}
     with pytest.raises(dear_plugin.errors.ModelError, match="ends in a sigmoid"):
-        fit(net, **options).explain(refused[:5], 1)
+        fit(net).explain(refused[:5], 1)
 
 
-def test_a_module_keeps_its_mode_and_gives_no_gradient(fit, transformer, refused, module):
+def test_a_module_of_other_rows_is_refused(fit, module, refused):
+    """One on the user's own encoding is passed as a function of label-encoded rows."""
+    with pytest.raises(dear_plugin.errors.ModelError, match="encode"):
+        fit(torch.nn.Linear(3, 1)).explain(refused[:5], 1)
+
+
+def test_a_module_keeps_its_mode_and_gives_no_gradient(fit, refused, module):
     net = torch.nn.Sequential(torch.nn.Dropout(0.5), module, torch.nn.Dropout(0.5))
     net[2].eval()
-    explainer = fit(net, preprocessor=transformer)
+    explainer = fit(net)
     first, second = (explainer.explain(refused[:5], 1).cf["X"] for _ in range(2))
     assert (first == second).all()
     assert [m.training for m in net] == [True, True, False]
@@ -120,16 +91,6 @@ def test_rows_reach_the_predictor_as_it_was_trained(fit, predictor, refused):
 def test_an_object_that_cannot_predict_is_refused(fit, explainer, wrong):
     with pytest.raises(dear_plugin.errors.ModelError, match="torch module or a function"):
         explainer.reset_predictor(wrong)
-
-
-def test_a_preprocessor_beside_a_black_box_is_refused(fit, transformer):
-    with pytest.raises(dear_plugin.errors.ModelError, match="for torch modules"):
-        fit(preprocessor=transformer)
-
-
-def test_an_invalid_preprocessor_is_refused(fit, module):
-    with pytest.raises(dear_plugin.errors.InputError, match="preprocessor must be"):
-        fit(module, preprocessor="scale")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from alibi.saving import load_explainer, save_explainer
 
 import dear_plugin
 from dear_alibi import DEAR
-from dear_alibi.predictor import PredictorAdapter
 
 ADAPTERS = Path(__file__).parents[3] / "adapters"
 
@@ -60,15 +59,12 @@ numpy.save({str(tmp_path / "cf.npy")!r}, found.cf["X"])
 
 
 @pytest.mark.parametrize("save", [DEAR.save, save_explainer])
-def test_the_predictor_stays_out_of_the_file(
-    data, transformer, module, refused, saved, tmp_path, save
-):
+def test_the_predictor_stays_out_of_the_file(data, module, refused, saved, tmp_path, save):
     # 12 MB that no output depends on; the pairs that only one explainer learned are 4 MB.
     many = 3_000_000
     big = torch.nn.Sequential(module)
     big.register_buffer("ballast", torch.zeros(many))
-    options = {"preprocessor": transformer, "immutable_features": ["gender"]}
-    explainer = DEAR(big, **data.description(), **options).fit(data.X)
+    explainer = DEAR(big, **data.description(), immutable_features=["gender"]).fit(data.X)
     explainer.explain(refused[:5])
     save(explainer, tmp_path / "big")
     sizes = [os.path.getsize(folder / "explainer.dill") for folder in (saved, tmp_path / "big")]
@@ -78,13 +74,11 @@ def test_the_predictor_stays_out_of_the_file(
     assert loaded.explain(refused[:5]).success.all()
 
 
-def test_a_failed_save_leaves_a_live_explainer_and_the_old_files(
-    data, transformer, module, refused, tmp_path
-):
-    explainer = DEAR(module, **data.description(), preprocessor=transformer).fit(data.X)
+def test_a_failed_save_leaves_a_live_explainer_and_the_old_files(data, module, refused, tmp_path):
+    explainer = DEAR(module, **data.description()).fit(data.X)
     explainer.save(tmp_path)
     before = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
-    explainer._adapter = PredictorAdapter(Unpicklable(transformer.transform))
+    explainer.note = Unpicklable()
     with pytest.raises(TypeError, match="not to be saved"):
         explainer.save(tmp_path)
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == before
@@ -93,12 +87,6 @@ def test_a_failed_save_leaves_a_live_explainer_and_the_old_files(
 
 
 class Unpicklable:
-    def __init__(self, function):
-        self.function = function
-
-    def __call__(self, rows):
-        return self.function(rows)
-
     def __reduce__(self):
         raise TypeError("not to be saved")
 
@@ -110,9 +98,7 @@ def test_an_explainer_that_is_not_fitted_can_be_saved(data, predictor, refused, 
 
 
 @pytest.mark.ci
-def test_another_predictor_gets_its_own_answers(
-    fit, predictor, pipeline, data, module, transformer
-):
+def test_another_predictor_gets_its_own_answers(fit, predictor, data, module):
     explainer = fit()
     rows = data.X[:30]
 
@@ -124,8 +110,7 @@ def test_another_predictor_gets_its_own_answers(
     assert (contrary(found.cf["X"]).argmax(1) == 1)[found.success[:, 0]].all()
     fresh = DEAR(contrary, **data.description()).fit(data.X)
     assert (found.cf["X"] == fresh.explain(rows, 1).cf["X"]).all()
-    encoder = dear_plugin.Encoder(explainer.engine.schema)
-    explainer.reset_predictor(torch.nn.Linear(encoder.d, 2))
+    explainer.reset_predictor(module)
     assert explainer.type == explainer.meta["type"] == ["whitebox"]
     assert explainer.explain(rows).orig["class"].shape == (30, 1)
 

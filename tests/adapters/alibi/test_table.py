@@ -22,7 +22,7 @@ def table():
 
 
 def schema(table, rows, immutable=()):
-    return table.schema(table.frame(rows), immutable)
+    return table.schema(table.frame(rows), immutable, {})
 
 
 def test_a_number_that_needs_it_widens_the_array(table):

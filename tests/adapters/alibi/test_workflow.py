@@ -101,9 +101,8 @@ def test_the_workflow_on_adult(adult):
     assert bound.success.mean() > 0.95
 
     rows = rows[:12]  # few, because most of them need pairs of features
-    tighter = explainer.explain(
-        rows, 1, immutable_features=["capital-gain", "capital-loss", "fnlwgt", "native-country"]
-    )
+    fixed = {name: [0, 0] for name in ("capital-gain", "capital-loss", "fnlwgt")}
+    tighter = explainer.explain(rows, 1, [{**fixed, "native-country": []}])
     moved = (tighter.cf["X"] != rows).any(0)
     assert not moved[[names.index(n) for n in ("capital-gain", "capital-loss", "race")]].any()
     assert (classifier.predict(tighter.cf["X"]) == tighter.cf["class"][:, 0]).all()

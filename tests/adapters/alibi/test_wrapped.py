@@ -107,14 +107,9 @@ def test_the_laws_hold(law, method, frame, data, pipeline):
     law(Subject.of(method, pd.concat([frame.iloc[:6], accepted])))
 
 
-def test_a_description_is_refused_where_the_explainer_has_one(counterfactual_rl, data):
-    with pytest.raises(dear_plugin.errors.InputError, match=r"\['X'\] are known to"):
-        wrap_alibi(counterfactual_rl, X=data.X)
-
-
 def test_other_explainers_are_refused(predictor, data):
     other = AnchorTabular(predictor, data.names, data.maps)
-    with pytest.raises(dear_plugin.errors.ModelError, match=r"Proto.*got AnchorTabular"):
+    with pytest.raises(dear_plugin.errors.ModelError, match="got a AnchorTabular"):
         wrap_alibi(other)
 
 
@@ -122,7 +117,7 @@ def test_an_unfitted_explainer_is_refused(explainer, data, predictor, monkeypatc
     monkeypatch.setattr(np.random, "seed", lambda seed: None)
     with torch.random.fork_rng():
         other = unfitted(data, predictor)
-    with pytest.raises(dear_plugin.errors.ModelError, match=r"got one without \[.*'stats'\]"):
+    with pytest.raises(dear_plugin.errors.ModelError, match=r"without \[.*'stats'\]"):
         wrap_alibi(other)
     with pytest.raises(dear_plugin.errors.ModelError, match="fitted CounterfactualRLTabular"):
         wrap_alibi(explainer)
