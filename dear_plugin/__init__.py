@@ -8,7 +8,6 @@ from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Feature, Kind, Schema
 from dear_plugin.decoders import Autoencoder, Decoder, Design, History, Training, Transport
 from dear_plugin.evaluation.report import Report
-from dear_plugin.methods import options
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.methods.comparison import Comparison, compare
 from dear_plugin.methods.dear import DEAR
@@ -56,5 +55,4 @@ __all__ = [
     "evaluating",
     "isolated",
     "logits_of",
-    "options",
 ]

@@ -1,10 +1,9 @@
 """DEAR as a method of DiCE: which feature to act on, by how much, and which changes follow.
 
-Three entry points give the same explainer:
+Two entry points give the same explainer:
 
 * `DiceDEAR(data_interface, model_interface)`, the explainer itself;
-* `register()`, after which `dice_ml.Dice(d, m, method="dear")` returns it, until `unregister()`;
-* `dear_dice.Dice(d, m, method="dear")`, which patches nothing and passes on all other methods.
+* `register()`, after which `dice_ml.Dice(d, m, method="dear")` returns it, until `unregister()`.
 
 `wrap_dice(explainer)` is the inverse: any DiCE explainer as a `dear_plugin.RecourseMethod`.
 """
@@ -21,18 +20,15 @@ except ModuleNotFoundError as error:
     ) from error
 
 from dear_dice.explainer import DiceDEAR
-from dear_dice.options import Options
-from dear_dice.registry import METHOD, Dice, register, unregister
+from dear_dice.registry import METHOD, register, unregister
 from dear_dice.results import Examples, Explanations
 from dear_dice.wrapped import wrap_dice
 
 __all__ = [
     "METHOD",
-    "Dice",
     "DiceDEAR",
     "Examples",
     "Explanations",
-    "Options",
     "register",
     "unregister",
     "wrap_dice",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from dice_ml.explainer_interfaces.explainer_base import ExplainerBase
 
 from dear_dice.interface import Interface, QueryFormat
 from dear_dice.model import BlackBox, Host, Outcomes, as_configuration_error, model_arguments
-from dear_dice.options import Options, check_ignored
+from dear_dice.options import check_ignored
 from dear_dice.query import (
     DesiredOutcome,
     Query,
@@ -24,7 +24,7 @@ from dear_dice.query import (
     check_vary,
 )
 from dear_dice.results import Examples, Explanations, Results, to_dice
-from dear_plugin import DEAR, Recourses
+from dear_plugin import DEAR, Recourses, Search
 
 _TAKEN = tuple(field.name for field in fields(Request))
 
@@ -39,17 +39,26 @@ class DiceDEAR(ExplainerBase):
         data_interface: a public data interface, `dice_ml.Data(dataframe=...)`.
         model_interface: `dice_ml.Model(...)` of any backend. A torch module with
             `func="ohe-min-max"` is called directly, any other model through DiCE.
-        **options: see `Options`.
+        act_on: feature names, or groups of them, to act on; None is every feature that may
+            change, one at a time.
+        decoder: "transport" (ranks are kept), "autoencoder" (the paper's), or a decoder.
+        search: how to search; None asks for credible counterfactuals, `Search.cheapest()` for the
+            cheapest, `Search(min_support=0.6)` for those that resemble accepted training rows.
+        immutable: features that never change.
+        increasing: numeric or two-valued features that may only grow.
+        decreasing: numeric or two-valued features that may only fall.
+        ranges: `{feature: (low, high)}` for numeric features, in every call and whatever
+            `permitted_range` allows.
+        tiers: features in tiers, the earliest causes first: an action changes no feature of an
+            earlier tier; features that are not named form one more tier at the end.
 
     Attributes:
         dear: the fitted engine; its features hold categories as text, as DiCE's data do.
-        options: the options.
         cfs_preds: the outcomes of the last row's counterfactuals, as DiCE's methods keep them.
 
     Raises:
         UserConfigValidationException: private data, or a model that returns no probabilities.
-        ArgumentError: an unknown option; it is a `TypeError`.
-        SettingError: options that contradict each other; it is a `ValueError`.
+        SchemaError, SettingError: invalid options; they are a `ValueError`.
 
     Example:
         >>> import dice_ml
@@ -67,15 +76,34 @@ class DiceDEAR(ExplainerBase):
         2
     """
 
-    def __init__(self, data_interface: Any, model_interface: Any, **options: Any) -> None:
+    def __init__(
+        self,
+        data_interface: Any,
+        model_interface: Any,
+        *,
+        act_on: Sequence[str | Sequence[str]] | None = None,
+        decoder: Any = "transport",
+        search: Search | None = None,
+        immutable: Sequence[str] = (),
+        increasing: Sequence[str] = (),
+        decreasing: Sequence[str] = (),
+        ranges: Mapping[str, tuple[float, float]] | None = None,
+        tiers: Sequence[Sequence[str]] = (),
+    ) -> None:
         super().__init__(data_interface)
-        self.options = Options.of(options)
-        self._interface = Interface(data_interface, self.options.marks)
+        self._interface = Interface(
+            data_interface,
+            immutable=immutable,
+            increasing=increasing,
+            decreasing=decreasing,
+            ranges=ranges,
+            tiers=tiers,
+        )
         self._host = Host(model_interface, data_interface)
         self.model = self._host.interface
         model = model_arguments(self._host, self._interface)
         schema = self._interface.schema
-        dear = DEAR(schema=schema, **model, **self.options.engine(schema))
+        dear = DEAR(schema=schema, act_on=act_on, decoder=decoder, search=search, **model)
         if dear.classifier.is_module:
             with as_configuration_error():
                 dear.classifier.frame_scores(self._interface.sample)
@@ -95,7 +123,6 @@ class DiceDEAR(ExplainerBase):
         posthoc_sparsity_param: float | None = 0.1,
         posthoc_sparsity_algorithm: str | None = "linear",
         verbose: bool = False,
-        random_seed: int | None = None,
         **of_others: Any,
     ) -> Explanations:
         """Counterfactuals for every row of a query, each acting on another set of features.
@@ -117,16 +144,13 @@ class DiceDEAR(ExplainerBase):
             stopping_threshold: the least probability of the wanted class; where class 0 is wanted
                 also the greatest probability of class 1. Up to one half it adds nothing to the
                 model's own decision.
-            posthoc_sparsity_param: DiCE's sparsity resets single features to the query, which
-                contradicts the indirect changes that DEAR expects. `final_cfs_df_sparse` is
-                therefore `final_cfs_df`, unless the explainer was built with `undo_indirect=True`
-                and this is above 0: then each indirect change that the outcome does not need is
-                undone.
-            posthoc_sparsity_algorithm: checked as DiCE does, otherwise ignored.
+            posthoc_sparsity_param: checked as DiCE does, otherwise ignored: DiCE's sparsity resets
+                single features to the query, which contradicts the indirect changes that DEAR
+                expects. `final_cfs_df_sparse` is `final_cfs_df`.
+            posthoc_sparsity_algorithm: likewise.
             verbose: log a description of each counterfactual, at level INFO.
-            random_seed: ignored: the same query always has the same result.
             **of_others: arguments of DiCE's other methods, such as `sample_size`: ignored with a
-                warning in the log.
+                warning in the log. The same query always has the same result.
 
         Raises:
             ArgumentError: an argument of no method; it is a `TypeError`.
@@ -143,7 +167,6 @@ class DiceDEAR(ExplainerBase):
             posthoc_sparsity_param,
             posthoc_sparsity_algorithm,
             verbose,
-            random_seed,
         )
         frame = as_frame(query_instances, self.data_interface)
         check_request(frame, request)
@@ -184,11 +207,8 @@ class DiceDEAR(ExplainerBase):
         check_vary(vary, self._interface)
         query, k = self._query(frame, vary, request), int(request.total_CFs)
         results = Results.of(self._ranked(query, vary, request, k), query, self._host, k)
-        undo = self.options.undo_indirect and bool(request.posthoc_sparsity_param)
-        shrinks = undo and len(results.rows) > 0
-        sparse = results.without_indirect(query, self._host) if shrinks else results
         self.cfs_preds = results.outcomes[results.rows == len(frame) - 1]
-        return to_dice(query, results, sparse, request, self._host, self.data_interface)
+        return to_dice(query, results, request, self._host, self.data_interface)
 
     def _query(self, frame: pd.DataFrame, vary: Sequence[str], request: Request) -> Query:
         check_columns(frame, self._interface)

@@ -17,7 +17,7 @@ SAMPLE = 256
 
 
 class Interface:
-    """A public data interface of DiCE, read once and not changed; `marks` as in `Options.marks`.
+    """A public data interface of DiCE, read once and not changed; `marks` are for `Schema.infer`.
 
     Attributes:
         data: the data interface.
@@ -28,7 +28,7 @@ class Interface:
         levels: the categories of every other feature.
     """
 
-    def __init__(self, data_interface: Any, marks: Mapping[str, Any]) -> None:
+    def __init__(self, data_interface: Any, **marks: Any) -> None:
         if not hasattr(data_interface, "data_df"):
             raise UserConfigValidationException(
                 "Private data interface is not supported with the dear explainer since DEAR learns"
@@ -162,15 +162,9 @@ def _decimal(column: pd.Series) -> pd.Series:
 
 
 def _schema(data: Any, frame: pd.DataFrame, marks: Mapping[str, Any]) -> Schema:
-    schema = Schema.infer(frame, **marks).complete()
-    for name in data.continuous_feature_names:
-        (at,) = schema.index([name])
-        if schema.features[at].kind is not Kind.NUMERIC:  # a number with two values
-            ends = (float(frame[name].min()), float(frame[name].max()))
-            places = int(data.get_decimal_precisions("dict")[name])
-            schema = schema.replace(
-                name, kind=Kind.NUMERIC, categories=(), bounds=ends, precision=places
-            )
+    # Without codes of its own, a number with two values stays one.
+    numbers = {n: () for n in data.continuous_feature_names if frame[n].nunique() == 2}
+    schema = Schema.infer(frame, special=numbers, **marks).complete()
     for name, places in (data.continuous_features_precision or {}).items():
         schema = schema.replace(name, precision=int(places))
     return schema

@@ -39,7 +39,6 @@ class Request:
     posthoc_sparsity_param: float | None = 0.1
     posthoc_sparsity_algorithm: str | None = "linear"
     verbose: bool = False
-    random_seed: int | None = None
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,12 @@
-"""Registry: `method="dear"` for `dice_ml.Dice`, by a reversible patch or by a subclass."""
+"""Registry: `method="dear"` for `dice_ml.Dice`, by a reversible patch."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
-import dice_ml
 from dice_ml import dice
 
 from dear_dice.explainer import DiceDEAR
@@ -45,23 +44,3 @@ def unregister() -> None:
     """Undo `register`; no effect if nothing is registered."""
     if isinstance(dice.decide, _Decide):
         dice.decide = dice.decide.original
-
-
-@final
-class Dice(dice_ml.Dice):
-    """`dice_ml.Dice` with `method="dear"`, without a patch.
-
-    Args:
-        data_interface: DiCE's data interface.
-        model_interface: DiCE's model interface.
-        method: "dear", or any of DiCE's own.
-        **options: of the method; for "dear" see `Options`.
-    """
-
-    def __new__(
-        cls, data_interface: Any, model_interface: Any, method: Any = "random", **options: Any
-    ) -> Any:
-        """The explainer of the method."""
-        if isinstance(method, str) and method == METHOD:
-            return DiceDEAR(data_interface, model_interface, **options)
-        return super().__new__(cls)

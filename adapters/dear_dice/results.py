@@ -6,7 +6,7 @@ import inspect
 import json
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -17,7 +17,7 @@ from dice_ml.counterfactual_explanations import CounterfactualExplanations
 from dice_ml.diverse_counterfactuals import CounterfactualExamples
 
 from dear_dice.model import Host, Outcomes
-from dear_dice.query import Mask, Query, Request, Rows
+from dear_dice.query import Query, Request, Rows
 from dear_plugin import Recourses
 
 logger = logging.getLogger("dear_dice")
@@ -70,20 +70,6 @@ class Examples(CounterfactualExamples):
         """
         return [result.describe_row(at) for result, at in self.origins]
 
-    def visualize_as_dataframe(
-        self,
-        display_sparse_df: bool = True,
-        show_only_changes: bool = False,
-        show_actions: bool = False,
-    ) -> None:
-        """DiCE's view; `show_actions` displays `actions` below it."""
-        super().visualize_as_dataframe(display_sparse_df, show_only_changes)
-        if show_actions:
-            from IPython import display
-
-            show: Any = display.display
-            show(self.actions)
-
 
 class Explanations(CounterfactualExplanations):
     """DiCE's explanations, of which each example has DEAR's actions.
@@ -96,16 +82,6 @@ class Explanations(CounterfactualExplanations):
         >>> issubclass(Explanations, CounterfactualExplanations)  # DiCE's own class
         True
     """
-
-    def visualize_as_dataframe(
-        self,
-        display_sparse_df: bool = True,
-        show_only_changes: bool = False,
-        show_actions: bool = False,
-    ) -> None:
-        """DiCE's view; `show_actions` displays `actions` below each table."""
-        for examples in self.cf_examples_list:
-            examples.visualize_as_dataframe(display_sparse_df, show_only_changes, show_actions)
 
     def direct_importance(self) -> pd.DataFrame:
         """The share of each row's counterfactuals that act on a feature.
@@ -151,7 +127,6 @@ class Results:
         outcomes: (m,) the outcomes as DiCE reads them.
         actions: see `Examples.actions`.
         origins: the engine's result of each, and the position in it.
-        indirect: (m, p) which features changed without being acted on.
     """
 
     rows: Rows
@@ -159,7 +134,6 @@ class Results:
     outcomes: Outcomes
     actions: pd.DataFrame
     origins: Sequence[Origin]
-    indirect: Mask
 
     @classmethod
     def of(cls, ranked: Sequence[Recourses], query: Query, host: Host, k: int) -> Results:
@@ -172,7 +146,6 @@ class Results:
         tables = [ranked[0].outcome.assign(kind=FIRST), *(r.outcome for r in ranked[1:])]
         actions = pd.concat(tables, ignore_index=True)
         frame = pd.concat([r.counterfactuals for r in ranked], ignore_index=True)
-        indirect = np.concatenate([(r.changed & ~r.proposal.direct).numpy() for r in ranked])
         # Positions in these tables, by row and then by rank.
         at = np.flatnonzero(actions["success"])
         at = at[np.argsort(rows[at], kind="stable")]
@@ -188,21 +161,7 @@ class Results:
             outcomes[kept],
             _with_credibility(actions.iloc[at].drop(columns="success"), ranked, at),
             [(ranked[i // n], int(i % n)) for i in at],
-            indirect[at],
         )
-
-    def without_indirect(self, query: Query, host: Host) -> Results:
-        """The same with every indirect change undone that the outcome does not need."""
-        frame, before = self.frame.copy(), query.rows.iloc[self.rows].reset_index(drop=True)
-        for j, name in enumerate(frame.columns):
-            at = np.flatnonzero(self.indirect[:, j])
-            if len(at):
-                trial = frame.iloc[at].copy()
-                trial[name] = before[name].iloc[at]
-                scores = host.scores(trial)
-                met = query.desired.met(scores, host.outcomes(trial, scores), self.rows[at])
-                frame[name] = frame[name].where(~frame.index.isin(at[met]), before[name])
-        return replace(self, frame=frame, outcomes=host.outcomes(frame, host.scores(frame)))
 
     def slices(self, n: int) -> list[slice]:
         """The counterfactuals of each of n rows."""
@@ -240,16 +199,15 @@ def _with_credibility(
 
 
 def to_dice(
-    query: Query, results: Results, sparse: Results, request: Request, host: Host, data: Any
+    query: Query, results: Results, request: Request, host: Host, data: Any
 ) -> list[Examples]:
     """DiCE's object for each row of a query; a row without a counterfactual has empty frames.
 
-    `sparse` are the results after post-hoc sparsity, `data` is DiCE's data interface.
+    `data` is DiCE's data interface.
     """
     name = data.outcome_name
     before = query.rows.assign(**{name: host.labels(query.outcomes)})
     final = results.frame.assign(**{name: host.labels(results.outcomes)})
-    thin = sparse.frame.assign(**{name: host.labels(sparse.outcomes)})
     examples = [
         Examples(
             _part(results.actions, span),
@@ -257,7 +215,7 @@ def to_dice(
             data_interface=data,
             final_cfs_df=_part(final, span),
             test_instance_df=_part(before, slice(row, row + 1)),
-            final_cfs_df_sparse=_part(thin, span),
+            final_cfs_df_sparse=_part(final, span),
             posthoc_sparsity_param=request.posthoc_sparsity_param,
             desired_range=request.desired_range,
             desired_class=_desired_class(query, row, request, host),

@@ -41,13 +41,14 @@ def wrap_dice(
         ranges: `{feature: (low, high)}` for numeric features.
         **arguments: more for the explainer's `generate_counterfactuals`.
     """
-    marks = {
-        "immutable": immutable,
-        "increasing": increasing,
-        "decreasing": decreasing,
-        "ranges": ranges or {},
-    }
-    return WrappedDice(explainer, Interface(explainer.data_interface, marks), seed, arguments)
+    interface = Interface(
+        explainer.data_interface,
+        immutable=immutable,
+        increasing=increasing,
+        decreasing=decreasing,
+        ranges=ranges,
+    )
+    return WrappedDice(explainer, interface, seed, arguments)
 
 
 @final

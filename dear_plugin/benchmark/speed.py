@@ -9,6 +9,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,6 @@ from dear_plugin.data.schema import Schema
 from dear_plugin.decoders import Autoencoder
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.methods.dear import DEAR
-from dear_plugin.methods.options import paired
 from dear_plugin.search import Search
 
 # Rows that are also explained one per call, and repeats of a call of a baseline.
@@ -101,7 +101,8 @@ def _method(data: DataSplit, model: ScoredModel, name: str) -> RecourseMethod:
         return baseline(data, model, name)
     options = dict(LINES[name])
     if options.pop("pairs", False):
-        options["act_on"] = paired(data.schema, data.act_on)
+        names = data.act_on or data.schema.actionable
+        options["act_on"] = [*names, *combinations(names, 2)]
     scores = model.model
     if options.pop("black_box", False):
         scores = BlackBox(scores, data.encoder.encode)

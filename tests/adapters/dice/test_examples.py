@@ -106,11 +106,6 @@ class TestPictures:
         assert shown.count("Diverse Counterfactual set (new outcome: 1)") == 12
         assert "-" in shown and "direct_cost" not in shown
 
-    def test_show_actions_adds_the_split(self, result, capsys):
-        with pd.option_context("display.width", 250, "display.max_columns", 30):
-            result.visualize_as_dataframe(display_sparse_df=False, show_actions=True)
-        assert capsys.readouterr().out.count("direct_cost") == 24  # and indirect_cost
-
     def test_a_list(self, result, capsys):
         result.visualize_as_list()
         assert capsys.readouterr().out.count("'own', ") > 0

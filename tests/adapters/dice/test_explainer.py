@@ -345,11 +345,6 @@ class TestPermittedRange:
             )
 
 
-@pytest.fixture(scope="module")
-def undoing(loan, torch_model):
-    return DiceDEAR(loan.data, torch_model, undo_indirect=True)
-
-
 class TestSparsity:
     def test_the_sparse_frame_is_the_final_one(self, explainer, refused):
         for param in (None, 0, 0.1, 1.0):
@@ -358,28 +353,6 @@ class TestSparsity:
             ):
                 assert example.posthoc_sparsity_param == param
                 pd.testing.assert_frame_equal(example.final_cfs_df, example.final_cfs_df_sparse)
-
-    def test_undo_indirect_undoes_indirect_changes(self, undoing, refused, probability):
-        result = undoing.generate_counterfactuals(refused, total_CFs=3)
-        undone = 0
-        for example in result.cf_examples_list:
-            final, sparse = example.final_cfs_df, example.final_cfs_df_sparse
-            assert (probability(sparse) > 0.5).all() and (sparse["approved"] == 1).all()
-            assert sparse.dtypes.equals(final.dtypes)
-            own = example.test_instance_df.iloc[0]
-            for i, names in enumerate(example.actions["acted_on"]):
-                for name in final.columns:
-                    if name in names.split(" + "):
-                        assert sparse[name][i] == final[name][i]
-                    elif sparse[name][i] != final[name][i]:
-                        assert sparse[name][i] == own[name]
-                        undone += 1
-        assert undone > 0
-
-    @pytest.mark.parametrize("param", [None, 0])
-    def test_dices_parameter_switches_it_off(self, param, undoing, refused):
-        for example in examples(undoing, refused, total_CFs=1, posthoc_sparsity_param=param):
-            pd.testing.assert_frame_equal(example.final_cfs_df, example.final_cfs_df_sparse)
 
 
 class TestArguments:
@@ -435,11 +408,6 @@ class TestArguments:
             ours = set(inspect.signature(DiceDEAR.generate_counterfactuals).parameters)
             assert theirs - ours - {"query_instance"} <= set(IGNORED)
 
-    def test_an_unknown_option(self, loan, torch_model):
-        words = r"'immutables' \(did you mean 'immutable'\?\); known are: act_on, decoder"
-        with pytest.raises(TypeError, match=words):
-            DiceDEAR(loan.data, torch_model, immutables=["age"])
-
     def test_dices_inner_call_for_one_row(self, explainer, refused):
         example = explainer._generate_counterfactuals(
             refused.iloc[:1], 2, posthoc_sparsity_algorithm=None
@@ -489,9 +457,9 @@ class TestOptions:
             assert example.actions["credible"].nunique() == 1
 
     def test_criteria_reach_the_search(self, loan, torch_model, refused):
-        explainer = DiceDEAR(loan.data, torch_model, max_reliance=0.0, min_confidence=0.5)
-        assert explainer.options.searching == Search(max_reliance=0.0, min_confidence=0.5)
-        assert explainer.dear.search == explainer.options.searching
+        search = Search(max_reliance=0.0, min_confidence=0.5)
+        explainer = DiceDEAR(loan.data, torch_model, search=search)
+        assert explainer.dear.search == search
         result = explainer.generate_counterfactuals(refused, total_CFs=1)
         actions = pd.concat([example.actions for example in result.cf_examples_list])
         assert (actions["reliance"] == 0.0)[actions["credible"]].all()
@@ -507,7 +475,8 @@ class TestOptions:
 
     @pytest.mark.ci
     def test_a_text_begins_with_not_credible(self, loan, torch_model, refused, caplog):
-        explainer = DiceDEAR(loan.data, torch_model, min_plausibility=1.0, min_confidence=1.0)
+        search = Search(min_plausibility=1.0, min_confidence=1.0)
+        explainer = DiceDEAR(loan.data, torch_model, search=search)
         with caplog.at_level("INFO", logger="dear_dice"):
             result = explainer.generate_counterfactuals(refused, total_CFs=2, verbose=True)
         poor = 0
@@ -525,29 +494,9 @@ class TestOptions:
         assert all(each.startswith((LACKING, LESS_MARGIN)) for each in reasons)
         assert "No credible action was found" in caplog.text
 
-    @pytest.mark.parametrize(
-        "names", [["savings", "duration", "income"], None], ids=["some", "all"]
-    )
-    def test_pairs_from_the_start(self, loan, torch_model, names):
-        options = {"act_on": names, "immutable": ["gender"], "pairs": True}
-        explainer = DiceDEAR(loan.data, torch_model, **options)
-        every = names or [name for name in loan.features if name != "gender"]
-        sets = [set(each) for each in explainer.dear.sets.names]
-        assert len(sets) == len(every) * (len(every) + 1) // 2
-        assert all({one, other} in sets for one in every for other in every)
-
-    def test_a_search_excludes_single_criteria(self, loan, torch_model):
-        message = r"got search= together with max_reliance: .* search=Search\(max_reliance=0.0"
-        with pytest.raises(dear_plugin.errors.SettingError, match=message):
-            DiceDEAR(loan.data, torch_model, search=Search(), max_reliance=0.0)
-
-    @pytest.mark.parametrize(
-        ("option", "value"),
-        [("min_confidence", 2.0), ("max_reliance", -1), ("pairs", "yes"), ("search", "cheapest")],
-    )
-    def test_an_invalid_option_is_refused(self, loan, torch_model, option, value):
-        with pytest.raises(dear_plugin.errors.SettingError, match=option):
-            DiceDEAR(loan.data, torch_model, **{option: value})
+    def test_an_invalid_search_is_refused(self, loan, torch_model):
+        with pytest.raises(dear_plugin.errors.SettingError, match="search"):
+            DiceDEAR(loan.data, torch_model, search="cheapest")
 
 
 class TestUnsolvable:

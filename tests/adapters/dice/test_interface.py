@@ -9,11 +9,11 @@ from dear_dice.interface import Interface
 from dear_plugin import Kind
 
 
-def read(frame, continuous, marks=None, **options):
+def read(frame, continuous, immutable=(), **options):
     data = dice_ml.Data(
         dataframe=frame, continuous_features=continuous, outcome_name="y", **options
     )
-    return Interface(data, marks or {})
+    return Interface(data, immutable=immutable)
 
 
 def kinds(interface):
@@ -77,7 +77,7 @@ def test_the_sample_has_every_level():
 
 def test_a_mark_that_names_no_feature(frame):
     with pytest.raises(ValueError, match="numbr"):
-        read(frame, ["number"], {"immutable": ["numbr"]})
+        read(frame, ["number"], ["numbr"])
 
 
 class TestConstraints:

@@ -80,7 +80,7 @@ def ramp(data, frame):
 @pytest.mark.parametrize("name", FRAMES)
 def test_it_is_what_dices_own_transformer_gives(name):
     frame, data = case(name)
-    interface = Interface(data, {})
+    interface = Interface(data)
     encoder = Encoder(interface.schema)
     ours = OheMinMax(encoder, data.continuous_feature_names)(encoder.encode(interface.frame))
     theirs = data.get_ohe_min_max_normalized_data(frame).to_numpy(dtype=np.float64)
@@ -135,7 +135,7 @@ def test_dices_column_names_that_collide_are_left_to_dice():
 
 def test_it_is_differentiable_and_can_be_pickled():
     _, data = case("numbers in the middle")
-    encoder = Encoder(Interface(data, {}).schema)
+    encoder = Encoder(Interface(data).schema)
     encode = pickle.loads(pickle.dumps(OheMinMax(encoder, data.continuous_feature_names)))
     x = torch.rand(3, encoder.d, requires_grad=True)
     encode(x).sum().backward()

@@ -1,4 +1,4 @@
-"""`method="dear"`, for a while or without any patch."""
+"""`method="dear"`, for a while."""
 
 import dice_ml
 import pytest
@@ -27,8 +27,8 @@ def interfaces(loan, torch_model):
 
 def test_registering_gives_the_method_and_unregistering_ends_it(interfaces, refused):
     dear_dice.register()
-    explainer = dice_ml.Dice(*interfaces, method="dear", act_on=["savings"], undo_indirect=True)
-    assert type(explainer) is DiceDEAR and explainer.options.undo_indirect
+    explainer = dice_ml.Dice(*interfaces, method="dear", act_on=["savings"])
+    assert type(explainer) is DiceDEAR and explainer.dear.sets.names == (("savings",),)
     assert len(explainer.generate_counterfactuals(refused.iloc[:2], total_CFs=1).cf_examples_list)
     dear_dice.unregister()
     with pytest.raises(UserConfigValidationException, match="Unsupported sample strategy dear"):
@@ -73,35 +73,25 @@ def test_importing_registers_nothing():
     assert dice.decide is DICES_OWN
 
 
-class TestWithoutAPatch:
-    def test_dear(self, interfaces):
-        explainer = dear_dice.Dice(*interfaces, method="dear", immutable=["gender"])
-        assert type(explainer) is DiceDEAR and explainer.options.immutable == ["gender"]
+def test_tiers_are_part_of_the_schema(interfaces):
+    tiers = [["gender", "age"], ["education"]]
+    with dear_dice.register():
+        explainer = dice_ml.Dice(*interfaces, method="dear", tiers=tiers)
+    assert explainer.dear.schema.tiers == (("gender", "age"), ("education",))
+    with pytest.raises(ValueError, match="unknown features: 'sex'"):
+        DiceDEAR(*interfaces, tiers=[["sex"]])
 
-    def test_tiers_are_part_of_the_schema(self, interfaces):
-        tiers = [["gender", "age"], ["education"]]
-        with dear_dice.register():
-            explainer = dice_ml.Dice(*interfaces, method="dear", tiers=tiers)
-        assert explainer.dear.schema.tiers == (("gender", "age"), ("education",))
-        with pytest.raises(ValueError, match="unknown features: 'sex'"):
-            dear_dice.Dice(*interfaces, method="dear", tiers=[["sex"]])
 
-    def test_no_feature_of_an_earlier_tier_than_the_action_changes(self, interfaces, refused):
-        tiers = [["gender", "age"], ["education"], ["loan_amount", "income"]]
-        explainer = dear_dice.Dice(*interfaces, method="dear", tiers=tiers)
-        found = explainer.generate_counterfactuals(refused.iloc[:20], total_CFs=3)
-        schema = explainer.dear.schema
-        for example in found.cf_examples_list:
-            before = example.test_instance_df.iloc[0]
-            for (_, after), acted in zip(
-                example.final_cfs_df.iterrows(), example.actions["acted_on"], strict=True
-            ):
-                held = schema.held(schema.index(acted.split(" + ")))
-                names = [schema.names[j] for j in held]
-                assert after[names].tolist() == before[names].tolist()
-
-    def test_the_others(self, interfaces):
-        assert type(dear_dice.Dice(*interfaces)) is DiceRandom
-        assert type(dear_dice.Dice(*interfaces, method="random")) is DiceRandom
-        with pytest.raises(UserConfigValidationException, match="Unsupported sample strategy x"):
-            dear_dice.Dice(*interfaces, method="x")
+def test_no_feature_of_an_earlier_tier_than_the_action_changes(interfaces, refused):
+    tiers = [["gender", "age"], ["education"], ["loan_amount", "income"]]
+    explainer = DiceDEAR(*interfaces, tiers=tiers)
+    found = explainer.generate_counterfactuals(refused.iloc[:20], total_CFs=3)
+    schema = explainer.dear.schema
+    for example in found.cf_examples_list:
+        before = example.test_instance_df.iloc[0]
+        for (_, after), acted in zip(
+            example.final_cfs_df.iterrows(), example.actions["acted_on"], strict=True
+        ):
+            held = schema.held(schema.index(acted.split(" + ")))
+            names = [schema.names[j] for j in held]
+            assert after[names].tolist() == before[names].tolist()

@@ -1,7 +1,5 @@
 """Warnings in the log about columns that look immutable."""
 
-import pytest
-
 from dear_dice import DiceDEAR
 
 
@@ -17,13 +15,6 @@ def test_defaults_log_which_arguments_to_give(loan, torch_model, refused, caplog
     result = explainer.generate_counterfactuals(refused.iloc[:3], 1)
     assert [len(example.final_cfs_df) for example in result.cf_examples_list] == [1, 1, 1]
     assert len(messages(caplog)) == 2
-
-
-@pytest.mark.ci
-def test_all_pairs_are_logged_as_well(loan, torch_model, caplog):
-    DiceDEAR(loan.data, torch_model, immutable=["gender"], pairs=True)
-    (message,) = messages(caplog)
-    assert "['age']" in message
 
 
 def test_explicit_arguments_log_nothing(loan, torch_model, caplog):
