@@ -232,7 +232,7 @@ def test_an_adapter_uses_only_public_names(path):
         "import dear_plugin.methods.base",
         "import dear_plugin\ncase = dear_plugin.methods.base.Case",
         "import dear_plugin as engine\ncase = engine.methods.base.Case",
-        "import dear_plugin\nnumber = dear_plugin.options._number",
+        "import dear_plugin\nnumber = dear_plugin.errors._number",
     ],
 )
 def test_private_names_are_found_by_import_and_by_attribute(code, tmp_path):
