@@ -77,7 +77,6 @@ def through_alibi(
         predictor.array(experiment.refused),
         Y_t=1,
         C=_conditions(experiment),
-        immutable_features=list(experiment.within.frozen),
     )
     return predictor.frame(np.asarray(found.data["cf"]["X"]), experiment.refused.index)
 
@@ -85,12 +84,17 @@ def through_alibi(
 def _conditions(experiment: Experiment) -> list[dict[str, Any]]:
     """What each row can reach as Alibi takes it: the steps of its numbers, the categories.
 
-    A number outside of its range keeps its value.
+    A number outside of its range keeps its value, as what is frozen does.
     """
     rows = experiment.refused
     ranges: Any = experiment.within.ranges or {}
     levels: Any = experiment.within.categories or {}
-    conditions = [dict(levels) for _ in range(len(rows))]
+    frozen: Any = {
+        f.name: [0, 0] if f.kind is Kind.NUMERIC else []
+        for f in experiment.schema
+        if f.name in experiment.within.frozen
+    }
+    conditions = [levels | frozen for _ in range(len(rows))]
     for name, (low, high) in ranges.items():
         for condition, value in zip(conditions, rows[name], strict=True):
             inside = low <= value <= high
