@@ -18,9 +18,8 @@ from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.special_values import row_value, without_special
 from dear_plugin.search.problem import SMALLEST, SearchProblem
 
-# Quantiles of a number: few that are tried first, of these the nearest on either side before the
-# others; and many, or all distinct values where these are few.
-FEW, NEAREST, MANY, ALL = 16, 4, 32, 128
+# Values of a number: 32 quantiles, or all distinct values up to 128; of these 16 are tried first.
+MANY, ALL, COARSE = 32, 128, 16
 # Values of a number that are tried where nothing is accepted.
 DENSE = 256
 # The ranks of the neighbours of the factual.
@@ -39,20 +38,14 @@ class FeatureValues:
 
     Attributes:
         distinct: (p,) tensors, ascending, the distinct values of a number; none of a category.
-        few: (p, 16) quantiles of these.
-        many: (p, 128) all of them, ascending, or 32 quantiles; the last is repeated.
-        new_few: (p, 16) bool, where quantiles of few distinct values are not repeated.
-        new_many: (p, 128) bool, where they are not repeated, nor among the few.
-        sizes: (p,) how many are not repeated.
+        values: (p, 128) all of them, ascending, or 32 quantiles; then NaN.
+        coarse: (p, 128) bool, the few that are tried first.
         counts: (p,) the number of categories, 0 for numbers.
     """
 
     distinct: tuple[Tensor, ...]
-    few: Tensor
-    many: Tensor
-    new_few: Tensor
-    new_many: Tensor
-    sizes: Tensor
+    values: Tensor
+    coarse: Tensor
     counts: Tensor
 
     @classmethod
@@ -63,19 +56,12 @@ class FeatureValues:
         distinct = tuple(
             rows[:0, j] if counts[j] else without_special(rows[:, j]).unique() for j in range(p)
         )
-        few, many = torch.zeros(p, FEW), torch.zeros(p, ALL)
-        new_few, new_many, sizes = few > 0, many > 0, torch.ones(p)
+        values, coarse = torch.full((p, ALL), torch.nan), torch.zeros(p, ALL, dtype=torch.bool)
         for j in (counts == 0).nonzero()[:, 0].tolist():
-            values, first = distinct[j], _ranks(distinct[j], FEW)
-            more = (
-                _ranks(values, MANY).unique() if len(values) > ALL else torch.arange(len(values))
-            )
-            sizes[j] = len(more)
-            more = more[torch.arange(ALL).clamp_max(len(more) - 1)]
-            few[j], many[j] = values[first], values[more]
-            new_few[j] = _first_ones(first)
-            new_many[j] = _first_ones(more) & ~torch.isin(more, first)
-        return cls(distinct, few, many, new_few, new_many, sizes, counts)
+            some = distinct[j] if len(distinct[j]) <= ALL else quantiles(distinct[j], MANY)
+            values[j, : len(some)] = some
+            coarse[j, torch.linspace(0, len(some) - 1, COARSE).round().long()] = True
+        return cls(distinct, values, coarse, counts)
 
     def neighbours(self, feature: int, x: Tensor) -> Tensor:
         """(m, 20) distinct values of a number at the ranks around values, (m,)."""
@@ -97,7 +83,7 @@ class Block:
         values: (m, c, w) the values.
         direct: (m, c) their direct cost.
         untried: (m, c) bool.
-        fine: whether other blocks are tried first.
+        coarse: (m, c) bool, those that are tried before the others.
     """
 
     rows: Tensor
@@ -105,7 +91,7 @@ class Block:
     values: Tensor
     direct: Tensor
     untried: Tensor
-    fine: bool = False
+    coarse: Tensor
 
     @classmethod
     def of(
@@ -127,7 +113,8 @@ class Block:
             # Each feature acted on moves: held at about its value, it would change what follows.
             least = torch.where(problem.sets.single[sets], SMALLEST, LEAST_TOGETHER)
             untried = (change > least[:, None, None]).all(2)
-        return cls(rows, sets, values, problem.direct_cost(rows, sets, values), untried)
+        direct = problem.direct_cost(rows, sets, values)
+        return cls(rows, sets, values, direct, untried, torch.ones_like(untried))
 
     def take_all(self) -> tuple[Tensor, Tensor, Tensor]:
         """As `take`, all that are untried."""
@@ -141,12 +128,12 @@ class Block:
 
 
 def candidate_blocks(problem: SearchProblem, known: FeatureValues) -> Iterator[Block]:
-    """The candidates of the actionable sets, those to be tried first in the first block."""
+    """The candidates of the actionable sets."""
     first, single = problem.sets.positions[:, 0], problem.sets.single
     numeric = single & (known.counts[first] == 0)
     rows, sets = (problem.actionable & numeric).nonzero(as_tuple=True)
     if len(rows):
-        yield from _numbers(problem, known, rows, sets)
+        yield _numbers(problem, known, rows, sets)
     for i in (single & (known.counts[first] > 1)).nonzero()[:, 0].tolist():
         rows = problem.actionable[:, i].nonzero()[:, 0]
         every = torch.arange(int(known.counts[first[i]])).float()
@@ -159,41 +146,28 @@ def candidate_blocks(problem: SearchProblem, known: FeatureValues) -> Iterator[B
         yield combinations_of(problem, known, rows, sets, COMBINATIONS)
 
 
-def _numbers(
-    problem: SearchProblem, known: FeatureValues, rows: Tensor, sets: Tensor
-) -> Iterator[Block]:
-    """Ends of ranges and quantiles of numbers, and the neighbours of the factual."""
+def _numbers(problem: SearchProblem, known: FeatureValues, rows: Tensor, sets: Tensor) -> Block:
+    """Values of numbers, the neighbours of the factual, and the ends of ranges."""
     feature = problem.sets.positions[sets, 0]
-    x, ends = problem.x[rows, feature][:, None], _ends(problem, rows, feature)
-    # A quantile outside of the range is no candidate: the end is.
-    few = torch.where(known.new_few, known.few, torch.nan)[feature]
-    few = _inside(problem, rows, feature, few)
-    place = torch.searchsorted(known.few[feature], x) - torch.arange(FEW)
-    far = (place > NEAREST) | (place <= -NEAREST)
-    yield Block.of(problem, rows, sets, torch.where(far, x, few)[..., None])
-    rest = torch.where(far, few, x)
-    yield Block.of(problem, rows, sets, torch.cat([ends, rest], 1)[..., None])
-    many = torch.where(known.new_many, known.many, torch.nan)[feature]
-    near = x.repeat(1, 2 * len(RANKS))
+    x, near = problem.x[rows, feature], torch.full((len(rows), 2 * len(RANKS)), torch.nan)
     # Of a number of few distinct values, all of them are tried.
     for j in (j for j in feature.unique().tolist() if len(known.distinct[j]) > ALL):
         at = (feature == j).nonzero()[:, 0]
-        near[at] = known.neighbours(j, x[at, 0])
-    between = _inside(problem, rows, feature, torch.cat([many, near], 1))
-    yield replace(Block.of(problem, rows, sets, between[..., None]), fine=True)
+        near[at] = known.neighbours(j, x[at])
+    # A value outside of the range is no candidate: the end is.
+    inside = _inside(problem, rows, feature, torch.cat([known.values[feature], near], 1))
+    ends = _ends(problem, rows, feature)
+    block = Block.of(problem, rows, sets, torch.cat([ends, inside], 1)[..., None])
+    parts = torch.ones_like(ends).bool(), known.coarse[feature], torch.zeros_like(near).bool()
+    return replace(block, coarse=torch.cat(parts, 1))
 
 
-def _ranks(values: Tensor, count: int) -> Tensor:
-    """(count,) ascending ranks of distinct values, (l,): even by rank, and a quarter by value."""
+def quantiles(values: Tensor, count: int) -> Tensor:
+    """(c,) at most `count` of distinct values, (l,): even by rank, and a quarter by value."""
     even = torch.linspace(0, len(values) - 1, count - count // 4).round().long()
     by_value = torch.linspace(float(values[0]), float(values[-1]), count // 4).to(values)
     near = torch.searchsorted(values, by_value).clamp_max(len(values) - 1)
-    return torch.cat([even, near]).sort().values
-
-
-def _first_ones(ranks: Tensor) -> Tensor:
-    """(c,) bool, where ascending ranks, (c,), differ from the one before."""
-    return torch.cat([ranks.new_ones(1).bool(), ranks[1:] != ranks[:-1]])
+    return values[torch.cat([even, near]).unique()]
 
 
 def _inside(problem: SearchProblem, rows: Tensor, feature: Tensor, values: Tensor) -> Tensor:
@@ -242,13 +216,12 @@ def dense_block(problem: SearchProblem, known: FeatureValues, pairs: Tensor) -> 
     if not len(rows):
         return None
     feature = problem.sets.positions[sets, 0]
-    dense = torch.zeros(len(known.counts), DENSE)
+    dense = torch.full((len(known.counts), DENSE), torch.nan)
     for j in feature.unique().tolist():
-        dense[j] = known.distinct[j][_ranks(known.distinct[j], DENSE)]
+        some = quantiles(known.distinct[j], DENSE)
+        dense[j, : len(some)] = some
     values = _inside(problem, rows, feature, dense[feature])
-    block = Block.of(problem, rows, sets, values[..., None])
-    block.untried[:, 1:] &= (block.values[:, 1:] != block.values[:, :-1]).any(2)
-    return block
+    return Block.of(problem, rows, sets, values[..., None])
 
 
 def combinations_of(
@@ -265,11 +238,11 @@ def combinations_of(
     """
     positions = problem.sets.positions
     unit: Tensor = torch.quasirandom.SobolEngine(positions.shape[1]).draw(count)
-    size = known.sizes[positions][:, None]
+    size = (~known.values.isnan()).sum(1)[positions][:, None]
     at = torch.minimum((unit * size).floor(), size - 1.0).long()
     level = (unit * known.counts[positions][:, None]).floor()
     number = known.counts[positions][:, None] == 0
-    spread = torch.where(number, known.many[positions[:, None], at], level)
+    spread = torch.where(number, known.values[positions[:, None], at], level)
     own = problem.own(rows, sets)[:, None]
     wanted = torch.cat([_corners(problem, rows, sets, number[sets]), spread[sets]], 1)
     first = wanted[:, :COMBINATIONS]

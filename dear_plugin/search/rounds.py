@@ -40,10 +40,10 @@ def search_rounds(stage: Stage, *, further: bool = True) -> None:
     if not stage.blocks and not len(stage.tried):
         return
     for number in range(ROUNDS):
-        for fine, cuts in ((False, 1), (True, 2)):
-            # The bound falls before fine values are tried, most of which then need not be.
-            for block in (each for each in stage.blocks if each.fine == fine):
-                stage.evaluate_below(block)
+        for coarse, cuts in ((True, 1), (False, 2)):
+            # The bound falls before all values are tried, most of which then need not be.
+            for block in stage.blocks:
+                stage.evaluate_below(block, coarse=coarse)
             for _ in range(cuts * (further and not number)):
                 _cut(stage)
         for steps in WAY_BACK * further:

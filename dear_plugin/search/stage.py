@@ -29,7 +29,7 @@ class Stage:
 
     Attributes:
         problem: the rows and the sets.
-        blocks: the candidates, those to be tried first in the first block.
+        blocks: the candidates.
         wanted: the criteria by name, in order.
         accepted: (n,) the least margin of a success.
         lead: (n,) how much more margin an answer needs.
@@ -97,9 +97,10 @@ class Stage:
         self.pairs = torch.cat([self.pairs, rows * len(problem.sets) + sets])
         return new
 
-    def evaluate_below(self, block: Block) -> None:
-        """Evaluate the candidates of a block that are cheap enough."""
-        self.evaluate(*block.take(block.direct < self.bound()[block.rows][:, None]))
+    def evaluate_below(self, block: Block, *, coarse: bool = False) -> None:
+        """Evaluate the candidates of a block that are cheap enough: all, or the coarse ones."""
+        cheap = block.direct < self.bound()[block.rows][:, None]
+        self.evaluate(*block.take(cheap & block.coarse if coarse else cheap))
 
     def decoded(self, at: Tensor) -> Decoded:
         """The tried actions at positions (q,) with their counterfactuals."""

@@ -123,7 +123,8 @@ class TestCriteria:
         calls = []
 
         def counted(actions):
-            calls.extend(zip(actions.rows.tolist(), actions.values[:, 0].tolist(), strict=True))
+            parts = (actions.rows, actions.sets, actions.values[:, 0])
+            calls.extend(zip(*(part.tolist() for part in parts), strict=True))
             return actions.reached[:, D], 0.0
 
         searched(world.problem, wanted={"plausibility": Criterion(counted, torch.full((3,), 0.9))})
