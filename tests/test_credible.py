@@ -7,7 +7,7 @@ import torch
 
 from dear_plugin import DEAR, Constraints, Schema, Search, Target
 from dear_plugin.baselines import NearestAccepted
-from dear_plugin.decoders import Still
+from tests.still import Still
 
 NUMBERS = ["confidence", "reliance", "plausibility"]
 CRITERIA = [*NUMBERS, "credible"]

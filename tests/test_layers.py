@@ -23,6 +23,7 @@ ORDER = (
     "_version",
     "errors",
     "_lazy",
+    "_progress",
     "_html",
     "plots",
     "_validation",

@@ -18,7 +18,6 @@ from dear_plugin.decoders.protocol import (
 )
 from dear_plugin.decoders.protocol import Members as Members  # the type of positions of features
 from dear_plugin.decoders.sample import Sample
-from dear_plugin.decoders.still import Still as Still  # to register it
 from dear_plugin.decoders.transport.decoder import Transport
 from dear_plugin.errors import DearError, unknown
 

@@ -87,7 +87,7 @@ class Decoders:
         """What the decoder of a set and a draw is fitted on."""
         sample = self._most if acted in self.given else self._fewer
         if draw:
-            sample = sample.shared(lambda whole: whole.drawn(draw), ("drawn", draw))
+            sample = sample.shared(Sample.drawn, draw)
         return Fit(sample, acted, self.held(acted))
 
     def keep(self, made: Mapping[tuple[Members, int], Decoder]) -> None:
@@ -152,16 +152,12 @@ class InOrder(Decoder):
         >>> data = load_loan(1_000)
         >>> schema = Schema.infer(data.frame, target="approved", tiers=data.tiers)
         >>> dear = DEAR(lambda rows: rows["savings"] / 60, schema).fit(data.frame)
-        >>> dear.decoders.of(schema.index(["income", "savings"]))
-        InOrder(2 parts)
+        >>> type(dear.decoders.of(schema.index(["income", "savings"]))).__name__
+        'InOrder'
     """
 
     def __init__(self, decoders: Decoders, acted: Members, parts: tuple[Members, ...]) -> None:
         self._decoders, self._acted, self._parts = decoders, acted, parts
-
-    def __repr__(self) -> str:
-        """The number of parts."""
-        return f"{type(self).__name__}({len(self._parts)} parts)"
 
     def settings(self) -> dict[str, Any]:
         """Those of the parts."""

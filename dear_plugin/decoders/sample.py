@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import torch
 from torch import Tensor
 
 from dear_plugin.data.encoder import Encoder
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 # The given sets are fitted on so many rows at most, and other sets on fewer.
@@ -50,15 +51,17 @@ class Sample:
         """What is shared is computed again."""
         return {**self.__dict__, "_shared": {}}
 
-    def shared(self, make: Callable[[Sample], T], key: object = None) -> T:
-        """`make(sample)`, computed once; `key` separates results of the same function."""
-        at = make if key is None else key
-        if at not in self._shared:
+    def shared(
+        self, make: Callable[Concatenate[Sample, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """`make(sample, ...)`, computed once for the same function and arguments."""
+        key = make, args, tuple(kwargs.items())
+        if key not in self._shared:
             # It outlives the inference mode of the caller.
             with torch.inference_mode(False):
-                made = make(self)
-            self._shared.setdefault(at, made)
-        value: T = self._shared[at]
+                made = make(self, *args, **kwargs)
+            self._shared.setdefault(key, made)
+        value: T = self._shared[key]
         return value
 
     def drawn(self, draw: int) -> Sample:

@@ -11,7 +11,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_plugin.decoders.progress import bar
+from dear_plugin._progress import bar
 from dear_plugin.problem.case import Case
 from dear_plugin.results.lazy_answers import Credibility, LazyAnswers
 from dear_plugin.results.proposal import Proposal

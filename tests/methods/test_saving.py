@@ -20,7 +20,6 @@ from dear_plugin.decoders import (
     Decoder,
     Design,
     DifferentiableDecoder,
-    Still,
     Training,
     Transport,
     decoder_class,
@@ -407,6 +406,6 @@ def test_every_decoder_of_ours_is_registered_under_its_own_name():
     every = [*Decoder.__subclasses__(), *DifferentiableDecoder.__subclasses__()]
     ours = {k for k in every if k.__module__.startswith("dear_plugin")}
     # One has no fit of its own, and consists of others.
-    assert ours == {Transport, Autoencoder, Still, DifferentiableDecoder, InOrder}
+    assert ours == {Transport, Autoencoder, DifferentiableDecoder, InOrder}
     ours -= {DifferentiableDecoder, InOrder}
     assert all(decoder_class(kind.__name__) is kind for kind in ours)

@@ -11,17 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Kind
 from dear_plugin.data.special_values import is_special
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
-from dear_plugin.decoders.transport.ratios import interpolation
 from dear_plugin.decoders.transport.values import (
     heavy_values,
     representatives,
@@ -38,18 +38,30 @@ NODES, EVEN_NODES = 32, 24
 MAX_LEAVES, MIN_LEAF = 48, 100
 
 
+class Level(NamedTuple):
+    """A division of the bins into parts.
+
+    Attributes:
+        parts: (q, b) 1 where a bin belongs to a part.
+        above: (q, q') the weights of the parts of the level above at each part.
+    """
+
+    parts: Tensor
+    above: Tensor
+
+
 @dataclass(frozen=True)
 class Axis:
     """The bins and nodes of one set.
 
     Attributes:
-        ordered: whether neighbouring bins are similar.
+        levels: the divisions of the bins into parts, from coarse to fine.
         bins: (n,) int64, the bin of each training row.
         mix: (g, b) double, the weight of each bin at each node.
         node: from values of x_S, (q, w), to their nodes, (q,) int64.
     """
 
-    ordered: bool
+    levels: list[Level]
     bins: Tensor
     mix: Tensor
     node: Callable[[Tensor], Tensor]
@@ -59,7 +71,7 @@ def axis_of(sample: Sample, acted: Members) -> Axis:
     """The axis of a set; that of one feature is computed once for a sample."""
     if len(acted) > 1:
         return _of_several(sample, list(acted))
-    return sample.shared(lambda each: _of_one(each, acted[0]), ("axis", acted))
+    return sample.shared(_of_one, acted[0])
 
 
 def _of_one(sample: Sample, j: int) -> Axis:
@@ -72,7 +84,12 @@ def _of_one(sample: Sample, j: int) -> Axis:
         min_rows = max(MIN_ROWS, min(TARGET_ROWS, len(column) // 16))
         nodes, (bins, centres), ordered = _nodes(column), cut(column, MAX_BINS, min_rows), True
         mix = interpolation(nodes, centres).double()
-    return Axis(ordered, bins, mix, partial(_nearest, (nodes[1:] + nodes[:-1]) / 2.0))
+    return Axis(
+        levels_of(mix.shape[1], ordered),
+        bins,
+        mix,
+        partial(_nearest, (nodes[1:] + nodes[:-1]) / 2.0),
+    )
 
 
 def _nearest(middles: Tensor, values: Tensor) -> Tensor:
@@ -97,7 +114,7 @@ def _of_several(sample: Sample, acted: list[int]) -> Axis:
     tree = regressor.fit(x[:, own].numpy(), (target / deviation).numpy()).tree_
     leaf = partial(_leaf, tree, encoder, acted)
     mix = torch.eye(int(tree.n_leaves)).double()
-    return Axis(False, leaf(sample.rows[:, acted]), mix, leaf)
+    return Axis(levels_of(len(mix), False), leaf(sample.rows[:, acted]), mix, leaf)
 
 
 def _leaf(tree: Any, encoder: Encoder, acted: list[int], values: Tensor) -> Tensor:
@@ -143,3 +160,36 @@ def _nodes(column: Tensor) -> Tensor:
     near = ordinary[torch.searchsorted(ordinary, even).clamp_max(len(ordinary) - 1)]
     nodes: Tensor = torch.cat([representatives(column, NODES), near]).unique()
     return nodes
+
+
+def levels_of(bins: int, ordered: bool) -> list[Level]:
+    """The levels of b bins: halves, quarters, ... of ordered ones; otherwise only the bins."""
+    if not ordered or bins == 1:
+        return [Level(torch.eye(bins).double(), torch.ones(bins, 1).double())]
+    levels, centres, count = [], torch.tensor([(bins - 1) / 2.0]), 1
+    while count < bins:
+        count = min(2 * count, bins)
+        parts = one_hot(torch.arange(bins) * count // bins, count).T.double()
+        own = (parts @ torch.arange(bins).double() / parts.sum(1)).float()
+        levels.append(Level(parts, interpolation(own, centres, beyond=0.5).double()))
+        centres = own
+    return levels
+
+
+def interpolation(at: Tensor, knots: Tensor, beyond: float = 0.0) -> Tensor:
+    """(g, b) weights (1 - w, w) of the two knots, (b,), that enclose each place, (g,).
+
+    Args:
+        at: (g,) places.
+        knots: (b,) sorted.
+        beyond: how many intervals beyond either end the line goes on; it is flat from there.
+    """
+    right = torch.searchsorted(knots, at).clamp(min(1, len(knots) - 1), len(knots) - 1)
+    left = (right - 1).clamp_min(0)
+    span = knots[right] - knots[left]
+    weight = torch.where(span > 0, (at - knots[left]) / span.clamp_min(1e-12), 1.0)
+    weight = weight.clamp(-beyond, 1.0 + beyond)
+    mix, rows = torch.zeros(len(at), len(knots)), torch.arange(len(at))
+    mix[rows, left] += 1.0 - weight
+    mix[rows, right] += weight
+    return mix

@@ -100,11 +100,6 @@ class Cells:
             yield code
 
 
-def cells_of(sample: Sample, held: Members) -> Cells:
-    """The cells of some held features, computed once for a sample."""
-    return sample.shared(lambda each: Cells(each, held), ("cells", held))
-
-
 def _is_number_of_many_values(cut: Cut) -> bool:
     return len(cut.at) == QUINTILES - 1 and not len(cut.rank)
 

@@ -18,8 +18,8 @@ from torch import Tensor
 from dear_plugin.data.schema import Schema
 from dear_plugin.decoders.protocol import Decoder, Members, register
 from dear_plugin.decoders.sample import Sample
-from dear_plugin.decoders.transport.cells import cells_of
-from dear_plugin.decoders.transport.estimate import DRAWS, Estimator
+from dear_plugin.decoders.transport.cells import Cells
+from dear_plugin.decoders.transport.estimate import DRAWS, Estimate
 from dear_plugin.errors import ConstraintError, NotFittedError
 
 FEW_ROWS = 1000
@@ -27,9 +27,6 @@ FEW_ROWS = 1000
 COARSE_SHARE = 0.1
 # Rows of a call that are encoded and decoded at a time, by entries.
 ENTRIES = 1 << 22
-
-# The sample itself.
-POINT = torch.zeros(1, dtype=torch.int64)
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +59,7 @@ class Transport(Decoder):
         if isinstance(given, str):
             raise ConstraintError(f"given must be a list of features or None, got {given!r}")
         self.given = None if given is None else tuple(dict.fromkeys(given))
-        self._estimator: Estimator | None = None
+        self._estimate: Estimate | None = None
 
     def settings(self) -> dict[str, Any]:
         """The constructor's arguments."""
@@ -92,52 +89,50 @@ class Transport(Decoder):
     def fit(self, sample: Sample, acted: Members, held: Members) -> None:
         """Estimate the conditional distributions of the training rows for a set."""
         sample.shared(_warn_of_few_rows)
-        self._estimator = Estimator(sample, acted, held)
-        # Once for all sets with the same held features.
-        sample.shared(lambda each: _tell_of_cells(each, acted, held), ("coarse", held))
+        self._estimate = Estimate(sample, acted, held)
+        sample.shared(_tell_of_cells, held)
 
     def encode(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """The conditional ranks of rows, (m, p) -> (m, p + 1); see `Estimate.encode`."""
-        point = self._fitted.point
         with torch.inference_mode():
-            parts = [point.encode(part, POINT, generator)[0] for (part,) in _parts(1, x)]
+            parts = [self._fitted.encode(each, None, generator)[0] for (each,) in _parts(1, x)]
         return torch.cat(parts)
 
     def decode(self, x: Tensor, v: Tensor, values: Tensor) -> Tensor:
         """The rows that follow from new values of x_S, (m, c, p); see `Decoder.decode`."""
-        point, parts = self._fitted.point, _parts(values.shape[1], x, v, values)
+        parts = _parts(values.shape[1], x, v, values)
         with torch.inference_mode():
-            reached = [point.decode(a, b[None], c, POINT)[0] for a, b, c in parts]
+            reached = [self._fitted.decode(a, b[None], c)[0] for a, b, c in parts]
         return torch.cat(reached)
 
     def redraw(self, x: Tensor, values: Tensor, draws: Tensor, copy: object) -> Tensor:
         """The rows, (m, r, p), that follow under some redraws; see `Decoder.redraw`."""
-        drawn, at, parts = self._fitted.drawn, draws - 1, _parts(len(draws), x, values[:, None])
+        fitted, parts = self._fitted, _parts(len(draws), x, values[:, None])
         with torch.inference_mode():
-            reached = [drawn.decode(a, drawn.encode(a, at), b, at)[:, :, 0] for a, b in parts]
-        return torch.cat(reached, 1).transpose(0, 1)
+            reached = [fitted.decode(a, fitted.encode(a, draws), b, draws) for a, b in parts]
+        return torch.cat(reached, 1)[:, :, 0].transpose(0, 1)
 
     def flip_probabilities(self, x: Tensor, values: Tensor) -> dict[int, tuple[float, float]]:
         """The probability of the second value of each binary feature; see `Decoder`."""
-        return self._fitted.point.flip_probabilities(x, values)
+        return self._fitted.flip_probabilities(x, values)
 
     @property
     def uncompared(self) -> float:
         """The share of rows that are compared with rows unequal in some held feature."""
-        return max(self._fitted.point.cells.uncut_shares.values(), default=0.0)
+        return max(self._fitted.cells.uncut_shares.values(), default=0.0)
 
     @property
     def entries(self) -> int:
-        """The number of entries in memory: of the factors, of all lines, and of the redraws."""
-        axis, tables = self._fitted.point.axis, self._fitted.point.tables
+        """The number of entries in memory: of all lines, of the factors, and of the bins."""
+        (tables, _), axis = self._fitted.point, self._fitted.axis
         base, ratio = (sum(t.numel() for t in some) for some in (tables.base, tables.ratio))
         return base * len(axis.mix) + self.draws * (base + ratio) + axis.bins.numel()
 
     @property
-    def _fitted(self) -> Estimator:
-        if self._estimator is None:
+    def _fitted(self) -> Estimate:
+        if self._estimate is None:
             raise NotFittedError("the decoder is not fitted; call fit first")
-        return self._estimator
+        return self._estimate
 
 
 def _parts(candidates: int, *tensors: Tensor) -> Iterable[tuple[Tensor, ...]]:
@@ -152,20 +147,19 @@ def _warn_of_few_rows(sample: Sample) -> None:
         logger.warning(text, len(sample), FEW_ROWS)
 
 
-def _tell_of_cells(sample: Sample, acted: Members, held: Members) -> None:
+def _tell_of_cells(sample: Sample, held: Members) -> None:
     """Say which held features most rows are not compared within, for too few rows agree in them.
 
     It is news where the order of causes names many held features; without one it is a warning.
     """
-    schema, shares = sample.encoder.schema, cells_of(sample, held).uncut_shares
+    schema, shares = sample.encoder.schema, sample.shared(Cells, held).uncut_shares
     dropped = [schema.names[j] for j, share in shares.items() if share > COARSE_SHARE]
     if dropped:
         logger.log(
             logging.INFO if schema.tiers else logging.WARNING,
-            "too few training rows agree in all of %s: acting on %s, up to %.0f %% of them are"
-            " compared with rows that differ in %s; Transport(given=[...]) names fewer",
+            "too few training rows agree in all of %s: up to %.0f %% of them are compared with"
+            " rows that differ in %s; Transport(given=[...]) names fewer",
             [schema.names[j] for j in shares],
-            [schema.names[j] for j in acted],
             100.0 * max(shares.values()),
             dropped,
         )

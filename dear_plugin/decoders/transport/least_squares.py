@@ -15,7 +15,7 @@ from torch import Tensor
 from dear_plugin._lazy import lazy
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
-from dear_plugin.decoders.transport.lines import Lines, phi, terms_of, winsorised
+from dear_plugin.decoders.transport.lines import Lines, Terms, phi, winsorised
 from dear_plugin.decoders.transport.links import ERROR
 from dear_plugin.decoders.transport.values import linear_copies, smooth_features
 
@@ -37,13 +37,11 @@ class Targets(NamedTuple):
         features: (f,) their positions, ascending.
         values: (n, f) double, their winsorised values minus
         centre: (f,) their means.
-        squares: (64, f) the sums of squares of `values` in each block.
     """
 
     features: Tensor
     values: Tensor
     centre: Tensor
-    squares: Tensor
 
     @classmethod
     def of(cls, sample: Sample) -> Targets:
@@ -53,7 +51,7 @@ class Targets(NamedTuple):
         values = sample.shared(winsorised)[:, smooth].double()
         centre = values.mean(0)
         values -= centre
-        return cls(smooth.nonzero()[:, 0], values, centre, _blocks(values).square().sum(1))
+        return cls(smooth.nonzero()[:, 0], values, centre)
 
 
 class LeastSquares:
@@ -70,20 +68,19 @@ class LeastSquares:
     def __init__(
         self, sample: Sample, acted: Members, held: Members, may_move: Tensor, *, tested: int
     ) -> None:
-        self._acted, self._held, self._tested = list(acted), list(held), tested
-        self._terms = tuple(terms_of(sample, j) for j in acted)
-        self._beside = tuple(terms_of(sample, j) for j in held)
+        self._at, self._tested = torch.tensor([*held, *acted]), tested
+        self._terms = [sample.shared(Terms.of, j) for j in (*held, *acted)]
         self._rows, self._targets = sample.shared(winsorised), sample.shared(Targets.of)
         self._kept = may_move[self._targets.features]
-        straight = torch.cat([each.straight for each in self._terms])
+        straight = torch.cat([each.straight for each in self._terms[len(held) :]])
         # Centred columns keep the precision of their squares; about the mean is enough.
         self._centre = torch.zeros(1).double()
         self._centre = self._columns(self._rows[::BLOCKS]).mean(0)
         self._centre[0] = 0.0
         self._own = len(straight)
-        beside = torch.ones(len(self._centre) - self._own, dtype=torch.bool)
-        models = torch.zeros_like(straight), straight, torch.ones_like(straight)
-        self._models = [torch.cat([beside, each]) for each in models]
+        # The constant and the columns of held features are in every model of the location.
+        self._beside = torch.ones(len(self._centre) - self._own, dtype=torch.bool)
+        self._models = [torch.zeros_like(straight), straight, torch.ones_like(straight)]
 
     def lines(self, weights: Tensor, point: Lines | None = None) -> Lines:
         """The locations in r samples, given the weights of blocks of rows.
@@ -97,8 +94,8 @@ class LeastSquares:
         scale = fit[0, : self._own]
         if bool(self._kept.any()):
             blocks = weights.expand(-1, BLOCKS)
-            sums = [torch.tensordot(blocks, each, 1) for each in (*self._sums, targets.squares)]
-            fit = self._selected(sums, self._models, drawn=point is not None)
+            sums = [torch.tensordot(blocks, each, 1) for each in self._sums]
+            fit = self._selected(sums, self._beside, drawn=point is not None)
             scale = self._scales(fit[0]) if point is None else scale
         fit[:, 0] += targets.centre - (self._centre[:, None] * fit).sum(1)
         slope = fit[:, -self._own :]
@@ -110,11 +107,11 @@ class LeastSquares:
             flat = (point.weights[:, -self._own :] == 0.0).all(1)
             slope[..., moves] = slope[..., moves].masked_fill(flat, 0.0)
         fit = fit[..., moves].float()
-        return Lines(targets.features[moves], self._held, self._beside, self._terms, fit, scale)
+        return Lines(targets.features[moves], self._at, self._terms, fit, scale)
 
     @lazy
     def _sums(self) -> tuple[Tensor, ...]:
-        """The sums of products in each block: columns with columns and with targets."""
+        """The sums in each block: products of columns, with targets, and of each target."""
         return _total(_products(*part) for part in self._parts)
 
     @property
@@ -127,21 +124,20 @@ class LeastSquares:
 
     def _columns(self, rows: Tensor) -> Tensor:
         """(m, q) a constant, held features' and x_S' columns of training rows, centred."""
-        rows = rows.double()
-        held, own = phi(self._beside, rows[:, self._held]), phi(self._terms, rows[:, self._acted])
-        return torch.cat([rows.new_ones(len(rows), 1), held, own], 1) - self._centre
+        columns = phi(self._terms, rows[:, self._at].double())
+        return torch.nn.functional.pad(columns, (1, 0), value=1.0) - self._centre
 
-    def _selected(self, sums: Sequence[Tensor], models: list[Tensor], *, drawn: bool) -> Tensor:
+    def _selected(self, sums: Sequence[Tensor], beside: Tensor, *, drawn: bool) -> Tensor:
         """(r, q, f) the coefficients of the largest model that fits significantly better.
 
         Args:
             sums: (r, q, q) of products of columns, (r, q, f) of columns and targets, and (r, f) of
                 targets.
-            models: the columns of each, (q,) bool, the smallest first.
+            beside: bool, which columns besides those of S are in all models.
             drawn: whether these are bootstrap samples, see `links`.
         """
         gram, right, square = sums
-        n, (flat, *larger) = gram[:, :1, 0], models
+        n, (flat, *larger) = gram[:, :1, 0], [torch.cat([beside, own]) for own in self._models]
         chosen, left = _solved(gram, right, square, flat)
         size = torch.full_like(left, float(flat.sum()))
         for model in larger:
@@ -154,17 +150,16 @@ class LeastSquares:
         return chosen
 
     def _scales(self, fit: Tensor) -> Tensor:
-        """(q, f) gamma: the same regression of log |residual|, without held features."""
-        some = torch.cat([torch.zeros(1).long(), torch.arange(-self._own, 0) + len(fit)])
+        """(u, f) gamma: the same regression of log |residual|, without held features."""
 
         def _sizes(columns: Tensor, values: Tensor) -> tuple[Tensor, ...]:
             left = (values - columns @ fit).abs_().clamp_min_(SMALLEST).log_()
-            return *_products(columns[:, some], left), left.square().sum(0)
+            return columns.T @ left, left.square().sum(0)
 
-        gram, right, square = _total(_sizes(*part) for part in self._parts)
-        sums = gram.sum(0, True), right.sum(0, True), square[None]
-        models = [each[some] for each in self._models]
-        return self._selected(sums, models, drawn=False)[0, 1:]
+        right, square = _total(_sizes(*part) for part in self._parts)
+        sums = self._sums[0].sum(0, True), right[None], square[None]
+        constant = torch.arange(len(self._beside)) < 1
+        return self._selected(sums, constant, drawn=False)[0, -self._own :]
 
 
 def _solved(gram: Tensor, right: Tensor, square: Tensor, columns: Tensor) -> tuple[Tensor, Tensor]:
@@ -193,10 +188,10 @@ def _blocks(x: Tensor) -> Tensor:
     return padded.view(len(padded) // BLOCKS, BLOCKS, x.shape[1]).transpose(0, 1)
 
 
-def _products(columns: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-    """Of each block: (64, q, q) products of columns and (64, q, f) of these with targets."""
-    own = _blocks(columns)
-    return own.transpose(1, 2) @ own, own.transpose(1, 2) @ _blocks(targets)
+def _products(columns: Tensor, targets: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Of each block: (64, q, q) products of columns, (64, q, f) with targets, (64, f) squares."""
+    own, targets = _blocks(columns), _blocks(targets)
+    return own.mT @ own, own.mT @ targets, targets.square().sum(1)
 
 
 def _total(parts: Iterable[tuple[Tensor, ...]]) -> tuple[Tensor, ...]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from dear_plugin._lazy import lazy
 from dear_plugin.data.schema import Kind
 from dear_plugin.data.special_values import is_special, without_special
 from dear_plugin.decoders.sample import Sample
@@ -81,20 +82,17 @@ class Terms:
         return ~self.least.isfinite() if len(self.least) else torch.ones_like(self.shift).bool()
 
 
-def terms_of(sample: Sample, j: int) -> Terms:
-    """The terms of feature j, computed once for a sample."""
-    return sample.shared(lambda each: Terms.of(each, j), ("terms", j))
-
-
 def phi(terms: Sequence[Terms], values: Tensor) -> Tensor:
     """(..., q) the columns of features whose values are (..., w)."""
+    if len(terms) == 1:
+        return terms[0](values[..., 0])
     parts = [each(column) for each, column in zip(terms, values.unbind(-1), strict=True)]
     return torch.cat([values[..., :0], *parts], -1)
 
 
 def winsorised(sample: Sample) -> Tensor:
     """(n, p) the training rows with the outer 0.5 % of each number on either side clamped."""
-    ends = [terms_of(sample, j).ends for j in range(sample.encoder.p)]
+    ends = [sample.shared(Terms.of, j).ends for j in range(sample.encoder.p)]
     clamped = sample.rows.clamp(*torch.tensor(ends).T)
     return torch.where(is_special(sample.rows), sample.rows, clamped)
 
@@ -105,46 +103,42 @@ class Lines:
 
     Attributes:
         features: (f,) their positions.
-        held: the held features, and
-        beside: their terms.
-        terms: of each feature of S.
-        weights: (r, 1 + h + q, f) a constant, the weights of the held features' columns, and beta.
-        scale: (q, f) gamma, of the sample itself.
+        at: (u + w,) the positions of the held features and those of S, and
+        terms: their columns.
+        weights: (r, 1 + q, f) a constant, and the weight of each column: beta are the last ones.
+        scale: (u, f) gamma, of the u columns of S, in the sample itself.
     """
 
     features: Tensor
-    held: list[int]
-    beside: tuple[Terms, ...]
-    terms: tuple[Terms, ...]
+    at: Tensor
+    terms: list[Terms]
     weights: Tensor
     scale: Tensor
 
-    def residual(self, x: Tensor, own: Tensor, draws: Tensor) -> Tensor:
-        """(r, m, f) what the locations of r samples, (r,), leave of rows.
-
-        Args:
-            x: (m, p) the rows.
-            own: (m, w) their x_S.
-            draws: (r,) the samples.
-        """
-        columns = torch.cat([phi(self.beside, x[:, self.held]), phi(self.terms, own)], 1)
-        weights = self.weights[draws]
+    def residual(self, x: Tensor, draws: Tensor) -> Tensor:
+        """(r, m, f) what the locations of r samples, (r,), leave of rows, (m, p)."""
+        columns, weights = phi(self.terms, x.index_select(1, self.at)), self.weights[draws]
         return x.index_select(1, self.features) - columns @ weights[:, 1:] - weights[:, :1]
 
-    def move(self, x: Tensor, v: Tensor, own: Tensor, values: Tensor, draws: Tensor) -> Tensor:
+    def move(self, x: Tensor, v: Tensor, values: Tensor, draws: Tensor) -> Tensor:
         """(r, m, c, f) the values of the features when x_S changes.
 
         Args:
             x: (m, p) the rows.
             v: (r, m, f) their residuals.
-            own: (m, w) their x_S.
-            values: (m, c, w) the new ones.
+            values: (m, c, w) the new values of x_S.
             draws: (r,) the samples.
         """
-        change = phi(self.terms, values) - phi(self.terms, own)[:, None]
+        own = slice(len(self.at) - values.shape[2], None)
+        before = phi(self.terms[own], x.index_select(1, self.at[own]))
+        change = phi(self.terms[own], values) - before[:, None]
         slope = self.weights[draws, None, -len(self.scale) :]
         out = (change @ slope).add_(x[:, None, self.features])
-        if bool((self.scale != 0.0).any()):
+        if self._scaled:
             scale = (change @ self.scale).clamp_(-MOST_SCALE, MOST_SCALE)
             out += v[:, :, None] * scale.expm1_()
         return out
+
+    @lazy
+    def _scaled(self) -> bool:
+        return bool((self.scale != 0.0).any())

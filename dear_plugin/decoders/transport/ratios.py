@@ -21,7 +21,13 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn.functional import one_hot
+
+from dear_plugin._lazy import lazy
+from dear_plugin.decoders.protocol import Members
+from dear_plugin.decoders.sample import Sample
+from dear_plugin.decoders.transport.axes import Axis, Level
+from dear_plugin.decoders.transport.cells import Cells
+from dear_plugin.decoders.transport.values import Values
 
 ROUNDS = 3
 # Fewer expected rows are left out of a statistic.
@@ -31,16 +37,62 @@ LEVEL_ERROR = 0.01
 LEAST = 1e-12
 
 
-class Level(NamedTuple):
-    """A division of the bins into parts.
+# The weights of the sample itself: one block.
+WHOLE = torch.ones(1, 1, dtype=torch.float64)
+
+
+class Counts:
+    """The rows of r samples by cell of the held features, bin of x_S, and value.
+
+    Args:
+        sample: the training rows.
+        axis: the bins of the set.
+        held: the features that are conditioned on.
+        weights: (r, q) the weights of blocks of rows: row i is in block i modulo q.
 
     Attributes:
-        parts: (q, b) 1 where a bin belongs to a part.
-        above: (q, q') the weights of the parts of the level above at each part.
+        axis: the bins.
+        drawn: whether these are bootstrap samples.
     """
 
-    parts: Tensor
-    above: Tensor
+    def __init__(self, sample: Sample, axis: Axis, held: Members, weights: Tensor) -> None:
+        self._sample, self.axis, self._held, self._weights = sample, axis, held, weights
+        self.drawn, self._bins = len(weights) > 1, axis.mix.shape[1]
+
+    def values(self, j: int) -> Values:
+        """The values of feature j."""
+        return self._sample.shared(Values.of, j)
+
+    @lazy
+    def rows(self) -> Tensor:
+        """(r, k, b) of each cell and bin."""
+        cells = self._sample.shared(Cells, self._held)
+        return _crossed(self._weights, cells.own, len(cells), self.axis.bins, self._bins)
+
+    def of_cells(self, j: int) -> Tensor:
+        """(r, k, t) of each cell and value of feature j; in the sample itself, for all sets."""
+        if self.drawn:
+            return _by_cell(self._sample, self._held, j, self._weights)
+        return self._sample.shared(_by_cell, self._held, j)
+
+    def of_bins(self, j: int) -> Tensor:
+        """(r, b, t) of each bin and value of feature j."""
+        levels, codes, *_ = self.values(j)
+        return _crossed(self._weights, self.axis.bins, self._bins, codes, len(levels))
+
+
+def _by_cell(sample: Sample, held: Members, j: int, weights: Tensor = WHOLE) -> Tensor:
+    cells, (levels, codes, *_) = sample.shared(Cells, held), sample.shared(Values.of, j)
+    return _crossed(weights, cells.own, len(cells), codes, len(levels))
+
+
+def _crossed(weights: Tensor, one: Tensor, a: int, other: Tensor, b: int) -> Tensor:
+    """(r, a, b) the rows with each pair of codes: `one`, (n,), below a, `other` below b."""
+    blocks, keys = weights.shape[1], one * b + other
+    if blocks > 1:
+        keys += torch.arange(len(one)) % blocks * (a * b)
+    counts = torch.bincount(keys, minlength=blocks * a * b).view(blocks, -1)
+    return (weights @ counts.double()).view(-1, a, b)
 
 
 class Shrunk(NamedTuple):
@@ -57,34 +109,21 @@ class Shrunk(NamedTuple):
     concentration: Tensor
 
 
-def fit_ratios(
-    rows: Tensor,
-    counts: list[tuple[Tensor, Tensor]],
-    levels: list[Level],
-    splits: list[Tensor],
-    *,
-    drawn: bool,
-) -> tuple[list[Tensor], list[Tensor]]:
-    """The bases, (r, k, t), and the ratios in bins, (r, b, t), of f features in r samples.
-
-    Args:
-        rows: (r, k, b) the rows of each cell and bin.
-        counts: of each feature the rows of each cell and value, (r, k, t), and of each bin and
-            value, (r, b, t).
-        levels: the divisions of the bins.
-        splits: of the values of each feature.
-        drawn: whether these are bootstrap samples.
-    """
-    wanted = [_cell_shares(cells) * rows.sum(2, keepdim=True) for cells, _ in counts]
-    base, ratio = [_shares(each) for each in wanted], [torch.ones_like(bins) for _, bins in counts]
-    if not counts:
+def fit_ratios(counts: Counts, features: list[int]) -> tuple[list[Tensor], list[Tensor]]:
+    """The bases, (r, k, t), and the ratios in bins, (r, b, t), of f features in r samples."""
+    rows, bins = counts.rows, [counts.of_bins(j) for j in features]
+    wanted = [_cell_shares(counts.of_cells(j)) * rows.sum(2, keepdim=True) for j in features]
+    base, ratio = [_shares(each) for each in wanted], [torch.ones_like(each) for each in bins]
+    if not features:
         return base, ratio
-    observed, concentration = _by_side([bins for _, bins in counts], splits), None
+    splits = [counts.values(j).splits for j in features]
+    observed, concentration = _by_side(bins, splits), None
     for _ in range(ROUNDS if rows.shape[1] > 1 else 1):
         factors = zip(base, ratio, strict=True)
         expected = _by_side([_weights(rows, b, q).transpose(1, 2) @ b for b, q in factors], splits)
         # The rows that reach a split are as they are: only the share of each side is estimated.
         expected = expected * (observed.sum(0) / expected.sum(0).clamp_min(LEAST))
+        levels, drawn = counts.axis.levels, counts.drawn
         found = shrunk(observed, expected, levels, drawn=drawn, concentration=concentration)
         ratio, concentration = _by_value(found.ratio, splits), found.concentration
         base = [_rescaled(rows, *each) for each in zip(wanted, base, ratio, strict=True)]
@@ -131,39 +170,6 @@ def _cell_shares(cells: Tensor) -> Tensor:
     own = (cells + strength * share) / (n + strength).clamp_min(LEAST)
     # A value that a cell has never seen stays impossible there.
     return torch.where(cells > 0, own, 0.0)
-
-
-def levels_of(bins: int, ordered: bool) -> list[Level]:
-    """The levels of b bins: halves, quarters, ... of ordered ones; otherwise only the bins."""
-    if not ordered or bins == 1:
-        return [Level(torch.eye(bins).double(), torch.ones(bins, 1).double())]
-    levels, centres, count = [], torch.tensor([(bins - 1) / 2.0]), 1
-    while count < bins:
-        count = min(2 * count, bins)
-        parts = one_hot(torch.arange(bins) * count // bins, count).T.double()
-        own = (parts @ torch.arange(bins).double() / parts.sum(1)).float()
-        levels.append(Level(parts, interpolation(own, centres, beyond=0.5).double()))
-        centres = own
-    return levels
-
-
-def interpolation(at: Tensor, knots: Tensor, beyond: float = 0.0) -> Tensor:
-    """(g, b) weights (1 - w, w) of the two knots, (b,), that enclose each place, (g,).
-
-    Args:
-        at: (g,) places.
-        knots: (b,) sorted.
-        beyond: how many intervals beyond either end the line goes on; it is flat from there.
-    """
-    right = torch.searchsorted(knots, at).clamp(min(1, len(knots) - 1), len(knots) - 1)
-    left = (right - 1).clamp_min(0)
-    span = knots[right] - knots[left]
-    weight = torch.where(span > 0, (at - knots[left]) / span.clamp_min(LEAST), 1.0)
-    weight = weight.clamp(-beyond, 1.0 + beyond)
-    mix, rows = torch.zeros(len(at), len(knots)), torch.arange(len(at))
-    mix[rows, left] += 1.0 - weight
-    mix[rows, right] += weight
-    return mix
 
 
 def shrunk(

@@ -61,11 +61,6 @@ class Values(NamedTuple):
         return cls(levels, codes, groups, splits_of(size, order))
 
 
-def values_of(sample: Sample, j: int) -> Values:
-    """The values of feature j, computed once for a sample."""
-    return sample.shared(lambda each: Values.of(each, j), ("values", j))
-
-
 def splits_of(size: Tensor, order: Tensor) -> Tensor:
     """(2, q, t) binary splits of values: 1 where a value is on the left, or right, side.
 

@@ -29,7 +29,7 @@ class Case:
     def moved(self, names, change, count=300, generator=None):
         """(count, p) the first rows after x_S changes by so much, and their factuals."""
         x, decoder = self.rows[:count], self.of(*names)
-        values = x[:, list(decoder._fitted.point.acted)] + change
+        values = x[:, list(decoder._fitted.acted)] + change
         return decoder.decode(x, decoder.encode(x, generator), values[:, None])[:, 0], x
 
 
@@ -71,13 +71,13 @@ class TestLaws:
     @pytest.mark.parametrize("names", SETS, ids=" + ".join)
     def test_in_every_redraw_too(self, odd, names):
         x, decoder = odd.rows[:60], odd.of(*names)
-        out = decoder.redraw(x, x[:, decoder._fitted.point.acted], EVERY, None)
+        out = decoder.redraw(x, x[:, decoder._fitted.acted], EVERY, None)
         assert torch.equal(out, x[:, None].expand_as(out))
 
     @pytest.mark.parametrize("names", SETS, ids=" + ".join)
     def test_a_row_does_not_depend_on_the_others_of_its_batch(self, odd, names):
         x, decoder = odd.rows[:40], odd.of(*names)
-        values = x[:, decoder._fitted.point.acted].roll(1, 0)
+        values = x[:, decoder._fitted.acted].roll(1, 0)
         together = decoder.decode(x, decoder.encode(x), values[:, None])
         drawn = decoder.redraw(x, values, EVERY, None)
         for i in (0, 7, 39):
@@ -111,7 +111,7 @@ class TestLaws:
     def test_a_pickled_one_gives_the_same_rows(self, odd):
         decoder, x = odd.of("town"), odd.rows[:50]
         other = pickle.loads(pickle.dumps(decoder))
-        values = x[:, decoder._fitted.point.acted].roll(1, 0)[:, None]
+        values = x[:, decoder._fitted.acted].roll(1, 0)[:, None]
         assert torch.equal(*(d.decode(x, d.encode(x), values) for d in (decoder, other)))
 
     def test_settings_make_the_same_decoder(self):
@@ -134,8 +134,8 @@ class TestWhatMayMove:
         case = Case(frame)
         for name in frame:
             decoder, x = case.of(name), case.rows[:100]
-            values = x[:, decoder._fitted.point.acted].roll(1, 0)
-            others = [j for j in range(5) if j not in decoder._fitted.point.acted]
+            values = x[:, decoder._fitted.acted].roll(1, 0)
+            others = [j for j in range(5) if j not in decoder._fitted.acted]
             reached = decoder.decode(x, decoder.encode(x), values[:, None])[:, 0]
             assert torch.equal(reached[:, others], x[:, others])
             drawn = decoder.redraw(x, values, EVERY, None)[..., others]

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from dear_plugin.decoders import progress
-from dear_plugin.decoders.progress import bar
+from dear_plugin import _progress as progress
+from dear_plugin._progress import bar
 
 
 @pytest.fixture
