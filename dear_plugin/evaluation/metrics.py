@@ -1,7 +1,7 @@
 """Metrics: functions of recourses; each states the rows it averages over.
 
-Sources: Pawelczyk et al. 2021, "CARLA" (success rate, constraint violation, yNN, redundancy,
-distances); the paper's section on evaluation measures (direct and indirect cost).
+Sources: Pawelczyk et al. 2021, "CARLA" (success rate, constraint violation, yNN);
+the paper's section on evaluation measures (direct and indirect cost).
 """
 
 from __future__ import annotations
@@ -13,13 +13,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from dear_plugin.data.encoder import Encoder
 from dear_plugin.evaluation.neighbours import NEIGHBOURS, Neighbours
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.scores import most_likely
 from dear_plugin.results.recourses import Recourses
-
-CHANGED = 1e-5
 
 
 def success_rate(recourses: Recourses) -> float:
@@ -89,44 +86,6 @@ def neighbours(
     own = _labels(classifier, reached).numpy()
     shares[done] = 1.0 - np.abs(labels[near] - own[:, None]).mean(1)
     return shares
-
-
-def redundancy(recourses: Recourses, classifier: Classifier) -> npt.NDArray[np.float64]:
-    """(n,) the number of changed features that can be reset, one at a time, without failure.
-
-    NaN without success. Indirect changes count as well, although they cannot be reset separately
-    in practice.
-    """
-    done = recourses.outcome["success"].to_numpy(dtype=bool)
-    redundant = np.full(len(done), np.nan)
-    rows, features = (recourses.changed & torch.tensor(done)[:, None]).nonzero(as_tuple=True)
-    back = recourses.proposal.rows[rows].clone()
-    at = torch.arange(len(rows))
-    back[at, features] = recourses.x[rows, features]
-    same = _labels(classifier, back) == _labels(classifier, recourses.proposal.rows[rows])
-    counts = torch.zeros(len(done)).index_add(0, rows, same.float())
-    redundant[done] = counts.double().numpy()[done]
-    return redundant
-
-
-def costs(encoder: Encoder, x: Tensor, reached: Tensor) -> dict[str, Tensor]:
-    """l0, l1, l2 and l-infinity cost of rows, (n,) each.
-
-    l1 and l0 count a changed category 1; l2 and l-infinity are on the encoding.
-
-    Args:
-        encoder: expands rows.
-        x: (n, p) factual rows.
-        reached: (n, p) counterfactual rows.
-    """
-    moved = encoder.distance(reached, x)
-    wide = encoder.expand(reached) - encoder.expand(x)
-    return {
-        "l0": (moved > CHANGED).sum(1).double(),
-        "l1": moved.sum(1).double(),
-        "l2": wide.norm(dim=1).double(),
-        "linf": wide.abs().amax(1).double(),
-    }
 
 
 def _labels(classifier: Classifier, rows: Tensor) -> Tensor:

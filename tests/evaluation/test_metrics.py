@@ -7,9 +7,7 @@ import torch
 
 from dear_plugin import DEAR, Constraints, Encoder, Schema
 from dear_plugin.evaluation.metrics import (
-    costs,
     neighbours,
-    redundancy,
     success_rate,
     violations,
     ynn,
@@ -98,17 +96,6 @@ class TestNeighbours:
         assert np.isnan(ynn(failed, encoder.rows(frame), Classifier(above(60), encoder)))
 
 
-class TestRedundancy:
-    def test_it_counts_the_changes_that_can_be_reset(self, solved):
-        """Only a matters: every change but that of a can be reset."""
-        counts = redundancy(solved, Classifier(above(60), solved.encoder))
-        others = solved.changed[:, 1:].sum(1).numpy()
-        assert (counts == others).all()
-
-    def test_an_unsolved_row_has_nan(self, failed):
-        assert np.isnan(redundancy(failed, Classifier(above(60), failed.encoder))).all()
-
-
 class Ramp:
     """Probabilities a / 200, but predictions a >= 60, as `above(60)`."""
 
@@ -125,18 +112,3 @@ def test_labels_are_the_models_predictions(solved, frame):
     rows, one = solved.encoder.rows(frame), Classifier(above(60), solved.encoder)
     own = Classifier(Ramp(), solved.encoder)
     assert (neighbours(solved, rows, own) == neighbours(solved, rows, one)).all()
-    assert (redundancy(solved, own) == redundancy(solved, one)).all()
-
-
-class TestCosts:
-    def test_by_hand(self, frame, schema):
-        encoder = Encoder(schema)
-        width = frame["a"].max() - frame["a"].min()
-        before = pd.DataFrame({"a": [10.0], "b": [50.0], "town": ["x"]})
-        after = pd.DataFrame({"a": [40.0], "b": [50.0], "town": ["z"]})
-        found = costs(encoder, encoder.rows(before), encoder.rows(after))
-        step = 30.0 / width
-        assert found["l0"].item() == 2
-        assert found["l1"].item() == pytest.approx(step + 1.0)
-        assert found["l2"].item() == pytest.approx((step**2 + 2.0) ** 0.5)
-        assert found["linf"].item() == pytest.approx(1.0)
