@@ -15,7 +15,7 @@ except ModuleNotFoundError as error:
 
 from dear_plugin.plots.ink import NOTE, sheet
 from dear_plugin.plots.rows import beside, one, row, splits, telling
-from dear_plugin.plots.tables import boxes, entanglement, front, frontier, fronts, together
+from dear_plugin.plots.tables import boxes, entanglement, front, fronts, together
 
 __all__ = [
     "NOTE",
@@ -23,7 +23,6 @@ __all__ = [
     "boxes",
     "entanglement",
     "front",
-    "frontier",
     "fronts",
     "one",
     "row",

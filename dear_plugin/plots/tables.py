@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from dear_plugin.plots.ink import DIRECT, LINES, MARKERS, PLAIN, WHISKER, sheet, spare
+from dear_plugin.plots.ink import DIRECT, MARKERS, PLAIN, WHISKER, sheet, spare
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,35 +48,6 @@ def boxes(table: pd.DataFrame, axes: Axes, *, by: str = "method", of: str = "cos
     axes.invert_yaxis()
     axes.set_xlim(left=0.0)
     axes.set_xlabel(f"{of} (median, quartiles, 5 to 95 %)")
-    spare(axes)
-
-
-def frontier(table: pd.DataFrame, axes: Axes) -> None:
-    """Draw cost against support: methods as points, a family at several supports as a line.
-
-    Args:
-        table: `method`, `family`, `cost`, `ynn` and `success`, one line per method.
-        axes: where to draw.
-    """
-    mine = table.groupby("family")["family"].transform("size") > 1
-    for style, (family, line) in zip(LINES, table[mine].groupby("family"), strict=False):
-        ordered = line.sort_values("ynn")
-        axes.plot(ordered["ynn"], ordered["cost"], label=family, zorder=3, **style)
-    for marker, (_, row) in zip(MARKERS, table[~mine].iterrows(), strict=False):
-        starred = "*" if row["success"] < HALF else ""
-        axes.plot(
-            row["ynn"],
-            row["cost"],
-            linestyle="none",
-            marker=marker,
-            markersize=8,
-            color="white",
-            markeredgecolor="black",
-            label=f"{row['method']}{starred}",
-        )
-    axes.set_xlabel("mean support (yNN)")
-    axes.set_ylabel("median cost (l1, scaled features)")
-    axes.set_ylim(bottom=0.0)
     spare(axes)
 
 
