@@ -125,13 +125,13 @@ class TestImportance:
         assert set(result.summary_importance) == set(refused.columns)
 
     def test_with_one_feature_to_vary(self, explainer, refused):
-        query = refused[["savings"]].index[:3]
+        query = refused[["loan_amount"]].index[:3]
         result = explainer.local_feature_importance(
-            refused.loc[query], total_CFs=10, features_to_vary=["savings"]
+            refused.loc[query], total_CFs=10, features_to_vary=["loan_amount"]
         )
         for example, shares in zip(result.cf_examples_list, result.local_importance, strict=True):
             assert len(example.final_cfs_df.drop_duplicates()) == 10
-            assert shares["savings"] == 1 and sum(shares.values()) == 1
+            assert shares["loan_amount"] == 1 and sum(shares.values()) == 1
 
     def test_of_another_methods_examples(self, black_box, loan, refused):
         other = dice_ml.Dice(loan.data, black_box.model, method="random")
