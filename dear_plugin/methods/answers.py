@@ -88,7 +88,7 @@ class MethodAnswers(LazyAnswers):
             "confidence": confidence,
         }
         if criteria.min_support:
-            shares["support"] = self.method._support_of_answers.of(answers.rows, case.goal)
+            shares["support"] = self.method._support.of(answers.rows, case.goal)
         own = self.method._plausibility.of(case.x).double()
         lacking = np.full(len(rows), "", dtype=object)
         lacking[at.numpy()] = unmet(len(at), shares, least_values(own, criteria))

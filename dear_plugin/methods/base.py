@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin import _html
-from dear_plugin._lazy import lazy
+from dear_plugin._lazy import lazy, renewed
 from dear_plugin._validation.settings import one_of, require_instance
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Kind, Schema
@@ -38,16 +38,6 @@ __all__ = ["SLACKS", "Case", "RecourseMethod"]
 
 logger = logging.getLogger(__name__)
 
-# What is computed from the training rows on first access.
-CACHED = (
-    "_advice",
-    "_support",
-    "_cutoffs",
-    "_neighbours",
-    "_plausibility",
-    "_training_scores",
-    "_deviations",
-)
 # Training rows in the sample of scores that gives the unit of the margin.
 SCORED_ROWS = 2_000
 
@@ -80,6 +70,8 @@ class RecourseMethod(Parameters, ABC):
     """
 
     follows_margin: ClassVar[bool] = True
+    # Its criteria are those of its answers, if it has any.
+    search: Search = Search.cheapest()
 
     def __init__(
         self,
@@ -123,8 +115,7 @@ class RecourseMethod(Parameters, ABC):
         try:
             self._learn(rows)
             self._rows = rows
-            for cached in CACHED:
-                self.__dict__.pop(cached, None)
+            self.__dict__ = renewed(self).__dict__
         except BaseException:
             self.__dict__ = before
             raise
@@ -248,8 +239,8 @@ class RecourseMethod(Parameters, ABC):
 
     @property
     def _criteria(self) -> Search:
-        """The criteria of a credible answer."""
-        return Search()
+        """The criteria of a credible answer: those of the search, or the defaults."""
+        return self.search if self.search.has_criteria else Search()
 
     @property
     def _fitted_rows(self) -> Tensor:
@@ -257,11 +248,6 @@ class RecourseMethod(Parameters, ABC):
         if self._rows is None:
             raise NotFittedError(f"{type(self).__name__} is not fitted; call fit(frame) first")
         return self._rows
-
-    @property
-    def _support_of_answers(self) -> Support:
-        """The support that answers are judged by."""
-        return self._support
 
     @lazy
     def _support(self) -> Support:
@@ -289,7 +275,8 @@ class RecourseMethod(Parameters, ABC):
         columns = self._fitted_rows.double().T
         return torch.stack([without_special(column).std(correction=0) for column in columns])
 
-    def _evidence_of(self) -> Evidence:
+    @property
+    def _evidence(self) -> Evidence:
         """What answers are compared with: the training rows."""
         return Evidence(self._plausibility, self._support)
 

@@ -12,7 +12,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_plugin._lazy import lazy
+from dear_plugin._lazy import lazy, renewed
 from dear_plugin._progress import bar
 from dear_plugin._validation.settings import require_instance
 from dear_plugin.data.schema import Rule, Schema
@@ -24,7 +24,6 @@ from dear_plugin.methods import saving
 from dear_plugin.methods.flip_probabilities import flip_probabilities
 from dear_plugin.methods.optimizer import Optimizer
 from dear_plugin.methods.robustness import confidence_and_reliance, spread
-from dear_plugin.methods.searching import SearchingMethod
 from dear_plugin.methods.what_if import WhatIf
 from dear_plugin.models.classifier import Classifier, Output
 from dear_plugin.problem.action_sets import ActionSets, ActOn
@@ -37,11 +36,9 @@ from dear_plugin.search import Search
 ROWS_A_CHUNK, CELLS_A_CHUNK, TRIED = 1024, 1 << 26, 64
 # The largest number of alternatives per row; a larger k is clipped.
 MOST = 100
-# What is computed from the decoders, the model and the search settings on first access.
-SEARCHED = ("_fitted_optimizer", "_evidence")
 
 
-class DEAR(WhatIf, SearchingMethod):
+class DEAR(WhatIf):
     """Which features to act on, by how much, and which indirect changes to expect.
 
     Pawelczyk, Tiyavorabun and Kasneci, "Decomposing Counterfactual Explanations for Consequential
@@ -157,11 +154,9 @@ class DEAR(WhatIf, SearchingMethod):
             output: see `DEAR`.
             encode: see `DEAR`.
         """
-        other = copy.copy(self)
+        other = renewed(self)
         other.classifier = Classifier(model, self.encoder, output=output, encode=encode)
         other._params = {**self._params, "model": model, "output": output, "encode": encode}
-        for cached in (*SEARCHED, "_support", "_cutoffs", "_training_scores"):
-            other.__dict__.pop(cached, None)
         return other
 
     def with_search(self, search: Search) -> DEAR:
@@ -173,8 +168,6 @@ class DEAR(WhatIf, SearchingMethod):
         require_instance("search", search, Search)
         other = copy.copy(self)
         other.search, other._params = search, {**self._params, "search": search}
-        for cached in SEARCHED:
-            other.__dict__.pop(cached, None)
         return other
 
     @property
@@ -197,8 +190,6 @@ class DEAR(WhatIf, SearchingMethod):
         passed = self._params["decoder"]
         if isinstance(passed, Decoder) and hasattr(decoder, "history"):
             vars(passed)["history"] = decoder.history
-        for cached in SEARCHED:
-            self.__dict__.pop(cached, None)
 
     def _propose(self, case: Case) -> Proposal:
         return replace(self._proposals(case, 1)[0], kinds=())

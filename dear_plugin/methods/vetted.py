@@ -15,7 +15,6 @@ from dear_plugin._validation.settings import require_instance
 from dear_plugin.evaluation.neighbours import Neighbours
 from dear_plugin.evaluation.plausibility import Plausibility
 from dear_plugin.methods.base import RecourseMethod
-from dear_plugin.methods.searching import SearchingMethod
 from dear_plugin.problem.case import Case, Requirement
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.spread import Spread
@@ -30,7 +29,7 @@ FARTHER = (0.1, 0.2, 0.4, 0.8, 1.6)
 
 
 @final
-class Vetted(SearchingMethod):
+class Vetted(RecourseMethod):
     """A method whose answers meet the criteria of a search, where it finds any that do.
 
     `margin`, `min_plausibility`, `min_support` and `k_neighbours` of a `Search` mean what they
@@ -89,7 +88,6 @@ class Vetted(SearchingMethod):
         known = self.method._rows
         if known is None or not torch.equal(known, rows):
             self.method = copy.copy(self.method)._fit_rows(rows)
-        self.__dict__.pop("_evidence", None)
 
     def _propose(self, case: Case) -> Proposal:
         return _Asking(self, case).proposal()

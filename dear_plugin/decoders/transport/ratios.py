@@ -168,8 +168,8 @@ def _cell_shares(cells: Tensor) -> Tensor:
     excess = ((statistic - freedom) / growth).clamp_min(LEAST)
     strength = (1.0 / excess - 1.0).clamp_min(0.0)[:, None, None]
     own = (cells + strength * share) / (n + strength).clamp_min(LEAST)
-    # A value that a cell has never seen stays impossible there.
-    return torch.where(cells > 0, own, 0.0)
+    # A value that a cell has never seen stays impossible there; a cell without rows knows nothing.
+    return torch.where(cells > 0, own, torch.where(n > 0, 0.0, share))
 
 
 def shrunk(
