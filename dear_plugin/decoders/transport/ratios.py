@@ -112,7 +112,9 @@ class Shrunk(NamedTuple):
 def fit_ratios(counts: Counts, features: list[int]) -> tuple[list[Tensor], list[Tensor]]:
     """The bases, (r, k, t), and the ratios in bins, (r, b, t), of f features in r samples."""
     rows, bins = counts.rows, [counts.of_bins(j) for j in features]
-    wanted = [_cell_shares(counts.of_cells(j)) * rows.sum(2, keepdim=True) for j in features]
+    # A cell without rows has the shares of all rows.
+    total = rows.sum(2, keepdim=True).clamp_min(1.0)
+    wanted = [_cell_shares(counts.of_cells(j)) * total for j in features]
     base, ratio = [_shares(each) for each in wanted], [torch.ones_like(each) for each in bins]
     if not features:
         return base, ratio
@@ -168,7 +170,7 @@ def _cell_shares(cells: Tensor) -> Tensor:
     excess = ((statistic - freedom) / growth).clamp_min(LEAST)
     strength = (1.0 / excess - 1.0).clamp_min(0.0)[:, None, None]
     own = (cells + strength * share) / (n + strength).clamp_min(LEAST)
-    # A value that a cell has never seen stays impossible there; a cell without rows knows nothing.
+    # A value that a cell with rows has never seen stays impossible there.
     return torch.where(cells > 0, own, torch.where(n > 0, 0.0, share))
 
 

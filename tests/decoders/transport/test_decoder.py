@@ -182,6 +182,21 @@ class TestWhatMayMove:
         assert (moved["town"] == "z").mean() > 0.3
         assert not ((moved["town"] == "z") & (moved["group"] == "q")).any()
 
+    def test_a_held_category_without_training_rows_is_compared_with_all_rows(self):
+        """Rows of the category p have a cell of their own, as do those of q; r has none."""
+        rng = np.random.default_rng(0)
+        a = rng.integers(0, 10, 3000)
+        frame = pd.DataFrame({"a": a, "b": a // 2 + rng.integers(0, 3, 3000)})
+        frame["group"] = rng.choice(list("pqr"), 3000)
+        case, known = Case(frame, immutable=["group"]), (frame["group"] != "r").to_numpy()
+        decoders = Decoders(Transport(), Sample(case.rows[known], case.encoder), [])
+        decoder, x = decoders.of((0,)), case.rows[~known]
+        moved = decoder.decode(x, decoder.encode(x), torch.full((len(x), 1, 1), 1.0))[:, 0, 1]
+        found = (6.0 * moved).round()
+        # At a = 9 these are 4, 5 and 6, a third each.
+        shares = [(found == value).double().mean().item() for value in (4, 5, 6)]
+        assert shares == pytest.approx([1 / 3] * 3, abs=0.1)
+
     def test_given_replaces_what_the_schema_holds(self, odd):
         case = Case(odd.frame, given=["noise"], immutable=["group"])
         assert case.decoders.held((0,)) == case.encoder.schema.index(["noise"])
