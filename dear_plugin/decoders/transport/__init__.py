@@ -5,9 +5,10 @@ Its nine steps, each with its file and function:
 1. Features are held, *counted* (with atoms) or *smooth*: `values.smooth_features`; the values of a
    counted one: `values.Values`.
 2. Held features make cells: `cells.Cells`.
-3. x_S makes bins, and nodes that mix the distributions of two bins: `axes.axis_of`.
+3. x_S makes bins, and nodes that mix the ratios of two bins; a value is looked up at the nearest
+   node: `axes.axis_of`.
 4. A counted feature may move only if a test within cells rejects independence:
-   `links.Counts.tails` and `links.linked`; of a smooth one, see 6.
+   `links.linked`; of a smooth one, see 6.
 5. A counted feature has a distribution for each cell and node: `ratios.fit_ratios`; how far it
    varies along x_S: `ratios.shrunk`.
 6. A smooth feature has a location and a scale, on the columns `lines.Terms`; it moves only if they
@@ -16,5 +17,5 @@ Its nine steps, each with its file and function:
    `lines.Lines.residual`.
 8. Decoding, `estimate.Estimate.decode`, takes the value at that rank, by the maximal coupling for
    categories: `tables.Tables.move`; or adds the change of the location: `lines.Lines.move`.
-9. A redraw repeats 4 to 6 with the weights of a bootstrap sample: `estimate.Estimator.drawn`.
+9. A redraw repeats 4 to 6 with the weights of a bootstrap sample: `estimate.Estimate.drawn`.
 """

@@ -1,7 +1,8 @@
 """Cells (step 2): rows are compared with rows of the same cell of the held features.
 
 Held features of few values are cut at each value, other numbers at quintiles. A cell is a
-combination of the first few of them that enough rows have; a row is in the finest cell it can be.
+combination of the first few of them that enough rows have; a row is in the finest cell it can be,
+so that rows of rarer combinations share the cell of what they have in common, whatever its size.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ class Cells:
         return cell
 
     def _codes(self, x: Tensor) -> Iterator[Tensor]:
-        """H codes, (m,): of rows, (m, p), cut by the first 1 ... h held features."""
+        """The h codes, (m,) each: of rows, (m, p), cut by the first 1 ... h held features."""
         code = torch.zeros(len(x), dtype=torch.int64)
         for cut in self._cuts:
             code = (code * (FEW_VALUES + 1) + cut.digits(x) + 1) % MODULUS

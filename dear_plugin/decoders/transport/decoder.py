@@ -2,7 +2,8 @@
 
 `v_j = F_j|S(x_j | x_S, held)` is the rank of x_j among rows with the same x_S and the same held
 features; `g_j(v, a) = F_j|S^-1(v_j | a, held)` is the value at the same rank among rows with
-x_S = a. Each v_j is independent of x_S; their joint distribution given x_S need not be, which is a
+x_S = a. Of a smooth feature v_j is the residual, of a category it breaks ties. How a feature
+follows x_S is the same for all values of the held features: there is no interaction. Each v_j is independent of x_S; their joint distribution given x_S need not be, which is a
 known limit of the decoder. There is no training: rows are counted and regressed once.
 """
 
@@ -35,8 +36,8 @@ logger = logging.getLogger(__name__)
 class Transport(Decoder):
     """Conditional ranks of counted features, conditional locations of smooth ones.
 
-    Features with atoms are looked up in tables of observed values; between bins of x_S the
-    distributions are mixed, never the quantiles. Atom-free features change by the difference of
+    Features with atoms are looked up in tables of observed values; between bins of x_S
+    probabilities are mixed, never quantiles. Atom-free features change by the difference of
     locations and keep their residual. A category without an order follows the maximal coupling: it
     is kept unless its probability more than halves, and otherwise replaced by the one whose
     probability increases most. Rows with the same value have the middle of its ranks.

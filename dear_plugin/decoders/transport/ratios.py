@@ -4,7 +4,8 @@
 by all cells, the base makes the mean over the rows of a cell that of the cell (`fit_ratios`). They
 are fitted in turn (iterative proportional fitting), from the rows of each cell and bin, of each
 cell and value and of each bin and value. A value that a cell has never seen stays impossible
-there. The values are split in two repeatedly (`values.splits_of`); at each split, the share of
+there, as do the values below a split that no row of a bin reaches; a cell without rows has the
+shares of all rows. The values are split in two repeatedly (`values.splits_of`); at each split, the share of
 rows on its left varies along x_S as far as the rows show, so that rare values do not follow their
 few rows.
 
