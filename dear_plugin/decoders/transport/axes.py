@@ -132,7 +132,7 @@ def cut(column: Tensor, max_bins: int, min_rows: int = MIN_ROWS) -> tuple[Tensor
     """The bin of each row of a column, (n,) int64, and the sorted centres of the bins, (b,).
 
     Every heavy value of at least `min_rows` rows and every special level is a bin; the rest is cut
-    into up to `max_bins` quantile bins of at least `min_rows` rows, or is one bin if it is smaller.
+    into up to `max_bins` quantile bins of at least `min_rows` rows; fewer rows are one bin.
     """
     column = column.contiguous()
     special = column[is_special(column)]

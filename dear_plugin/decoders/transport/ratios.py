@@ -5,9 +5,9 @@ by all cells, the base makes the mean over the rows of a cell that of the cell (
 are fitted in turn (iterative proportional fitting), from the rows of each cell and bin, of each
 cell and value and of each bin and value. A value that a cell has never seen stays impossible
 there, as do the values below a split that no row of a bin reaches; a cell without rows has the
-shares of all rows. The values are split in two repeatedly (`values.splits_of`); at each split, the share of
-rows on its left varies along x_S as far as the rows show, so that rare values do not follow their
-few rows.
+shares of all rows. The values are split in two repeatedly (`values.splits_of`); at each split,
+the share of rows on its left varies along x_S as far as the rows show, so that rare values do not
+follow their few rows.
 
 How far they show it is decided by `shrunk`: the range of x_S is divided into halves, quarters, ...
 and single bins. In every part the ratios of observed to expected rows are shrunk towards those of
