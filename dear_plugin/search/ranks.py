@@ -19,6 +19,7 @@ from dear_plugin.search.stage import Stage
 Array = npt.NDArray[Any]
 # The rows of a search that a stage searches, and the stage.
 Stages = Sequence[tuple[Tensor, Stage]]
+ROWS_A_BATCH = 1 << 13
 # Why an action is an answer, in the order of ranks: it has rank 0 already, it meets all criteria,
 # it is the best accepted action of a set of a row without such an answer, it is dearer than
 # another one on the same set, or it comes nearest.
@@ -109,9 +110,12 @@ def try_larger(stage: Stage) -> None:
         end = torch.where(number & ~is_special(best.values), end, best.values)[:, None]
         shares = (torch.arange(1, stage.k + 1) / stage.k)[:, None]
         values = torch.lerp(best.values[:, None], end, shares)
-        stage.evaluate(*between_block(stage, best, values, best.values).take_all())
+        every = between_block(stage, best, values, best.values).take_all()
+        for some in zip(*(each.split(ROWS_A_BATCH) for each in every), strict=True):
+            stage.evaluate(*some)
     at = larger_actions(stage)
-    stage.score(at[stage.tried.score[at] < 0.0])
+    for some in at[stage.tried.score[at] < 0.0].split(ROWS_A_BATCH):
+        stage.score(some)
 
 
 def larger_actions(stage: Stage) -> Tensor:
@@ -134,11 +138,17 @@ def larger_actions(stage: Stage) -> Tensor:
 def _of_stages(
     stages: Stages, which: Array, at: Array, of: Callable[[Stage, Tensor], Tensor]
 ) -> Array:
-    """(m, p) what a function finds for tried actions at positions, (m,), of stages, (m,)."""
-    out = np.zeros((len(at), stages[0][1].problem.sets.p), dtype=np.float32)
+    """(m,) a number for what a function finds for actions at positions, (m,), of stages, (m,)."""
+    out = np.zeros(len(at))
+    weights = torch.rand(
+        stages[0][1].problem.sets.p,
+        dtype=torch.float64,
+        generator=torch.Generator().manual_seed(0),
+    )
     for number, (_, stage) in enumerate(stages):
-        here = which == number
-        out[here] = of(stage, torch.from_numpy(at[here])).numpy()
+        for here in torch.from_numpy(which == number).nonzero()[:, 0].split(ROWS_A_BATCH):
+            found = of(stage, torch.from_numpy(at[here.numpy()]))
+            out[here.numpy()] = (found * weights).sum(1).numpy()
     return out
 
 

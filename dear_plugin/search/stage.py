@@ -15,8 +15,8 @@ from dear_plugin.search.credibility import Decoded
 from dear_plugin.search.criteria import Criterion, scored
 from dear_plugin.search.problem import SearchProblem
 
-# Cells of the counterfactuals of accepted actions that are kept: 128 MiB.
-MOST_KEPT = 1 << 25
+# Cells of the counterfactuals of accepted actions that are kept: 16 MiB.
+MOST_KEPT = 1 << 22
 # Larger than any position.
 NEVER = 1 << 62
 # Relative rounding error of a margin, larger than that of a float32 model.
