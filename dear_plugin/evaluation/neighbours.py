@@ -14,11 +14,13 @@ from dear_plugin._lazy import lazy
 from dear_plugin.data.encoder import Encoder
 
 NEIGHBOURS = 5
+# Above so many encoded columns, all distances are cheaper than a tree.
+MOST_COLUMNS, ROWS_A_BATCH = 128, 512
 
 
 @dataclass
 class Neighbours:
-    """A k-d tree over training rows.
+    """The nearest training rows, by a k-d tree, or by all distances where rows are wide.
 
     Attributes:
         rows: (n, p) the training rows.
@@ -41,7 +43,11 @@ class Neighbours:
             skip: the number of nearest rows to leave out: 1 if the rows are training rows.
         """
         ranks = list(range(1 + skip, min(k + skip, len(self.rows)) + 1)) or [1]
-        distances, near = self._tree.query(self._points(rows), k=ranks)
+        points = self._points(rows)
+        if self.encoder.d > MOST_COLUMNS:
+            distances, near = _nearest(self._known, points, ranks)
+        else:
+            distances, near = self._tree.query(points, k=ranks)
         return np.asarray(distances, dtype=np.float64), np.asarray(near, dtype=np.int64)
 
     def nearest(self, rows: Tensor, k: int = NEIGHBOURS) -> npt.NDArray[np.int64]:
@@ -57,9 +63,32 @@ class Neighbours:
         from scipy.spatial import cKDTree
 
         # Midpoint splits: with many ties, balanced trees are slow (three times slower on Adult).
-        return cKDTree(self._points(self.rows), leafsize=32, balanced_tree=False)
+        return cKDTree(self._known, leafsize=32, balanced_tree=False)
+
+    @lazy
+    def _known(self) -> npt.NDArray[np.float64]:
+        """(n, d) the points of the training rows."""
+        return self._points(self.rows)
 
     def _points(self, rows: Tensor) -> npt.NDArray[np.float64]:
         points = self.encoder.expand(rows).double()
         scaled = points if self.units is None else points / self.units
         return np.asarray(scaled.numpy())
+
+
+def _nearest(
+    known: npt.NDArray[np.float64], points: npt.NDArray[np.float64], ranks: list[int]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """(m, k) the distances of points, (m, d), to those of some ranks among known ones, and these.
+
+    A product of matrices finds them; their distances are then computed exactly.
+    """
+    every, found = torch.from_numpy(known), []
+    for some in torch.from_numpy(points).split(ROWS_A_BATCH):
+        squares = every.square().sum(1) - 2.0 * some @ every.T
+        near = squares.topk(ranks[-1], largest=False).indices
+        exact = (every[near] - some[:, None]).square().sum(2).sqrt()
+        distances, order = exact.sort(dim=1, stable=True)
+        found.append((distances, near.gather(1, order)))
+    first, second = (torch.cat(each)[:, ranks[0] - 1 :] for each in zip(*found, strict=True))
+    return first.numpy(), second.numpy()
