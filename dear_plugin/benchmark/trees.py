@@ -40,7 +40,7 @@ from dear_plugin.problem.case import Case
 from dear_plugin.problem.constraints import feasible_set
 from dear_plugin.problem.target import goal_of
 from dear_plugin.search import Search, SearchProblem, criteria
-from dear_plugin.search.actions import first_of_each
+from dear_plugin.search.actions import first_of_each, in_order
 from dear_plugin.search.candidates import Block, candidate_blocks
 from dear_plugin.search.stage import Stage
 
@@ -164,7 +164,7 @@ def _least_price(stage: Stage) -> Floats:
     every = stage.need.clone()
     while len(at := stage.alive):
         tried = stage.tried.part(at)
-        order = torch.from_numpy(np.lexsort((tried.price.numpy(), tried.rows.numpy())))
+        order = in_order(tried.rows, tried.price)
         stage.score(at[order][first_of_each(tried.rows[order], AT_ONCE)])
         # No action is skipped.
         stage.need = every.clone()

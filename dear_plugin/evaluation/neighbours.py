@@ -84,9 +84,9 @@ def _nearest(
     A product of matrices finds them; their distances are then computed exactly.
     """
     every, found = torch.from_numpy(known), []
+    squares = every.square().sum(1)
     for some in torch.from_numpy(points).split(ROWS_A_BATCH):
-        squares = every.square().sum(1) - 2.0 * some @ every.T
-        near = squares.topk(ranks[-1], largest=False).indices
+        near = (squares - 2.0 * some @ every.T).topk(ranks[-1], largest=False).indices
         exact = (every[near] - some[:, None]).square().sum(2).sqrt()
         distances, order = exact.sort(dim=1, stable=True)
         found.append((distances, near.gather(1, order)))

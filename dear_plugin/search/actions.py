@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -61,6 +62,11 @@ class Actions:
         """These actions, then those of another table."""
         names = [field.name for field in fields(self)]
         return Actions(*(torch.cat([getattr(self, n), getattr(other, n)]) for n in names))
+
+
+def in_order(owner: Tensor, value: Tensor) -> Tensor:
+    """(m,) the order of entries by owner, then by value."""
+    return torch.from_numpy(np.lexsort((value.numpy(), owner.numpy())))
 
 
 def first_of_each(owner: Tensor, count: int) -> Tensor:

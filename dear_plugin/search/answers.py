@@ -10,13 +10,12 @@ import logging
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
 from dear_plugin.problem.action_sets import ActionSets
-from dear_plugin.search.actions import Actions
+from dear_plugin.search.actions import Actions, in_order
 from dear_plugin.search.candidates import (
     Block,
     FeatureValues,
@@ -30,7 +29,7 @@ from dear_plugin.search.credibility import Evidence
 from dear_plugin.search.criteria import criteria
 from dear_plugin.search.descent import descended
 from dear_plugin.search.problem import SearchProblem
-from dear_plugin.search.ranks import Ranked, in_order, try_larger
+from dear_plugin.search.ranks import Ranked, ranked, try_larger
 from dear_plugin.search.rounds import search_rounds, settle
 from dear_plugin.search.settings import Search
 from dear_plugin.search.stage import Stage
@@ -69,11 +68,11 @@ class Answers:
     def ranked(self, k: int = 1) -> list[Ranked]:
         """The first k answers of every row, one table per rank; a nearest miss has rank 0."""
         self._search(1)
-        first = in_order(self.stages, 1)[0]
+        first = ranked(self.stages, 1)[0]
         if k == 1:
             return [first]
         self._search(k)
-        return in_order(self.stages, k, first)
+        return ranked(self.stages, k, first)
 
     def _search(self, k: int) -> None:
         """Search the stages until each row has k answers.
@@ -190,7 +189,7 @@ class Answers:
 
 def _block(problem: SearchProblem, rows: Tensor, sets: Tensor, values: Tensor) -> Block:
     """Actions, rows (m,), sets (m,) and values (m, w), as candidates."""
-    order = torch.from_numpy(np.lexsort((sets.numpy(), rows.numpy())))
+    order = in_order(rows, sets)
     return Block.of(problem, rows[order], sets[order], values[order, None])
 
 

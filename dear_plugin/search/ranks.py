@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin.data.special_values import is_special
+from dear_plugin.search.actions import in_order
 from dear_plugin.search.problem import SMALLEST
 from dear_plugin.search.rounds import between_block
 from dear_plugin.search.stage import Stage
@@ -43,7 +44,7 @@ class Ranked:
     larger: Tensor
 
 
-def in_order(stages: Stages, k: int, first: Ranked | None = None) -> list[Ranked]:
+def ranked(stages: Stages, k: int, first: Ranked | None = None) -> list[Ranked]:
     """The first k actions of every row: answers, else accepted ones or the nearest miss.
 
     Answers are ordered by size of set and price, others by score first. Each acts on another
@@ -128,11 +129,11 @@ def larger_actions(stage: Stage) -> Tensor:
     least[stage.pairs[known]] = tried.price[known]
     at = stage.successes
     at = at[stage.open_rows[tried.rows[at]] & (tried.price[at] > least[stage.pairs[at]])]
-    order = np.lexsort((tried.price[at].numpy(), stage.pairs[at].numpy()))
-    pairs = stage.pairs[at].numpy()[order]
+    at = at[in_order(stage.pairs[at], tried.price[at])]
+    pairs = stage.pairs[at].numpy()
     first, last = (np.searchsorted(pairs, pairs, side) for side in ("left", "right"))
     part = (np.arange(len(pairs)) - first) * stage.k // np.maximum(last - first, 1)
-    return at[torch.from_numpy(order[_first(np.c_[pairs, part])])]
+    return at[torch.from_numpy(_first(np.c_[pairs, part]))]
 
 
 def _of_stages(

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from dear_plugin.data.special_values import is_special
-from dear_plugin.search.actions import Actions, first_of_each, greatest
+from dear_plugin.search.actions import Actions, first_of_each, greatest, in_order
 from dear_plugin.search.candidates import Block
 from dear_plugin.search.problem import SMALLEST
 from dear_plugin.search.stage import Stage
@@ -81,10 +80,10 @@ def _next(stage: Stage, size: int) -> Tensor:
     mostly meet the same criteria.
     """
     alive = stage.alive
-    at = alive[_order(stage.tried.price[alive], stage.pairs[alive])]
+    at = alive[in_order(stage.pairs[alive], stage.tried.price[alive])]
     place = torch.arange(len(at)) - torch.searchsorted(stage.pairs[at], stage.pairs[at])
     some = at[((place + 1) & place) == 0]
-    some = some[_order(stage.tried.price[some], stage.tried.rows[some])]
+    some = some[in_order(stage.tried.rows[some], stage.tried.price[some])]
     return some[first_of_each(stage.tried.rows[some], size)]
 
 
@@ -128,7 +127,7 @@ def _move_back(stage: Stage, steps: int) -> None:
     """
     problem, best = stage.problem, stage.tried.part(stage.cheapest(stage.alive))
     best = best.part(~problem.sets.single[best.sets])
-    best = best.part(_order(best.price, best.rows))
+    best = best.part(in_order(best.rows, best.price))
     best = best.part(first_of_each(best.rows, FEW_SETS))
     if not len(best):
         return
@@ -203,8 +202,3 @@ def _enters_or_leaves_special(stage: Stage, tried: Actions) -> Tensor:
     own = stage.problem.own(tried.rows, tried.sets)
     special: Tensor = is_special(torch.minimum(own, tried.values))
     return special.any(1)
-
-
-def _order(price: Tensor, owner: Tensor) -> Tensor:
-    """(m,) the order of entries by owner, then by price."""
-    return torch.from_numpy(np.lexsort((price.numpy(), owner.numpy())))
