@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 
 from dear_plugin.benchmark import metrics
-from dear_plugin.benchmark.contest_tables import DEFAULT, NONE, PLAUSIBLE, SHOWN, SUPPORTED, tables
+from dear_plugin.benchmark.contest_tables import DEFAULT, NONE, PLAUSIBLE, SHOWN, tables
 from dear_plugin.benchmark.fits import BASELINES, baseline, scored
-from dear_plugin.benchmark.metrics import Floats, Truths, solved, where
+from dear_plugin.benchmark.metrics import solved, where
 from dear_plugin.benchmark.reference import plausibility_of, reference_rows
 from dear_plugin.benchmark.runner import Cell, Option, Spec, grid
 from dear_plugin.benchmark.splits import CELLS, TREES, DataSplit, ScoredModel, case_of
@@ -26,19 +26,12 @@ from dear_plugin.problem.constraints import Constraints
 from dear_plugin.search import Search
 from dear_plugin.search.criteria import TOLERANCE
 
-# Settings of `Search` that every method is given alike. The default of DEAR is a margin of .3 and
-# a plausibility of .05; the other values trace how the cost grows with each requirement.
+# Settings of `Search` that every method is given alike; `DEFAULT` is DEAR's.
 Dials = Mapping[str, Any]
-_NONE: Dials = {"margin": 0.0, "min_plausibility": 0.0, "min_support": None}
-_PLAUSIBLE: Dials = {**_NONE, "min_plausibility": 0.05}
 DIALS: Mapping[str, Dials] = {
-    NONE: _NONE,
-    PLAUSIBLE: _PLAUSIBLE,
-    "plausibility .2": {**_NONE, "min_plausibility": 0.2},
-    SUPPORTED: {**_PLAUSIBLE, "min_support": 0.8},
-    "support 1": {**_PLAUSIBLE, "min_support": 1.0},
-    DEFAULT: {**_PLAUSIBLE, "margin": 0.3},
-    "margin .6": {**_PLAUSIBLE, "margin": 0.6},
+    NONE: {"margin": 0.0, "min_plausibility": 0.0},
+    PLAUSIBLE: {"margin": 0.0, "min_plausibility": 0.05},
+    DEFAULT: {"margin": 0.3, "min_plausibility": 0.05},
 }
 # The search of DEAR's lines, and whether pairs are action sets.
 OWN: Mapping[str, tuple[Search, bool]] = {
@@ -69,11 +62,12 @@ def measure(
     answers, reference = compared.results[method], reference_rows(data, model)
     before, after = answers.x, answers.proposal.rows
     own, plausibility = (plausibility_of(data, rows) for rows in (before, after))
-    support, mask = answers.support.to_numpy(dtype=float), solved(answers)
+    mask, dials = solved(answers), DIALS[dial]
+    enough = plausibility >= np.minimum(own, dials["min_plausibility"]) - TOLERANCE
     measured = {
         "plausibility": where(mask, plausibility),
-        "support": where(mask, support),
-        "meets": mask & _meets(DIALS[dial], plausibility, own, support),
+        "support": where(mask, answers.support),
+        "meets": mask & enough,
         "changed": where(mask, answers.changed.sum(1).numpy()),
         "zero_action": where(mask, answers.outcome["direct_cost"] == 0.0),
         "still_accepted": metrics.still_accepted(answers, model.retrained),
@@ -81,7 +75,7 @@ def measure(
         **reference.of_answers(answers),
     }
     if method in OWN and dial == DEFAULT:
-        first, second = (_dear(data, model, method, DIALS[dial], half) for half in (1, 2))
+        first, second = (_dear(data, model, method, dials, half) for half in (1, 2))
         measured["replicated"] = metrics.replicated(first.generate(refused, within=within), second)
     return compared.table[KEPT].assign(**measured)
 
@@ -99,19 +93,13 @@ def _dear(data: DataSplit, model: ScoredModel, name: str, dials: Dials, part: in
     return scored(data, model, pairs)[part].with_search(replace(search, **dials))
 
 
-def _meets(dials: Dials, plausibility: Floats, own: Floats, support: Floats) -> Truths:
-    """(n,) bool, answers with the required plausibility and support."""
-    enough: Truths = plausibility >= np.minimum(own, dials["min_plausibility"]) - TOLERANCE
-    return enough & (support >= (dials["min_support"] or 0.0) - TOLERANCE)
-
-
 CONTEST = Spec(
     "contest",
     "all methods with the same requirements: cost and effort",
     {
         "cells": Option("data sets and classifiers", ("loan lr",), CELLS, NETWORK_CELLS),
         "methods": Option("methods", ("DEAR", "growing spheres", "nearest accepted"), METHODS),
-        "dials": Option("requirements", SHOWN, DIALS, (NONE, *SHOWN)),
+        "dials": Option("requirements", SHOWN, DIALS),
         "splits": Option("splits of the data", 1, preset=1),
         "seeds": Option("classifier seeds of each split", 1, preset=1),
         "rows": Option("rejected rows of each model", 8, preset=30),

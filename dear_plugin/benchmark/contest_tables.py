@@ -15,10 +15,9 @@ from dear_plugin.evaluation.intervals import Estimate, estimate
 if TYPE_CHECKING:
     from dear_plugin.plots.ink import Axes, Figure
 
-NONE, PLAUSIBLE, DEFAULT, SUPPORTED = "none", "plausibility .05", "default", "support .8"
-# Requirements that the published tables have, and those that only figures have.
+NONE, PLAUSIBLE, DEFAULT = "none", "plausibility .05", "default"
+# Requirements that the tables have; figures have `NONE` too.
 SHOWN = (PLAUSIBLE, DEFAULT)
-DRAWN = (NONE, "plausibility .2", "support 1", "margin .6")
 OWN = ("DEAR", "DEAR, pairs", "DEAR, cheapest")
 # What is compared: the whole cost, and what has to be done.
 SIZES: Mapping[str, str] = {"cost": "cost", "effort": "direct_cost"}
@@ -40,16 +39,12 @@ SHARES: Mapping[str, str] = {
 }
 # Figures: what is required, at increasing values, and the size drawn against what was measured.
 FRONTS: Mapping[str, tuple[tuple[str, ...], str, str]] = {
-    "plausibility": ((NONE, PLAUSIBLE, "plausibility .2"), "cost", "plausibility"),
-    "effort": ((NONE, PLAUSIBLE, "plausibility .2"), "effort", "plausibility"),
-    "support": ((PLAUSIBLE, SUPPORTED, "support 1"), "cost", "support"),
-    "retrained": ((PLAUSIBLE, DEFAULT, "margin .6"), "cost", "still_accepted"),
+    "plausibility": ((NONE, PLAUSIBLE), "cost", "plausibility"),
+    "effort": ((NONE, PLAUSIBLE), "effort", "plausibility"),
+    "retrained": (SHOWN, "cost", "still_accepted"),
 }
-
-
 LABELS = {
     "plausibility": "mean plausibility: share of training rows that are odder",
-    "support": "mean share of accepted neighbours",
     "still_accepted": "share accepted by retrained models",
 }
 WORDS = {"cost": "cost: what changes in all", "effort": "effort: what has to be done"}
@@ -59,7 +54,7 @@ OTHER: dict[str, Any] = {"color": "#888888", "markersize": 4, "linewidth": 0.8}
 
 def tables(found: pd.DataFrame) -> Iterator[tuple[str, Table]]:
     """All tables and figures of what was measured."""
-    shown = found[~found["dial"].isin(DRAWN)]
+    shown = found[found["dial"] != NONE]
     yield "summary", summary(shown)
     yield "differences", differences(shown)
     yield "contest", table(shown)

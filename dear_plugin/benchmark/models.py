@@ -121,17 +121,14 @@ def _stored(
     """Networks from a file, which is written if it does not exist."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        nets, part = enumerate(make()), path.with_suffix(f".{os.getpid()}")
-        save_file({f"{i}.{k}": v for i, net in nets for k, v in net.state_dict().items()}, part)
+        part = path.with_suffix(f".{os.getpid()}")
+        save_file(nn.ModuleList(make()).state_dict(), part)
         part.replace(path)
     weights = load_file(path)
-    read = []
-    for i in range(1 + max(int(name.partition(".")[0]) for name in weights)):
-        net, prefix = copy.deepcopy(like), f"{i}."
-        own = {k.removeprefix(prefix): v for k, v in weights.items() if k.startswith(prefix)}
-        net.load_state_dict(own)
-        read.append(net.eval())
-    return read
+    count = len({name.partition(".")[0] for name in weights})
+    nets = [copy.deepcopy(like) for _ in range(count)]
+    nn.ModuleList(nets).eval().load_state_dict(weights)
+    return nets
 
 
 def forest(kind: str, frame: pd.DataFrame, labels: pd.Series, seed: int) -> Any:

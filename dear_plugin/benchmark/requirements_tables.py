@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 import pandas as pd
 
-from dear_plugin.benchmark.tables import Row
+from dear_plugin.benchmark.tables import Row, with_ends
 from dear_plugin.evaluation.intervals import estimate, paired
 
 # A value and the ends of its interval; NaN where there is none.
@@ -89,9 +89,7 @@ def _row(each: Requirement, found: dict[str, Found]) -> Row:
 
 def _text(found: Found) -> str:
     """A measure, with its interval if it has one."""
-    value, *ends = found
-    known = f" [{ends[0]:.2f}, {ends[1]:.2f}]" if ends and not np.isnan(ends[0]) else ""
-    return f"{value:.3f}" if not known else f"{value:.2f}{known}"
+    return with_ends(found) if len(found) > 1 and not np.isnan(found[1]) else f"{found[0]:.3f}"
 
 
 def _share(column: str, credible: bool = False) -> Measure:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from dear_plugin.benchmark import contest_tables, credible_tables, hosts_tables, reproduce_tables
-from dear_plugin.benchmark.contest_tables import DEFAULT, PLAUSIBLE, SUPPORTED
+from dear_plugin.benchmark.contest_tables import DEFAULT, NONE, PLAUSIBLE
 from dear_plugin.benchmark.hosts_tables import DEAR_LINES
 from dear_plugin.benchmark.reproduce import VARIANTS
 from dear_plugin.benchmark.reproduce_tables import CELLS, LINE_SEARCH, PAPER, PRESET
@@ -69,7 +69,7 @@ class TestContest:
     def test_the_summary_counts_cells_by_cost_and_by_effort(self):
         parts = []
         for cell, cost in (("a", 1.0), ("b", 5.0), ("c", 9.0)):
-            for dial in (PLAUSIBLE, SUPPORTED, DEFAULT):
+            for dial in (NONE, PLAUSIBLE, DEFAULT):
                 own = answers_of("DEAR", [cost] * 10)
                 other = answers_of("Wachter", [3.0] * 10, direct_cost=3.0)
                 parts += [each.assign(cell=cell, dial=dial) for each in (own, other)]
