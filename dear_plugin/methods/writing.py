@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 # How far past the decision boundary a proposal aims; each retry aims farther.
 SLACKS = (1e-4, 1e-3, 1e-1)
+TEXT_COLUMNS = ("reason", "acted_on", "kind")
 
 
 def settle(
@@ -78,6 +79,8 @@ def result_of(
     if proposal.kinds:
         columns["kind"] = list(proposal.kinds)
     actions = pd.DataFrame(columns, index=frame.index)
+    # Of no rows, pandas 3 would infer another dtype.
+    actions = actions.astype({name: str for name in TEXT_COLUMNS if name in columns})
     return Recourses(
         frame,
         written.frame,

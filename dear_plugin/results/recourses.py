@@ -285,7 +285,7 @@ class Recourses:
 def _only(column: pd.Series, kept: npt.NDArray[np.bool_]) -> pd.Series:
     """A column, missing where not kept, (n,) bool; its dtype becomes nullable where needed."""
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iub":
-        column = column.convert_dtypes(False, False, True, True, False)
+        column = column.convert_dtypes()
     return column.where(kept)
 
 

@@ -63,8 +63,9 @@ def _outcome(
     columns = {}
     for name, column in known.items():
         zero = 0.0 if str(name).endswith("cost") else np.nan
-        cells = np.full(len(index), blank.get(str(name), zero), dtype=column.dtype)
-        cells[at] = column.to_numpy()
+        values = column.to_numpy()
+        cells = np.full(len(index), blank.get(str(name), zero), dtype=values.dtype)
+        cells[at] = values
         columns[name] = cells
     columns["reason"][list(reasons)] = list(reasons.values())
     return pd.DataFrame(columns, index=index)

@@ -197,7 +197,8 @@ class TestIndependentFeatures:
     def test_fidelities_are_nan(self, found):
         assert np.isnan([found.fidelity, found.distribution_fidelity]).all()
         assert np.isnan([found.shown, found.standardised]).all()
-        assert found.per_set[["dependence_fidelity", "distribution_fidelity"]].isna().all(None)
+        fidelities = found.per_set[["dependence_fidelity", "distribution_fidelity"]]
+        assert fidelities.isna().all(axis=None)
 
     def test_the_text_explains_it(self, found):
         text = " ".join(str(found).split())
