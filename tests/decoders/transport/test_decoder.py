@@ -188,7 +188,7 @@ class TestWhatMayMove:
         a = rng.integers(0, 10, 3000)
         frame = pd.DataFrame({"a": a, "b": a // 2 + rng.integers(0, 3, 3000)})
         frame["group"] = rng.choice(list("pqr"), 3000)
-        case, known = Case(frame, immutable=["group"]), torch.tensor((frame["group"] != "r").tolist())
+        case, known = Case(frame, immutable=["group"]), torch.tensor(frame["group"] != "r")
         decoders = Decoders(Transport(), Sample(case.rows[known], case.encoder), [])
         decoder, x = decoders.of((0,)), case.rows[~known]
         moved = decoder.decode(x, decoder.encode(x), torch.full((len(x), 1, 1), 1.0))[:, 0, 1]
