@@ -1,4 +1,4 @@
-"""Margins: the lead of a search past the boundary, a share of the scores' spread."""
+"""Margins: the distance of answers past the boundary, a share of the scores' spread."""
 
 import numpy as np
 import pytest
@@ -43,32 +43,32 @@ class TestTwoClasses:
 
     @pytest.mark.parametrize("share", [0.1, 0.3, 1.0])
     def test_log_odds_must_exceed_the_boundary_by_a_share_of_their_unit(self, logits, share):
-        goal = wanted(1).with_lead(share, logits)
+        goal = wanted(1).with_margin(share, logits)
         expected = share * unit(logits[:, 0]) + SLACK
         assert least(goal, self.SCORES).item() == pytest.approx(float(expected), abs=2e-4)
 
     def test_the_other_class_has_the_same_lead(self, logits):
-        goal = wanted(0).with_lead(0.3, logits)
+        goal = wanted(0).with_margin(0.3, logits)
         expected = 0.3 * unit(-logits[:, 0]) + SLACK
         assert -least(goal, self.SCORES.flip(0)).item() == pytest.approx(float(expected), abs=2e-4)
 
     def test_it_is_beyond_a_threshold(self, logits):
-        goal = wanted(1, threshold=0.8).with_lead(0.3, logits)
+        goal = wanted(1, threshold=0.8).with_margin(0.3, logits)
         expected = np.log(4.0) + 0.3 * unit(logits[:, 0] - np.log(4.0)) + SLACK
         assert least(goal, self.SCORES).item() == pytest.approx(expected, abs=2e-4)
 
     def test_two_columns_are_read_as_one(self, logits):
         pair = torch.cat([-logits, logits], 1) / 2.0
         tried = torch.cat([-self.SCORES, self.SCORES], 1) / 2.0
-        goal, single = wanted(1).with_lead(0.3, pair), wanted(1).with_lead(0.3, logits)
+        goal, single = wanted(1).with_margin(0.3, pair), wanted(1).with_margin(0.3, logits)
         odds = least(goal, tried)
         assert float(odds[1] - odds[0]) == pytest.approx(
             least(single, self.SCORES).item(), abs=2e-4
         )
 
     def test_a_lead_does_not_change_success(self, logits):
-        """Success is the model's decision; only a search uses the lead."""
-        plain, led = wanted(1, 4000), wanted(1, 4000).with_lead(0.5, logits)
+        """Success is the model's decision; only a search uses the margin."""
+        plain, led = wanted(1, 4000), wanted(1, 4000).with_margin(0.5, logits)
         assert torch.equal(plain.accepts(logits), led.accepts(logits))
         assert torch.equal(
             plain.succeeds(logits, lambda: None), led.succeeds(logits, lambda: None)
@@ -77,11 +77,11 @@ class TestTwoClasses:
         assert torch.equal(plain.score(logits), led.score(logits))
 
     def test_a_constant_model_has_no_lead(self):
-        goal = wanted(1).with_lead(0.3, torch.full((50, 1), 7.0))
+        goal = wanted(1).with_margin(0.3, torch.full((50, 1), 7.0))
         assert least(goal, self.SCORES).item() == pytest.approx(SLACK, abs=2e-4)
 
     def test_each_row_may_want_its_own_class(self, logits):
-        goal = ClassGoal(torch.tensor([0, 1])).with_lead(0.3, logits)
+        goal = ClassGoal(torch.tensor([0, 1])).with_margin(0.3, logits)
         no, yes = (0.3 * unit(sign * logits[:, 0]) for sign in (-1.0, 1.0))
         scores = torch.tensor([[-no - 0.01], [yes + 0.01], [-no + 0.01], [yes - 0.01]])
         valid = goal.evaluate(scores, torch.tensor([0, 1, 0, 1]), SLACK)[1]
@@ -92,26 +92,26 @@ class TestTwoClasses:
         scores = torch.cat([torch.linspace(-6.0, 0.0, 900), torch.linspace(0.0, 0.3, 100)])[
             :, None
         ]
-        goal = wanted(1).with_lead(0.3, scores)
-        assert float(goal.lead[1]) == pytest.approx(0.075, rel=0.05)
+        goal = wanted(1).with_margin(0.3, scores)
+        assert float(goal.required[1]) == pytest.approx(0.075, rel=0.05)
 
 
 class TestMoreClasses:
     def test_each_class_has_the_spread_of_its_own_margins(self):
         rng = torch.Generator().manual_seed(0)
         scores = torch.randn(4000, 3, generator=rng) * torch.tensor([0.2, 1.0, 5.0])
-        goal = ClassGoal(torch.tensor([0, 1, 2])).with_lead(0.3, scores)
+        goal = ClassGoal(torch.tensor([0, 1, 2])).with_margin(0.3, scores)
         for label in range(3):
             rest = [i for i in range(3) if i != label]
             margins = scores[:, label] - scores[:, rest].amax(1)
-            assert float(goal.lead[label]) == pytest.approx(0.3 * unit(margins), rel=1e-4)
+            assert float(goal.required[label]) == pytest.approx(0.3 * unit(margins), rel=1e-4)
 
     def test_the_lead_is_over_the_next_class(self):
         rng = torch.Generator().manual_seed(0)
-        goal = wanted(2).with_lead(0.3, torch.randn(4000, 3, generator=rng))
+        goal = wanted(2).with_margin(0.3, torch.randn(4000, 3, generator=rng))
         ahead = torch.linspace(-1.0, 2.0, 30_001)
         tried = torch.stack([torch.zeros_like(ahead), ahead * 0.0 - 1.0, ahead], 1)
-        expected = float(goal.lead[2]) + SLACK
+        expected = float(goal.required[2]) + SLACK
         assert float(least(goal, tried)[2]) == pytest.approx(expected, abs=2e-4)
 
 
@@ -119,29 +119,29 @@ class TestRanges:
     VALUES = torch.linspace(-20.0, 40.0, 60_001)[:, None]
 
     def test_a_value_keeps_the_lead_from_either_end(self, logits):
-        goal = RangeGoal(10.0, 30.0).with_lead(0.3, logits)
+        goal = RangeGoal(10.0, 30.0).with_margin(0.3, logits)
         inside = self.VALUES[goal.evaluate(self.VALUES, None, SLACK)[1]]
-        lead = 0.3 * float(spread(logits[:, 0])) + SLACK * 20.0
-        assert inside.min().item() == pytest.approx(10.0 + lead, abs=2e-3)
-        assert inside.max().item() == pytest.approx(30.0 - lead, abs=2e-3)
+        required = 0.3 * float(spread(logits[:, 0])) + SLACK * 20.0
+        assert inside.min().item() == pytest.approx(10.0 + required, abs=2e-3)
+        assert inside.max().item() == pytest.approx(30.0 - required, abs=2e-3)
 
     def test_the_lead_of_a_narrow_range_is_a_share_of_its_half_width(self, logits):
-        goal = RangeGoal(10.0, 10.5).with_lead(0.3, logits)
+        goal = RangeGoal(10.0, 10.5).with_margin(0.3, logits)
         inside = self.VALUES[goal.evaluate(self.VALUES, None, SLACK)[1]]
         assert inside.min().item() == pytest.approx(10.0 + 0.3 * 0.25, abs=2e-3)
         assert inside.max().item() == pytest.approx(10.5 - 0.3 * 0.25, abs=2e-3)
 
     def test_an_open_one_has_one_end(self, logits):
-        goal = RangeGoal(10.0, float("inf")).with_lead(0.3, logits)
+        goal = RangeGoal(10.0, float("inf")).with_margin(0.3, logits)
         inside = self.VALUES[goal.evaluate(self.VALUES, None, 1e-9)[1]]
         margins = logits[:, 0] - 10.0
         within = float(margins[margins > 0].median()) / 0.6 if (margins > 0).any() else np.inf
-        lead = 0.3 * min(float(spread(logits[:, 0])), within)
-        assert inside.min().item() == pytest.approx(10.0 + lead, abs=2e-3)
+        required = 0.3 * min(float(spread(logits[:, 0])), within)
+        assert inside.min().item() == pytest.approx(10.0 + required, abs=2e-3)
         assert inside.max().item() == 40.0
 
     def test_without_slack_the_range_is_as_it_was(self, logits):
-        plain, led = RangeGoal(10.0, 30.0), RangeGoal(10.0, 30.0).with_lead(0.3, logits)
+        plain, led = RangeGoal(10.0, 30.0), RangeGoal(10.0, 30.0).with_margin(0.3, logits)
         assert torch.equal(plain.accepts(self.VALUES), led.accepts(self.VALUES))
 
 
@@ -169,12 +169,12 @@ class TestAnswers:
     @pytest.mark.parametrize("margin", [0.3, 1.0])
     def test_they_reach_the_lead_or_have_a_reason(self, loan, led, margin):
         """The spread is that of all 1,500 training rows."""
-        lead = margin * float(spread(self.odds(loan, loan.frame)))
+        required = margin * float(spread(self.odds(loan, loan.frame)))
         result = led[margin]
         done = result.actions["success"].to_numpy()
         near = result.actions["reason"] == "accepted, but by less than the required margin"
         ahead = self.odds(loan, result.counterfactuals).numpy()
-        assert (ahead[done & ~near] >= lead - 1e-3).all()
+        assert (ahead[done & ~near] >= required - 1e-3).all()
         assert (ahead[done & near] > 0.0).all()
         assert (done & ~near).sum() > 30
 
@@ -192,6 +192,6 @@ class TestAnswers:
         dear = dear.fit(loan.frame)
         result = dear.generate(loan.refused(30), Target.of_range(0.5))
         valid = result.actions["success"] & (result.actions["reason"] == "")
-        lead = 0.3 * float(spread(self.odds(loan, loan.frame)))
+        required = 0.3 * float(spread(self.odds(loan, loan.frame)))
         assert valid.sum() > 10
-        assert (result.actions["score_after"][valid] >= 0.5 + lead - 1e-3).all()
+        assert (result.actions["score_after"][valid] >= 0.5 + required - 1e-3).all()

@@ -18,7 +18,6 @@ NEEDED = {"predictor", "feature_names", "category_map", "stats", "conditional_fu
 FLOAT = np.dtype(np.float64)
 # CounterfactualRL repeats the conditions of n rows n times: its memory grows with the square.
 BATCH_SIZE = 256
-MISSED = "Alibi's row misses the target once constraints are applied"
 
 
 def wrap_alibi(explainer: Any) -> WrappedAlibi:
@@ -64,7 +63,7 @@ class WrappedAlibi(RecourseMethod):
             found = np.concatenate([self._explained(case.select(idx)) for idx in parts])
         moved = self.encoder.rows(self.table.frame(found)).to(case.x.dtype)
         reasons = [""] * len(case)
-        return Proposal.of_others(case, self.classifier, moved, reasons=reasons, missed=MISSED)
+        return Proposal.of_others(case, self.classifier, moved, reasons=reasons, package="Alibi")
 
     def _explained(self, case: Case) -> Array:
         """(m, p) the explainer's label-encoded counterfactuals of m rows."""

@@ -67,5 +67,5 @@ class Revise(LatentMethod[LatentConfig]):
 
 
 def target_loss(case: Case, scores: Tensor) -> Tensor:
-    """The logistic loss of the margin of the target, (m,), past the lead of a search."""
-    return softplus(case.goal.extra_margin() - case.goal.margin(scores))
+    """The logistic loss of the margin of the target, (m,), past the required one."""
+    return softplus(case.goal.required_margin() - case.goal.margin(scores))

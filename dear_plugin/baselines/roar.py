@@ -95,11 +95,11 @@ class Roar(WeightedDescent[RoarConfig]):
         x, (low, high) = self.encoder.expand(pool.case.x), pool.bounds
         robust = torch.zeros(len(x), dtype=torch.bool)
         tangent, delta_max = block_tangents(self.encoder), self.config.delta_max
-        lead = pool.case.goal.extra_margin()
+        required = pool.case.goal.required_margin()
         for _ in range(self.config.steps):
             rows, rounded = straight_through(pool, encoded)
             scores, margin, gradient = margin_gradients(pool, rounded)
-            least = margin - lead - delta_max * (rounded.abs().sum(1) + 1.0)
+            least = margin - required - delta_max * (rounded.abs().sum(1) + 1.0)
             found = pool.update(rows[:, None], scores=scores, loss=self._loss(pool, rows, least))
             robust |= found & (least >= 0.0)
             gradient = (gradient - delta_max * rounded.sign()) @ tangent

@@ -137,16 +137,16 @@ def compared(dear: DEAR, frame: pd.DataFrame) -> pd.DataFrame:
 def _optimum(dear: DEAR, case: Case, known: Floats) -> Floats:
     """(n,) the least price below known ones, (n,); infinite where there is none."""
     search = dear.search
-    goal = case.goal.with_lead(search.margin, dear._training_scores)
+    goal = case.goal.with_margin(search.margin, dear._training_scores)
     problem = replace(dear._fitted_optimizer.problem(case), redrawn=bool(search.min_confidence))
-    lead = torch.as_tensor(goal.extra_margin(), dtype=torch.float32).expand(len(case))
+    required = torch.as_tensor(goal.required_margin(), dtype=torch.float32).expand(len(case))
     wanted = criteria(problem, search, dear._evidence) if search.has_criteria else {}
     stage = Stage(
         problem,
         [],
         wanted,
         goal.least_margin(case.slack),
-        lead,
+        required,
         search.prefer_alone,
         k=1,
     )

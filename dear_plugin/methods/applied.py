@@ -13,12 +13,12 @@ from dear_plugin.data.schema import Feature, Kind
 from dear_plugin.errors import ConstraintError
 from dear_plugin.methods.optimizer import Optimizer, rows_by_set
 from dear_plugin.problem.case import Case
+from dear_plugin.problem.reasons import Reason
 from dear_plugin.results.proposal import Proposal, identity_proposal
 from dear_plugin.results.values import number
 from dear_plugin.search import SearchProblem
 
 ROWS_AT_ONCE = 1024
-NO_ACTION = "nothing is acted on"
 
 
 def outcome(
@@ -59,7 +59,7 @@ def decide(proposal: Proposal, acted: Tensor, accepted: Tensor) -> Proposal:
     """
     accepted = accepted & ~acted
     rows = zip(proposal.reasons, acted.tolist(), accepted.tolist(), strict=True)
-    reasons = [r if acts else "" if done else NO_ACTION for r, acts, done in rows]
+    reasons = [r if acts else "" if done else Reason.NOT_ACTED for r, acts, done in rows]
     return replace(proposal, reasons=reasons, accepted=accepted, searched=False)
 
 
@@ -102,7 +102,7 @@ def _refusals(case: Case, values: Tensor, encoder: Encoder) -> list[str]:
         for i in (not_actionable | outside).nonzero()[:, 0].tolist():
             at = int(rows[i])
             reasons[at].append(
-                f"{feature.name} may not be acted on"
+                Reason.NOT_ACTIONABLE.format(feature.name)
                 if bool(not_actionable[i])
                 else _not_admissible(case, feature, at, j, float(wanted[i]))
             )
@@ -112,12 +112,12 @@ def _refusals(case: Case, values: Tensor, encoder: Encoder) -> list[str]:
 def _not_admissible(case: Case, feature: Feature, row: int, j: int, wanted: float) -> str:
     """Why a row may not take a value of the feature at position j."""
     if feature.kind is not Kind.NUMERIC:
-        return f"{feature.name} may not become {feature.categories[int(wanted)]}"
+        return Reason.NOT_THIS_VALUE.format(feature.name, feature.categories[int(wanted)])
     feasible = case.feasible
     low, high, value = (
         number(feature.bounds[0] + end * feature.width, feature.precision)
         for end in (float(feasible.low[row, j]), float(feasible.high[row, j]), wanted)
     )
     if feasible.low[row, j] > feasible.high[row, j]:
-        return f"{feature.name} may not become {value}: no value may be reached"
-    return f"{feature.name} may not become {value}, only {low} to {high}"
+        return Reason.NO_VALUE.format(feature.name, value)
+    return Reason.OUTSIDE.format(feature.name, value, low, high)

@@ -206,7 +206,7 @@ class DEAR(WhatIf):
         search = self.search
         evidence = self._evidence if search.has_criteria else None
         if search.margin:
-            goal = case.goal.with_lead(search.margin, self._training_scores)
+            goal = case.goal.with_margin(search.margin, self._training_scores)
             case = replace(case, goal=goal)
         chunks = torch.arange(len(case)).split(size)
         parts = [

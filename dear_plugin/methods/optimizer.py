@@ -13,9 +13,10 @@ from dear_plugin.decoders import Decoders, Sample
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.case import Case
+from dear_plugin.problem.reasons import Reason
 from dear_plugin.problem.seen_pairs import SeenPairs
 from dear_plugin.results.proposal import Proposal, identity_proposal
-from dear_plugin.results.wording import EXCLUDED, LESS_MARGIN, ZERO_ACTION, unreached
+from dear_plugin.results.wording import unreached
 from dear_plugin.search import (
     Answers,
     Evidence,
@@ -30,7 +31,6 @@ from dear_plugin.search.settings import CRITERIA
 
 # How an answer differs from the first one.
 ANOTHER, SEVERAL, LARGER = "another set", "pair of features", "larger action"
-NO_MORE = "no further recourse was found"
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Optimizer:
         fewer than k answers fail in later ones.
 
         Args:
-            case: the rows; the lead of its goal is the margin of an answer.
+            case: the rows; its goal has the required margin.
             search: the settings.
             evidence: what the criteria compare answers with; None takes the cheapest.
             k: the number of ranks.
@@ -100,11 +100,11 @@ class Optimizer:
             self.problem(case), redrawn=bool(evidence is not None and search.min_confidence)
         )
         accepted = case.goal.least_margin(case.slack)
-        lead = torch.as_tensor(case.goal.extra_margin(), dtype=torch.float32)
+        required = torch.as_tensor(case.goal.required_margin(), dtype=torch.float32)
         # The line search needs no derivatives, and small operations are faster in this mode.
         with torch.inference_mode(search.solver == "line"):
             answers = Answers(
-                problem, search, evidence, self.known, accepted, lead.expand(len(case)).clone()
+                problem, search, evidence, self.known, accepted, required.expand(len(case)).clone()
             )
             ranked = answers.ranked(k)
             proposals = [self._proposal(case, answers, rank, i) for i, rank in enumerate(ranked)]
@@ -135,19 +135,9 @@ class Optimizer:
         none = torch.zeros(len(case), dtype=torch.bool)
         proposal = identity_proposal(case.x, none)
         if rank:
-            proposal = replace(proposal, reasons=[NO_MORE] * len(case))
+            proposal = replace(proposal, reasons=[Reason.NO_MORE] * len(case))
         else:
-            acted, names = self.sets.masks.any(0), self.encoder.schema.names
-            reached, excluded = set(ranked.rows.tolist()), _excluded(answers)
-            reasons = [
-                ""
-                if i in reached
-                else EXCLUDED
-                if excluded[i]
-                else case.feasible.why_nothing(i, acted, names)
-                for i in range(len(case))
-            ]
-            proposal = replace(proposal, reasons=reasons)
+            proposal = replace(proposal, reasons=self._why_nothing(case, answers, ranked))
         kinds = [""] * len(case)
         for number, (rows, stage) in enumerate(answers.stages):
             here = (ranked.stages == number).nonzero()[:, 0]
@@ -165,6 +155,17 @@ class Optimizer:
             proposal = proposal.merged(part, rows[actions.rows])
         return replace(proposal, kinds=kinds)
 
+    def _why_nothing(self, case: Case, answers: Answers, ranked: Ranked) -> list[str]:
+        """(n,) the reasons of rows of which no action was tried; "" for others."""
+        acted, names = self.sets.masks.any(0), self.encoder.schema.names
+        reasons = [
+            Reason.EXCLUDED if excluded else case.feasible.why_nothing(i, acted, names)
+            for i, excluded in enumerate(_excluded(answers).tolist())
+        ]
+        for i in ranked.rows.tolist():
+            reasons[i] = ""
+        return reasons
+
     def _explained(
         self, proposal: Proposal, answers: Answers, number: int, at: Tensor
     ) -> Proposal:
@@ -179,24 +180,21 @@ class Optimizer:
         for i in failed.nonzero()[:, 0].tolist():
             may = may_act[actions.rows[i]]
             alone, together = int((may & single).sum()), int((may & ~single).sum())
-            reasons[i] = (
-                f"{unreached(alone, together, search.max_features)};"
-                f" acting on {labels[int(actions.sets[i])]} comes closest"
-                + f"; {EXCLUDED}"
-                * bool(excluded[i])
-            )
-        less = actions.margin < (stage.accepted + stage.lead)[actions.rows]
+            tried = unreached(alone, together, search.max_features)
+            reasons[i] = Reason.CLOSEST.format(tried, labels[int(actions.sets[i])])
+            reasons[i] += f"; {Reason.EXCLUDED}" * bool(excluded[i])
+        less = actions.margin < (stage.accepted + stage.required_margin)[actions.rows]
         lacking = (~failed & (less | (actions.score != torch.inf))).nonzero()[:, 0]
         texts = [""] * len(lacking)
         if answers.evidence is not None and len(lacking):
             wanted = criteria(stage.problem, search, answers.evidence, whole=True)
             texts = missing(stage.decoded(at[lacking]), wanted)
         for i, text in zip(lacking.tolist(), texts, strict=True):
-            notes[i] = text or (LESS_MARGIN if bool(less[i]) else "")
+            notes[i] = text or (Reason.LESS_MARGIN if bool(less[i]) else "")
         own = stage.problem.own(actions.rows, actions.sets)
         still = ((actions.values - own).abs() <= SMALLEST).all(1) & ~failed
         for i in still.nonzero()[:, 0].tolist():
-            notes[i] = ZERO_ACTION
+            notes[i] = Reason.NO_ADVICE
         # Of a confidence that is too low, not all redraws are evaluated.
         sure = actions.measured[:, CRITERIA.index("confidence")]
         sure = torch.where(actions.score == torch.inf, sure, torch.nan)

@@ -16,9 +16,9 @@ from dear_plugin.evaluation.neighbours import Neighbours
 from dear_plugin.evaluation.plausibility import Plausibility
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.problem.case import Case, Requirement
+from dear_plugin.problem.reasons import Reason
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.spread import Spread
-from dear_plugin.results.wording import LESS_MARGIN
 from dear_plugin.search import RowCriteria, Search
 from dear_plugin.search.credibility import Reached
 from dear_plugin.search.criteria import missing
@@ -203,7 +203,7 @@ class _Asking:
         """(q,) bool, whether counterfactuals of rows, (q,), have a margin."""
         goal = self.case.goal.beyond(share, self.vetted._training_scores)
         scores = self.vetted.classifier.scores(reached)
-        return goal.margin(scores, rows) >= goal.select(rows).extra_margin()
+        return goal.margin(scores, rows) >= goal.select(rows).required_margin()
 
     def _with_notes(self, proposal: Proposal, lacking: Tensor) -> Proposal:
         """The proposal with notes on the criteria that some answers, (m,) bool, do not meet."""
@@ -214,5 +214,5 @@ class _Asking:
         wanted = {} if self._requirement is None else self._requirement.wanted
         found = Reached(rows, proposal.rows[rows])
         for row, text in zip(rows.tolist(), missing(found, wanted), strict=True):
-            notes[row] = text or notes[row] or LESS_MARGIN
+            notes[row] = text or notes[row] or Reason.LESS_MARGIN
         return replace(proposal, notes=notes)

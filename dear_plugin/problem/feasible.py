@@ -13,6 +13,7 @@ from torch import Tensor
 from dear_plugin._lazy import lazy
 from dear_plugin.data.special_values import SpecialLevels, is_special
 from dear_plugin.problem.action_sets import ActionSets
+from dear_plugin.problem.reasons import Reason
 from dear_plugin.problem.rules import Rules
 
 # Rounding error of a scaled float32.
@@ -101,7 +102,7 @@ class FeasibleSet:
             for _ in special[:1]
         ]
         causes += [f"no observed value is in the range of {', '.join(out)}" for _ in out[:1]]
-        return ": ".join(["nothing admissible to act on", *filter(None, ["; ".join(causes)])])
+        return ": ".join([Reason.NOTHING_ADMISSIBLE, *filter(None, ["; ".join(causes)])])
 
     def admits(self, values: Tensor, feature: Tensor, idx: Tensor) -> Tensor:
         """(m, c) bool: whether an action may set a feature to a value.

@@ -51,7 +51,7 @@ class Goal(ABC):
     ) -> tuple[Tensor, Tensor]:
         """(m,) the margin; (m,) bool: it is at least `slack` and the model's decision agrees.
 
-        A search uses some slack; then the margin must exceed the lead as well.
+        A search uses some slack; then the margin must exceed the required one as well.
         """
 
     def accepts(self, scores: Tensor, idx: Tensor | None = None, slack: float = 0.0) -> Tensor:
@@ -59,31 +59,31 @@ class Goal(ABC):
         return self.evaluate(scores, idx, slack)[1]
 
     @abstractmethod
-    def extra_margin(self) -> Tensor | float:
-        """(n,) or a number, the lead: how much more margin than the slack a search requires."""
+    def required_margin(self) -> Tensor | float:
+        """(n,) or a number, how much more margin than the slack a search requires."""
 
     @abstractmethod
     def least_margin(self, slack: float) -> Tensor:
-        """(n,) the margin that `accepts` requires with a slack above 0, without the lead."""
+        """(n,) the margin that `accepts` requires with a slack above 0, less `required_margin`."""
 
     @abstractmethod
-    def with_lead(self, share: float, scores: Tensor) -> Goal:
-        """This goal with a lead.
+    def with_margin(self, share: float, scores: Tensor) -> Goal:
+        """This goal with a required margin.
 
         Args:
-            share: the lead as a share of the unit of margins, see `margin_unit`.
+            share: the margin as a share of the unit of margins, see `margin_unit`.
             scores: (m, c) the scores of training rows.
         """
 
     @abstractmethod
     def beyond(self, share: float, scores: Tensor) -> Goal:
-        """A goal that accepts what `with_lead` accepts in a search, for methods without a lead.
+        """The goal that accepts what `with_margin` accepts in a search, for all methods.
 
         For one of two classes the threshold is higher, and the ends of a range lie farther
-        inwards; one of more classes has a lead all the same.
+        inwards; one of more classes has a required margin all the same.
 
         Args:
-            share: how much farther, as in `with_lead`.
+            share: how much farther, as in `with_margin`.
             scores: (m, c) the scores of training rows.
         """
 
@@ -125,7 +125,7 @@ class ClassGoal(Goal):
         count: the number of columns of scores; None accepts any.
         cutoffs: (2, c) for each class, the least margin at which the model itself decides for it,
             and one at which it does so almost surely; None where it decides for the likeliest.
-        lead: (c,) for each class, the extra margin of a search; None for 0.
+        required: (c,) for each class, the extra margin of a search; None for 0.
 
     Example:
         >>> from dear_plugin import ClassGoal
@@ -138,7 +138,7 @@ class ClassGoal(Goal):
     threshold: float | None = None
     count: int | None = None
     cutoffs: Tensor | None = None
-    lead: Tensor | None = None
+    required: Tensor | None = None
 
     scores_are_probabilities: ClassVar[bool] = True
 
@@ -168,37 +168,37 @@ class ClassGoal(Goal):
         classes decides alone.
         """
         margin = self.margin(scores, idx)
-        if slack > 0.0 and self.lead is not None:
-            return margin, margin >= slack + self.lead[self._wanted(scores, idx)]
+        if slack > 0.0 and self.required is not None:
+            return margin, margin >= slack + self.required[self._wanted(scores, idx)]
         reached = margin >= slack
         if slack > 0.0 or self.cutoffs is not None or score_decides(self.threshold, scores):
             return margin, reached
         return margin, reached & (most_likely(scores) == self._wanted(scores, idx))
 
-    def extra_margin(self) -> Tensor | float:
-        """(n,) the lead of each row's class."""
-        return 0.0 if self.lead is None else self.lead[self.columns]
+    def required_margin(self) -> Tensor | float:
+        """(n,) the required margin of each row's class."""
+        return 0.0 if self.required is None else self.required[self.columns]
 
     def least_margin(self, slack: float) -> Tensor:
         """(n,) the slack."""
         return torch.full((len(self.columns),), slack)
 
-    def with_lead(self, share: float, scores: Tensor) -> Goal:
-        """The goal with a share of the unit of each class's margins as its lead."""
-        return replace(self, lead=self._leads(share, scores))
+    def with_margin(self, share: float, scores: Tensor) -> Goal:
+        """The goal with a share of the unit of each class's margins as its margin."""
+        return replace(self, required=self._required(share, scores))
 
     def beyond(self, share: float, scores: Tensor) -> Goal:
-        """The goal with its lead; for two classes, in its threshold and cut-offs."""
+        """The goal with its margin; for two classes, in its threshold and cut-offs."""
         if share == 0.0:
             return self
-        lead = self._leads(share, scores)
+        required = self._required(share, scores)
         if scores.shape[1] > 2:
-            return replace(self, lead=lead)
+            return replace(self, required=required)
         lowest = 0.0 if self.cutoffs is None else float(self.cutoffs[0].min())
         least = lowest if self.threshold is None else logit(self.threshold)
-        threshold = 1.0 / (1.0 + math.exp(-least - float(lead[self.columns].max())))
-        higher = None if self.cutoffs is None else self.cutoffs + lead
-        return replace(self, threshold=min(threshold, HIGHEST), cutoffs=higher, lead=None)
+        threshold = 1.0 / (1.0 + math.exp(-least - float(required[self.columns].max())))
+        higher = None if self.cutoffs is None else self.cutoffs + required
+        return replace(self, threshold=min(threshold, HIGHEST), cutoffs=higher, required=None)
 
     def succeeds(self, scores: Tensor, decide: Callable[[], Tensor | None]) -> Tensor:
         """(n,) bool: the model decides for the class, and the threshold is reached."""
@@ -226,7 +226,7 @@ class ClassGoal(Goal):
         needed = None if score_decides(self.threshold, scores) else cutoffs()
         return replace(self, count=scores.shape[1], cutoffs=needed)
 
-    def _leads(self, share: float, scores: Tensor) -> Tensor:
+    def _required(self, share: float, scores: Tensor) -> Tensor:
         """(c,) the share of the unit of each class's margins, from scores of training rows."""
         each = [torch.full((len(scores),), label) for label in range(max(scores.shape[1], 2))]
         goals = [ClassGoal(label, self.threshold, cutoffs=self.cutoffs) for label in each]

@@ -22,9 +22,9 @@ class RangeGoal(Goal):
     Attributes:
         low: the least wanted value.
         high: the greatest wanted value.
-        shortfall: (n,) the distance of each factual prediction to the interval, the unit of slack
-            where the interval is open.
-        lead: the distance that a search keeps from either end.
+        missing: (n,) the margin that each factual prediction lacks, the unit of slack where the
+            interval is open.
+        required: the distance that a search keeps from either end.
 
     Example:
         >>> from dear_plugin import RangeGoal
@@ -34,8 +34,8 @@ class RangeGoal(Goal):
 
     low: float
     high: float
-    shortfall: Tensor | None = None
-    lead: float = 0.0
+    missing: Tensor | None = None
+    required: float = 0.0
 
     scores_are_probabilities: ClassVar[bool] = False
 
@@ -49,31 +49,31 @@ class RangeGoal(Goal):
     ) -> tuple[Tensor, Tensor]:
         """(m,) the margin and (m,) bool: the value lies inside."""
         margin = self.margin(scores, idx)
-        return margin, margin >= slack * self._span(idx) + self.lead * (slack > 0.0)
+        return margin, margin >= slack * self._span(idx) + self.required * (slack > 0.0)
 
-    def extra_margin(self) -> Tensor | float:
-        """The lead, in the model's units."""
-        return self.lead
+    def required_margin(self) -> Tensor | float:
+        """The required margin, in the model's units."""
+        return self.required
 
     def least_margin(self, slack: float) -> Tensor:
         """(n,) the slack in units of the interval, or of the row's distance to it."""
-        if self.shortfall is None:
+        if self.missing is None:
             raise TargetError("the goal is bound to no rows: call bind(scores) first")
         span = torch.as_tensor(self._span(None), dtype=torch.float32)
-        return (slack * span).expand(len(self.shortfall)).clone()
+        return (slack * span).expand(len(self.missing)).clone()
 
-    def with_lead(self, share: float, scores: Tensor) -> Goal:
-        """The goal with a share of the values' unit, or of half the interval, as its lead."""
-        return replace(self, lead=self._lead(share, scores))
+    def with_margin(self, share: float, scores: Tensor) -> Goal:
+        """The goal with a share of the values' unit, or of half the interval, as its margin."""
+        return replace(self, required=self._required(share, scores))
 
     def beyond(self, share: float, scores: Tensor) -> Goal:
-        """The goal whose ends lie farther inwards by its lead."""
+        """The goal whose ends lie farther inwards by that margin."""
         if share == 0.0:
             return self
-        lead = self._lead(share, scores)
-        farther = None if self.shortfall is None else self.shortfall + lead
-        low, high = self.low + lead, self.high - lead
-        return replace(self, low=low, high=high, shortfall=farther, lead=0.0)
+        required = self._required(share, scores)
+        farther = None if self.missing is None else self.missing + required
+        low, high = self.low + required, self.high - required
+        return replace(self, low=low, high=high, missing=farther, required=0.0)
 
     def score(self, scores: Tensor, idx: Tensor | None = None) -> Tensor:
         """(m,) the predicted value."""
@@ -81,13 +81,13 @@ class RangeGoal(Goal):
 
     def select(self, idx: Tensor) -> Goal:
         """The goal of the rows at positions (q,): the same interval."""
-        return self if self.shortfall is None else replace(self, shortfall=self.shortfall[idx])
+        return self if self.missing is None else replace(self, missing=self.missing[idx])
 
     def bind(self, scores: Tensor, cutoffs: Callable[[], Tensor | None] = lambda: None) -> Goal:
-        """The goal with the shortfall of each factual row."""
-        return replace(self, shortfall=(-self.margin(scores)).clamp_min(0.0))
+        """The goal with the margin that each factual row lacks."""
+        return replace(self, missing=(-self.margin(scores)).clamp_min(0.0))
 
-    def _lead(self, share: float, scores: Tensor) -> float:
+    def _required(self, share: float, scores: Tensor) -> float:
         """A share of the values' unit, or of half the interval."""
         scale = float(margin_unit(self.margin(scores).float(), scores[:, 0].float()))
         return share * min(scale, (self.high - self.low) / 2.0)
@@ -97,6 +97,6 @@ class RangeGoal(Goal):
         width = self.high - self.low
         if math.isfinite(width):
             return width
-        if self.shortfall is None:
+        if self.missing is None:
             return 1.0
-        return self.shortfall if idx is None else self.shortfall[idx]
+        return self.missing if idx is None else self.missing[idx]

@@ -13,12 +13,12 @@ from torch import Tensor
 
 from dear_plugin.data.schema import Kind
 from dear_plugin.data.special_values import is_special
+from dear_plugin.problem.reasons import Reason
 from dear_plugin.results.lazy_answers import Credibility
 from dear_plugin.results.spread import Spread
 from dear_plugin.results.values import Change, amount_of, ends
 from dear_plugin.results.wording import (
     ENOUGH,
-    NO_ACTION,
     Expected,
     certainty,
     nearest,
@@ -91,7 +91,7 @@ def _without_action(result: Recourses, position: int) -> str | None:
     explained = bool(reason) and not bool(result.proposal.accepted[position])
     if row["success"] and not explained and not moves:
         return "nothing to change: the decision is already the wanted one"
-    return f"{'no action' if moves else 'nothing changes'}: {reason or NO_ACTION}"
+    return f"{'no action' if moves else 'nothing changes'}: {reason or Reason.ROUNDED_AWAY}"
 
 
 def answered(result: Recourses, positions: Sequence[int]) -> list[Answered]:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import torch
 
 from dear_plugin import _html
+from dear_plugin.problem.reasons import Reason
 from dear_plugin.results.descriptions import changes, describe, head
 from dear_plugin.results.values import Change, ends
-from dear_plugin.results.wording import LACKING, claim
+from dear_plugin.results.wording import claim
 
 if TYPE_CHECKING:
     from dear_plugin.results.recourses import Recourses
@@ -66,7 +67,7 @@ def _cells(result: Recourses, position: int) -> list[object]:
     acts = changes(result, position, changed & direct)
     follows = changes(result, position, changed & ~direct)
     badges = [] if row["credible"] or not row["success"] else [_html.span("not credible", "no")]
-    lacking = row["reason"].removeprefix(LACKING) if badges else row["reason"]
+    lacking = row["reason"].removeprefix(Reason.LACKING.start) if badges else row["reason"]
     note = _html.joined([*badges, *[lacking] * bool(lacking)])
     cells: list[object] = [
         result.factuals.index[position],

@@ -16,9 +16,7 @@ from torch import Tensor
 from dear_plugin._lazy import lazy
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.case import Case
-
-ACCEPTED = "already accepted"
-NOT_ENOUGH = "the decision is not the wanted one"
+from dear_plugin.problem.reasons import Reason
 
 Texts = npt.NDArray[Any]
 
@@ -93,7 +91,7 @@ class Proposal:
         moved: Tensor,
         *,
         reasons: Sequence[str],
-        missed: str,
+        package: str,
     ) -> Proposal:
         """What an explainer of another package proposes, once constraints are applied.
 
@@ -104,11 +102,12 @@ class Proposal:
             classifier: the model.
             moved: (m, p) the explainer's rows.
             reasons: (m,) why it has none; "" where it has one.
-            missed: the reason of a row that then misses the target.
+            package: the name of the other package, for the reason of a row that misses the target.
         """
         moved = case.x.where(case.feasible.not_actionable, moved)
         rows = case.feasible.project(case.x, moved[:, None], torch.arange(len(case)))[:, 0]
         accepted = case.goal.accepts(classifier.scores(rows)).tolist()
+        missed = Reason.OTHER_MISSES.format(package)
         each = [r or ("" if a else missed) for r, a in zip(reasons, accepted, strict=True)]
         return cls(rows, rows != case.x, torch.zeros(len(case)), each)
 
@@ -147,7 +146,7 @@ class Proposal:
         """This proposal with a reason for rows, (m,), that break the rules named in `broken`."""
         reasons = list(self.reasons)
         for i, names in zip(idx.tolist(), broken, strict=True):
-            reasons[i] = f"the row would break what holds between columns: {names}"
+            reasons[i] = Reason.BREAKS_RULES.format(names)
         return replace(self, reasons=reasons)
 
     def keep_accepted(self, x: Tensor, accepted: Tensor) -> Proposal:
@@ -180,7 +179,9 @@ class Proposal:
         """
         rows = zip(self.reasons, self.notes, success.tolist(), self.accepted.tolist(), strict=True)
         text = _of_search if self.searched else _of_action
-        return _texts(ACCEPTED if a else text(reason, note, s) for reason, note, s, a in rows)
+        return _texts(
+            Reason.ACCEPTED if a else text(reason, note, s) for reason, note, s, a in rows
+        )
 
 
 @dataclass(frozen=True)
@@ -208,7 +209,7 @@ def identity_proposal(x: Tensor, accepted: Tensor) -> Proposal:
 
 def _texts(texts: Iterable[str]) -> Texts:
     """Texts as an object array, from which pandas makes a column faster than from a list."""
-    return np.array(list(texts), dtype=object)
+    return np.array(list(map(str, texts)), dtype=object)
 
 
 def _at(texts: Sequence[str], idx: list[int]) -> list[str]:
@@ -219,12 +220,12 @@ def _at(texts: Sequence[str], idx: list[int]) -> list[str]:
 def _of_search(reason: str, note: str, success: bool) -> str:
     """The text of a row that was searched, after the model's decision on the rounded row."""
     if not success:
-        return reason or "the model refused the rounded row"
+        return reason or Reason.REFUSED_ROUNDED
     if reason:
-        return "accepted, though less far past the boundary than the search aimed"
+        return Reason.LESS_FAR
     return note
 
 
 def _of_action(reason: str, note: str, success: bool) -> str:
     """The text of a row whose action the user gave."""
-    return reason or ("" if success else NOT_ENOUGH)
+    return reason or ("" if success else Reason.NOT_WANTED)

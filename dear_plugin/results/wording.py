@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dear_plugin.data.schema import Feature, Schema
+from dear_plugin.problem.reasons import Reason
 from dear_plugin.results.values import Change, amount_of, ends, is_amount
 
 ASSOCIATION = (
@@ -52,18 +53,6 @@ def claim(schema: Schema) -> Claim:
     return ORDERED if schema.tiers else ASSOCIATED
 
 
-# The reason of a row whose action disappears when it is rounded.
-NO_ACTION = "no action is left once the row is rounded"
-
-# The note on a row that the decoder's reconstruction takes past the boundary without an action.
-ZERO_ACTION = "the decoder's reconstruction of the row alone is accepted, which is no advice"
-
-# The beginning of the search's note on an answer that does not meet the criteria.
-LACKING = "no credible action was found; the nearest has "
-# Why a row has no answer, or a worse one, though the model would accept an action.
-EXCLUDED = "actions are left out that break a rule, or create values that never occur together"
-# The note on an answer that does not reach the required margin.
-LESS_MARGIN = "accepted, but by less than the required margin"
 # The plausibility below which an answer that is not credible gives it.
 UNUSUAL = 0.05
 PARTS = {0.25: "a quarter", 0.5: "half", 0.75: "three quarters", 1.0: "all"}
@@ -168,7 +157,7 @@ def nearest(words: str, more: Sequence[str], note: str, plausibility: float) -> 
         return f"Not credible: {text} {rare}"
     if not note:
         return f"Not credible: {text}"
-    lack = note.removeprefix(LACKING)
+    lack = note.removeprefix(Reason.LACKING.start)
     last = f"It has {lack}." if lack != note else f"It is {note}."
     return f"No credible action was found; the nearest: {text} {last}"
 
@@ -208,7 +197,7 @@ def unreached(alone: int, together: int, most: int) -> str:
         f"1 {'or' if most == 2 else 'to'} {most} {of}",
     ][most > 1 :][: min(alone, 1)]
     tried += [f"the {together} given groups" if together > 1 else "the given group"][:together]
-    return f"no change of {' or of '.join(tried)} was found that reaches the target"
+    return Reason.UNREACHED.format(" or of ".join(tried))
 
 
 def level(feature: Feature) -> str:

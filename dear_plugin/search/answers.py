@@ -50,7 +50,7 @@ class Answers:
         evidence: what the criteria compare answers with; None for no criteria.
         known: the values of the features in the training rows.
         accepted: (n,) the least margin of a success.
-        lead: (n,) how much more margin an answer needs.
+        required_margin: (n,) how much more margin an answer needs.
         stages: (q,) the rows of a stage, and the stage.
     """
 
@@ -59,7 +59,7 @@ class Answers:
     evidence: Evidence | None
     known: FeatureValues
     accepted: Tensor
-    lead: Tensor
+    required_margin: Tensor
 
     def __post_init__(self) -> None:
         """Nothing is searched yet."""
@@ -106,9 +106,9 @@ class Answers:
         tried = _of_rows(given.tried, rows, len(self.problem))
         scores = problem.classifier.scores(problem.x, keep_off_grid=True)
         before = problem.goal.margin(scores).float()
-        accepted, lead = self.accepted[rows], self.lead[rows]
+        accepted, required = self.accepted[rows], self.required_margin[rows]
         parts = Parts.of(problem, tried, before, PARTS_OF_ONE)
-        need = accepted + lead - before
+        need = accepted + required - before
         found = pairs_of(problem, parts, self.pairs, need)
         size = 2
         while found is not None:
@@ -136,7 +136,7 @@ class Answers:
         wanted = {}
         if self.evidence is not None:
             wanted = criteria(problem, self.search, self.evidence)
-        accepted, lead = self.accepted[rows], self.lead[rows]
+        accepted, required = self.accepted[rows], self.required_margin[rows]
         discount = self.search.prefer_alone
         if found is not None:
             self._fit(found.sets)
@@ -151,7 +151,7 @@ class Answers:
             blocks = list(candidate_blocks(problem, self.known))
         else:
             blocks = [_block(problem, found.rows, found.which, found.values)]
-        return Stage(problem, blocks, wanted, accepted, lead, discount, k)
+        return Stage(problem, blocks, wanted, accepted, required, discount, k)
 
     def _fit(self, sets: ActionSets) -> None:
         """Fit the decoders of new sets."""

@@ -104,9 +104,9 @@ def confidence(
     # Actions excluded by the first redraws get no others, even if these were evaluated.
     if m:
         valid[excluded, first:], margins[excluded, first:] = False, torch.inf
-    shortfall = -margins.kthvalue(min(may_fail, count - 1) + 1, dim=1).values
-    shortfall = torch.where(shortfall.isfinite(), shortfall, 0.0).clamp_min(0.0)
-    return valid.float().mean(1), shortfall
+    more_margin = -margins.kthvalue(min(may_fail, count - 1) + 1, dim=1).values
+    more_margin = torch.where(more_margin.isfinite(), more_margin, 0.0).clamp_min(0.0)
+    return valid.float().mean(1), more_margin
 
 
 def _redrawn(problem: SearchProblem, actions: Decoded, which: Tensor) -> tuple[Tensor, Tensor]:

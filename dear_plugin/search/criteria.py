@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from dear_plugin.problem.goals import Goal
-from dear_plugin.results.wording import LACKING, join, short_of
+from dear_plugin.problem.reasons import Reason
+from dear_plugin.results.wording import join, short_of
 from dear_plugin.search.credibility import Evidence, Reached, confidence, reliance
 from dear_plugin.search.problem import SearchProblem
 from dear_plugin.search.settings import CRITERIA, Search
@@ -110,7 +111,7 @@ def scored(actions: R, wanted: Mapping[str, Criterion]) -> tuple[Tensor, Tensor,
         (m, 4) the measured values in the order of `CRITERIA`, NaN where not evaluated.
     """
     m = len(actions)
-    score, shortfall = torch.full((m,), torch.inf, dtype=torch.float64), torch.zeros(m)
+    score, more_margin = torch.full((m,), torch.inf, dtype=torch.float64), torch.zeros(m)
     measured, at = torch.full((m, len(CRITERIA)), torch.nan), torch.arange(m)
     for passed, (name, criterion) in enumerate(wanted.items()):
         if not len(at):
@@ -119,10 +120,10 @@ def scored(actions: R, wanted: Mapping[str, Criterion]) -> tuple[Tensor, Tensor,
         missing = criterion.least[actions.rows[at]] - share
         passes = missing <= TOLERANCE
         score[at] = torch.where(passes, torch.inf, passed + 1.0 - missing.double())
-        shortfall[at] = torch.as_tensor(more).expand(len(at))
+        more_margin[at] = torch.as_tensor(more).expand(len(at))
         measured[at, CRITERIA.index(name)] = share.float()
         at = at[passes]
-    return score, shortfall, measured
+    return score, more_margin, measured
 
 
 def missing(actions: R, wanted: Mapping[str, Criterion]) -> list[str]:
@@ -134,7 +135,7 @@ def missing(actions: R, wanted: Mapping[str, Criterion]) -> list[str]:
     """
     shares = {name: criterion.measure(actions)[0] for name, criterion in wanted.items()}
     least = {name: criterion.least[actions.rows] for name, criterion in wanted.items()}
-    return [text and f"{LACKING}{text}" for text in unmet(len(actions), shares, least)]
+    return [text and Reason.LACKING.format(text) for text in unmet(len(actions), shares, least)]
 
 
 def unmet(m: int, shares: Mapping[str, Tensor], least: Mapping[str, Tensor]) -> list[str]:

@@ -106,7 +106,7 @@ class Objective:
         Args:
             action: d_S, zero outside of S.
             weight: lambda.
-            target: the target score s, as a margin; a lead of the goal is added to it.
+            target: the target score s, as a margin; the margin that the goal requires is added.
         """
         action = action.detach().requires_grad_(True)
         loss = self._loss(action, weight, target)
@@ -141,7 +141,7 @@ class Objective:
         of = encoder.feature_of
         floor, ceiling = problem.feasible.floor[:, of], problem.feasible.ceiling[:, of]
         inside = torch.where(encoder.blocks[of], reached, torch.clamp(reached, floor, ceiling))
-        error = (self._margin(inside) - target - problem.goal.extra_margin()).square()
+        error = (self._margin(inside) - target - problem.goal.required_margin()).square()
         cost = ((inside - self.x).abs() * encoder.weights).sum(2)
         hinge = (reached - inside).abs().sum(2)
         return error + weight * cost + hinge

@@ -32,13 +32,13 @@ class Stage:
         blocks: the candidates.
         wanted: the criteria by name, in order.
         accepted: (n,) the least margin of a success.
-        lead: (n,) how much more margin an answer needs.
+        required_margin: (n,) how much more margin an answer needs.
         discount: how much more an action may cost that needs no indirect change, as a share.
         k: the number of answers of a row that are searched for, on different sets.
         tried: the evaluated actions.
         need: (n * s,) the least margin of an action whose criteria are evaluated.
         pairs: (m,) the row and set of each tried action, as one number.
-        passed: (q,) ascending, the positions of answers: tried actions that have the lead and
+        passed: (q,) ascending, the positions of answers: tried actions that have the margin and
             meet all criteria.
     """
 
@@ -46,7 +46,7 @@ class Stage:
     blocks: list[Block]
     wanted: Mapping[str, Criterion]
     accepted: Tensor
-    lead: Tensor
+    required_margin: Tensor
     discount: float
     k: int
     tried: Actions = field(init=False)
@@ -65,7 +65,7 @@ class Stage:
     @property
     def enough(self) -> Tensor:
         """(n,) the least margin of an answer."""
-        return self.accepted + self.lead
+        return self.accepted + self.required_margin
 
     @lazy
     def is_line(self) -> Tensor:
@@ -117,9 +117,9 @@ class Stage:
         """Evaluate the criteria of tried actions at positions (q,)."""
         tried, margin = self.tried, self.tried.margin[at]
         if self.wanted:
-            tried.score[at], shortfall, tried.measured[at] = scored(self.decoded(at), self.wanted)
-            short = shortfall > 0.0
-            need = (margin + shortfall)[short]
+            tried.score[at], more, tried.measured[at] = scored(self.decoded(at), self.wanted)
+            short = more > 0.0
+            need = (margin + more)[short]
             self.need.scatter_reduce_(0, self.pairs[at][short], need, "amax")
         else:
             tried.score[at] = torch.inf

@@ -13,6 +13,7 @@ import torch
 from dear_plugin.data.schema import Feature, Kind
 from dear_plugin.models.foreign import isolated
 from dear_plugin.problem.constraints import Constraints
+from dear_plugin.problem.reasons import Reason
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.testing.subject import Subject
 
@@ -64,7 +65,8 @@ def a_solved_row_has_no_reason_to_fail(subject: Subject) -> None:
     """Its reason is empty, or a note."""
     solved = subject.result.actions["success"] & ~subject.accepts(subject.query)
     reasons = subject.result.actions["reason"][solved]
-    wrong = reasons.str.contains("no change of|nothing admissible|refused")
+    failed = (Reason.UNREACHED, Reason.NOTHING_ADMISSIBLE, Reason.REFUSED_ROUNDED)
+    wrong = reasons.str.startswith(tuple(reason.start for reason in failed))
     _require(not wrong.any(), "a reason of a failure")
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.problem.constraints import Constraints
+from dear_plugin.problem.reasons import Reason
 from dear_plugin.problem.target import Label, Target
 from dear_plugin.results.recourses import Recourses
 
@@ -53,7 +54,7 @@ class Subject:
 
         def unchanged(frame: pd.DataFrame) -> npt.NDArray[np.bool_]:
             answer = method.generate(frame, target).actions
-            accepted: npt.NDArray[np.bool_] = (answer["reason"] == "already accepted").to_numpy()
+            accepted: npt.NDArray[np.bool_] = (answer["reason"] == Reason.ACCEPTED).to_numpy()
             return accepted
 
         result = method.generate(query, target)

@@ -21,8 +21,8 @@ from dear_plugin.baselines import (
 from dear_plugin.decoders import Training
 from dear_plugin.errors import NotFittedError, SettingError
 from dear_plugin.problem.goals import ClassGoal
+from dear_plugin.problem.reasons import Reason
 from dear_plugin.results.proposal import Proposal
-from dear_plugin.results.wording import LACKING, LESS_MARGIN
 
 ROWS = 30
 PLAUSIBLE = Search.cheapest(min_plausibility=0.05)
@@ -185,7 +185,7 @@ class TestNotes:
         lacking = ~result.actions["credible"]
         assert lacking.any()
         reasons = reasons[lacking]
-        assert reasons.str.startswith(LACKING).all()
+        assert reasons.str.startswith(Reason.LACKING.start).all()
         assert reasons.str.contains(r"plausibility 0\.\d+ \(at least 0\.\d+ is required\)").all()
         assert "No credible action was found" in result.describe_row(
             int(lacking.to_numpy().argmax())
@@ -194,7 +194,7 @@ class TestNotes:
     def test_a_margin_out_of_reach_has_the_words_of_dear(self, nearest, refused):
         result = Vetted(nearest, Search.cheapest(margin=50.0)).generate(refused)
         assert result.actions["success"].all()
-        assert (result.outcome["reason"] == LESS_MARGIN).all()
+        assert (result.outcome["reason"] == Reason.LESS_MARGIN).all()
         assert not result.actions["credible"].any()
 
 

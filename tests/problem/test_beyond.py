@@ -1,4 +1,4 @@
-"""Goal.beyond: a goal farther past the boundary, without a lead."""
+"""Goal.beyond: a goal farther past the boundary, without a required margin."""
 
 import math
 
@@ -33,11 +33,11 @@ GOALS = {
 @pytest.mark.parametrize("share", [0.1, 0.5])
 def test_it_accepts_what_the_goal_with_a_lead_accepts(name, share):
     goal = GOALS[name]
-    farther, leading = goal.beyond(share, SCORES), goal.with_lead(share, SCORES)
+    farther, leading = goal.beyond(share, SCORES), goal.with_margin(share, SCORES)
     one, other = (each.accepts(SCORES, slack=SLACK) for each in (farther, leading))
     assert (one != other).sum() <= 1
     assert one.sum() < goal.accepts(SCORES, slack=SLACK).sum()
-    assert farther.extra_margin() == 0.0
+    assert farther.required_margin() == 0.0
 
 
 def test_of_more_classes_it_has_a_lead():
@@ -45,7 +45,7 @@ def test_of_more_classes_it_has_a_lead():
     goal = ClassGoal(torch.zeros(50, dtype=torch.int64))
     assert torch.equal(
         goal.beyond(0.5, scores).accepts(scores, slack=SLACK),
-        goal.with_lead(0.5, scores).accepts(scores, slack=SLACK),
+        goal.with_margin(0.5, scores).accepts(scores, slack=SLACK),
     )
 
 

@@ -203,7 +203,7 @@ class TestLabels:
 class TestRange:
     @pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
     def test_slack_does_not_depend_on_the_unit(self, unit):
-        """An open range has no width: slack is a share of each row's shortfall."""
+        """An open range has no width: slack is a share of each row's missing margin."""
         goal = Target.of_range(low=30.0 * unit).resolve(2, None)
         bound = goal.bind(tensor([[20.0], [29.0]], dtype=torch.float64) * unit)
         scores = tensor([[30.5], [30.5], [30.05]], dtype=torch.float64) * unit

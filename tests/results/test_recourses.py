@@ -10,7 +10,7 @@ import torch
 from dear_plugin import DEAR, Constraints, Schema, Search
 from dear_plugin.baselines import NearestAccepted
 from dear_plugin.errors import InputError
-from dear_plugin.results.wording import LACKING
+from dear_plugin.problem.reasons import Reason
 
 COLUMNS = [
     "success",
@@ -226,7 +226,7 @@ class TestHowSureItIs:
         result = fitted.with_search(strict).generate(query)
         poor = result.actions["success"] & ~result.actions["credible"]
         assert poor.any()
-        assert result.actions["reason"][poor].str.startswith(LACKING).all()
+        assert result.actions["reason"][poor].str.startswith(Reason.LACKING.start).all()
         words = result.describe()[poor]
         assert words.str.startswith("No credible action was found; the nearest: ").all()
         assert words.str.contains("is required).", regex=False).all()

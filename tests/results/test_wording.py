@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from dear_plugin import Feature, Kind, Schema
+from dear_plugin.problem.reasons import Reason
 from dear_plugin.results.wording import (
     ASSOCIATION,
-    LACKING,
     Expected,
     certainty,
     claim,
@@ -94,7 +94,7 @@ def test_an_action_that_is_enough_may_be_undone_by_what_follows():
 
 
 def test_an_answer_that_is_not_credible_says_so_first():
-    note = f"{LACKING}confidence 0.5 (at least 0.9 is required)"
+    note = f"{Reason.LACKING.start}confidence 0.5 (at least 0.9 is required)"
     assert nearest("raise a from 1 to 2", ["This alone is enough."], note, 0.5) == (
         "No credible action was found; the nearest: raise a from 1 to 2. This alone is enough."
         " It has confidence 0.5 (at least 0.9 is required)."

@@ -26,7 +26,7 @@ from dear_plugin.errors import DearError, ModelError
 from dear_plugin.evaluation.costs import direct_action
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.constraints import feasible_set
-from dear_plugin.results.wording import ZERO_ACTION
+from dear_plugin.problem.reasons import Reason
 from dear_plugin.search import SearchProblem
 from dear_plugin.search.descent import Objective, descend, descended
 
@@ -222,12 +222,12 @@ class TestZeroActions:
 
     def test_they_are_named_and_never_credible(self, answers, zero):
         actions = answers.actions
-        assert (actions.loc[zero, "reason"] == ZERO_ACTION).all()
+        assert (actions.loc[zero, "reason"] == Reason.NO_ADVICE).all()
         others = actions[~zero & actions["success"]]
         assert ((others["reason"] == "") == others["credible"]).all()
-        assert not others["reason"].str.contains(ZERO_ACTION, regex=False).any()
+        assert not others["reason"].str.contains(Reason.NO_ADVICE, regex=False).any()
         assert not actions.loc[zero, "credible"].any()
-        assert (answers.describe()[zero] == f"no action: {ZERO_ACTION}").all()
+        assert (answers.describe()[zero] == f"no action: {Reason.NO_ADVICE}").all()
 
     @pytest.mark.parametrize("solver", ["line"])
     def test_no_other_solver_counts_them_as_success(self, mixed, literal, solver):

@@ -33,10 +33,10 @@ def known_of(problem):
     return FeatureValues.of(encoder.rows(training_frame()), encoder)
 
 
-def stage_of(problem, *, wanted=None, blocks=None, lead=0.0, k=1, discount=0.0):
+def stage_of(problem, *, wanted=None, blocks=None, margin=0.0, k=1, discount=0.0):
     blocks = list(candidate_blocks(problem, known_of(problem))) if blocks is None else blocks
-    accepted, leads = torch.full((len(problem),), SLACK), torch.full((len(problem),), lead)
-    return Stage(problem, blocks, wanted or {}, accepted, leads, discount, k)
+    accepted, required = torch.full((len(problem),), SLACK), torch.full((len(problem),), margin)
+    return Stage(problem, blocks, wanted or {}, accepted, required, discount, k)
 
 
 def searched(problem, **options):
@@ -103,7 +103,7 @@ class TestCheapest:
         assert (world.problem.margin_alone(*values) >= SLACK).all()
 
     def test_the_lead_is_kept(self, world):
-        led = searched(world.problem, lead=0.1)
+        led = searched(world.problem, margin=0.1)
         assert (led.tried.margin[led.passed] >= 0.1 + SLACK).all()
         assert (cheapest(led) > cheapest(searched(world.problem))).all()
 

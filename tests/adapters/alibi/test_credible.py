@@ -6,7 +6,7 @@ import pytest
 import dear_plugin
 from dear_alibi import DEAR
 from dear_plugin import Search
-from dear_plugin.results.wording import LESS_MARGIN
+from dear_plugin.problem.reasons import Reason
 
 WORTH = ("confidence", "reliance", "plausibility", "credible")
 
@@ -37,7 +37,7 @@ def test_an_answer_that_is_not_credible_has_a_reason(fit, refused):
     assert len(poor)
     reasons = found.action["reason"]
     # Criteria that are not met, or only the margin.
-    known = ("no credible action was found; the nearest has ", LESS_MARGIN)
+    known = ("no credible action was found; the nearest has ", Reason.LESS_MARGIN)
     assert all(reasons[i].startswith(known) for i in poor)
 
 

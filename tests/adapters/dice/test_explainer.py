@@ -21,7 +21,7 @@ import dear_plugin
 from dear_dice import DiceDEAR
 from dear_dice.options import IGNORED
 from dear_plugin import Search
-from dear_plugin.results.wording import LACKING, LESS_MARGIN
+from dear_plugin.problem.reasons import Reason
 from tests.adapters.dice.asked import answers, examples, same_frames
 
 KINDS = pytest.mark.parametrize("kind", ["explainer", "black_box"])
@@ -491,7 +491,7 @@ class TestOptions:
         firsts = [example.actions.iloc[0] for example in result.cf_examples_list]
         reasons = [row["reason"] for row in firsts if not row["credible"]]
         assert reasons
-        assert all(each.startswith((LACKING, LESS_MARGIN)) for each in reasons)
+        assert all(each.startswith((Reason.LACKING.start, Reason.LESS_MARGIN)) for each in reasons)
         assert "No credible action was found" in caplog.text
 
     def test_an_invalid_search_is_refused(self, loan, torch_model):

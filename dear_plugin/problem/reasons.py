@@ -1,0 +1,42 @@
+"""Reasons: why a row has no recourse, or what its recourse lacks; `{}` is filled in per row."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """The texts of the column `reason`, those of other packages' errors excepted."""
+
+    # Nothing is wanted.
+    ACCEPTED = "already accepted"
+
+    # No action was found.
+    NOTHING_ADMISSIBLE = "nothing admissible to act on"
+    UNREACHED = "no change of {} was found that reaches the target"
+    CLOSEST = "{}; acting on {} comes closest"
+    EXCLUDED = "actions are left out that break a rule, or create values that never occur together"
+    NO_MORE = "no further recourse was found"
+    REFUSED_ROUNDED = "the model refused the rounded row"
+    ROUNDED_AWAY = "no action is left once the row is rounded"
+    BREAKS_RULES = "the row would break what holds between columns: {}"
+    OTHER_MISSES = "{}'s row misses the target once constraints are applied"
+
+    # Of an action that the user gave.
+    NOT_ACTED = "nothing is acted on"
+    NOT_ACTIONABLE = "{} may not be acted on"
+    NOT_THIS_VALUE = "{} may not become {}"
+    NO_VALUE = "{} may not become {}: no value may be reached"
+    OUTSIDE = "{} may not become {}, only {} to {}"
+    NOT_WANTED = "the decision is not the wanted one"
+
+    # What an answer lacks.
+    LACKING = "no credible action was found; the nearest has {}"
+    LESS_MARGIN = "accepted, but by less than the required margin"
+    LESS_FAR = "accepted, though less far past the boundary than the search aimed"
+    NO_ADVICE = "the decoder's reconstruction of the row alone is accepted, which is no advice"
+
+    @property
+    def start(self) -> str:
+        """The text up to the first field."""
+        return self.partition("{}")[0]
