@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from dear_plugin import DEAR, Constraints, Encoder, Kind, Schema, Target
 from dear_plugin.errors import ExtraError, InputError
-from dear_plugin.plots import NOTE, front, fronts, row, splits, telling, together
+from dear_plugin.plots import NOTE, front, fronts, largest_indirect, row, splits, together
 from dear_plugin.plots.ink import INDIRECT
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -130,7 +130,7 @@ class TestOverview:
 
 class TestRow:
     def test_every_changed_feature_has_a_bar_and_its_values(self, recourses, axes):
-        position = telling(recourses)
+        position = largest_indirect(recourses)
         recourses.plot_row(position, axes)
         changed = recourses.changed[position].numpy()
         names = np.array(recourses.encoder.schema.names)[changed]
@@ -139,7 +139,7 @@ class TestRow:
         assert all("→" in text for text in values(axes))
 
     def test_what_is_done_comes_first_and_looks_different(self, recourses, axes):
-        position = telling(recourses)
+        position = largest_indirect(recourses)
         recourses.plot_row(position, axes)
         assert texts(axes) == ["Action", "Expected to follow (association)"]
         acted = recourses.actions["acted_on"].iloc[position].split(" + ")
@@ -149,7 +149,7 @@ class TestRow:
         assert set(hatches[len(acted) :]) <= {INDIRECT["hatch"]}
 
     def test_bars_are_as_long_as_the_change(self, recourses, axes):
-        position = telling(recourses)
+        position = largest_indirect(recourses)
         recourses.plot_row(position, axes)
         numbers = np.array([f.kind is Kind.NUMERIC for f in recourses.encoder.schema])
         step = (recourses.proposal.rows - recourses.x)[position]
@@ -160,7 +160,7 @@ class TestRow:
             assert bar.get_width() == pytest.approx(length)
 
     def test_what_is_expected_has_its_range_over_the_redraws(self, recourses, axes):
-        position = telling(recourses)
+        position = largest_indirect(recourses)
         recourses.plot_row(position, axes)
         spread = recourses.lazy_answers.spread(torch.tensor([position]))
         direct, names = recourses.proposal.direct[position], recourses.encoder.schema.names
@@ -178,7 +178,7 @@ class TestRow:
         assert drawn
 
     def test_the_title_names_the_row_and_the_probabilities(self, recourses, axes):
-        position = telling(recourses)
+        position = largest_indirect(recourses)
         recourses.plot_row(position, axes)
         action = recourses.actions.iloc[position]
         before, after = action["score_before"], action["score_after"]
@@ -187,15 +187,15 @@ class TestRow:
         assert f"{before:.0%} → {after:.0%}" in title
 
     def test_it_says_what_the_answer_is_worth_as_its_description_does(self, recourses, axes):
-        position = telling(recourses)
+        position = largest_indirect(recourses)
         recourses.plot_row(position, axes)
         title = " ".join(axes.get_title("left").split())
         said = recourses.describe_row(position)
         assert said.endswith(title[title.index("This") :])
         assert "redraws of the data" in title
 
-    def test_a_telling_row_is_credible_and_has_the_largest_indirect_change(self, recourses):
-        position = telling(recourses)
+    def test_that_row_is_credible_and_has_the_largest_indirect_change(self, recourses):
+        position = largest_indirect(recourses)
         credible = recourses.actions["credible"].to_numpy()
         follows = recourses.actions["indirect_cost"].to_numpy()
         assert credible[position]
@@ -206,7 +206,7 @@ class TestRow:
             FigureCanvasAgg(recourses.plot(label, title="One row")).draw()
 
     def test_no_text_covers_another_nor_leaves_the_figure(self, recourses):
-        figure = recourses.plot(recourses.factuals.index[telling(recourses)])
+        figure = recourses.plot(recourses.factuals.index[largest_indirect(recourses)])
         FigureCanvasAgg(figure).draw()
         (panel,) = figure.axes
         (right,) = panel.child_axes

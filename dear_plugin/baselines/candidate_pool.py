@@ -157,7 +157,7 @@ class CandidatePool:
             self._keep_best(part.best[:, None], unsolved, part.loss[:, None], part.margin[:, None])
 
     def restarts(self, count: int) -> Iterator[tuple[float, CandidatePool]]:
-        """`count` shares from 0 to 1, each with a pool as of `attempts`."""
+        """`count` shares from 0 to 1, each with a pool, see `attempts`."""
         for share, _, part in self.attempts(torch.linspace(0.0, 1.0, count).tolist()):
             yield share, part
 

@@ -55,7 +55,7 @@ class Neighbours:
         return self.query(rows, k)[1]
 
     def distance(self, rows: Tensor, k: int = NEIGHBOURS, *, skip: int = 0) -> Tensor:
-        """(m,) double, the mean distance of rows, (m, p), to their nearest; as of `query`."""
+        """(m,) double, the mean distance of rows, (m, p), to their nearest; see `query`."""
         return torch.from_numpy(self.query(rows, k, skip=skip)[0].mean(1))
 
     @lazy

@@ -46,20 +46,20 @@ class MethodAnswers(LazyAnswers):
 
     @property
     def scores_are_probabilities(self) -> bool:
-        """As of `LazyAnswers`."""
+        """See `LazyAnswers`."""
         return self.case.goal.scores_are_probabilities
 
     @property
     def deviations(self) -> Tensor:
-        """As of `LazyAnswers`."""
+        """See `LazyAnswers`."""
         return self.method._deviations
 
     def support(self, reached: Tensor, rows: Tensor) -> Tensor:
-        """As of `LazyAnswers`."""
+        """See `LazyAnswers`."""
         return self.method._support.of(reached, self.case.goal.select(rows))
 
     def alternatives(self, k: int) -> Iterator[Recourses]:
-        """As of `LazyAnswers`; one at a time, as k results of many rows may not fit in memory."""
+        """See `LazyAnswers`; one at a time, as k results of many rows may not fit in memory."""
         method, case = self.method, self.case
         before = method.classifier.frame_scores(self.frame)
         accepted = case.goal.succeeds(before, lambda: method.classifier.decisions(self.frame))
@@ -68,11 +68,11 @@ class MethodAnswers(LazyAnswers):
             yield method._result_of(case, self.frame, kept, before)
 
     def flip_probabilities(self, position: int) -> Mapping[str, tuple[float, float]]:
-        """As of `LazyAnswers`."""
+        """See `LazyAnswers`."""
         return self.method._flip_probabilities(self.case, self.proposal, position)
 
     def credibility(self, rows: Tensor) -> Credibility:
-        """As of `LazyAnswers`."""
+        """See `LazyAnswers`."""
         success = self.success[rows]
         at, criteria = success.nonzero()[:, 0], self.method._criteria
         case, answers = self.case.select(rows[at]), self.proposal.select(rows[at])
@@ -100,7 +100,7 @@ class MethodAnswers(LazyAnswers):
         return Credibility(sure, needed, plausible, credible.numpy(), lacking)
 
     def spread(self, rows: Tensor) -> Spread:
-        """As of `LazyAnswers`."""
+        """See `LazyAnswers`."""
         parts = rows.split(ROWS_REDRAWN)
         return Spread.joined(
             [

@@ -1,4 +1,4 @@
-"""Parameters: the constructor's arguments of a method, as of a scikit-learn estimator."""
+"""Parameters: the constructor's arguments of a method, like those of a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Parameters:
         return type(self)(**self.get_params())
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The constructor's arguments by name, as of a scikit-learn estimator.
+        """The constructor's arguments by name, like those of a scikit-learn estimator.
 
         A subclass stores its own arguments as attributes of the same names.
 

@@ -72,7 +72,7 @@ def load(
     encode: Callable[[Tensor], Tensor] | None,
     rules: Sequence[Rule],
 ) -> DEAR:
-    """Read what `save` wrote; arguments and errors as of `DEAR.load`."""
+    """Read what `save` wrote; for arguments and errors see `DEAR.load`."""
     settings, tensors = _read(folder / FILE)
     count = settings.get("rules", 0)
     if count != len(rules):

@@ -14,20 +14,20 @@ except ModuleNotFoundError as error:
     raise ExtraError('figures need matplotlib: pip install "dear-plugin[plots]"') from error
 
 from dear_plugin.plots.ink import NOTE, sheet
-from dear_plugin.plots.rows import beside, one, row, splits, telling
+from dear_plugin.plots.rows import largest_indirect, one, row, row_and_splits, splits
 from dear_plugin.plots.tables import boxes, entanglement, front, fronts, together
 
 __all__ = [
     "NOTE",
-    "beside",
     "boxes",
     "entanglement",
     "front",
     "fronts",
+    "largest_indirect",
     "one",
     "row",
+    "row_and_splits",
     "sheet",
     "splits",
-    "telling",
     "together",
 ]

@@ -30,7 +30,7 @@ RANGE = "thin lines and ranges: 10th to 90th percentile over redraws of the data
 
 
 class Result(Protocol):
-    """What `telling` uses of `Recourses`."""
+    """What `largest_indirect` uses of `Recourses`."""
 
     @property
     def actions(self) -> pd.DataFrame:
@@ -41,7 +41,7 @@ class Result(Protocol):
         """(n, p) bool tensor: which features differ from the factual."""
 
 
-def telling(recourses: Result) -> int:
+def largest_indirect(recourses: Result) -> int:
     """The position of the solved row with the largest indirect change, a credible one if any."""
     moved, actions = recourses.changed.any(1).numpy(), recourses.actions
     follows = actions["indirect_cost"].fillna(0.0)
@@ -67,7 +67,7 @@ def one(
     return figure
 
 
-def beside(
+def row_and_splits(
     left: tuple[pd.DataFrame, str, str],
     actions: pd.DataFrame,
     title: str = "",
@@ -78,9 +78,9 @@ def beside(
 
     Args:
         left: the changes, the title and the text of `row`.
-        actions: as of `splits`.
+        actions: see `splits`.
         title: of the figure.
-        words: as of `one`.
+        words: see `one`.
     """
     figure, (first, second) = sheet(2, width=6.0, height=6.0, shares=(1.25, 1.0))
     changes, head, text = left

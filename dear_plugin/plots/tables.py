@@ -94,7 +94,7 @@ def fronts(table: pd.DataFrame) -> Figure:
     """A figure of what changes in all and of what has to be done, against plausibility.
 
     Args:
-        table: as of `front`, with `direct_cost`.
+        table: see `front`, with `direct_cost`.
     """
     figure, panels = sheet(len(SIZES), width=4.6, height=4.4)
     panels[1].sharey(panels[0])

@@ -145,7 +145,9 @@ class Recourses:
             return plots.one(panel(self, self._position(index)), title, words=words)
         if not len(self):
             raise InputError("got a result without rows, expected at least one to draw")
-        return plots.beside(panel(self, plots.telling(self)), self.actions, title, words=words)
+        return plots.row_and_splits(
+            panel(self, plots.largest_indirect(self)), self.actions, title, words=words
+        )
 
     def plot_row(self, position: int, axes: Axes) -> None:
         """As `plot`, for the row at a position, in a panel of matplotlib."""

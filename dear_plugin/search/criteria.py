@@ -85,7 +85,7 @@ def criteria_of_rows(
 
 
 def _criteria(own: Tensor, search: Search, **measures: Measure) -> dict[str, Criterion]:
-    """Those of some criteria that a search asks for; `own` as of `least_values`."""
+    """Those of some criteria that a search asks for; for `own` see `least_values`."""
     least = least_values(own, search)
     return {name: Criterion(measures[name], least[name]) for name in least if name in measures}
 
@@ -107,7 +107,7 @@ def scored(actions: R, wanted: Mapping[str, Criterion]) -> tuple[Tensor, Tensor,
     """Evaluate criteria of m actions in order; one that is not met ends the evaluation.
 
     Returns:
-        (m,) the score, as of `Actions`; (m,) how much more margin may be expected to suffice; and
+        (m,) the score, see `Actions`; (m,) how much more margin may be expected to suffice; and
         (m, 4) the measured values in the order of `CRITERIA`, NaN where not evaluated.
     """
     m = len(actions)

@@ -214,7 +214,7 @@ class SearchProblem:
     def margin_alone(self, rows: Tensor, sets: Tensor, values: Tensor) -> Tensor:
         """(m,) the margin of actions without indirect changes but those that rules force.
 
-        Arguments as of `evaluate`.
+        Arguments: see `evaluate`.
         """
         x = self.x[rows]
         alone = x.scatter(1, self.sets.positions[sets], values)

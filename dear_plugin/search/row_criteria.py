@@ -38,11 +38,11 @@ class RowCriteria(Requirement):
         return cls(case.goal, evidence, wanted, torch.arange(len(case))) if wanted else None
 
     def met(self, reached: Tensor, rows: Tensor) -> Tensor:
-        """As of `Requirement`."""
+        """See `Requirement`."""
         return scored(Reached(self.at[rows], reached), self.wanted)[0] == torch.inf
 
     def mask(self, reached: Tensor) -> Tensor:
-        """As of `Requirement`."""
+        """See `Requirement`."""
         mask = torch.ones(len(self.at), len(reached), dtype=torch.bool)
         least = {name: each.least[self.at, None] - TOLERANCE for name, each in self.wanted.items()}
         if "plausibility" in least:
@@ -54,5 +54,5 @@ class RowCriteria(Requirement):
         return mask
 
     def select(self, rows: Tensor) -> RowCriteria:
-        """As of `Requirement`."""
+        """See `Requirement`."""
         return replace(self, at=self.at[rows])
