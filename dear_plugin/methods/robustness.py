@@ -41,7 +41,7 @@ def confidence_and_reliance(
 
 
 def spread(case: Case, proposal: Proposal, optimizer_of: OptimizerOf, is_number: Tensor) -> Spread:
-    """How far redraws of the decoder agree on answers; for arguments see `confidence_and_reliance`.
+    """How far redraws of the decoder agree on answers; arguments: see `confidence_and_reliance`.
 
     `is_number`, (p,) bool, marks the numeric features.
     """
