@@ -116,15 +116,6 @@ class TestAModelThatFailsMidway:
         model.calls_left = 10**9
         unchanged(before, dear, query)
 
-    def test_the_row_of_a_nan_is_reported(self, mixed, query):
-        def third(frame):
-            p = mixed.pipeline.predict_proba(frame)
-            p[3] = np.nan
-            return p
-
-        with pytest.raises(ModelError, match=f"first in row 3 of {len(query)}"):
-            DEAR(third, mixed.schema).fit(mixed.frame).generate(query)
-
     @pytest.mark.parametrize("calls_left", [1, 3])
     @pytest.mark.parametrize(
         ("fault", "match"),
@@ -542,8 +533,11 @@ class TestSaves:
 
     @pytest.mark.parametrize(
         "text",
-        ["[" * 100_000, '{"format": ' + "9" * 5000 + "}", '{"format": NaN}', '{"format": true}'],
-        ids=["depth", "digits", "NaN", "true"],
+        [
+            *("[]", "3", '"dear"', "null", "{}", '{"format": "1"}', '{"format": NaN}'),
+            *('{"format": true}', "[" * 100_000, '{"format": ' + "9" * 5000 + "}"),
+        ],
+        ids=lambda text: text[:20],
     )
     def test_malicious_json(self, damaged, text):
         damaged(safetensors.save({"rows": torch.zeros(1)}, {"dear": text}))

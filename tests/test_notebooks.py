@@ -1,7 +1,6 @@
 """Notebooks are kept with the outputs of a run; `make docs` compares them with a fresh one."""
 
 import json
-import os
 import re
 import runpy
 import subprocess
@@ -161,15 +160,3 @@ def test_a_new_cell_without_stored_output_is_a_difference():
     empty = {"cells": []}
     fresh = {"cells": [{"cell_type": "code", "id": "new", "outputs": [{"text": "found"}]}]}
     assert list(CHECK["differences"](empty, fresh))
-
-
-@pytest.mark.slow
-@every_notebook
-def test_a_notebook_runs_in_a_clean_kernel_without_network(path, tmp_path, monkeypatch):
-    nbformat = pytest.importorskip("nbformat")
-    nbclient = pytest.importorskip("nbclient")
-    monkeypatch.delenv("DEAR_DATA_HOME", raising=False)
-    monkeypatch.setenv("OMP_NUM_THREADS", os.environ.get("OMP_NUM_THREADS", "1"))
-    notebook = nbformat.read(path, as_version=4)
-    resources = {"metadata": {"path": str(tmp_path)}}
-    nbclient.NotebookClient(notebook, timeout=SECONDS, resources=resources).execute()

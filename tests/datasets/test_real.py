@@ -205,10 +205,6 @@ class TestKeptMissingValues:
             assert times.isin(codes).sum() == 268
             assert times[~times.isin(codes)].max() < 20
 
-    def test_a_ratio_without_an_income_is_missing(self):
-        frame = load_give_me_some_credit(missing="keep").frame
-        assert frame["DebtRatio"].isna().equals(frame["MonthlyIncome"].isna().rename("DebtRatio"))
-
 
 def test_compas_has_readable_values(compas):
     assert set(compas.frame["c_charge_degree"]) == {"Felony", "Misdemeanor"}
@@ -223,9 +219,3 @@ def test_credit_is_numeric_and_free_of_outliers(credit):
     assert len(credit.immutable) == 4
     assert all(n == "age" or n.startswith("NumberOfTime") for n in credit.immutable)
     assert credit.frame["NumberOfTimes90DaysLate"].max() < 90  # upstream's codes 96 and 98
-
-
-def test_data_home_wins_over_the_environment(monkeypatch, tmp_path, compas):
-    folder = os.environ["DEAR_DATA_HOME"]
-    monkeypatch.setenv("DEAR_DATA_HOME", str(tmp_path))
-    assert load_compas(data_home=folder).frame.equals(compas.frame)

@@ -39,21 +39,6 @@ class TestSplit:
         assert own.tolist() == [0.5, 2.0]
         assert rest.tolist() == [2.0, 1.0]
 
-    def test_it_adds_up_to_the_total_distance(self, mixed):
-        encoder = mixed.encoder
-        rows = encoder.rows(mixed.frame)
-        x, reached = rows[:500], rows[500:1000]
-        direct = torch.rand(x.shape, generator=torch.Generator().manual_seed(0)) < 0.3
-        own, rest = split(encoder, x, reached, direct)
-        torch.testing.assert_close(own + rest, encoder.distance(reached, x).sum(1))
-        assert (own >= 0).all()
-        assert (rest >= 0).all()
-
-    def test_unchanged_rows_cost_nothing(self, mixed):
-        x = mixed.encoder.rows(mixed.frame)[:50]
-        own, rest = split(mixed.encoder, x, x, torch.ones(x.shape, dtype=torch.bool))
-        assert own.tolist() == rest.tolist() == [0.0] * 50
-
 
 @pytest.mark.parametrize("weight", [0.01, 0.3, 5.0])
 class TestPropositionTwo:
@@ -80,12 +65,6 @@ class TestPropositionTwo:
 def test_with_weight_0_the_action_reaches_the_target():
     m, w = normal(40), normal(40, 3, seed=1)
     torch.testing.assert_close((w * direct_action(m, w, 0.0)).sum(-1), m)
-
-
-def test_the_action_shrinks_with_the_weight():
-    m, w = normal(40), normal(40, 3, seed=1)
-    sizes = [direct_action(m, w, weight).norm(dim=1) for weight in (0.0, 0.1, 1.0, 10.0)]
-    assert all((a > b).all() for a, b in pairwise(sizes))
 
 
 class Smooth:

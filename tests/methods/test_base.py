@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from dear_plugin import DEAR, Encoder, RecourseMethod, Schema, Search, Target
 from dear_plugin.baselines import LatentConfig, Revise, VaeDesign
-from dear_plugin.errors import NotFittedError, TargetError
+from dear_plugin.errors import TargetError
 from dear_plugin.results.proposal import Proposal
 from tests.counted import Counts
 
@@ -189,25 +189,9 @@ class TestRejectedProposals:
         assert method.calls == 3
 
 
-class TestFit:
-    def test_it_returns_the_method(self, mixed):
-        method = Nearest(mixed.net, mixed.schema)
-        assert method.fit(mixed.frame) is method
-
-    def test_generate_before_fit(self, mixed):
-        with pytest.raises(NotFittedError, match=r"Nearest is not fitted; call fit\(frame\)"):
-            Nearest(mixed.net, mixed.schema).generate(mixed.frame)
-
-
-class Named:
-    """A black box with named classes."""
-
-    def __init__(self, pipeline, classes):
-        self.pipeline, self.classes_ = pipeline, np.array(classes)
-
-    def predict_proba(self, frame):
-        two = self.pipeline.predict_proba(frame)
-        return np.pad(two, ((0, 0), (0, len(self.classes_) - 2)))
+def test_fit_returns_the_method(mixed):
+    method = Nearest(mixed.net, mixed.schema)
+    assert method.fit(mixed.frame) is method
 
 
 def test_a_clone_of_a_baseline_keeps_its_settings(mixed):
@@ -217,44 +201,9 @@ def test_a_clone_of_a_baseline_keeps_its_settings(mixed):
     assert method.design == design
 
 
-class TestTarget:
-    def result(self, mixed, classes, target=None):
-        model = Named(mixed.pipeline, classes)
-        method = Nearest(model, mixed.schema).fit(mixed.frame)
-        return method.generate(mixed.frame.iloc[:20], target)
-
-    def accepted_before(self, mixed):
-        return (mixed.pipeline.predict(mixed.frame.iloc[:20]) == 1).tolist()
-
-    def already(self, result):
-        return (result.actions["reason"] == "already accepted").tolist()
-
-    @pytest.mark.parametrize("classes", [["approved", "rejected"], ["no", "yes"], [-1, 1], [1, 2]])
-    def test_of_two_other_classes_none_is_the_default(self, mixed, classes):
-        first, second = (rf"target=Target\.of_class\({c!r}\)" for c in classes)
-        with pytest.raises(TargetError, match=f"{first} or {second}"):
-            self.result(mixed, classes)
-
-    def test_the_other_class_can_be_the_target(self, mixed):
-        result = self.result(mixed, ["no", "yes"], Target.of_class("no"))
-        assert self.already(result) == [not a for a in self.accepted_before(mixed)]
-
-    def test_one_class_a_row(self, mixed):
-        accepted = self.accepted_before(mixed)
-        wanted = Target.of_class(["no" if a else "yes" for a in accepted])
-        assert not any(self.already(self.result(mixed, ["no", "yes"], wanted)))
-
-    def test_a_class_has_no_range(self, nearest, mixed):
-        with pytest.raises(TargetError, match=r"got .*low=0.5.* with output='logits'"):
-            nearest.generate(mixed.frame.iloc[:3], Target.of_range(0.5))
-
-    def test_a_threshold_is_stricter(self, nearest, mixed):
-        sure = nearest.generate(mixed.frame.iloc[:100], Target.of_class(1, threshold=0.9))
-        done = sure.actions["success"]
-        assert (sure.actions["score_after"][done] >= 0.9 - 1e-6).all()
-        assert sum(self.already(sure)) < sum(
-            self.already(nearest.generate(mixed.frame.iloc[:100]))
-        )
+def test_a_class_has_no_range(nearest, mixed):
+    with pytest.raises(TargetError, match=r"got .*low=0.5.* with output='logits'"):
+        nearest.generate(mixed.frame.iloc[:3], Target.of_range(0.5))
 
 
 class TestAdvice:

@@ -7,7 +7,6 @@ import sys
 from contextlib import suppress
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from safetensors import safe_open
@@ -114,14 +113,6 @@ class TestSameAnswers:
         assert done.stdout == "".join(f"{answer(dear)}\n" for dear, _ in saved.values())
 
     @pytest.mark.parametrize("kind", KINDS)
-    @pytest.mark.slow
-    def test_diagnosed_alike(self, saved, kind):
-        dear, home = saved[kind]
-        one, other = (d.diagnose(rows().iloc[:400]) for d in (dear, DEAR.load(home, model())))
-        assert str(one) == str(other)
-        pd.testing.assert_frame_equal(one.per_set, other.per_set)
-
-    @pytest.mark.parametrize("kind", KINDS)
     def test_everything_that_was_chosen_comes_back(self, saved, kind):
         dear, home = saved[kind]
         loaded = DEAR.load(home, model())
@@ -135,32 +126,11 @@ class TestSameAnswers:
             assert mine.keys() == theirs.keys()
             assert all(torch.equal(mine[k], theirs[k]) for k in mine)
 
-    def test_an_open_end_of_a_range_stays_open(self, saved):
-        _, home = saved["transport"]
-        (duration,) = (f for f in DEAR.load(home, model()).schema if f.name == "duration")
-        assert duration.limits == (24.0, np.inf)
-
     def test_the_loaded_one_can_be_saved_again(self, saved, tmp_path):
         for kind, (dear, home) in saved.items():
             DEAR.load(home, model()).save(tmp_path / kind)
             assert (tmp_path / kind / FILE).read_bytes() == (home / FILE).read_bytes()
             assert answer(DEAR.load(tmp_path / kind, model())) == answer(dear)
-
-    @pytest.mark.slow
-    def test_another_model_may_be_given(self, saved):
-        dear, home = saved["transport"]
-        other = model()
-        with torch.no_grad():
-            other.bias += 0.5
-        assert answer(DEAR.load(home, other)) == answer(dear.with_model(other))
-
-    def test_every_kind_of_feature_comes_back(self, mixed, tmp_path):
-        dear = DEAR(mixed.pipeline, mixed.schema).fit(mixed.frame)
-        dear.save(tmp_path / "dear")
-        loaded = DEAR.load(tmp_path / "dear", mixed.pipeline)
-        query = mixed.frame.iloc[:25]
-        one, other = (d.generate(query).counterfactuals for d in (dear, loaded))
-        pd.testing.assert_frame_equal(one, other, check_exact=True)
 
 
 class TestTheFolder:
@@ -181,30 +151,15 @@ class TestTheFolder:
             assert json.loads(text, parse_constant=refuse)["format"] == FORMAT
 
     def test_parents_are_made(self, saved, tmp_path):
-        saved["transport"][0].save(tmp_path / "a" / "b")
-        assert DEAR.load(tmp_path / "a" / "b", model()).schema.names == tuple(rows().columns)
-
-    def test_a_path_may_be_text(self, saved, tmp_path):
-        saved["transport"][0].save(str(tmp_path / "text"))
-        DEAR.load(str(tmp_path / "text"), model())
+        """The path may be text."""
+        saved["transport"][0].save(f"{tmp_path}/a/b")
+        assert DEAR.load(f"{tmp_path}/a/b", model()).schema.names == tuple(rows().columns)
 
     def test_a_second_save_replaces_the_first(self, saved, tmp_path):
         for kind in KINDS:
             saved[kind][0].save(tmp_path)
         assert [p.name for p in tmp_path.iterdir()] == ["dear.safetensors"]
         assert isinstance(DEAR.load(tmp_path, model()).decoder, Autoencoder)
-
-    @pytest.mark.slow
-    def test_a_save_that_fails_leaves_the_old_one_whole(self, saved, tmp_path):
-        dear, _ = saved["transport"]
-        dear.save(tmp_path)
-        before = answer(DEAR.load(tmp_path, model()))
-        broken = dear.with_model(model())
-        broken.search = Search()
-        object.__setattr__(broken.search, "margin", float("nan"))
-        with pytest.raises(ValueError, match="JSON"):
-            broken.save(tmp_path)
-        assert answer(DEAR.load(tmp_path, model())) == before
 
     def test_settings_that_json_cannot_hold_are_refused_before_anything_is_written(
         self, saved, tmp_path
@@ -255,22 +210,8 @@ HARM = {
     "out of the way": lambda t: t[None] if t.dtype.is_floating_point else t + 10**6,
 }
 
-# Fewer rows, other similar rows, and values that are not checked.
-MAY_BE = {
-    "cut short": {"rows"},
-    "another dtype": set(),
-    "one dimension more": set(),
-    "no number": set(),
-    "out of the way": set(),
-}
-
 # Values that mean the constructor's defaults.
-DEFAULTS = [
-    ["output", None],
-    ["output", []],
-    ["output", {}],
-    ["decoder_settings", {}],
-]
+DEFAULTS = [["output", None], ["output", []], ["output", {}], ["decoder_settings", {}]]
 
 
 class TestDamage:
@@ -283,25 +224,6 @@ class TestDamage:
         others = load((saved["autoencoder"][1] / FILE).read_bytes())
         (folder / FILE).write_bytes(save(others, settings))
         assert "not the file that was saved" in refused(folder, FILE)
-
-    @pytest.mark.parametrize(
-        ("old", "new"),
-        [
-            (b'max_features\\": 5', b'max_features\\": 4'),
-            (b'immutable\\": true', b'immutable\\": null'),
-        ],
-        ids=["a digit", "a word"],
-    )
-    def test_a_letter_of_the_settings_changed(self, folder, old, new):
-        content = (folder / FILE).read_bytes()
-        assert old in content
-        (folder / FILE).write_bytes(content.replace(old, new, 1))
-        assert "not the file that was saved" in refused(folder, FILE)
-
-    @pytest.mark.parametrize("root", ["[]", "3", '"dear"', "null", "{}", '{"format": "1"}'])
-    def test_json_of_another_type(self, folder, root):
-        (folder / FILE).write_bytes(save({"rows": torch.zeros(1)}, {"dear": root}))
-        refused(folder, FILE)
 
     def test_a_file_of_another_program(self, folder):
         (folder / FILE).write_bytes(save({"weight": torch.zeros(1)}))
@@ -375,7 +297,8 @@ class TestDamage:
             with suppress(FileFormatError):
                 answer(DEAR.load(folder, model()))
                 let_in |= {name} if own.numel() else set()
-        assert let_in <= MAY_BE[harm]
+        # Fewer rows may be those of another save.
+        assert let_in <= ({"rows"} if harm == "cut short" else set())
 
     def test_sets_that_are_not_those_of_the_tensors(self, folder):
         rewrite(folder, lambda settings: settings["schema"]["features"].pop())

@@ -232,12 +232,6 @@ class TestProjection:
         assert torch.equal(out[:, AGE], x[:, AGE])
         assert user(out[:, PAY], PAY) == [50.0] * 4
 
-    def test_a_factual_outside_a_range_is_not_forced_inside(self):
-        """10.50 lies below the range of pay, which begins at 12."""
-        out, x = project({PAY: -1.0})
-        assert out[0, PAY] == x[0, PAY]
-        assert user(out[1:, PAY], PAY) == [12.0] * 3
-
     def test_a_category_that_is_not_allowed_is_not_taken(self):
         judge = Constraints(categories={"job": ["judge"]})
         to_nurse, x = project({JOB: 2.0}, judge)

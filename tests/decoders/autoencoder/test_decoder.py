@@ -1,7 +1,6 @@
 """Autoencoder: the paper's decoder exactly, and with the independence penalty."""
 
 import json
-import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -158,13 +157,6 @@ class TestTies:
         assert len(drawn[:, k:].unique()) > 50
         assert drawn[:, k:].min() >= 0.0
         assert drawn[:, k:].max() < 1.0
-
-    def test_the_same_seed_gives_the_same_ties(self, several, decoders):
-        one, other = (
-            decoders[0].encode(several.rows[:9], torch.Generator().manual_seed(7))
-            for _ in range(2)
-        )
-        assert torch.equal(one, other)
 
 
 class TestFollow:
@@ -369,16 +361,6 @@ class TestTogether:
             moved = (decoder.decode(x, decoder.encode(x), values)[:, 0] - x).mean(0)
             assert float(moved[1 - j]) * sign > 0.05
 
-    def test_columns_are_scaled_as_in_the_own_sample(self, several):
-        half = Sample(several.rows[: len(several.rows) // 2] * 0.5, several.encoder)
-        twice = Sample(half.rows * 2.0, several.encoder)
-        fits = [Fit(sample, several.sets[0], ()) for sample in (half, twice)]
-        first, second = (
-            decoder.networks.gauge.spread[0, 0, 0]
-            for decoder in Autoencoder(SMALL, Training(epochs=1)).fitted(fits)
-        )
-        assert float(second) == pytest.approx(2.0 * float(first), rel=1e-4)
-
     def test_samples_of_other_sizes_are_trained_apart_in_the_order_of_the_fits(self, several):
         few = Sample(several.rows[:200], several.encoder)
         whole, income, town = several.sample, *several.sets[:2]
@@ -436,11 +418,6 @@ class TestState:
         for which in range(4):
             first, second = (several.decoded(d, which, 0.1)[0] for d in (decoders, loaded))
             assert torch.equal(first, second)
-
-    def test_a_pickled_decoder_gives_the_same_results(self, several, decoders):
-        copies = pickle.loads(pickle.dumps(decoders))
-        first, second = (several.decoded(d, 3, 0.1)[0] for d in (decoders, copies))
-        assert torch.equal(first, second)
 
     def test_that_of_another_set_is_refused(self, several, decoders):
         """income and owner have a column each."""

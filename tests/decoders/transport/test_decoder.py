@@ -1,7 +1,6 @@
 """Transport: rows keep their conditional ranks; laws first, then systems of known truth."""
 
 import logging
-import pickle
 
 import numpy as np
 import pandas as pd
@@ -107,15 +106,6 @@ class TestLaws:
         one, two = (c.of("a").redraw(x, x[:, :1] + 0.1, EVERY, None) for c in (odd, other))
         assert torch.equal(one, two)
         assert torch.equal(torch.random.get_rng_state(), state)
-
-    def test_a_pickled_one_gives_the_same_rows(self, odd):
-        decoder, x = odd.of("town"), odd.rows[:50]
-        other = pickle.loads(pickle.dumps(decoder))
-        values = x[:, decoder._fitted.acted].roll(1, 0)[:, None]
-        assert torch.equal(*(d.decode(x, d.encode(x), values) for d in (decoder, other)))
-
-    def test_settings_make_the_same_decoder(self):
-        assert Transport.with_settings(Transport(["b"]).settings()).given == ("b",)
 
 
 class TestWhatMayMove:
