@@ -20,21 +20,16 @@ from safetensors import torch as safetensors
 from sklearn.tree import DecisionTreeClassifier
 from torch import nn
 
-from dear_plugin import DEAR, Autoencoder, Constraints, Design, Encoder, Schema, Target, Training
-from dear_plugin.baselines import CCHVAE, FaceKNN, NearestAccepted
+from dear_plugin import DEAR, Constraints, Encoder, Schema, Target
 from dear_plugin.errors import FileFormatError, InputError, ModelError, SchemaError, TargetError
 from dear_plugin.methods import saving
 from dear_plugin.methods.saving import FILE
 from dear_plugin.models.classifier import Classifier
+from tests.every_method import METHODS
 
 KINDS = {
-    "transport": DEAR,
-    "autoencoder": lambda model, schema: DEAR(
-        model, schema, decoder=Autoencoder(Design(layers=(6, 3)), Training(epochs=3))
-    ),
-    "C-CHVAE": CCHVAE,
-    "FACE-K": FaceKNN,
-    "nearest accepted": NearestAccepted,
+    name: METHODS[name]
+    for name in ("DEAR", "DEAR autoencoder", "C-CHVAE", "FACE-K", "nearest accepted")
 }
 
 

@@ -7,7 +7,7 @@ A new method joins with one line in `tests/every_method.py`, a new kind of model
 import copy
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -18,58 +18,15 @@ import torch
 from sklearn.base import clone
 from torch import nn
 
-from dear_plugin import Constraints, Encoder, Target
+from dear_plugin import Constraints, Target
 from dear_plugin.testing import LAWS, Subject, obeys
 from dear_plugin.testing.laws import what_an_action_holds_stays
 from tests.every_method import METHODS
+from tests.properties.worlds import Judge, Scores
 from tests.thresholded import Thresholded
 
 REFUSED, ACCEPTED = 6, 2
 TOLERANCE = 1e-6
-
-
-@dataclass(frozen=True)
-class Judge:
-    """A model, how it is declared, and what its owner would say of a frame without us.
-
-    Attributes:
-        model: what the method gets.
-        accepts: (frame, encoder) -> (n,) bool, asked of the model itself.
-        options: how the method is told what the model returns.
-        target: the wanted decision.
-    """
-
-    model: Any
-    accepts: Callable[[pd.DataFrame, Encoder], np.ndarray]
-    options: Mapping[str, Any] = field(default_factory=dict)
-    target: Target | None = None
-
-
-class Flat(nn.Module):
-    """Logits of shape (n,), or () for one row."""
-
-    def __init__(self, net):
-        super().__init__()
-        self.net = net
-
-    def forward(self, x):
-        return self.net(x).squeeze()
-
-
-class Pair(Flat):
-    """Logits of shape (n, 2)."""
-
-    def forward(self, x):
-        logit = self.net(x)
-        return torch.cat([-logit, logit], 1) / 2.0
-
-
-class Triple(Flat):
-    """Logits of three classes: refused, on hold, accepted."""
-
-    def forward(self, x):
-        logit = self.net(x)
-        return torch.cat([-logit, torch.zeros_like(logit), logit - 0.5], 1)
 
 
 class Probabilities:
@@ -131,21 +88,23 @@ def noisy(study):
 
 MODELS: Mapping[str, Callable[[Any], Judge]] = {
     "logits (n, 1)": lambda study: module(study.net),
-    "logits (n,)": lambda study: module(Flat(study.net)),
-    "logits (n, 2)": lambda study: module(Pair(study.net), lambda out: out.argmax(1) == 1),
+    "logits (n,)": lambda study: module(Scores(study.net, "(n,)")),
+    "logits (n, 2)": lambda study: module(
+        Scores(study.net, "(n, 2)"), lambda out: out.argmax(1) == 1
+    ),
     "probabilities": lambda study: module(
         nn.Sequential(study.net, nn.Sigmoid()),
         lambda out: out[:, 0] > 0.5,
-        options={"output": "probabilities"},
+        output="probabilities",
     ),
     "dropout and batch norm": lambda study: module(noisy(study)),
     "three classes": lambda study: module(
-        Triple(study.net), lambda out: out.argmax(1) == 2, target=Target.of_class(2)
+        Scores(study.net, "(n, 3)"), lambda out: out.argmax(1) == 2, target=Target.of_class(2)
     ),
     "regression": lambda study: module(
         study.net,
         lambda out: (out[:, 0] >= 0.2) & (out[:, 0] <= 2.5),
-        options={"output": "values"},
+        output="values",
         target=Target.of_range(0.2, 2.5),
     ),
     "scikit-learn": lambda study: black_box(study, study.pipeline),
@@ -214,7 +173,7 @@ MODULES = [name for name in MODELS if name not in BLACK_BOXES]
 
 def subject_of(method, model, study):
     judge = MODELS[model](study)
-    fitted = METHODS[method](judge.model, study.schema, **judge.options).fit(study.frame)
+    fitted = METHODS[method](judge.model, study.schema, output=judge.output).fit(study.frame)
 
     def accepts(frame):
         return judge.accepts(frame, fitted.encoder)

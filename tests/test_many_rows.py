@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pandas as pd
 import pytest
 
-from dear_plugin import DEAR, Search
+from dear_plugin import DEAR
 
 pytestmark = [
     pytest.mark.filterwarnings(f"ignore:::{engine}")
@@ -108,25 +108,6 @@ def test_a_partitioned_file_is_answered_as_in_memory(engine, request, loan, tmp_
     same(answers(str(tmp_path), answer, here.head(1)), here)
 
 
-@pytest.mark.ci
-@ENGINES
-def test_a_partition_that_nobody_is_left_in_is_answered(engine, request, loan, tmp_path):
-    """Who is asked about may all be in one partition: the others are empty frames."""
-    answers = request.getfixturevalue(engine)
-    answer = told(DEAR(loan.net, loan.schema).fit(loan.frame))
-    people = loan.refused(200)[list(loan.schema.names)].reset_index(names="person")
-    size = len(people) // PARTS
-    for part in range(PARTS):
-        people[part * size : (part + 1) * size].to_parquet(tmp_path / f"{part}.parquet")
-    last = people["person"].iloc[-size]
-
-    def of_the_last(part: pd.DataFrame) -> pd.DataFrame:
-        return answer(part[part["person"] >= last])
-
-    here = of_the_last(people).reset_index(drop=True)
-    same(answers(str(tmp_path), of_the_last, here.head(1)), here)
-
-
 def test_an_empty_partition_has_the_dtypes_of_a_full_one(loan):
     """Which is how Dask learns what to expect: `meta=answer(frame.head(0))`."""
     answer = told(DEAR(loan.net, loan.schema).fit(loan.frame))
@@ -138,23 +119,6 @@ def test_chunks_of_one_call_do_not_show(loan, monkeypatch):
     dear = DEAR(loan.net, loan.schema).fit(loan.frame)
     people = loan.refused(50)
     whole = dear.generate(people)
-    monkeypatch.setattr("dear_plugin.methods.dear.ROWS_A_CHUNK", 16)
-    parts = dear.generate(people)
-    pd.testing.assert_frame_equal(parts.counterfactuals, whole.counterfactuals)
-    pd.testing.assert_frame_equal(parts.actions, whole.actions)
-
-
-def test_a_chunk_without_failures_does_not_show(mixed, monkeypatch):
-    """Rows that fail are searched again with pairs, chunk by chunk."""
-    options = {"act_on": ["debt", "age"], "search": Search.cheapest(max_features=1)}
-    single = DEAR(mixed.net, mixed.schema, **options).fit(mixed.frame)
-    people = mixed.refused(100)
-    done = single.generate(people).actions["success"]
-    assert 16 <= done.sum() < len(done)
-    people = pd.concat([people[done].iloc[:16], people[~done]])
-    dear = single.with_search(Search.cheapest())
-    whole = dear.generate(people)
-    assert (whole.actions["acted_on"] == "age + debt").any()
     monkeypatch.setattr("dear_plugin.methods.dear.ROWS_A_CHUNK", 16)
     parts = dear.generate(people)
     pd.testing.assert_frame_equal(parts.counterfactuals, whole.counterfactuals)

@@ -10,6 +10,8 @@ import pytest
 import torch
 from torch import nn
 
+from dear_plugin import Schema
+
 Linear = Callable[..., nn.Module]
 
 
@@ -34,3 +36,8 @@ def square() -> pd.DataFrame:
     frame = pd.DataFrame(rng.random((400, 2)).round(3), columns=["a", "b"])
     frame.iloc[:4] = [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
     return frame.assign(group=np.arange(400) % 2)
+
+
+@pytest.fixture
+def schema(square: pd.DataFrame) -> Schema:
+    return Schema.infer(square, immutable=["group"])

@@ -10,8 +10,7 @@ METHODS = {"k": FaceKNN, "epsilon": FaceEpsilon}
 
 
 @pytest.fixture(params=METHODS)
-def fitted(request, square, linear):
-    schema = Schema.infer(square, immutable=["group"])
+def fitted(request, square, schema, linear):
     return METHODS[request.param](linear(1.0, 1.0, 0.0, bias=-1.2), schema).fit(square)
 
 
@@ -42,35 +41,24 @@ def test_paths_start_at_the_factual_row(fitted, square):
     assert (moved < needed + 0.5).all()
 
 
-def test_paths_end_at_rows_of_the_required_confidence(square, linear, refused):
-    schema = Schema.infer(square, immutable=["group"])
+def test_paths_end_at_rows_of_the_required_confidence(square, schema, linear, refused):
     model = linear(3.0, 3.0, 0.0, bias=-3.6)
-    with_threshold = (
-        FaceKNN(model, schema, config=FaceConfig(confidence=0.75))
-        .fit(square)
-        .generate(refused)
-        .actions
+    sure, just = (
+        FaceKNN(model, schema, config=FaceConfig(confidence=p)).fit(square).generate(refused)
+        for p in (0.75, 0.5)
     )
-    just = (
-        FaceKNN(model, schema, config=FaceConfig(confidence=0.5))
-        .fit(square)
-        .generate(refused)
-        .actions
-    )
-    assert (with_threshold["score_after"] >= 0.75).all()
-    assert (just["score_after"] < 0.75).any()
-    assert just["cost"].median() < with_threshold["cost"].median()
+    assert (sure.actions["score_after"] >= 0.75).all()
+    assert (just.actions["score_after"] < 0.75).any()
+    assert just.actions["cost"].median() < sure.actions["cost"].median()
 
 
-def test_without_a_confident_end_any_accepted_row_is_used(square, linear, refused):
-    schema = Schema.infer(square, immutable=["group"])
+def test_without_a_confident_end_any_accepted_row_is_used(square, schema, linear, refused):
     model = linear(1.0, 1.0, 0.0, bias=-1.2)
     never = FaceKNN(model, schema, config=FaceConfig(confidence=0.99)).fit(square)
     assert never.generate(refused).actions["success"].all()
 
 
-def test_a_row_of_an_unknown_group_gets_a_reason(square, linear):
-    schema = Schema.infer(square, immutable=["group"])
+def test_a_row_of_an_unknown_group_gets_a_reason(square, schema, linear):
     others = square[square["group"] == 0]
     method = FaceKNN(linear(1.0, 1.0, 0.0, bias=-1.2), schema).fit(others)
     unknown = square[(square["group"] == 1) & (square["a"] + square["b"] < 1.0)].iloc[:1]
@@ -88,8 +76,7 @@ def test_beyond_the_radius_there_is_no_path(square, linear):
     assert not method.generate(rows).actions["success"].any()
 
 
-def test_equal_rows_are_one_node(square, linear, refused):
-    schema = Schema.infer(square, immutable=["group"])
+def test_equal_rows_are_one_node(square, schema, linear, refused):
     model = linear(1.0, 1.0, 0.0, bias=-1.2)
     repeated = pd.concat([square, *[refused.iloc[:1]] * 200])
     one = FaceKNN(model, schema).fit(square).generate(refused).counterfactuals

@@ -4,14 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from dear_plugin import Schema
 from dear_plugin.baselines import GrowingSpheres, GrowingSpheresConfig
 from dear_plugin.baselines.growing_spheres import steps_between
-
-
-@pytest.fixture
-def schema(square):
-    return Schema.infer(square, immutable=["group"])
 
 
 @pytest.fixture

@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 
-from dear_plugin import Constraints, Schema
+from dear_plugin import Constraints
 from dear_plugin.baselines import NearestAccepted
 
 
 @pytest.fixture
-def method(square, linear):
-    schema = Schema.infer(square, immutable=["group"])
+def method(square, schema, linear):
     return NearestAccepted(linear(1.0, 1.0, 0.0, bias=-1.2), schema).fit(square)
 
 

@@ -4,16 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from dear_plugin import Schema
 from dear_plugin.baselines import Roar, RoarConfig, Wachter
 from dear_plugin.errors import ModelError
 
 DELTA = 0.1
-
-
-@pytest.fixture
-def schema(square):
-    return Schema.infer(square, immutable=["group"])
 
 
 @pytest.fixture

@@ -8,12 +8,6 @@ from torch import nn
 from dear_plugin import Schema, Target
 from dear_plugin.baselines import Wachter, WachterConfig
 from dear_plugin.baselines.weights import Weights
-from dear_plugin.errors import ModelError
-
-
-@pytest.fixture
-def schema(square):
-    return Schema.infer(square, immutable=["group"])
 
 
 @pytest.fixture
@@ -75,11 +69,6 @@ def test_a_range_of_values_is_reached(square, linear, schema, refused):
     method = Wachter(linear(300.0, 100.0, 0.0), schema, output="values").fit(square)
     result = method.generate(refused, Target.of_range(200.0, 210.0))
     assert result.actions["success"].all()
-
-
-def test_a_black_box_is_refused(schema):
-    with pytest.raises(ModelError, match="needs a torch module"):
-        Wachter(lambda frame: np.zeros(len(frame)), schema)
 
 
 def test_the_weight_is_bisected_to_the_largest_that_succeeds():

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -67,11 +65,3 @@ def test_names_that_contradict_the_frame_are_errors(small, change, message):
     arguments = {"name": "bad", "frame": small.frame, "target": "y", "immutable": ("b",)}
     with pytest.raises(SchemaError, match=message):
         Dataset(**(arguments | change))
-
-
-def test_it_is_frozen_and_pickles(small):
-    with pytest.raises(AttributeError):
-        small.target = "a"
-    back = pickle.loads(pickle.dumps(small))
-    pd.testing.assert_frame_equal(back.frame, small.frame)
-    assert back.act_on == small.act_on

@@ -19,16 +19,6 @@ DECODERS = {
     "autoencoder": lambda: Autoencoder(Design(layers=(12, 6)), Training(epochs=12)),
     "paper": lambda: Autoencoder(Autoencoder.paper((8, 10, 5)).design, Training(epochs=12)),
 }
-NUMBERS = (
-    "fidelity",
-    "distribution_fidelity",
-    "shown",
-    "standardised",
-    "round_trip",
-    "identity",
-    "joint",
-    "joint_independent",
-)
 
 
 @pytest.fixture(scope="module")

@@ -258,7 +258,7 @@ def intervals(draw, bounds: tuple[float, float]) -> tuple[float, float]:
 class Scores(nn.Module):
     """Logits, or values, or probabilities, in one of the shapes that a module may answer in."""
 
-    def __init__(self, net: nn.Module, shape: str, output: str | None) -> None:
+    def __init__(self, net: nn.Module, shape: str, output: str | None = None) -> None:
         super().__init__()
         self.net, self.shape, self.output = net, shape, output
         self.noise = nn.Dropout(0.5)
@@ -332,8 +332,8 @@ class Judge:
 
     model: Any
     accepts: Callable[[pd.DataFrame, Encoder], np.ndarray]
-    output: str | None
-    target: Target | None
+    output: str | None = None
+    target: Target | None = None
 
 
 def _quantile(draw, scores: np.ndarray) -> float:
@@ -397,7 +397,7 @@ def black_boxes(draw, frame, schema, rng) -> Judge:
         rng = rules.predict_proba(people[list(encoder.schema.names)])
         return rng[:, 1] > rng[:, 0]
 
-    return Judge(model, accepts, None, None)
+    return Judge(model, accepts)
 
 
 @st.composite
@@ -418,7 +418,7 @@ def deciders(draw, rules: Rules) -> Judge:
         return likely & (model.predict(seen) == wanted)
 
     target = None if unsaid and draw(st.booleans()) else Target.of_class(wanted, least)
-    return Judge(model, accepts, None, target)
+    return Judge(model, accepts, target=target)
 
 
 @st.composite

@@ -3,11 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.model_selection import train_test_split
 
-from dear_plugin import DEAR, Constraints, Schema, Target
+from dear_plugin import DEAR, Constraints, Target
 from dear_plugin.baselines import NearestAccepted
-from dear_plugin.datasets import load_adult
 from dear_plugin.errors import InputError, SettingError
 
 
@@ -35,13 +33,8 @@ class TestUnreadableRows:
         assert "column 'income' has a missing value" in actions["reason"].iloc[1]
         assert (actions["cost"] == 0.0).all()
         assert actions["score_after"].isna().all()
-
-    def test_other_rows_keep_their_answers(self, method, query):
-        rest = [i for i in range(12) if i not in (3, 7)]
-        result, alone = method.generate(query), method.generate(query.iloc[rest])
-        pd.testing.assert_frame_equal(result.counterfactuals.iloc[rest], alone.counterfactuals)
-        pd.testing.assert_frame_equal(result.actions.iloc[rest], alone.actions)
-        assert result.counterfactuals.dtypes.equals(query.dtypes)
+        assert actions[["confidence", "reliance", "plausibility"]].isna().all(axis=None)
+        assert not actions["credible"].any()
 
     def test_support_descriptions_and_alternatives_include_them(self, method, query):
         result = method.generate(query)
@@ -74,12 +67,3 @@ class TestEmptyFrame:
         assert len(empty.support) == 0
         assert empty.describe().empty
         assert len(empty.alternatives(3)) == 0
-
-
-@pytest.mark.real_data
-@pytest.mark.slow
-def test_all_categories_of_adult_pass_diagnose_on_their_own_split(data_home):
-    data = load_adult(categories="full", data_home=data_home)
-    train, test = train_test_split(data.features.iloc[:6000], random_state=0)
-    dear = DEAR(lambda f: np.full(len(f), 0.5), Schema.infer(train)).fit(train)
-    assert 0.0 < dear.diagnose(test).fidelity <= 1.2

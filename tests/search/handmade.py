@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import torch
+from torch import nn
 
 from dear_plugin import ActionSets, Constraints, Encoder, Schema, Target
 from dear_plugin.decoders import Decoder, Decoders, Sample
@@ -14,12 +15,22 @@ from dear_plugin.evaluation.support import Support
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.constraints import feasible_set
 from dear_plugin.search import Decoded, Evidence, SearchProblem
-from tests.rule import Rule
 
 A, B, D, TOWN = range(4)
 ACT_ON = ["a", "d"]
 # From so large a change of a on, the decoder sets town to "yes".
 MOVES_FROM = 0.2
+
+
+class Rule(nn.Module):
+    """A margin written down as a function of the encoded columns."""
+
+    def __init__(self, margin):
+        super().__init__()
+        self.margin = margin
+
+    def forward(self, x):
+        return self.margin(x)[:, None]
 
 
 def followed(x, values, gain):

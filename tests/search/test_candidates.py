@@ -9,12 +9,12 @@ import torch
 from torch import nn
 
 from dear_plugin import ActionSets, Constraints, Encoder, Schema, Target
-from dear_plugin.decoders import Transport
+from dear_plugin.decoders import Decoders, Sample, Transport
 from dear_plugin.methods.base import Case
+from dear_plugin.methods.optimizer import Optimizer
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.constraints import feasible_set
 from dear_plugin.search.candidates import Block, FeatureValues, candidate_blocks
-from tests.fitted import fitted_optimizer
 
 SETS = ["few", "some", "many", "town", "owner", ("few", "many"), ("town", "few", "owner")]
 FEW, SOME, MANY, TOWN, OWNER, PAIR, TRIPLE = range(len(SETS))
@@ -47,7 +47,9 @@ def encoder(frame):
 def optimizer(frame, encoder):
     sets = ActionSets.of(encoder.schema, SETS)
     model = Classifier(nn.Linear(encoder.d, 1), encoder)
-    return fitted_optimizer(encoder.rows(frame), sets, Transport(), model)
+    decoders = Decoders(Transport(), Sample(encoder.rows(frame), encoder), sets.members)
+    decoders.fit(sets.members)
+    return Optimizer.of(sets, decoders, model)
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,6 @@ from dear_plugin import DEAR, Schema, Search
 from dear_plugin.search import FeatureValues
 from dear_plugin.search.candidates import Block, candidate_blocks
 from dear_plugin.search.criteria import Criterion
-from dear_plugin.search.problem import SearchProblem
 from dear_plugin.search.rounds import search_rounds, settle
 from dear_plugin.search.stage import Stage
 from tests.search.handmade import A, D, factual, make_world, training_frame
@@ -188,19 +187,3 @@ class TestSeveralFeatures:
         found = dear.generate(hard)
         assert (found.actions["acted_on"] == "a + b").all()
         assert len(dear.decoders._fitted) > singles
-
-
-@pytest.mark.parametrize("search", [Search(), Search.cheapest()], ids=["default", "cheapest"])
-def test_the_number_of_decodes_is_bounded(loan, monkeypatch, search):
-    """A third of those of 0.2, which took 147 on trees for the default."""
-    calls = []
-    decode = SearchProblem.decode_actions
-
-    def counted(problem, *arguments):
-        calls.append(len(arguments[0]))
-        return decode(problem, *arguments)
-
-    dear = DEAR(loan.net, loan.schema, search=search).fit(loan.frame)
-    monkeypatch.setattr(SearchProblem, "decode_actions", counted)
-    dear.generate(loan.refused(60))
-    assert 0 < len(calls) <= 49

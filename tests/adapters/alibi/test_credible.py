@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import dear_plugin
-from dear_alibi import DEAR
 from dear_plugin import Search
 from dear_plugin.problem.reasons import Reason
 
@@ -39,16 +38,6 @@ def test_an_answer_that_is_not_credible_has_a_reason(fit, refused):
     # Criteria that are not met, or only the margin.
     known = ("no credible action was found; the nearest has ", Reason.LESS_MARGIN)
     assert all(reasons[i].startswith(known) for i in poor)
-
-
-def test_criteria_are_saved(fit, predictor, refused, tmp_path):
-    explainer = fit(search=Search(max_reliance=0.0), act_on=["savings", "duration"])
-    explainer.save(tmp_path)
-    loaded = DEAR.load(tmp_path, predictor)
-    assert loaded.params == explainer.params
-    assert loaded.engine.search == Search(max_reliance=0.0)
-    a, b = (each.explain(refused[:20], 1) for each in (explainer, loaded))
-    assert a.to_json() == b.to_json()
 
 
 def test_an_invalid_search_is_refused(fit):

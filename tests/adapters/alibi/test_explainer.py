@@ -7,7 +7,7 @@ from alibi.api.interfaces import Explainer, FitMixin
 
 import dear_plugin
 from dear_alibi import DEAR
-from dear_plugin import Constraints, Encoder
+from dear_plugin import Encoder
 
 
 def columns(data, *names):
@@ -71,24 +71,6 @@ def test_a_batch_of_n_is_n_batches_of_one(explainer, refused):
         assert (at_once.cf["X"][i] == alone.cf["X"][0]).all()
         assert at_once.action["direct_features"][i] == alone.action["direct_features"][0]
         assert np.allclose(at_once.action["cost"][i], alone.action["cost"][0])
-
-
-def test_engine_and_alibi_give_the_same_counterfactuals(explainer, data, predictor, refused):
-    frame = explainer.frame(refused)
-    ours = explainer.explain(refused, 1)
-    age = frame["age"].to_numpy(float)
-    direct = dear_plugin.DEAR(lambda rows: predictor(encoded(rows)), explainer.engine.schema).fit(
-        explainer.frame(data.X)
-    )
-    theirs = direct.generate(frame, within=Constraints(ranges={"age": (age, None)}))
-    assert (encoded(theirs.counterfactuals) == ours.cf["X"]).all()
-    assert np.allclose(theirs.actions["cost"], ours.action["cost"][:, 0])
-    assert (theirs.actions["success"] == ours.success[:, 0]).all()
-
-
-def encoded(frame):
-    codes = {name: frame[name].cat.codes for name in ("gender", "job")}
-    return frame.assign(**codes).to_numpy()
 
 
 def test_a_module_on_the_encoded_tensor_is_the_engines_own(data, refused):

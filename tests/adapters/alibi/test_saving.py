@@ -130,16 +130,6 @@ def test_a_loaded_explainer_without_a_predictor_is_refused(saved):
         load_explainer(saved, None)
 
 
-@pytest.mark.ci
-def test_threads_get_the_same_results(explainer, refused):
-    from concurrent.futures import ThreadPoolExecutor
-
-    expected = explainer.explain(refused[:40], 1).cf["X"]
-    with ThreadPoolExecutor(4) as pool:
-        answers = list(pool.map(lambda _: explainer.explain(refused[:40], 1).cf["X"], range(8)))
-    assert all((answer == expected).all() for answer in answers)
-
-
 def test_tiers_are_kept_and_in_the_metadata(data, predictor, refused, tmp_path):
     tiers = [["gender", "age"], ["education"]]
     DEAR(predictor, **data.description(), tiers=tiers).fit(data.X).save(tmp_path)

@@ -1,10 +1,8 @@
 """DiCE's documented notebooks, call by call, with `method="dear"` in the place of the method."""
 
 import dice_ml
-import numpy as np
 import pandas as pd
 import pytest
-from dice_ml.counterfactual_explanations import CounterfactualExplanations
 from raiutils.exceptions import UserConfigValidationException
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
@@ -76,26 +74,6 @@ def test_getting_started(split, loan, capsys):
 
 
 @pytest.mark.slow
-def test_getting_started_with_a_neural_network(loan, torch_model, refused, capsys):
-    exp = dice_ml.Dice(loan.data, torch_model, method="dear")
-    e1 = exp.generate_counterfactuals(refused[1:2], total_CFs=4, desired_class="opposite")
-    e1.visualize_as_dataframe(show_only_changes=True)
-    e1.visualize_as_list()
-    assert capsys.readouterr().out.count("new outcome: 1") == 2
-
-
-@pytest.mark.slow
-def test_several_queries_and_json(split, loan):
-    train, x_test, model = split
-    d = dice_ml.Data(dataframe=train, continuous_features=loan.continuous, outcome_name="approved")
-    exp = dice_ml.Dice(d, dice_ml.Model(model=model, backend="sklearn"), method="dear")
-    cf = exp.generate_counterfactuals(x_test[4:6], total_CFs=4, desired_class="opposite")
-    json_str = cf.to_json()
-    assert CounterfactualExplanations.from_json(json_str) == cf
-    assert len(cf.cf_examples_list) == 2
-
-
-@pytest.mark.slow
 def test_feature_importance_of_counterfactuals_made_before(split, loan):
     train, x_test, model = split
     d = dice_ml.Data(dataframe=train, continuous_features=loan.continuous, outcome_name="approved")
@@ -160,30 +138,6 @@ class Encoded:
 
     def predict(self, frame):
         return self.fitted.predict(frame.assign(sex=(frame["sex"] == "b").astype(int)))
-
-
-@pytest.mark.slow
-def test_advanced_options(loan, torch_model, refused):
-    d = loan.interface(
-        loan.frame,
-        permitted_range={"age": [20, 60], "duration": [40, 70]},
-        continuous_features_precision={"income": 1, "savings": 1},
-    )
-    exp = dice_ml.Dice(d, torch_model, method="dear", increasing=["age"])
-    query = refused.assign(income=refused["income"].round(1), savings=refused["savings"].round(1))
-    found = exp.generate_counterfactuals(
-        query,
-        total_CFs=4,
-        desired_class="opposite",
-        stopping_threshold=0.7,
-        posthoc_sparsity_param=0.2,
-        posthoc_sparsity_algorithm="binary",
-        verbose=False,
-    )
-    for example in found.cf_examples_list:
-        rows = example.final_cfs_df
-        np.testing.assert_allclose(rows["income"], rows["income"].round(1), atol=1e-9)
-        assert rows["age"].between(20, max(60, example.test_instance_df["age"].iat[0])).all()
 
 
 def test_private_data():

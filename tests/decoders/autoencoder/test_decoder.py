@@ -313,11 +313,6 @@ class TestFitting:
             assert torch.equal(reached, x)
         assert case.decoded(decoders, 0, 0.5, count=5)[0].isfinite().all()
 
-    def test_the_training_rows_are_unchanged(self, several):
-        before = several.rows.clone()
-        several.fitted(training=Training(epochs=1))
-        assert torch.equal(several.sample.rows, before)
-
 
 class TestTogether:
     """Several fits are trained in one stack of networks."""

@@ -41,10 +41,3 @@ def test_piecewise_linear_functions_have_no_mixed_derivatives():
     v, x_s = torch.randn(1, 5, 2), torch.randn(1, 5, 2)
     for g in (lambda v, x: torch.relu(v + x), lambda v, x: x + 0.0 * v, lambda v, x: x):
         assert not mixed_derivatives(g, v, x_s).any()
-
-
-def test_no_deprecation_of_torch_is_raised():
-    """Its forward mode compiles with `torch.jit.script`, which warns: an error in this suite."""
-    with torch.no_grad():
-        found = mixed_derivatives(torch.mul, torch.rand(1, 5, 2), torch.rand(1, 5, 2))
-    assert torch.equal(found[0, 0, 0], torch.tensor([1.0, 0.0]).expand(5, 2))

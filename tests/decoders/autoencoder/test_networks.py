@@ -33,11 +33,6 @@ class TestStack:
             alone = hidden @ second.weight[i] + second.bias[i]
             torch.testing.assert_close(stack(x)[i], alone)
 
-    def test_weights_are_drawn_from_the_generator(self):
-        one, same, other = (StackedMLP(2, (3, 4), Tanh, rng(s)) for s in (0, 0, 1))
-        assert torch.equal(one[0].weight, same[0].weight)
-        assert not torch.equal(one[0].weight, other[0].weight)
-
     @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
     def test_tanh_is_the_hyperbolic_tangent(self, dtype):
         x = torch.linspace(-30.0, 30.0, 601, dtype=dtype)
