@@ -356,7 +356,10 @@ OTHER_VALUES: Mapping[str, Disguise] = {
         age=np.resize([150, 2], len(frame)), debt=-1e6
     ),
 }
-LABELS = ("string index", "duplicated labels", "two-level index", "extra columns")
+LABELS = (
+    *("string index", "duplicated labels", "float labels", "dates as labels"),
+    *("two-level index", "extra columns"),
+)
 DISGUISES = {**SAME_VALUES, **OTHER_VALUES}
 
 
@@ -408,6 +411,7 @@ class TestAlternatives:
 
     def test_success_is_the_decision_of_the_model(self, usual, table):
         assert table["success"].tolist() == usual.accepts(table).tolist()
+        assert table["success"][table["rank"] > 0].all()
 
     def test_no_two_of_a_row_are_the_same(self, usual, table):
         assert not table[["index", *usual.method.schema.names]].duplicated().any()

@@ -95,47 +95,48 @@ def test_counterfactuals_do_not_collapse_to_one(mixed_vae, mixed, method):
     assert len(result.counterfactuals.drop_duplicates()) > 0.9 * len(rows)
 
 
-def test_a_larger_weight_of_cost_gives_smaller_costs(line, vae, refused):
+@pytest.fixture
+def answers(line, vae, refused):
+    """What a method with a configuration answers, of a model of the first column."""
     frame, schema = line
-    costs = [
-        Revise(First(), schema, vae=vae, config=LatentConfig(weight=weight))
-        .fit(frame)
-        .generate(refused)
-        .actions["cost"]
-        .median()
-        for weight in (0.05, 0.5, 2.0)
-    ]
+
+    def generate(method, config=None, model=None):
+        made = method(model or First(), schema, vae=vae, config=config)
+        return made.fit(frame).generate(refused)
+
+    return generate
+
+
+def test_a_larger_weight_of_cost_gives_smaller_costs(answers):
+    found = [answers(Revise, LatentConfig(weight=weight)) for weight in (0.05, 0.5, 2.0)]
+    costs = [each.actions["cost"].median() for each in found]
     assert costs == sorted(costs, reverse=True)
 
 
-def test_on_a_line_the_optimum_is_known(line, vae, refused):
+def test_on_a_line_the_optimum_is_known(answers):
     """`softplus(-8 (a - 0.6)) + lambda |2 (a - x)|` is minimal where its derivative is zero."""
-    frame, schema = line
     weight = 0.5
     best = 0.6 + math.log(8.0 / (2.0 * weight) - 1.0) / 8.0
-    method = Revise(First(), schema, vae=vae, config=LatentConfig(weight=weight)).fit(frame)
-    assert method.generate(refused).counterfactuals["a"].median() == pytest.approx(best, abs=0.05)
+    found = answers(Revise, LatentConfig(weight=weight)).counterfactuals
+    assert found["a"].median() == pytest.approx(best, abs=0.05)
 
 
-def test_of_the_first_shell_with_a_success_the_nearest_is_taken(line, vae, refused):
-    frame, schema = line
-    narrow = CCHVAE(First(), schema, vae=vae, config=CCHVAEConfig(width=0.05)).fit(frame)
-    wide = CCHVAE(First(), schema, vae=vae, config=CCHVAEConfig(width=2.0, draws=5)).fit(frame)
-    cost = narrow.generate(refused).actions["cost"]
-    assert cost.median() < wide.generate(refused).actions["cost"].median()
+def test_of_the_first_shell_with_a_success_the_nearest_is_taken(answers, refused):
+    cost = answers(CCHVAE, CCHVAEConfig(width=0.05)).actions["cost"]
+    wide = answers(CCHVAE, CCHVAEConfig(width=2.0, draws=5)).actions["cost"]
+    assert cost.median() < wide.median()
     assert np.allclose(cost, 2.0 * (0.6 - refused["a"]), atol=0.15)
 
 
 @pytest.mark.ci
-def test_a_plateau_is_left_by_restarts_nearer_to_accepted_latents(line, vae, refused):
+def test_a_plateau_is_left_by_restarts_nearer_to_accepted_latents(answers):
     class Step(nn.Module):
         def forward(self, x):
             return torch.relu(x[:, :1] - 0.6) * 8.0 - 0.1
 
-    frame, schema = line
-    once = Revise(Step(), schema, vae=vae, config=LatentConfig(starts=1)).fit(frame)
-    assert once.generate(refused).actions["success"].mean() < 0.5
-    assert Revise(Step(), schema, vae=vae).fit(frame).generate(refused).actions["success"].all()
+    once = answers(Revise, LatentConfig(starts=1), Step())
+    assert once.actions["success"].mean() < 0.5
+    assert answers(Revise, model=Step()).actions["success"].all()
 
 
 @pytest.mark.ci
@@ -158,17 +159,12 @@ def test_entropy_is_that_of_the_probabilities():
 
 
 @pytest.mark.ci
-def test_clue_lowers_the_entropy_of_the_model(line, vae, refused):
-    frame, schema = line
-    scores = [
-        Clue(First(), schema, vae=vae, config=LatentConfig(weight=weight))
-        .fit(frame)
-        .generate(refused)
-        .actions["score_after"]
-        .median()
+def test_clue_lowers_the_entropy_of_the_model(answers):
+    weak, strong = (
+        answers(Clue, LatentConfig(weight=weight)).actions["score_after"].median()
         for weight in (0.02, 0.5)
-    ]
-    assert scores[0] > 0.9 > scores[1]
+    )
+    assert weak > 0.9 > strong
 
 
 def test_unsuitable_models_are_refused(line):

@@ -82,13 +82,6 @@ class TestTheFirst:
 
 
 class TestAllOfThem:
-    def test_all_are_successes_for_the_model_itself(self, answered, mixed):
-        _, table = answered
-        with torch.no_grad():
-            logits = mixed.net(mixed.encoder.encode(table))[:, 0]
-        assert table["success"].all()
-        assert (logits > 0).all()
-
     def test_ranks_count_from_zero(self, answered):
         _, table = answered
         for own in by_row(table):
@@ -228,31 +221,6 @@ class TestIndex:
         pd.testing.assert_frame_equal(
             plain.drop(columns="index"), table.drop(columns="index"), check_exact=True
         )
-
-    @pytest.mark.parametrize(
-        "labels",
-        [
-            list("abcd"),
-            [3.5, 1.5, 2.5, 0.5],
-            pd.date_range("2024-01-01", periods=4),
-            pd.MultiIndex.from_tuples([(0, "a"), (0, "b"), (1, "a"), (1, "b")]),
-        ],
-        ids=["text", "floats", "dates", "two levels"],
-    )
-    def test_labels_of_any_kind_name_the_rows(self, usual, mixed, labels):
-        query = mixed.refused(4).set_axis(labels)
-        table = self.answers(usual, query)
-        assert list(dict.fromkeys(table["index"])) == list(query.index)
-        for label in query.index:
-            assert (table["rank"][[i == label for i in table["index"]]] == [0, 1, 2]).all()
-
-    def test_a_feature_with_one_of_our_names_keeps_its_own(self, loan):
-        frame = loan.frame.rename(columns={"income": "cost", "savings": "rank"})
-        schema = loan.schema.__class__.infer(frame, immutable=["gender"])
-        table = DEAR(loan.net, schema).fit(frame).generate(frame.iloc[:5]).alternatives(2)
-        assert {"cost_", "rank_", "cost", "rank"} <= set(table.columns)
-        assert table.columns.is_unique
-        assert table["rank_"].isin([0, 1]).all()
 
 
 class TestMany:

@@ -7,22 +7,12 @@ import torch
 from sklearn.base import clone
 
 from dear_plugin import DEAR, RecourseMethod, Schema, Search, Target, Vetted
-from dear_plugin.baselines import (
-    CCHVAE,
-    FaceKNN,
-    GrowingSpheres,
-    LatentConfig,
-    NearestAccepted,
-    Revise,
-    Vae,
-    VaeDesign,
-    Wachter,
-)
-from dear_plugin.decoders import Training
+from dear_plugin.baselines import NearestAccepted
 from dear_plugin.errors import NotFittedError, SettingError
 from dear_plugin.problem.goals import ClassGoal
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.results.proposal import Proposal
+from tests.every_method import RIVALS
 
 ROWS = 30
 PLAUSIBLE = Search.cheapest(min_plausibility=0.05)
@@ -34,14 +24,11 @@ SLIGHTLY = 1e-6
 class Boundary(RecourseMethod):
     """A black box: the boundary point on the way to one accepted row; it knows no criteria."""
 
-    asks = 0
-
     def _learn(self, rows):
         scores = self.classifier.scores(rows)
         self.far = rows[scores[:, 0].argmax()]
 
     def _propose(self, case):
-        self.asks += 1
         low, high = torch.zeros(len(case)), torch.ones(len(case))
         for _ in range(12):
             middle = (low + high) / 2.0
@@ -61,33 +48,19 @@ class Boundary(RecourseMethod):
         return case.goal.accepts(self.classifier.scores(rows), slack=case.slack)
 
 
-@pytest.fixture(scope="module")
-def vae(mixed):
-    design = VaeDesign(layers=(8, 4), training=Training(epochs=20))
-    return Vae.fit(mixed.frame, mixed.schema, design)
-
-
-BRIEF = LatentConfig(steps=40, rate=0.2, starts=2, places=32)
-METHODS = {
-    "nearest": lambda mixed, vae: NearestAccepted(mixed.net, mixed.schema),
-    "FACE": lambda mixed, vae: FaceKNN(mixed.net, mixed.schema),
-    "spheres": lambda mixed, vae: GrowingSpheres(mixed.net, mixed.schema),
-    "Wachter": lambda mixed, vae: Wachter(mixed.net, mixed.schema),
-    "C-CHVAE": lambda mixed, vae: CCHVAE(mixed.net, mixed.schema, vae=vae),
-    "REVISE": lambda mixed, vae: Revise(mixed.net, mixed.schema, vae=vae, config=BRIEF),
-    "a black box": lambda mixed, vae: Boundary(mixed.net, mixed.schema),
-}
-
-
 LONG = ("Wachter", "REVISE", "C-CHVAE")
-QUICK = [name for name in METHODS if name not in LONG]
+METHODS = {name: RIVALS[name] for name in ("nearest accepted", "FACE-K", "growing spheres", *LONG)}
+METHODS["a black box"] = Boundary
 
 
 @pytest.fixture(
-    scope="module", params=[*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in LONG)]
+    scope="module",
+    params=[
+        pytest.param(name, marks=[pytest.mark.slow] if name in LONG else []) for name in METHODS
+    ],
 )
-def fitted(request, mixed, vae):
-    return METHODS[request.param](mixed, vae).fit(mixed.frame)
+def fitted(request, mixed):
+    return METHODS[request.param](mixed.net, mixed.schema).fit(mixed.frame)
 
 
 @pytest.fixture(scope="module")
