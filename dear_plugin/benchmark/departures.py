@@ -36,7 +36,8 @@ def measure(folder: Path, *, way: str, rows: int) -> pd.DataFrame:
     """One line: success, costs, fidelity and times of one way, on the loan data."""
     case, (decoder, search) = _experiment(rows), WAYS[way]
     act_on, start = case.data.act_on, time.process_time()
-    dear = DEAR(case.model, case.schema, act_on=act_on, decoder=decoder, search=search)
+    schema = replace(case.schema, tiers=())  # the paper states no order of causes
+    dear = DEAR(case.model, schema, act_on=act_on, decoder=decoder, search=search)
     dear.fit(case.train)
     fitted = time.process_time()
     actions = dear.generate(case.refused).outcome
