@@ -54,8 +54,7 @@ def data():
     return loans()
 
 
-@pytest.fixture(scope="session")
-def transformer(data):
+def fitted_pipeline(data):
     """What users own: categories first, then numbers."""
     numbers = [j for j in range(len(data.names)) if j not in data.maps]
     levels = [list(range(len(words))) for words in data.maps.values()]
@@ -63,12 +62,14 @@ def transformer(data):
         ("cat", OneHotEncoder(categories=levels), list(data.maps)),
         ("num", StandardScaler(), numbers),
     ]
-    return ColumnTransformer(columns).fit(data.X)
+    return make_pipeline(ColumnTransformer(columns), LogisticRegression(max_iter=500)).fit(
+        data.X, data.y
+    )
 
 
 @pytest.fixture(scope="session")
-def pipeline(data, transformer):
-    return make_pipeline(transformer, LogisticRegression(max_iter=500)).fit(data.X, data.y)
+def pipeline(data):
+    return fitted_pipeline(data)
 
 
 @pytest.fixture(scope="session")

@@ -117,3 +117,9 @@ def test_without_targets_three_classes_are_refused():
 def test_a_class_the_predictor_does_not_have_is_refused():
     with pytest.raises(dear_plugin.errors.TargetError, match=r"classes 0 \.\.\. 1"):
         resolved(2, [0, 1], 2)
+
+
+def test_an_age_that_may_fall_seems_to_count_time(fit, caplog):
+    fit(immutable_features=["gender"], ranges={"age": [-0.5, 1]})
+    (record,) = [r for r in caplog.records if r.name == "dear_plugin.data.clocks"]
+    assert "columns ['age'] seem to count time" in record.getMessage()

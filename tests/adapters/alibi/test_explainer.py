@@ -133,27 +133,6 @@ def test_a_level_without_training_rows_is_valid(explainer, refused, data):
     assert explainer.explain(rows, 1).success.all()
 
 
-def test_only_features_in_act_on_are_acted_on(fit, refused):
-    found = fit(act_on=["income", "savings"]).explain(refused, 1)
-    assert {n for row in found.action["direct_features"] for n in row} <= {"income", "savings"}
-
-
-@pytest.mark.parametrize("tiers", [None, [["gender", "age"], ["education"], ["job", "income"]]])
-def test_no_feature_of_an_earlier_tier_than_the_action_changes(fit, refused, tiers):
-    explainer = fit(tiers=tiers, immutable_features=["gender"])
-    found, schema = explainer.explain(refused, 1), explainer.engine.schema
-    for old, new, acted in zip(
-        refused, found.cf["X"], found.action["direct_features"], strict=True
-    ):
-        held = list(schema.held(schema.index(acted)))
-        assert (old[held] == new[held]).all()
-
-
-def test_groups_may_be_acted_on(fit, refused):
-    found = fit(act_on=[["income", "savings"]]).explain(refused[:10], 1)
-    assert found.success.any()
-
-
 def test_recourses_returns_the_engines_result(explainer, refused):
     result = explainer.recourses(refused[:10], 1)
     assert "is then expected to" in " ".join(result.describe(i) for i in range(10))

@@ -17,11 +17,9 @@ from dice_ml.explainer_interfaces.dice_random import DiceRandom
 from raiutils.exceptions import UserConfigValidationException
 
 import dear_dice
-import dear_plugin
 from dear_dice import DiceDEAR
 from dear_dice.options import IGNORED
 from dear_plugin import Search
-from dear_plugin.problem.reasons import Reason
 from tests.adapters.dice.asked import answers, examples, same_frames
 
 KINDS = pytest.mark.parametrize("kind", ["explainer", "black_box"])
@@ -439,12 +437,6 @@ class TestOptions:
             low, high = sorted([28, own["loan_amount"]])[0], sorted([33, own["loan_amount"]])[1]
             assert found["loan_amount"].between(low, high).all()
 
-    def test_sets_to_act_on(self, loan, torch_model, refused):
-        explainer = DiceDEAR(loan.data, torch_model, act_on=["income", ("savings", "duration")])
-        result = explainer.generate_counterfactuals(refused, total_CFs=2)
-        acted = {name for e in result.cf_examples_list for name in e.actions["acted_on"]}
-        assert any("savings" in name and "duration" in name for name in acted)
-
     def test_ten_counterfactuals_of_one_feature(self, loan, torch_model, refused):
         explainer = DiceDEAR(loan.data, torch_model, act_on=["savings"])
         # Housing is a function of savings.
@@ -455,23 +447,6 @@ class TestOptions:
             assert set(example.actions["kind"]) == {"first", "larger action"}
             # Fewer than ten where fewer are as credible as the first.
             assert example.actions["credible"].nunique() == 1
-
-    def test_criteria_reach_the_search(self, loan, torch_model, refused):
-        search = Search(max_reliance=0.0, min_confidence=0.5)
-        explainer = DiceDEAR(loan.data, torch_model, search=search)
-        assert explainer.dear.search == search
-        result = explainer.generate_counterfactuals(refused, total_CFs=1)
-        actions = pd.concat([example.actions for example in result.cf_examples_list])
-        assert (actions["reliance"] == 0.0)[actions["credible"]].all()
-        assert actions["credible"].mean() > 0.5
-
-    def test_counterfactuals_are_credible_by_default(self, black_box, refused):
-        assert black_box.dear.search == Search()
-        result = black_box.generate_counterfactuals(refused, total_CFs=1)
-        actions = pd.concat([example.actions for example in result.cf_examples_list])
-        kept = actions[actions["credible"]]
-        assert len(kept) > 0.5 * len(actions)
-        assert (kept["confidence"] >= 0.9 - 1e-6).all()
 
     @pytest.mark.ci
     def test_a_text_begins_with_not_credible(self, loan, torch_model, refused, caplog):
@@ -488,15 +463,7 @@ class TestOptions:
                     first = "No credible action was found; the nearest: ", "Not credible: "
                     assert words.startswith(first)
         assert poor
-        firsts = [example.actions.iloc[0] for example in result.cf_examples_list]
-        reasons = [row["reason"] for row in firsts if not row["credible"]]
-        assert reasons
-        assert all(each.startswith((Reason.LACKING.start, Reason.LESS_MARGIN)) for each in reasons)
         assert "No credible action was found" in caplog.text
-
-    def test_an_invalid_search_is_refused(self, loan, torch_model):
-        with pytest.raises(dear_plugin.errors.SettingError, match="search"):
-            DiceDEAR(loan.data, torch_model, search="cheapest")
 
 
 class TestUnsolvable:

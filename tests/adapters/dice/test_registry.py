@@ -71,27 +71,3 @@ def test_dices_own_methods_are_as_they_were(interfaces):
 
 def test_importing_registers_nothing():
     assert dice.decide is DICES_OWN
-
-
-def test_tiers_are_part_of_the_schema(interfaces):
-    tiers = [["gender", "age"], ["education"]]
-    with dear_dice.register():
-        explainer = dice_ml.Dice(*interfaces, method="dear", tiers=tiers)
-    assert explainer.dear.schema.tiers == (("gender", "age"), ("education",))
-    with pytest.raises(ValueError, match="unknown features: 'sex'"):
-        DiceDEAR(*interfaces, tiers=[["sex"]])
-
-
-def test_no_feature_of_an_earlier_tier_than_the_action_changes(interfaces, refused):
-    tiers = [["gender", "age"], ["education"], ["loan_amount", "income"]]
-    explainer = DiceDEAR(*interfaces, tiers=tiers)
-    found = explainer.generate_counterfactuals(refused.iloc[:20], total_CFs=3)
-    schema = explainer.dear.schema
-    for example in found.cf_examples_list:
-        before = example.test_instance_df.iloc[0]
-        for (_, after), acted in zip(
-            example.final_cfs_df.iterrows(), example.actions["acted_on"], strict=True
-        ):
-            held = schema.held(schema.index(acted.split(" + ")))
-            names = [schema.names[j] for j in held]
-            assert after[names].tolist() == before[names].tolist()

@@ -1,0 +1,148 @@
+"""Options that both hosts take: they reach the engine, and its answers keep to them."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dear_plugin import Search
+from dear_plugin.errors import SettingError
+from dear_plugin.problem.reasons import Reason
+
+TIERS = [["gender", "age"], ["education"], ["loan_amount", "income"]]
+
+
+def through_dice():
+    """DiCE's data and model interfaces of a torch module, and rows that it refuses."""
+    dice_ml = pytest.importorskip("dice_ml")
+    from dear_dice import DiceDEAR
+    from tests.adapters.dice import conftest as own
+
+    frame = own.loan_frame()
+    features, data = frame.drop(columns="approved"), own.interface(frame)
+    module = own.linear_module(data, features, frame["approved"])
+    model = dice_ml.Model(model=module, backend="PYT", func="ohe-min-max")
+    scores = module(own.vectors(data, features))[:, 0].detach().numpy()
+    refused = features[scores < 0.5].iloc[:20]
+
+    def ask(explainer):
+        found = explainer.generate_counterfactuals(refused, total_CFs=1).cf_examples_list
+        frames = [(e.test_instance_df, e.final_cfs_df, e.actions) for e in found]
+        return map(pd.concat, zip(*frames, strict=True))
+
+    return DiceDEAR, (data, model), ask, "dear", {"immutable": ["gender"], "increasing": ["age"]}
+
+
+def through_alibi():
+    """Label-encoded rows, a function of them, and rows that it refuses."""
+    pytest.importorskip("alibi")
+    from dear_alibi import DEAR
+    from tests.adapters.alibi import conftest as own
+
+    data = own.loans()
+    pipeline = own.fitted_pipeline(data)
+    refused = data.X[pipeline.predict(data.X) == 0][:20]
+
+    def made(**options):
+        return DEAR(pipeline.predict_proba, **data.description(), **options).fit(data.X)
+
+    def ask(explainer):
+        found = explainer.recourses(refused, 1)
+        return found.factuals, found.counterfactuals, found.actions
+
+    return made, (), ask, "engine", {"immutable_features": ["gender"], "ranges": {"age": [0, 1]}}
+
+
+@pytest.fixture(scope="module", params=[through_dice, through_alibi], ids=["DiCE", "Alibi"])
+def host(request):
+    """How an explainer is made, asked, and its engine reached; arguments that restrict it."""
+    make, given, ask, engine, restricted = request.param()
+    return SimpleNamespace(
+        make=lambda **options: make(*given, **options),
+        ask=ask,
+        engine=lambda explainer: getattr(explainer, engine),
+        restricted=restricted,
+    )
+
+
+def test_answers_are_credible_by_default(host):
+    explainer = host.make()
+    assert host.engine(explainer).search == Search()
+    *_, actions = host.ask(explainer)
+    kept = actions[actions["credible"]]
+    assert len(kept) > 0.5 * len(actions)
+    assert (kept["confidence"] >= 0.9 - 1e-6).all()
+
+
+def test_criteria_reach_the_search(host):
+    search = Search(max_reliance=0.0, min_confidence=0.5, min_plausibility=0.01)
+    explainer = host.make(search=search)
+    assert host.engine(explainer).search == search
+    *_, actions = host.ask(explainer)
+    assert (actions["reliance"] == 0.0)[actions["credible"]].all()
+    assert actions["credible"].mean() > 0.5
+
+
+@pytest.mark.ci
+def test_an_answer_that_is_not_credible_has_a_reason(host):
+    *_, actions = host.ask(host.make(search=Search(min_confidence=1.0, min_plausibility=1.0)))
+    reasons = actions["reason"][~actions["credible"]]
+    assert len(reasons)
+    # Criteria that are not met, or only the margin.
+    assert reasons.str.startswith((Reason.LACKING.start, Reason.LESS_MARGIN)).all()
+
+
+def test_an_invalid_search_is_refused(host):
+    with pytest.raises(SettingError, match="search"):
+        host.make(search="cheapest")
+
+
+@pytest.mark.parametrize("act_on", [["income", "savings"], ["income", ("savings", "duration")]])
+def test_only_features_and_groups_in_act_on_are_acted_on(host, act_on):
+    explainer = host.make(act_on=act_on)
+    *_, actions = host.ask(explainer)
+    acted = {name for names in actions["acted_on"] for name in names.split(" + ")} - {""}
+    assert acted <= set(np.hstack(act_on))
+    groups = tuple((each,) if isinstance(each, str) else each for each in act_on)
+    assert {*map(frozenset, host.engine(explainer).sets.names)} == {*map(frozenset, groups)}
+
+
+@pytest.mark.parametrize("tiers", [[], TIERS], ids=["no tiers", "tiers"])
+def test_no_feature_of_an_earlier_tier_than_the_action_changes(host, tiers):
+    explainer = host.make(tiers=tiers, **host.restricted)
+    schema = host.engine(explainer).schema
+    assert schema.tiers == tuple(map(tuple, tiers))
+    before, after, actions = host.ask(explainer)
+    for (_, old), (_, new), acted in zip(
+        before.iterrows(), after.iterrows(), actions["acted_on"], strict=True
+    ):
+        held = [schema.names[j] for j in schema.held(schema.index(acted.split(" + ")))]
+        assert old[held].tolist() == new[held].tolist()
+
+
+def test_a_tier_of_an_unknown_feature_is_refused(host):
+    with pytest.raises(ValueError, match="unknown features: 'sex'"):
+        host.make(tiers=[["sex"]])
+
+
+def messages(caplog):
+    return [r.getMessage() for r in caplog.records if r.name == "dear_plugin.data.sensitive"]
+
+
+def test_defaults_log_which_arguments_to_give(host, caplog):
+    explainer = host.make()
+    first, second = messages(caplog)
+    assert "immutable=['gender', 'age']" in first
+    assert "immutable_features in Alibi" in first
+    assert "act_on=[...]" in second
+    host.ask(explainer)
+    assert len(messages(caplog)) == 2
+
+
+def test_explicit_arguments_log_nothing(host, caplog):
+    host.make(**host.restricted)
+    assert not [r for r in caplog.records if r.name.startswith("dear_plugin.data")]
+    immutable = dict(list(host.restricted.items())[:1])
+    host.make(**immutable, act_on=["savings"])
+    assert not messages(caplog)
