@@ -129,18 +129,20 @@ class TestOverview:
 
 
 class TestRow:
-    def test_every_changed_feature_has_a_bar_and_its_values(self, recourses, axes):
-        position = largest_indirect(recourses)
-        recourses.plot_row(position, axes)
+    @pytest.fixture
+    def position(self, recourses, axes):
+        """A telling row, which is drawn."""
+        recourses.plot_row(largest_indirect(recourses), axes)
+        return largest_indirect(recourses)
+
+    def test_every_changed_feature_has_a_bar_and_its_values(self, recourses, axes, position):
         changed = recourses.changed[position].numpy()
         names = np.array(recourses.encoder.schema.names)[changed]
         assert set(labels(axes)) == set(names)
         assert len(axes.patches) == len(names) == len(values(axes))
         assert all("→" in text for text in values(axes))
 
-    def test_what_is_done_comes_first_and_looks_different(self, recourses, axes):
-        position = largest_indirect(recourses)
-        recourses.plot_row(position, axes)
+    def test_what_is_done_comes_first_and_looks_different(self, recourses, axes, position):
         assert texts(axes) == ["Action", "Expected to follow (association)"]
         acted = recourses.actions["acted_on"].iloc[position].split(" + ")
         assert labels(axes)[: len(acted)] == acted
@@ -148,9 +150,7 @@ class TestRow:
         assert hatches[: len(acted)] == [None] * len(acted)
         assert set(hatches[len(acted) :]) <= {INDIRECT["hatch"]}
 
-    def test_bars_are_as_long_as_the_change(self, recourses, axes):
-        position = largest_indirect(recourses)
-        recourses.plot_row(position, axes)
+    def test_bars_are_as_long_as_the_change(self, recourses, axes, position):
         numbers = np.array([f.kind is Kind.NUMERIC for f in recourses.encoder.schema])
         step = (recourses.proposal.rows - recourses.x)[position]
         names = list(recourses.encoder.schema.names)
@@ -159,9 +159,7 @@ class TestRow:
             length = float(step[j]) if numbers[j] else 1.0
             assert bar.get_width() == pytest.approx(length)
 
-    def test_what_is_expected_has_its_range_over_the_redraws(self, recourses, axes):
-        position = largest_indirect(recourses)
-        recourses.plot_row(position, axes)
+    def test_what_is_expected_has_its_range_over_the_redraws(self, recourses, axes, position):
         spread = recourses.lazy_answers.spread(torch.tensor([position]))
         direct, names = recourses.proposal.direct[position], recourses.encoder.schema.names
         follows = recourses.changed[position] & ~direct & (spread.low[0] < spread.high[0])
@@ -177,18 +175,16 @@ class TestRow:
         assert drawn == expected
         assert drawn
 
-    def test_the_title_names_the_row_and_the_probabilities(self, recourses, axes):
-        position = largest_indirect(recourses)
-        recourses.plot_row(position, axes)
+    def test_the_title_names_the_row_and_the_probabilities(self, recourses, axes, position):
         action = recourses.actions.iloc[position]
         before, after = action["score_before"], action["score_after"]
         title = axes.get_title("left")
         assert f"Row {recourses.factuals.index[position]}: probability" in title
         assert f"{before:.0%} → {after:.0%}" in title
 
-    def test_it_says_what_the_answer_is_worth_as_its_description_does(self, recourses, axes):
-        position = largest_indirect(recourses)
-        recourses.plot_row(position, axes)
+    def test_it_says_what_the_answer_is_worth_as_its_description_does(
+        self, recourses, axes, position
+    ):
         title = " ".join(axes.get_title("left").split())
         said = recourses.describe_row(position)
         assert said.endswith(title[title.index("This") :])

@@ -24,18 +24,8 @@ from dear_plugin.demo.classifiers import Recipe, accuracy, trained
 def answers(tmp_path_factory):
     """What the contest measures on a few rows of the loan data."""
     out = tmp_path_factory.mktemp("contest")
-    arguments = [
-        "--quick",
-        "--dials",
-        NONE,
-        PLAUSIBLE,
-        DEFAULT,
-        "--store",
-        str(out),
-        "--out",
-        str(out),
-    ]
-    assert main(["contest", *arguments]) == 0
+    folders = ["--store", str(out), "--out", str(out)]
+    assert main(["contest", "--quick", "--dials", NONE, PLAUSIBLE, DEFAULT, *folders]) == 0
     assert (out / "contest" / "front-plausibility.png").stat().st_size > 1_000
     return pd.read_csv(out / "contest.csv", na_values=["nan"])
 

@@ -1,11 +1,11 @@
-"""Bootstrap intervals of means and medians over rows."""
+"""Bootstrap intervals of means and medians over rows, and cost differences of two methods."""
 
 import math
 
 import numpy as np
 import pytest
 
-from dear_plugin.evaluation.intervals import estimate, paired
+from dear_plugin.evaluation.intervals import LEAST, difference, estimate, is_plausible, paired
 
 
 def test_it_has_the_width_of_the_normal_interval():
@@ -32,3 +32,31 @@ def test_equal_differences_have_an_interval_of_length_zero():
     values = np.random.default_rng(0).normal(0.0, 5.0, 100)
     found = paired(values + 1.0, values, np.zeros(100))
     assert found == pytest.approx((1.0, 1.0, 1.0))
+
+
+def test_an_answer_needs_the_default_plausibility_or_that_of_its_factual():
+    found, own = np.array([LEAST, 0.04, 0.01, np.nan]), np.array([1.0, 1.0, 0.01, 1.0])
+    assert is_plausible(found, own).tolist() == [True, False, True, False]
+
+
+def test_only_the_rows_of_both_count():
+    cost, other = np.array([1.0, 2.0, np.nan, 9.0]), np.array([2.0, 1.5, 1.0, 0.0])
+    found = difference(cost, other, np.array([True, True, False, False]))
+    assert (found.rows, found.cost, found.other, found.cheaper) == (2, 1.5, 1.75, 0.5)
+    assert found.difference.value == pytest.approx(-0.25)
+
+
+def test_exchanging_the_methods_changes_the_sign():
+    rng = np.random.default_rng(0)
+    cost, other, both = rng.random(50), rng.random(50), rng.random(50) < 0.7
+    there, back = difference(cost, other, both), difference(other, cost, both)
+    assert there.difference == pytest.approx(
+        (-back.difference.value, -back.difference.high, -back.difference.low)
+    )
+    assert there.cheaper + back.cheaper == 1.0
+
+
+def test_nothing_is_known_without_common_rows():
+    found = difference(np.ones(3), np.ones(3), np.zeros(3, dtype=bool))
+    assert found.rows == 0
+    assert np.isnan([found.cost, found.other, *found.difference, found.cheaper]).all()

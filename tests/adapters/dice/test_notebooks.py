@@ -1,8 +1,12 @@
 """DiCE's documented notebooks, call by call, with `method="dear"` in the place of the method."""
 
+import shutil
+
 import dice_ml
 import pandas as pd
 import pytest
+import torch
+from dice_ml.utils import helpers
 from raiutils.exceptions import UserConfigValidationException
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
@@ -148,3 +152,30 @@ def test_private_data():
     )
     with pytest.raises(UserConfigValidationException, match="Private data interface"):
         dice_ml.Dice(d, dice_ml.Model(model=object(), backend="sklearn"), method="dear")
+
+
+@pytest.mark.ci
+@pytest.mark.real_data
+def test_dices_own_first_notebook(data_home, tmp_path, monkeypatch, capsys):
+    def from_disk(url, name):
+        shutil.copy(data_home / "adult.zip", name)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(helpers, "urlretrieve", from_disk)
+    dataset = helpers.load_adult_income_dataset()
+    d = dice_ml.Data(
+        dataframe=dataset, continuous_features=["age", "hours_per_week"], outcome_name="income"
+    )
+    path = helpers.get_adult_income_modelpath(backend="PYT")
+    m = dice_ml.Model(model_path=path, backend="PYT", func="ohe-min-max")
+    query = dataset.drop(columns="income")[1:2]
+    exp = dice_ml.Dice(d, m, method="dear")
+    e1 = exp.generate_counterfactuals(query, total_CFs=4, desired_class="opposite")
+    e1.visualize_as_dataframe(show_only_changes=True)
+    assert "Diverse Counterfactual set" in capsys.readouterr().out
+    module = torch.load(path, weights_only=False)
+    (example,) = e1.cf_examples_list
+    vectors = d.get_ohe_min_max_normalized_data(example.final_cfs_df[query.columns])
+    scores = module(torch.tensor(vectors.to_numpy("float32")))
+    assert ((scores[:, -1] > 0.5) == bool(example.desired_class)).all()
+    assert len(example.final_cfs_df) == 4

@@ -1,9 +1,12 @@
-"""The desired outcome of a call, in DiCE's arguments and as the engine's target."""
+"""A query: its dtypes, the text of DiCE's interface, and the desired outcome as a target."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from dear_dice.interface import QueryFormat
 from dear_dice.query import DesiredOutcome
+from dear_plugin import Schema
 
 ROWS = np.array([0, 0, 1, 1])
 
@@ -46,3 +49,76 @@ def test_met_by_a_value():
 def test_a_range_with_one_end():
     target = DesiredOutcome.of_range([2, np.inf]).target
     assert (target.low, target.high) == (2, np.inf)
+
+
+TRAINING = pd.DataFrame(
+    {
+        "word": ["a", "b", "c"] * 10,
+        "code": ["1", "2", "10"] * 10,
+        "truth": ["False", "True"] * 15,
+        "rate": np.linspace(0, 1, 30).round(2),
+        "count": np.arange(30),
+    }
+).astype({"word": object, "code": object, "truth": object})
+SCHEMA = Schema.infer(TRAINING)
+
+QUERIES = {
+    "text": {},
+    "whole numbers": {"code": "int64", "truth": bool},
+    "small numbers": {"code": "int16", "count": "int8", "rate": "float32"},
+    "categories": {"word": "category", "code": pd.CategoricalDtype([1, 2])},
+    "ordered": {"word": pd.CategoricalDtype(["b", "a"], ordered=True)},
+    "objects": {"rate": object, "count": object},
+}
+
+
+def query(name):
+    frame = pd.DataFrame(
+        {
+            "word": ["a", "b"],
+            "code": ["2", "1"],
+            "truth": ["True", "False"],
+            "rate": [0.5, 0.25],
+            "count": [3, 4],
+        }
+    )
+    dtypes = QUERIES[name]
+    if name != "text":
+        frame["code"] = frame["code"].astype(int)
+        frame["truth"] = frame["truth"] == "True"
+    return frame.astype(dtypes)
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_read_and_write_are_inverse(name):
+    rows = query(name)
+    query_format = QueryFormat.of(rows, SCHEMA)
+    read = query_format.read(rows)
+    assert read["code"].tolist() == ["2", "1"] and read["truth"].tolist() == ["True", "False"]
+    assert all(pd.api.types.is_numeric_dtype(read[name]) for name in ("rate", "count"))
+    pd.testing.assert_frame_equal(query_format.write(read), rows)
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_levels_that_the_query_did_not_show(name):
+    rows = query(name)
+    query_format = QueryFormat.of(rows, SCHEMA)
+    written = query_format.write(TRAINING)
+    assert not written.isna().any(axis=None)
+    assert written["code"].astype(str).tolist() == TRAINING["code"].tolist()
+    assert written["truth"].astype(str).tolist() == TRAINING["truth"].tolist()
+    kinds = [isinstance(t, pd.CategoricalDtype) for t in rows.dtypes]
+    assert [isinstance(t, pd.CategoricalDtype) for t in written.dtypes] == kinds
+    plain = [a for a, kind in zip(written.dtypes, kinds, strict=True) if not kind]
+    assert plain == [a for a, kind in zip(rows.dtypes, kinds, strict=True) if not kind]
+
+
+def test_text_where_a_number_belongs():
+    rows = query("text").assign(count=["3", "many"])
+    with pytest.raises(ValueError, match="many"):
+        QueryFormat.of(rows, SCHEMA).read(rows)
+
+
+def test_a_level_that_is_no_value_of_the_querys_kind_stays_text():
+    rows = query("text").assign(word=[1, 2])
+    assert QueryFormat.of(rows, SCHEMA).levels["word"]["a"] == "a"
