@@ -169,13 +169,6 @@ class TestKeptMissingValues:
         for name, codes in kept.special.items():
             assert set(codes) <= set(kept.frame[name])
 
-    def test_types_of_columns_are_the_same(self, pair):
-        kept, dropped = pair
-        assert kept.categorical == dropped.categorical
-        for name in kept.categorical:
-            assert kept.frame[name].dropna().map(type).eq(str).all()
-        assert set(kept.labels) == {0, 1}
-
     def test_missing_categories_and_codes_of_adult(self):
         data = load_adult("full", missing="keep")
         missing = data.frame.isna().sum()
