@@ -66,8 +66,8 @@ def reliability(rows: pd.DataFrame) -> Iterator[Row]:
     paper.
     """
     for line, runs in rows.groupby("line", sort=False):
-        name = OWN if "autoencoders" in runs and runs["autoencoders"].notna().any() else str(line)
-        if line not in (PRESET, LINE_SEARCH) and name != line:
+        name = _method(str(line), runs)
+        if name != line and line not in (PRESET, LINE_SEARCH):
             continue
         shown = {}
         for cell, part in _by_cell(runs):
@@ -140,13 +140,15 @@ def classifiers(rows: pd.DataFrame) -> Iterator[Row]:
 def qualitative(rows: pd.DataFrame) -> Iterator[Row]:
     """One factual of Adult and the counterfactuals of all methods, a column each.
 
-    The row is the first that most methods solve.
+    The row is the first that most lines solve; of the sweep, only the preset is shown.
     """
     own = next((part for cell, part in _by_cell(rows) if cell[0] == "adult"), rows[:0])
     if own.empty:
         return
     row = own.groupby("row", sort=False)["success"].mean().idxmax()
-    shown = own[own["row"] == row].set_index("line")
+    lines = {line: _method(str(line), runs) for line, runs in own.groupby("line")}
+    shown = own[(own["row"] == row) & own["line"].map(lambda n: n in (PRESET, lines[n]))]
+    shown = shown.set_index("line").convert_dtypes()  # whole numbers are read as floats
     for column in shown.columns[shown.columns.str.startswith("before ") & shown.notna().all()]:
         feature = column.removeprefix("before ")
         yield {"feature": feature, "factual": shown[column].iloc[0], **shown[f"after {feature}"]}
@@ -157,6 +159,12 @@ def qualitative(rows: pd.DataFrame) -> Iterator[Row]:
         "factual": "no",
         **shown["success"].map({True: "yes", False: "no"}),
     }
+
+
+def _method(line: str, runs: pd.DataFrame) -> str:
+    """The name in the paper's table of a line: of those with autoencoders, DEAR."""
+    trained = "autoencoders" in runs and runs["autoencoders"].notna().any()
+    return OWN if trained else line
 
 
 def _by_cell(rows: pd.DataFrame) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:
