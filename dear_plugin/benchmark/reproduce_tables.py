@@ -54,8 +54,9 @@ def tables(found: pd.DataFrame) -> Iterator[tuple[str, Table]]:
     yield "sweep", sweep(rows[rows["order"] == 0])
     yield "training", training(rows)
     yield "classifiers", classifiers(rows)
-    yield "qualitative", qualitative(rows)
-    yield from figures(rows, found[mixed])
+    methods = _methods(rows)
+    yield "qualitative", qualitative(methods)
+    yield from figures(methods, found[mixed])
 
 
 def reliability(rows: pd.DataFrame) -> Iterator[Row]:
@@ -140,15 +141,14 @@ def classifiers(rows: pd.DataFrame) -> Iterator[Row]:
 def qualitative(rows: pd.DataFrame) -> Iterator[Row]:
     """One factual of Adult and the counterfactuals of all methods, a column each.
 
-    The row is the first that most lines solve; of the sweep, only the preset is shown.
+    The row is the first that most methods solve.
     """
     own = next((part for cell, part in _by_cell(rows) if cell[0] == "adult"), rows[:0])
     if own.empty:
         return
     row = own.groupby("row", sort=False)["success"].mean().idxmax()
-    lines = {line: _method(str(line), runs) for line, runs in own.groupby("line")}
-    shown = own[(own["row"] == row) & own["line"].map(lambda n: n in (PRESET, lines[n]))]
-    shown = shown.set_index("line").convert_dtypes()  # whole numbers are read as floats
+    # Whole numbers are read as floats.
+    shown = own[own["row"] == row].set_index("line").convert_dtypes()
     for column in shown.columns[shown.columns.str.startswith("before ") & shown.notna().all()]:
         feature = column.removeprefix("before ")
         yield {"feature": feature, "factual": shown[column].iloc[0], **shown[f"after {feature}"]}
@@ -159,6 +159,12 @@ def qualitative(rows: pd.DataFrame) -> Iterator[Row]:
         "factual": "no",
         **shown["success"].map({True: "yes", False: "no"}),
     }
+
+
+def _methods(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the preset and of all lines but those of the sweep."""
+    groups = rows.groupby("line", sort=False)
+    return pd.concat([runs for line, runs in groups if line in (PRESET, _method(str(line), runs))])
 
 
 def _method(line: str, runs: pd.DataFrame) -> str:
