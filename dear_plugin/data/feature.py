@@ -10,6 +10,7 @@ from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from dear_plugin._validation.settings import Rule, boolean, one_of, optional
@@ -126,6 +127,13 @@ class Feature:
         if self.kind is Kind.CATEGORICAL:
             return len(self.categories)
         return 1 + self.special_levels
+
+
+def ordinary_values(column: pd.Series, special: Sequence[float]) -> npt.NDArray[Any]:
+    """A column of numbers as (n,) double, NaN where a number is missing or special."""
+    values: npt.NDArray[Any] = column.to_numpy(dtype=np.float64, na_value=np.nan, copy=True)
+    values[np.isin(values, special)] = np.nan
+    return values
 
 
 def _converted(expected: str, convert: Callable[[Any], Any]) -> Rule:

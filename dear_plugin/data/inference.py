@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dear_plugin.data.feature import Feature, Kind
+from dear_plugin.data.feature import Feature, Kind, ordinary_values
 from dear_plugin.data.inspection import inspect
 from dear_plugin.errors import SchemaError, unknown
 
@@ -124,13 +124,6 @@ def _is_ordered(a: Array, b: Array, lower: Array, upper: Array) -> bool:
         return False
     low, high = np.quantile(upper, (0.05, 0.95))
     return bool((gap <= ORDER_NEAR * (high - low)).mean() >= ORDER_NEAR_ROWS)
-
-
-def ordinary_values(column: pd.Series, special: Sequence[float]) -> Array:
-    """A column of numbers as (n,) double, NaN where a number is missing or special."""
-    values: Array = column.to_numpy(dtype=np.float64, na_value=np.nan, copy=True)
-    values[np.isin(values, special)] = np.nan
-    return values
 
 
 def _infer(

@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dear_plugin.data.feature import Feature, Kind
-from dear_plugin.data.inference import ordinary_values
+from dear_plugin.data.feature import Feature, Kind, ordinary_values
 
 # The least share of a number's variance that the others explain, and that a second other must
 # leave at most of what the first one leaves.

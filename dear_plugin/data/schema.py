@@ -12,7 +12,6 @@ import pandas as pd
 
 from dear_plugin.data import summary
 from dear_plugin.data import tiers as order
-from dear_plugin.data.clocks import warn_of_clocks
 from dear_plugin.data.feature import Feature, Kind
 from dear_plugin.data.inference import (
     feature_names,
@@ -22,7 +21,7 @@ from dear_plugin.data.inference import (
     with_infinity,
 )
 from dear_plugin.data.relations import Relation, infer_relations
-from dear_plugin.data.sensitive import warn_of_mutable
+from dear_plugin.data.sensitive import warn_of_clocks, warn_of_mutable
 from dear_plugin.data.tiers import Tiers
 from dear_plugin.errors import SchemaError, unknown
 

@@ -1,4 +1,4 @@
-"""Sensitive: logger warnings on mutable features whose names suggest sensitive attributes.
+"""Sensitive: logger warnings on mutable features that are probably sensitive or count time.
 
 Names only cause warnings; they change no result. To switch the warnings off, set the level of
 `logging.getLogger("dear_plugin.data.sensitive")`.
@@ -8,23 +8,36 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from dear_plugin.data.feature import Feature
+import pandas as pd
+
+from dear_plugin.data.feature import Feature, Kind, ordinary_values
 
 WORDS = {"age", "sex", "gender", "race", "ethnicity", "ethnic", "nationality", "religion"}
 WORDS |= {"marital", "maritalstatus"}
 # Words in camelCase, snake_case and the like.
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+# Words that say how long ago or for how long; a term or duration is chosen, and is none of them.
+CLOCKS = {"age", "tenure", "seniority", "since", "elapsed", "birthday", "dob"}
+# The same in parts of names: "msinceoldesttradeopen", "yearsatcompany", "daysPastOpening".
+PARTS = re.compile(r"since|(years?|months?|days?|yrs)_?(at|in|with|on)_|years?(at|in|with)[a-z]")
+# The least rank correlation with a column named age of a number that grows with age alone.
+ALIKE = 0.9
+# Rows that are compared first.
+SAMPLE = 1000
+
 # The name of immutable= in the adapters.
 ELSEWHERE = "immutable_features in Alibi"
 
 logger = logging.getLogger(__name__)
+# Users may switch the warnings on time off alone.
+clocks = logging.getLogger("dear_plugin.data.clocks")
 
 
 def is_sensitive(name: str) -> bool:
     """Whether a name contains a whole word such as "age", in any case: not "mortgage"."""
-    return any(word.lower() in WORDS for word in WORD.findall(name))
+    return bool(_words(name) & WORDS)
 
 
 def unrestricted(features: Iterable[Feature]) -> list[str]:
@@ -38,27 +51,76 @@ def unrestricted(features: Iterable[Feature]) -> list[str]:
 
 def warn_of_mutable(features: Iterable[Feature]) -> None:
     """Warn of sensitive features in a schema without immutable features."""
-    names = unrestricted(features)
-    if names:
-        logger.warning(
-            "columns %s have names of attributes that cannot be changed, and no feature is"
-            " immutable: they may change directly and indirectly; immutable=%s keeps them fixed"
-            " (%s)",
-            names,
-            names,
-            ELSEWHERE,
-        )
+    _warn(
+        logger,
+        "columns %s have names of attributes that cannot be changed, and no feature is immutable:"
+        " they may change directly and indirectly; immutable=%s keeps them fixed",
+        unrestricted(features),
+    )
 
 
 def warn_of_actions(features: Iterable[Feature]) -> None:
     """Warn of sensitive features among the actionable ones when `act_on` is not given."""
-    names = unrestricted(f for f in features if f.actionable)
+    _warn(
+        logger,
+        "act_on is not given, and columns %s have names of attributes that cannot be acted on:"
+        " act_on=[...] lists the actionable features, immutable=%s those that never change",
+        unrestricted(f for f in features if f.actionable),
+    )
+
+
+def warn_of_clocks(frame: pd.DataFrame, features: Sequence[Feature]) -> None:
+    """Warn of mutable numbers that count time, by their names, or because they grow with age.
+
+    Features with a direction are left out, and those of which `warn_of_mutable` warns.
+
+    Args:
+        frame: training rows.
+        features: the features of its columns.
+    """
+    numbers = [f for f in features if f.kind is Kind.NUMERIC]
+    ages = [f for f in numbers if "age" in _words(f.name)]
+    named = set() if any(f.immutable for f in features) else set(unrestricted(features))
+    names = [
+        f.name
+        for f in numbers
+        if not (f.immutable or f.direction or f.name in named)
+        and (_words(f.name) & CLOCKS or _counts(f.name) or _grows(frame, f, ages))
+    ]
+    _warn(
+        clocks,
+        "columns %s seem to count time, and no action makes time pass: immutable=%s keeps them"
+        " fixed",
+        names,
+    )
+
+
+def _warn(log: logging.Logger, message: str, names: list[str]) -> None:
+    """Warn of columns, if there are any, with the advice to make them immutable."""
     if names:
-        logger.warning(
-            "act_on is not given, and columns %s have names of attributes that cannot be acted on:"
-            " act_on=[...] lists the actionable features, immutable=%s those that never change"
-            " (%s)",
-            names,
-            names,
-            ELSEWHERE,
-        )
+        log.warning(f"{message} ({ELSEWHERE})", names, names)
+
+
+def _words(name: str) -> set[str]:
+    return {word.lower() for word in WORD.findall(name)}
+
+
+def _counts(name: str) -> bool:
+    """Whether a name says that a column counts time."""
+    return bool(PARTS.search(re.sub(r"[^a-z]+", "_", name.lower())))
+
+
+def _grows(frame: pd.DataFrame, feature: Feature, ages: Iterable[Feature]) -> bool:
+    """Whether a number never exceeds an age and has nearly its order."""
+    return any(_follows(frame, feature, age) for age in ages if age is not feature)
+
+
+def _follows(frame: pd.DataFrame, feature: Feature, age: Feature) -> bool:
+    """Whether a number never exceeds another one and has nearly its order."""
+    head = frame.head(SAMPLE)
+    if bool((head[feature.name] > head[age.name]).any()):
+        return False
+    own, other = (ordinary_values(frame[f.name], f.special) for f in (feature, age))
+    both = pd.DataFrame({"own": own, "age": other}).dropna()
+    varies = bool((both.nunique() > 1).all()) and bool((both["own"] <= both["age"]).all())
+    return varies and bool(both.rank().corr().loc["own", "age"] >= ALIKE)
