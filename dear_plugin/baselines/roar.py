@@ -20,10 +20,8 @@ from dear_plugin.baselines.candidate_pool import CandidatePool
 from dear_plugin.baselines.weights import (
     Descend,
     WeightedDescent,
-    block_tangents,
+    WeightSearch,
     margin_gradients,
-    soft_threshold,
-    squared_norm,
     straight_through,
 )
 
@@ -32,17 +30,12 @@ CURVATURE = 0.25
 
 
 @dataclass(frozen=True)
-class RoarConfig:
-    """The settings of ROAR.
+class RoarConfig(WeightSearch):
+    """The settings of ROAR, besides those of `WeightSearch`.
 
     Attributes:
         delta_max: the largest change of a weight or of the intercept; the columns are those of the
             encoding, the margin is in log-odds.
-        weight: the first lambda.
-        rounds: how many lambdas are tried.
-        steps: steps for each.
-        starts: how often rows without a success start, from other points each time.
-        seed: of these points; the global generators are left alone.
 
     Example:
         >>> from dear_plugin.baselines import RoarConfig
@@ -50,11 +43,6 @@ class RoarConfig:
     """
 
     delta_max: float = 0.1
-    weight: float = 1.0
-    rounds: int = 10
-    steps: int = 50
-    starts: int = 5
-    seed: int = 0
 
 
 @final
@@ -92,9 +80,8 @@ class Roar(WeightedDescent[RoarConfig]):
 
     def _descend(self, pool: CandidatePool, encoded: Tensor, weight: Tensor) -> Tensor:
         """Descend from rows, (m, d), with a lambda each, (m,); (m,) bool, which are robust."""
-        x, (low, high) = self.encoder.expand(pool.case.x), pool.bounds
+        x, delta_max = self.encoder.expand(pool.case.x), self.config.delta_max
         robust = torch.zeros(len(x), dtype=torch.bool)
-        tangent, delta_max = block_tangents(self.encoder), self.config.delta_max
         required = pool.case.goal.required_margin()
         for _ in range(self.config.steps):
             rows, rounded = straight_through(pool, encoded)
@@ -102,12 +89,10 @@ class Roar(WeightedDescent[RoarConfig]):
             least = margin - required - delta_max * (rounded.abs().sum(1) + 1.0)
             found = pool.update(rows[:, None], scores=scores, loss=self._loss(pool, rows, least))
             robust |= found & (least >= 0.0)
-            gradient = (gradient - delta_max * rounded.sign()) @ tangent
-            gradient = torch.where(low < high, gradient, 0.0)
-            step = 1.0 / (CURVATURE * squared_norm(gradient))
+            gradient, square = self._movable(pool, gradient - delta_max * rounded.sign())
+            step = 1.0 / (CURVATURE * square)
             change = encoded - x + step * torch.sigmoid(-least)[:, None] * gradient
-            change = soft_threshold(change, step * weight[:, None] * self.encoder.weights)
-            encoded = torch.clamp(x + change, low, high)
+            encoded = self._proximal(pool, change, step * weight[:, None])
         return robust
 
     def _loss(self, pool: CandidatePool, rows: Tensor, least: Tensor) -> Tensor:

@@ -20,10 +20,8 @@ from dear_plugin.baselines.candidate_pool import CandidatePool
 from dear_plugin.baselines.weights import (
     Descend,
     WeightedDescent,
-    block_tangents,
+    WeightSearch,
     margin_gradients,
-    soft_threshold,
-    squared_norm,
     straight_through,
 )
 from dear_plugin.problem.target import Goal, RangeGoal
@@ -33,16 +31,11 @@ FARTHER = (1.0, 2.0, 4.0, 8.0, 16.0)
 
 
 @dataclass(frozen=True)
-class WachterConfig:
-    """The settings of Wachter.
+class WachterConfig(WeightSearch):
+    """The settings of Wachter, besides those of `WeightSearch`.
 
     Attributes:
         aim: the margin that is aimed for; past the boundary, since the l1 cost pulls back.
-        weight: the first lambda.
-        rounds: how many lambdas are tried.
-        steps: steps for each.
-        starts: how often rows without a success start, from other points each time.
-        seed: of these points; the global generators are left alone.
 
     Example:
         >>> from dear_plugin.baselines import WachterConfig
@@ -50,11 +43,6 @@ class WachterConfig:
     """
 
     aim: float = 0.5
-    weight: float = 1.0
-    rounds: int = 10
-    steps: int = 50
-    starts: int = 5
-    seed: int = 0
 
 
 @final
@@ -95,18 +83,15 @@ class Wachter(WeightedDescent[WachterConfig]):
         self, pool: CandidatePool, encoded: Tensor, weight: Tensor, *, factor: float
     ) -> Tensor:
         """Descend from rows, (m, d), with a lambda each, (m,); (m,) bool, which succeed."""
-        x, (low, high) = self.encoder.expand(pool.case.x), pool.bounds
+        x, aim = self.encoder.expand(pool.case.x), self._aim(pool.case.goal, factor)
         tried: list[tuple[Tensor, Tensor]] = []
-        aim, tangent = self._aim(pool.case.goal, factor), block_tangents(self.encoder)
-        shrink = weight[:, None] * self.encoder.weights / 2.0
         for _ in range(self.config.steps):
             rows, rounded = straight_through(pool, encoded)
             scores, margin, gradient = margin_gradients(pool, rounded)
             tried.append((rows, scores))
-            gradient = torch.where(low < high, gradient @ tangent, 0.0)
-            scale = squared_norm(gradient)
-            delta = encoded - x - (margin - aim)[:, None] * gradient / scale
-            encoded = torch.clamp(x + soft_threshold(delta, shrink / scale), low, high)
+            gradient, square = self._movable(pool, gradient)
+            change = encoded - x - (margin - aim)[:, None] * gradient / square
+            encoded = self._proximal(pool, change, weight[:, None] / 2.0 / square)
         candidates, known = (torch.stack(each, 1) for each in zip(*tried, strict=True))
         return pool.update(candidates, scores=known.flatten(0, 1), descent=True)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import torch
 from torch import Tensor
 
+from dear_plugin._lazy import lazy
 from dear_plugin.baselines.base import Baseline
 from dear_plugin.baselines.candidate_pool import CandidatePool
-from dear_plugin.data.encoder import Encoder
 from dear_plugin.methods.base import Case
 from dear_plugin.results.proposal import Proposal
 
@@ -25,24 +25,23 @@ FACTOR = 8.0
 Descend: TypeAlias = Callable[[CandidatePool, Tensor, Tensor], Tensor]
 
 
-class WeightSearch(Protocol):
-    """The settings of `search_weights`."""
+@dataclass(frozen=True)
+class WeightSearch:
+    """The settings of a search for lambda.
 
-    @property
-    def weight(self) -> float:
-        """The first lambda."""
+    Attributes:
+        weight: the first lambda.
+        rounds: how many lambdas are tried.
+        steps: steps for each.
+        starts: how often rows without a success start, from other points each time.
+        seed: of these points; the global generators are left alone.
+    """
 
-    @property
-    def rounds(self) -> int:
-        """How many lambdas are tried."""
-
-    @property
-    def starts(self) -> int:
-        """How often rows without a success start, from other points each time."""
-
-    @property
-    def seed(self) -> int:
-        """Of these points."""
+    weight: float = 1.0
+    rounds: int = 10
+    steps: int = 50
+    starts: int = 5
+    seed: int = 0
 
 
 WeightConfig = TypeVar("WeightConfig", bound=WeightSearch)
@@ -55,15 +54,54 @@ class WeightedDescent(Baseline[WeightConfig], ABC):
 
     @abstractmethod
     def _descents(self) -> Sequence[Descend]:
-        """What to try, in order; see `search_weights`."""
+        """What to try, in order, from some points with some lambdas.
+
+        Those after the first are tried from the rows themselves, where a case has a requirement
+        that no success meets.
+        """
 
     def _learn(self, rows: Tensor) -> None:
         """Nothing is learned."""
 
     def _propose(self, case: Case) -> Proposal:
-        pool = CandidatePool.of(case, self.classifier)
-        search_weights(pool, self.config, self._descents())
+        """Try lambdas from the rows and, without a success, on the way to random points."""
+        pool, descents = CandidatePool.of(case, self.classifier), self._descents()
+        rng = torch.Generator().manual_seed(self.config.seed)
+        for share, part in pool.restarts(self.config.starts):
+            point, (low, high) = torch.rand(self.encoder.d, generator=rng), part.bounds
+            x = self.encoder.expand(part.case.x)
+            start = x + share * (low + (high - low) * point - x)
+            first = share > 0.0 or case.requirement is None
+            for descend, rows, attempt in part.attempts(descents[:1] if first else descents):
+                weights = Weights.starting(self.config.weight, len(attempt.case))
+                for _ in range(self.config.rounds):
+                    weights = weights.after(descend(attempt, start[rows], weights.now))
         return pool.proposal("no descent from the row or from random points reaches the target")
+
+    @lazy
+    def _tangents(self) -> Tensor:
+        """(d, d) the projection of gradients onto one-hot blocks whose columns add up to 1."""
+        feature, d = self.encoder.feature_of, self.encoder.d
+        together = (feature[:, None] == feature) & self.encoder.blocks[feature]
+        return torch.eye(d) - together / together.sum(1).clamp_min(1)
+
+    def _movable(self, pool: CandidatePool, gradient: Tensor) -> tuple[Tensor, Tensor]:
+        """Gradients, (m, d), where columns can change, and their squared norms, (m, 1)."""
+        low, high = pool.bounds
+        gradient = torch.where(low < high, gradient @ self._tangents, 0.0)
+        return gradient, gradient.square().sum(1, keepdim=True).clamp_min(LEAST_SQUARE)
+
+    def _proximal(self, pool: CandidatePool, change: Tensor, shrink: Tensor) -> Tensor:
+        """Rows with changes, (m, d), after the proximal step of an l1 cost.
+
+        Args:
+            pool: the rows.
+            change: what to add to the factual rows, encoded.
+            shrink: (m, 1) how much nearer to zero it is, in units of the cost.
+        """
+        less = change.abs() - shrink * self.encoder.weights
+        moved = self.encoder.expand(pool.case.x) + change.sign() * less.clamp_min(0.0)
+        return torch.clamp(moved, *pool.bounds)
 
 
 @dataclass(frozen=True)
@@ -94,28 +132,6 @@ class Weights:
         return Weights(torch.where(succeeded == 0.0, self.now / FACTOR, now), succeeded, failed)
 
 
-def search_weights(pool: CandidatePool, config: WeightSearch, descents: Sequence[Descend]) -> None:
-    """Try lambdas from the rows and, for those without a success, on the way to random points.
-
-    Args:
-        pool: of the rows, which keeps what is found.
-        config: how many of both.
-        descents: from some points with some lambdas; those after the first are tried from the
-            rows themselves, where a case has a requirement that no success meets.
-    """
-    encoder = pool.classifier.encoder
-    rng = torch.Generator().manual_seed(config.seed)
-    for share, part in pool.restarts(config.starts):
-        point, (low, high) = torch.rand(encoder.d, generator=rng), part.bounds
-        x = encoder.expand(part.case.x)
-        start = x + share * (low + (high - low) * point - x)
-        first = share > 0.0 or part.case.requirement is None
-        for descend, rows, attempt in part.attempts(descents[:1] if first else descents):
-            weights = Weights.starting(config.weight, len(attempt.case))
-            for _ in range(config.rounds):
-                weights = weights.after(descend(attempt, start[rows], weights.now))
-
-
 def straight_through(pool: CandidatePool, soft: Tensor) -> tuple[Tensor, Tensor]:
     """The feasible rows, (m, p), nearest to encoded ones, (m, d), and these rows encoded.
 
@@ -136,20 +152,3 @@ def margin_gradients(pool: CandidatePool, encoded: Tensor) -> tuple[Tensor, Tens
         margin = pool.case.goal.margin(scores)
         (gradient,) = torch.autograd.grad(margin.sum(), at)
     return scores.detach(), margin.detach().float(), gradient
-
-
-def block_tangents(encoder: Encoder) -> Tensor:
-    """(d, d) the projection of gradients onto one-hot blocks whose columns add up to 1."""
-    feature = encoder.feature_of
-    together = (feature[:, None] == feature) & encoder.blocks[feature]
-    return torch.eye(encoder.d) - together / together.sum(1).clamp_min(1)
-
-
-def squared_norm(gradient: Tensor) -> Tensor:
-    """(m, 1) of gradients, (m, d), and at least `LEAST_SQUARE`."""
-    return gradient.square().sum(1, keepdim=True).clamp_min(LEAST_SQUARE)
-
-
-def soft_threshold(change: Tensor, shrink: Tensor) -> Tensor:
-    """Changes, (m, d), after a proximal step of an l1 cost: nearer to zero by `shrink`, (m, d)."""
-    return change.sign() * (change.abs() - shrink).clamp_min(0.0)
