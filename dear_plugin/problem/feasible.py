@@ -45,8 +45,8 @@ class FeasibleSet:
             scaled float32 does not represent exactly.
         levels: where rows may be missing or special; None where they never are.
         rules: the constraints between columns; None without any.
-        required: (n, q + r) bool, the orders, relations and rules that the factual satisfies, and
-            its counterfactual must satisfy; None without rules.
+        required: (n, q + r + u) bool, the orders, relations and rules that the factual satisfies,
+            and its counterfactual must satisfy; None without rules.
         stuck: (n, p) bool, features that may not be acted on only because their value is special,
             and the schema forbids to leave it; None for none.
     """

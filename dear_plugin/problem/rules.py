@@ -21,7 +21,7 @@ STEP_TOLERANCE = 1e-3
 
 @dataclass(frozen=True)
 class Rules:
-    """The q orders and relations between numbers and the r user-defined rules of a schema.
+    """The q orders, r relations between numbers and u user-defined rules of a schema.
 
     Attributes:
         encoder: converts rows to frames.
@@ -46,12 +46,12 @@ class Rules:
         return cls(encoder, positions[:, 0], positions[:, 1], Relations.of(encoder))
 
     def satisfied(self, rows: Tensor) -> Tensor:
-        """(m, q + r) bool: the orders and rules that rows, (m, p), satisfy."""
+        """(m, q + r + u) bool: orders, relations and rules that rows, (m, p), satisfy."""
         related = self.relations.hold(rows)
         return torch.cat([self._in_order(rows), related, self._user_rules(rows)], 1)
 
     def broken_text(self, rows: Tensor, required: Tensor) -> list[str]:
-        """(m,) the names of required rules, (m, q + r) bool, that rows, (m, p), violate."""
+        """(m,) the names of required rules, (m, q + r + u) bool, that rows, (m, p), violate."""
         names = [f"{a} <= {b}" for a, b in self.encoder.schema.orders]
         names += [
             f"the relation of {each.name} to {' and '.join(each.others)}"
@@ -82,7 +82,8 @@ class Rules:
             reached: (m, c, p) the rows to repair.
             free: (m, p) bool, features that are not acted on.
             bounds: (m, p) each, the least and greatest value of the features.
-            required: (m, q + r) bool, the orders and rules that the factual satisfies.
+            required: (m, q + r + u) bool, the orders, relations and rules that the factual
+                satisfies.
         """
         q, r = len(self.lower), len(self.relations)
         related, required = required[:, q : q + r], required[:, :q]
@@ -133,7 +134,7 @@ class Rules:
         return ((whole * unit - low) / width).float()
 
     def _user_rules(self, rows: Tensor) -> Tensor:
-        """(m, r) bool: the user-defined rules that rows, (m, p), satisfy."""
+        """(m, u) bool: the user-defined rules that rows, (m, p), satisfy."""
         rules = self.encoder.schema.rules
         if not rules or not len(rows):
             return torch.ones(len(rows), len(rules), dtype=torch.bool)
