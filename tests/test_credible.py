@@ -138,7 +138,7 @@ class TestOtherMethods:
         support = dear._support.of(
             dear.encoder.rows(table[list(factuals)]), Target.of_class(1).resolve(len(table), None)
         )
-        assert (support[table["credible"].to_numpy()] >= 0.8 - 1e-6).all()
+        assert (support[table["credible"].tolist()] >= 0.8 - 1e-6).all()
         assert 0.0 < table["credible"].mean() < 1.0
 
 

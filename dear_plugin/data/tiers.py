@@ -1,4 +1,4 @@
-"""Tiers: an order of causes among features; names in, the features held for an action out.
+"""Tiers: an order of causes among features; names in, ranks and the parts of an action set out.
 
 Nothing in a tier is a cause of anything in an earlier one. Features that no tier names form one
 more tier at the end.

@@ -32,9 +32,8 @@ FARTHER = (0.1, 0.2, 0.4, 0.8, 1.6)
 class Vetted(RecourseMethod):
     """A method whose answers meet the criteria of a search, where it finds any that do.
 
-    `margin`, `min_plausibility`, `min_support` and `k_neighbours` of a `Search` mean what they
-    mean for `DEAR`; the other settings are not used. A method that goes through several candidates
-    chooses the best one that meets the criteria. For rows without one, and for a method that knows
+    `margin`, `min_plausibility` and `min_support` of a `Search` mean what they mean for `DEAR`;
+    the other settings are not used. A method that goes through several candidates chooses the best one that meets the criteria. For rows without one, and for a method that knows
     no criteria, such as a wrapped host, the target is moved farther past the boundary step by
     step, and the first answer that meets the criteria is kept. Rows for which none does get the
     answer that the method gives by itself: `credible` is then False, and the note says what is

@@ -8,6 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dear_plugin.search.settings import CRITERIA
+
 
 @dataclass(frozen=True)
 class Actions:
@@ -41,7 +43,7 @@ class Actions:
         m = len(rows)
         cost, margin, price = outcome
         score = torch.full((m,), -1.0, dtype=torch.float64)
-        measured = torch.full((m, 4), torch.nan)
+        measured = torch.full((m, len(CRITERIA)), torch.nan)
         return cls(rows, sets, values, cost, margin, price, score, measured)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Credibility: confidence, reliance, plausibility and support of actions (DESIGN, section 8).
+"""Credibility: definitions of the confidence, reliance, plausibility and support of actions.
 
 Each criterion is a function of a search problem and some actions; no search optimises it.
 """

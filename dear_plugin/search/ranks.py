@@ -1,4 +1,4 @@
-"""Ranks: which tried actions are the answers of a row, and in which order."""
+"""Ranks: which tried actions are answers and alternatives of a row, and in which order."""
 
 from __future__ import annotations
 

@@ -234,13 +234,13 @@ class TestZeroActions:
         other = literal.with_search(replace(LITERAL, solver=solver))
         found = other.generate(mixed.refused(120))
         assert found.actions["success"].mean() > 0.5
-        assert found.acts[found.actions["success"].to_numpy()].all()
+        assert found.acts[found.actions["success"].tolist()].all()
 
     def test_criteria_leave_them_out(self, mixed, literal):
         search = replace(literal.search, min_support=0.2)
         found = literal.with_search(search).generate(mixed.refused(60))
         assert found.actions["success"].any()
-        assert found.acts[found.actions["success"].to_numpy()].all()
+        assert found.acts[found.actions["success"].tolist()].all()
 
     def test_a_kept_remainder_has_none(self, mixed):
         kept = Autoencoder(Design(layers=(6, 3)), Training(epochs=15))
@@ -248,7 +248,7 @@ class TestZeroActions:
         dear = DEAR(mixed.net, mixed.schema, decoder=kept, search=search).fit(mixed.frame)
         found = dear.generate(mixed.refused(60))
         assert found.actions["success"].any()
-        assert found.acts[found.actions["success"].to_numpy()].all()
+        assert found.acts[found.actions["success"].tolist()].all()
 
 
 class TestRequirements:
