@@ -33,11 +33,11 @@ class Vetted(RecourseMethod):
     """A method whose answers meet the criteria of a search, where it finds any that do.
 
     `margin`, `min_plausibility` and `min_support` of a `Search` mean what they mean for `DEAR`;
-    the other settings are not used. A method that goes through several candidates chooses the best one that meets the criteria. For rows without one, and for a method that knows
-    no criteria, such as a wrapped host, the target is moved farther past the boundary step by
-    step, and the first answer that meets the criteria is kept. Rows for which none does get the
-    answer that the method gives by itself: `credible` is then False, and the note says what is
-    lacking.
+    the other settings are not used. A method that goes through several candidates chooses the best
+    one that meets the criteria. For rows without one, and for a method that knows no criteria,
+    such as a wrapped host, the target is moved farther past the boundary step by step, and the
+    first answer that meets the criteria is kept. Rows for which none does get the answer that the
+    method gives by itself: `credible` is then False, and the note says what is lacking.
 
     A threshold needs no search: `Target.of_class(1, threshold=0.7)` holds for every method.
 
