@@ -135,9 +135,9 @@ class TestOtherMethods:
         """Of alternatives too, which are not vetted."""
         search = Search.cheapest(max_features=1, min_support=0.8)
         table = dear.with_search(search).generate(factuals).alternatives(3)
-        support = dear._support.of(
-            dear.encoder.rows(table[list(factuals)]), Target.of_class(1).resolve(len(table), None)
-        )
+        goal = Target.of_class(1).resolve(len(table), None)
+        rows = dear.encoder.rows(table[list(factuals)])
+        support = dear._support.of(rows, goal, torch.arange(len(rows)))
         assert (support[table["credible"].tolist()] >= 0.8 - 1e-6).all()
         assert 0.0 < table["credible"].mean() < 1.0
 

@@ -30,17 +30,12 @@ class Support:
     classifier: Classifier
     k: int = NEIGHBOURS
 
-    def of(self, reached: Tensor, goal: Goal) -> Tensor:
-        """(m,) the support of rows (m, p), each with its own goal."""
+    def of(self, reached: Tensor, goal: Goal, idx: Tensor) -> Tensor:
+        """The support of rows, (r, p), for the goals of the rows at `idx`: (r,), or (n, r)."""
         scores, k = self._near_scores(reached)
-        accepted = goal.accepts(scores, torch.arange(len(reached)).repeat_interleave(k))
-        return accepted.view(len(reached), k).float().mean(1)
-
-    def of_each(self, reached: Tensor, goal: Goal, idx: Tensor) -> Tensor:
-        """(n, r) the support of each of r rows, (r, p), for the goals of the rows at (n,)."""
-        scores, k = self._near_scores(reached)
-        accepted = goal.accepts(scores.repeat(len(idx), 1), idx.repeat_interleave(len(scores)))
-        return accepted.view(len(idx), len(reached), k).float().mean(2)
+        scores = scores.repeat(idx.numel() // max(len(reached), 1), 1)
+        accepted = goal.accepts(scores, idx.flatten().repeat_interleave(k))
+        return accepted.view(*idx.shape, k).float().mean(-1)
 
     def _near_scores(self, reached: Tensor) -> tuple[Tensor, int]:
         """(r k, c) the scores of the k nearest training rows of rows, (r, p), and k."""

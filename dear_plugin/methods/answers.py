@@ -17,7 +17,8 @@ from dear_plugin.results.lazy_answers import Credibility, LazyAnswers
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.results.spread import Spread
-from dear_plugin.search.criteria import least_values, unmet
+from dear_plugin.search.credibility import Reached
+from dear_plugin.search.criteria import completed, given, measures_of_rows, required, unmet
 
 if TYPE_CHECKING:
     from dear_plugin.methods.base import RecourseMethod
@@ -56,7 +57,7 @@ class MethodAnswers(LazyAnswers):
 
     def support(self, reached: Tensor, rows: Tensor) -> Tensor:
         """See `LazyAnswers`."""
-        return self.method._support.of(reached, self.case.goal.select(rows))
+        return self.method._support.of(reached, self.case.goal, rows)
 
     def alternatives(self, k: int) -> Iterator[Recourses]:
         """See `LazyAnswers`; one at a time, as k results of many rows may not fit in memory."""
@@ -73,29 +74,26 @@ class MethodAnswers(LazyAnswers):
 
     def credibility(self, rows: Tensor) -> Credibility:
         """See `LazyAnswers`."""
-        success = self.success[rows]
-        at, criteria = success.nonzero()[:, 0], self.method._criteria
+        method, success = self.method, self.success[rows]
+        at = success.nonzero()[:, 0]
         case, answers = self.case.select(rows[at]), self.proposal.select(rows[at])
-        confidence, reliance = self.method._certainty(case, answers)
-        if not self.method.schema.tiers and bool((reliance > 0).any()):
-            _ = self.method._advice
-        plausibility = answers.measured[:, 1].double()
-        new = plausibility.isnan().nonzero()[:, 0]
-        plausibility[new] = self.method._plausibility.of(answers.rows[new]).double()
-        shares = {
-            "plausibility": plausibility,
-            "reliance": 1.0 - reliance,
-            "confidence": confidence,
-        }
-        if criteria.min_support:
-            shares["support"] = self.method._support.of(answers.rows, case.goal)
-        own = self.method._plausibility.of(case.x).double()
+        found, ones = Reached(torch.arange(len(at)), answers.rows), torch.ones(len(at))
+        measures = measures_of_rows(case.goal, method._evidence)
+        known = answers.measured[:, 1].double()
+        shares = {"confidence": ones, "reliance": ones}
+        shares |= method._shares_of_actions(case, answers)
+        shares["plausibility"] = completed(known, measures["plausibility"], found)
+        reliance = 1.0 - shares["reliance"].double()
+        if not method.schema.tiers and bool((reliance > 0).any()):
+            _ = method._advice
+        measures |= {name: given(share) for name, share in shares.items()}
+        wanted = required(case.x, method._criteria, method._evidence, measures)
         lacking = np.full(len(rows), "", dtype=object)
-        lacking[at.numpy()] = unmet(len(at), shares, least_values(own, criteria))
+        lacking[at.numpy()] = unmet(found, wanted)
         credible = success & torch.from_numpy(lacking == "")
         credible[at] &= ~answers.has_remark
         out = torch.full((3, len(rows)), torch.nan, dtype=torch.float64)
-        out[:, at] = torch.stack([confidence.double(), reliance.double(), plausibility.double()])
+        out[:, at] = torch.stack([shares["confidence"].double(), reliance, shares["plausibility"]])
         sure, needed, plausible = out.numpy()
         return Credibility(sure, needed, plausible, credible.numpy(), lacking)
 

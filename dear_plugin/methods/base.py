@@ -210,9 +210,9 @@ class RecourseMethod(Parameters, ABC):
         """Probabilities of binary features that do not flip; none by default."""
         return {}
 
-    def _certainty(self, case: Case, proposal: Proposal) -> tuple[Tensor, Tensor]:
-        """(m,) the confidence and (m,) the reliance of answers; 1 and 0 by default."""
-        return torch.ones(len(case)), torch.zeros(len(case))
+    def _shares_of_actions(self, case: Case, proposal: Proposal) -> Mapping[str, Tensor]:
+        """(m,) the criteria that depend on the decoder, by name; 1 for those that are left out."""
+        return {}
 
     def _spread(self, case: Case, proposal: Proposal) -> Spread:
         """How far redraws of the decoder agree on answers; by default there is none."""

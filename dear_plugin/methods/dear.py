@@ -23,7 +23,7 @@ from dear_plugin.evaluation.report import Report, diagnose
 from dear_plugin.methods import saving
 from dear_plugin.methods.flip_probabilities import flip_probabilities
 from dear_plugin.methods.optimizer import Optimizer
-from dear_plugin.methods.robustness import confidence_and_reliance, spread
+from dear_plugin.methods.robustness import shares_of_actions, spread
 from dear_plugin.methods.what_if import WhatIf
 from dear_plugin.models.classifier import Classifier, Output
 from dear_plugin.problem.action_sets import ActionSets, ActOn
@@ -220,8 +220,8 @@ class DEAR(WhatIf):
     ) -> Mapping[str, tuple[float, float]]:
         return flip_probabilities(case, proposal, position, self.decoders, self.schema)
 
-    def _certainty(self, case: Case, proposal: Proposal) -> tuple[Tensor, Tensor]:
-        return confidence_and_reliance(case, proposal, self._optimizer_of)
+    def _shares_of_actions(self, case: Case, proposal: Proposal) -> dict[str, Tensor]:
+        return shares_of_actions(case, proposal, self._optimizer_of)
 
     def _spread(self, case: Case, proposal: Proposal) -> Spread:
         return spread(case, proposal, self._optimizer_of, self._is_number)

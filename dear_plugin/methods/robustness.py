@@ -1,4 +1,4 @@
-"""Robustness: confidence, reliance and spread of given answers over redraws of the decoder."""
+"""Robustness: criteria and spread of given answers over redraws of the decoder."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from dear_plugin.methods.optimizer import Optimizer, rows_by_set
 from dear_plugin.problem.case import Case
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.spread import Spread
-from dear_plugin.search import Decoded, SearchProblem, confidence, reliance
+from dear_plugin.search import Decoded, SearchProblem
+from dear_plugin.search.criteria import completed, measures_of_actions
 
 OptimizerOf = Callable[[tuple[int, ...]], Optimizer]
 
 
-def confidence_and_reliance(
+def shares_of_actions(
     case: Case, proposal: Proposal, optimizer_of: OptimizerOf
-) -> tuple[Tensor, Tensor]:
-    """(m,) the confidence and (m,) the reliance of answers; 1 and 0 where nothing changes.
+) -> dict[str, Tensor]:
+    """(m,) the criteria of actions, see `measures_of_actions`, of answers; 1 without a change.
 
     What the search has measured is not evaluated again.
 
@@ -29,19 +30,19 @@ def confidence_and_reliance(
         proposal: their answers.
         optimizer_of: the optimizer of a set, given by the positions of its features.
     """
-    sure, needed = torch.ones(len(case)), torch.zeros(len(case))
+    shares: dict[str, Tensor] = {}
     for rows, optimizer in _acting(case, proposal, optimizer_of):
         with torch.inference_mode():
             problem, actions = _actions(optimizer, case.select(rows), proposal.select(rows))
-            needed[rows] = reliance(problem, actions).clone()
-            sure[rows] = proposal.measured[rows, 0]
-            new = sure[rows].isnan().nonzero()[:, 0]
-            sure[rows[new]] = confidence(problem, actions.part(new))[0].clone()
-    return sure, needed
+            known = {"confidence": proposal.measured[rows, 0]}
+            for name, measure in measures_of_actions(problem).items():
+                found = completed(known.get(name), measure, actions)
+                shares.setdefault(name, torch.ones(len(case)))[rows] = found.clone()
+    return shares
 
 
 def spread(case: Case, proposal: Proposal, optimizer_of: OptimizerOf, is_number: Tensor) -> Spread:
-    """How far redraws of the decoder agree on answers; arguments: see `confidence_and_reliance`.
+    """How far redraws of the decoder agree on answers; arguments: see `shares_of_actions`.
 
     `is_number`, (p,) bool, marks the numeric features.
     """

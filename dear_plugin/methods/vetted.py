@@ -96,8 +96,8 @@ class Vetted(RecourseMethod):
     ) -> Mapping[str, tuple[float, float]]:
         return self.method._flip_probabilities(case, proposal, position)
 
-    def _certainty(self, case: Case, proposal: Proposal) -> tuple[Tensor, Tensor]:
-        return self.method._certainty(case, proposal)
+    def _shares_of_actions(self, case: Case, proposal: Proposal) -> Mapping[str, Tensor]:
+        return self.method._shares_of_actions(case, proposal)
 
     def _spread(self, case: Case, proposal: Proposal) -> Spread:
         return self.method._spread(case, proposal)

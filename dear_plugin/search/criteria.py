@@ -50,57 +50,43 @@ def criteria(
         whole: compute exact values also for actions that fail a criterion.
     """
     least = 0.0 if whole else search.min_confidence
-    of_rows = criteria_of_rows(problem.x, problem.goal, search, evidence)
-    of_actions = _criteria(
-        torch.zeros(len(problem)),
-        search,
-        reliance=lambda actions: (1.0 - reliance(problem, actions), 0.0),
-        confidence=lambda actions: confidence(problem, actions, least),
-    )
-    both = of_rows | of_actions
-    return {name: both[name] for name in search.required}
+    measures = measures_of_rows(problem.goal, evidence) | measures_of_actions(problem, least)
+    return required(problem.x, search, evidence, measures)
 
 
-def criteria_of_rows(
-    x: Tensor, goal: Goal, search: Search, evidence: Evidence
-) -> dict[str, Criterion]:
-    """The criteria that depend on the counterfactual alone: those of any method.
+def measures_of_rows(goal: Goal, evidence: Evidence) -> dict[str, Measure]:
+    """What depends on the counterfactual alone: the criteria that any method can meet.
 
     Args:
-        x: (n, p) the factual rows.
-        goal: their targets.
-        search: the required values.
+        goal: the targets of the rows.
         evidence: what answers are compared with.
     """
-    own = evidence.plausibility.of(x) if search.min_plausibility else torch.zeros(len(x))
-    return _criteria(
-        own,
-        search,
-        plausibility=lambda actions: (evidence.plausibility.of(actions.reached), 0.0),
-        support=lambda actions: (
-            evidence.support.of(actions.reached, goal.select(actions.rows)),
-            0.0,
-        ),
-    )
+    return {
+        "plausibility": lambda found: (evidence.plausibility.of(found.reached), 0.0),
+        "support": lambda found: (evidence.support.of(found.reached, goal, found.rows), 0.0),
+    }
 
 
-def _criteria(own: Tensor, search: Search, **measures: Measure) -> dict[str, Criterion]:
-    """Those of some criteria that a search asks for; for `own` see `least_values`."""
-    least = least_values(own, search)
-    return {name: Criterion(measures[name], least[name]) for name in least if name in measures}
+def measures_of_actions(problem: SearchProblem, least: float = 0.0) -> dict[str, Measure]:
+    """What depends on the action and the decoder; for `least` see `confidence`."""
+    return {
+        "reliance": lambda actions: (1.0 - reliance(problem, actions), 0.0),
+        "confidence": lambda actions: confidence(problem, actions, least),
+    }
 
 
-def least_values(own: Tensor, search: Search) -> dict[str, Tensor]:
-    """(n,) the required values of n rows by criterion.
+def required(
+    x: Tensor, search: Search, evidence: Evidence, measures: Mapping[str, Measure]
+) -> dict[str, Criterion]:
+    """The criteria of a search on rows, (n, p), that can be measured, by name.
 
-    Args:
-        own: (n,) the plausibility of the factuals; an answer need not be more plausible.
-        search: the required values.
+    An answer need not be more plausible than the factual.
     """
-    least = {name: torch.full_like(own, value) for name, value in search.required.items()}
+    least = {name: torch.full((len(x),), value) for name, value in search.required.items()}
     if "plausibility" in least:
+        own = evidence.plausibility.of(x)
         least["plausibility"] = least["plausibility"].minimum(own)
-    return least
+    return {name: Criterion(measures[name], least[name]) for name in least if name in measures}
 
 
 def scored(actions: R, wanted: Mapping[str, Criterion]) -> tuple[Tensor, Tensor, Tensor]:
@@ -126,6 +112,19 @@ def scored(actions: R, wanted: Mapping[str, Criterion]) -> tuple[Tensor, Tensor,
     return score, more_margin, measured
 
 
+def given(share: Tensor) -> Measure:
+    """The measure of values that are known, (n,), one of each row."""
+    return lambda found: (share[found.rows], 0.0)
+
+
+def completed(known: Tensor | None, measure: Measure, actions: R) -> Tensor:
+    """(m,) the measured values of actions; those `known`, (m,), that are no NaN are kept."""
+    if known is None:
+        return measure(actions)[0]
+    new = known.isnan()
+    return known.masked_scatter(new, measure(actions.part(new))[0].to(known.dtype))
+
+
 def missing(actions: R, wanted: Mapping[str, Criterion]) -> list[str]:
     """(m,) text on the criteria that actions do not meet; "" where they meet all.
 
@@ -133,18 +132,15 @@ def missing(actions: R, wanted: Mapping[str, Criterion]) -> list[str]:
         actions: m actions.
         wanted: whole criteria, see `criteria`.
     """
-    shares = {name: criterion.measure(actions)[0] for name, criterion in wanted.items()}
-    least = {name: criterion.least[actions.rows] for name, criterion in wanted.items()}
-    return [text and Reason.LACKING.format(text) for text in unmet(len(actions), shares, least)]
+    return [text and Reason.LACKING.format(text) for text in unmet(actions, wanted)]
 
 
-def unmet(m: int, shares: Mapping[str, Tensor], least: Mapping[str, Tensor]) -> list[str]:
-    """(m,) the criteria that m answers do not meet, with values; "" where they meet all."""
-    parts: list[list[str]] = [[] for _ in range(m)]
-    for name, required in least.items():
-        for texts, share, value in zip(
-            parts, shares[name].tolist(), required.tolist(), strict=True
-        ):
+def unmet(actions: R, wanted: Mapping[str, Criterion]) -> list[str]:
+    """(m,) the criteria that actions do not meet, with values; "" where they meet all."""
+    parts: list[list[str]] = [[] for _ in range(len(actions))]
+    for name, criterion in wanted.items():
+        shares, least = criterion.measure(actions)[0], criterion.least[actions.rows]
+        for texts, share, value in zip(parts, shares.tolist(), least.tolist(), strict=True):
             if share < value - TOLERANCE:
                 texts.append(short_of(name, share, value))
     return [join(each) for each in parts]

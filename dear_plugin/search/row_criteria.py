@@ -9,33 +9,28 @@ import torch
 from torch import Tensor
 
 from dear_plugin.problem.case import Case, Requirement
-from dear_plugin.problem.goals import Goal
 from dear_plugin.search.credibility import Evidence, Reached
-from dear_plugin.search.criteria import TOLERANCE, Criterion, criteria_of_rows, scored
+from dear_plugin.search.criteria import TOLERANCE, Criterion, measures_of_rows, required, scored
 from dear_plugin.search.settings import Search
 
 
 @dataclass(frozen=True)
 class RowCriteria(Requirement):
-    """Plausibility and support, as a search requires them.
+    """What a search requires of counterfactuals, however they were found.
 
     Attributes:
-        goal: the targets of the rows of a call.
-        evidence: what answers are compared with.
-        wanted: the criteria of these rows.
+        wanted: the criteria of the rows of a call.
         at: (m,) the positions of m of them.
     """
 
-    goal: Goal
-    evidence: Evidence
     wanted: Mapping[str, Criterion]
     at: Tensor
 
     @classmethod
     def of(cls, case: Case, search: Search, evidence: Evidence) -> RowCriteria | None:
         """The criteria of the rows of a call; None where a search has none of them."""
-        wanted = criteria_of_rows(case.x, case.goal, search, evidence)
-        return cls(case.goal, evidence, wanted, torch.arange(len(case))) if wanted else None
+        wanted = required(case.x, search, evidence, measures_of_rows(case.goal, evidence))
+        return cls(wanted, torch.arange(len(case))) if wanted else None
 
     def met(self, reached: Tensor, rows: Tensor) -> Tensor:
         """See `Requirement`."""
@@ -44,13 +39,11 @@ class RowCriteria(Requirement):
     def mask(self, reached: Tensor) -> Tensor:
         """See `Requirement`."""
         mask = torch.ones(len(self.at), len(reached), dtype=torch.bool)
-        least = {name: each.least[self.at, None] - TOLERANCE for name, each in self.wanted.items()}
-        if "plausibility" in least:
-            mask &= self.evidence.plausibility.of(reached) >= least["plausibility"]
-        if "support" in least:
+        for criterion in self.wanted.values():
             some = mask.any(0).nonzero()[:, 0]
-            share = self.evidence.support.of_each(reached[some], self.goal, self.at)
-            mask[:, some] &= share >= least["support"]
+            pairs = Reached(self.at[:, None].expand(-1, len(some)), reached[some])
+            least = criterion.least[self.at, None] - TOLERANCE
+            mask[:, some] &= criterion.measure(pairs)[0] >= least
         return mask
 
     def select(self, rows: Tensor) -> RowCriteria:

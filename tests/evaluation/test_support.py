@@ -24,7 +24,7 @@ def of(values, target=1, **options):
     supported = support(**options)
     rows = supported.classifier.encoder.rows(pd.DataFrame({"x": values}))
     goal = Target.of_class(target).resolve(len(values), None)
-    return supported.of(rows, goal).tolist()
+    return supported.of(rows, goal, torch.arange(len(rows))).tolist()
 
 
 def test_it_is_the_share_of_the_k_nearest_that_are_accepted():
@@ -52,5 +52,6 @@ def test_neighbours_are_euclidean_on_the_encoding(mixed):
     near = distances.argsort(dim=1, stable=True)[:, :5]
     accepted = (mixed.net(encoder.expand(rows))[:, 0] > 0).float()
     goal = Target.of_class(1).resolve(20, None)
-    found = Support(Neighbours(rows, encoder), Classifier(mixed.net, encoder)).of(some, goal)
+    measured = Support(Neighbours(rows, encoder), Classifier(mixed.net, encoder))
+    found = measured.of(some, goal, torch.arange(20))
     assert torch.allclose(found, accepted[near].mean(1))

@@ -223,7 +223,7 @@ class TestAdvice:
         """A method whose answers succeed only with their indirect changes."""
         schema = replace(mixed.schema, tiers=tiers)
         method = Nearest(mixed.net, schema).fit(mixed.frame)
-        method._certainty = lambda case, _: (torch.ones(len(case)), torch.ones(len(case)))
+        method._shares_of_actions = lambda case, _: {"reliance": torch.zeros(len(case))}
         return method
 
     def test_the_log_names_the_argument_once(self, mixed, caplog):

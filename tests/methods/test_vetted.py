@@ -134,7 +134,8 @@ class TestNearestAccepted:
         vetted = Vetted(free, search).fit(mixed.frame)
         rows, x = (vetted.encoder.rows(frame) for frame in (mixed.frame, refused))
         goal = ClassGoal(torch.ones(len(rows), dtype=torch.int64))
-        supported = vetted._evidence.support.of(rows, goal) >= 0.8 - SLIGHTLY
+        support = vetted._evidence.support.of(rows, goal, torch.arange(len(rows)))
+        supported = support >= 0.8 - SLIGHTLY
         known = rows[(vetted.classifier.scores(rows)[:, 0] > 1e-4) & supported]
         expected = vetted.encoder.distance(known, x[:, None]).sum(2).min(1).values
         found = vetted.generate(refused).actions
