@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.schema import Kind, Schema
+from dear_plugin.data.schema import Schema
 from dear_plugin.decoders.autoencoder.networks import map_blocks
 from dear_plugin.decoders.autoencoder.stack import StackedMLP
 from dear_plugin.decoders.autoencoder.training import History, Training, train
@@ -141,9 +141,8 @@ class Networks(nn.Module):
         inner = design.layers[:-1]
         self.e = StackedMLP(1, (d, *inner, 2 * self.k), nn.Tanh, generator)
         self.g = StackedMLP(1, (self.k + d, *inner[::-1], d), nn.Tanh, generator)
-        numeric = torch.tensor([f.kind is Kind.NUMERIC for f in encoder.schema])
         immutable = torch.tensor([f.immutable for f in encoder.schema])
-        for name, mask in (("numeric", numeric), ("immutable", immutable)):
+        for name, mask in (("numeric", encoder.is_number), ("immutable", immutable)):
             self.register_buffer(name, mask[encoder.feature_of])
         self.register_buffer("centre", torch.where(self.numeric, x.mean(0), 0.0))
         scale = x.std(0, correction=0).clamp_min(1e-3)

@@ -85,7 +85,7 @@ def partly(recourses: Recourses, share: float) -> pd.DataFrame:
         share: from 0, the action alone, to 1, the counterfactual.
     """
     encoder, x, reached = recourses.encoder, recourses.x, recourses.proposal.rows
-    numbers = torch.tensor([not f.categories for f in encoder.schema])
+    numbers = encoder.is_number
     mixed = torch.where(numbers, x + share * (reached - x), reached if share >= HALF else x)
     rows = torch.where(recourses.proposal.direct, reached, mixed)
     return encoder.patch(recourses.factuals, x, rows)[0]
@@ -148,7 +148,7 @@ def invalidated(
         seed: of the draws.
     """
     rng = torch.Generator().manual_seed(seed)
-    numbers = torch.tensor([not f.categories for f in recourses.encoder.schema])
+    numbers = recourses.encoder.is_number
     rows = recourses.proposal.rows
     noise = sigma * torch.randn(DRAWS, *rows.shape, generator=rng) * numbers
     scores = classifier.scores((rows + noise).flatten(0, 1))

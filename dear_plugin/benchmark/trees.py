@@ -175,7 +175,7 @@ def _least_price(stage: Stage) -> Floats:
 
 def _is_discrete(problem: SearchProblem, block: Block) -> bool:
     """Whether a block has categories or special levels of single features."""
-    number = problem.numeric[problem.sets.positions[block.sets[:1], 0]]
+    number = problem.is_number[problem.sets.positions[block.sets[:1], 0]]
     return not bool(number) or bool(is_special(block.values).any())
 
 
@@ -193,7 +193,7 @@ def _numbers(problem: SearchProblem, train: Tensor) -> Iterator[Block]:
     """The values of all numeric features, set by set."""
     for at, (feature, *_) in enumerate(problem.sets.members):
         rows = problem.actionable[:, at].nonzero()[:, 0]
-        if not bool(problem.numeric[feature]) or not len(rows):
+        if not bool(problem.is_number[feature]) or not len(rows):
             continue
         step = float(problem.feasible.steps[feature])
         values = _values(problem.x[rows, feature, None], train[:, feature], step)

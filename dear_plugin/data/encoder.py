@@ -49,6 +49,7 @@ class Encoder:
         p: the number of features.
         d: the number of encoded columns.
         starts: (p,) the first encoded column of each feature.
+        is_number: (p,) bool, the numeric features.
         blocks: (p,) bool, the features of m > 2 categories.
         feature_of: (d,) the feature that each encoded column belongs to.
         units: conversion between user numbers and row values.
@@ -66,6 +67,7 @@ class Encoder:
         widths = [f.columns for f in schema]
         self.d = sum(widths)
         self.starts = tuple(np.cumsum([0, *widths[:-1]]).tolist())
+        self.is_number = torch.tensor([f.kind is Kind.NUMERIC for f in schema])
         self.blocks = torch.tensor([f.kind is Kind.CATEGORICAL for f in schema])
         self.feature_of = torch.repeat_interleave(torch.arange(self.p), torch.tensor(widths))
         level = torch.arange(self.d) - torch.tensor(self.starts)[self.feature_of]

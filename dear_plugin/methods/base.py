@@ -15,7 +15,7 @@ from dear_plugin import _html
 from dear_plugin._lazy import lazy, renewed
 from dear_plugin._validation.settings import one_of, require_instance
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.schema import Kind, Schema
+from dear_plugin.data.schema import Schema
 from dear_plugin.data.special_values import without_special
 from dear_plugin.errors import NotFittedError
 from dear_plugin.evaluation.neighbours import Neighbours
@@ -216,7 +216,7 @@ class RecourseMethod(Parameters, ABC):
 
     def _spread(self, case: Case, proposal: Proposal) -> Spread:
         """How far redraws of the decoder agree on answers; by default there is none."""
-        return Spread.none(case.x, proposal.rows, self._is_number)
+        return Spread.none(case.x, proposal.rows, self.encoder.is_number)
 
     @lazy
     def _advice(self) -> bool:
@@ -226,11 +226,6 @@ class RecourseMethod(Parameters, ABC):
             " causes is stated: Schema.infer(..., tiers=[...]) (tiers= in DiCE and Alibi)"
         )
         return True
-
-    @lazy
-    def _is_number(self) -> Tensor:
-        """(p,) bool, the numeric features."""
-        return torch.tensor([f.kind is Kind.NUMERIC for f in self.schema])
 
     @property
     def _repr_parts(self) -> Sequence[str]:

@@ -224,7 +224,7 @@ class DEAR(WhatIf):
         return shares_of_actions(case, proposal, self._optimizer_of)
 
     def _spread(self, case: Case, proposal: Proposal) -> Spread:
-        return spread(case, proposal, self._optimizer_of, self._is_number)
+        return spread(case, proposal, self._optimizer_of, self.encoder.is_number)
 
     @property
     def _repr_parts(self) -> Sequence[str]:

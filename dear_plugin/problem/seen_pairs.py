@@ -17,7 +17,6 @@ from torch import Tensor
 
 from dear_plugin.data.columns import FLOAT_STEP
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.schema import Kind
 from dear_plugin.data.special_values import is_special
 
 TENTHS = 10
@@ -60,7 +59,7 @@ class SeenPairs:
     @classmethod
     def of(cls, rows: Tensor, encoder: Encoder) -> SeenPairs | None:
         """The pairs of training rows, (n, p); None where every pair occurs."""
-        number = torch.tensor([f.kind is Kind.NUMERIC for f in encoder.schema])
+        number = encoder.is_number
         categories = torch.tensor([len(f.categories) for f in encoder.schema])
         found = {j: _levels(rows[:, j]) for j in number.nonzero()[:, 0].tolist()}
         found = {j: values for j, values in found.items() if len(values)}

@@ -193,9 +193,8 @@ class Answered:
     def _is_amount(self) -> Tensor:
         """(p,) bool, the numbers that are no special value before or after."""
         before, after = self.result.x[self.at], self.result.proposal.rows[self.at]
-        numbers = torch.tensor([f.kind is Kind.NUMERIC for f in self.result.encoder.schema])
         special: Tensor = is_special(before) | is_special(after)
-        return numbers & ~special
+        return self.result.encoder.is_number & ~special
 
     @property
     def _largest(self) -> Tensor:

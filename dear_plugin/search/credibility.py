@@ -135,7 +135,7 @@ def reliance(problem: SearchProblem, actions: Decoded) -> Tensor:
 def _reliance(problem: SearchProblem, actions: Decoded) -> Tensor:
     x, whole = problem.x[actions.rows][:, None], actions.reached[:, None]
     (m, p), shares = actions.reached.shape, torch.tensor(SHARES)[:, None]
-    number = (problem.numeric & ~is_special(x)) & ~is_special(whole)
+    number = (problem.is_number & ~is_special(x)) & ~is_special(whole)
     partial = torch.where(number, x + shares * (whole - x), torch.where(shares >= HALF, whole, x))
     partial = problem.feasible.project(x[:, 0], partial, actions.rows)
     acted = problem.sets.masks[actions.sets][:, None]

@@ -58,10 +58,10 @@ class SearchProblem:
         """The number of rows (n)."""
         return len(self.x)
 
-    @lazy
-    def numeric(self) -> Tensor:
-        """(p,) bool, which features are numbers."""
-        return torch.tensor([not f.categories for f in self.classifier.encoder.schema])
+    @property
+    def is_number(self) -> Tensor:
+        """(p,) bool, the numeric features."""
+        return self.classifier.encoder.is_number
 
     @property
     def has_tiers(self) -> bool:
@@ -244,7 +244,7 @@ class SearchProblem:
         """(m, c) the cost of values, (m, c, w), without indirect changes, a bound of the cost."""
         positions = self.sets.positions[sets]
         own = self.x[rows[:, None], positions][:, None]
-        number = self.numeric[positions][:, None] & ~is_special(values) & ~is_special(own)
+        number = self.is_number[positions][:, None] & ~is_special(values) & ~is_special(own)
         change = torch.where(number, (values - own).abs(), (values != own).float())
         change[..., 1:] *= positions[:, None, 1:] != positions[:, None, :1]
         cost: Tensor = change.sum(2)

@@ -106,7 +106,7 @@ def try_larger(stage: Stage) -> None:
     best = best.part(stage.open_rows[best.rows])
     if len(best):
         own = stage.problem.own(best.rows, best.sets)
-        number = stage.problem.numeric[stage.problem.sets.positions[best.sets]]
+        number = stage.problem.is_number[stage.problem.sets.positions[best.sets]]
         end = torch.where(best.values > own, 1.0, torch.where(best.values < own, 0.0, own))
         end = torch.where(number & ~is_special(best.values), end, best.values)[:, None]
         shares = (torch.arange(1, stage.k + 1) / stage.k)[:, None]

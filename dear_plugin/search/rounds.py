@@ -132,7 +132,7 @@ def _move_back(stage: Stage, steps: int) -> None:
     if not len(best):
         return
     own = problem.own(best.rows, best.sets)[:, None]
-    number = problem.numeric[problem.sets.positions[best.sets]][:, None]
+    number = problem.is_number[problem.sets.positions[best.sets]][:, None]
     shares, ends = (1.0 - torch.arange(1, 9) / steps)[:, None], best.values[:, None]
     moved = torch.where(number, torch.lerp(own, ends, shares), ends)
     alone = torch.where(number, torch.lerp(own, ends, shares), own)

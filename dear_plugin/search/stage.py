@@ -71,7 +71,7 @@ class Stage:
     def is_line(self) -> Tensor:
         """(s,) bool, sets of one number."""
         sets = self.problem.sets
-        return sets.single & self.problem.numeric[sets.positions[:, 0]]
+        return sets.single & self.problem.is_number[sets.positions[:, 0]]
 
     # Evaluation.
 

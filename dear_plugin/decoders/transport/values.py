@@ -100,7 +100,7 @@ def linear_copies(sample: Sample) -> list[tuple[int, int]]:
     """The pairs (i, j) of numbers of which j is a linear function of i in every row."""
     if len(sample) < COPY_ROWS:
         return []
-    number = torch.tensor([f.kind is Kind.NUMERIC for f in sample.encoder.schema])
+    number = sample.encoder.is_number
     x = sample.rows.double()
     x -= x.mean(0)
     products = x.T @ x
