@@ -24,9 +24,10 @@ from dear_plugin.decoders.autoencoder import derivatives
 from dear_plugin.decoders.autoencoder.design import PAPER_LAYERS, Design
 from dear_plugin.decoders.autoencoder.networks import Networks
 from dear_plugin.decoders.autoencoder.objective import Objective
-from dear_plugin.decoders.autoencoder.remainder import MIDDLE, add_change, within_bounds
+from dear_plugin.decoders.autoencoder.remainder import add_change, within_bounds
 from dear_plugin.decoders.autoencoder.scaling import ColumnScaler
 from dear_plugin.decoders.autoencoder.training import History, Training, train
+from dear_plugin.decoders.coupling import MIDDLE
 from dear_plugin.decoders.protocol import DifferentiableDecoder, Fit, Members, register
 from dear_plugin.decoders.sample import Sample
 from dear_plugin.errors import NotFittedError

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from dear_plugin.data.schema import Kind
 from dear_plugin.decoders.autoencoder.networks import Networks
+from dear_plugin.decoders.coupling import MIDDLE, maximal_coupling
 
-# The tie without a random draw, which gives the likelier outcome.
-MIDDLE = 0.5
 LEAST_PROBABILITY = 1e-3
 
 
@@ -23,44 +23,28 @@ def add_change(networks: Networks, x: Tensor, outputs: Tensor, ties: Tensor) -> 
         ties: (m, 1, p) a number in [0, 1) each.
     """
     encoder = networks.encoder
-    features = encoder.schema.features
     first = outputs[..., list(encoder.starts)]
     out = _shift_numbers(networks, x, first[:, 1:] - first[:, :1], ties)
-    binary = [j for j, f in enumerate(features) if f.kind is Kind.BINARY]
-    second = first[..., binary]
-    probabilities = torch.stack([1.0 - second, second], -1)
-    out[..., binary] = maximal_coupling(x[..., binary], probabilities, ties[..., binary])
-    for j in encoder.blocks.nonzero()[:, 0].tolist():
-        block = outputs[..., encoder.starts[j] :][..., : features[j].columns]
-        out[..., j] = maximal_coupling(x[..., j], block, ties[..., j])
+    for j, (start, feature) in enumerate(zip(encoder.starts, encoder.schema, strict=True)):
+        if feature.kind is not Kind.NUMERIC:
+            shares = outputs[..., start : start + feature.columns]
+            if feature.kind is Kind.BINARY:
+                shares = torch.cat([1.0 - shares, shares], -1)
+            out[..., j] = _categories(x[..., j], shares, ties[..., j])
     return out
 
 
-def maximal_coupling(own: Tensor, probabilities: Tensor, tie: Tensor) -> Tensor:
-    """Categories by maximal coupling between the old probabilities and each of the new ones.
+def _categories(own: Tensor, shares: Tensor, tie: Tensor) -> Tensor:
+    """(m, c) categories, given those of rows, (m, 1), and the old and c new shares, (m, 1 + c, t).
 
-    A category is kept with probability min(1, new / old), else exchanged for one that gained, in
-    proportion to the gains. At the middle tie: kept unless its probability more than halves, else
-    exchanged for the one that gained most.
-
-    Args:
-        own: (m, 1, ...) the categories.
-        probabilities: (m, 1 + c, ..., l) the old and the c new ones of l categories.
-        tie: (m, 1, ...) a number in [0, 1) each.
-
-    Returns:
-        (m, c, ...).
+    The outputs of a network need not be probabilities; see `maximal_coupling` for `tie`, (m, 1).
     """
-    probabilities = probabilities.clamp(LEAST_PROBABILITY, 1.0)
-    old, new = probabilities[:, :1], probabilities[:, 1:]
-    index = own.long()[..., None]
-    kept = (new.gather(-1, index.expand(*new.shape[:-1], 1)) / old.gather(-1, index))[..., 0]
-    gain = (new - old).clamp_min(0.0)
-    cumulative = gain.cumsum(-1) / gain.sum(-1, keepdim=True).clamp_min(1e-9)
-    position = (tie - kept) / (1.0 - kept).clamp_min(1e-9)
-    drawn = (cumulative < position[..., None]).sum(-1).clamp_max(gain.shape[-1] - 1)
-    other = torch.where(tie == MIDDLE, gain.argmax(-1), drawn)
-    return torch.where(kept >= tie, own, other.to(own.dtype))
+    lines = np.arange(shares.shape[:2].numel()).reshape(shares.shape[:2])
+    here, there = (each.ravel() for each in np.broadcast_arrays(lines[:, :1], lines[:, 1:]))
+    code, tie = (each.expand(-1, shares.shape[1] - 1).flatten() for each in (own.long(), tie))
+    table = shares.detach().clamp(LEAST_PROBABILITY, 1.0).flatten(0, 1).numpy()
+    reached = maximal_coupling(table, here, there, code.numpy(), tie.numpy())
+    return torch.from_numpy(reached).view(len(own), -1).to(own.dtype)
 
 
 def within_bounds(reached: Tensor, x: Tensor) -> Tensor:

@@ -18,14 +18,13 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from dear_plugin._lazy import lazy
+from dear_plugin.decoders.coupling import maximal_coupling
 
 # Rows are moved in numpy: with few of them, its operations take a third of the time of torch's.
 Array = NDArray[Any]
 
 # Entries of the lines in memory: 64 MiB.
 ENTRIES = 1 << 24
-# A probability is 0 below it, and a tie at the middle within `MIDDLE` of 1/2.
-TINY, MIDDLE = 1e-9, 1e-6
 
 
 @dataclass(frozen=True)
@@ -139,7 +138,7 @@ class Tables:
         self._move_ordered(lines, there, slots, ranks, moved)
         for j in range(self.ordered, f):
             shares, code = lines[:, self._segment(j)], slots[:, j] - self.starts[j] - 1
-            moved[:, j] = _category(shares, here, there, code, ranks[:, j])
+            moved[:, j] = maximal_coupling(shares, here, there, code, ranks[:, j])
         out = np.tile(own.repeat(c, 0), (r, 1))
         out[leaves] = moved
         return torch.from_numpy(out.reshape(r, m, c, f))
@@ -167,28 +166,3 @@ class Tables:
             below = lines.take(zero + np.minimum(ahead, size)) < v
             passed += step * (below & (ahead < size))
         moved[row, f] = self._values[starts[f] + 1 + passed]
-
-
-def _category(shares: Array, here: Array, there: Array, code: Array, tie: Array) -> Array:
-    """(l,) categories by the maximal coupling: a row keeps its own, or takes one that gains.
-
-    A category is kept if the tie is at most the ratio of its probabilities, after to before.
-
-    Args:
-        shares: (u, t) the probability of each category on each line.
-        here: (l,) the rows' own lines.
-        there: (l,) the lines to move to.
-        code: (l,) the rows' own categories.
-        tie: (l,) the place among rows of the same category; 1/2 gives the category with the
-            largest increase.
-    """
-    out, middle = code.copy(), np.abs(tie - 0.5) < MIDDLE
-    kept = (shares[there, code] + TINY) / (shares[here, code] + TINY)
-    # Otherwise rounding would decide for a tie of 1/2 when a probability exactly halves.
-    row = (kept < np.where(middle, 0.5 - MIDDLE, tie)).nonzero()[0]
-    gain, kept = np.maximum(shares[there[row]] - shares[here[row]], 0.0), kept[row]
-    drawn = (tie[row] - kept) / np.maximum(1.0 - kept, TINY)
-    cumulative = gain.cumsum(1) / np.maximum(gain.sum(1, keepdims=True), TINY)
-    random = np.minimum((cumulative < drawn[:, None]).sum(1), gain.shape[1] - 1)
-    out[row] = np.where(middle[row], gain.argmax(1), random)
-    return out

@@ -7,52 +7,8 @@ import torch
 
 from dear_plugin import Encoder, Schema
 from dear_plugin.decoders import Autoencoder, Design, Sample, Training
-from dear_plugin.decoders.autoencoder.remainder import MIDDLE, add_change, maximal_coupling
-
-
-def choose(own, old, new, tie=MIDDLE):
-    """The category of one row under old and new probabilities."""
-    row = torch.tensor([[float(own)]]), torch.tensor([[old, new]]), torch.tensor([[float(tie)]])
-    return int(maximal_coupling(*row))
-
-
-class TestMiddleTie:
-    def test_a_category_is_kept_unless_its_probability_more_than_halves(self):
-        old = [0.6, 0.3, 0.1]
-        assert choose(0, old, [0.31, 0.5, 0.19]) == 0
-        assert choose(0, old, [0.30, 0.6, 0.10]) == 0
-        assert choose(0, old, [0.29, 0.5, 0.21]) == 1
-
-    def test_it_becomes_the_one_that_gained_most_not_the_likeliest(self):
-        assert choose(0, [0.4, 0.5, 0.1], [0.1, 0.55, 0.35]) == 2
-
-    def test_a_category_that_gains_is_kept(self):
-        assert choose(2, [0.6, 0.3, 0.1], [0.1, 0.1, 0.8]) == 2
-
-    def test_equal_probabilities_keep_every_category(self):
-        for own in range(3):
-            assert choose(own, [0.6, 0.3, 0.1], [0.6, 0.3, 0.1]) == own
-
-
-class TestRandomTie:
-    def test_the_new_distribution_is_reached_and_as_many_as_possible_are_kept(self):
-        old, new, n = torch.tensor([0.5, 0.3, 0.2]), torch.tensor([0.2, 0.35, 0.45]), 40_000
-        rng = torch.Generator().manual_seed(0)
-        own = torch.multinomial(old, n, True, generator=rng).float()[:, None]
-        tie = torch.rand(n, 1, generator=rng)
-        probabilities = torch.stack([old, new]).expand(n, 2, 3)
-        reached = maximal_coupling(own, probabilities, tie)
-        share = torch.bincount(reached.long().flatten(), minlength=3) / n
-        torch.testing.assert_close(share, new, atol=0.01, rtol=0.0)
-        kept = float((reached == own).float().mean())
-        assert kept == pytest.approx(float(torch.minimum(old, new).sum()), abs=0.01)
-
-    def test_outputs_below_0_and_above_1_are_clipped(self):
-        """The linear output of a binary feature has no bounds."""
-        reached = [
-            choose(own, [1.2, -0.2], [-0.3, 1.3], tie) for own in (0, 1) for tie in (0, 0.9)
-        ]
-        assert set(reached) <= {0, 1}
+from dear_plugin.decoders.autoencoder.remainder import add_change
+from dear_plugin.decoders.coupling import MIDDLE
 
 
 @pytest.fixture(scope="module")
@@ -137,3 +93,9 @@ class TestAddChange:
         outputs[..., -3:] = torch.tensor([[0.8, 0.1, 0.1], [0.5, 0.4, 0.1], [0.3, 0.1, 0.6]])
         out = add_change(networks, x, outputs, torch.full(x.shape, MIDDLE))
         assert out[0, :, TOWN].tolist() == [0.0, 2.0]
+
+    def test_outputs_below_0_and_above_1_are_clipped(self, fitted):
+        """The linear output of a binary feature has no bounds."""
+        for tie in (0.0, 0.9):
+            after = shifted(fitted, FLAG, 9.0, tie)[1]
+            assert float(after[FLAG]) in (0.0, 1.0)
