@@ -5,10 +5,9 @@ from __future__ import annotations
 from dear_plugin.search.answers import Answers
 from dear_plugin.search.candidates import FeatureValues
 from dear_plugin.search.credibility import Decoded, Evidence, confidence, reliance
-from dear_plugin.search.criteria import criteria
+from dear_plugin.search.criteria import RowCriteria, criteria
 from dear_plugin.search.problem import SearchProblem
 from dear_plugin.search.ranks import Ranked
-from dear_plugin.search.row_criteria import RowCriteria
 from dear_plugin.search.settings import DescentSchedule, Search
 
 __all__ = [
