@@ -17,8 +17,7 @@ from torch import Tensor, nn
 
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Schema
-from dear_plugin.decoders.autoencoder.networks import map_blocks
-from dear_plugin.decoders.autoencoder.stack import StackedMLP
+from dear_plugin.decoders.autoencoder.networks import StackedMLP, map_blocks
 from dear_plugin.decoders.autoencoder.training import History, Training, train
 
 VAE_TRAINING = Training(epochs=200, batch=512, rate=2e-2, patience=30, most_steps=2000)

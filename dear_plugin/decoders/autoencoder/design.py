@@ -5,10 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from dear_plugin._validation.settings import boolean, number, one_of, several, validate, whole
-from dear_plugin.decoders.autoencoder.stack import Tanh
+
+
+class Tanh(nn.Module):
+    """The hyperbolic tangent as a sigmoid, which torch computes several times faster on a CPU."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Entry by entry."""
+        return 2.0 * torch.sigmoid(2.0 * x) - 1.0
+
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {
     "tanh": Tanh,

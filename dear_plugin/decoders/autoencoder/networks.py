@@ -1,8 +1,10 @@
-"""Networks: the encoders e and decoders g of s fits in one stack, encoded rows in and out."""
+"""Networks: s perceptrons as one batched module; the encoders e and decoders g of s fits."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -10,8 +12,53 @@ from torch import Tensor, nn
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.decoders.autoencoder.design import ACTIVATIONS, Design
 from dear_plugin.decoders.autoencoder.scaling import ColumnScaler
-from dear_plugin.decoders.autoencoder.stack import StackedMLP
 from dear_plugin.decoders.protocol import Members
+
+
+class StackedLinear(nn.Module):
+    """s independent linear maps, (s, n, a) -> (s, n, b).
+
+    Args:
+        s: how many.
+        a: columns in.
+        b: columns out.
+        generator: of the initial weights.
+    """
+
+    def __init__(self, s: int, a: int, b: int, generator: torch.Generator) -> None:
+        super().__init__()
+        bound = 1.0 / math.sqrt(a)
+        weight = torch.rand(s, a, b, generator=generator) * 2.0 - 1.0
+        shift = torch.rand(s, 1, b, generator=generator) * 2.0 - 1.0
+        self.weight = nn.Parameter(weight * bound)
+        self.bias = nn.Parameter(shift * bound)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """One product for all networks."""
+        return torch.baddbmm(self.bias, x, self.weight)
+
+
+class StackedMLP(nn.Sequential):
+    """s independent perceptrons, (s, n, layers[0]) -> (s, n, layers[-1]).
+
+    Args:
+        s: how many.
+        layers: the width of every layer, input and output included.
+        activation: between layers.
+        generator: of the initial weights.
+    """
+
+    def __init__(
+        self,
+        s: int,
+        layers: Sequence[int],
+        activation: type[nn.Module],
+        generator: torch.Generator,
+    ) -> None:
+        steps: list[nn.Module] = []
+        for a, b in pairwise(layers):
+            steps += [StackedLinear(s, a, b, generator), activation()]
+        super().__init__(*steps[:-1])
 
 
 class Networks(nn.Module):

@@ -8,9 +8,9 @@ import torch
 from dear_plugin import Encoder, Schema
 from dear_plugin.decoders import Design
 from dear_plugin.decoders.autoencoder.derivatives import entanglement, mixed_derivatives
-from dear_plugin.decoders.autoencoder.networks import Networks
+from dear_plugin.decoders.autoencoder.design import Tanh
+from dear_plugin.decoders.autoencoder.networks import Networks, StackedMLP
 from dear_plugin.decoders.autoencoder.scaling import ColumnScaler
-from dear_plugin.decoders.autoencoder.stack import StackedMLP, Tanh
 
 # a, town, and b with a.
 SETS = [(0,), (2,), (1, 0)]

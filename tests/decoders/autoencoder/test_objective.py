@@ -1,9 +1,9 @@
-"""Penalties: zero where v and x_S are independent, and large where they are not."""
+"""Objective: penalties are zero where v and x_S are independent, and large where they are not."""
 
 import pytest
 import torch
 
-from dear_plugin.decoders.autoencoder.penalties import (
+from dear_plugin.decoders.autoencoder.objective import (
     hessian_penalty,
     independence_penalty,
     probes,
