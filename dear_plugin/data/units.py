@@ -109,6 +109,18 @@ class Units:
         low, width = self.scale
         return ((values - low) / width).float()
 
+    def numbers(self, values: Tensor, features: Tensor) -> Tensor:
+        """Row values, (..., q), of features, (q,), as user numbers on the schema's grids."""
+        low, width = (each[features] for each in self.scale)
+        unit, raw = self.sizes[features], values.double() * width + low
+        return torch.where(unit.isnan(), raw, (raw / unit).round() * unit)
+
+    def nearest(self, numbers: Tensor, feature: int) -> Tensor:
+        """(m,) the row values nearest to user numbers of a feature."""
+        (low, width), unit = self.scale, self.sizes[feature]
+        whole = numbers if bool(unit.isnan()) else (numbers / unit).round() * unit
+        return ((whole - low[feature]) / width[feature]).float()
+
     @lazy
     def scale(self) -> tuple[Tensor, Tensor]:
         """(p,) double each: the user's number scaled to 0, and its distance to the one of 1."""

@@ -9,36 +9,10 @@ from torch import Tensor
 
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.special_values import is_special
+from dear_plugin.data.units import Units
 
 # Twice: the repair of one relation may break another.
 ROUNDS = 2
-
-
-@dataclass(frozen=True)
-class Numbers:
-    """Row values as numbers in user units, rounded to the schema's precision.
-
-    Attributes:
-        low: (p,) double, the number at row value 0.
-        width: (p,) double, the difference of the number at row value 1.
-        unit: (p,) double, the resolution, or NaN.
-    """
-
-    low: Tensor
-    width: Tensor
-    unit: Tensor
-
-    def of(self, values: Tensor, features: Tensor) -> Tensor:
-        """Values, (..., q), of features, (q,), as numbers."""
-        unit = self.unit[features]
-        raw = values.double() * self.width[features] + self.low[features]
-        return torch.where(unit.isnan(), raw, (raw / unit).round() * unit)
-
-    def nearest(self, numbers: Tensor, feature: int) -> Tensor:
-        """(m,) the row values nearest to numbers of a feature."""
-        unit = self.unit[feature]
-        whole = numbers if bool(unit.isnan()) else (numbers / unit).round() * unit
-        return ((whole - self.low[feature]) / self.width[feature]).float()
 
 
 @dataclass(frozen=True)
@@ -46,7 +20,7 @@ class Relations:
     """The r relations of a schema, as bounds on weighted sums of up to three numbers.
 
     Attributes:
-        numbers: converts row values.
+        units: converts row values.
         members: (r, 3) int64, the features; a shorter relation repeats its last one.
         weights: (r, 3) double, 1 for the first; 0 for a repeated one.
         logs: (r,) bool, sums of logarithms.
@@ -54,7 +28,7 @@ class Relations:
         mixed: (r,) bool, whether some numbers of a row may be positive and others not.
     """
 
-    numbers: Numbers
+    units: Units
     members: Tensor
     weights: Tensor
     logs: Tensor
@@ -70,7 +44,7 @@ class Relations:
         weights = [[1.0, *(-w for w in each.weights), 0.0][:3] for each in found]
         bounds = [(each.constant + each.low, each.constant + each.high) for each in found]
         return cls(
-            Numbers(*encoder.units.scale, encoder.units.sizes),
+            encoder.units,
             torch.tensor(members, dtype=torch.int64).view(-1, 3),
             torch.tensor(weights, dtype=torch.float64).view(-1, 3),
             torch.tensor([each.log for each in found], dtype=torch.bool),
@@ -142,7 +116,7 @@ class Relations:
             parts = self._parts(rows, which)[:, 0]
             parts[:, self.members[k] == j] = 0.0
             number = (wanted - parts.sum(-1)) / weight
-            value = self.numbers.nearest(number.exp() if bool(self.logs[k]) else number, j)
+            value = self.units.nearest(number.exp() if bool(self.logs[k]) else number, j)
             tried = rows.index_copy(1, torch.tensor([j]), value[:, None])
             fits = free[:, j] & (value >= low[:, j]) & (value <= high[:, j])
             fits &= ~done & self.hold(tried, which)[:, 0]
@@ -154,7 +128,7 @@ class Relations:
         """(..., r, 3) the parts of sums of rows, (..., p); NaN for no number or no logarithm."""
         members, weights = self.members[which], self.weights[which]
         cells = rows[..., members.flatten()]
-        values = self.numbers.of(cells, members.flatten())
+        values = self.units.numbers(cells, members.flatten())
         values = values.masked_fill_(is_special(cells), torch.nan).unflatten(-1, members.shape)
         logs = values.masked_fill(values <= 0.0, torch.nan).log()
         scaled = torch.where(self.logs[which, None], logs, values)

@@ -116,18 +116,19 @@ class Rules:
         """(..., q) bool: whether a <= b in rows, (..., p), or either has no value."""
         lower, upper = self.lower[which], self.upper[which]
         low, high = rows[..., lower], rows[..., upper]
-        of = self.relations.numbers.of
-        gap = of(high, upper) - of(low, lower)
+        numbers = self.encoder.units.numbers
+        gap = numbers(high, upper) - numbers(low, lower)
         in_order: Tensor = (gap >= -self._tolerance[which]) | is_special(low) | is_special(high)
         return in_order
 
     def _nearest_to(self, values: Tensor, other: int, feature: int, side: float) -> Tensor:
         """(m, c) the values of a feature nearest to another's, below (side -1) or above (1)."""
-        numbers = self.relations.numbers
-        low, width, unit = (each[feature] for each in (numbers.low, numbers.width, numbers.unit))
-        number = numbers.of(values[..., None], torch.tensor([other]))[..., 0]
+        units = self.encoder.units
+        (lows, widths), unit = units.scale, units.sizes[feature]
+        low, width = lows[feature], widths[feature]
+        number = units.numbers(values[..., None], torch.tensor([other]))[..., 0]
         if bool(unit.isnan()):
-            same = bool((numbers.low[other] == low) & (numbers.width[other] == width))
+            same = bool((lows[other] == low) & (widths[other] == width))
             return values if same else ((number - low) / width + side * 2.0 * FLOAT_STEP).float()
         steps, tolerance = number / unit, STEP_TOLERANCE
         whole = (steps + tolerance).floor() if side < 0 else (steps - tolerance).ceil()
@@ -151,9 +152,9 @@ class Rules:
     @lazy
     def _tolerance(self) -> Tensor:
         """(q,) double: by how much a may exceed b, for rounding."""
-        numbers = self.relations.numbers
-        size = 8.0 * FLOAT_STEP * (numbers.width + numbers.low.abs())
-        sizes = torch.where(numbers.unit.isnan(), size, numbers.unit * STEP_TOLERANCE)
+        (low, width), unit = self.encoder.units.scale, self.encoder.units.sizes
+        sizes = 8.0 * FLOAT_STEP * (width + low.abs())
+        sizes = torch.where(unit.isnan(), sizes, unit * STEP_TOLERANCE)
         return torch.maximum(sizes[self.lower], sizes[self.upper])
 
 
