@@ -46,8 +46,7 @@ class CandidatePool:
         """An empty pool."""
         feasible, infinite = case.feasible, torch.full((len(case),), torch.inf)
         fixed = feasible.not_actionable | (feasible.low > feasible.high)
-        if feasible.levels is not None:
-            fixed = fixed | feasible.levels.mask(case.x)
+        fixed |= feasible.levels.mask(case.x)
         return cls(case, classifier, fixed, case.x.clone(), infinite, -infinite)
 
     def select(self, idx: Tensor) -> CandidatePool:
@@ -84,8 +83,7 @@ class CandidatePool:
         feasible, x = self.case.feasible, self.case.x[idx][:, None]
         whole, half = feasible.snap_rows(moved, idx), feasible.steps / 2.0
         stays = ((moved - x).abs() < half) | ((whole - x).abs() < half) | self.fixed[idx][:, None]
-        if feasible.levels is not None:
-            stays |= feasible.levels.mask(moved)
+        stays |= feasible.levels.mask(moved)
         return torch.where(stays | ~feasible.allows(whole, idx), x, whole)
 
     def feasible_mask(self, rows: Tensor) -> Tensor:

@@ -53,7 +53,7 @@ class Encoder:
         blocks: (p,) bool, the features of m > 2 categories.
         feature_of: (d,) the feature that each encoded column belongs to.
         units: conversion between user numbers and row values.
-        levels: the special levels of the features; None if there are none.
+        levels: the special levels of the features.
 
     Example:
         >>> Encoder(Schema.infer(pd.DataFrame({"job": ["a", "b", "c"]}))).d
@@ -147,8 +147,7 @@ class Encoder:
         out = rows.new_zeros(*rows.shape[:-1], self.d)
         out.index_copy_(-1, columns, rows.index_select(-1, plain))
         out.scatter_(-1, starts + rows.index_select(-1, blocks).long(), 1.0)
-        if self.levels is not None:
-            self.levels.expand(rows, out, self.starts)
+        self.levels.expand(rows, out, self.starts)
         return out
 
     @lazy
@@ -167,8 +166,7 @@ class Encoder:
             if feature.kind is Kind.CATEGORICAL:
                 block = x[..., start : start + feature.columns]
                 rows[..., j] = block.argmax(-1).to(x.dtype)
-        if self.levels is not None:
-            self.levels.collapse(x, rows, self.starts)
+        self.levels.collapse(x, rows, self.starts)
         return rows
 
     def distance(self, a: Tensor, b: Tensor) -> Tensor:
@@ -180,7 +178,7 @@ class Encoder:
         if self.d == self.p:
             return difference
         discrete = self.blocks.to(a.device)
-        if self.levels is not None:
+        if self.levels.exist:
             discrete = discrete | self.levels.mask(a) | self.levels.mask(b)
         return torch.where(discrete, (difference > 0).to(difference.dtype), difference)
 

@@ -72,21 +72,24 @@ class SpecialLevels:
     leave: Tensor
 
     @classmethod
-    def of(cls, schema: Schema) -> SpecialLevels | None:
-        """The special levels of a schema; None if it has none."""
-        counts = torch.tensor([f.special_levels for f in schema])
-        missing = torch.tensor([_missing(f) for f in schema])
-        if not bool((counts > 0).any() | ~missing.isnan().all()):
-            return None
+    def of(cls, schema: Schema) -> SpecialLevels:
+        """The special levels of a schema, which may have none."""
         return cls(
-            counts,
-            missing,
+            torch.tensor([f.special_levels for f in schema]),
+            torch.tensor([_missing(f) for f in schema]),
             torch.tensor([f.enter_special for f in schema]),
             torch.tensor([f.leave_special for f in schema]),
         )
 
+    @lazy
+    def exist(self) -> bool:
+        """Whether any feature may be missing or special."""
+        return bool((self.counts > 0).any() | ~self.missing.isnan().all())
+
     def mask(self, rows: Tensor) -> Tensor:
         """(..., p) bool, the cells of rows that are missing or special."""
+        if not self.exist:
+            return torch.zeros_like(rows, dtype=torch.bool)
         counts, missing = self.counts.to(rows.device), self.missing.to(rows.device)
         mask: Tensor = (is_special(rows) & (counts > 0)) | (rows == missing)
         return mask
@@ -99,6 +102,8 @@ class SpecialLevels:
             moved: (m, c, p) the decoded rows.
             acted: (m, p) bool, the features acted on.
         """
+        if not self.exist:
+            return moved
         before = x[:, None]
         undone = (self.mask(before) | self.mask(moved)) & ~acted[:, None]
         return torch.where(undone, before, moved)
@@ -111,6 +116,8 @@ class SpecialLevels:
             moved: (m, c, p) the rows before projection.
             projected: (m, c, p) the rows after a projection that ignores special levels.
         """
+        if not self.exist:
+            return projected
         before, after = self.mask(x)[:, None], self.mask(moved)
         allowed = (~before | self.leave) & (~after | self.enter)
         return torch.where(allowed, torch.where(after, moved, projected), x[:, None])

@@ -143,9 +143,8 @@ class Classifier:
         try:
             return rows, self.scores(rows)
         except Exception:
-            levels = self.encoder.levels
-            complete = None if levels is None else (rows != levels.missing).all(1)
-            if complete is None or bool(complete.all()) or not bool(complete.any()):
+            complete = (rows != self.encoder.levels.missing).all(1)
+            if bool(complete.all()) or not bool(complete.any()):
                 raise
             return rows[complete], self.scores(rows[complete])
 

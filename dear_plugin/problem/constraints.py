@@ -146,10 +146,10 @@ class _Builder:
         empty = bounds[0] > bounds[1]
         low = encoder.units.scaled(bounds[0].masked_fill(empty, math.inf))
         high = encoder.units.scaled(bounds[1].masked_fill(empty, -math.inf))
-        special = torch.zeros_like(self.frozen) if levels is None else levels.mask(x)
+        special = levels.mask(x)
         low = torch.where((direction > 0) & ~special, torch.maximum(low, x), low)
         high = torch.where((direction < 0) & ~special, torch.minimum(high, x), high)
-        stays = special if levels is None else special & ~levels.leave
+        stays = special & ~levels.leave
         return FeasibleSet(
             low=low,
             high=high,
@@ -165,15 +165,13 @@ class _Builder:
             user_bounds=(self.low, self.high),
             levels=levels,
             rules=self.rules,
-            required=None if self.rules is None else self.rules.satisfied(x),
+            required=self.rules.satisfied(x),
             stuck=stays & ~self.not_actionable & ~self.frozen,
         )
 
     def _forbid_missing_levels(self) -> None:
         """No action sets a category to its missing level, unless the feature allows it."""
         levels = self.encoder.levels
-        if levels is None:
-            return
         for j in ((levels.missing >= 0) & ~levels.enter).nonzero()[:, 0].tolist():
             self._allowed_levels()[:, self.encoder.starts[j] + int(levels.missing[j])] = False
 

@@ -18,9 +18,9 @@ from dear_plugin.problem.rules import Rules
 
 # Rounding error of a scaled float32.
 TOLERANCE = 1e-6
-OPTIONAL = ("allowed", "grid_residual", "required", "stuck")
+OPTIONAL = ("allowed", "grid_residual")
 # The attributes with a value for each row, besides `user_bounds`.
-PER_ROW = ("low", "high", "floor", "ceiling", "not_actionable", *OPTIONAL)
+PER_ROW = ("low", "high", "floor", "ceiling", "not_actionable", "required", "stuck", *OPTIONAL)
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,12 @@ class FeasibleSet:
             all of them lie on one.
         user_bounds: (n, p) double each, the least and greatest value in user units, which a
             scaled float32 does not represent exactly.
-        levels: where rows may be missing or special; None where they never are.
-        rules: the constraints between columns; None without any.
+        levels: where rows may be missing or special.
+        rules: the constraints between columns.
         required: (n, q + r + u) bool, the orders, relations and rules that the factual satisfies,
-            and its counterfactual must satisfy; None without rules.
+            and its counterfactual must satisfy.
         stuck: (n, p) bool, features that may not be acted on only because their value is special,
-            and the schema forbids to leave it; None for none.
+            and the schema forbids to leave it.
     """
 
     low: Tensor
@@ -63,10 +63,15 @@ class FeasibleSet:
     offsets: Tensor
     grid_residual: Tensor | None
     user_bounds: tuple[Tensor, Tensor]
-    levels: SpecialLevels | None = None
-    rules: Rules | None = None
-    required: Tensor | None = None
-    stuck: Tensor | None = None
+    levels: SpecialLevels
+    rules: Rules
+    required: Tensor
+    stuck: Tensor
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether the schema has orders, relations or rules."""
+        return self.required.shape[1] > 0
 
     @lazy
     def is_narrowed(self) -> bool:
@@ -94,8 +99,7 @@ class FeasibleSet:
             names: (p,) the features' names.
         """
         empty = (self.low[row] > self.high[row]) & ~self.not_actionable[row] & acted
-        stuck = torch.zeros_like(acted) if self.stuck is None else self.stuck[row] & acted
-        special, out = list(compress(names, stuck)), list(compress(names, empty))
+        special, out = (list(compress(names, each)) for each in (self.stuck[row] & acted, empty))
         causes = [
             f"special values (codes, missing values) are kept of {', '.join(special)}: allow"
             f" actions to leave them with schema.replace({special[0]!r}, leave_special=True)"
@@ -185,8 +189,7 @@ class FeasibleSet:
         if bool(self._starts_outside.any()):
             at = self._starts_outside[idx].nonzero()[:, 0]
             out[at] = self._undo_outside(x[at], out[at], idx[at])
-        if self.levels is not None:
-            out = self.levels.restrict(x, moved, out)
+        out = self.levels.restrict(x, moved, out)
         return out if self.allowed is None else out.where(self.allows(out, idx), x[:, None])
 
     def repair(self, x: Tensor, reached: Tensor, still: Tensor, idx: Tensor) -> Tensor:
@@ -198,7 +201,7 @@ class FeasibleSet:
             still: (m, p) bool, the features acted on, and those that do not move with them.
             idx: (m,) the position of each factual row in this set.
         """
-        if self.rules is None or self.required is None:
+        if not self.has_rules:
             return reached
         low = torch.maximum(self.floor, self.low).index_select(0, idx)
         high = torch.minimum(self.ceiling, self.high).index_select(0, idx)
@@ -206,8 +209,6 @@ class FeasibleSet:
 
     def satisfies_rules(self, reached: Tensor, idx: Tensor) -> Tensor:
         """(m,) bool: whether rows, (m, p), satisfy the rules required of factual rows (m,)."""
-        if self.rules is None or self.required is None:
-            return torch.ones(len(reached), dtype=torch.bool)
         return (self.rules.satisfied(reached) | ~self.required[idx]).all(1)
 
     def broken_text(self, reached: Tensor, idx: Tensor) -> list[str]:
@@ -217,13 +218,11 @@ class FeasibleSet:
             reached: (n, p) the counterfactuals of all rows.
             idx: (m,) positions among them.
         """
-        if self.rules is None or self.required is None:
-            return [""] * len(idx)
         return self.rules.broken_text(reached[idx], self.required[idx])
 
     def _values_of(self, x: Tensor) -> Tensor:
         """Rows, (m, p), with the user's zero where a number is missing or special."""
-        if self.levels is None:
+        if not self.levels.exist:
             return x
         special = is_special(x) & (self.levels.counts > 0)
         return torch.where(special, -self.offsets.float(), x)

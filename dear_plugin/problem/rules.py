@@ -36,11 +36,9 @@ class Rules:
     relations: Relations
 
     @classmethod
-    def of(cls, encoder: Encoder) -> Rules | None:
-        """The rules of a schema; None where it has none."""
+    def of(cls, encoder: Encoder) -> Rules:
+        """The rules of a schema, which may have none."""
         schema = encoder.schema
-        if not (schema.orders or schema.relations or schema.rules):
-            return None
         pairs = [schema.index(pair) for pair in schema.orders]
         positions = torch.tensor(pairs, dtype=torch.int64).view(-1, 2)
         return cls(encoder, positions[:, 0], positions[:, 1], Relations.of(encoder))

@@ -197,7 +197,7 @@ def _ends(problem: SearchProblem, rows: Tensor, feature: Tensor) -> Tensor:
 def _special(problem: SearchProblem) -> Iterator[Block]:
     """The special levels of single numbers that an action may set."""
     levels = problem.feasible.levels
-    if levels is None or not bool(levels.enter.any()):
+    if not bool(levels.enter.any()):
         return
     first, single = problem.sets.positions[:, 0], problem.sets.single
     count = torch.where(single & levels.enter[first], levels.counts[first], 0)

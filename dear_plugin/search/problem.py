@@ -132,9 +132,7 @@ class SearchProblem:
         self, x: Tensor, moved: Tensor, rows: Tensor, sets: Tensor
     ) -> tuple[Tensor, Tensor]:
         feasible, acted = self.feasible, self.sets.masks[sets]
-        if feasible.levels is not None:
-            moved = feasible.levels.keep_unless_acted(x, moved, acted)
-        reached = moved
+        reached = moved = feasible.levels.keep_unless_acted(x, moved, acted)
         if self.has_tiers:
             reached = torch.where(self.held[sets][:, None], x[:, None], moved)
         reached = feasible.project(x, reached, rows)
@@ -166,7 +164,7 @@ class SearchProblem:
         """
         scores = self.classifier.scores(reached, keep_off_grid=True)
         margin, valid = self.goal.evaluate(scores, rows, slack)
-        if self.feasible.rules is not None:
+        if self.feasible.has_rules:
             satisfied = self.feasible.satisfies_rules(reached, rows)
             margin, valid = margin.masked_fill(~satisfied, -torch.inf), valid & satisfied
         return margin.float(), valid
