@@ -9,11 +9,13 @@ columns, so that none is ignored for its scale, binary features Bernoulli, other
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Self
 
 import pandas as pd
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import binary_cross_entropy_with_logits
 
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Schema
@@ -89,7 +91,7 @@ class Vae:
         generator = torch.Generator().manual_seed(design.seed)
         x = encoder.expand(rows)
         networks = Networks(design, encoder, x, generator)
-        loss = _Loss(networks, encoder, design.beta)
+        loss = partial(_loss, networks, encoder, design.beta)
         history = train(loss, networks.parameters(), x, design.training, generator)
         return cls(encoder, networks.requires_grad_(False), history)
 
@@ -163,39 +165,23 @@ class Networks(nn.Module):
         return out
 
 
-@dataclass(frozen=True)
-class _Loss:
-    """The negative evidence lower bound of a batch, with weight beta on the divergence."""
-
-    networks: Networks
-    encoder: Encoder
-    beta: float
-
-    def __call__(self, x: Tensor, generator: torch.Generator) -> dict[str, Tensor]:
-        networks = self.networks
-        mean, log_variance = networks.posterior(x)
-        noise = torch.randn(mean.shape, generator=generator)
-        raw = networks.natural(mean + noise * (log_variance / 2.0).exp(), x)
-        divergence = (mean.square() + log_variance.exp() - log_variance - 1.0).sum(1) / 2.0
-        return {
-            "numbers": self._numbers(raw, x),
-            "categories": self._categories(raw, x),
-            "divergence": self.beta * divergence.mean(),
-        }
-
-    def _numbers(self, raw: Tensor, x: Tensor) -> Tensor:
-        networks = self.networks
-        each = (raw - networks.standard(x)).square() / 2.0
-        return (each * (networks.numeric & ~networks.immutable)).sum(1).mean()
-
-    def _categories(self, raw: Tensor, x: Tensor) -> Tensor:
-        networks, encoder = self.networks, self.encoder
-        blocks = encoder.blocks[encoder.feature_of]
-        binary = nn.functional.binary_cross_entropy_with_logits(
-            raw, x.clamp(0, 1), reduction="none"
-        )
-        each = torch.where(blocks, -x * log_probabilities(encoder, raw), binary)
-        return (each * ~(networks.numeric | networks.immutable)).sum(1).mean()
+def _loss(
+    networks: Networks, encoder: Encoder, beta: float, x: Tensor, generator: torch.Generator
+) -> dict[str, Tensor]:
+    """The parts of the negative evidence lower bound of a batch, (m, d)."""
+    mean, log_variance = networks.posterior(x)
+    noise = torch.randn(mean.shape, generator=generator)
+    raw = networks.natural(mean + noise * (log_variance / 2.0).exp(), x)
+    numbers = (raw - networks.standard(x)).square() / 2.0
+    binary = binary_cross_entropy_with_logits(raw, x.clamp(0, 1), reduction="none")
+    blocks = encoder.blocks[encoder.feature_of]
+    categories = torch.where(blocks, -x * log_probabilities(encoder, raw), binary)
+    divergence = (mean.square() + log_variance.exp() - log_variance - 1.0).sum(1) / 2.0
+    return {
+        "numbers": (numbers * (networks.numeric & ~networks.immutable)).sum(1).mean(),
+        "categories": (categories * ~(networks.numeric | networks.immutable)).sum(1).mean(),
+        "divergence": beta * divergence.mean(),
+    }
 
 
 def log_probabilities(encoder: Encoder, raw: Tensor) -> Tensor:
