@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -41,12 +40,12 @@ class Vetting:
         Of equal candidates of equal loss the first counts.
         """
         least, order = loss.sort(dim=1, stable=True)
-        ranked = _at(candidates, order)
+        ranked = candidates.take_along_dim(order[..., None], 1)
         counts = least.isfinite()
         counts[:, 1:] &= (ranked[:, 1:] != ranked[:, :-1]).any(2) | (least[:, 1:] != least[:, :-1])
         first = counts.to(torch.uint8).argsort(dim=1, descending=True, stable=True)
-        order, ranked = order.gather(1, first), _at(ranked, first)
-        return cls(requirement, owner, ranked, order, counts.sum(1))
+        ranked = ranked.take_along_dim(first[..., None], 1)
+        return cls(requirement, owner, ranked, order.gather(1, first), counts.sum(1))
 
     def best(self, *, some: bool) -> Tensor:
         """(m,) the position of the first candidate that meets the requirement, -1 without one.
@@ -66,13 +65,13 @@ class Vetting:
         return torch.where(high >= 0, best, -1)
 
     def _scan(self, ranks: Tensor) -> tuple[Tensor, Tensor]:
-        """(m,) the rank before the first one of (m, e) that meets it, (m,) that one; -1: none."""
+        """(m,) the rank before the first one of (m, e) that meets it, (m,) that one; -1: none.
+
+        Ranks are examined in rounds that double in size.
+        """
         low, high = torch.full((2, len(ranks)), -1)
-        unmet = self.count > 0
-        for start, stop in _rounds(ranks.shape[1]):
-            rows = unmet.nonzero()[:, 0]
-            if not len(rows):
-                break
+        unmet, start, stop = self.count > 0, 0, 1
+        while start < ranks.shape[1] and len(rows := unmet.nonzero()[:, 0]):
             now = ranks[rows, start:stop].clamp_max(self.count[rows, None] - 1)
             met = self._met(rows, now)
             found, first = met.any(1), met.to(torch.uint8).argmax(1, keepdim=True)
@@ -81,6 +80,7 @@ class Vetting:
             low[rows] = torch.where(found, before, now[:, -1])
             unmet[rows[found]] = False
             unmet &= low < self.count - 1
+            start, stop = stop, 2 * stop
         return torch.where(high >= 0, low, -1), high
 
     def _met(self, rows: Tensor, ranks: Tensor) -> Tensor:
@@ -88,19 +88,6 @@ class Vetting:
         reached = self.ranked[rows[:, None], ranks].flatten(0, 1)
         owner = self.owner[rows].repeat_interleave(ranks.shape[1])
         return self.requirement.met(reached, owner).view(ranks.shape)
-
-
-def _at(candidates: Tensor, order: Tensor) -> Tensor:
-    """Candidates, (m, c, p), in an order, (m, c)."""
-    return candidates.gather(1, order[..., None].expand(candidates.shape))
-
-
-def _rounds(count: int) -> Iterator[tuple[int, int]]:
-    """The first and the last place of rounds that double in size."""
-    start, size = 0, 1
-    while start < count:
-        yield start, min(start + size, count)
-        start, size = start + size, max(start + size, 1)
 
 
 def _spaced(count: Tensor) -> Tensor:
