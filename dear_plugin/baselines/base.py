@@ -51,6 +51,9 @@ class Baseline(RecourseMethod, ABC, Generic[Config]):
         self.config: Config = self.default_config if config is None else config
         self._params |= {"config": config}
 
+    def _learn(self, rows: Tensor) -> None:
+        """Nothing is learned by default."""
+
     def _check_model(self) -> None:
         """Raise a `ModelError` for a model that the method cannot use."""
         kind, model = type(self).__name__, type(self.classifier.model).__name__

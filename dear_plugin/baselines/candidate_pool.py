@@ -53,6 +53,13 @@ class CandidatePool:
         """An empty pool for the rows at some positions, (q,)."""
         return CandidatePool.of(self.case.select(idx), self.classifier)
 
+    def parts(
+        self, size: int, idx: Tensor | None = None
+    ) -> Iterator[tuple[Tensor, CandidatePool]]:
+        """Positions, (q,), or all of them, at most `size` at a time, each with an empty pool."""
+        for some in (torch.arange(len(self.case)) if idx is None else idx).split(max(1, size)):
+            yield some, self.select(some)
+
     @property
     def solved(self) -> Tensor:
         """(m,) bool, the rows with a success."""

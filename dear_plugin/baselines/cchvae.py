@@ -77,15 +77,11 @@ class CCHVAE(LatentMethod[CCHVAEConfig]):
     def _propose(self, case: Case) -> Proposal:
         pool = CandidatePool.of(case, self.classifier)
         rng = torch.Generator().manual_seed(self.config.seed)
-        for shell in range(self.config.count):
+        for shell, _, unsolved in pool.attempts(range(self.config.count)):
             steps = self._draw(shell, rng)
-            unsolved = (~pool.solved).nonzero()[:, 0]
-            if not len(unsolved):
-                break
-            for idx in unsolved.split(max(1, LATENTS_A_TIME // self.config.draws)):
-                part = pool.select(idx)
+            for idx, part in unsolved.parts(LATENTS_A_TIME // self.config.draws):
                 z = self.vae.encode(part.case.x)[:, None] + steps
-                pool.update(project_latents(part, self.vae, z), idx)
+                unsolved.update(project_latents(part, self.vae, z), idx)
         return pool.proposal("no row decoded from the latents within reach is accepted")
 
     def _draw(self, shell: int, rng: torch.Generator) -> Tensor:

@@ -39,20 +39,17 @@ class Face(Baseline[FaceConfig], ABC):
     Any model can be used.
     """
 
-    @property
-    def _volume(self) -> int:
-        """How many numbers vary within a graph."""
-        return sum(f.kind is Kind.NUMERIC and not f.immutable for f in self.schema)
-
     follows_margin = False
 
     def _learn(self, rows: Tensor) -> None:
         self._nodes = rows.unique(dim=0)
         self._scores = self.classifier.scores(self._nodes)
         self._graphs: dict[bytes, tuple[Tensor, Graph]] = {}
+        # How many numbers vary within a graph.
+        volume = sum(f.kind is Kind.NUMERIC and not f.immutable for f in self.schema)
         for key, nodes in self._groups(self._nodes):
             points = self.encoder.expand(self._nodes[nodes]).double().numpy()
-            self._graphs[key] = nodes, Graph.of(points, self.config, self._volume)
+            self._graphs[key] = nodes, Graph.of(points, self.config, volume)
 
     def _propose(self, case: Case) -> Proposal:
         pool, idx = CandidatePool.of(case, self.classifier), torch.arange(len(case))

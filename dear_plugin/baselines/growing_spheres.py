@@ -8,7 +8,7 @@ smallest changes are undone while it remains one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import final
 
@@ -80,9 +80,6 @@ class GrowingSpheres(Baseline[GrowingSpheresConfig]):
 
     default_config = GrowingSpheresConfig()
 
-    def _learn(self, rows: Tensor) -> None:
-        """Nothing is learned."""
-
     def _propose(self, case: Case) -> Proposal:
         pool = CandidatePool.of(case, self.classifier)
         width, idx = self._empty_radius(pool), torch.arange(len(case))
@@ -91,8 +88,9 @@ class GrowingSpheres(Baseline[GrowingSpheresConfig]):
             idx = idx[~self._search(pool, idx, draws=draws, radii=(inner, inner + width[idx]))]
             if not len(idx):
                 break
-        for idx in split(pool.solved.nonzero()[:, 0], len(self.schema)):
-            self._update(pool, self._undone(case.x[idx], pool.best[idx]), idx)
+        solved = pool.solved.nonzero()[:, 0]
+        for idx, part in pool.parts(CANDIDATES_A_TIME // len(self.schema), solved):
+            self._update(pool, self._undone(part.case.x, pool.best[idx]), idx)
         return pool.proposal("no row drawn from the layers within reach is accepted")
 
     def _empty_radius(self, pool: CandidatePool) -> Tensor:
@@ -119,8 +117,8 @@ class GrowingSpheres(Baseline[GrowingSpheresConfig]):
     ) -> Tensor:
         """Draw between two radii, (q,) each, of q rows; (q,) bool, which succeed."""
         found = torch.zeros(len(idx), dtype=torch.bool)
-        for q in split(torch.arange(len(idx)), self.config.draws):
-            part = pool.select(idx[q])
+        every = pool.select(idx)
+        for q, part in every.parts(CANDIDATES_A_TIME // self.config.draws):
             (low, high), inner, outer = part.bounds, radii[0][q], radii[1][q]
             steps = steps_between(inner, outer, draws=draws, movable=low < high)
             moved = self.encoder.collapse(self.encoder.expand(part.case.x)[:, None] + steps)
@@ -138,12 +136,6 @@ class GrowingSpheres(Baseline[GrowingSpheresConfig]):
         rank = self.encoder.distance(x_cf, x).argsort(dim=1, stable=True).argsort(1)
         undone = rank[:, None] <= torch.arange(x.shape[1])[:, None]
         return torch.where(undone, x[:, None], x_cf[:, None])
-
-
-def split(idx: Tensor, count: int) -> Sequence[Tensor]:
-    """Positions, (q,), in parts for `count` candidates each."""
-    parts: Sequence[Tensor] = idx.split(max(1, CANDIDATES_A_TIME // count))
-    return parts
 
 
 def steps_between(inner: Tensor, outer: Tensor, *, draws: Draws, movable: Tensor) -> Tensor:

@@ -46,22 +46,16 @@ class NearestAccepted(RecourseMethod):
 
     def _propose(self, case: Case) -> Proposal:
         pool = CandidatePool.of(case, self.classifier)
-        for idx in torch.arange(len(case)).split(max(1, CELLS_A_TIME // len(self._unique))):
-            self._search(pool, idx)
+        unique, weights = self._unique, self.encoder.weights
+        for idx, part in pool.parts(CELLS_A_TIME // len(unique)):
+            wanted = ends_mask(part, part.case, unique, self._scores)
+            own, others = (self.encoder.expand(rows) * weights for rows in (part.case.x, unique))
+            distance = torch.where(wanted, torch.cdist(own, others, p=1.0), torch.inf)
+            least, nearest = distance.min(1)
+            found = least.isfinite()
+            reached = pool.project(unique[nearest[found]][:, None], idx[found])
+            pool.update(reached, idx[found])
         return pool.proposal("no training row that the model accepts keeps the constraints")
-
-    def _search(self, pool: CandidatePool, idx: Tensor) -> None:
-        """Add the nearest accepted training row of some rows, (q,), to the pool."""
-        part = pool.select(idx)
-        wanted = ends_mask(part, part.case, self._unique, self._scores)
-        weights, encoder = self.encoder.weights, self.encoder
-        distance = torch.cdist(
-            encoder.expand(part.case.x) * weights, encoder.expand(self._unique) * weights, p=1.0
-        )
-        least, nearest = torch.where(wanted, distance, torch.inf).min(1)
-        found = least.isfinite()
-        reached = pool.project(self._unique[nearest[found]][:, None], idx[found])
-        pool.update(reached, idx[found])
 
 
 def ends_mask(pool: CandidatePool, case: Case, rows: Tensor, scores: Tensor) -> Tensor:
@@ -73,15 +67,10 @@ def ends_mask(pool: CandidatePool, case: Case, rows: Tensor, scores: Tensor) -> 
         rows: (r, p) training rows.
         scores: (r, classes) their scores.
     """
-    mask = pool.feasible_mask(rows) & accepted_mask(case, scores)
+    idx = torch.arange(len(case)).repeat_interleave(len(rows))
+    accepted = case.goal.accepts(scores.repeat(len(case), 1), idx, case.slack)
+    mask = pool.feasible_mask(rows) & accepted.view(len(case), len(rows))
     if case.requirement is not None:
         some = mask.any(0).nonzero()[:, 0]
         mask[:, some] &= case.requirement.mask(rows[some])
     return mask
-
-
-def accepted_mask(case: Case, scores: Tensor) -> Tensor:
-    """(m, r) bool: which of r training rows meet the goal of which row, from (r, classes)."""
-    m, r = len(case), len(scores)
-    idx = torch.arange(m).repeat_interleave(r)
-    return case.goal.accepts(scores.repeat(m, 1), idx, case.slack).view(m, r)

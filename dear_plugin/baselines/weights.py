@@ -60,9 +60,6 @@ class WeightedDescent(Baseline[WeightConfig], ABC):
         that no success meets.
         """
 
-    def _learn(self, rows: Tensor) -> None:
-        """Nothing is learned."""
-
     def _propose(self, case: Case) -> Proposal:
         """Try lambdas from the rows and, without a success, on the way to random points."""
         pool, descents = CandidatePool.of(case, self.classifier), self._descents()
