@@ -13,15 +13,14 @@ from typing import final
 import torch
 from torch import Tensor
 
-from dear_plugin.baselines.candidate_pool import CandidatePool
-from dear_plugin.baselines.latent import LatentConfig, LatentMethod, Objective, descend
+from dear_plugin.baselines.latent import LatentDescent, Objective
 from dear_plugin.errors import ModelError
 from dear_plugin.methods.base import Case
 from dear_plugin.results.proposal import Proposal
 
 
 @final
-class Clue(LatentMethod[LatentConfig]):
+class Clue(LatentDescent):
     """CLUE for a single model instead of an ensemble: the entropy of its probabilities.
 
     Args:
@@ -49,18 +48,14 @@ class Clue(LatentMethod[LatentConfig]):
 
     follows_margin = False
 
-    default_config = LatentConfig()
-    needs_gradient = True
-
     def _check_model(self) -> None:
         super()._check_model()
         if self.classifier.output == "values":
             raise ModelError("Clue lowers the entropy of a classifier; output='values' has none")
 
     def _propose(self, case: Case) -> Proposal:
-        pool = CandidatePool.of(case, self.classifier)
         weight = 4.0 / self.encoder.d if self.config.weight is None else self.config.weight
-        descend(pool, self.vae, Objective(entropy, (torch.tensor([weight]),)), self.config)
+        pool = self._descend(case, Objective(entropy, [torch.tensor([weight])]))
         return pool.proposal("no row along the descent of the entropy is accepted")
 
 

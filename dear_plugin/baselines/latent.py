@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from dear_plugin._lazy import lazy
 from dear_plugin.baselines.base import Baseline, Config
 from dear_plugin.baselines.candidate_pool import CandidatePool
 from dear_plugin.baselines.vae import Vae, VaeDesign
@@ -119,62 +120,58 @@ class Objective:
     by_cost: bool = False
 
 
-def descend(pool: CandidatePool, vae: Vae, objective: Objective, config: LatentConfig) -> None:
-    """Minimise an objective over latents.
+class LatentDescent(LatentMethod[LatentConfig], ABC):
+    """A method that minimises an objective over latents; arguments as of `LatentMethod`."""
 
-    Each row starts from its own latents and takes all steps independently of the others. Of the
-    rows along the descents, the best success is kept.
+    default_config = LatentConfig()
+    needs_gradient = True
 
-    Args:
-        pool: the rows; it keeps the successes.
-        vae: decodes the latents.
-        objective: what is minimised.
-        config: the steps, the starts.
-    """
-    for share, part in pool.restarts(config.starts):
-        start = own = vae.encode(part.case.x)
-        if share > 0.0:
-            start = own + share * (_nearest_accepted(part, vae, own, config) - own)
-        for weights, idx, open_part in part.attempts(objective.weights):
-            _LatentDescent.of(open_part, vae, objective, weights).run(start[idx], config)
+    def _descend(self, case: Case, objective: Objective) -> CandidatePool:
+        """The rows with the best success along their descents.
 
+        Each row starts from its own latents and takes all steps independently of the others.
+        """
+        pool = CandidatePool.of(case, self.classifier)
+        for share, part in pool.restarts(self.config.starts):
+            start = own = self.vae.encode(part.case.x)
+            if share > 0.0:
+                start = own + share * (self._nearest_accepted(part, own) - own)
+            for weights, idx, open_part in part.attempts(objective.weights):
+                _Adam(open_part, self.vae, objective, weights).run(start[idx], self.config)
+        return pool
 
-def _nearest_accepted(pool: CandidatePool, vae: Vae, own: Tensor, config: LatentConfig) -> Tensor:
-    """The nearest drawn latents, (m, k), that the model accepts; the first if it accepts none."""
-    rng = torch.Generator().manual_seed(config.seed)
-    drawn = torch.randn(config.places, vae.k, generator=rng)
-    rows = project_latents(pool, vae, drawn.expand(len(own), -1, -1))
-    scores = pool.classifier.scores(rows.flatten(0, 1))
-    owner = torch.arange(len(own)).repeat_interleave(config.places)
-    accepted = pool.case.goal.accepts(scores, owner, pool.case.slack).view(rows.shape[:2])
-    return drawn[torch.where(accepted, torch.cdist(own, drawn), torch.inf).argmin(1)]
+    def _nearest_accepted(self, pool: CandidatePool, own: Tensor) -> Tensor:
+        """The nearest drawn latents, (m, k), that the model accepts; without any, the first."""
+        count, rng = self.config.places, torch.Generator().manual_seed(self.config.seed)
+        drawn = torch.randn(count, self.vae.k, generator=rng)
+        rows = project_latents(pool, self.vae, drawn.expand(len(own), -1, -1))
+        scores = pool.classifier.scores(rows.flatten(0, 1))
+        owner = torch.arange(len(own)).repeat_interleave(count)
+        accepted = pool.case.goal.accepts(scores, owner, pool.case.slack).view(rows.shape[:2])
+        return drawn[torch.where(accepted, torch.cdist(own, drawn), torch.inf).argmin(1)]
 
 
 @dataclass(frozen=True)
-class _LatentDescent:
+class _Adam:
     """Adam on the latents of the rows of a pool, once for each of w lambdas.
 
     Attributes:
         pool: m rows.
-        each: the same rows, each of them w times.
         vae: decodes the latents.
         objective: what is minimised.
         weights: (w,) the lambdas.
     """
 
     pool: CandidatePool
-    each: CandidatePool
     vae: Vae
     objective: Objective
     weights: Tensor
 
-    @classmethod
-    def of(
-        cls, pool: CandidatePool, vae: Vae, objective: Objective, weights: Tensor
-    ) -> _LatentDescent:
-        """The descents of the rows of a pool, with lambdas, (w,)."""
-        repeated = torch.arange(len(pool.case)).repeat_interleave(len(weights))
-        return cls(pool, pool.select(repeated), vae, objective, weights)
+    @lazy
+    def _each(self) -> CandidatePool:
+        """The rows, each of them w times."""
+        idx = torch.arange(len(self.pool.case))
+        return self.pool.select(idx.repeat_interleave(len(self.weights)))
 
     def run(self, z: Tensor, config: LatentConfig) -> None:
         """Descend from latents, (m, k), with moments of each latent by itself."""
@@ -197,7 +194,7 @@ class _LatentDescent:
 
     def _evaluate(self, z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The total loss at latents, (m w, k): (m w,); the rows there, and their scores."""
-        each, encoder = self.each, self.vae.encoder
+        each, encoder = self._each, self.vae.encoder
         soft = decode_latents(each, self.vae, z)
         rows, encoded = straight_through(each, soft)
         scores = each.classifier.differentiable(encoded)

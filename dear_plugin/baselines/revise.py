@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from dear_plugin.baselines.candidate_pool import CandidatePool
-from dear_plugin.baselines.latent import LatentConfig, LatentMethod, Objective, descend
+from dear_plugin.baselines.latent import LatentDescent, Objective
 from dear_plugin.methods.base import Case
 from dear_plugin.results.proposal import Proposal
 
@@ -27,7 +26,7 @@ WEIGHTS = (
 
 
 @final
-class Revise(LatentMethod[LatentConfig]):
+class Revise(LatentDescent):
     """REVISE; the decoder is conditioned on the immutable features, which stay.
 
     Args:
@@ -54,15 +53,11 @@ class Revise(LatentMethod[LatentConfig]):
         Revise(7 features, model Linear, fitted on 200 rows)
     """
 
-    default_config = LatentConfig()
-    needs_gradient = True
-
     def _propose(self, case: Case) -> Proposal:
-        pool = CandidatePool.of(case, self.classifier)
         given = self.config.weight
         weights = WEIGHTS if given is None else ((given,),)
         objective = Objective(target_loss, [torch.tensor(each) for each in weights], given is None)
-        descend(pool, self.vae, objective, self.config)
+        pool = self._descend(case, objective)
         return pool.proposal("no row along the descent among latents reaches the target")
 
 
