@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,6 @@ from dear_plugin import _html
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.decoders import Decoder, Decoders, DifferentiableDecoder
 from dear_plugin.evaluation import fidelity
-from dear_plugin.evaluation.fidelity import Sample
 from dear_plugin.problem.action_sets import ActionSets
 
 logger = logging.getLogger(__name__)
@@ -160,65 +159,41 @@ def diagnose(
         seed: of the random draws.
     """
     rows = readable_rows(frame, encoder)
-    samples = [
-        fidelity.draw(decoders, encoder, sets, rows, seed=seed, as_displayed=displayed)
-        for displayed in (False, True)
-    ]
-    entangled = [_entanglement(decoders.of(members), rows) for members in sets.members]
-    series = pd.Series(entangled, index=sets.labels, name="entanglement")
-    uncompared = [decoders.of(members).uncompared for members in sets.members]
-    return report(sets.labels, samples[0], samples[1], series, seed, uncompared)
-
-
-def report(
-    labels: tuple[str, ...],
-    random: Sample,
-    displayed: Sample,
-    entanglement: pd.Series,
-    seed: int,
-    uncompared: Sequence[float],
-) -> Report:
-    """The report on two samples of one decoder.
-
-    Args:
-        labels: the names of the s sets.
-        random: a sample with ties at random.
-        displayed: a sample with middle ties.
-        entanglement: mean mixed derivatives by set.
-        seed: of the relabellings.
-        uncompared: `Decoder.uncompared` of each set.
-    """
-    means, distributions = fidelity.dependence(random), fidelity.distribution(random, seed)
+    random, displayed = (
+        fidelity.draw(decoders, encoder, sets, rows, seed=seed, as_displayed=each)
+        for each in (False, True)
+    )
+    fitted = [decoders.of(members) for members in sets.members]
+    identities = fidelity.identity(random)
+    means = fidelity.dependence(random)
     scaled = fidelity.dependence(random, standardised=True)
-    correlations = fidelity.identity(random)
+    distributions = fidelity.distribution(random, seed)
     tables = {
         "dependence_fidelity": means,
         "standardised": scaled,
         "distribution_fidelity": distributions,
     }
-    per_set = pd.DataFrame(
-        {
-            "set": labels,
-            **{
-                name: [fidelity.ratio(table[table["set"] == i]) for i in range(len(labels))]
-                for name, table in tables.items()
-            },
-            "identity": correlations,
-            "uncompared": uncompared,
-        }
-    )
+    by_set = {
+        name: [fidelity.ratio(table[table["set"] == i]) for i in range(len(fitted))]
+        for name, table in tables.items()
+    }
+    uncompared = [decoder.uncompared for decoder in fitted]
     return Report(
-        fidelity.ratio(means),
-        fidelity.ratio(distributions),
-        fidelity.ratio(fidelity.dependence(displayed)),
-        fidelity.ratio(scaled),
-        random.round_trip,
-        float(pd.Series(correlations).mean()),
-        fidelity.joint(random, seed),
-        fidelity.joint(random, seed, independent=True),
-        entanglement,
-        per_set,
-        len(random.real),
+        fidelity=fidelity.ratio(means),
+        distribution_fidelity=fidelity.ratio(distributions),
+        shown=fidelity.ratio(fidelity.dependence(displayed)),
+        standardised=fidelity.ratio(scaled),
+        round_trip=random.round_trip,
+        identity=float(pd.Series(identities).mean()),
+        joint=fidelity.joint(random, seed),
+        joint_independent=fidelity.joint(random, seed, independent=True),
+        entanglement=pd.Series(
+            [_entanglement(decoder, rows) for decoder in fitted], sets.labels, name="entanglement"
+        ),
+        per_set=pd.DataFrame(
+            {"set": sets.labels, **by_set, "identity": identities, "uncompared": uncompared}
+        ),
+        rows=len(random.real),
     )
 
 
