@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import copy
-import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from dear_plugin.decoders.autoencoder.networks import StackedLinear, StackedMLP
 from dear_plugin.demo.classifiers import HIDDEN, Kind, Recipe, trained
 
 
@@ -62,7 +61,7 @@ def retrained(
         seed: of samples, weights and batches; global generators are not used.
     """
     rng = torch.Generator().manual_seed(seed)
-    stack = _Stack((x.shape[1], *HIDDEN[kind], 1), count, rng)
+    stack = StackedMLP(count, (x.shape[1], *HIDDEN[kind], 1), nn.ReLU, rng)
     optimiser = torch.optim.Adam(stack.parameters(), lr=recipe.rate)
     n = len(x)
     rows = torch.randint(n, (count, n), generator=rng)
@@ -75,44 +74,18 @@ def retrained(
             loss_of(stack(x[batch])[..., 0], y[batch]).mean(1).sum().backward()
             optimiser.step()
     like = trained(kind, x[:1], labels[:1], replace(recipe, epochs=0))
-    return [stack.network(i, like) for i in range(count)]
+    return [_network(stack, i, like) for i in range(count)]
 
 
-class _Stack(nn.Module):
-    """Networks of the same shape, evaluated in one batch.
-
-    Args:
-        widths: of the layers.
-        count: the number of networks (r).
-        rng: draws initial weights from PyTorch's distribution for linear layers.
-    """
-
-    def __init__(self, widths: tuple[int, ...], count: int, rng: torch.Generator) -> None:
-        super().__init__()
-        self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
-        for a, b in pairwise(widths):
-            bound = 1.0 / math.sqrt(a)
-            for parameters, shape in ((self.weights, (count, a, b)), (self.biases, (count, 1, b))):
-                drawn = torch.rand(shape, generator=rng)
-                parameters.append(nn.Parameter((2.0 * drawn - 1.0) * bound))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """(r, m, d) -> (r, m, 1) logits."""
-        last = len(self.weights) - 1
-        for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            x = torch.baddbmm(bias, x, weight)
-            x = x if i == last else x.relu()
-        return x
-
-    def network(self, at: int, like: nn.Sequential) -> nn.Sequential:
-        """One of them as a separate network."""
-        net = copy.deepcopy(like)
-        linear = [layer for layer in net if isinstance(layer, nn.Linear)]
-        with torch.no_grad():
-            for layer, weight, bias in zip(linear, self.weights, self.biases, strict=True):
-                layer.weight.copy_(weight[at].T)
-                layer.bias.copy_(bias[at, 0])
-        return net
+def _network(stack: StackedMLP, at: int, like: nn.Sequential) -> nn.Sequential:
+    """One of the networks of a stack as a separate network."""
+    net = copy.deepcopy(like)
+    with torch.no_grad():
+        for layer, own in zip(stack, net, strict=True):
+            if isinstance(layer, StackedLinear) and isinstance(own, nn.Linear):
+                own.weight.copy_(layer.weight[at].T)
+                own.bias.copy_(layer.bias[at, 0])
+    return net
 
 
 def _stored(
