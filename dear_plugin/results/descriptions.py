@@ -3,35 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 import torch
-from torch import Tensor
 
-from dear_plugin.data.schema import Kind
-from dear_plugin.data.special_values import is_special
+from dear_plugin._lazy import lazy
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.results.lazy_answers import Credibility
 from dear_plugin.results.spread import Spread
-from dear_plugin.results.values import Change, amount_of, ends
-from dear_plugin.results.wording import (
-    ENOUGH,
-    Expected,
-    certainty,
-    nearest,
-    sentence,
-)
+from dear_plugin.results.wording import ENOUGH, Move, certainty, nearest, sentence
 
 if TYPE_CHECKING:
     from dear_plugin.results.recourses import Recourses
 
 # The expected changes that a description names.
 MOST_EXPECTED = 3
-# Letters of a value in a figure; longer ones end in an ellipsis.
-MOST_LETTERS = 30
 # The columns of the changes that a figure draws.
 COLUMNS = ("feature", "values", "direct", "change", "low", "high")
 
@@ -73,11 +61,16 @@ def head(result: Recourses, position: int) -> str:
     return f"{name}: {attempt}{what} {scores}"
 
 
-def changes(result: Recourses, position: int, mask: Tensor) -> list[Change]:
-    """The features of a mask, (p,), with their old and new value in a row."""
+def changes(result: Recourses, position: int) -> dict[int, Move]:
+    """What changes in a row, by the position of the feature."""
     before, after = result.factuals.iloc[position], result.counterfactuals.iloc[position]
-    picked = [result.encoder.schema.features[j] for j in mask.nonzero()[:, 0].tolist()]
-    return [(f, before[f.name], after[f.name]) for f in picked]
+    steps = (result.proposal.rows[position] - result.x[position]).tolist()
+    direct, out = result.proposal.direct[position].tolist(), {}
+    for j in result.changed[position].nonzero()[:, 0].tolist():
+        feature = result.encoder.schema.features[j]
+        move = Move(feature, before[feature.name], after[feature.name], direct[j])
+        out[j] = replace(move, size=steps[j]) if move.is_amount else move
+    return out
 
 
 def _without_action(result: Recourses, position: int) -> str | None:
@@ -124,16 +117,10 @@ class Answered:
     @property
     def text(self) -> str:
         """The action, its indirect changes, and what is known of them."""
-        result, changed = self.result, self.result.changed[self.at]
-        largest, follows = self._largest, self._follows
-        words = sentence(
-            changes(result, self.at, changed & ~follows),
-            changes(result, self.at, largest),
-            result.lazy_answers.flip_probabilities(self.at),
-            self._expected(largest),
-            int(follows.sum() - largest.sum()),
-        )
-        row = result.outcome.iloc[self.at]
+        result, row = self.result, self.result.outcome.iloc[self.at]
+        direct, largest = [m for m in self.moves.values() if m.direct], self._largest
+        shares = result.lazy_answers.flip_probabilities(self.at)
+        words = sentence(direct, largest, shares, len(self.moves) - len(direct) - len(largest))
         if not row["success"]:
             return f"{words}; {row['reason']}"
         more = self._certainty
@@ -156,23 +143,26 @@ class Answered:
     @property
     def table(self) -> pd.DataFrame:
         """The changed features, those acted on first, then by size: `COLUMNS`."""
-        result, low, high = self.result, self.spread.low, self.spread.high
-        direct, changed = result.proposal.direct[self.at], result.changed[self.at]
-        size = torch.where(self._is_amount, self._step, 1.0)
-        measured = self._is_amount & ~direct
-        ends = (torch.where(measured, end[self.place], size) for end in (low, high))
-        expected = self._expected(self._follows)
-        every = changes(result, self.at, changed)
-        numbers = zip(COLUMNS[2:], (direct, size, *ends), strict=True)
-        frame = pd.DataFrame(
-            {
-                "feature": [feature.name for feature, _, _ in every],
-                "values": [values(each, expected.get(each[0].name)) for each in every],
-                **{name: column[changed].numpy() for name, column in numbers},
-            }
-        )
-        order = np.lexsort((-frame["change"].abs(), ~frame["direct"]))
-        return frame.iloc[order].reset_index(drop=True)
+        moves = sorted(self.moves.values(), key=lambda m: (not m.direct, -abs(m.size)))
+        lines = [(m.feature.name, m.in_short, m.direct, m.size, m.low, m.high) for m in moves]
+        return pd.DataFrame(lines, columns=COLUMNS)
+
+    @lazy
+    def moves(self) -> dict[int, Move]:
+        """What changes in the row, with what the redraws give, by the position of the feature."""
+        return {
+            j: move if move.direct else self._redrawn(j, move)
+            for j, move in changes(self.result, self.at).items()
+        }
+
+    def _redrawn(self, j: int, move: Move) -> Move:
+        """An indirect change with its range over the redraws, or in how many it happens."""
+        all_of_it = self.spread.moved, self.spread.low, self.spread.high
+        moved, low, high = (each[self.place, j].item() for each in all_of_it)
+        if move.is_amount:
+            return replace(move, low=low, high=high)
+        agree = low < high or moved == self.spread.count
+        return move if agree else replace(move, times=(int(moved), self.spread.count))
 
     @property
     def _is_credible(self) -> bool:
@@ -180,35 +170,20 @@ class Answered:
         return bool(self.worth.credible[self.place]) or not self.result.proposal.searched
 
     @property
-    def _follows(self) -> Tensor:
-        """(p,) bool, the features that change indirectly."""
-        return self.result.changed[self.at] & ~self.result.proposal.direct[self.at]
-
-    @property
-    def _step(self) -> Tensor:
-        """(p,) the changes, in row units."""
-        return self.result.proposal.rows[self.at] - self.result.x[self.at]
-
-    @property
-    def _is_amount(self) -> Tensor:
-        """(p,) bool, the numbers that are no special value before or after."""
-        before, after = self.result.x[self.at], self.result.proposal.rows[self.at]
-        special: Tensor = is_special(before) | is_special(after)
-        return self.result.encoder.is_number & ~special
-
-    @property
-    def _largest(self) -> Tensor:
-        """(p,) bool, the `MOST_EXPECTED` largest indirect changes.
+    def _largest(self) -> list[Move]:
+        """The `MOST_EXPECTED` largest indirect changes, in the order of the features.
 
         Changes of numbers are in standard deviations of the training rows; a changed category, or
         a change from or to a special value, counts 1.
         """
-        steps = self._step.abs().double() / self.result.lazy_answers.deviations.clamp_min(1e-9)
-        follows = self._follows
-        size = torch.where(self._is_amount, steps, 1.0).masked_fill(~follows, -1.0)
-        largest = torch.zeros_like(follows)
-        largest[size.argsort(descending=True, stable=True)[:MOST_EXPECTED]] = True
-        return largest & follows
+        deviations = self.result.lazy_answers.deviations.clamp_min(1e-9).tolist()
+        sizes = {
+            j: abs(move.size) / deviations[j] if move.is_amount else 1.0
+            for j, move in self.moves.items()
+            if not move.direct
+        }
+        largest = sorted(sizes, key=sizes.__getitem__, reverse=True)[:MOST_EXPECTED]
+        return [self.moves[j] for j in sorted(largest)]
 
     @property
     def _certainty(self) -> list[str]:
@@ -217,43 +192,8 @@ class Answered:
         The confidence is left out where no redraw changes anything besides the action.
         """
         count, direct = self.spread.count, self.result.proposal.direct[self.at]
-        if not bool((self._follows | (self.spread.moved[self.place] > 0) & ~direct).any()):
+        redrawn = (self.spread.moved[self.place] > 0) & ~direct
+        if not bool(redrawn.any()) and all(move.direct for move in self.moves.values()):
             return [ENOUGH] if count else []
         confidence, reliance = self.worth.confidence[self.place], self.worth.reliance[self.place]
         return certainty(float(reliance), round(confidence * count), count)
-
-    def _expected(self, follows: Tensor) -> dict[str, Expected]:
-        """The uncertain changes among indirect ones, (p,) bool, by name."""
-        out, spread = {}, self.spread
-        for j in follows.nonzero()[:, 0].tolist():
-            feature = self.result.encoder.schema.features[j]
-            moved, low, high = (
-                each[self.place, j].item() for each in (spread.moved, spread.low, spread.high)
-            )
-            if feature.kind is Kind.NUMERIC and low < high:
-                out[feature.name] = Expected(low * feature.width, high * feature.width)
-            elif moved < spread.count and low == high == 0.0:
-                out[feature.name] = Expected(times=(int(moved), spread.count))
-        return out
-
-
-def values(change: Change, expected: Expected | None) -> str:
-    """The old and the new value of a feature, with what redraws of the decoder give instead.
-
-    Args:
-        change: of the feature.
-        expected: its uncertain indirect change; None where the redraws agree, or there are none.
-    """
-    feature, old, _ = change
-    text = " → ".join(_clipped(end) for end in ends(*change))
-    if expected is None:
-        return text
-    if expected.times is not None:
-        return f"{text} ({expected.times[0]} of {expected.times[1]} redraws)"
-    low, high = (amount_of(feature, float(old) + by) for by in (expected.low, expected.high))
-    return f"{text} ({low} to {high})" if low != high else text
-
-
-def _clipped(text: str) -> str:
-    """A text of at most `MOST_LETTERS` letters."""
-    return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1].rstrip()}…"

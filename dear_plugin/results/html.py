@@ -9,8 +9,7 @@ import torch
 from dear_plugin import _html
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.results.descriptions import changes, describe, head
-from dear_plugin.results.values import Change, ends
-from dear_plugin.results.wording import claim
+from dear_plugin.results.wording import Move, claim
 
 if TYPE_CHECKING:
     from dear_plugin.results.recourses import Recourses
@@ -63,16 +62,15 @@ def page(result: Recourses, title: str) -> str:
 def _cells(result: Recourses, position: int) -> list[object]:
     """The cells of a row, in the order of `COLUMNS`."""
     row = result.actions.iloc[position]
-    changed, direct = result.changed[position], result.proposal.direct[position]
-    acts = changes(result, position, changed & direct)
-    follows = changes(result, position, changed & ~direct)
+    moves = changes(result, position).values()
+    acts, follows = ([_change(m) for m in moves if m.direct == kind] for kind in (True, False))
     badges = [] if row["credible"] or not row["success"] else [_html.span("not credible", "no")]
     lacking = row["reason"].removeprefix(Reason.LACKING.start) if badges else row["reason"]
     note = _html.joined([*badges, *[lacking] * bool(lacking)])
     cells: list[object] = [
         result.factuals.index[position],
-        _html.joined(_change(each, "direct") for each in acts),
-        _html.joined(_change(each, "expected") for each in follows),
+        _html.joined(acts),
+        _html.joined(follows),
         f"{row['cost']:.2f}",
     ]
     if not row["success"]:
@@ -84,10 +82,10 @@ def _cells(result: Recourses, position: int) -> list[object]:
     return [*cells, alone, f"{row['confidence']:.0%}", note]
 
 
-def _change(change: Change, kind: str) -> _html.Safe:
+def _change(move: Move) -> _html.Safe:
     """A feature, its old and its new value."""
-    old, new = ends(*change)
-    name = _html.cell(change[0].name)
+    old, new = move.ends
+    name, kind = _html.cell(move.feature.name), "direct" if move.direct else "expected"
     return _html.Safe(f"{name}: {_html.cell(old)} → {_html.span(new, kind)}")
 
 

@@ -19,8 +19,6 @@ RESOLUTION = 2.0**-22
 UNCERTAIN_DIGITS = 3
 MISSING = "missing"
 
-Change = tuple[Feature, Any, Any]
-
 
 def is_amount(feature: Feature, value: Any) -> bool:
     """Whether a value is a number, and neither a code nor missing."""

@@ -12,7 +12,10 @@ from typing import Any
 
 from dear_plugin.data.schema import Feature, Schema
 from dear_plugin.problem.reasons import Reason
-from dear_plugin.results.values import Change, amount_of, ends, is_amount
+from dear_plugin.results.values import amount_of, ends, is_amount
+
+# Letters of a value in a figure; longer ones end in an ellipsis.
+MOST_LETTERS = 30
 
 ASSOCIATION = (
     "Indirect changes are associations in the data, not causal effects: they say what usually"
@@ -59,66 +62,124 @@ PARTS = {0.25: "a quarter", 0.5: "half", 0.75: "three quarters", 1.0: "all"}
 
 
 @dataclass(frozen=True)
-class Expected:
-    """The indirect change of one feature over redraws of the decoder that do not agree.
+class Move:
+    """The change of one feature of a row, and what redraws of the decoder give instead.
 
     Attributes:
-        low: the least change of a number, in user units.
-        high: its largest change.
-        times: the redraws in which a category changes, and all redraws; None for numbers.
+        feature: what changes.
+        old: its value before.
+        new: its value after.
+        direct: whether it is acted on.
+        size: the change in row units; 1 for a category, and from or to a special value.
+        low: the least change of a number over the redraws, in row units, where they do not agree.
+        high: the largest one.
+        times: the redraws in which a category changes, and all redraws; None where all agree.
     """
 
+    feature: Feature
+    old: Any
+    new: Any
+    direct: bool = False
+    size: float = 1.0
     low: float = 0.0
     high: float = 0.0
     times: tuple[int, int] | None = None
 
     @property
-    def count(self) -> str:
-        """The number of redraws in which a category changes: "(7 times out of 16)"."""
-        return "" if self.times is None else f"({self.times[0]} times out of {self.times[1]})"
+    def is_amount(self) -> bool:
+        """Whether a number changes to another one."""
+        return is_amount(self.feature, self.old) and is_amount(self.feature, self.new)
 
     @property
     def is_uncertain(self) -> bool:
         """Whether a category changes in less than half of the redraws."""
         return self.times is not None and 2 * self.times[0] < self.times[1]
 
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The old and the new value as text."""
+        return ends(self.feature, self.old, self.new)
+
+    @property
+    def imperative(self) -> str:
+        """The action: "raise hours from 35 to 41"."""
+        verb = "change" if not self.is_amount else "raise" if self.new > self.old else "lower"
+        return f"{verb} {self.feature.name} {self.from_to}"
+
+    @property
+    def infinitive(self) -> str:
+        """What is expected: "to move from 0 to 307", "to rise by 200 to 400"."""
+        return self._range or f"to {'move' if self.is_amount else 'change'} {self.from_to}"
+
+    @property
+    def from_to(self) -> str:
+        """Both values, and the number of redraws: "from no to yes (7 times out of 16)"."""
+        count = f" ({self.times[0]} times out of {self.times[1]})" if self.times else ""
+        return "from {} to {}".format(*self.ends) + count
+
+    @property
+    def in_short(self) -> str:
+        """Both values, and those that redraws give, for a figure: "0 → 307 (200 to 400)"."""
+        text = " → ".join(_clipped(end) for end in self.ends)
+        if self.times is not None:
+            return f"{text} ({self.times[0]} of {self.times[1]} redraws)"
+        if self.low == self.high:
+            return text
+        low, high = self._amounts(float(self.old))
+        return f"{text} ({low} to {high})" if low != high else text
+
+    @property
+    def _range(self) -> str:
+        """The range of a number's change; "" where both ends have the same text."""
+        low, high = self._amounts()
+        if low == high:
+            return ""
+        fall, rise = low.removeprefix("-"), high.removeprefix("-")
+        if "0" not in (low, high) and self.low > 0.0:
+            return f"to rise by {fall} to {rise}"
+        if "0" not in (low, high) and self.high < 0.0:
+            return f"to fall by {rise} to {fall}"
+        falls = [f"fall by up to {fall}"] if low.startswith("-") else []
+        rises = [f"rise by up to {rise}"] if high != "0" else []
+        return f"to {' or '.join(falls + rises)}"
+
+    def _amounts(self, start: float = 0.0) -> tuple[str, str]:
+        """The least and the largest change in user units, added to a start, as text."""
+        width = self.feature.width
+        low, high = (amount_of(self.feature, start + e * width) for e in (self.low, self.high))
+        return low, high
+
 
 def sentence(
-    direct: Sequence[Change],
-    indirect: Sequence[Change],
+    direct: Sequence[Move],
+    indirect: Sequence[Move],
     shares: Mapping[str, tuple[float, float]],
-    expected: Mapping[str, Expected] | None = None,
     smaller: int = 0,
 ) -> str:
     """The first clause of a description: the action, and the indirect changes then expected.
 
     Args:
-        direct: features acted on, with their old and new value.
-        indirect: features that change indirectly, likewise.
+        direct: the features acted on.
+        indirect: features that change indirectly.
         shares: categories that do not flip, with their expected probability before and after.
-        expected: by name, the uncertain indirect changes.
         smaller: the number of indirect changes besides these, which are smaller.
     """
-    action, known = join([_imperative(*change) for change in direct]), expected or {}
-    uncertain = {name for name, each in known.items() if each.is_uncertain}
-    likely = [change for change in indirect if change[0].name not in uncertain]
-    parts = [
-        f"{feature.name} {'' if i else 'is then expected '}"
-        f"{_infinitive(feature, old, new, known.get(feature.name))}"
-        for i, (feature, old, new) in enumerate(likely)
+    likely = [move for move in indirect if not move.is_uncertain]
+    expected = [
+        f"{move.feature.name} {'' if i else 'is then expected '}{move.infinitive}"
+        for i, move in enumerate(likely)
     ]
     possible = [
-        f"{feature.name} may change {_from_to(feature, old, new)} {known[feature.name].count}"
-        for feature, old, new in indirect
-        if feature.name in uncertain
+        f"{move.feature.name} may change {move.from_to}" for move in indirect if move.is_uncertain
     ]
-    probabilities = ", ".join(f"{k}: {a:.0%} -> {b:.0%}" for k, (a, b) in shares.items())
-    nothing = "nothing else is expected to change" if probabilities and not possible else ""
-    follows = "; ".join(filter(None, [join(parts), join(possible)])) or nothing
+    follows = "; ".join(filter(None, [join(expected), join(possible)]))
     if smaller:
         follows += f" (and {smaller} smaller one{'s' * (smaller > 1)})"
-    tail = f"{follows} (expected shares: {probabilities})" if probabilities else follows
-    return f"{action}; {tail}" if tail else action
+    if shares:
+        probabilities = ", ".join(f"{k}: {a:.0%} -> {b:.0%}" for k, (a, b) in shares.items())
+        follows = follows or "nothing else is expected to change"
+        follows += f" (expected shares: {probabilities})"
+    return "; ".join(filter(None, [join([move.imperative for move in direct]), follows]))
 
 
 ENOUGH = "This alone is enough."
@@ -205,39 +266,6 @@ def level(feature: Feature) -> str:
     return f"{feature.name} = {feature.categories[-1]}"
 
 
-def _imperative(feature: Feature, old: Any, new: Any) -> str:
-    if not (is_amount(feature, old) and is_amount(feature, new)):
-        return f"change {feature.name} {_from_to(feature, old, new)}"
-    verb = "raise" if new > old else "lower"
-    return f"{verb} {feature.name} {_from_to(feature, old, new)}"
-
-
-def _infinitive(feature: Feature, old: Any, new: Any, expected: Expected | None) -> str:
-    if expected is not None and expected.times is not None:
-        return f"to change {_from_to(feature, old, new)} {expected.count}"
-    if not (is_amount(feature, old) and is_amount(feature, new)):
-        return f"to change {_from_to(feature, old, new)}"
-    spread = _spread(feature, expected) if expected is not None else ""
-    return spread or f"to move {_from_to(feature, old, new)}"
-
-
-def _from_to(feature: Feature, old: Any, new: Any) -> str:
-    before, after = ends(feature, old, new)
-    return f"from {before} to {after}"
-
-
-def _spread(feature: Feature, expected: Expected) -> str:
-    """The range of a number's change; "" where both ends have the same text."""
-    low, high = amount_of(feature, expected.low), amount_of(feature, expected.high)
-    if low == high:
-        return ""
-    fall, rise = amount_of(feature, -expected.low), high
-    if low == "0":
-        return f"to rise by up to {rise}"
-    if high == "0":
-        return f"to fall by up to {fall}"
-    if expected.low > 0.0:
-        return f"to rise by {low} to {rise}"
-    if expected.high < 0.0:
-        return f"to fall by {amount_of(feature, -expected.high)} to {fall}"
-    return f"to fall by up to {fall} or rise by up to {rise}"
+def _clipped(text: str) -> str:
+    """A text of at most `MOST_LETTERS` letters."""
+    return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1].rstrip()}…"

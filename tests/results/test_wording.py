@@ -8,7 +8,7 @@ from dear_plugin import Feature, Kind, Schema
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.results.wording import (
     ASSOCIATION,
-    Expected,
+    Move,
     certainty,
     claim,
     join,
@@ -25,7 +25,7 @@ MARRIED = Feature("married", Kind.BINARY, categories=("no", "yes"))
 
 @pytest.mark.parametrize(("smaller", "words"), [(1, "1 smaller one"), (24, "24 smaller ones")])
 def test_the_smaller_changes_are_counted(smaller, words):
-    assert sentence([(HOURS, 35, 41)], [(GAIN, 0, 307)], {}, smaller=smaller) == (
+    assert sentence([Move(HOURS, 35, 41)], [Move(GAIN, 0, 307)], {}, smaller=smaller) == (
         f"raise hours from 35 to 41; gain is then expected to move from 0 to 307 (and {words})"
     )
 
@@ -43,29 +43,28 @@ def test_the_smaller_changes_are_counted(smaller, words):
 )
 def test_what_is_uncertain_is_a_range(low, high, words):
     whole = Feature("gain", Kind.NUMERIC, precision=0)
-    text = sentence([(HOURS, 35, 41)], [(whole, 0, 307)], {}, {"gain": Expected(low, high)})
+    text = sentence([Move(HOURS, 35, 41)], [Move(whole, 0, 307, low=low, high=high)], {})
     assert text == f"raise hours from 35 to 41; gain is then expected {words}"
 
 
 def test_a_range_has_the_decimals_of_its_feature_or_few_digits():
     cents = Feature("gain", Kind.NUMERIC, precision=2)
     for feature, words in [(cents, "by 1.23 to 2000.68"), (GAIN, "by 1.23 to 2001")]:
-        text = sentence([], [(feature, 0, 1)], {}, {"gain": Expected(1.23456, 2000.678)})
+        text = sentence([], [Move(feature, 0, 1, low=1.23456, high=2000.678)], {})
         assert text.endswith(words)
 
 
 @pytest.mark.parametrize("times", [8, 12])
 def test_a_category_that_changes_in_half_of_the_redraws_is_expected_to(times):
-    expected = {"married": Expected(times=(times, 16))}
-    assert sentence([(HOURS, 35, 41)], [(MARRIED, "no", "yes")], {}, expected).endswith(
+    married = Move(MARRIED, "no", "yes", times=(times, 16))
+    assert sentence([Move(HOURS, 35, 41)], [married], {}).endswith(
         f"married is then expected to change from no to yes ({times} times out of 16)"
     )
 
 
 def test_what_changes_in_less_than_half_of_the_redraws_may_change():
-    expected = {"married": Expected(times=(7, 16))}
-    changes = [(MARRIED, "no", "yes"), (GAIN, 0, 307)]
-    assert sentence([(HOURS, 35, 41)], changes, {}, expected) == (
+    changes = [Move(MARRIED, "no", "yes", times=(7, 16)), Move(GAIN, 0, 307)]
+    assert sentence([Move(HOURS, 35, 41)], changes, {}) == (
         "raise hours from 35 to 41; gain is then expected to move from 0 to 307;"
         " married may change from no to yes (7 times out of 16)"
     )
@@ -107,8 +106,8 @@ def test_an_answer_that_is_not_credible_says_so_first():
 
 def test_several_of_each():
     assert sentence(
-        [(HOURS, 41, 35), (JOB, "cook", "nurse")],
-        [(GAIN, 0, 307), (MARRIED, "no", "yes"), (HOURS, 1, 2)],
+        [Move(HOURS, 41, 35), Move(JOB, "cook", "nurse")],
+        [Move(GAIN, 0, 307), Move(MARRIED, "no", "yes"), Move(HOURS, 1, 2)],
         {},
     ) == (
         "lower hours from 41 to 35 and change job from cook to nurse; gain is then expected to"
@@ -118,10 +117,10 @@ def test_several_of_each():
 
 def test_categories_that_do_not_flip_have_their_probabilities():
     shares = {level(MARRIED): (0.46, 0.52)}
-    assert sentence([(HOURS, 35, 41)], [], shares).endswith(
+    assert sentence([Move(HOURS, 35, 41)], [], shares).endswith(
         "nothing else is expected to change (expected shares: married = yes: 46% -> 52%)"
     )
-    assert sentence([(HOURS, 35, 41)], [(GAIN, 0, 307)], shares).endswith(
+    assert sentence([Move(HOURS, 35, 41)], [Move(GAIN, 0, 307)], shares).endswith(
         "from 0 to 307 (expected shares: married = yes: 46% -> 52%)"
     )
 
@@ -130,7 +129,7 @@ def test_categories_that_do_not_flip_have_their_probabilities():
 def test_a_missing_value_or_a_code_is_neither_raised_nor_lowered(absent):
     income = Feature("income", Kind.NUMERIC, special=(-9.0,), missing="nan")
     words = "missing" if pd.isna(absent) else "-9"
-    text = sentence([(income, absent, 5.5)], [(income, 4.2, absent)], {})
+    text = sentence([Move(income, absent, 5.5)], [Move(income, 4.2, absent)], {})
     assert text == (
         f"change income from {words} to 5.5; income is then expected to change from 4.2 to {words}"
     )
