@@ -20,10 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from dear_plugin import demo
 
     try:
-        settings = demo.Demo(
-            options.dataset, options.decoder, options.rows, options.seed, options.figure
-        )
-        demo.run(settings)
+        demo.run(demo.Demo(**vars(options)))
     except DearError as error:
         print(f"dear-plugin: {error}", file=sys.stderr)
         return 2

@@ -2,6 +2,7 @@
 
 import io
 import logging
+import re
 from contextlib import redirect_stdout
 
 import numpy as np
@@ -16,8 +17,7 @@ from dear_plugin.demo.experiment import (
     _sample,
     make_experiment,
 )
-from dear_plugin.demo.show import RouteResult, _summary, run
-from dear_plugin.demo.story import LENGTH, story
+from dear_plugin.demo.show import LENGTH, run, story, summary
 
 
 @pytest.fixture(scope="module")
@@ -27,9 +27,7 @@ def experiment() -> Experiment:
 
 @pytest.fixture(scope="module")
 def dear(experiment) -> DEAR:
-    return DEAR(experiment.model, experiment.schema, act_on=experiment.data.act_on).fit(
-        experiment.train
-    )
+    return DEAR(experiment.model, experiment.schema, **experiment.how).fit(experiment.train)
 
 
 @pytest.mark.ci
@@ -41,24 +39,23 @@ class TestStory:
         return story(dear, recourses, experiment.data.act_on, within=experiment.within)
 
     def test_five_different_rows_have_a_credible_answer_each(self, episodes, experiment):
-        labels = [episode.answer.factuals.index[0] for episode in episodes]
+        labels = [answer.factuals.index[0] for answer, _ in episodes]
         assert len(set(labels)) == len(labels) == LENGTH
         assert set(labels) <= set(experiment.refused.index)
-        assert all(episode.answer.actions["credible"].all() for episode in episodes)
+        assert all(answer.actions["credible"].all() for answer, _ in episodes)
 
     def test_they_act_on_different_features(self, episodes, dear, experiment):
         recourses = dear.generate(experiment.refused, within=experiment.within)
         every = set(recourses.actions["acted_on"])
-        shown = [episode.answer.actions["acted_on"].iloc[0] for episode in episodes]
+        shown = [answer.actions["acted_on"].iloc[0] for answer, _ in episodes]
         assert every <= set(shown)
         assert len(set(shown)) >= 3
 
-    def test_a_restricted_row_acts_on_that_feature_only_and_says_so(self, episodes):
-        restricted = [episode for episode in episodes if episode.only]
+    def test_a_restricted_row_acts_on_that_feature_only(self, episodes):
+        restricted = [(answer, only) for answer, only in episodes if only]
         assert restricted
-        for episode in restricted:
-            assert episode.answer.actions["acted_on"].tolist() == [episode.only]
-            assert f", if it acts on {episode.only} only: probability" in episode.head
+        for answer, only in restricted:
+            assert answer.actions["acted_on"].tolist() == [only]
 
     def test_without_a_credible_answer_there_is_no_row(self, dear, experiment):
         nothing = dear.generate(experiment.refused, within=Constraints(act_on=[]))
@@ -82,6 +79,7 @@ class TestRun:
         words = " ".join(text.split())
         assert words.count("This alone is enough.") + words.count("This counts on what is") == 5
         assert "an effect, if the stated order is right and nothing unobserved" in words
+        assert re.search(r"Row \d+, if it acts on \w+ only: probability of", words)
 
     def test_hosts_that_are_not_installed_are_left_out(self, output):
         assert "DiCE: dice_ml is not installed, skipped" in output[0]
@@ -121,17 +119,17 @@ class TestSummary:
         found, train = recourses.counterfactuals, experiment.train
         approved = train[train[experiment.data.target] == 1].head(len(found))
         others = found.assign(**{n: approved[n].to_numpy() for n in experiment.schema.names})
-        routes = [RouteResult("Python", found), RouteResult("DiCE", others)]
+        routes = {"Python": found, "DiCE": others}
         # Rows that are accepted are their own answers.
         answers = dear.generate(others)
         own = answers.support[answers.actions["reason"] == "already accepted"]
-        table = _summary(experiment, recourses, routes)["mean support"]
+        table = summary(experiment, recourses, routes)["mean support"]
         assert table.tolist() == [f"{each.mean():.2f}" for each in (recourses.support, own)]
         assert table.nunique() == 2
 
     def test_a_route_without_success_has_none(self, dear, experiment):
         recourses = dear.generate(experiment.refused)
-        table = _summary(experiment, recourses, [RouteResult("DiCE", experiment.refused)])
+        table = summary(experiment, recourses, {"DiCE": experiment.refused})
         assert table["mean support"].tolist() == ["-"]
         assert table["success"].tolist() == ["0.000"]
         assert np.isnan(float(table["median cost"].iloc[0]))
@@ -143,8 +141,8 @@ class TestSummary:
         attempts, factuals = recourses.counterfactuals, experiment.refused
         assert (attempts[failed] != factuals.loc[failed, attempts.columns]).any(axis=None)
         others = attempts.where(~failed, factuals)
-        routes = [RouteResult("Python", attempts), RouteResult("DiCE", others)]
-        table = _summary(experiment, recourses, [*routes, RouteResult("Alibi", factuals)])
+        routes = {"Python": attempts, "DiCE": others, "Alibi": factuals}
+        table = summary(experiment, recourses, routes)
         n, none = len(failed), failed.sum()
         same = [f"{n} of {n}", f"{n} of {n}", f"{none} of {n}"]
         assert table["same rows as in Python"].tolist() == same

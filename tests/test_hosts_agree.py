@@ -4,6 +4,8 @@ Each host gets its usual wrapping of that predictor: DiCE a torch module on its 
 one-hot vector, Alibi a numpy function on label-encoded rows.
 """
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 
@@ -32,9 +34,12 @@ def search(request) -> Search | None:
     return SEARCHES[request.param]
 
 
+def with_search(experiment: Experiment, search: Search | None) -> Experiment:
+    return replace(experiment, how=experiment.how | {"search": search})
+
+
 def recourses(experiment: Experiment, model, search: Search | None) -> Recourses:
-    act_on = experiment.data.act_on
-    dear = DEAR(model, experiment.schema, act_on=act_on, search=search)
+    dear = DEAR(model, experiment.schema, **with_search(experiment, search).how)
     return dear.fit(experiment.train).generate(experiment.refused, within=experiment.within)
 
 
@@ -60,7 +65,7 @@ def test_dice_gives_the_engine_s_counterfactuals(
     experiment: Experiment, search: Search | None, engine: pd.DataFrame
 ) -> None:
     pytest.importorskip("dice_ml")
-    same(through_dice(experiment, Demo(experiment.data.name), search), engine)
+    same(through_dice(with_search(experiment, search)), engine)
 
 
 def test_alibi_and_a_black_box_give_the_engine_s_counterfactuals(
@@ -72,7 +77,7 @@ def test_alibi_and_a_black_box_give_the_engine_s_counterfactuals(
     solved = by_function.actions["success"]
     found = by_function.counterfactuals[engine.columns]
     same(found.where(solved, experiment.refused[engine.columns]), engine)
-    through = through_alibi(experiment, Demo(experiment.data.name), search)
+    through = through_alibi(with_search(experiment, search))
     same(through[solved], engine[solved])
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
+
+from dear_plugin.models.foreign import isolated
 
 Kind = Literal["ann", "lr"]
 HIDDEN: dict[str, tuple[int, ...]] = {"ann": (18, 9, 3), "lr": ()}
@@ -36,9 +37,9 @@ _PAPER = {
 }
 
 
-def recipe(dataset: str, **changes: Any) -> Recipe:
-    """The paper's recipe for a data set, or the default one, with changes."""
-    return replace(_PAPER.get(dataset, Recipe()), **changes)
+def recipe(dataset: str) -> Recipe:
+    """The paper's recipe for a data set, or the default one."""
+    return _PAPER.get(dataset, Recipe())
 
 
 def trained(kind: Kind, x: Tensor, labels: Tensor, recipe: Recipe, seed: int = 0) -> nn.Sequential:
@@ -49,17 +50,19 @@ def trained(kind: Kind, x: Tensor, labels: Tensor, recipe: Recipe, seed: int = 0
         x: (n, d) encoded training rows.
         labels: (n,) 0 or 1.
         recipe: the recipe.
-        seed: of weights and batches; global generators are not used.
+        seed: of weights and batches; global generators are left as they were.
     """
-    rng = torch.Generator().manual_seed(seed)
-    net = _network((x.shape[1], *HIDDEN[kind], 1), rng)
-    optimiser = torch.optim.Adam(net.parameters(), lr=recipe.rate)
-    y, loss_of = labels.float()[:, None], nn.BCEWithLogitsLoss()
-    for _ in range(recipe.epochs):
-        for batch in torch.randperm(len(x), generator=rng).split(recipe.batch):
-            optimiser.zero_grad(set_to_none=True)
-            loss_of(net(x[batch]), y[batch]).backward()
-            optimiser.step()
+    with isolated(seed):
+        widths = pairwise((x.shape[1], *HIDDEN[kind], 1))
+        layers = [layer for a, b in widths for layer in (nn.Linear(a, b), nn.ReLU())]
+        net = nn.Sequential(*layers[:-1])
+        optimiser = torch.optim.Adam(net.parameters(), lr=recipe.rate)
+        y, loss_of = labels.float()[:, None], nn.BCEWithLogitsLoss()
+        for _ in range(recipe.epochs):
+            for batch in torch.randperm(len(x)).split(recipe.batch):
+                optimiser.zero_grad(set_to_none=True)
+                loss_of(net(x[batch]), y[batch]).backward()
+                optimiser.step()
     return net.eval()
 
 
@@ -68,20 +71,3 @@ def accuracy(net: nn.Module, x: Tensor, labels: Tensor) -> float:
     with torch.no_grad():
         predicted = net(x)[:, 0] > 0
     return float((predicted == (labels == 1)).float().mean())
-
-
-def _network(widths: tuple[int, ...], rng: torch.Generator) -> nn.Sequential:
-    layers: list[nn.Module] = []
-    for a, b in pairwise(widths):
-        layers += [_linear(a, b, rng), nn.ReLU()]
-    return nn.Sequential(*layers[:-1])
-
-
-def _linear(a: int, b: int, rng: torch.Generator) -> nn.Linear:
-    """A layer with PyTorch's initial distribution, drawn from a given generator."""
-    layer: nn.Linear = nn.utils.skip_init(nn.Linear, a, b)
-    bound = 1.0 / math.sqrt(a)
-    with torch.no_grad():
-        layer.weight.uniform_(-bound, bound, generator=rng)
-        layer.bias.uniform_(-bound, bound, generator=rng)
-    return layer

@@ -6,22 +6,22 @@ import logging
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from textwrap import fill, indent
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import torch
 
 from dear_plugin.demo.experiment import Demo, Experiment, make_experiment
 from dear_plugin.demo.hosts import through_alibi, through_dice
-from dear_plugin.demo.story import story
 from dear_plugin.methods.dear import DEAR
+from dear_plugin.problem.constraints import Constraints
+from dear_plugin.results.descriptions import head
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.results.wording import claim, join
 
@@ -30,21 +30,11 @@ WIDTH = 100
 MOST_HELD_OUT = 1_000
 # The rows that the hosts explain as well; each of them fits on all training rows first.
 HOST_ROWS = 20
+# The rows that are told, and those among which a credible action on a single given feature is
+# looked for.
+LENGTH, LOOKED_AT = 5, 25
 
-Mask = npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class RouteResult:
-    """The counterfactuals of one route.
-
-    Attributes:
-        route: Python or a host.
-        counterfactuals: one row per rejected row.
-    """
-
-    route: str
-    counterfactuals: pd.DataFrame
+_print = partial(print, flush=True)
 
 
 def run(demo: Demo) -> None:
@@ -53,23 +43,16 @@ def run(demo: Demo) -> None:
         experiment = make_experiment(demo)
         _print(f"{experiment.summary}\n")
         start = time.perf_counter()
-        dear = DEAR(
-            experiment.model,
-            experiment.schema,
-            act_on=experiment.data.act_on,
-            decoder=demo.decoder,
-        )
-        dear.fit(experiment.train)
+        dear = DEAR(experiment.model, experiment.schema, **experiment.how).fit(experiment.train)
         recourses = dear.generate(experiment.refused, within=experiment.within)
         seconds = time.perf_counter() - start
         _print_story(dear, recourses, experiment)
         _print(f"This took {seconds:.1f} s, fitting included.\n")
         few = replace(experiment, refused=experiment.refused.iloc[:HOST_ROWS])
         first = recourses[list(few.refused.index)]
-        results = [RouteResult("Python", first.counterfactuals)]
-        results += list(_through_hosts(few, demo))
+        found = {"Python": first.counterfactuals, **_through_hosts(few)}
         _print(f"The first {len(first)} of these rows in Python and through the other libraries:")
-        _print(_summary(few, first, results).to_string(index=False))
+        _print(summary(few, first, found).to_string(index=False))
         _print("(Alibi has the network as a black box.)")
         held_out = experiment.test.iloc[:MOST_HELD_OUT]
         report = dear.diagnose(held_out)
@@ -77,10 +60,6 @@ def run(demo: Demo) -> None:
         _print(f"(dependence fidelity {report.fidelity:.2f}; 0: independent, 1: as in the data)\n")
         _draw(demo, recourses)
         _print(_next(demo))
-
-
-def _print(text: str) -> None:
-    print(text, flush=True)
 
 
 @contextmanager
@@ -100,16 +79,108 @@ def _print_story(dear: DEAR, recourses: Recourses, experiment: Experiment) -> No
     text = (
         f"DEAR may act on {join(features)}. Of {len(recourses)} rejected rows,"
         f" {actions['success'].sum()} have recourse, which meets all criteria of a credible answer"
-        f" in {actions['credible'].sum()}."
+        f" in {actions['credible'].sum()}. {claim(dear.schema).note}"
     )
-    _print(fill(f"{text} {claim(dear.schema).note}", WIDTH, break_on_hyphens=False))
-    episodes = story(dear, recourses, features, within=experiment.within)
-    for number, episode in enumerate(episodes, 1):
-        words = episode.answer.describe_row(0)
-        text = f"{words[:1].upper()}{words[1:].rstrip('.')}."
-        _print(f"\n{number}. {episode.head}")
-        _print(indent(fill(text, WIDTH, break_on_hyphens=False), "   "))
+    _print(fill(text, WIDTH, break_on_hyphens=False))
+    told = story(dear, recourses, features, within=experiment.within)
+    for number, (answer, only) in enumerate(told, 1):
+        name, _, score = head(answer, 0).partition(": ")
+        _print(f"\n{number}. {name}{f', if it acts on {only} only' * bool(only)}: {score}")
+        words = answer.describe_row(0).rstrip(".")
+        text = fill(f"{words[:1].upper()}{words[1:]}.", WIDTH, break_on_hyphens=False)
+        _print(indent(text, "   "))
     _print("")
+
+
+def story(
+    dear: DEAR, recourses: Recourses, features: Sequence[str], *, within: Constraints
+) -> list[tuple[Recourses, str]]:
+    """Up to `LENGTH` credible answers of a row each, with different actions as far as possible.
+
+    First one row for each set of features that the answers act on; then rows restricted to a
+    feature that no answer acts on alone; then further answers.
+
+    Args:
+        dear: fitted.
+        recourses: its answers.
+        features: the actionable ones.
+        within: the constraints of the answers.
+
+    Returns:
+        Each with the feature that the action was restricted to, "" without a restriction.
+    """
+    credible = _credible(recourses)
+    first = credible.drop_duplicates("acted_on")
+    told = {label: (recourses[label], "") for label in first.index}
+    for name in features:
+        if name not in set(first["acted_on"]) and len(told) < LENGTH:
+            rows = recourses.factuals.drop(list(told)).iloc[:LOOKED_AT]
+            answers = dear.generate(rows, within=replace(within, act_on=[name]))
+            told |= {label: (answers[label], name) for label in _credible(answers).index[:1]}
+    rest = credible.index[:LENGTH].difference(list(told), sort=False)
+    told |= {label: (recourses[label], "") for label in rest}
+    return list(told.values())[:LENGTH]
+
+
+def _credible(recourses: Recourses) -> pd.DataFrame:
+    """The actions of the rows with a credible answer that changes something."""
+    actions = recourses.actions
+    return actions[actions["credible"] & (actions["acted_on"] != "")]
+
+
+def _through_hosts(experiment: Experiment) -> dict[str, pd.DataFrame]:
+    """The counterfactuals of each host that is installed."""
+    found, routes = {}, [("DiCE", "dice_ml", through_dice), ("Alibi", "alibi", through_alibi)]
+    for route, package, explain in routes:
+        if find_spec(package) is None:
+            _print(f"{route}: {package} is not installed, skipped")
+            continue
+        # DiCE's encoder raises a FutureWarning of pandas for every frame.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)
+            found[route] = explain(experiment)
+    return found
+
+
+def summary(
+    experiment: Experiment, recourses: Recourses, found: Mapping[str, pd.DataFrame]
+) -> pd.DataFrame:
+    """One line per route, the first is Python; the rows are scored by the model itself."""
+    encoder, data = recourses.encoder, experiment.data
+    names = list(experiment.schema.names)
+    frozen = [*{*data.protected, *data.immutable, *experiment.within.frozen}]
+    first, solved = next(iter(found.values())), recourses.actions["success"].to_numpy()
+    lines = []
+    for route, frame in found.items():
+        rows = encoder.rows(frame)
+        with torch.no_grad():
+            accepted = experiment.model(encoder.expand(rows))[:, 0] > 0
+        at = accepted.nonzero()[:, 0]
+        cost = pd.Series(encoder.distance(rows, recourses.x).sum(1)[at])
+        support = recourses.lazy_answers.support(rows[at], at).mean() if len(at) else None
+        same = (frame[names] == first[names]).all(axis=1) | ~(solved | accepted.numpy())
+        changed = (frame[frozen] != experiment.refused[frozen]).to_numpy().sum()
+        lines.append(
+            {
+                "route": route,
+                "rows": len(frame),
+                "success": f"{len(at) / len(frame):.3f}",
+                "frozen features changed": int(changed),
+                "median cost": f"{cost.median():.3f}",
+                "mean support": "-" if support is None else f"{support:.2f}",
+                "same rows as in Python": f"{same.sum()} of {len(frame)}",
+            }
+        )
+    return pd.DataFrame(lines)
+
+
+def _draw(demo: Demo, recourses: Recourses) -> None:
+    if find_spec("matplotlib") is None:
+        _print("no figure: matplotlib is not installed (pip install 'dear-plugin[plots]')")
+        return
+    path = demo.figure or Path(f"dear-demo-{demo.dataset}.png")
+    recourses.plot(title=TITLE).savefig(path, dpi=100)
+    _print(f"figure: {path}")
 
 
 def _next(demo: Demo) -> str:
@@ -126,66 +197,3 @@ def _next(demo: Demo) -> str:
         commands[f"{python} -m dear_plugin.benchmark --help"] = "comparisons with other methods"
     width = max(map(len, commands))
     return "\n".join(["\nNext:", *(f"  {c:<{width}}  # {why}" for c, why in commands.items())])
-
-
-def _through_hosts(experiment: Experiment, demo: Demo) -> Iterator[RouteResult]:
-    routes: dict[str, tuple[str, Callable[[Experiment, Demo], pd.DataFrame]]] = {
-        "DiCE": ("dice_ml", through_dice),
-        "Alibi": ("alibi", through_alibi),
-    }
-    for route, (package, explain) in routes.items():
-        if find_spec(package) is None:
-            _print(f"{route}: {package} is not installed, skipped")
-            continue
-        # DiCE's encoder raises a FutureWarning of pandas for every frame.
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)
-            frame = explain(experiment, demo)
-        yield RouteResult(route, frame)
-
-
-def _summary(
-    experiment: Experiment, recourses: Recourses, results: list[RouteResult]
-) -> pd.DataFrame:
-    """One line per route; the rows are scored by the model itself."""
-    encoder, names = recourses.encoder, list(experiment.schema.names)
-    data, within = experiment.data, experiment.within
-    frozen = [*{*data.protected, *data.immutable, *within.frozen}]
-    first, solved = results[0].counterfactuals[names], recourses.actions["success"].to_numpy()
-    lines = []
-    for result in results:
-        frame = result.counterfactuals[names]
-        with torch.no_grad():
-            accepted = (experiment.model(encoder.encode(frame))[:, 0] > 0).numpy()
-        cost = encoder.distance(encoder.rows(frame), recourses.x).sum(1).numpy()
-        same = (frame == first).all(axis=1).to_numpy() | ~(solved | accepted)
-        changed = (frame[frozen] != experiment.refused[frozen]).to_numpy().sum()
-        lines.append(
-            {
-                "route": result.route,
-                "rows": len(frame),
-                "success": f"{accepted.mean():.3f}",
-                "frozen features changed": int(changed),
-                "median cost": f"{np.median(cost[accepted]) if accepted.any() else np.nan:.3f}",
-                "mean support": _mean_support(recourses, frame, accepted),
-                "same rows as in Python": f"{same.sum()} of {len(frame)}",
-            }
-        )
-    return pd.DataFrame(lines)
-
-
-def _mean_support(recourses: Recourses, frame: pd.DataFrame, accepted: Mask) -> str:
-    """The mean support of a route's own accepted rows."""
-    at = torch.from_numpy(np.flatnonzero(accepted))
-    reached = recourses.encoder.rows(frame)[at]
-    return f"{recourses.lazy_answers.support(reached, at).mean():.2f}" if len(at) else "-"
-
-
-def _draw(demo: Demo, recourses: Recourses) -> None:
-    if find_spec("matplotlib") is None:
-        _print("no figure: matplotlib is not installed (pip install 'dear-plugin[plots]')")
-        return
-    path = demo.figure or Path(f"dear-demo-{demo.dataset}.png")
-    figure = recourses.plot(title=TITLE)
-    figure.savefig(path, dpi=100)
-    _print(f"figure: {path}")

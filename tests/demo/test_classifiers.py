@@ -81,7 +81,7 @@ class TestTraining:
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_weights_follow_their_seed_alone(self, loan, kind):
-        """Global generators are neither used nor changed."""
+        """Global generators have no influence and are not changed."""
         torch_state, numpy_state = torch.random.get_rng_state(), np.random.get_state()[1].copy()
         one, other = weights(short(loan, kind, 3)), weights(short(loan, kind, 4))
         assert torch.equal(torch_state, torch.random.get_rng_state())
@@ -98,9 +98,8 @@ class TestRecipes:
         assert recipe("compas") == Recipe(32, 40, 0.002)
         assert recipe("gmc") == Recipe(64, 30, 0.001)
 
-    def test_other_data_sets_have_the_default_and_changes_apply(self):
+    def test_other_data_sets_have_the_default(self):
         assert recipe("loan") == Recipe()
-        assert recipe("gmc", epochs=2) == Recipe(64, 2, 0.001)
 
 
 class TestAccuracy:
