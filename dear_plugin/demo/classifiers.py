@@ -9,7 +9,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from dear_plugin.models.foreign import isolated
+from dear_plugin import isolated
 
 Kind = Literal["ann", "lr"]
 HIDDEN: dict[str, tuple[int, ...]] = {"ann": (18, 9, 3), "lr": ()}

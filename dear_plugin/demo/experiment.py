@@ -13,12 +13,9 @@ import pandas as pd
 import torch
 from torch import nn
 
-from dear_plugin import datasets
-from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.schema import Schema
+from dear_plugin import Constraints, Encoder, Schema, datasets
 from dear_plugin.demo.classifiers import accuracy, recipe, trained
 from dear_plugin.errors import DataError
-from dear_plugin.problem.constraints import Constraints
 
 # Data sets, their constraints where the demo has others, and what a person can reach: hours of a
 # week, a degree to finish, jobs to change to.

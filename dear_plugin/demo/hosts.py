@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dear_plugin.data.schema import Kind
+from dear_plugin import Kind
 from dear_plugin.demo.experiment import Experiment
 from dear_plugin.demo.wrappings import OnAlibi, OnDice
 

@@ -17,12 +17,10 @@ from textwrap import fill, indent
 import pandas as pd
 import torch
 
+from dear_plugin import DEAR, Constraints, Recourses
 from dear_plugin.demo.experiment import Demo, Experiment, make_experiment
 from dear_plugin.demo.hosts import through_alibi, through_dice
-from dear_plugin.methods.dear import DEAR
-from dear_plugin.problem.constraints import Constraints
 from dear_plugin.results.descriptions import head
-from dear_plugin.results.recourses import Recourses
 from dear_plugin.results.wording import claim, join
 
 TITLE = "What to change, and what is expected to change along with it"

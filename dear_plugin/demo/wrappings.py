@@ -9,8 +9,7 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.schema import Kind, Schema
+from dear_plugin import Encoder, Kind, Schema
 
 
 class OnDice(nn.Module):
