@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dear_plugin.baselines.cchvae import CCHVAE, CCHVAEConfig
 from dear_plugin.baselines.clue import Clue
-from dear_plugin.baselines.face import FaceEpsilon, FaceKNN
-from dear_plugin.baselines.graph import FaceConfig
+from dear_plugin.baselines.face import FaceConfig, FaceEpsilon, FaceKNN
 from dear_plugin.baselines.growing_spheres import GrowingSpheres, GrowingSpheresConfig
 from dear_plugin.baselines.latent import LatentConfig
 from dear_plugin.baselines.nearest import NearestAccepted

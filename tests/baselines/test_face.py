@@ -6,7 +6,7 @@ import pytest
 
 from dear_plugin import Schema
 from dear_plugin.baselines import FaceConfig, FaceEpsilon, FaceKNN
-from dear_plugin.baselines.graph import Graph, weights
+from dear_plugin.baselines.face import Graph, weights
 
 METHODS = {"k": FaceKNN, "epsilon": FaceEpsilon}
 
