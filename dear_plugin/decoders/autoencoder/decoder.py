@@ -145,8 +145,8 @@ class Autoencoder(DifferentiableDecoder):
         if not known.issuperset(self.design.layers):  # or a bad file could ask for all memory
             raise ValueError(f"expected tensors with layers of {self.design.layers}, got others")
         encoder = fit.sample.encoder
-        gauge = ColumnScaler(encoder.d, self.design.standardise)
-        networks = Networks(encoder, [fit.acted], gauge, self.design, torch.Generator())
+        scaler = ColumnScaler(encoder.d, self.design.standardise)
+        networks = Networks(encoder, [fit.acted], scaler, self.design, torch.Generator())
         own = networks.state_dict()
         if missing := own.keys() - tensors.keys():
             raise ValueError(f"expected tensors with {sorted(missing)}, got none of these names")
@@ -252,13 +252,13 @@ class Autoencoder(DifferentiableDecoder):
         which = [samples.index(fit.sample) for fit in fits]
         encoder = samples[0].encoder
         every = [encoder.expand(sample.rows) for sample in samples]
-        gauges = [ColumnScaler(encoder.d, design.standardise) for _ in samples]
+        scalers = [ColumnScaler(encoder.d, design.standardise) for _ in samples]
         if design.standardise:
-            for one, x in zip(gauges, every, strict=True):
+            for one, x in zip(scalers, every, strict=True):
                 one.fit(x, ~encoder.blocks[encoder.feature_of])
-        gauge = ColumnScaler.stacked([gauges[i] for i in which])
-        networks = Networks(encoder, [fit.acted for fit in fits], gauge, design, generator)
+        scaler = ColumnScaler.stacked([scalers[i] for i in which])
+        networks = Networks(encoder, [fit.acted for fit in fits], scaler, design, generator)
         weights = design.hessian, design.independence, design.noise
         objective = Objective(networks, torch.tensor(which), *weights)
-        rows = torch.cat([one.read(x) for one, x in zip(gauges, every, strict=True)])
+        rows = torch.cat([one.read(x) for one, x in zip(scalers, every, strict=True)])
         return networks, train(objective, networks.parameters(), rows, self.training, generator)

@@ -67,7 +67,7 @@ class Networks(nn.Module):
     Args:
         encoder: the encoder, for the categorical blocks.
         sets: the features of each of the s sets.
-        gauge: the scaling of columns of each set's own training rows; saved under this name.
+        scaler: the scaling of columns of each set's own training rows.
         design: the layers, of which the last one is k, and the activation.
         generator: of the initial weights.
 
@@ -86,7 +86,7 @@ class Networks(nn.Module):
         self,
         encoder: Encoder,
         sets: Sequence[Members],
-        gauge: ColumnScaler,
+        scaler: ColumnScaler,
         design: Design,
         generator: torch.Generator,
     ) -> None:
@@ -97,7 +97,7 @@ class Networks(nn.Module):
         s, d, w = len(own), encoder.d, int(own.sum(1).max())
         self.e = StackedMLP(s, (d, *layers), activation, generator)
         self.g = StackedMLP(s, (self.k + w, *layers[-2::-1], d), activation, generator)
-        self.gauge = gauge
+        self.scaler = scaler
         first = own.float().argsort(dim=1, descending=True, stable=True)[:, :w]
         self.register_buffer("columns", first)
         self.register_buffer("valid", own.gather(1, first)[:, None].float(), persistent=False)
@@ -116,12 +116,12 @@ class Networks(nn.Module):
 
     def latents(self, x: Tensor) -> Tensor:
         """`v = e(x)`, (n, d) or (s, n, d) -> (s, n, k)."""
-        v: Tensor = self.e(self.gauge.asinh_scale(self.gauge.scale(x)))
+        v: Tensor = self.e(self.scaler.asinh_scale(self.scaler.scale(x)))
         return v
 
     def generate(self, v: Tensor, x_s: Tensor) -> Tensor:
         """`g(v, x_S)`, (s, n, k) and (n, d) or (s, n, d) -> (s, n, d); of x_S it reads S."""
-        return self.gauge.unscale(self.generate_scaled(v, self.gather(self.gauge.scale(x_s))))
+        return self.scaler.unscale(self.generate_scaled(v, self.gather(self.scaler.scale(x_s))))
 
     def gather(self, z: Tensor) -> Tensor:
         """The columns of S, (s, n, d) -> (s, n, w)."""
@@ -129,7 +129,7 @@ class Networks(nn.Module):
 
     def inputs(self, z_s: Tensor) -> Tensor:
         """Scaled columns of S as g reads them, (s, n, w)."""
-        return self.gauge.asinh_scale(z_s, self.columns) * self.valid
+        return self.scaler.asinh_scale(z_s, self.columns) * self.valid
 
     def generate_scaled(self, v: Tensor, z_s: Tensor) -> Tensor:
         """Scaled outputs of g, of scaled columns, (s, n, k) and (s, n, w) -> (s, n, d)."""

@@ -58,10 +58,10 @@ def _shift_numbers(networks: Networks, x: Tensor, shift: Tensor, ties: Tensor) -
     With a drawn tie, other numbers move in whole steps, rounded at random; without one they are
     left to be rounded with everything else.
     """
-    encoder, scaler = networks.encoder, networks.gauge
+    encoder, scaler = networks.encoder, networks.scaler
     starts = list(encoder.starts)
     at_atom = x == scaler.atom[..., starts]
-    steps = torch.where(at_atom, scaler.leap[..., starts], encoder.units.steps)
+    steps = torch.where(at_atom, scaler.jump[..., starts], encoder.units.steps)
     whole = (shift / steps + ties - MIDDLE).round() * steps
     shift = torch.where(at_atom | (ties != MIDDLE), whole, shift)
     return within_bounds(x + shift, x)

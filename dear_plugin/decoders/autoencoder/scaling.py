@@ -26,7 +26,7 @@ class ColumnScaler(nn.Module):
 
     Attributes:
         atom: (s, 1, d) the encoded value that many rows share, infinite where there is none.
-        leap: (s, 1, d) the mean jump off the atom: the mean distance of the other rows from it.
+        jump: (s, 1, d) the mean jump off the atom: the mean distance of the other rows from it.
     """
 
     centre: Tensor
@@ -34,14 +34,14 @@ class ColumnScaler(nn.Module):
     middle: Tensor
     unit: Tensor
     atom: Tensor
-    leap: Tensor
+    jump: Tensor
 
     def __init__(self, d: int, use_asinh: bool) -> None:
         super().__init__()
         self.use_asinh = use_asinh
         for name in ("centre", "middle"):
             self.register_buffer(name, torch.zeros(1, 1, d))
-        for name in ("spread", "unit", "leap"):
+        for name in ("spread", "unit", "jump"):
             self.register_buffer(name, torch.ones(1, 1, d))
         self.register_buffer("atom", torch.full((1, 1, d), torch.inf))
 
@@ -62,7 +62,7 @@ class ColumnScaler(nn.Module):
         self.unit.copy_(torch.where(numeric, _median_nonzero((z - self.middle[0]).abs()), 1.0))
         atom, jump = _atoms(x)
         self.atom.copy_(torch.where(numeric, atom, torch.inf))
-        self.leap.copy_(torch.where(self.atom.isinf(), 1.0, jump))
+        self.jump.copy_(torch.where(self.atom.isinf(), 1.0, jump))
 
     def scale(self, x: Tensor) -> Tensor:
         """Encoded columns in the units of the losses."""

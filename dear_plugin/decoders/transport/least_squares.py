@@ -79,7 +79,7 @@ class LeastSquares:
         self._centre[0] = 0.0
         self._own = len(straight)
         # The constant and the columns of held features are in every model of the location.
-        self._beside = torch.ones(len(self._centre) - self._own, dtype=torch.bool)
+        self._always = torch.ones(len(self._centre) - self._own, dtype=torch.bool)
         self._models = [torch.zeros_like(straight), straight, torch.ones_like(straight)]
 
     def lines(self, weights: Tensor, point: Lines | None = None) -> Lines:
@@ -95,7 +95,7 @@ class LeastSquares:
         if bool(self._kept.any()):
             blocks = weights.expand(-1, BLOCKS)
             sums = [torch.tensordot(blocks, each, 1) for each in self._sums]
-            fit = self._selected(sums, self._beside, drawn=point is not None)
+            fit = self._selected(sums, self._always, drawn=point is not None)
             scale = self._scales(fit[0]) if point is None else scale
         fit[:, 0] += targets.centre - (self._centre[:, None] * fit).sum(1)
         slope = fit[:, -self._own :]
@@ -127,17 +127,17 @@ class LeastSquares:
         columns = phi(self._terms, rows[:, self._at].double())
         return torch.nn.functional.pad(columns, (1, 0), value=1.0) - self._centre
 
-    def _selected(self, sums: Sequence[Tensor], beside: Tensor, *, drawn: bool) -> Tensor:
+    def _selected(self, sums: Sequence[Tensor], always: Tensor, *, drawn: bool) -> Tensor:
         """(r, q, f) the coefficients of the largest model that fits significantly better.
 
         Args:
             sums: (r, q, q) of products of columns, (r, q, f) of columns and targets, and (r, f) of
                 targets.
-            beside: bool, which columns besides those of S are in all models.
+            always: bool, which columns besides those of S are in all models.
             drawn: whether these are bootstrap samples, see `links`.
         """
         gram, right, square = sums
-        n, (flat, *larger) = gram[:, :1, 0], [torch.cat([beside, own]) for own in self._models]
+        n, (flat, *larger) = gram[:, :1, 0], [torch.cat([always, own]) for own in self._models]
         chosen, left = _solved(gram, right, square, flat)
         size = torch.full_like(left, float(flat.sum()))
         for model in larger:
@@ -158,7 +158,7 @@ class LeastSquares:
 
         right, square = _total(_sizes(*part) for part in self._parts)
         sums = self._sums[0].sum(0, True), right[None], square[None]
-        constant = torch.arange(len(self._beside)) < 1
+        constant = torch.arange(len(self._always)) < 1
         return self._selected(sums, constant, drawn=False)[0, -self._own :]
 
 

@@ -242,7 +242,7 @@ class TestPaper:
 
     def test_columns_are_not_scaled(self, paper):
         x = torch.randn(4, 5, generator=torch.Generator().manual_seed(0))
-        assert torch.equal(paper[0].networks.gauge.read(x)[0], torch.cat([x, x], 1))
+        assert torch.equal(paper[0].networks.scaler.read(x)[0], torch.cat([x, x], 1))
 
     def test_rows_are_replaced_by_the_output_of_g(self, gaussian, paper):
         """With its reconstruction error, at their own values too."""

@@ -52,16 +52,16 @@ def case():
     )
     encoder = Encoder(Schema.infer(frame))
     x = encoder.expand(encoder.rows(frame))
-    gauge = ColumnScaler(encoder.d, use_asinh=True)
-    gauge.fit(x, ~encoder.blocks[encoder.feature_of])
-    networks = Networks(encoder, SETS, ColumnScaler.stacked([gauge] * 3), DESIGN, rng())
+    scaler = ColumnScaler(encoder.d, use_asinh=True)
+    scaler.fit(x, ~encoder.blocks[encoder.feature_of])
+    networks = Networks(encoder, SETS, ColumnScaler.stacked([scaler] * 3), DESIGN, rng())
     return networks.double().requires_grad_(False), x[:30].double()
 
 
 def alone(networks, i):
     """The networks of one set."""
-    gauge = ColumnScaler(networks.encoder.d, use_asinh=True)
-    own = Networks(networks.encoder, SETS[i : i + 1], gauge, DESIGN, rng(9)).double()
+    scaler = ColumnScaler(networks.encoder.d, use_asinh=True)
+    own = Networks(networks.encoder, SETS[i : i + 1], scaler, DESIGN, rng(9)).double()
     own.load_state_dict(networks.state_of(i))
     return own.requires_grad_(False)
 
@@ -89,7 +89,7 @@ class TestNetworks:
         networks.g = trained
         torch.testing.assert_close(output[A, :, 0], x[:, 0])
         torch.testing.assert_close(output[PAIR, :, :2], x[:, :2])
-        torch.testing.assert_close(output[A, :, 1], networks.gauge.centre[1, 0, 1].expand(30))
+        torch.testing.assert_close(output[A, :, 1], networks.scaler.centre[1, 0, 1].expand(30))
 
     def test_categorical_blocks_end_in_a_softmax(self, case):
         networks, x = case

@@ -66,7 +66,7 @@ class TestAddChange:
     def test_a_row_at_an_atom_jumps_or_stays(self, fitted):
         networks, rows = fitted
         at_atom, off_atom = rows[rows[:, GAIN] == 0], rows[rows[:, GAIN] > 0]
-        jump = float(networks.gauge.leap[0, 0, GAIN])
+        jump = float(networks.scaler.jump[0, 0, GAIN])
         assert shifted(fitted, GAIN, 0.4 * jump, rows=at_atom)[0] == 0.0
         assert shifted(fitted, GAIN, 0.6 * jump, rows=at_atom)[0] == pytest.approx(jump)
         assert shifted(fitted, GAIN, -0.1, rows=off_atom)[0] == pytest.approx(-0.1, abs=1e-6)

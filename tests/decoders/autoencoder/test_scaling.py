@@ -95,9 +95,9 @@ class TestStacked:
 class TestAtoms:
     def test_an_atom_and_its_mean_jump(self, scaler):
         assert float(scaler.atom[0, 0, ATOM]) == 0.0
-        assert float(scaler.leap[0, 0, ATOM]) == pytest.approx(0.2, abs=0.01)
+        assert float(scaler.jump[0, 0, ATOM]) == pytest.approx(0.2, abs=0.01)
 
     def test_no_atom_in_smooth_constant_or_categorical_columns(self, scaler):
         others = [PLAIN, TAIL, BLOCK, CONSTANT]
         assert scaler.atom[..., others].isinf().all()
-        assert (scaler.leap[..., others] == 1.0).all()
+        assert (scaler.jump[..., others] == 1.0).all()
