@@ -8,14 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from dear_plugin.benchmark import metrics
 from dear_plugin.benchmark.contest_tables import DEFAULT, NONE, PLAUSIBLE, SHOWN, tables
 from dear_plugin.benchmark.fits import BASELINES, baseline, scored
 from dear_plugin.benchmark.metrics import solved, where
-from dear_plugin.benchmark.reference import plausibility_of, reference_rows
+from dear_plugin.benchmark.reference import reference_rows
 from dear_plugin.benchmark.runner import Cell, Option, Spec, grid
 from dear_plugin.benchmark.splits import CELLS, TREES, DataSplit, ScoredModel, case_of
 from dear_plugin.methods.base import RecourseMethod
@@ -24,7 +23,6 @@ from dear_plugin.methods.dear import DEAR
 from dear_plugin.methods.vetted import Vetted
 from dear_plugin.problem.constraints import Constraints
 from dear_plugin.search import Search
-from dear_plugin.search.criteria import TOLERANCE
 
 # Settings of `Search` that every method is given alike; `DEFAULT` is DEAR's.
 Dials = Mapping[str, Any]
@@ -41,7 +39,8 @@ OWN: Mapping[str, tuple[Search, bool]] = {
 }
 METHODS = (*OWN, *BASELINES)
 NETWORK_CELLS = tuple(cell for cell, (_, kind) in CELLS.items() if kind != TREES)
-KEPT = ["row", "success", "cost", "direct_cost", "indirect_cost", "confidence", "seconds"]
+KEPT = ["row", "success", "cost", "direct_cost", "indirect_cost", "confidence", "plausibility"]
+KEPT += ["support", "seconds"]
 
 
 def cells(options: Namespace) -> Iterator[Cell]:
@@ -60,14 +59,10 @@ def measure(
     competitor = fitted(data, model, method, DIALS[dial])
     compared = compare({method: competitor}, refused, within=within, progress=False)
     answers, reference = compared.results[method], reference_rows(data, model)
-    before, after = answers.x, answers.proposal.rows
-    own, plausibility = (plausibility_of(data, rows) for rows in (before, after))
     mask, dials = solved(answers), DIALS[dial]
-    enough = plausibility >= np.minimum(own, dials["min_plausibility"]) - TOLERANCE
+    plausible = compared.table["plausible"] | (dials["min_plausibility"] == 0.0)
     measured = {
-        "plausibility": where(mask, plausibility),
-        "support": where(mask, answers.support),
-        "meets": mask & enough,
+        "meets": mask & plausible.to_numpy(),
         "changed": where(mask, answers.changed.sum(1).numpy()),
         "zero_action": where(mask, answers.outcome["direct_cost"] == 0.0),
         "still_accepted": metrics.still_accepted(answers, model.retrained),

@@ -16,7 +16,6 @@ from dear_plugin.benchmark.metrics import Floats, Truths, solved, where
 from dear_plugin.benchmark.splits import DataSplit, ScoredModel
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Kind
-from dear_plugin.evaluation.plausibility import Plausibility
 from dear_plugin.results.recourses import Recourses
 
 NEIGHBOURS = 5
@@ -149,13 +148,3 @@ def reference_rows(data: DataSplit, model: ScoredModel) -> ReferenceRows:
     return ReferenceRows(
         Neighbourhood(encoder, rows), Neighbourhood(encoder, accepted), Pairs(encoder, rows)
     )
-
-
-def plausibility_of(data: DataSplit, rows: Tensor) -> Floats:
-    """(m,) the plausibility of rows, (m, p), among the training rows of a split."""
-    return _plausibility(data).of(rows).double().numpy()
-
-
-@lru_cache(maxsize=1)
-def _plausibility(data: DataSplit) -> Plausibility:
-    return Plausibility(data.rows, data.encoder)
