@@ -145,7 +145,7 @@ class Stage:
     @property
     def open_rows(self) -> Tensor:
         """(n,) bool, rows with fewer than k answers on different sets."""
-        return self._solved_pairs.view(len(self.problem), -1).sum(1) < self.k
+        return self._solved_pairs.view(-1, len(self.problem.sets)).sum(1) < self.k
 
     @property
     def alive(self) -> Tensor:

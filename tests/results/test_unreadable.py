@@ -43,6 +43,11 @@ class TestUnreadableRows:
         first = result.alternatives(2).query("rank == 0")
         assert first["index"].tolist() == query.index.tolist()
 
+    def test_no_row_need_be_readable(self, method, query):
+        table = method.generate(query.iloc[[3, 7]]).alternatives(2)
+        assert table["index"].tolist() == query.index[[3, 7]].tolist()
+        assert not table["success"].any()
+
     def test_a_value_for_each_row_belongs_to_that_row(self, method, query):
         ages = query["age"].to_numpy(dtype=float)
         within = Constraints(ranges={"age": (ages, ages)}, frozen=[["debt"]] * 12)
