@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import torch
@@ -10,8 +9,7 @@ from torch import Tensor
 
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Feature, Kind
-from dear_plugin.errors import ConstraintError
-from dear_plugin.methods.optimizer import Optimizer, rows_by_set
+from dear_plugin.methods.optimizer import Optimizer, OptimizerOf, by_set
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.results.proposal import Proposal, identity_proposal
@@ -25,7 +23,7 @@ def outcome(
     case: Case,
     values: Tensor,
     encoder: Encoder,
-    optimizer_of: Callable[[tuple[int, ...]], Optimizer],
+    optimizer_of: OptimizerOf,
 ) -> Proposal:
     """The outcome of given actions; rows that may not act so stay, with the reason.
 
@@ -38,11 +36,7 @@ def outcome(
     none = torch.zeros(len(case), dtype=torch.bool)
     proposal = replace(identity_proposal(case.x, none), reasons=_refusals(case, values, encoder))
     acting = (~proposal.failed).nonzero()[:, 0]
-    for members, every in rows_by_set(~values.isnan(), acting):
-        optimizer = optimizer_of(members)
-        at = optimizer.index_of(members)
-        if at is None:
-            raise ConstraintError(f"no decoder is fitted on the features {members}")
+    for optimizer, at, every in by_set(~values.isnan(), acting, optimizer_of):
         for rows in every.split(ROWS_AT_ONCE):
             part = _applied(optimizer, case.select(rows), at, values[rows])
             proposal = proposal.merged(part, rows)

@@ -216,7 +216,8 @@ class RecourseMethod(Parameters, ABC):
 
     def _spread(self, case: Case, proposal: Proposal) -> Spread:
         """How far redraws of the decoder agree on answers; by default there is none."""
-        return Spread.none(case.x, proposal.rows, self.encoder.is_number)
+        none = case.x[:, None][:, :0]
+        return Spread.of(case.x, proposal.rows, none, self.encoder.is_number)
 
     @lazy
     def _advice(self) -> bool:

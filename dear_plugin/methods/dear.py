@@ -224,7 +224,7 @@ class DEAR(WhatIf):
         return shares_of_actions(case, proposal, self._optimizer_of)
 
     def _spread(self, case: Case, proposal: Proposal) -> Spread:
-        return spread(case, proposal, self._optimizer_of, self.encoder.is_number)
+        return spread(case, proposal, self._optimizer_of, self.decoders)
 
     @property
     def _repr_parts(self) -> Sequence[str]:
@@ -237,9 +237,8 @@ class DEAR(WhatIf):
         return Optimizer.of(self.sets, self.decoders, self.classifier)
 
     def _optimizer_of(self, members: tuple[int, ...]) -> Optimizer:
-        given = self._fitted_optimizer
-        if given.index_of(members) is not None:
-            return given
+        if members in self.sets.members:
+            return self._fitted_optimizer
         names = tuple(self.schema.names[j] for j in members)
         sets = ActionSets.of(self.schema, [names])
         return Optimizer.of(sets, self.decoders, self.classifier)

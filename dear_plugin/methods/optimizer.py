@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
@@ -28,6 +29,8 @@ from dear_plugin.search import (
 from dear_plugin.search.criteria import criteria, missing
 from dear_plugin.search.problem import SMALLEST
 from dear_plugin.search.settings import CRITERIA
+
+OptimizerOf: TypeAlias = Callable[[tuple[int, ...]], "Optimizer"]
 
 # How an answer differs from the first one.
 ANOTHER, SEVERAL, LARGER = "another set", "pair of features", "larger action"
@@ -62,12 +65,6 @@ class Optimizer:
     def encoder(self) -> Encoder:
         """The encoder of the model."""
         return self.classifier.encoder
-
-    def index_of(self, members: tuple[int, ...]) -> int | None:
-        """The position among `sets` of a set, given by its features' positions; None if absent."""
-        known = [frozenset(m) for m in self.sets.members]
-        wanted = frozenset(members)
-        return known.index(wanted) if wanted in known else None
 
     def problem(self, case: Case) -> SearchProblem:
         """The search problem of a case."""
@@ -219,19 +216,22 @@ def _seen_pairs(sample: Sample) -> SeenPairs | None:
     return SeenPairs.of(sample.rows, sample.encoder)
 
 
-def rows_by_set(acted: Tensor, rows: Tensor) -> Iterator[tuple[tuple[int, ...], Tensor]]:
+def by_set(
+    acted: Tensor, rows: Tensor, optimizer_of: OptimizerOf
+) -> Iterator[tuple[Optimizer, int, Tensor]]:
     """The sets of features that rows act on, each with its rows; no set is empty.
 
     Args:
         acted: (n, p) bool, the features that each row acts on.
         rows: (m,) ascending, the rows to group.
+        optimizer_of: the optimizer of a set, given by the ascending positions of its features.
 
     Yields:
-        The positions of the features, ascending, and (q,) the rows, ascending.
+        The optimizer of a set, the position of the set in it, and (q,) its rows, ascending.
     """
-    if not len(rows):
-        return
     masks, which = acted[rows].unique(dim=0, return_inverse=True)
     for i, mask in enumerate(masks):
         if members := tuple(mask.nonzero()[:, 0].tolist()):
-            yield members, rows[which == i]
+            optimizer = optimizer_of(members)
+            (at,) = (optimizer.sets.masks == mask).all(1).nonzero()[:, 0].tolist()
+            yield optimizer, at, rows[which == i]

@@ -109,9 +109,8 @@ class MappedAnswers(LazyAnswers):
     def support(self, reached: Tensor, idx: Tensor) -> Tensor:
         """(m,) the support of rows; NaN for those that it does not have."""
         at, known = self._split(idx)
-        out = torch.full((len(idx),), torch.nan)
-        out[known] = self.known.support(reached[known], at)
-        return out
+        found = self.known.support(reached[known], at)
+        return found.new_full((len(idx),), torch.nan).index_copy(0, known, found)
 
     def alternatives(self, k: int) -> Iterable[Recourses]:
         """Up to k results."""
@@ -130,10 +129,7 @@ class MappedAnswers(LazyAnswers):
     def spread(self, idx: Tensor) -> Spread:
         """The spread; 0 for rows that it does not have."""
         at, known = self._split(idx)
-        part = self.known.spread(at)
-        shape = len(idx), part.low.shape[1]
-        zero = Spread(torch.zeros(shape), torch.zeros(shape), torch.zeros(shape).long(), 0)
-        return zero.put(known, part)
+        return self.known.spread(at).put(known, len(idx))
 
     def _split(self, idx: Tensor) -> tuple[Tensor, Tensor]:
         """The positions in the other result of rows at `idx`, and which rows these are."""

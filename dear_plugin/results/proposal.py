@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import compress
+from itertools import compress, starmap
 from typing import Any
 
 import numpy as np
@@ -178,10 +178,16 @@ class Proposal:
             success: (m,) bool, the decision of the user's model on the rows of the result.
         """
         rows = zip(self.reasons, self.notes, success.tolist(), self.accepted.tolist(), strict=True)
-        text = _of_search if self.searched else _of_action
-        return _texts(
-            Reason.ACCEPTED if a else text(reason, note, s) for reason, note, s, a in rows
-        )
+        refused = Reason.REFUSED_ROUNDED if self.searched else Reason.NOT_WANTED
+
+        def text(reason: str, note: str, done: bool, accepted: bool) -> str:
+            if accepted:
+                return Reason.ACCEPTED
+            if done and self.searched:
+                return Reason.LESS_FAR if reason else note
+            return reason or ("" if done else refused)
+
+        return _texts(starmap(text, rows))
 
 
 @dataclass(frozen=True)
@@ -215,17 +221,3 @@ def _texts(texts: Iterable[str]) -> Texts:
 def _at(texts: Sequence[str], idx: list[int]) -> list[str]:
     """Some of the texts of all rows, or none where there are none."""
     return [texts[i] for i in idx] if texts else []
-
-
-def _of_search(reason: str, note: str, success: bool) -> str:
-    """The text of a row that was searched, after the model's decision on the rounded row."""
-    if not success:
-        return reason or Reason.REFUSED_ROUNDED
-    if reason:
-        return Reason.LESS_FAR
-    return note
-
-
-def _of_action(reason: str, note: str, success: bool) -> str:
-    """The text of a row whose action the user gave."""
-    return reason or ("" if success else Reason.NOT_WANTED)

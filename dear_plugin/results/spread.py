@@ -33,20 +33,8 @@ class Spread:
     count: int
 
     @classmethod
-    def none(cls, x: Tensor, rows: Tensor, numbers: Tensor) -> Spread:
-        """The spread of answers without redraws.
-
-        Args:
-            x: (m, p) the factual rows.
-            rows: (m, p) the answers.
-            numbers: (p,) bool, the numeric features.
-        """
-        step = _steps(x, rows[:, None], numbers)[:, 0]
-        return cls(step, step.clone(), torch.zeros(x.shape, dtype=torch.int64), 0)
-
-    @classmethod
     def of(cls, x: Tensor, rows: Tensor, redrawn: Tensor, numbers: Tensor) -> Spread:
-        """The spread of answers over r redraws.
+        """The spread of answers over r redraws; of no redraws, the changes of the answers.
 
         Args:
             x: (m, p) the factual rows.
@@ -54,11 +42,11 @@ class Spread:
             redrawn: (m, r, p) the counterfactuals under the redraws.
             numbers: (p,) bool, the numeric features.
         """
-        count, own = redrawn.shape[1], _steps(x, rows[:, None], numbers)[:, 0]
+        count, own = redrawn.shape[1], _steps(x, rows[:, None], numbers)
         steps = _steps(x, redrawn, numbers).sort(1).values
         first, last = math.floor(LOW * (count - 1)), math.ceil(HIGH * (count - 1))
-        low, high = torch.minimum(steps[:, first], own), torch.maximum(steps[:, last], own)
-        return cls(low, high, (redrawn != x[:, None]).sum(1), count)
+        low, high = (torch.cat([own, steps[:, at : at + 1]], 1) for at in (first, last))
+        return cls(low.amin(1), high.amax(1), (redrawn != x[:, None]).sum(1), count)
 
     @classmethod
     def joined(cls, parts: Sequence[Spread]) -> Spread:
@@ -68,14 +56,12 @@ class Spread:
         )
         return cls(low, high, moved, max(part.count for part in parts))
 
-    def put(self, at: Tensor, part: Spread) -> Spread:
-        """This spread with some rows, (q,), replaced by those of another."""
-        return Spread(
-            self.low.index_copy(0, at, part.low),
-            self.high.index_copy(0, at, part.high),
-            self.moved.index_copy(0, at, part.moved),
-            max(self.count, part.count),
-        )
+    def put(self, idx: Tensor, m: int) -> Spread:
+        """The spread of m rows, of which those at positions `idx` are these; 0 for the others."""
+        columns = self.low, self.high, self.moved
+        blank = (each.new_zeros(m, each.shape[1]) for each in columns)
+        low, high, moved = (b.index_copy(0, idx, c) for b, c in zip(blank, columns, strict=True))
+        return Spread(low, high, moved, self.count)
 
 
 def _steps(x: Tensor, rows: Tensor, numbers: Tensor) -> Tensor:

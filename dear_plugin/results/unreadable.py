@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -59,13 +60,8 @@ def _outcome(
     known: pd.DataFrame, index: pd.Index, at: npt.NDArray[np.int64], reasons: Mapping[int, str]
 ) -> pd.DataFrame:
     """The outcome of all rows from that of readable ones, at positions `at`; others cost 0."""
-    blank = {"success": False, "acted_on": "", "kind": ""}
-    columns = {}
-    for name, column in known.items():
-        zero = 0.0 if str(name).endswith("cost") else np.nan
-        values = column.to_numpy()
-        cells = np.full(len(index), blank.get(str(name), zero), dtype=values.dtype)
-        cells[at] = values
-        columns[name] = cells
-    columns["reason"][list(reasons)] = list(reasons.values())
-    return pd.DataFrame(columns, index=index)
+    cells: dict[Any, Any] = {name: 0.0 if str(name).endswith("cost") else np.nan for name in known}
+    cells |= {"success": False, "acted_on": "", "kind": ""}
+    blank = pd.DataFrame({name: cells[name] for name in known}, index=list(reasons))
+    blank["reason"] = list(reasons.values())
+    return pd.concat([known.set_axis(at), blank.astype(known.dtypes)]).sort_index().set_axis(index)
