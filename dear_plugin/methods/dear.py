@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy, renewed
-from dear_plugin._progress import bar
 from dear_plugin._validation.settings import require_instance
 from dear_plugin.data.schema import Rule, Schema
 from dear_plugin.data.sensitive import warn_of_actions
@@ -21,24 +20,28 @@ from dear_plugin.decoders import Decoder, Decoders, Sample, make_decoder
 from dear_plugin.errors import NotFittedError
 from dear_plugin.evaluation.report import Report, diagnose
 from dear_plugin.methods import saving
-from dear_plugin.methods.flip_probabilities import flip_probabilities
+from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.methods.optimizer import Optimizer
 from dear_plugin.methods.robustness import shares_of_actions, spread
-from dear_plugin.methods.what_if import WhatIf
+from dear_plugin.methods.what_if import Actions, named_values, outcome
 from dear_plugin.models.classifier import Classifier, Output
 from dear_plugin.problem.action_sets import ActionSets, ActOn
 from dear_plugin.problem.case import Case
+from dear_plugin.problem.constraints import Constraints
+from dear_plugin.problem.target import Label, Target
 from dear_plugin.results.proposal import Proposal
+from dear_plugin.results.recourses import Recourses
 from dear_plugin.results.spread import Spread
+from dear_plugin.results.wording import level
 from dear_plugin.search import Search
 
-# Rows per search; float32 cells of their tried actions, 256 MiB, about as many of each set.
-ROWS_A_CHUNK, CELLS_A_CHUNK, TRIED = 1024, 1 << 26, 64
 # The largest number of alternatives per row; a larger k is clipped.
 MOST = 100
+# `describe` names the features that do not flip whose probability changes most, by how much.
+MOST_FLIPS, LEAST_FLIP = 2, 0.05
 
 
-class DEAR(WhatIf):
+class DEAR(RecourseMethod):
     """Which features to act on, by how much, and which indirect changes to expect.
 
     Pawelczyk, Tiyavorabun and Kasneci, "Decomposing Counterfactual Explanations for Consequential
@@ -92,6 +95,45 @@ class DEAR(WhatIf):
             warn_of_actions(schema)
         self._decoders: Decoders | None = None
         self._params |= {"act_on": act_on, "decoder": decoder, "search": search}
+
+    def apply(
+        self,
+        frame: pd.DataFrame,
+        actions: Actions,
+        within: Constraints | None = None,
+        *,
+        target: Target | Label | None = None,
+    ) -> Recourses:
+        """The outcome of given actions: "what if I worked 45 hours?". Nothing is searched.
+
+        `dear.apply(frame, dear.generate(frame).direct)` gives the same counterfactuals again. A
+        decoder for a new set of features is fitted on first use, and kept. A row that may not act
+        so (a feature that is frozen or not actionable in `within`, a range, a direction) stays as
+        it is, with the reason; other rows are not affected. Numbers are rounded to the resolution
+        of their columns. An action of size zero returns the factual, unless
+        `reconstruct="paper"` counts the reconstruction as an indirect change.
+
+        Args:
+            frame: n rows with the schema's features; accepted ones may act too.
+            actions: `{"hours-per-week": 45}` for all rows, or a frame like `recourses.direct`: the
+                same index, the new values of the features acted on, missing elsewhere. A feature
+                with the row's own value is fixed at it while the others act.
+            within: constraints of this call only.
+            target: the decision that counts as success; None as in `generate`.
+
+        Raises:
+            NotFittedError: `fit` was not called.
+            ConstraintError: an action on an unknown or immutable feature.
+            InputError: another index, or values that a feature cannot have.
+        """
+        wanted = named_values(actions, frame, self.encoder)
+
+        def _outcome(case: Case, part: pd.DataFrame, before: Tensor, at: Tensor) -> Recourses:
+            accepted = case.goal.succeeds(before, lambda: self.classifier.decisions(part))
+            proposal = outcome(case, wanted[at], accepted, self.encoder, self._optimizer_of)
+            return self._result_of(case, part, proposal, before)
+
+        return self._over_readable(_outcome, frame, target, within, "report")
 
     def diagnose(self, frame: pd.DataFrame, seed: int = 0) -> Report:
         """How well the indirect changes follow the data, measured on rows not fitted on.
@@ -200,25 +242,28 @@ class DEAR(WhatIf):
         return [first, *(other for other in others if not bool(other.failed.all()))]
 
     def _proposals(self, case: Case, k: int) -> list[Proposal]:
-        """The first k answers of every row, in chunks of rows."""
-        width = self.sets.positions.shape[1] + 16
-        size = max(1, min(ROWS_A_CHUNK, CELLS_A_CHUNK // (len(self.sets) * TRIED * width)))
+        """The first k answers of every row."""
         search = self.search
-        evidence = self._evidence if search.has_criteria else None
         if search.margin:
             goal = case.goal.with_margin(search.margin, self._training_scores)
             case = replace(case, goal=goal)
-        chunks = torch.arange(len(case)).split(size)
-        parts = [
-            self._fitted_optimizer.proposals(case.select(rows), search, evidence, k)
-            for rows in (bar(chunks, "searching, chunks of rows") if len(chunks) > 1 else chunks)
-        ]
-        return [Proposal.joined(ranks) for ranks in zip(*parts, strict=True)]
+        evidence = self._evidence if search.has_criteria else None
+        return self._fitted_optimizer.proposals(case, search, evidence, k)
 
     def _flip_probabilities(
         self, case: Case, proposal: Proposal, position: int
     ) -> Mapping[str, tuple[float, float]]:
-        return flip_probabilities(case, proposal, position, self.decoders, self.schema)
+        x, row, direct = case.x[position], proposal.rows[position], proposal.direct[position]
+        where = direct.nonzero()[:, 0]
+        if not len(where):
+            return {}
+        decoder = self.decoders.of(tuple(where.tolist()))
+        found = decoder.flip_probabilities(x[None], torch.stack([x[where], row[where]]))
+        free = case.feasible.floor[position] < case.feasible.ceiling[position]
+        unchanged = (row == x) & ~direct & free
+        changes = sorted(((abs(b - a), j) for j, (a, b) in found.items() if unchanged[j]))
+        named = [j for change, j in changes[::-1][:MOST_FLIPS] if change >= LEAST_FLIP]
+        return {level(self.schema.features[j]): found[j] for j in named}
 
     def _shares_of_actions(self, case: Case, proposal: Proposal) -> dict[str, Tensor]:
         return shares_of_actions(case, proposal, self._optimizer_of)

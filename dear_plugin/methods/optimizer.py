@@ -9,6 +9,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
+from dear_plugin._progress import bar
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.decoders import Decoders, Sample
 from dear_plugin.models.classifier import Classifier
@@ -17,7 +18,6 @@ from dear_plugin.problem.case import Case
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.problem.seen_pairs import SeenPairs
 from dear_plugin.results.proposal import Proposal, identity_proposal
-from dear_plugin.results.wording import unreached
 from dear_plugin.search import (
     Answers,
     Evidence,
@@ -32,6 +32,8 @@ from dear_plugin.search.settings import CRITERIA
 
 OptimizerOf: TypeAlias = Callable[[tuple[int, ...]], "Optimizer"]
 
+# Rows per search; float32 cells of their tried actions, 256 MiB, about as many of each set.
+ROWS_A_CHUNK, CELLS_A_CHUNK, TRIED = 1024, 1 << 26, 64
 # How an answer differs from the first one.
 ANOTHER, SEVERAL, LARGER = "another set", "pair of features", "larger action"
 
@@ -93,6 +95,19 @@ class Optimizer:
             evidence: what the criteria compare answers with; None takes the cheapest.
             k: the number of ranks.
         """
+        width = self.sets.positions.shape[1] + 16
+        size = max(1, min(ROWS_A_CHUNK, CELLS_A_CHUNK // (len(self.sets) * TRIED * width)))
+        chunks = torch.arange(len(case)).split(size)
+        parts = [
+            self._searched(case.select(rows), search, evidence, k)
+            for rows in (bar(chunks, "searching, chunks of rows") if len(chunks) > 1 else chunks)
+        ]
+        return [Proposal.joined(ranks) for ranks in zip(*parts, strict=True)]
+
+    def _searched(
+        self, case: Case, search: Search, evidence: Evidence | None, k: int
+    ) -> list[Proposal]:
+        """As `proposals`, of all rows at once."""
         problem = replace(
             self.problem(case), redrawn=bool(evidence is not None and search.min_confidence)
         )
@@ -129,28 +144,20 @@ class Optimizer:
 
     def _proposal(self, case: Case, answers: Answers, ranked: Ranked, rank: int) -> Proposal:
         """The proposal of one rank for all rows."""
-        none = torch.zeros(len(case), dtype=torch.bool)
-        proposal = identity_proposal(case.x, none)
-        if rank:
-            proposal = replace(proposal, reasons=[Reason.NO_MORE] * len(case))
-        else:
-            proposal = replace(proposal, reasons=self._why_nothing(case, answers, ranked))
-        kinds = [""] * len(case)
-        for number, (rows, stage) in enumerate(answers.stages):
-            here = (ranked.stages == number).nonzero()[:, 0]
-            actions = stage.tried.part(ranked.at[here])
-            part = self.decoded(stage.problem, actions.rows, actions.sets, actions.values)
-            part = self._explained(part, answers, number, ranked.at[here])
-            for row, i, larger in zip(
-                rows[actions.rows].tolist(),
-                actions.sets.tolist(),
-                ranked.larger[here].tolist(),
-                strict=True,
-            ):
-                several = number and len(stage.problem.sets.members[i]) > 1
-                kinds[row] = LARGER if larger else SEVERAL if several else ANOTHER
-            proposal = proposal.merged(part, rows[actions.rows])
-        return replace(proposal, kinds=kinds)
+        proposal = identity_proposal(case.x, torch.zeros(len(case), dtype=torch.bool))
+        nothing = (
+            [Reason.NO_MORE] * len(case) if rank else self._why_nothing(case, answers, ranked)
+        )
+        proposal = replace(proposal, reasons=nothing, kinds=[""] * len(case))
+        for number, (_, stage) in enumerate(answers.stages):
+            here = ranked.stages == number
+            part = self._explained(answers, number, ranked.at[here])
+            sets = stage.tried.sets[ranked.at[here]]
+            several = ~stage.problem.sets.single[sets] & bool(number)
+            each = zip(ranked.larger[here].tolist(), several.tolist(), strict=True)
+            kinds = [LARGER if larger else SEVERAL if many else ANOTHER for larger, many in each]
+            proposal = proposal.merged(replace(part, kinds=kinds), ranked.rows[here])
+        return proposal
 
     def _why_nothing(self, case: Case, answers: Answers, ranked: Ranked) -> list[str]:
         """(n,) the reasons of rows of which no action was tried; "" for others."""
@@ -163,41 +170,55 @@ class Optimizer:
             reasons[i] = ""
         return reasons
 
-    def _explained(
-        self, proposal: Proposal, answers: Answers, number: int, at: Tensor
-    ) -> Proposal:
-        """The proposal of tried actions with what was measured, and what is missing of each."""
+    def _explained(self, answers: Answers, number: int, at: Tensor) -> Proposal:
+        """The proposal of tried actions of a stage: what was measured, and what is missing."""
         every, stage = answers.stages[number]
-        actions = stage.tried.part(at)
-        search, reasons, notes = answers.search, list(proposal.reasons), [""] * len(actions)
+        actions, problem = stage.tried.part(at), stage.problem
+        proposal = self.decoded(problem, actions.rows, actions.sets, actions.values)
+        reasons, notes = list(proposal.reasons), [""] * len(actions)
         failed = actions.margin < stage.accepted[actions.rows]
-        single, labels = self.sets.single, stage.problem.sets.labels
-        may_act = stage.problem.feasible.may_act(self.sets)
+        may_act, single = problem.feasible.may_act(self.sets), self.sets.single
         excluded = _excluded(answers)[every[actions.rows]]
         for i in failed.nonzero()[:, 0].tolist():
             may = may_act[actions.rows[i]]
             alone, together = int((may & single).sum()), int((may & ~single).sum())
-            tried = unreached(alone, together, search.max_features)
-            reasons[i] = Reason.CLOSEST.format(tried, labels[int(actions.sets[i])])
+            tried = _unreached(alone, together, answers.search.max_features)
+            reasons[i] = Reason.CLOSEST.format(tried, problem.sets.labels[int(actions.sets[i])])
             reasons[i] += f"; {Reason.EXCLUDED}" * bool(excluded[i])
-        less = actions.margin < (stage.accepted + stage.required_margin)[actions.rows]
+        less = actions.margin < stage.enough[actions.rows]
         lacking = (~failed & (less | (actions.score != torch.inf))).nonzero()[:, 0]
         texts = [""] * len(lacking)
         if answers.evidence is not None and len(lacking):
-            wanted = criteria(stage.problem, search, answers.evidence, whole=True)
+            wanted = criteria(problem, answers.search, answers.evidence, whole=True)
             texts = missing(stage.decoded(at[lacking]), wanted)
         for i, text in zip(lacking.tolist(), texts, strict=True):
             notes[i] = text or (Reason.LESS_MARGIN if bool(less[i]) else "")
-        own = stage.problem.own(actions.rows, actions.sets)
+        own = problem.own(actions.rows, actions.sets)
         still = ((actions.values - own).abs() <= SMALLEST).all(1) & ~failed
         for i in still.nonzero()[:, 0].tolist():
             notes[i] = Reason.NO_ADVICE
+        measured = actions.measured[:, [CRITERIA.index(n) for n in ("confidence", "plausibility")]]
         # Of a confidence that is too low, not all redraws are evaluated.
-        sure = actions.measured[:, CRITERIA.index("confidence")]
-        sure = torch.where(actions.score == torch.inf, sure, torch.nan)
-        plausible = actions.measured[:, CRITERIA.index("plausibility")]
-        measured = torch.stack([sure, plausible], 1)
+        measured[actions.score != torch.inf, 0] = torch.nan
         return replace(proposal, reasons=reasons, notes=notes, measured=measured)
+
+
+def _unreached(alone: int, together: int, most: int) -> str:
+    """The reason of a row whose search did not reach the target: the sets that were tried.
+
+    Args:
+        alone: the number of features that may be acted on alone.
+        together: the number of given sets of several features that may be acted on.
+        most: the largest number of the single features that are tried together.
+    """
+    most, of, tried = min(most, alone), f"of the {alone} actionable features", []
+    if most > 1:
+        tried.append(f"1 {'or' if most == 2 else 'to'} {most} {of}")
+    elif alone:
+        tried.append("the only actionable feature" if alone == 1 else f"a single one {of}")
+    if together:
+        tried.append(f"the {together} given groups" if together > 1 else "the given group")
+    return Reason.UNREACHED.format(" or of ".join(tried))
 
 
 def _excluded(answers: Answers) -> Tensor:

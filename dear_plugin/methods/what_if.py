@@ -1,9 +1,9 @@
-"""What if: given actions in, their outcome out; nothing is searched."""
+"""What if: given actions in; their outcome, or why rows may not act so, out."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,65 +13,17 @@ from torch import Tensor
 
 from dear_plugin.data.columns import read
 from dear_plugin.data.encoder import Encoder
+from dear_plugin.data.schema import Feature, Kind
 from dear_plugin.errors import ConstraintError, InputError, unknown
-from dear_plugin.methods.applied import decide, outcome
-from dear_plugin.methods.base import RecourseMethod
-from dear_plugin.methods.optimizer import Optimizer
+from dear_plugin.methods.optimizer import Optimizer, OptimizerOf, by_set
 from dear_plugin.problem.case import Case
-from dear_plugin.problem.constraints import Constraints
-from dear_plugin.problem.target import Label, Target
-from dear_plugin.results.recourses import Recourses
+from dear_plugin.problem.reasons import Reason
+from dear_plugin.results.proposal import Proposal, identity_proposal
+from dear_plugin.results.values import number
+from dear_plugin.search import SearchProblem
 
 Actions: TypeAlias = Mapping[str, Any] | pd.DataFrame
-
-
-class WhatIf(RecourseMethod):
-    """A method that predicts the outcome of given actions."""
-
-    def apply(
-        self,
-        frame: pd.DataFrame,
-        actions: Actions,
-        within: Constraints | None = None,
-        *,
-        target: Target | Label | None = None,
-    ) -> Recourses:
-        """The outcome of given actions: "what if I worked 45 hours?". Nothing is searched.
-
-        `dear.apply(frame, dear.generate(frame).direct)` gives the same counterfactuals again. A
-        decoder for a new set of features is fitted on first use, and kept. A row that may not act
-        so (a feature that is frozen or not actionable in `within`, a range, a direction) stays as
-        it is, with the reason; other rows are not affected. Numbers are rounded to the resolution
-        of their columns. An action of size zero returns the factual, unless
-        `reconstruct="paper"` counts the reconstruction as an indirect change.
-
-        Args:
-            frame: n rows with the schema's features; accepted ones may act too.
-            actions: `{"hours-per-week": 45}` for all rows, or a frame like `recourses.direct`: the
-                same index, the new values of the features acted on, missing elsewhere. A feature
-                with the row's own value is fixed at it while the others act.
-            within: constraints of this call only.
-            target: the decision that counts as success; None as in `generate`.
-
-        Raises:
-            NotFittedError: `fit` was not called.
-            ConstraintError: an action on an unknown or immutable feature.
-            InputError: another index, or values that a feature cannot have.
-        """
-        wanted = named_values(actions, frame, self.encoder)
-
-        def _outcome(case: Case, part: pd.DataFrame, before: Tensor, at: Tensor) -> Recourses:
-            values = wanted[at]
-            proposal = outcome(case, values, self.encoder, self._optimizer_of)
-            accepted = case.goal.succeeds(before, lambda: self.classifier.decisions(part))
-            proposal = decide(proposal, ~values.isnan().all(1), accepted)
-            return self._result_of(case, part, proposal, before)
-
-        return self._over_readable(_outcome, frame, target, within, "report")
-
-    @abstractmethod
-    def _optimizer_of(self, members: tuple[int, ...]) -> Optimizer:
-        """The optimizer of a set, by the ascending positions of its features."""
+ROWS_AT_ONCE = 1024
 
 
 def named_values(actions: Actions, frame: pd.DataFrame, encoder: Encoder) -> Tensor:
@@ -146,3 +98,87 @@ def _table(actions: Actions, frame: pd.DataFrame) -> pd.DataFrame:
 def _inferred(cells: pd.Series) -> pd.Series:
     """Cells with the dtype inferred from them alone, once missing cells are left out."""
     return cells.infer_objects() if cells.dtype == object else cells
+
+
+def outcome(
+    case: Case, values: Tensor, accepted: Tensor, encoder: Encoder, optimizer_of: OptimizerOf
+) -> Proposal:
+    """The outcome of given actions; rows that may not act so stay, with the reason.
+
+    Args:
+        case: the n rows.
+        values: (n, p) the new values of the features acted on, NaN elsewhere.
+        accepted: (n,) bool, rows that the model accepts as they are.
+        encoder: of the schema.
+        optimizer_of: the optimizer of a set, given by the positions of its features.
+    """
+    acted = ~values.isnan()
+    proposal = identity_proposal(case.x, accepted & ~acted.any(1))
+    proposal = replace(proposal, reasons=_refusals(case, values, proposal.accepted, encoder))
+    acting = (~proposal.failed).nonzero()[:, 0]
+    for optimizer, at, every in by_set(acted, acting, optimizer_of):
+        for rows in every.split(ROWS_AT_ONCE):
+            part = _applied(optimizer, case.select(rows), at, values[rows])
+            proposal = proposal.merged(part, rows)
+    return replace(proposal, searched=False)
+
+
+def _applied(optimizer: Optimizer, case: Case, at: int, values: Tensor) -> Proposal:
+    """The outcome of given actions on the set at a position; `values`, (m, p), are admissible."""
+    problem = optimizer.problem(case)
+    with torch.inference_mode():
+        sets = torch.full((len(case),), at)
+        snapped_values = _as_searched(problem, sets, values[:, optimizer.sets.positions[at]])
+        every = torch.arange(len(case))
+        proposal = optimizer.decoded(problem, every, sets, snapped_values)
+        # Values finer than the resolution of the search are kept as given.
+        proposal = replace(proposal, rows=torch.where(proposal.direct, values, proposal.rows))
+        return proposal.clone()
+
+
+def _as_searched(problem: SearchProblem, sets: Tensor, wanted: Tensor) -> Tensor:
+    """Given values, (m, w), bit by bit as the search has them when it tries the same."""
+    rows, where = torch.arange(len(wanted)), problem.sets.positions[sets]
+    own = problem.x.gather(1, where)
+    unchanged = wanted == own
+    inside = [
+        problem.feasible.admits(own[:, [i]], where[:, i], rows) for i in range(where.shape[1])
+    ]
+    # A row without a change keeps its values, as does a feature whose own value no action reaches.
+    kept = unchanged & (unchanged.all(1, keepdim=True) | ~torch.cat(inside, 1))
+    return torch.where(kept, own, problem.snapped(rows, sets, wanted[:, None])[:, 0])
+
+
+def _refusals(case: Case, values: Tensor, accepted: Tensor, encoder: Encoder) -> list[str]:
+    """(n,) why a row may not take its action, or has none; "" where it may, or is accepted."""
+    nothing = (values.isnan().all(1) & ~accepted).tolist()
+    reasons: list[list[str]] = [[Reason.NOT_ACTED] * each for each in nothing]
+    feasible = case.feasible
+    for j in (~values.isnan()).any(0).nonzero()[:, 0].tolist():
+        rows = (~values[:, j].isnan()).nonzero()[:, 0]
+        feature, column = encoder.schema.features[j], torch.full((len(rows),), j)
+        wanted, not_actionable = values[rows, j], feasible.not_actionable[rows, j]
+        outside = ~feasible.admits(wanted[:, None], column, rows)[:, 0]
+        outside &= wanted != case.x[rows, j]
+        for i in (not_actionable | outside).nonzero()[:, 0].tolist():
+            at = int(rows[i])
+            reasons[at].append(
+                Reason.NOT_ACTIONABLE.format(feature.name)
+                if bool(not_actionable[i])
+                else _not_admissible(case, feature, at, j, float(wanted[i]))
+            )
+    return [", ".join(parts) for parts in reasons]
+
+
+def _not_admissible(case: Case, feature: Feature, row: int, j: int, wanted: float) -> str:
+    """Why a row may not take a value of the feature at position j."""
+    if feature.kind is not Kind.NUMERIC:
+        return Reason.NOT_THIS_VALUE.format(feature.name, feature.categories[int(wanted)])
+    feasible = case.feasible
+    low, high, value = (
+        number(feature.bounds[0] + end * feature.width, feature.precision)
+        for end in (float(feasible.low[row, j]), float(feasible.high[row, j]), wanted)
+    )
+    if feasible.low[row, j] > feasible.high[row, j]:
+        return Reason.NO_VALUE.format(feature.name, value)
+    return Reason.OUTSIDE.format(feature.name, value, low, high)

@@ -137,10 +137,8 @@ class Proposal:
         columns: dict[str, Any] = {
             n: getattr(self, n).index_copy(0, idx, getattr(part, n)) for n in TENSORS
         }
-        reasons, notes = list(self.reasons), list(self.notes)
-        for i, reason, note in zip(idx.tolist(), part.reasons, part.notes, strict=True):
-            reasons[i], notes[i] = reason, note
-        return replace(part, **columns, reasons=reasons, notes=notes, kinds=())
+        columns |= {n: _put(getattr(self, n), idx.tolist(), getattr(part, n)) for n in TEXTS}
+        return replace(part, **columns)
 
     def refused(self, idx: Tensor, broken: Sequence[str]) -> Proposal:
         """This proposal with a reason for rows, (m,), that break the rules named in `broken`."""
@@ -216,6 +214,12 @@ def identity_proposal(x: Tensor, accepted: Tensor) -> Proposal:
 def _texts(texts: Iterable[str]) -> Texts:
     """Texts as an object array, from which pandas makes a column faster than from a list."""
     return np.array(list(map(str, texts)), dtype=object)
+
+
+def _put(texts: Sequence[str], idx: list[int], part: Sequence[str]) -> list[str]:
+    """The texts of all rows with those of some rows replaced."""
+    new = dict(zip(idx, part, strict=False))
+    return [new.get(i, text) for i, text in enumerate(texts)]
 
 
 def _at(texts: Sequence[str], idx: list[int]) -> list[str]:

@@ -243,24 +243,6 @@ def short_of(name: str, share: float, least: float) -> str:
     return f"{name} {share:.2g} (at least {least:.2g} is required)"
 
 
-def unreached(alone: int, together: int, most: int) -> str:
-    """The reason of a row whose search did not reach the target: the sets that were tried.
-
-    Args:
-        alone: the number of features that may be acted on alone.
-        together: the number of given sets of several features that may be acted on.
-        most: the largest number of the single features that are tried together.
-    """
-    most = min(most, alone)
-    of = f"of the {alone} actionable features"
-    tried = [
-        "the only actionable feature" if alone == 1 else f"a single one {of}",
-        f"1 {'or' if most == 2 else 'to'} {most} {of}",
-    ][most > 1 :][: min(alone, 1)]
-    tried += [f"the {together} given groups" if together > 1 else "the given group"][:together]
-    return Reason.UNREACHED.format(" or of ".join(tried))
-
-
 def level(feature: Feature) -> str:
     """The name of a binary feature's second value: "marital-status = Married"."""
     return f"{feature.name} = {feature.categories[-1]}"

@@ -1,4 +1,4 @@
-"""WhatIf: given actions and their outcome; nothing is searched."""
+"""What if: given actions and their outcome; nothing is searched."""
 
 import numpy as np
 import pandas as pd
