@@ -131,7 +131,7 @@ class TestOverview:
 class TestRow:
     @pytest.fixture
     def position(self, recourses, axes):
-        """A telling row, which is drawn."""
+        """The row with the largest indirect change, which is drawn."""
         recourses.plot_row(largest_indirect(recourses), axes)
         return largest_indirect(recourses)
 

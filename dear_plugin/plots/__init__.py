@@ -14,19 +14,18 @@ except ModuleNotFoundError as error:
     raise ExtraError('figures need matplotlib: pip install "dear-plugin[plots]"') from error
 
 from dear_plugin.plots.ink import NOTE, sheet
-from dear_plugin.plots.rows import largest_indirect, one, row, row_and_splits, splits
+from dear_plugin.plots.rows import figure, largest_indirect, row, splits
 from dear_plugin.plots.tables import boxes, entanglement, front, fronts, together
 
 __all__ = [
     "NOTE",
     "boxes",
     "entanglement",
+    "figure",
     "front",
     "fronts",
     "largest_indirect",
-    "one",
     "row",
-    "row_and_splits",
     "sheet",
     "splits",
     "together",

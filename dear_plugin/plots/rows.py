@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import pandas as pd
 
-from dear_plugin.plots.ink import DIRECT, INDIRECT, NOTE, PLAIN, WHISKER, sheet, spare
+from dear_plugin.plots.ink import DIRECT, INDIRECT, PLAIN, WHISKER, sheet, spare
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,9 +22,8 @@ MOST_BARS = 10
 LEAST_BARS = 3
 # Inches of a bar, and of all that stands above and below the bars.
 BAR, REST = 0.34, 2.1
-# The heading of indirect changes, and the note on them, where no order of causes is stated.
+# The heading of indirect changes where no order of causes is stated.
 FOLLOWS = "Expected to follow (association)"
-WORDS = (FOLLOWS, NOTE)
 SCALE = "change, as a share of the feature's range (a changed category: 1)"
 RANGE = "thin lines and ranges: 10th to 90th percentile over redraws of the data"
 
@@ -48,47 +47,31 @@ def largest_indirect(recourses: Result) -> int:
     return int(np.lexsort((moved, follows, actions["credible"] & moved, actions["success"]))[-1])
 
 
-def one(
-    panel: tuple[pd.DataFrame, str, str], title: str = "", *, words: tuple[str, str] = WORDS
-) -> Figure:
-    """A figure of one row.
-
-    Args:
-        panel: the changes, the title and the text of `row`.
-        title: of the figure.
-        words: the heading of indirect changes, and the note below the figure.
-    """
-    changes, head, text = panel
-    size = min(max(len(changes), LEAST_BARS), MOST_BARS)
-    figure, (axes,) = sheet(1, width=8.4, height=REST + BAR * (2 + size))
-    row(changes, axes, title=head, text=text, follows=words[0])
-    figure.suptitle(title, fontsize=13, fontweight="bold")
-    figure.supxlabel(words[1], fontsize=9)
-    return figure
-
-
-def row_and_splits(
+def figure(
     left: tuple[pd.DataFrame, str, str],
-    actions: pd.DataFrame,
-    title: str = "",
-    *,
-    words: tuple[str, str] = WORDS,
+    title: str,
+    words: tuple[str, str],
+    actions: pd.DataFrame | None = None,
 ) -> Figure:
-    """A figure of one row, next to the actions of all rows.
+    """A figure of one row, next to the actions of all rows if these are given.
 
     Args:
         left: the changes, the title and the text of `row`.
-        actions: see `splits`.
         title: of the figure.
-        words: see `one`.
+        words: the heading of indirect changes, and the note below the figure.
+        actions: see `splits`.
     """
-    figure, (first, second) = sheet(2, width=6.0, height=6.0, shares=(1.25, 1.0))
     changes, head, text = left
-    row(changes, first, title=head, text=text, follows=words[0])
-    splits(actions, second)
-    figure.suptitle(title, fontsize=13, fontweight="bold")
-    figure.supxlabel(words[1], fontsize=10)
-    return figure
+    if actions is None:
+        bars = min(max(len(changes), LEAST_BARS), MOST_BARS)
+        drawn, (axes,) = sheet(1, width=8.4, height=REST + BAR * (2 + bars))
+    else:
+        drawn, (axes, right) = sheet(2, width=6.0, height=6.0, shares=(1.25, 1.0))
+        splits(actions, right)
+    row(changes, axes, title=head, text=text, follows=words[0])
+    drawn.suptitle(title, fontsize=13, fontweight="bold")
+    drawn.supxlabel(words[1], fontsize=9)
+    return drawn
 
 
 def row(

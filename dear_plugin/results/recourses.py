@@ -139,15 +139,12 @@ class Recourses:
         """
         from dear_plugin import plots
 
-        said = claim(self.encoder.schema)
-        words = said.heading, said.short
-        if index is not RowKey.ALL:
-            return plots.one(panel(self, self._position(index)), title, words=words)
-        if not len(self):
+        said, every = claim(self.encoder.schema), index is RowKey.ALL
+        if every and not len(self):
             raise InputError("got a result without rows, expected at least one to draw")
-        return plots.row_and_splits(
-            panel(self, plots.largest_indirect(self)), self.actions, title, words=words
-        )
+        shown = panel(self, plots.largest_indirect(self) if every else self._position(index))
+        words = said.heading, said.short
+        return plots.figure(shown, title, words, self.actions if every else None)
 
     def plot_row(self, position: int, axes: Axes) -> None:
         """As `plot`, for the row at a position, in a panel of matplotlib."""
