@@ -84,8 +84,9 @@ class GrowingSpheres(Baseline[GrowingSpheresConfig]):
         pool = CandidatePool.of(case, self.classifier)
         width, idx = self._empty_radius(pool), torch.arange(len(case))
         for layer, draws in enumerate(self._draws(self.config.layers), 1):
-            inner = layer * width[idx]
-            idx = idx[~self._search(pool, idx, draws=draws, radii=(inner, inner + width[idx]))]
+            inner = layer * width
+            found = self._search(pool, idx, draws=draws, radii=(inner, inner + width))
+            idx = idx[~found[idx]]
             if not len(idx):
                 break
         solved = pool.solved.nonzero()[:, 0]
@@ -98,8 +99,8 @@ class GrowingSpheres(Baseline[GrowingSpheresConfig]):
         idx = torch.arange(len(pool.case))
         radius = torch.full((len(idx),), self.config.radius)
         for draws in self._draws(self.config.halvings):
-            outer = radius[idx]
-            idx = idx[self._search(pool, idx, draws=draws, radii=(torch.zeros_like(outer), outer))]
+            radii = torch.zeros_like(radius), radius
+            idx = idx[self._search(pool, idx, draws=draws, radii=radii)[idx]]
             radius[idx] /= 2.0
             if not len(idx):
                 break
@@ -115,14 +116,13 @@ class GrowingSpheres(Baseline[GrowingSpheresConfig]):
     def _search(
         self, pool: CandidatePool, idx: Tensor, *, draws: Draws, radii: tuple[Tensor, Tensor]
     ) -> Tensor:
-        """Draw between two radii, (q,) each, of q rows; (q,) bool, which succeed."""
-        found = torch.zeros(len(idx), dtype=torch.bool)
-        every = pool.select(idx)
-        for q, part in every.parts(CANDIDATES_A_TIME // self.config.draws):
-            (low, high), inner, outer = part.bounds, radii[0][q], radii[1][q]
+        """Draw between two radii, (m,) each, of q rows; (m,) bool, which of these succeed."""
+        found = torch.zeros(len(pool.case), dtype=torch.bool)
+        for rows, part in pool.parts(CANDIDATES_A_TIME // self.config.draws, idx):
+            (low, high), inner, outer = part.bounds, radii[0][rows], radii[1][rows]
             steps = steps_between(inner, outer, draws=draws, movable=low < high)
             moved = self.encoder.collapse(self.encoder.expand(part.case.x)[:, None] + steps)
-            found[q] = self._update(pool, part.project(moved), idx[q])
+            found[rows] = self._update(pool, part.project(moved), rows)
         return found
 
     def _update(self, pool: CandidatePool, candidates: Tensor, idx: Tensor) -> Tensor:
