@@ -122,14 +122,14 @@ class Parts:
         return moved[:, self.own].sum(1), moved[:, ~self.own].sum(1)
 
 
-def alignment(slope: Tensor, jacobian: Tensor, gradient: Tensor) -> Tensor:
+def alignment(jacobian: Tensor, gradient: Tensor) -> Tensor:
     """Cosine of the decoder's Jacobian and the model's gradient, (n,): the paper's guide to S.
 
     Args:
-        slope: (n, q) `Y^T grad f(x)`.
         jacobian: (n, d, q) `Y`.
         gradient: (n, d) `grad f(x)`.
     """
+    slope = torch.einsum("ndq,nd->nq", jacobian, gradient)
     size = jacobian.flatten(1).norm(dim=1) * gradient.norm(dim=1)
     cosine: Tensor = slope.norm(dim=1) / size.clamp_min(1e-12)
     return cosine

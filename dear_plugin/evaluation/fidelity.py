@@ -53,8 +53,7 @@ class Sample:
         real: (n, d) held-out rows, encoded.
         unmoved: s tensors, (n, d), the mean of the possible sources of each real row, unmoved.
         bins: (s, n) the bin of each real row's x_S.
-        sources: (s, m) the rows that were moved.
-        bin_of: (s, m) the bins that they were moved to.
+        sources: (s, m) the rows that were moved, `SOURCES` times to the bin of each real row.
         generated: (s, m, d) the moved rows.
         acted: (s, d) bool, the columns of S and of the features held for it.
         matched: whether sources are matched to the real row in held features.
@@ -65,7 +64,6 @@ class Sample:
     unmoved: list[Tensor]
     bins: Tensor
     sources: Tensor
-    bin_of: Tensor
     generated: Tensor
     acted: Tensor
     matched: bool
@@ -121,13 +119,11 @@ def draw(
         sources.append(source)
         generated.append(encoder.expand(encoder.units.rounded(moved)))
         trips.append(float(encoder.distance(back, rows).mean()))
-    bins = torch.stack([_bins(encoder, rows, m) for m in sets.members])
     return Sample(
         real,
         [unmoved[each] for each in held],
-        bins,
+        torch.stack([_bins(encoder, rows, m) for m in sets.members]),
         torch.stack(sources),
-        bins[:, destinations],
         torch.stack(generated),
         sets.masks[:, encoder.feature_of] | torch.stack([columns[each] for each in held]),
         any(held),
@@ -196,9 +192,9 @@ def distribution(sample: Sample, seed: int = 0) -> pd.DataFrame:
         left, whole = torch.zeros(sample.real.shape[1]), torch.zeros(sample.real.shape[1])
         relabelled = torch.zeros(excess.RELABELLINGS, sample.real.shape[1])
         for b in range(int(sample.bins[i].max()) + 1):
-            in_bin, moved_to_bin = sample.bins[i] == b, sample.bin_of[i] == b
+            in_bin = sample.bins[i] == b
             share = float(in_bin.float().mean())
-            in_bin, moved_to_bin = in_bin & halves[0], moved_to_bin & halves[1]
+            in_bin, moved_to_bin = in_bin & halves[0], in_bin.repeat(SOURCES) & halves[1]
             if not (in_bin.any() and moved_to_bin.any()):
                 continue
             at = _subsample(in_bin.nonzero()[:, 0], rng)

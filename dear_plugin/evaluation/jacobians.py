@@ -85,11 +85,7 @@ def alignments(every: list[Parts], classifier: Classifier, goal: Goal, rows: Ten
     """
     x = classifier.encoder.expand(rows).requires_grad_(True)
     (gradient,) = torch.autograd.grad(goal.margin(classifier.differentiable(x)).sum(), x)
-    out = []
-    for part in every:
-        slope = torch.einsum("ndq,nd->nq", part.given, gradient)
-        out.append(alignment(slope, part.given, gradient))
-    return torch.stack(out, 1)
+    return torch.stack([alignment(part.given, gradient) for part in every], 1)
 
 
 def _differences(decoder: Decoder, encoder: Encoder, members: Members, rows: Tensor) -> Parts:

@@ -183,21 +183,17 @@ class TestParts:
 
 
 class TestAlignment:
-    @staticmethod
-    def of(jacobian, gradient):
-        return alignment(torch.einsum("ndq,nd->nq", jacobian, gradient), jacobian, gradient)
-
     def test_it_is_1_where_jacobian_and_gradient_are_parallel(self):
         gradient = normal(50, 7)
         for size in (-3.0, 1e-3, 1.0, 40.0):
-            found = self.of((size * gradient)[:, :, None], gradient)
+            found = alignment((size * gradient)[:, :, None], gradient)
             torch.testing.assert_close(found, torch.ones(50, dtype=torch.float64))
 
     def test_it_is_0_where_they_are_perpendicular(self):
         gradient, jacobian = normal(50, 7), normal(50, 7, 1, seed=1)
         along = (jacobian[..., 0] * gradient).sum(1) / gradient.square().sum(1)
-        found = self.of(jacobian - (along[:, None] * gradient)[:, :, None], gradient)
+        found = alignment(jacobian - (along[:, None] * gradient)[:, :, None], gradient)
         torch.testing.assert_close(found, torch.zeros(50, dtype=torch.float64))
 
     def test_it_is_0_and_not_nan_on_a_plateau(self):
-        assert self.of(normal(5, 7, 2), torch.zeros(5, 7).double()).tolist() == [0.0] * 5
+        assert alignment(normal(5, 7, 2), torch.zeros(5, 7).double()).tolist() == [0.0] * 5
