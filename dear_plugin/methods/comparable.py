@@ -34,11 +34,16 @@ def check_comparable(methods: Any) -> None:
             )
         # An error if it is not fitted.
         _ = method._fitted_rows
-    _check_scales({name: _scales(method) for name, method in methods.items()})
+    scales = {name: {f.name: f.width for f in each.schema} for name, each in methods.items()}
+    _check_scales(scales)
 
 
 def _check_scales(scales: Mapping[str, Mapping[str, float]]) -> None:
-    """Raise an error unless all methods have the features of the first, on the same scales."""
+    """Raise an error unless all methods have the features of the first, on the same scales.
+
+    Args:
+        scales: of each method, the change of each feature that costs 1.
+    """
     (first, expected), *others = scales.items()
     for name, found in others:
         names = sorted(set(expected) ^ set(found))
@@ -54,8 +59,3 @@ def _check_scales(scales: Mapping[str, Mapping[str, float]]) -> None:
                 f"the methods must scale features alike, else their costs have different units;"
                 f" got ranges of {first!r} and {name!r}: {pairs}; fit both on the same rows"
             )
-
-
-def _scales(method: RecourseMethod) -> dict[str, float]:
-    """The change of each feature that costs 1."""
-    return {feature.name: feature.width for feature in method.schema}

@@ -106,8 +106,12 @@ def compare(
     reference = next(iter(methods)) if reference is None else reference
     if reference not in methods:
         raise SettingError(f"reference: {near([reference], methods)}")
+    from tqdm.auto import tqdm
+
     results, parts = {}, []
-    for name, method in _shown(methods, progress):
+    bar = tqdm(methods.items(), desc="compare", disable=not progress)
+    for name, method in bar:
+        bar.set_postfix_str(name)
         start = time.process_time()
         results[name] = method.generate(frame, target, within=within)
         seconds = time.process_time() - start
@@ -256,19 +260,6 @@ def _cells(record: Mapping[Hashable, Any], formats: Iterable[str]) -> Iterator[s
     for text in formats:
         cell = text.format_map(record)
         yield "-" if "nan" in cell else cell
-
-
-def _shown(
-    methods: Mapping[str, RecourseMethod], progress: bool
-) -> Iterator[tuple[str, RecourseMethod]]:
-    """The methods, with a progress bar that has the name of the present one."""
-    from tqdm.auto import tqdm
-
-    with tqdm(total=len(methods), desc="compare", disable=not progress) as bar:
-        for name, method in methods.items():
-            bar.set_postfix_str(name)
-            yield name, method
-            bar.update()
 
 
 def _tidy(name: str, method: RecourseMethod, result: Recourses, seconds: float) -> pd.DataFrame:

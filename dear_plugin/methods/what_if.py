@@ -114,13 +114,14 @@ def outcome(
     """
     acted = ~values.isnan()
     proposal = identity_proposal(case.x, accepted & ~acted.any(1))
-    proposal = replace(proposal, reasons=_refusals(case, values, proposal.accepted, encoder))
+    reasons = _refusals(case, values, proposal.accepted, encoder)
+    proposal = replace(proposal, reasons=reasons, searched=False)
     acting = (~proposal.failed).nonzero()[:, 0]
     for optimizer, at, every in by_set(acted, acting, optimizer_of):
         for rows in every.split(ROWS_AT_ONCE):
             part = _applied(optimizer, case.select(rows), at, values[rows])
             proposal = proposal.merged(part, rows)
-    return replace(proposal, searched=False)
+    return proposal
 
 
 def _applied(optimizer: Optimizer, case: Case, at: int, values: Tensor) -> Proposal:

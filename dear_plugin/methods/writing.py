@@ -76,7 +76,7 @@ def result_of(
         "score_before": case.goal.score(before).double().numpy(),
         "score_after": case.goal.score(written.scores).double().numpy(),
     }
-    if proposal.kinds:
+    if len(proposal.kinds):
         columns["kind"] = list(proposal.kinds)
     actions = pd.DataFrame(columns, index=frame.index)
     # Of no rows, pandas 3 would infer another dtype.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from io import BytesIO
+from textwrap import fill
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -23,7 +24,7 @@ NOTE = "Expected indirect changes are associations in the data, not causal effec
 
 
 __all__ = ["DIRECT", "INDIRECT", "LINES", "MARKERS", "NOTE", "PLAIN", "WHISKER"]
-__all__ += ["Axes", "Figure", "sheet", "spare"]
+__all__ += ["Axes", "Figure", "sheet", "spare", "write"]
 
 
 class Sheet(Figure):
@@ -66,3 +67,10 @@ def spare(axes: Axes) -> None:
     """Remove the spines and ticks that carry no information."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
+
+
+def write(axes: Axes, text: str) -> None:
+    """Write a text in the middle of a panel without axes."""
+    axes.set_axis_off()
+    middle: dict[str, Any] = {"ha": "center", "va": "center", "transform": axes.transAxes}
+    axes.text(0.5, 0.5, fill(text, 40), fontsize=9, **middle, **PLAIN)

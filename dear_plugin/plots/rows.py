@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import pandas as pd
 
-from dear_plugin.plots.ink import DIRECT, INDIRECT, PLAIN, WHISKER, sheet, spare
+from dear_plugin.plots.ink import DIRECT, INDIRECT, PLAIN, WHISKER, sheet, spare, write
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -92,7 +92,7 @@ def row(
     axes.set_title(f"{title}\n{fill(text, LINE)}".strip(), fontsize=10, loc="left", **PLAIN)
     if not len(changes):
         axes.set_title(title, fontsize=10, loc="left", **PLAIN)
-        _write(axes, text)
+        write(axes, text)
         return
     shown = changes.iloc[:MOST_BARS].reset_index(drop=True)
     # A heading above the first bar of each kind takes the place of a bar.
@@ -125,7 +125,7 @@ def splits(actions: pd.DataFrame, axes: Axes) -> None:
     table = groups.median().assign(rows=groups.size()).sort_values("rows", ascending=False)
     table = table[:MOST_BARS]
     if table.empty:
-        _write(axes, "no row has a recourse that changes something")
+        write(axes, "no row has a recourse that changes something")
         return
     y = np.arange(len(table))
     axes.barh(y, table["direct_cost"], height=0.62, label="direct action", **DIRECT)
@@ -183,10 +183,3 @@ def _head(axes: Axes, y: float, text: str) -> None:
     place: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "va": "center", "zorder": 3}
     paper = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
     axes.text(0.0, y, text, fontsize=9, fontweight="bold", bbox=paper, **place)
-
-
-def _write(axes: Axes, text: str) -> None:
-    """Write a text in the middle of a panel without axes."""
-    axes.set_axis_off()
-    middle: dict[str, Any] = {"ha": "center", "va": "center", "transform": axes.transAxes}
-    axes.text(0.5, 0.5, fill(text, 40), fontsize=9, **middle, **PLAIN)

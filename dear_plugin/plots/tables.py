@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from dear_plugin.plots.ink import DIRECT, MARKERS, PLAIN, WHISKER, sheet, spare
+from dear_plugin.plots.ink import DIRECT, MARKERS, PLAIN, WHISKER, sheet, spare, write
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,16 +66,16 @@ def front(table: pd.DataFrame, axes: Axes, *, of: str = "cost") -> None:
     needed = table[table["needed"]]
     share = needed.groupby("method", sort=False)["success"].mean()
     groups = needed[needed["success"]].groupby("method", sort=False)[["plausibility", of]]
-    middle, low, high = (groups.quantile(q) for q in (HALF, 0.25, 0.75))
+    middle, quartiles = groups.median(), groups.quantile([0.25, 0.75])
     best = middle.loc[[name for name in middle.index if _is_on_front(middle, name)]]
     axes.plot(*best.sort_values("plausibility").to_numpy().T, color="0.6", linewidth=1.2, zorder=1)
     for marker, name in zip(cycle(MARKERS), middle.index, strict=False):
-        (x, y), below, above = middle.loc[name], low.loc[name], high.loc[name]
+        point = middle.loc[name].to_numpy()
+        (left, below), (right, above) = np.abs(quartiles.loc[name].to_numpy() - point)
         axes.errorbar(
-            x,
-            y,
-            xerr=[[x - below.iloc[0]], [above.iloc[0] - x]],
-            yerr=[[y - below.iloc[1]], [above.iloc[1] - y]],
+            *point,
+            xerr=[[left], [right]],
+            yerr=[[below], [above]],
             marker=marker,
             markersize=8,
             markerfacecolor=DIRECT["color"] if name.startswith("DEAR") else "white",
@@ -136,8 +136,7 @@ def together(table: pd.DataFrame, axes: Axes) -> None:
     shares = shares.loc[_at_least(shares.index, common)]
     shares = shares.loc[:, shares.max() > 0.0]
     if shares.empty:
-        axes.set_axis_off()
-        axes.text(0.5, 0.5, "nothing is expected to move along", ha="center")
+        write(axes, "nothing is expected to move along")
         return
     axes.imshow(shares.T, cmap="Greys", vmin=0.0, vmax=1.0, aspect="auto")
     for (y, x), share in np.ndenumerate(shares.T.to_numpy()):

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from dear_plugin.results.rows import Rows
 from dear_plugin.results.spread import Spread
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Credibility:
+class Credibility(Rows):
     """The credibility of the answers of m rows; NaN where there is none.
 
     Attributes:
@@ -37,15 +38,6 @@ class Credibility:
     plausibility: Floats
     credible: npt.NDArray[np.bool_]
     lacking: npt.NDArray[np.object_]
-
-    def put(self, idx: npt.NDArray[np.int64], m: int) -> Credibility:
-        """The credibility of m rows, of which those at positions `idx` are these."""
-        out = {}
-        for name, column in vars(self).items():
-            blank = {"b": False, "O": ""}.get(column.dtype.kind, np.nan)
-            out[name] = np.full(m, blank, dtype=column.dtype)
-            out[name][idx] = column
-        return Credibility(**out)
 
 
 class LazyAnswers(ABC):
@@ -109,8 +101,9 @@ class MappedAnswers(LazyAnswers):
     def support(self, reached: Tensor, idx: Tensor) -> Tensor:
         """(m,) the support of rows; NaN for those that it does not have."""
         at, known = self._split(idx)
-        found = self.known.support(reached[known], at)
-        return found.new_full((len(idx),), torch.nan).index_copy(0, known, found)
+        out = torch.full((len(idx),), torch.nan)
+        out[known] = self.known.support(reached[known], at)
+        return out
 
     def alternatives(self, k: int) -> Iterable[Recourses]:
         """Up to k results."""
@@ -124,12 +117,12 @@ class MappedAnswers(LazyAnswers):
     def credibility(self, idx: Tensor) -> Credibility:
         """The credibility; NaN and False for rows that it does not have."""
         at, known = self._split(idx)
-        return self.known.credibility(at).put(known.numpy(), len(idx))
+        return self.known.credibility(at).over(len(idx), known)
 
     def spread(self, idx: Tensor) -> Spread:
-        """The spread; 0 for rows that it does not have."""
+        """The spread; NaN and 0 for rows that it does not have."""
         at, known = self._split(idx)
-        return self.known.spread(at).put(known, len(idx))
+        return self.known.spread(at).over(len(idx), known)
 
     def _split(self, idx: Tensor) -> tuple[Tensor, Tensor]:
         """The positions in the other result of rows at `idx`, and which rows these are."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import compress, starmap
-from typing import Any
+from itertools import compress
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,16 +17,13 @@ from dear_plugin._lazy import lazy
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.reasons import Reason
+from dear_plugin.results.rows import Rows
 
-Texts = npt.NDArray[Any]
-
-# The attributes of a proposal with a value for each row.
-TENSORS = ("rows", "direct", "suppressed", "measured", "accepted")
-TEXTS = ("reasons", "notes", "kinds")
+Texts: TypeAlias = Sequence[str] | npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Proposal:
+class Proposal(Rows):
     """What a method proposes for m rows, in row units.
 
     Attributes:
@@ -53,35 +50,37 @@ class Proposal:
     rows: Tensor
     direct: Tensor
     suppressed: Tensor
-    reasons: Sequence[str]
-    notes: Sequence[str] = ()
-    kinds: Sequence[str] = ()
+    reasons: Texts
+    notes: Texts = ()
+    kinds: Texts = ()
     searched: bool = True
     measured: Tensor = field(default_factory=lambda: torch.empty(0, 2))
     accepted: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.bool))
 
     def __post_init__(self) -> None:
-        """Fill in what is not given for each row."""
-        m = len(self.rows)
+        """Fill in what is not given for each row; texts become arrays."""
+        m, device = len(self.rows), self.rows.device
+        given: dict[str, Any] = {
+            "reasons": _texts(self.reasons),
+            "notes": _texts(self.notes if len(self.notes) else [""] * m),
+            "kinds": _texts(self.kinds) if len(self.kinds) else (),
+        }
         if not len(self.accepted):
-            none = torch.zeros(m, dtype=torch.bool, device=self.rows.device)
-            object.__setattr__(self, "accepted", none)
-        if not self.notes:
-            object.__setattr__(self, "notes", [""] * m)
+            given["accepted"] = torch.zeros(m, dtype=torch.bool, device=device)
         if not len(self.measured):
-            nothing = torch.full((m, 2), torch.nan, device=self.rows.device)
-            object.__setattr__(self, "measured", nothing)
+            given["measured"] = torch.full((m, 2), torch.nan, device=device)
+        for name, column in given.items():
+            object.__setattr__(self, name, column)
 
     @lazy
     def failed(self) -> Tensor:
         """(m,) bool, rows with a reason for having no recourse."""
-        return torch.from_numpy(np.fromiter(map(bool, self.reasons), bool, len(self.reasons)))
+        return torch.from_numpy(np.asarray(self.reasons) != "")
 
     @property
     def has_remark(self) -> Tensor:
         """(m,) bool, rows with a note, or with a reason."""
-        rows = zip(self.notes, self.reasons, strict=True)
-        return torch.tensor([bool(note or reason) for note, reason in rows]).bool()
+        return self.failed | torch.from_numpy(np.asarray(self.notes) != "")
 
     @classmethod
     def of_others(
@@ -111,57 +110,23 @@ class Proposal:
         each = [r or ("" if a else missed) for r, a in zip(reasons, accepted, strict=True)]
         return cls(rows, rows != case.x, torch.zeros(len(case)), each)
 
-    @classmethod
-    def joined(cls, proposals: Sequence[Proposal]) -> Proposal:
-        """The proposals of consecutive chunks as one."""
-        columns: dict[str, Any] = {
-            n: torch.cat([getattr(p, n) for p in proposals]) for n in TENSORS
-        }
-        columns |= {n: [t for p in proposals for t in getattr(p, n)] for n in TEXTS}
-        return replace(proposals[0], **columns)
-
     def clone(self) -> Proposal:
         """The same with copies of its tensors: those made in inference mode have no gradient."""
-        return replace(self, **{name: getattr(self, name).clone() for name in TENSORS})
-
-    def select(self, idx: Tensor) -> Proposal:
-        """The proposal of the rows at positions (q,)."""
-        columns: dict[str, Any] = {name: getattr(self, name)[idx] for name in TENSORS}
-        columns |= {name: _at(getattr(self, name), idx.tolist()) for name in TEXTS}
-        return replace(self, **columns)
-
-    def merged(self, part: Proposal, idx: Tensor) -> Proposal:
-        """This proposal with some rows, (m,) ascending, replaced by those of another."""
-        if len(idx) == len(self.rows):
-            return part
-        columns: dict[str, Any] = {
-            n: getattr(self, n).index_copy(0, idx, getattr(part, n)) for n in TENSORS
-        }
-        columns |= {n: _put(getattr(self, n), idx.tolist(), getattr(part, n)) for n in TEXTS}
-        return replace(part, **columns)
+        return self.select(torch.arange(len(self.rows)))
 
     def refused(self, idx: Tensor, broken: Sequence[str]) -> Proposal:
         """This proposal with a reason for rows, (m,), that break the rules named in `broken`."""
-        reasons = list(self.reasons)
-        for i, names in zip(idx.tolist(), broken, strict=True):
-            reasons[i] = Reason.BREAKS_RULES.format(names)
+        reasons = np.array(self.reasons)
+        reasons[idx.numpy()] = [Reason.BREAKS_RULES.format(names) for names in broken]
         return replace(self, reasons=reasons)
 
     def keep_accepted(self, x: Tensor, accepted: Tensor) -> Proposal:
         """This proposal with accepted rows, (m,) bool, of x, (m, p), unchanged."""
-        done, kept = accepted.tolist(), accepted[:, None]
-        return replace(
-            self,
-            rows=torch.where(kept, x, self.rows),
-            direct=self.direct & ~kept,
-            suppressed=torch.where(accepted, 0.0, self.suppressed),
-            reasons=["" if a else r for a, r in zip(done, self.reasons, strict=True)],
-            accepted=accepted,
-            kinds=["" if a else kind for a, kind in zip(done, self.kinds, strict=False)],
-            measured=torch.where(kept, torch.nan, self.measured),
-        )
+        idx = accepted.nonzero()[:, 0]
+        same = identity_proposal(x, accepted).select(idx)
+        return self.merged(replace(same, kinds=[""] * len(idx)), idx)
 
-    def acted_on(self, x: Tensor, names: Sequence[str]) -> Texts:
+    def acted_on(self, x: Tensor, names: Sequence[str]) -> npt.NDArray[Any]:
         """(m,) the names of the features acted on and changed of x, (m, p), joined by " + "."""
         # Few of these rows differ: each label is made once, with the row's bytes as its key.
         cells, p = (self.direct & (self.rows != x)).numpy().tobytes(), x.shape[1]
@@ -169,23 +134,17 @@ class Proposal:
         labels = {row: " + ".join(compress(names, row)) for row in set(rows)}
         return _texts(labels[row] for row in rows)
 
-    def texts(self, success: Tensor) -> Texts:
+    def texts(self, success: Tensor) -> npt.NDArray[Any]:
         """(m,) a reason for every failure, and the notes on successes.
 
         Args:
             success: (m,) bool, the decision of the user's model on the rows of the result.
         """
-        rows = zip(self.reasons, self.notes, success.tolist(), self.accepted.tolist(), strict=True)
+        failed, reasons = self.failed.numpy(), self.reasons
+        note = np.where(failed, Reason.LESS_FAR, self.notes) if self.searched else reasons
         refused = Reason.REFUSED_ROUNDED if self.searched else Reason.NOT_WANTED
-
-        def text(reason: str, note: str, done: bool, accepted: bool) -> str:
-            if accepted:
-                return Reason.ACCEPTED
-            if done and self.searched:
-                return Reason.LESS_FAR if reason else note
-            return reason or ("" if done else refused)
-
-        return _texts(starmap(text, rows))
+        text = np.where(success.numpy(), note, np.where(failed, reasons, refused))
+        return np.where(self.accepted.numpy(), Reason.ACCEPTED, text)
 
 
 @dataclass(frozen=True)
@@ -211,17 +170,7 @@ def identity_proposal(x: Tensor, accepted: Tensor) -> Proposal:
     return Proposal(x.clone(), none, torch.zeros(len(x)), [""] * len(x), accepted=accepted)
 
 
-def _texts(texts: Iterable[str]) -> Texts:
+def _texts(texts: Iterable[str]) -> npt.NDArray[Any]:
     """Texts as an object array, from which pandas makes a column faster than from a list."""
-    return np.array(list(map(str, texts)), dtype=object)
-
-
-def _put(texts: Sequence[str], idx: list[int], part: Sequence[str]) -> list[str]:
-    """The texts of all rows with those of some rows replaced."""
-    new = dict(zip(idx, part, strict=False))
-    return [new.get(i, text) for i, text in enumerate(texts)]
-
-
-def _at(texts: Sequence[str], idx: list[int]) -> list[str]:
-    """Some of the texts of all rows, or none where there are none."""
-    return [texts[i] for i in idx] if texts else []
+    made = texts if isinstance(texts, np.ndarray) else list(map(str, texts))
+    return np.array(made, dtype=object)

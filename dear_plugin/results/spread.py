@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from dear_plugin.data.special_values import is_special
+from dear_plugin.results.rows import Rows
 
 # Quantiles over the redraws that bound the reported range.
 LOW, HIGH = 0.1, 0.9
 
 
 @dataclass(frozen=True)
-class Spread:
+class Spread(Rows):
     """The changes of m rows over redraws of the decoder, by feature, in row units.
 
     Attributes:
@@ -47,21 +47,6 @@ class Spread:
         first, last = math.floor(LOW * (count - 1)), math.ceil(HIGH * (count - 1))
         low, high = (torch.cat([own, steps[:, at : at + 1]], 1) for at in (first, last))
         return cls(low.amin(1), high.amax(1), (redrawn != x[:, None]).sum(1), count)
-
-    @classmethod
-    def joined(cls, parts: Sequence[Spread]) -> Spread:
-        """The spreads of consecutive chunks as one."""
-        low, high, moved = (
-            torch.cat([getattr(part, name) for part in parts]) for name in ("low", "high", "moved")
-        )
-        return cls(low, high, moved, max(part.count for part in parts))
-
-    def put(self, idx: Tensor, m: int) -> Spread:
-        """The spread of m rows, of which those at positions `idx` are these; 0 for the others."""
-        columns = self.low, self.high, self.moved
-        blank = (each.new_zeros(m, each.shape[1]) for each in columns)
-        low, high, moved = (b.index_copy(0, idx, c) for b, c in zip(blank, columns, strict=True))
-        return Spread(low, high, moved, self.count)
 
 
 def _steps(x: Tensor, rows: Tensor, numbers: Tensor) -> Tensor:

@@ -110,7 +110,7 @@ def test_the_cheapest_success_is_kept_or_the_largest_margin(schema):
     success = pool.update(rows)
     assert success.tolist() == [True, False, True]
     assert pool.best[:, INCOME].tolist() == pytest.approx([0.6, 0.45, 1.0])
-    assert pool.proposal("no").reasons == ["", "no", ""]
+    assert pool.proposal("no").reasons.tolist() == ["", "no", ""]
 
 
 def test_a_method_may_minimise_another_loss_than_cost(schema):
