@@ -73,7 +73,8 @@ def front(table: pd.DataFrame, axes: Axes, *, of: str = "cost") -> None:
         point = middle.loc[name].to_numpy()
         (left, below), (right, above) = np.abs(quartiles.loc[name].to_numpy() - point)
         axes.errorbar(
-            *point,
+            point[0],
+            point[1],
             xerr=[[left], [right]],
             yerr=[[below], [above]],
             marker=marker,
