@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+import torch
 from torch import Tensor
 
 from dear_plugin.evaluation.costs import split
@@ -89,6 +90,7 @@ def result_of(
         case.x,
         proposal,
         MethodAnswers(method, case, frame, proposal, success),
+        torch.arange(len(case)),
     )
 
 

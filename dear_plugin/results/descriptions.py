@@ -91,7 +91,7 @@ def answered(result: Recourses, positions: Sequence[int]) -> list[Answered]:
     """The rows at positions, all of which act, with what is known of their answers."""
     if not positions:
         return []
-    idx, answers = torch.tensor(positions), result.lazy_answers
+    idx, answers = result.places[torch.tensor(positions)], result.lazy_answers
     worth, spread = answers.credibility(idx), answers.spread(idx)
     return [Answered(result, at, worth, spread, place) for place, at in enumerate(positions)]
 
@@ -119,7 +119,7 @@ class Answered:
         """The action, its indirect changes, and what is known of them."""
         result, row = self.result, self.result.outcome.iloc[self.at]
         direct, largest = [m for m in self.moves.values() if m.direct], self._largest
-        shares = result.lazy_answers.flip_probabilities(self.at)
+        shares = result.lazy_answers.flip_probabilities(int(result.places[self.at]))
         words = sentence(direct, largest, shares, len(self.moves) - len(direct) - len(largest))
         if not row["success"]:
             return f"{words}; {row['reason']}"

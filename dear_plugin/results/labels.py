@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from enum import Enum
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -13,6 +14,12 @@ from pandas.api.types import is_list_like
 from dear_plugin.errors import InputError
 
 Positions = npt.NDArray[np.int64]
+
+
+class RowKey(Enum):
+    """Which rows are meant where no label is given."""
+
+    ALL = "all"
 
 
 def positions(index: pd.Index, labels: Hashable | Iterable[Hashable]) -> Positions:

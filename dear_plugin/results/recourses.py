@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Container, Hashable, Iterable
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import dataclass, replace
 from numbers import Integral
-from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
@@ -21,19 +19,14 @@ from dear_plugin.data.encoder import Encoder
 from dear_plugin.errors import InputError
 from dear_plugin.results import html
 from dear_plugin.results.descriptions import describe, panel
-from dear_plugin.results.labels import only_position, positions
-from dear_plugin.results.lazy_answers import LazyAnswers, MappedAnswers
+from dear_plugin.results.labels import RowKey, only_position, positions
+from dear_plugin.results.lazy_answers import LazyAnswers
 from dear_plugin.results.proposal import Proposal
+from dear_plugin.results.unreadable import for_rows_of
 from dear_plugin.results.wording import claim
 
 if TYPE_CHECKING:
     from dear_plugin.plots.ink import Axes, Figure
-
-
-class RowKey(Enum):
-    """Which rows `Recourses.describe` describes where no index is given."""
-
-    ALL = "all"
 
 
 @dataclass(frozen=True)
@@ -49,6 +42,7 @@ class Recourses:
         x: (n, p) the factual rows.
         proposal: the proposal of the method, (n, p) rows.
         lazy_answers: what the method computes on first access.
+        places: (n,) the position of each row there; -1 for a row that cannot be read.
 
     Example:
         >>> from dear_plugin import DEAR, Schema
@@ -70,6 +64,7 @@ class Recourses:
     x: Tensor
     proposal: Proposal
     lazy_answers: LazyAnswers
+    places: Tensor
 
     def __len__(self) -> int:
         """The number of rows (n)."""
@@ -89,14 +84,14 @@ class Recourses:
     def select(self, at: Tensor) -> Recourses:
         """The rows at positions, (m,), as a result of their own."""
         idx = at.numpy()
-        return Recourses(
-            self.factuals.iloc[idx],
-            self.counterfactuals.iloc[idx],
-            self.outcome.iloc[idx],
-            self.encoder,
-            self.x[at],
-            self.proposal.select(at),
-            MappedAnswers(self.lazy_answers, at, methodcaller("select", at)),
+        return replace(
+            self,
+            factuals=self.factuals.iloc[idx],
+            counterfactuals=self.counterfactuals.iloc[idx],
+            outcome=self.outcome.iloc[idx],
+            x=self.x[at],
+            proposal=self.proposal.select(at),
+            places=self.places[at],
         )
 
     def __repr__(self) -> str:
@@ -142,7 +137,10 @@ class Recourses:
         said, every = claim(self.encoder.schema), index is RowKey.ALL
         if every and not len(self):
             raise InputError("got a result without rows, expected at least one to draw")
-        shown = panel(self, plots.largest_indirect(self) if every else self._position(index))
+        shown = panel(
+            self,
+            plots.largest_indirect(self) if every else only_position(self.factuals.index, index),
+        )
         words = said.heading, said.short
         return plots.figure(shown, title, words, self.actions if every else None)
 
@@ -172,7 +170,9 @@ class Recourses:
 
         The last four are computed on first access.
         """
-        worth = dict(vars(self.lazy_answers.credibility(torch.arange(len(self)))))
+        known = self.readable
+        found = self.lazy_answers.credibility(self.places[known])
+        worth = dict(vars(found.over(len(self), known)))
         reason, lacking = self.outcome["reason"], worth.pop("lacking")
         if self.proposal.searched:
             worth["reason"] = reason.where((reason != "") | ~self.outcome["success"], lacking)
@@ -181,8 +181,11 @@ class Recourses:
     @lazy
     def support(self) -> pd.Series:
         """Share of each counterfactual's 5 nearest training rows that get the wanted decision."""
-        values = self.lazy_answers.support(self.proposal.rows, torch.arange(len(self)))
-        return pd.Series(values.numpy(), index=self.factuals.index, name="support", dtype=float)
+        values = pd.Series(np.nan, self.factuals.index, name="support")
+        known = self.readable
+        found = self.lazy_answers.support(self.proposal.rows[known], self.places[known])
+        values.iloc[known.numpy()] = found.double().numpy()
+        return values
 
     @lazy
     def direct(self) -> pd.DataFrame:
@@ -198,6 +201,11 @@ class Recourses:
         none = np.zeros(len(self), dtype=bool)
         columns = [_only(after[name], where.get(name, none)) for name in after]
         return pd.concat(columns, axis=1).set_axis(after.columns, axis=1)
+
+    @property
+    def readable(self) -> Tensor:
+        """(q,) the positions of the rows that can be read."""
+        return (self.places >= 0).nonzero()[:, 0]
 
     @property
     def changed(self) -> Tensor:
@@ -227,7 +235,7 @@ class Recourses:
         if index is RowKey.ALL:
             words = describe(self, range(len(self)))
             return pd.Series(words, self.factuals.index, dtype=object, name="describe")
-        return self.describe_row(self._position(index))
+        return self.describe_row(only_position(self.factuals.index, index))
 
     def describe_row(self, position: int) -> str:
         """As `describe`, for the row at a position."""
@@ -257,7 +265,8 @@ class Recourses:
         if not len(self):
             return self._table(0).assign(kind="")
         parts, places = [], []
-        for rank, result in enumerate(self.lazy_answers.alternatives(k)):
+        for rank, every in enumerate(self.lazy_answers.alternatives(k)):
+            result = for_rows_of(self, every)
             # Failures and rows without a change are no alternatives; rank 0 keeps every row.
             valid = result.outcome["success"].to_numpy() & result.acts.numpy()
             kept = np.flatnonzero(valid | (rank == 0))
@@ -266,10 +275,6 @@ class Recourses:
                 places.append(kept)
         order = np.concatenate(places).argsort(kind="stable")
         return pd.concat(parts, ignore_index=True).iloc[order].reset_index(drop=True)
-
-    def _position(self, index: Hashable) -> int:
-        """The position of the row with a label."""
-        return only_position(self.factuals.index, index)
 
     def _table(self, rank: int) -> pd.DataFrame:
         """Labels, rank, actions and features of one rank, in one frame."""

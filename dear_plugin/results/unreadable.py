@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +12,10 @@ import pandas as pd
 import torch
 
 from dear_plugin.data.columns import overwrite
-from dear_plugin.results.lazy_answers import MappedAnswers
 from dear_plugin.results.proposal import identity_proposal
-from dear_plugin.results.recourses import Recourses
+
+if TYPE_CHECKING:
+    from dear_plugin.results.recourses import Recourses
 
 
 def with_unreadable(
@@ -33,7 +33,9 @@ def with_unreadable(
     # The cells of an unreadable row are used nowhere.
     x = result.x.new_zeros(n, result.x.shape[1])
     blank = replace(
-        identity_proposal(x, torch.zeros(n).bool()), reasons=[reasons.get(i, "") for i in range(n)]
+        identity_proposal(x, torch.zeros(n).bool()),
+        reasons=[reasons.get(i, "") for i in range(n)],
+        searched=result.proposal.searched,
     )
     after = frame.copy()
     for j in np.flatnonzero(result.changed.any(0).numpy()).tolist():
@@ -48,12 +50,18 @@ def with_unreadable(
         outcome=outcome,
         x=x.index_copy(0, readable, result.x),
         proposal=blank.merged(result.proposal, readable),
-        lazy_answers=MappedAnswers(
-            result.lazy_answers,
-            torch.full((n,), -1).index_copy(0, readable, torch.arange(len(readable))),
-            partial(with_unreadable, frame=frame, reasons=reasons),
-        ),
+        places=torch.full((n,), -1).index_copy(0, readable, result.places),
     )
+
+
+def for_rows_of(result: Recourses, every: Recourses) -> Recourses:
+    """The answers of another rank, over every row of `lazy_answers`, for the rows of a result."""
+    if torch.equal(result.places, every.places):
+        return every
+    part = every.select(result.places[result.readable])
+    bad = (result.places < 0).nonzero()[:, 0].tolist()
+    reasons = {i: result.outcome["reason"].iloc[i] for i in bad}
+    return with_unreadable(part, result.factuals, reasons) if bad else part
 
 
 def _outcome(

@@ -195,6 +195,14 @@ class TestActionsThatAreNotAdmissible:
         assert result.describe(oldest).startswith("nothing changes: age may not become 50")
         assert (result.counterfactuals["age"][~older] == 50).all()
 
+    def test_a_row_that_cannot_be_read_and_one_that_may_not_act_are_both_described(
+        self, fitted, query
+    ):
+        odd = query.assign(town=["Atlantis", *query["town"].iloc[1:]])
+        texts = fitted.apply(odd, {"income": 95.0}).describe()
+        assert texts.str.startswith("nothing changes: ").all()
+        assert "Atlantis" in texts.iloc[0]
+
     def test_what_is_frozen_for_a_row_may_not_be_acted_on(self, fitted, query):
         frozen = [["income"]] + [[]] * (len(query) - 1)
         result = fitted.apply(query, {"income": 55.0}, Constraints(frozen=frozen))

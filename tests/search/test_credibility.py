@@ -71,7 +71,7 @@ class TestConfidence:
             share, _ = confidence(world.problem, world.actions([0], [0.5]), 0.9)
             assert (share.item() >= 0.9) == enough
 
-    def test_the_shortfall_is_the_margin_of_the_deciding_redraw(self):
+    def test_the_missing_margin_is_that_of_the_deciding_redraw(self):
         """Nine of ten must succeed: the second worst decides."""
         world = make_world(both, factual(), gains=torch.tensor([1.0] * 8 + [0.2, 0.1]))
         actions = world.actions([0], [0.45])

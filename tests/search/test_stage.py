@@ -129,7 +129,7 @@ class TestCriteria:
         searched(world.problem, wanted={"plausibility": Criterion(counted, torch.full((3,), 0.9))})
         assert len(calls) == len(set(calls)) > 3
 
-    def test_only_a_shortfall_of_confidence_asks_for_a_larger_margin(self, world):
+    def test_only_missing_confidence_asks_for_a_larger_margin(self, world):
         def short(actions):
             return actions.reached[:, D], 0.1
 
