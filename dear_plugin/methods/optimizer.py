@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from dear_plugin._progress import bar
-from dear_plugin.data.encoder import Encoder
 from dear_plugin.decoders import Decoders, Sample
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.action_sets import ActionSets
@@ -26,9 +25,11 @@ from dear_plugin.search import (
     Search,
     SearchProblem,
 )
+from dear_plugin.search.actions import Actions
 from dear_plugin.search.criteria import criteria, missing
 from dear_plugin.search.problem import SMALLEST
 from dear_plugin.search.settings import CRITERIA
+from dear_plugin.search.stage import Stage
 
 OptimizerOf: TypeAlias = Callable[[tuple[int, ...]], "Optimizer"]
 
@@ -62,11 +63,6 @@ class Optimizer:
         sample = decoders.sample
         known, seen_pairs = sample.shared(_feature_values), sample.shared(_seen_pairs)
         return cls(sets, decoders, known, classifier, seen_pairs)
-
-    @property
-    def encoder(self) -> Encoder:
-        """The encoder of the model."""
-        return self.classifier.encoder
 
     def problem(self, case: Case) -> SearchProblem:
         """The search problem of a case."""
@@ -136,7 +132,7 @@ class Optimizer:
         x = problem.x[rows]
         moved, reached = problem.decode_actions(rows, sets, values[:, None])
         expected, factual = problem.feasible.rounded(x, moved, rows), x[:, None]
-        distance = self.encoder.distance
+        distance = self.classifier.encoder.distance
         lost = distance(expected, factual) - distance(reached, factual)
         direct = problem.sets.masks[sets]
         indirect = torch.where(direct, 0.0, lost[:, 0].clamp_min(0.0))
@@ -149,9 +145,9 @@ class Optimizer:
             [Reason.NO_MORE] * len(case) if rank else self._why_nothing(case, answers, ranked)
         )
         proposal = replace(proposal, reasons=nothing, kinds=[""] * len(case))
-        for number, (_, stage) in enumerate(answers.stages):
+        for number, (rows, stage) in enumerate(answers.stages):
             here = ranked.stages == number
-            part = self._explained(answers, number, ranked.at[here])
+            part = self._explained(answers, rows, stage, ranked.at[here])
             sets = stage.tried.sets[ranked.at[here]]
             several = ~stage.problem.sets.single[sets] & bool(number)
             each = zip(ranked.larger[here].tolist(), several.tolist(), strict=True)
@@ -161,7 +157,7 @@ class Optimizer:
 
     def _why_nothing(self, case: Case, answers: Answers, ranked: Ranked) -> list[str]:
         """(n,) the reasons of rows of which no action was tried; "" for others."""
-        acted, names = self.sets.masks.any(0), self.encoder.schema.names
+        acted, names = self.sets.masks.any(0), self.classifier.encoder.schema.names
         reasons = [
             Reason.EXCLUDED if excluded else case.feasible.why_nothing(i, acted, names)
             for i, excluded in enumerate(_excluded(answers).tolist())
@@ -170,37 +166,48 @@ class Optimizer:
             reasons[i] = ""
         return reasons
 
-    def _explained(self, answers: Answers, number: int, at: Tensor) -> Proposal:
+    def _explained(self, answers: Answers, rows: Tensor, stage: Stage, at: Tensor) -> Proposal:
         """The proposal of tried actions of a stage: what was measured, and what is missing."""
-        every, stage = answers.stages[number]
         actions, problem = stage.tried.part(at), stage.problem
         proposal = self.decoded(problem, actions.rows, actions.sets, actions.values)
-        reasons, notes = list(proposal.reasons), [""] * len(actions)
         failed = actions.margin < stage.accepted[actions.rows]
-        may_act, single = problem.feasible.may_act(self.sets), self.sets.single
-        excluded = _excluded(answers)[every[actions.rows]]
-        for i in failed.nonzero()[:, 0].tolist():
-            may = may_act[actions.rows[i]]
-            alone, together = int((may & single).sum()), int((may & ~single).sum())
-            tried = _unreached(alone, together, answers.search.max_features)
-            reasons[i] = Reason.CLOSEST.format(tried, problem.sets.labels[int(actions.sets[i])])
-            reasons[i] += f"; {Reason.EXCLUDED}" * bool(excluded[i])
-        less = actions.margin < stage.enough[actions.rows]
-        lacking = (~failed & (less | (actions.score != torch.inf))).nonzero()[:, 0]
-        texts = [""] * len(lacking)
-        if answers.evidence is not None and len(lacking):
-            wanted = criteria(problem, answers.search, answers.evidence, whole=True)
-            texts = missing(stage.decoded(at[lacking]), wanted)
-        for i, text in zip(lacking.tolist(), texts, strict=True):
-            notes[i] = text or (Reason.LESS_MARGIN if bool(less[i]) else "")
-        own = problem.own(actions.rows, actions.sets)
-        still = ((actions.values - own).abs() <= SMALLEST).all(1) & ~failed
-        for i in still.nonzero()[:, 0].tolist():
-            notes[i] = Reason.NO_ADVICE
+        reasons = self._why_failed(stage, actions, failed, answers.search.max_features)
+        for i in (failed & _excluded(answers)[rows[actions.rows]]).nonzero()[:, 0].tolist():
+            reasons[i] += f"; {Reason.EXCLUDED}"
         measured = actions.measured[:, [CRITERIA.index(n) for n in ("confidence", "plausibility")]]
         # Of a confidence that is too low, not all redraws are evaluated.
         measured[actions.score != torch.inf, 0] = torch.nan
+        notes = _what_is_missing(answers, stage, at, failed)
         return replace(proposal, reasons=reasons, notes=notes, measured=measured)
+
+    def _why_failed(self, stage: Stage, actions: Actions, failed: Tensor, most: int) -> list[str]:
+        """(m,) why actions are no success where they `failed`, (m,) bool; see `_unreached`."""
+        reasons, labels = [""] * len(actions), stage.problem.sets.labels
+        may_act, single = stage.problem.feasible.may_act(self.sets), self.sets.single
+        for i in failed.nonzero()[:, 0].tolist():
+            may = may_act[actions.rows[i]]
+            alone, together = int((may & single).sum()), int((may & ~single).sum())
+            tried = _unreached(alone, together, most)
+            reasons[i] = Reason.CLOSEST.format(tried, labels[int(actions.sets[i])])
+        return reasons
+
+
+def _what_is_missing(answers: Answers, stage: Stage, at: Tensor, failed: Tensor) -> list[str]:
+    """(m,) what tried actions at positions, (m,), lack where they have not failed, (m,) bool."""
+    actions = stage.tried.part(at)
+    notes, less = [""] * len(at), actions.margin < stage.enough[actions.rows]
+    lacking = (~failed & (less | (actions.score != torch.inf))).nonzero()[:, 0]
+    texts = [""] * len(lacking)
+    if answers.evidence is not None and len(lacking):
+        wanted = criteria(stage.problem, answers.search, answers.evidence, whole=True)
+        texts = missing(stage.decoded(at[lacking]), wanted)
+    for i, text in zip(lacking.tolist(), texts, strict=True):
+        notes[i] = text or (Reason.LESS_MARGIN if bool(less[i]) else "")
+    own = stage.problem.own(actions.rows, actions.sets)
+    still = ((actions.values - own).abs() <= SMALLEST).all(1) & ~failed
+    for i in still.nonzero()[:, 0].tolist():
+        notes[i] = Reason.NO_ADVICE
+    return notes
 
 
 def _unreached(alone: int, together: int, most: int) -> str:

@@ -81,6 +81,8 @@ def load(
             f" {len(rules)}: give the same callables as rules=[...]"
         )
     try:
+        search = settings["search"]
+        search["schedule"] = DescentSchedule(**search["schedule"])
         dear = cls(
             model,
             Schema.from_dict(settings["schema"], rules),
@@ -88,7 +90,7 @@ def load(
             decoder=decoder_class(settings["decoder"]).with_settings(settings["decoder_settings"]),
             output=settings["output"],
             encode=encode,
-            search=_search(settings["search"]),
+            search=Search(**search),
         )
         rows = dear._rows = validate_saved_rows(tensors["rows"], dear.encoder)
         dear._decoders = _decoders(dear, Sample(rows, dear.encoder), tensors)
@@ -160,7 +162,3 @@ def _decoders(dear: DEAR, sample: Sample, tensors: Mapping[str, Tensor]) -> Deco
         decoder.load_state(own, decoders.fit_of(members))
         decoders.keep({(members, 0): decoder})
     return decoders
-
-
-def _search(settings: Mapping[str, Any]) -> Search:
-    return Search(**{**settings, "schedule": DescentSchedule(**settings["schedule"])})

@@ -56,7 +56,8 @@ def named_values(actions: Actions, frame: pd.DataFrame, encoder: Encoder) -> Ten
     complaints = []
     for name in names:
         (j,), where = schema.index([name]), acted[name].to_numpy()
-        reading = read(schema.features[j], _inferred(table[name][where]))
+        # The dtype of an object column is inferred once missing cells are left out.
+        reading = read(schema.features[j], table[name][where].infer_objects())
         if reading.complaint:
             complaints.append(reading.complaint)
         else:
@@ -93,11 +94,6 @@ def _table(actions: Actions, frame: pd.DataFrame) -> pd.DataFrame:
         name: pd.Series([value] * len(frame), frame.index) for name, value in actions.items()
     }
     return pd.DataFrame(columns, index=frame.index)
-
-
-def _inferred(cells: pd.Series) -> pd.Series:
-    """Cells with the dtype inferred from them alone, once missing cells are left out."""
-    return cells.infer_objects() if cells.dtype == object else cells
 
 
 def outcome(
