@@ -43,6 +43,17 @@ class TestUnreadableRows:
         first = result.alternatives(2).query("rank == 0")
         assert first["index"].tolist() == query.index.tolist()
 
+    def test_a_selection_keeps_them_with_the_answers_of_the_others(self, method, query):
+        result = method.generate(query)
+        labels = query.index[[7, 2, 5]]
+        some, table = result[labels], result.alternatives(2)
+        pd.testing.assert_frame_equal(some.actions, result.actions.loc[labels])
+        pd.testing.assert_series_equal(some.support, result.support[labels])
+        assert some.describe().equals(result.describe()[labels])
+        parts = [table[table["index"] == label] for label in labels]
+        expected = pd.concat(parts).reset_index(drop=True)
+        pd.testing.assert_frame_equal(some.alternatives(2), expected)
+
     def test_no_row_need_be_readable(self, method, query):
         table = method.generate(query.iloc[[3, 7]]).alternatives(2)
         assert table["index"].tolist() == query.index[[3, 7]].tolist()
