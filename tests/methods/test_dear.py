@@ -1,6 +1,7 @@
 """DEAR: which features to act on, by how much, and which indirect changes to expect."""
 
 import logging
+import re
 
 import pandas as pd
 import pytest
@@ -191,6 +192,9 @@ class TestGenerate:
         shares = [s for s in texts if "expected shares" in s]
         assert shares
         assert not any("gender" in s for s in texts)
+        ends = re.findall(r": (\d+)% -> (\d+)%", " ".join(shares))
+        assert all(abs(int(after) - int(before)) >= 4 for before, after in ends)
+        assert max(s.count("% -> ") for s in shares) <= 2
 
 
 class TestAnotherModel:

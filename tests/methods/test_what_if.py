@@ -203,6 +203,14 @@ class TestActionsThatAreNotAdmissible:
         assert texts.str.startswith("nothing changes: ").all()
         assert "Atlantis" in texts.iloc[0]
 
+    def test_an_accepted_row_that_may_not_act_so_says_why(self, fitted, mixed):
+        accepted = mixed.frame.drop(mixed.refused(len(mixed.frame)).index).iloc[:5]
+        frozen = Constraints(frozen=["income"])
+        acts = fitted.apply(accepted, {"income": 55.0}, frozen).actions
+        assert (acts["reason"] == "income may not be acted on").all()
+        stays = fitted.apply(accepted, pd.DataFrame(index=accepted.index)).actions
+        assert (stays["reason"] == "already accepted").all()
+
     def test_what_is_frozen_for_a_row_may_not_be_acted_on(self, fitted, query):
         frozen = [["income"]] + [[]] * (len(query) - 1)
         result = fitted.apply(query, {"income": 55.0}, Constraints(frozen=frozen))

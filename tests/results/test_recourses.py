@@ -1,6 +1,7 @@
 """Recourses: the action of each row, its indirect changes and its cost."""
 
 import dataclasses
+import re
 
 import numpy as np
 import pandas as pd
@@ -253,6 +254,15 @@ class TestRanges:
         np.testing.assert_allclose(spread.low[:, j], torch.minimum(ends, own), atol=1e-6)
         ends = torch.tensor(np.quantile(steps, 0.9, axis=1, method="higher"))
         np.testing.assert_allclose(spread.high[:, j], torch.maximum(ends, own), atol=1e-6)
+
+    def test_a_category_has_the_number_of_redraws_in_which_it_changes(self, fitted, mixed):
+        result = fitted.generate(mixed.refused(60))
+        spread = result.lazy_answers.spread(torch.arange(60))
+        follows = result.changed & ~result.proposal.direct & ~result.encoder.is_number
+        times, said = spread.moved[follows & result.acts[:, None]], " ".join(result.describe())
+        expected = [n for n in times.tolist() if n < spread.count]
+        found = map(int, re.findall(r"\((\d+) times out of 16\)", said))
+        assert sorted(found) == sorted(expected) != []
 
     def test_a_method_without_redraws_has_none(self, mixed):
         baseline = NearestAccepted(mixed.net, mixed.schema).fit(mixed.frame)
