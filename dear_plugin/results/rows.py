@@ -49,7 +49,7 @@ class Rows:
         for name in (field.name for field in fields(self)):
             columns = [getattr(each, name) for each in (self, *others)]
             if isinstance(columns[0], Tensor):
-                out[name] = torch.from_numpy(change(*(each.detach().numpy() for each in columns)))
+                out[name] = torch.from_numpy(change(*map(_array, columns)))
             elif isinstance(columns[0], np.ndarray):
                 out[name] = change(*columns)
         return replace(self, **out)
@@ -59,3 +59,9 @@ def _put(column: Column, idx: Tensor, new: Column) -> Column:
     """A column, some rows of which are replaced in place."""
     column[idx.numpy()] = new
     return column
+
+
+def _array(column: Tensor) -> Column:
+    """A tensor as an array; a method may propose rows on a GPU, or with a gradient."""
+    array: Column = column.detach().cpu().numpy()
+    return array

@@ -33,6 +33,12 @@ def test_rows_are_selected_in_any_order():
     assert cells(found) == ([2.0, 0.0, 2.0], [True, False, True], "cac")
 
 
+def test_a_column_may_have_a_gradient():
+    share = torch.arange(3.0, requires_grad=True)
+    found = Record(share, share > 1.0, np.array(list("abc"))).select(torch.tensor([1]))
+    assert cells(found) == ([1.0], [False], "b")
+
+
 def test_records_are_joined_with_what_holds_for_all_of_the_first():
     found = Record.joined([record(0, "abc"), record(7, "xyz")])
     assert cells(found) == ([0, 1, 2, 7, 8, 9], [False, False, True, True, True, True], "abcxyz")
