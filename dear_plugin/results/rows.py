@@ -37,11 +37,11 @@ class Rows:
     def over(self, m: int, idx: Tensor) -> Self:
         """A record of m rows: those at positions `idx` are these, others NaN, 0, False or ""."""
 
-        def wider(column: Column) -> Column:
+        def _wider(column: Column) -> Column:
             blank = BLANK.get(column.dtype.kind, 0)
             return _put(np.full((m, *column.shape[1:]), blank, column.dtype), idx, column)
 
-        return self._changed(wider)
+        return self._changed(_wider)
 
     def _changed(self, change: Callable[..., Column], *others: Self) -> Self:
         """This record with each column changed, given those of other records."""
