@@ -46,11 +46,12 @@ class NearestAccepted(RecourseMethod):
 
     def _propose(self, case: Case) -> Proposal:
         pool = CandidatePool.of(case, self.classifier)
-        unique, weights = self._unique, self.encoder.weights
+        unique, weights, expand = self._unique, self.encoder.weights, self.encoder.expand
+        others = expand(unique) * weights
         for idx, part in pool.parts(CELLS_A_TIME // len(unique)):
             wanted = ends_mask(part, part.case, unique, self._scores)
-            own, others = (self.encoder.expand(rows) * weights for rows in (part.case.x, unique))
-            distance = torch.where(wanted, torch.cdist(own, others, p=1.0), torch.inf)
+            distance = torch.cdist(expand(part.case.x) * weights, others, p=1.0)
+            distance = torch.where(wanted, distance, torch.inf)
             least, nearest = distance.min(1)
             found = least.isfinite()
             reached = pool.project(unique[nearest[found]][:, None], idx[found])

@@ -31,7 +31,7 @@ EXAMPLES: dict[str, tuple[Callable[[], datasets.Dataset], dict[str, Any], Constr
         # Hours, schooling and work rather than an investment that most rows do not have.
         {"act_on": ("workclass", "education", "occupation", "hours-per-week")},
         Constraints(
-            # Nobody is told that a marriage or an investment follows.
+            # No text says that a marriage or an investment follows.
             frozen=["marital-status", "relationship", "capital-gain", "capital-loss"],
             ranges={"hours-per-week": (20, 60)},
             categories={

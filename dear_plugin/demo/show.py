@@ -21,14 +21,14 @@ from dear_plugin import DEAR, Constraints, Recourses
 from dear_plugin.demo.experiment import Demo, Experiment, make_experiment
 from dear_plugin.demo.hosts import through_alibi, through_dice
 from dear_plugin.results.descriptions import head
-from dear_plugin.results.wording import claim, join
+from dear_plugin.results.wording import as_sentence, claim, join
 
 TITLE = "What to change, and what is expected to change along with it"
 WIDTH = 100
 MOST_HELD_OUT = 1_000
 # The rows that the hosts explain as well; each of them fits on all training rows first.
 HOST_ROWS = 20
-# The rows that are told, and those among which a credible action on a single given feature is
+# The rows that are printed, and those among which a credible action on a single given feature is
 # looked for.
 LENGTH, LOOKED_AT = 5, 25
 
@@ -80,12 +80,11 @@ def _print_story(dear: DEAR, recourses: Recourses, experiment: Experiment) -> No
         f" in {actions['credible'].sum()}. {claim(dear.schema).note}"
     )
     _print(fill(text, WIDTH, break_on_hyphens=False))
-    told = story(dear, recourses, features, within=experiment.within)
-    for number, (answer, only) in enumerate(told, 1):
+    shown = story(dear, recourses, features, within=experiment.within)
+    for number, (answer, only) in enumerate(shown, 1):
         name, _, score = head(answer, 0).partition(": ")
         _print(f"\n{number}. {name}{f', if it acts on {only} only' * bool(only)}: {score}")
-        words = answer.describe_row(0).rstrip(".")
-        text = fill(f"{words[:1].upper()}{words[1:]}.", WIDTH, break_on_hyphens=False)
+        text = fill(as_sentence(answer.describe_row(0)), WIDTH, break_on_hyphens=False)
         _print(indent(text, "   "))
     _print("")
 
@@ -109,15 +108,15 @@ def story(
     """
     credible = _credible(recourses)
     first = credible.drop_duplicates("acted_on")
-    told = {label: (recourses[label], "") for label in first.index}
+    shown = {label: (recourses[label], "") for label in first.index}
     for name in features:
-        if name not in set(first["acted_on"]) and len(told) < LENGTH:
-            rows = recourses.factuals.drop(list(told)).iloc[:LOOKED_AT]
+        if name not in set(first["acted_on"]) and len(shown) < LENGTH:
+            rows = recourses.factuals.drop(list(shown)).iloc[:LOOKED_AT]
             answers = dear.generate(rows, within=replace(within, act_on=[name]))
-            told |= {label: (answers[label], name) for label in _credible(answers).index[:1]}
-    rest = credible.index[:LENGTH].difference(list(told), sort=False)
-    told |= {label: (recourses[label], "") for label in rest}
-    return list(told.values())[:LENGTH]
+            shown |= {label: (answers[label], name) for label in _credible(answers).index[:1]}
+    rest = credible.index[:LENGTH].difference(list(shown), sort=False)
+    shown |= {label: (recourses[label], "") for label in rest}
+    return list(shown.values())[:LENGTH]
 
 
 def _credible(recourses: Recourses) -> pd.DataFrame:

@@ -102,12 +102,12 @@ def compare(
         >>> compare(methods, data.features.head(10), progress=False)
         Comparison(3 methods, 10 rows, reference 'DEAR')
     """
+    from tqdm.auto import tqdm
+
     check_comparable(methods)
     reference = next(iter(methods)) if reference is None else reference
     if reference not in methods:
         raise SettingError(f"reference: {near([reference], methods)}")
-    from tqdm.auto import tqdm
-
     results, parts = {}, []
     bar = tqdm(methods.items(), desc="compare", disable=not progress)
     for name, method in bar:

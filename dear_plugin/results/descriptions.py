@@ -13,7 +13,7 @@ from dear_plugin._lazy import lazy
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.results.lazy_answers import Credibility
 from dear_plugin.results.spread import Spread
-from dear_plugin.results.wording import ENOUGH, Move, certainty, nearest, sentence
+from dear_plugin.results.wording import ENOUGH, Move, as_sentence, certainty, nearest, sentence
 
 if TYPE_CHECKING:
     from dear_plugin.results.recourses import Recourses
@@ -138,7 +138,7 @@ class Answered:
         if self._is_credible:
             return " ".join(self._certainty)
         reason = row["reason"] or self.worth.lacking[self.place]
-        return " ".join([*self._certainty, f"{reason[:1].upper()}{reason[1:]}."])
+        return " ".join([*self._certainty, as_sentence(reason)])
 
     @property
     def table(self) -> pd.DataFrame:

@@ -9,7 +9,7 @@ import torch
 from dear_plugin import _html
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.results.descriptions import changes, describe, head
-from dear_plugin.results.wording import Move, claim
+from dear_plugin.results.wording import Move, as_sentence, claim
 
 if TYPE_CHECKING:
     from dear_plugin.results.recourses import Recourses
@@ -47,7 +47,7 @@ def page(result: Recourses, title: str) -> str:
     words = describe(result, range(len(result)))
     cards = []
     for at, text in enumerate(words):
-        title_of, said = _html.cell(head(result, at)), _html.cell(_sentence(text))
+        title_of, said = _html.cell(head(result, at)), _html.cell(as_sentence(text))
         # The text has the note.
         cells = _html.table(COLUMNS[1:-1], [_cells(result, at)[1:-1]], right=NUMBERS, wide=CHANGES)
         cards.append(f"<article><h2>{title_of}</h2><p>{said}</p>{cells}</article>")
@@ -87,8 +87,3 @@ def _change(move: Move) -> _html.Safe:
     old, new = move.ends
     name, kind = _html.cell(move.feature.name), "direct" if move.direct else "expected"
     return _html.Safe(f"{name}: {_html.cell(old)} → {_html.span(new, kind)}")
-
-
-def _sentence(text: str) -> str:
-    """A description with a capital letter and a full stop."""
-    return f"{text[:1].upper()}{text[1:].rstrip('.')}."

@@ -230,6 +230,11 @@ def join(parts: Sequence[str]) -> str:
     return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
+def as_sentence(text: str) -> str:
+    """A text with a capital letter and a full stop."""
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+
+
 def short_of(name: str, share: float, least: float) -> str:
     """The value of a criterion that an answer does not meet, and the required value.
 

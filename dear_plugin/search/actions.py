@@ -1,8 +1,9 @@
-"""Actions: a table of actions and what is known of their outcome."""
+"""Actions: tables of actions, and what is known of their outcome."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Self
 
 import numpy as np
 import torch
@@ -12,11 +13,29 @@ from dear_plugin.search.settings import CRITERIA
 
 
 @dataclass(frozen=True)
-class Actions:
-    """m actions of some rows.
+class Entries:
+    """Columns of m entries, each of which is of a row.
 
     Attributes:
         rows: (m,) the row.
+    """
+
+    rows: Tensor
+
+    def __len__(self) -> int:
+        """The number of entries (m)."""
+        return len(self.rows)
+
+    def part(self, at: Tensor) -> Self:
+        """The entries at positions (q,), or where a mask, (m,) bool, is true."""
+        return type(self)(*(getattr(self, field.name)[at] for field in fields(self)))
+
+
+@dataclass(frozen=True)
+class Actions(Entries):
+    """m actions of some rows.
+
+    Attributes:
         sets: (m,) the set acted on.
         values: (m, w) the new values of the set's features.
         cost: (m,) the l1 cost, direct and indirect.
@@ -28,7 +47,6 @@ class Actions:
         measured: (m, 4) the criteria's values in the order of `CRITERIA`, NaN if unknown.
     """
 
-    rows: Tensor
     sets: Tensor
     values: Tensor
     cost: Tensor
@@ -51,14 +69,6 @@ class Actions:
         """No actions, of sets of up to `width` features."""
         rows = torch.empty(0, dtype=torch.int64)
         return cls.of(rows, rows, torch.empty(0, width), torch.empty(3, 0))
-
-    def __len__(self) -> int:
-        """The number of actions (m)."""
-        return len(self.rows)
-
-    def part(self, at: Tensor) -> Actions:
-        """The actions at positions (q,), or where a mask, (m,) bool, is true."""
-        return Actions(*(getattr(self, field.name)[at] for field in fields(self)))
 
     def extended(self, other: Actions) -> Actions:
         """These actions, then those of another table."""

@@ -5,8 +5,7 @@ Each criterion is a function of a search problem and some actions; no search opt
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Self
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -14,6 +13,7 @@ from torch import Tensor
 from dear_plugin.data.special_values import is_special
 from dear_plugin.evaluation.plausibility import Plausibility
 from dear_plugin.evaluation.support import Support
+from dear_plugin.search.actions import Entries
 from dear_plugin.search.problem import SearchProblem
 
 # Shares of the indirect change; from the half on, categories change.
@@ -40,24 +40,14 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Reached:
+class Reached(Entries):
     """m counterfactuals, however they were found.
 
     Attributes:
-        rows: (m,) the row.
         reached: (m, p) the counterfactual.
     """
 
-    rows: Tensor
     reached: Tensor
-
-    def __len__(self) -> int:
-        """The number of counterfactuals (m)."""
-        return len(self.rows)
-
-    def part(self, at: Tensor) -> Self:
-        """Those at positions (q,)."""
-        return type(self)(*(getattr(self, field.name)[at] for field in fields(self)))
 
 
 @dataclass(frozen=True)

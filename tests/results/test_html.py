@@ -7,6 +7,7 @@ import pytest
 
 from dear_plugin import DEAR, Constraints, Schema
 from dear_plugin.results import html
+from dear_plugin.results.wording import as_sentence
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +133,7 @@ class TestPage:
             assert f"{name}: probability of the wanted decision {before} → {after}" in page
 
     def test_a_card_is_a_sentence_with_a_capital_letter(self, result):
-        words = html._sentence(result.describe_row(0))
+        words = as_sentence(result.describe_row(0))
         assert words[0].isupper()
         assert words.endswith(".")
         assert f"<p>{words}</p>" in html.page(result, "t")
