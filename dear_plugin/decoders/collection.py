@@ -115,7 +115,9 @@ class Decoders:
             if (decoder := self._fitted.get((acted, draw))) is None:
                 if draw and self.decoder.joint:
                     sets = self._together.get(acted, (acted,))
-                    every = range(1, self.decoder.draws + 1)
+                    count = self.decoder.draws
+                    first = (draw - 1) // count * count + 1
+                    every = range(first, first + count)
                     return self._fit_batch([(s, r) for r in every for s in sets])[acted, draw]
                 return self._fit_batch([(acted, draw)])[acted, draw]
             # The latest one used is evicted last.

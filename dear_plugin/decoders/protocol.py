@@ -50,7 +50,8 @@ class Decoder(ABC):
     itself; only the literal paper's decoder returns a reconstruction.
 
     Attributes:
-        draws: how many redraws `redraw` can evaluate, R.
+        draws: how many redraws a search evaluates, R: those from 1 to R. `redraw` can evaluate as
+            many further ones, which no search has seen.
         joint: whether `fitted` is faster for several sets at once.
         pair_features: how many features are combined to pairs for rows that no single feature
             solves.
@@ -129,7 +130,7 @@ class Decoder(ABC):
         Args:
             x: (m, p) the factual rows.
             values: (m, w) the new values of x_S.
-            draws: (r,) int64, each in 1 ... R.
+            draws: (r,) int64, from 1 on; a decoder makes those beyond R when they are asked for.
             copy: the copy of a draw.
         """
         out = x.new_empty(len(x), len(draws), x.shape[1])

@@ -109,10 +109,15 @@ class Transport(Decoder):
 
     def redraw(self, x: Tensor, values: Tensor, draws: Tensor, copy: object) -> Tensor:
         """The rows, (m, r, p), that follow under some redraws; see `Decoder.redraw`."""
-        fitted, parts = self._fitted, _parts(len(draws), x, values[:, None])
-        with torch.inference_mode():
-            reached = [fitted.decode(a, fitted.encode(a, draws), b, draws) for a, b in parts]
-        return torch.cat(reached, 1)[:, :, 0].transpose(0, 1)
+        out, groups = x.new_empty(len(x), len(draws), x.shape[1]), (draws - 1) // DRAWS
+        for group in groups.unique().tolist():
+            some, fitted = groups == group, self._fitted
+            parts = _parts(int(some.sum()), x, values[:, None])
+            with torch.inference_mode():
+                each = draws[some]
+                reached = [fitted.decode(a, fitted.encode(a, each), b, each) for a, b in parts]
+            out[:, some] = torch.cat(reached, 1)[:, :, 0].transpose(0, 1)
+        return out
 
     def flip_probabilities(self, x: Tensor, values: Tensor) -> dict[int, tuple[float, float]]:
         """The probability of the second value of each binary feature; see `Decoder`."""
@@ -128,7 +133,7 @@ class Transport(Decoder):
         """The number of entries in memory: of all lines, of the factors, and of the bins."""
         (tables, _), axis = self._fitted.point, self._fitted.axis
         base, ratio = (sum(t.numel() for t in some) for some in (tables.base, tables.ratio))
-        return base * len(axis.mix) + self.draws * (base + ratio) + axis.bins.numel()
+        return base * len(axis.mix) + 2 * self.draws * (base + ratio) + axis.bins.numel()
 
     @property
     def _fitted(self) -> Estimate:

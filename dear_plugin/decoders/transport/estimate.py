@@ -11,7 +11,6 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from dear_plugin._lazy import lazy
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
 from dear_plugin.decoders.transport.axes import axis_of
@@ -23,7 +22,7 @@ from dear_plugin.decoders.transport.ratios import WHOLE, Counts, fit_ratios
 from dear_plugin.decoders.transport.tables import Tables
 from dear_plugin.decoders.transport.values import linear_copies, smooth_features
 
-# The number of bootstrap samples.
+# The number of bootstrap samples that are estimated at a time.
 DRAWS = 16
 # Ranks are inside (0, 1) by so much.
 EDGE = 1e-6
@@ -60,15 +59,22 @@ class Estimate:
         self._counted = counted[sample.encoder.blocks[counted].long().argsort(stable=True)]
         self._fit = LeastSquares(sample, acted, held, smooth, tested=self._tested)
         self.point = self._tables(WHOLE), self._fit.lines(WHOLE)
+        self._groups: dict[int, tuple[Tables, Lines]] = {}
 
-    @lazy
-    def drawn(self) -> tuple[Tables, Lines]:
-        """What moves in all bootstrap samples, each of half as many rows.
+    def drawn(self, group: int) -> tuple[Tables, Lines]:
+        """What moves in a group of 16 bootstrap samples, each of half as many rows.
 
         Two samples differ by the noise of both: half the rows have twice the variance. What does
-        not move in the training rows moves in none of them.
+        not move in the training rows moves in none of them. A group is estimated when it is first
+        asked for: a search asks for the first, a report of what it found for the second.
         """
-        generator = torch.Generator().manual_seed(0)
+        if group not in self._groups:
+            with torch.inference_mode(False):
+                self._groups.setdefault(group, self._draw(group))
+        return self._groups[group]
+
+    def _draw(self, group: int) -> tuple[Tables, Lines]:
+        generator = torch.Generator().manual_seed(group)
         blocks = torch.randint(BLOCKS, (DRAWS, BLOCKS // 2), generator=generator)
         weights = 2.0 * torch.nn.functional.one_hot(blocks, BLOCKS).sum(1).double()
         tables, lines = self.point
@@ -107,7 +113,7 @@ class Estimate:
 
         Args:
             x: (m, p) rows.
-            draws: (r,) the bootstrap samples, from 1 on; None stands for the training rows.
+            draws: (r,) bootstrap samples of one group, from 1 on; None: the training rows.
             generator: breaks ties at random; None takes the middle.
         """
         tables, lines, draws = self._of(draws)
@@ -130,7 +136,7 @@ class Estimate:
             x: (m, p) the factual rows.
             v: (r, m, k) their latents.
             values: (m, c, w) the new values of x_S.
-            draws: (r,) the bootstrap samples, from 1 on; None stands for the training rows.
+            draws: (r,) bootstrap samples of one group, from 1 on; None: the training rows.
         """
         (m, c, _), (tables, lines, draws) = values.shape, self._of(draws)
         out = x[:, None].repeat(len(draws), 1, c, 1)
@@ -165,4 +171,5 @@ class Estimate:
         """What moves in some samples, and their places there."""
         if draws is None:
             return *self.point, torch.zeros(1, dtype=torch.int64)
-        return *self.drawn, draws - 1
+        group = int(draws[0] - 1) // DRAWS
+        return *self.drawn(group), (draws - 1) % DRAWS

@@ -73,6 +73,19 @@ class TestLaws:
         out = decoder.redraw(x, x[:, decoder._fitted.acted], EVERY, None)
         assert torch.equal(out, x[:, None].expand_as(out))
 
+    def test_further_redraws_are_others_and_are_made_when_they_are_asked_for(self, odd):
+        x, decoder = odd.rows[:20], Case(odd.frame, immutable=["group"]).of("a")
+        values = x[:, :1] + 0.1
+        first = decoder.redraw(x, values, EVERY, None)
+        assert list(decoder._fitted._groups) == [0]
+        both = decoder.redraw(x, values, torch.tensor([20, 3, 1, 32]), None)
+        assert torch.equal(both[:, [2, 1]], first[:, [0, 2]])
+        further = decoder.redraw(x, values, EVERY + 16, None)
+        assert torch.equal(both[:, [0, 3]], further[:, [3, 15]])
+        assert not any(
+            torch.equal(further[:, i], first[:, j]) for i in range(16) for j in range(16)
+        )
+
     @pytest.mark.parametrize("names", SETS, ids=" + ".join)
     def test_a_row_does_not_depend_on_the_others_of_its_batch(self, odd, names):
         x, decoder = odd.rows[:40], odd.of(*names)
