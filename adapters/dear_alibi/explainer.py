@@ -21,11 +21,11 @@ from dear_alibi.arguments import (
     resolve_targets,
     target_classes,
 )
-from dear_alibi.explanation import data_of, metadata_of, type_of
+from dear_alibi.explanation import alternatives, data_of, metadata_of, stacked, type_of
 from dear_alibi.predictor import Output, Prediction, bound, checked
 from dear_alibi.table import Array, Table
 from dear_plugin import DEAR as Engine
-from dear_plugin import Recourses, Search, Target, errors
+from dear_plugin import Decoder, Recourses, Search, Target, errors
 
 
 class DEAR(Explainer, FitMixin):
@@ -48,10 +48,11 @@ class DEAR(Explainer, FitMixin):
         act_on: feature names, or groups of them, to act on; None is every mutable feature, one at
             a time. The others may change indirectly.
         output: "logits" (default for modules) or "probabilities" (default for functions).
-        decoder: "transport" (ranks are kept), "autoencoder" (the paper's), or a decoder.
+        decoder: "transport" (ranks are kept), "autoencoder" (the paper's), or a
+            `dear_plugin.Decoder`. Any other object is one of `of_others`.
         search: how to search; None is for credible answers, `Search.cheapest()` the cheapest.
-        **of_others: other arguments of `CounterfactualRLTabular`, as in `fit` and `explain`:
-            logged and ignored.
+        **of_others: other arguments of `CounterfactualRLTabular`, such as its `decoder`, as in
+            `fit` and `explain`: logged and ignored.
 
     Raises:
         DearError: arguments that contradict each other; every such error is a `ValueError` too.
@@ -79,6 +80,8 @@ class DEAR(Explainer, FitMixin):
         search: Search | None = None,
         **of_others: Any,
     ) -> None:
+        if not isinstance(decoder, str | Decoder | type):
+            of_others, decoder = {"decoder": decoder, **of_others}, "transport"
         check_ignored(DEAR.__init__, of_others)
         self._table = Table.of(feature_names, category_map, tiers)
         self._always = AlibiConstraints.of(self._table.declared, immutable_features, ranges)
@@ -117,6 +120,9 @@ class DEAR(Explainer, FitMixin):
         X: Any,
         Y_t: Any = None,
         C: Sequence[Condition] | None = None,
+        batch_size: int | None = None,
+        diversity: bool = False,
+        num_samples: int = 1,
         **of_others: Any,
     ) -> Explanation:
         """Recourse for n rows; no argument requires a new fit.
@@ -128,11 +134,15 @@ class DEAR(Explainer, FitMixin):
                 largest change in its own units, and `{categorical feature: [strings]}`, the
                 categories allowed besides the present one; [0, 0] and [] fix a feature. None is no
                 condition.
+            batch_size: accepted as in `CounterfactualRLTabular`; no result depends on it.
+            diversity: several answers for one row, each acting on another set of features.
+            num_samples: the largest number of them, up to 100; used with `diversity` alone.
             **of_others: see the constructor.
 
         Returns:
             An `Explanation` with the data of `DEFAULT_DATA_DEAR`; a failed row holds the last
-            attempt, and its `success` is False.
+            attempt, and its `success` is False. With `diversity` `orig` has one row, and all else
+            a row per answer, the best first.
 
         Raises:
             NotFittedError: `fit` was not called.
@@ -140,8 +150,14 @@ class DEAR(Explainer, FitMixin):
                 `ValueError` too.
         """
         check_ignored(self.explain, of_others)
-        found = self._answered(X, Y_t, C)
-        data = data_of(self._table, self._table.array_of(X), *found)
+        array = self._table.array_of(X)
+        recourses, before, target = self._answered(array, Y_t, C)
+        answers = alternatives(recourses, num_samples) if diversity else [recourses]
+        parts = [
+            data_of(self._table, array, each, before, self._predicted(each), target)
+            for each in answers
+        ]
+        data = stacked(parts)
         data["condition"] = copy.deepcopy(C)
         return Explanation(meta=copy.deepcopy(self.meta), data=data)
 
@@ -195,10 +211,8 @@ class DEAR(Explainer, FitMixin):
     def _bound(self, engine: Engine) -> Engine:
         return bound(engine, self.predictor, self._output, self._table, self._dtype)
 
-    def _answered(
-        self, X: Any, Y_t: Any, C: Any
-    ) -> tuple[Recourses, Prediction, Prediction, Array]:
-        """The engine's result on n rows, the predictions before and after, and the targets."""
+    def _answered(self, X: Any, Y_t: Any, C: Any) -> tuple[Recourses, Prediction, Array]:
+        """The engine's result on n rows, the predictions before it, and the targets."""
         engine, frame = self.engine, self._table.frame(X)
         wanted = target_classes(Y_t, len(frame))
         within = self._always.call(engine.schema, frame, C)
@@ -207,7 +221,10 @@ class DEAR(Explainer, FitMixin):
         recourses = engine.generate(
             frame, Target.of_class(target[:, 0]), within=within, on_error="raise"
         )
-        return recourses, before, Prediction.of(engine, recourses.counterfactuals), target
+        return recourses, before, target
+
+    def _predicted(self, recourses: Recourses) -> Prediction:
+        return Prediction.of(self.engine, recourses.counterfactuals)
 
 
 def _no_predictor(frame: pd.DataFrame) -> Array:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from torch import nn
 
 from dear_alibi.predictor import Prediction
 from dear_alibi.table import Array, Table
-from dear_plugin import Recourses, __version__
+from dear_plugin import Recourses, __version__, errors
 
 DEFAULT_META_DEAR: dict[str, Any] = {
     "name": None,
@@ -97,6 +98,29 @@ def data_of(
         "credible": recourses.actions[["credible"]].to_numpy(dtype=bool),
         "action": _action(recourses, X_cf.astype(np.float64) - X.astype(np.float64)),
     }
+
+
+def alternatives(recourses: Recourses, count: int) -> list[Recourses]:
+    """Up to `count` answers of a result of one row, the best first."""
+    if len(recourses) != 1 or count < 1:
+        raise errors.InputError(
+            "diversity=True takes one row of X, and num_samples from 1; got"
+            f" {len(recourses)} rows and num_samples={count!r}"
+        )
+    first, *others = recourses.lazy_answers.alternatives(count)
+    found = (each for each in others if each.outcome["success"].all() and each.acts.all())
+    return [first, *found]
+
+
+def stacked(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The data of several answers for the same rows, one after another."""
+    return {**_stacked(parts), "orig": parts[0]["orig"]}
+
+
+def _stacked(parts: Sequence[Any]) -> Any:
+    if isinstance(parts[0], Mapping):
+        return {name: _stacked([part[name] for part in parts]) for name in parts[0]}
+    return list(chain(*parts)) if isinstance(parts[0], list) else np.concatenate(parts)
 
 
 def _action(recourses: Recourses, moved: Array) -> dict[str, Any]:

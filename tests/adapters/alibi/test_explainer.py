@@ -211,11 +211,13 @@ class TestArgumentsOfOtherExplainers:
 
     def test_they_have_no_effect_and_the_log_says_so(self, explainer, fit, data, refused, caplog):
         options = {"immutable_features": ["gender"], "ranges": {"age": [0, 1]}}
-        other = fit(explainer.predictor, **options, coeff_sparsity=0.5, train_steps=10, seed=1)
-        found = other.explain(refused[:20], 1, batch_size=7, num_samples=3)
+        theirs = {"decoder": torch.nn.Linear(1, 2), "coeff_sparsity": 0.5, "seed": 1}
+        other = fit(explainer.predictor, **options, **theirs)
+        assert other.params["decoder"] == "transport"
+        found = other.explain(refused[:20], 1, None, 7, tolerance=0.1)
         assert (found.cf["X"] == explainer.explain(refused[:20], 1).cf["X"]).all()
         logged = [r.getMessage() for r in caplog.records if r.name == "dear_alibi"]
-        expected = ["coeff_sparsity, train_steps, seed", "batch_size, num_samples"]
+        expected = [", ".join(theirs), "tolerance"]
         assert logged == [
             f"DEAR ignores {e}: only CounterfactualRLTabular uses them" for e in expected
         ]
@@ -225,8 +227,34 @@ class TestArgumentsOfOtherExplainers:
             fit(explainer.predictor, act_om=["age"])
         with pytest.raises(TypeError, match=r"unknown arguments: 'epochs'; known are: X"):
             explainer.fit(data.X, epochs=3)
-        with pytest.raises(TypeError, match=r"'rows'; known are: X, Y_t, C$"):
+        with pytest.raises(TypeError, match=r"'rows'; known are: X, Y_t, C, batch_size"):
             explainer.explain(refused, 1, rows=3)
+
+
+class TestDiversity:
+    def test_each_answer_for_a_row_is_one_of_the_engines_alternatives(self, explainer, refused):
+        rows = refused[:1]
+        found = explainer.explain(rows, [1], [], diversity=True, num_samples=4)
+        table = explainer.recourses(rows, 1).alternatives(4)
+        assert (found.orig["X"] == rows).all() and len(found.orig["proba"]) == 1
+        assert (found.cf["X"] == explainer._table.array(table, rows.dtype)).all()
+        acted = [" + ".join(names) for names in found.action["direct_features"]]
+        assert acted == table["acted_on"].tolist()
+        assert (
+            found.cf["X"] == found.orig["X"] + found.action["direct"] + found.action["indirect"]
+        ).all()
+        assert found.success.shape == found.target.shape == found.credible.shape == (4, 1)
+        assert found.success.all()
+
+    def test_a_row_already_accepted_is_its_only_answer(self, explainer, data, pipeline):
+        rows = data.X[pipeline.predict(data.X) == 1][:1]
+        found = explainer.explain(rows, 1, diversity=True, num_samples=4)
+        assert (found.cf["X"] == rows).all() and found.cf["X"].shape == rows.shape
+
+    @pytest.mark.parametrize(("n", "count"), [(2, 4), (1, 0)])
+    def test_it_takes_one_row_and_a_number_from_1(self, explainer, refused, n, count):
+        with pytest.raises(dear_plugin.errors.InputError, match=f"got {n} rows and.*={count}"):
+            explainer.explain(refused[:n], 1, diversity=True, num_samples=count)
 
 
 def test_no_rows_are_refused(explainer, refused):
@@ -243,6 +271,7 @@ def test_no_rows_are_refused(explainer, refused):
         ({"tiers": ["age"]}, "must be a list"),
         ({"act_on": ["sex"]}, "sex"),
         ({"decoder": "magic"}, "magic"),
+        ({"decoder": dear_plugin.Transport}, "unknown decoder"),
         ({"output": "odds"}, "odds"),
     ],
 )

@@ -6,7 +6,8 @@ from copy import deepcopy
 import numpy as np
 import pandas as pd
 import pytest
-from alibi.explainers.backends.cfrl_tabular import apply_category_mapping
+from alibi.explainers.backends.cfrl_tabular import apply_category_mapping, get_he_preprocessor
+from alibi.models.pytorch import ADULTDecoder, ADULTEncoder, HeAE
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -28,18 +29,30 @@ def read(explanation, names, maps):
     return tables
 
 
-@pytest.mark.ci
 def test_the_workflow_on_loans(data, predictor, pipeline):
+    preprocess, invert = get_he_preprocessor(data.X, data.names, data.maps)
+    heae = HeAE(ADULTEncoder(8, 4), ADULTDecoder(8, [len(data.names)]))
     explainer = DEAR(
-        predictor,
-        **data.description(),
-        immutable_features=["gender"],
+        predictor=predictor,
+        encoder=heae.encoder,
+        decoder=heae.decoder,
+        latent_dim=4,
+        encoder_preprocessor=preprocess,
+        decoder_inv_preprocessor=invert,
+        coeff_sparsity=0.5,
+        coeff_consistency=0.5,
+        category_map=data.maps,
+        feature_names=data.names,
         ranges={"age": [0.0, 1.0], "education": [0.0, 1.0]},
+        immutable_features=["gender"],
+        train_steps=10_000,
+        batch_size=100,
+        backend="pytorch",
     )
     explainer = explainer.fit(X=data.X)
     rows = data.X[pipeline.predict(data.X) == 0][:200]
     conditions = [{"income": [-2, 10], "job": ["nurse", "pilot"]}]
-    explanation = explainer.explain(X=rows, Y_t=np.array([1]), C=conditions, batch_size=100)
+    explanation = explainer.explain(rows, np.array([1]), conditions, 100)
     orig, cf = read(explanation, data.names, data.maps)
     assert (cf["gender"] == orig["gender"]).all()
     assert (cf["age"] >= orig["age"]).all()
@@ -49,6 +62,10 @@ def test_the_workflow_on_loans(data, predictor, pipeline):
     assert (orig["Label"] == "refused").all()
     assert ((cf["Label"] == "accepted") == explanation.success[:, 0]).all()
     assert explanation.success.mean() > 0.9
+    several = explainer.explain(
+        X=rows[:1], Y_t=np.array([1]), C=conditions, diversity=True, num_samples=5, batch_size=10
+    )
+    assert several.data["cf"]["X"].shape == (5, len(data.names))
 
 
 @pytest.fixture(scope="module")
