@@ -16,8 +16,9 @@ from torch import Tensor
 from dear_plugin.decoders.protocol import Decoder, Fit, Members
 from dear_plugin.decoders.sample import FEWER_ROWS, MOST_ROWS, Sample
 
-# Float32 entries of fitted decoders in memory: 1 GiB. The latest one is always kept.
-ENTRIES = 1 << 28
+# Float32 entries of fitted decoders in memory: 1 GiB, or a quarter of the machine's memory where
+# that is more. The latest one is always kept.
+ENTRIES, SHARE = 1 << 28, 4
 
 
 class Decoders:
@@ -81,7 +82,12 @@ class Decoders:
 
     def redraw(self, acted: Members, x: Tensor, values: Tensor, draws: Tensor) -> Tensor:
         """The rows, (m, r, p), that follow under some redraws; see `Decoder.redraw`."""
-        return self.of(acted).redraw(x, values, draws, lambda draw: self._at(acted, draw))
+        decoder = self.of(acted)
+        before = decoder.entries
+        out = decoder.redraw(x, values, draws, lambda draw: self._at(acted, draw))
+        if decoder.entries > before:  # what is estimated for redraws stays in memory
+            self.keep({})
+        return out
 
     def fit_of(self, acted: Members, draw: int = 0) -> Fit:
         """What the decoder of a set and a draw is fitted on."""
@@ -94,7 +100,7 @@ class Decoders:
         """Keep fitted decoders, by set and draw; the oldest ones are evicted."""
         with self._lock:
             self._fitted |= made
-            room = ENTRIES - sum(each.entries for each in self._fitted.values())
+            room = most_entries() - sum(each.entries for each in self._fitted.values())
             for oldest in list(self._fitted)[:-1]:
                 if room >= 0:
                     break
@@ -135,6 +141,15 @@ class Decoders:
             made = dict(zip(keys, decoder.fitted(fits), strict=True))
         self.keep(made)
         return made
+
+
+def most_entries() -> int:
+    """The bound on float32 entries; a call over more decoders would fit all of them anew."""
+    try:
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # not on Windows
+        return ENTRIES
+    return max(ENTRIES, memory // SHARE // 4)
 
 
 class InOrder(Decoder):

@@ -130,10 +130,8 @@ class Transport(Decoder):
 
     @property
     def entries(self) -> int:
-        """The number of entries in memory: of all lines, of the factors, and of the bins."""
-        (tables, _), axis = self._fitted.point, self._fitted.axis
-        base, ratio = (sum(t.numel() for t in some) for some in (tables.base, tables.ratio))
-        return base * len(axis.mix) + 2 * self.draws * (base + ratio) + axis.bins.numel()
+        """The number of entries in memory, those of the redraws that were asked for included."""
+        return self._fitted.entries
 
     @property
     def _fitted(self) -> Estimate:

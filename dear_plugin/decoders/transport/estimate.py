@@ -61,6 +61,12 @@ class Estimate:
         self.point = self._tables(WHOLE), self._fit.lines(WHOLE)
         self._groups: dict[int, tuple[Tables, Lines]] = {}
 
+    @property
+    def entries(self) -> int:
+        """The number of entries of the tables that are estimated, and of the bins."""
+        tables = [self.point[0], *(each for each, _ in self._groups.values())]
+        return sum(each.entries for each in tables) + self.axis.bins.numel()
+
     def drawn(self, group: int) -> tuple[Tables, Lines]:
         """What moves in a group of 16 bootstrap samples, each of half as many rows.
 

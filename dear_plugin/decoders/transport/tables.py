@@ -54,11 +54,25 @@ class Tables:
         asked, where = at.unique(return_inverse=True)
         return self._lines(asked), where.numpy()
 
+    @property
+    def entries(self) -> int:
+        """The number of entries of the factors, and of all lines where they are kept."""
+        factors = sum(each.numel() for each in (*self.base, *self.ratio))
+        lines = self._count * int(self.starts[-1])
+        return factors + lines * (lines <= ENTRIES)
+
+    @property
+    def _count(self) -> int:
+        """The number of lines, r * k * g."""
+        if not self.base:
+            return 0
+        r, k, _ = self.base[0].shape
+        return r * k * self.ratio[0].shape[1]
+
     @lazy
     def _every(self) -> Array | None:
-        (r, k, _), g = self.base[0].shape, self.ratio[0].shape[1]
-        few = r * k * g * int(self.starts[-1]) <= ENTRIES
-        return self._lines(torch.arange(r * k * g)) if few else None
+        few = self._count * int(self.starts[-1]) <= ENTRIES
+        return self._lines(torch.arange(self._count)) if few else None
 
     def _lines(self, at: Tensor) -> Array:
         """(u, slots) the lines with some indices."""

@@ -1,0 +1,75 @@
+"""Decoders: which are in memory, and what a second call has to fit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from dear_plugin import DEAR, Schema, Transport
+from dear_plugin.decoders import collection
+
+COLUMNS = 12
+
+
+@pytest.fixture
+def many() -> pd.DataFrame:
+    """Correlated numbers with atoms, which are looked up in tables."""
+    rng = np.random.default_rng(0)
+    common = rng.normal(size=(600, 1))
+    values = (10 * (common + rng.normal(size=(600, COLUMNS)))).round()
+    return pd.DataFrame(values, columns=[f"x{i}" for i in range(COLUMNS)])
+
+
+def _fitted(frame: pd.DataFrame) -> DEAR:
+    schema = Schema.infer(frame)
+    return DEAR(lambda rows: 1.0 / (1.0 + np.exp(10.0 - rows["x0"])), schema).fit(frame)
+
+
+def _in_memory(dear: DEAR) -> int:
+    """The entries of the tables that decoders hold, counted one by one, and of the bins."""
+    total = 0
+    for decoder in dear.decoders._fitted.values():
+        assert isinstance(decoder, Transport)
+        estimate = decoder._fitted
+        total += estimate.axis.bins.numel()
+        for tables, _ in [estimate.point, *estimate._groups.values()]:
+            total += sum(each.numel() for each in (*tables.base, *tables.ratio))
+            total += 0 if tables._every is None else tables._every.size
+    return total
+
+
+def test_entries_are_those_in_memory_with_and_without_redraws(many: pd.DataFrame) -> None:
+    dear = _fitted(many)
+    before = sum(each.entries for each in dear.decoders._fitted.values())
+    assert before == _in_memory(dear) > 0
+    rows = dear.encoder.rows(many.head(3))
+    dear.decoders.redraw((0,), rows, rows[:, :1] + 0.1, torch.arange(1, 17))
+    after = sum(each.entries for each in dear.decoders._fitted.values())
+    assert after == _in_memory(dear) > before
+
+
+def test_a_second_call_fits_nothing_again(
+    many: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dear = _fitted(many)
+    room = 3 * _in_memory(dear)  # for all decoders, and the redraws of a few
+    monkeypatch.setattr(collection, "most_entries", lambda: room)
+    row, fits = many[many["x0"] < 0].head(1), []
+    dear.generate(row).actions  # noqa: B018
+    fit = Transport.fit
+    monkeypatch.setattr(Transport, "fit", lambda *args: (fits.append(args), fit(*args)))
+    dear.generate(row).actions  # noqa: B018
+    assert fits == []
+
+
+def test_redraws_are_bounded_as_well(many: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    dear = _fitted(many)
+    room = 3 * _in_memory(dear)
+    monkeypatch.setattr(collection, "most_entries", lambda: room)
+    rows = dear.encoder.rows(many.head(3))
+    for j in range(COLUMNS):
+        dear.decoders.redraw((j,), rows, rows[:, j, None] + 0.1, torch.arange(1, 17))
+        assert _in_memory(dear) <= room
+    assert 0 < len(dear.decoders._fitted) < COLUMNS
