@@ -127,10 +127,6 @@ INVALID_FRAMES = {
         cast("income", str),
         r"'income' must hold numbers, got dtype (object|str).*to_numeric",
     ),
-    "numbers as objects": (
-        cast("income", object),
-        r"columns \['income'\] hold numbers as objects.*infer_objects",
-    ),
     **{
         # `pd.to_numeric` does not convert them.
         f"{kind} for a number": (
@@ -183,14 +179,6 @@ class TestAdvice:
 
     def test_true_and_false_as_numbers(self, method_call, frame):
         method_call(frame.assign(income=(frame["income"] > 3).astype(int)))
-
-    def test_a_row_of_a_frame_gets_one_advice_which_works(self, fitted, frame):
-        row = frame.iloc[0].to_frame().T
-        with pytest.raises(InputError) as caught:
-            fitted.generate(row)
-        assert str(caught.value).count("frame = frame.infer_objects()") == 1
-        assert "pd.to_numeric" not in str(caught.value)
-        assert len(fitted.generate(row.infer_objects())) == 1
 
 
 class TestDefinedResults:

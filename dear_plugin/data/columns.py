@@ -101,7 +101,17 @@ def read(feature: Feature, column: pd.Series) -> Reading:
     return _numbers(feature, column) if feature.kind is Kind.NUMERIC else labels(feature, column)
 
 
+def _unboxed(column: pd.Series) -> pd.Series:
+    """A column whose numbers, held as objects as a row of a frame does, are numbers again."""
+    if column.dtype != object:
+        return column
+    cells = column.to_numpy(copy=True)
+    cells[column.isna().to_numpy()] = np.nan
+    return pd.Series(cells, index=column.index, name=column.name).infer_objects()
+
+
 def _numbers(feature: Feature, column: pd.Series) -> Reading:
+    column = _unboxed(column)
     name, dtype = feature.name, column.dtype
     if not _is_number(dtype):
         cells = f"frame[{name!r}]"
@@ -198,6 +208,33 @@ def as_column(
     if dtype == "float64" or (dtype == "int64" and not feature.missing):
         return cells.astype(dtype)  # much faster than a Series
     return pd.Series(cells, dtype=object if dtype == "object" else None).astype(dtype)
+
+
+def has_dtype(feature: Feature, dtype: Any) -> bool:
+    """Whether a dtype is that of the training column, its levels and their order included."""
+    if str(dtype) != feature.dtype or not isinstance(dtype, pd.CategoricalDtype):
+        return str(dtype) == feature.dtype
+    levels = list(feature.levels or feature.categories)
+    return bool(dtype.ordered == feature.ordered and dtype.categories.tolist() == levels)
+
+
+def cast(feature: Feature, column: pd.Series) -> pd.Series:
+    """A column with the dtype of the training column, or as it is if that cannot hold its values.
+
+    A label that is no level of a category column becomes a missing value.
+    """
+    if feature.dtype == "category":
+        levels = list(feature.levels or feature.categories)
+        return column.astype(object).astype(pd.CategoricalDtype(levels, feature.ordered))
+    cells = _unboxed(column) if feature.kind is Kind.NUMERIC else column.astype(object)
+    if feature.missing == "none":
+        cells = cells.where(cells.notna(), None)
+    try:
+        out = cells.astype(feature.dtype)
+    except (TypeError, ValueError):  # such as a missing value among integers
+        return column
+    rounds = out.dtype.kind == "f"
+    return out if rounds or bool(((out == cells) | cells.isna()).all()) else column
 
 
 def is_plain_frame(frame: pd.DataFrame) -> bool:

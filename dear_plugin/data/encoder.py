@@ -19,14 +19,16 @@ from dear_plugin._lazy import lazy
 from dear_plugin._validation.tensors import check_tensor
 from dear_plugin.data.columns import (
     as_column,
+    cast,
     column_resolution,
+    has_dtype,
     is_plain_frame,
     overwrite,
     read,
     user_values,
 )
 from dear_plugin.data.inference import misfit
-from dear_plugin.data.labels import Reading, complaints
+from dear_plugin.data.labels import Reading
 from dear_plugin.data.schema import Kind, Schema
 from dear_plugin.data.special_values import SpecialLevels
 from dear_plugin.data.units import Units, brief, snap_to_ends
@@ -196,6 +198,16 @@ class Encoder:
         }
         return pd.DataFrame(columns, copy=False)
 
+    def typed(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The features of a frame, (n, p), with the dtypes of the schema, as models take them.
+
+        A column whose values such a dtype cannot hold, such as 33.5 in a column of integers, keeps
+        its own.
+        """
+        out = frame[list(self.schema.names)]
+        wrong = [f for f in self.schema if not has_dtype(f, out[f.name].dtype)]
+        return out.assign(**{f.name: cast(f, out[f.name]) for f in wrong}) if wrong else out
+
     def patch(
         self,
         frame: pd.DataFrame,
@@ -227,6 +239,8 @@ class Encoder:
             if ends is not None and feature.kind is Kind.NUMERIC:
                 low, high = (end.numpy()[moved, j] for end in ends)
                 cells = snap_to_ends(feature, cells, (low, high), column.dtype)
+            if column.dtype == object and feature.dtype == "int64":
+                cells = cells.astype(np.int64)
             overwrite(out, feature.name, moved, cells)
             if plain and feature.kind is not Kind.NUMERIC and column.dtype == object:
                 seen[moved, j] = values[moved, j]
@@ -253,7 +267,7 @@ class Encoder:
                 if not reading.complaint or reading.bad is not None:
                     into[:, j] = reading.values
         if any(each.bad is None or not allow_bad_cells for each in readings.values()):
-            raise InputError(complaints(readings, frame, self.schema.names))
+            raise InputError("; ".join(each.complaint for each in readings.values()))
         return readings
 
     def _check_columns(self, frame: pd.DataFrame) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable
 from functools import lru_cache
 from itertools import repeat
 from typing import Any, NamedTuple
@@ -95,29 +95,3 @@ def _index(known: dict[Hashable, int], value: Any) -> int:
 @lru_cache(maxsize=512)
 def _index_of(categories: tuple[Hashable, ...]) -> dict[Hashable, int]:
     return {category: i for i, category in enumerate(categories)}
-
-
-def complaints(readings: Mapping[int, Reading], frame: pd.DataFrame, names: Sequence[str]) -> str:
-    """All complaints on unreadable columns as one text; numbers held as objects get one advice.
-
-    Args:
-        readings: by position of the feature.
-        frame: that was read.
-        names: (p,) the features.
-    """
-    boxed = [
-        names[j] for j, each in readings.items() if each.bad is None and _boxed(frame[names[j]])
-    ]
-    advice = (
-        f"columns {boxed} hold numbers as objects, as a row of a frame does (dtype object):"
-        " frame = frame.infer_objects()"
-    )
-    others = [each.complaint for j, each in readings.items() if names[j] not in boxed]
-    return "; ".join([*[advice] * bool(boxed), *others])
-
-
-def _boxed(column: pd.Series) -> bool:
-    """Whether a column holds numbers as objects."""
-    inner = column.infer_objects().dtype
-    boxed = column.dtype == object and pd.api.types.is_numeric_dtype(inner)
-    return boxed and not pd.api.types.is_bool_dtype(inner)

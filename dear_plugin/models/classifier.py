@@ -114,7 +114,7 @@ class Classifier:
         if not len(frame):
             return torch.zeros(0, 1)
         if isinstance(self._backend, FrameModel):
-            raw = self._backend.frame_outputs(frame[list(self.encoder.schema.names)])
+            raw = self._backend.frame_outputs(self.encoder.typed(frame))
             return self._to_scores(raw, len(frame))
         rows = self.encoder.rows(frame) if rows is None else rows
         return self.scores(rows.to(self.device)).cpu()
@@ -136,7 +136,7 @@ class Classifier:
             return None
         if not len(frame):
             return torch.zeros(0, dtype=torch.int64)
-        return self._backend.decisions(frame[list(self.encoder.schema.names)])
+        return self._backend.decisions(self.encoder.typed(frame))
 
     def score_training_rows(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """Training rows, (n, p), and their scores; if it fails, those of the complete rows."""
