@@ -7,6 +7,7 @@ import torch
 
 from dear_plugin import DEAR, Constraints, Schema, Search, Target
 from dear_plugin.baselines import NearestAccepted
+from dear_plugin.decoders import Decoders
 from tests.evaluation.test_plausibility import by_definition
 from tests.still import Still
 
@@ -60,6 +61,29 @@ class TestTheColumns:
         lacks = actions["reason"].str.contains("no credible action|required margin")
         assert actions["credible"].tolist() == (actions["success"] & numbers & ~lacks).tolist()
         assert actions["credible"].mean() > 0.5
+
+    def test_the_confidence_is_that_of_redraws_that_the_search_has_not_seen(
+        self, dear, result, monkeypatch
+    ):
+        asked, redraw = [], Decoders.redraw
+
+        def spied(self, acted, x, values, draws):
+            asked.append(draws)
+            return redraw(self, acted, x, values, draws)
+
+        monkeypatch.setattr(Decoders, "redraw", spied)
+        again = dear.generate(result.factuals[result.actions["credible"]])
+        assert torch.cat(asked).unique().tolist() == list(range(1, 17))
+        asked.clear()
+        assert again.actions["confidence"].notna().all()
+        assert torch.cat(asked).unique().tolist() == list(range(17, 33))
+
+    def test_an_answer_that_fails_under_them_is_not_credible_and_says_so(self, dear, mixed):
+        actions = dear.generate(mixed.refused(300)).actions
+        low = actions["success"] & (actions["confidence"] < 0.9 - 1e-6)
+        assert low.any()
+        assert not actions["credible"][low].any()
+        assert actions["reason"][low].str.contains("confidence").all()
 
     def test_the_reason_has_the_numbers_of_the_columns(self, dear, mixed):
         strict = Search(min_confidence=1.0, min_plausibility=0.6, max_features=1)

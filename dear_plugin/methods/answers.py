@@ -18,7 +18,15 @@ from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.results.spread import Spread
 from dear_plugin.search.credibility import Reached
-from dear_plugin.search.criteria import completed, given, measures_of_rows, required, unmet
+from dear_plugin.search.criteria import (
+    completed,
+    given,
+    measures_of_rows,
+    missing,
+    required,
+    unmet,
+)
+from dear_plugin.search.settings import CRITERIA
 
 if TYPE_CHECKING:
     from dear_plugin.methods.base import RecourseMethod
@@ -79,7 +87,7 @@ class MethodAnswers(LazyAnswers):
         case, answers = self.case.select(rows[at]), self.proposal.select(rows[at])
         found, ones = Reached(torch.arange(len(at)), answers.rows), torch.ones(len(at))
         measures = measures_of_rows(case.goal, method._evidence)
-        known = answers.measured[:, 1].double()
+        known = answers.measured[:, CRITERIA.index("plausibility")].double()
         shares = {"confidence": ones, "reliance": ones}
         shares |= method._shares_of_actions(case, answers)
         shares["plausibility"] = completed(known, measures["plausibility"], found)
@@ -89,7 +97,7 @@ class MethodAnswers(LazyAnswers):
         measures |= {name: given(share) for name, share in shares.items()}
         wanted = required(case.x, method._criteria, method._evidence, measures)
         lacking = np.full(len(rows), "", dtype=object)
-        lacking[at.numpy()] = unmet(found, wanted)
+        lacking[at.numpy()] = (missing if method.search.has_criteria else unmet)(found, wanted)
         credible = success & torch.from_numpy(lacking == "")
         credible[at] &= ~answers.has_remark
         out = torch.full((3, len(rows)), torch.nan, dtype=torch.float64)

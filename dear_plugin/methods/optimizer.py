@@ -28,7 +28,6 @@ from dear_plugin.search import (
 from dear_plugin.search.actions import Actions
 from dear_plugin.search.criteria import criteria, missing
 from dear_plugin.search.problem import SMALLEST
-from dear_plugin.search.settings import CRITERIA
 from dear_plugin.search.stage import Stage
 
 OptimizerOf: TypeAlias = Callable[[tuple[int, ...]], "Optimizer"]
@@ -174,11 +173,8 @@ class Optimizer:
         reasons = self._why_failed(stage, actions, failed, answers.search.max_features)
         for i in (failed & _excluded(answers)[rows[actions.rows]]).nonzero()[:, 0].tolist():
             reasons[i] += f"; {Reason.EXCLUDED}"
-        measured = actions.measured[:, [CRITERIA.index(n) for n in ("confidence", "plausibility")]]
-        # Of a confidence that is too low, not all redraws are evaluated.
-        measured[actions.score != torch.inf, 0] = torch.nan
         notes = _what_is_missing(answers, stage, at, failed)
-        return replace(proposal, reasons=reasons, notes=notes, measured=measured)
+        return replace(proposal, reasons=reasons, notes=notes, measured=actions.measured)
 
     def _why_failed(self, stage: Stage, actions: Actions, failed: Tensor, most: int) -> list[str]:
         """(m,) why actions are no success where they `failed`, (m,) bool; see `_unreached`."""

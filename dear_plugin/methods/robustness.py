@@ -14,7 +14,9 @@ from dear_plugin.problem.case import Case
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.spread import Spread
 from dear_plugin.search import Decoded, SearchProblem
+from dear_plugin.search.credibility import unseen
 from dear_plugin.search.criteria import completed, measures_of_actions
+from dear_plugin.search.settings import CRITERIA
 
 
 def shares_of_actions(
@@ -32,8 +34,8 @@ def shares_of_actions(
     shares: dict[str, Tensor] = {}
     with torch.inference_mode():
         for rows, problem, actions in _acting(case, proposal, optimizer_of):
-            known = {"confidence": proposal.measured[rows, 0]}
-            for name, measure in measures_of_actions(problem).items():
+            known = {"reliance": proposal.measured[rows, CRITERIA.index("reliance")]}
+            for name, measure in measures_of_actions(problem, None).items():
                 found = completed(known.get(name), measure, actions)
                 shares.setdefault(name, torch.ones(len(case)))[rows] = found
     return shares
@@ -43,12 +45,11 @@ def spread(
     case: Case, proposal: Proposal, optimizer_of: OptimizerOf, decoders: Decoders
 ) -> Spread:
     """How far redraws of the decoder agree on answers; arguments: see `shares_of_actions`."""
-    count, is_number = decoders.decoder.draws, decoders.sample.encoder.is_number
-    redrawn = proposal.rows[:, None].repeat(1, count, 1)
+    draws, is_number = unseen(decoders.decoder), decoders.sample.encoder.is_number
+    redrawn = proposal.rows[:, None].repeat(1, len(draws), 1)
     with torch.inference_mode():
         for rows, problem, actions in _acting(case, proposal, optimizer_of):
-            every = torch.arange(1, count + 1)
-            redrawn[rows] = problem.redraw(actions.rows, actions.sets, actions.values, every)
+            redrawn[rows] = problem.redraw(actions.rows, actions.sets, actions.values, draws)
     return Spread.of(case.x, proposal.rows, redrawn, is_number)
 
 

@@ -34,8 +34,8 @@ class Proposal(Rows):
         notes: (m,) what is missing from the recourse of a row; "" for nothing.
         kinds: (m,) how an alternative differs from the first; () outside alternatives.
         searched: whether the actions come from a search; False where the user gave them.
-        measured: (m, 2) the confidence and the plausibility of answers as the search evaluated
-            them, NaN where it did not.
+        measured: (m, 4) what the search measured of answers, in the order of its criteria; NaN
+            where it measured nothing.
         accepted: (m,) bool, rows that are accepted already, and are proposed as they are.
 
     Example:
@@ -54,7 +54,7 @@ class Proposal(Rows):
     notes: Texts = ()
     kinds: Texts = ()
     searched: bool = True
-    measured: Tensor = field(default_factory=lambda: torch.empty(0, 2))
+    measured: Tensor = field(default_factory=lambda: torch.empty(0, 4))
     accepted: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.bool))
 
     def __post_init__(self) -> None:
@@ -68,7 +68,7 @@ class Proposal(Rows):
         if not len(self.accepted):
             given["accepted"] = torch.zeros(m, dtype=torch.bool, device=device)
         if not len(self.measured):
-            given["measured"] = torch.full((m, 2), torch.nan, device=device)
+            given["measured"] = torch.full((m, 4), torch.nan, device=device)
         for name, column in given.items():
             object.__setattr__(self, name, column)
 

@@ -161,7 +161,8 @@ class Recourses:
         `score_before` and `score_after`, the wanted class's probability (or the predicted value);
         and, NaN where a row has no answer:
 
-        - `confidence`, the share of redraws of the decoder under which the answer still succeeds;
+        - `confidence`, the share of redraws of the decoder under which the answer still succeeds,
+          of redraws that the search has not seen;
         - `reliance`, the least share of the indirect change with which it does: 0 where the action
           alone suffices;
         - `plausibility`, the share of training rows at least as far from their neighbours;

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin.data.special_values import is_special
+from dear_plugin.decoders import Decoder
 from dear_plugin.evaluation.plausibility import Plausibility
 from dear_plugin.evaluation.support import Support
 from dear_plugin.search.actions import Entries
@@ -66,7 +67,7 @@ class Decoded(Reached):
 def confidence(
     problem: SearchProblem, actions: Decoded, least: float = 0.0
 ) -> tuple[Tensor, Tensor]:
-    """The share of redraws (decoders of resampled rows) under which actions are still accepted.
+    """The share of a search's redraws (decoders of resampled rows) under which actions succeed.
 
     Args:
         problem: the search problem.
@@ -88,7 +89,7 @@ def confidence(
         if not len(at) or not len(which):
             break
         cells = at[:, None], which
-        margins[cells], valid[cells] = _redrawn(problem, actions.part(at), which)
+        margins[cells], valid[cells] = _redrawn(problem, actions.part(at), which + 1)
         excluded = first - valid[:, :first].sum(1) > may_fail
         at = (~excluded).nonzero()[:, 0]
     # Actions excluded by the first redraws get no others, even if these were evaluated.
@@ -99,13 +100,29 @@ def confidence(
     return valid.float().mean(1), more_margin
 
 
-def _redrawn(problem: SearchProblem, actions: Decoded, which: Tensor) -> tuple[Tensor, Tensor]:
+def confirmed(problem: SearchProblem, actions: Decoded) -> Tensor:
+    """(m,) the share of redraws that no search has seen under which actions succeed.
+
+    A search chooses among many actions those that do well under the redraws that it evaluates;
+    their share among the same redraws is too high.
+    """
+    if not problem.redrawn:
+        return torch.ones(len(actions))
+    return _redrawn(problem, actions, unseen(problem.decoders.decoder))[1].float().mean(1)
+
+
+def unseen(decoder: Decoder) -> Tensor:
+    """(r,) the redraws of a decoder that no search evaluates."""
+    return torch.arange(decoder.draws + 1, 2 * decoder.draws + 1)
+
+
+def _redrawn(problem: SearchProblem, actions: Decoded, draws: Tensor) -> tuple[Tensor, Tensor]:
     """(m, r) margins and (m, r) bool, the decisions for actions under some redraws, (r,)."""
-    m, r, p = len(actions), len(which), problem.x.shape[1]
+    m, r, p = len(actions), len(draws), problem.x.shape[1]
     margins, valid = torch.empty(m, r), torch.empty(m, r, dtype=torch.bool)
     for at in torch.arange(m).split(max(1, CELLS_A_BATCH // (r * p))):
         part = actions.part(at)
-        reached = problem.redraw(part.rows, part.sets, part.values, which + 1).reshape(-1, p)
+        reached = problem.redraw(part.rows, part.sets, part.values, draws).reshape(-1, p)
         margin, accepted = problem.decide(reached, part.rows.repeat_interleave(r))
         margins[at], valid[at] = margin.view(-1, r), accepted.view(-1, r)
     return margins, valid

@@ -13,7 +13,7 @@ from dear_plugin.problem.case import Case, Requirement
 from dear_plugin.problem.goals import Goal
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.results.wording import join, short_of
-from dear_plugin.search.credibility import Evidence, Reached, confidence, reliance
+from dear_plugin.search.credibility import Evidence, Reached, confidence, confirmed, reliance
 from dear_plugin.search.problem import SearchProblem
 from dear_plugin.search.settings import CRITERIA, Search
 
@@ -48,11 +48,13 @@ def criteria(
         problem: the search problem.
         search: the required values.
         evidence: what answers are compared with.
-        whole: compute exact values also for actions that fail a criterion.
+        whole: what is reported: the required values themselves, exact values also for actions
+            that fail a criterion, and the confidence under redraws that no search has seen.
     """
-    least = 0.0 if whole else search.min_confidence
-    measures = measures_of_rows(problem.goal, evidence) | measures_of_actions(problem, least)
-    return required(problem.x, search, evidence, measures)
+    wanted = search if whole else search.stricter
+    actions = measures_of_actions(problem, None if whole else wanted.min_confidence)
+    measures = measures_of_rows(problem.goal, evidence) | actions
+    return required(problem.x, wanted, evidence, measures)
 
 
 def measures_of_rows(goal: Goal, evidence: Evidence) -> dict[str, Measure]:
@@ -68,11 +70,20 @@ def measures_of_rows(goal: Goal, evidence: Evidence) -> dict[str, Measure]:
     }
 
 
-def measures_of_actions(problem: SearchProblem, least: float = 0.0) -> dict[str, Measure]:
-    """What depends on the action and the decoder; for `least` see `confidence`."""
+def measures_of_actions(problem: SearchProblem, least: float | None) -> dict[str, Measure]:
+    """What depends on the action and the decoder.
+
+    Args:
+        problem: the search problem.
+        least: see `confidence`; None for the confidence that is reported, see `confirmed`.
+    """
     return {
         "reliance": lambda actions: (1.0 - reliance(problem, actions), 0.0),
-        "confidence": lambda actions: confidence(problem, actions, least),
+        "confidence": (
+            (lambda actions: (confirmed(problem, actions), 0.0))
+            if least is None
+            else (lambda actions: confidence(problem, actions, least))
+        ),
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
 from dear_plugin._validation.settings import (
@@ -81,7 +81,7 @@ class Search:
         margin: how far past the boundary an answer must lie, as a share of the unit of the
             model's scores (`Goal.with_margin`); answers then survive a retraining of the model.
         min_confidence: the least share of redraws of the decoder under which an answer still
-            succeeds; 0 requires none.
+            succeeds; 0 requires none. The search asks for more, see `stricter`.
         min_plausibility: the least plausibility of an answer, or the factual's own where that is
             less; 0 requires none.
         max_reliance: the largest share of the indirect change that an answer may need; at 0 the
@@ -149,6 +149,16 @@ class Search:
         support = self.min_support or 0.0
         least = self.min_plausibility, 1.0 - self.max_reliance, support, self.min_confidence
         return {name: value for name, value in zip(CRITERIA, least, strict=True) if value}
+
+    @property
+    def stricter(self) -> Search:
+        """What a search asks for, so that its answers have the confidence that is required.
+
+        It chooses among many actions by few redraws, under which its choice looks better than
+        under others: half of what may fail is left for that.
+        """
+        half = 0.5 + 0.5 * self.min_confidence
+        return replace(self, min_confidence=half) if self.min_confidence else self
 
     @property
     def has_criteria(self) -> bool:

@@ -245,7 +245,7 @@ class TestRanges:
     def test_it_is_the_10th_to_the_90th_percentile_and_holds_the_answer(self, fitted, mixed):
         result = fitted.generate(mixed.refused(8), within=Constraints(act_on=["income"]))
         spread = result.lazy_answers.spread(torch.arange(8))
-        values, every = result.proposal.rows[:, [1]], torch.arange(1, spread.count + 1)
+        values, every = result.proposal.rows[:, [1]], torch.arange(17, spread.count + 17)
         j, there = 0, fitted.decoders.redraw((1,), result.x, values, every)
         case = result.lazy_answers.case
         steps = case.feasible.project(result.x, there, torch.arange(8))[..., j] - result.x[:, [j]]

@@ -5,7 +5,7 @@ import torch
 
 from dear_plugin import Constraints, Search
 from dear_plugin.search import confidence, criteria, reliance
-from dear_plugin.search.credibility import FIRST_REDRAWS
+from dear_plugin.search.credibility import FIRST_REDRAWS, confirmed
 from tests.search.handmade import TOWN, A, B, D, factual, followed, make_world, training_frame
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -80,6 +80,16 @@ class TestConfidence:
         assert short.item() == pytest.approx(0.18, abs=1e-6)
         _, short = confidence(world.problem, actions, 0.8)
         assert short.item() == pytest.approx(0.0, abs=1e-6)
+
+    def test_what_is_reported_comes_from_redraws_that_no_search_has_seen(self):
+        """All of the first sixteen are accepted, and four of the next sixteen."""
+        world = make_world(
+            both, factual(), gains=torch.tensor([1.0] * 16 + [0.0] * 12 + [1.0] * 4)
+        )
+        world.problem.decoders.decoder.draws = 16
+        actions = world.actions([0], [0.5])
+        assert confidence(world.problem, actions)[0].item() == 1.0
+        assert confirmed(world.problem, actions).item() == 0.25
 
     def test_without_redraws_the_confidence_is_one(self):
         world = make_world(both, factual(times=2))
