@@ -84,7 +84,7 @@ notebooks: $(VENV)/.docs
 tables: $(VENV)/.all
 	OMP_NUM_THREADS=1 $(BIN)/python -m dear_plugin.benchmark tables --out docs/results \
 		$(if $(TABLES),--only $(TABLES))
-	$(BIN)/python docs/readme.py
+	$(BIN)/python docs/tables.py
 
 dist: $(VENV)/.dev
 	rm -rf dist

@@ -4,15 +4,13 @@ import shutil
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import ClassVar
 
-from docutils.parsers.rst import directives
 from sphinx.util import logging
-from sphinx.util.docutils import SphinxDirective
 
 from dear_plugin import __version__
 
 HERE = Path(__file__).parent
+HOME = HERE.parent
 sys.path.insert(0, str(HERE))  # docs/mathml.py
 NOTEBOOKS = HERE / "notebooks"
 # Every name of these modules' `__all__` must be on a page of the API.
@@ -61,20 +59,18 @@ linkcheck_timeout = 20
 nb_execution_mode = "off"
 
 
-def _copy_notebooks() -> None:
-    """Copy the notebooks below docs/; an unchanged file keeps its date."""
+def _copy_pages() -> None:
+    """Copy the notebooks and the changelog below docs/; an unchanged file keeps its date."""
     NOTEBOOKS.mkdir(exist_ok=True)
-    wanted = {path.name: path for path in (HERE.parent / "notebooks").glob("*.ipynb")}
-    for old in NOTEBOOKS.iterdir():
-        if old.name not in wanted:
-            old.unlink()
-    for name, path in wanted.items():
-        copy = NOTEBOOKS / name
+    notebooks = {NOTEBOOKS / path.name: path for path in (HOME / "notebooks").glob("*.ipynb")}
+    for old in set(NOTEBOOKS.iterdir()) - notebooks.keys():
+        old.unlink()
+    for copy, path in {**notebooks, HERE / "changelog.md": HOME / "CHANGELOG.md"}.items():
         if not copy.exists() or copy.read_bytes() != path.read_bytes():
             shutil.copyfile(path, copy)
 
 
-_copy_notebooks()
+_copy_pages()
 
 
 def _warn_of_undocumented(app, env) -> None:
@@ -86,39 +82,13 @@ def _warn_of_undocumented(app, env) -> None:
                 logging.getLogger(__name__).warning("%s.%s is not documented", module, name)
 
 
-class Results(SphinxDirective):
-    """A table in docs/results, or with `alt` a figure, and the command that wrote it.
-
-    ```{results} trees/trees
-    :command: python -m dear_plugin.benchmark trees
-    ```
-    """
-
-    required_arguments = 1
-    option_spec: ClassVar = dict.fromkeys(("command", "alt"), directives.unchanged_required)
-
-    def run(self):
-        """The table or the figure, or a line with the command that writes it."""
-        command, alt = self.options["command"], self.options.get("alt")
-        path = HERE / "results" / f"{self.arguments[0]}.{'png' if alt else 'md'}"
-        self.env.note_dependency(str(path))
-        if not path.exists():
-            return self.parse_text_to_nodes(f"*Not run yet:* `{command}` writes this.")
-        if alt:
-            figure = f"![{alt}](results/{self.arguments[0]}.png)"
-            return self.parse_text_to_nodes(f"{figure}\n\n*Made by* `{command}`.")
-        table, _, made_with = path.read_text("utf8").strip().partition("\n\n")
-        caption = f"*Made by* `{command}`*:* {made_with.strip()}"
-        return [*self.parse_text_to_nodes(table), *self.parse_text_to_nodes(caption)]
-
-
 def _link_copies(app, name, source) -> None:
-    """Links of pages to notebooks lead to their copies: they also work in the repository."""
+    """Links of pages to notebooks and the changelog lead to their copies."""
     source[0] = source[0].replace("../notebooks/", "notebooks/")
+    source[0] = source[0].replace("../CHANGELOG.md", "changelog.md")
 
 
 def setup(app) -> None:
-    """Add the directive, and check that every public name is documented."""
-    app.add_directive("results", Results)
+    """Link the copies, and check that every public name is documented."""
     app.connect("source-read", _link_copies)
     app.connect("env-check-consistency", _warn_of_undocumented)

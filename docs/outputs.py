@@ -1,13 +1,11 @@
-"""Run the code of pages, and write what it prints, displays and draws into the documentation.
+"""Run the code of pages, and write what it prints and draws into the documentation.
 
 python docs/outputs.py [page ...]
 
-Without arguments all pages are run. A `text` block after a `python` block gets what it prints; a
-file of `docs/_static/outputs` that is included after one gets the HTML of its last expression;
-figures that `gallery.md` saves go to `docs/images/gallery`.
+Without arguments all pages are run. A `text` block after a `python` block gets what it prints;
+figures that `gallery.md` saves go to `docs/images/gallery`. Code in a `py` block is not run.
 """
 
-import ast
 import contextlib
 import io
 import os
@@ -21,24 +19,15 @@ from types import ModuleType
 
 HERE = Path(__file__).parent
 PAGES = sorted([*HERE.glob("[!_]*.md"), *HERE.glob("guides/*.md")])
-FENCE = re.compile(
-    r"^```(?:(?P<kind>python|text)\n(?P<code>.*?)"
-    r"|\{include\} (?P<start>\S*_start\.md)\n"
-    r"|\{raw\} html\n:file: (?P<html>\S+)\n)```$",
-    re.M | re.S,
-)
+FENCE = re.compile(r"^```(python|text)\n(.*?)```$", re.M | re.S)
 WIDTH = 99
 
 
-def displayed(code, namespace):
-    """Run code; what it prints, and the HTML of its last expression, if any."""
-    tree, output = ast.parse(code), io.StringIO()
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-    with contextlib.redirect_stdout(output):
-        exec(compile(tree, "page", "exec"), namespace)
-        value = last and eval(compile(ast.Expression(last.value), "page", "eval"), namespace)
-    html = getattr(value, "_repr_html_", lambda: "")
-    return output.getvalue(), html()
+def printed(code, namespace):
+    """Run code; what it prints."""
+    with contextlib.redirect_stdout(io.StringIO()) as output:
+        exec(compile(code, "page", "exec"), namespace)
+    return output.getvalue()
 
 
 def wrapped(text):
@@ -49,24 +38,18 @@ def wrapped(text):
 
 
 def refreshed(page, folder):
-    """The text of a page with its outputs as they are now; HTML is written to its file."""
+    """The text of a page with its outputs as they are now."""
     module = sys.modules["page"] = ModuleType("page")  # its classes can be pickled
-    namespace, printed, html = vars(module), None, ""
+    output = ""
 
     def visit(fence):
-        nonlocal printed, html
-        if fence["start"]:
-            text = (page.parent / fence["start"]).read_text("utf8")
-            for part in FENCE.finditer(text):
-                displayed(part["code"], namespace)
-        if fence["html"]:
-            (page.parent / fence["html"]).write_text(html, "utf8")
-        is_output = fence["kind"] == "text" and printed
-        result = f"```text\n{wrapped(printed)}```" if is_output else fence[0]
-        printed = None
-        if fence["kind"] == "python":
-            printed, html = displayed(fence["code"], namespace)
-        return result
+        nonlocal output
+        kind, content = fence.groups()
+        if kind == "python":
+            output = printed(content, vars(module))
+        is_output, text = kind == "text" and output, output
+        output = output if kind == "python" else ""
+        return f"```text\n{wrapped(text)}```" if is_output else fence[0]
 
     with contextlib.chdir(folder):
         return FENCE.sub(visit, page.read_text("utf8"))

@@ -20,6 +20,11 @@ UNSTABLE = re.compile(
     r"|\b\d+(?:\.\d+)? ?(?:s|ms|seconds)\b|it/s"
 )
 
+# How the sentences of an answer begin.
+ANSWERS = re.compile(
+    r"This alone is|This counts on|It still holds in|Not credible:|No credible action was found"
+)
+
 every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
@@ -101,11 +106,28 @@ def test_cells_have_ids_and_the_first_is_a_title_with_question_and_answer(path):
     assert all(text(cell).strip() for cell in cells)
 
 
+def markdown(path):
+    cells = [text(cell) for cell in read(path)["cells"] if cell["cell_type"] == "markdown"]
+    return " ".join(" ".join(cells).split())
+
+
 @every_notebook
-def test_indirect_changes_are_called_associations_and_not_effects(path):
-    words = " ".join(text(cell) for cell in read(path)["cells"] if cell["cell_type"] == "markdown")
-    assert "association" in words
-    assert "effect" in words
+def test_indirect_changes_are_called_associations_and_effects_on_conditions(path):
+    assert "association" in markdown(path)
+    assert "effect" in markdown(path)
+
+
+@every_notebook
+def test_a_sentence_of_an_answer_that_the_text_quotes_is_in_the_outputs(path):
+    shown = " ".join(" ".join(CHECK["texts"](read(path)).values()).split())
+    quoted = [sentence for sentence in ANSWERS.findall(markdown(path)) if sentence not in shown]
+    assert not quoted
+
+
+@every_notebook
+def test_a_notebook_needs_only_what_the_wheel_has(path):
+    code = "\n".join(map(text, code_cells(path)))
+    assert not re.search(r"import benchmark|dear_plugin\.benchmark|from tests", code)
 
 
 def test_notebooks_are_formatted():

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from dear_plugin import DEAR, Constraints, Encoder, Kind, Schema, Target
 from dear_plugin.errors import ExtraError, InputError
-from dear_plugin.plots import NOTE, front, fronts, largest_indirect, row, splits, together
+from dear_plugin.plots import front, fronts, largest_indirect, row, splits, together
 from dear_plugin.plots.ink import INDIRECT
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -108,9 +108,17 @@ class TestOverview:
         figure = recourses.plot(title="What to do")
         assert isinstance(figure, Figure)
         assert figure.get_suptitle() == "What to do"
-        assert figure.get_supxlabel() == NOTE
-        assert "not causal" in NOTE
+        assert figure.get_supxlabel() == recourses.note
+        assert "not causal" in recourses.note
         assert len(figure.axes) == 2
+
+    def test_with_tiers_the_caveat_is_that_of_an_effect(self, mixed):
+        refused = mixed.refused(4)
+        schema = replace(mixed.schema, tiers=[["age", "gender"]])
+        result = DEAR(mixed.net, schema).fit(mixed.frame).generate(refused)
+        assert "is an effect, if" in result.note
+        for figure in (result.plot(), result.plot(refused.index[0])):
+            assert figure.get_supxlabel() == result.note
 
     def test_neither_settings_nor_recourses_are_touched(self, recourses):
         settings, before = dict(rcParams), recourses.counterfactuals.copy(deep=True)
@@ -156,7 +164,7 @@ class TestRow:
         names = list(recourses.encoder.schema.names)
         for bar, name in zip(axes.patches, labels(axes), strict=True):
             j = names.index(name)
-            length = float(step[j]) if numbers[j] else 1.0
+            length = abs(float(step[j])) if numbers[j] else 1.0
             assert bar.get_width() == pytest.approx(length)
 
     def test_what_is_expected_has_its_range_over_the_redraws(self, recourses, axes, position):
@@ -168,10 +176,10 @@ class TestRow:
             if isinstance(bars, ErrorbarContainer):
                 (line,) = bars.lines[2][0].get_segments()
                 drawn[names_at[line[0, 1]]] = line[:, 0].tolist()
-        expected = {
-            names[j]: pytest.approx([float(spread.low[0, j]), float(spread.high[0, j])])
-            for j in follows.nonzero()[:, 0].tolist()
-        }
+        step = (recourses.proposal.rows - recourses.x)[position].sign()
+        ends = (step * torch.stack([spread.low[0], spread.high[0]])).sort(dim=0).values
+        at = follows.nonzero()[:, 0].tolist()
+        expected = {names[j]: pytest.approx(ends[:, j].tolist()) for j in at}
         assert drawn == expected
         assert drawn
 
@@ -374,3 +382,11 @@ class TestFront:
     def test_nothing_solved_gives_empty_axes(self, table, axes):
         front(table[table["method"] == "D"], axes)
         assert axes.get_legend_handles_labels()[1] == []
+
+
+def test_what_changes_along_is_a_bar_as_long_as_its_share(axes):
+    table = pd.DataFrame({"acted_on": ["a", "a", "a", "a"], "moves_along": ["b", "b", "b", "c"]})
+    together(table, axes)
+    assert [bar.get_width() for bar in axes.patches] == pytest.approx([0.8 * 0.75, 0.8 * 0.25])
+    assert texts(axes) == ["75%", "25%"]
+    assert labels(axes) == ["b", "c"]

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from dear_plugin.results.wording import ASSOCIATED
+
 if TYPE_CHECKING:
     from dear_plugin.plots.ink import Axes, Figure
 
@@ -44,7 +46,7 @@ def figures(rows: pd.DataFrame, mixed: pd.DataFrame) -> Iterator[tuple[str, Figu
         if len(study):
             title = f"{NAMES[CASE_STUDY]}: largest indirect change by action ({method})"
             figure = _by_classifier(study, plots.together, title, height=5.2)
-            figure.supxlabel(plots.NOTE, fontsize=9)
+            figure.supxlabel(ASSOCIATED.short, fontsize=9)  # no tiers in the paper
             yield f"pairs-{CASE_STUDY}{suffix}", figure
 
 

@@ -1,7 +1,7 @@
 """Plots: frames in, figures out, readable in black and white; only this package uses matplotlib.
 
-Indirect changes are associations in the data, or with tiers effects on conditions; every figure of
-them says which.
+Indirect changes are associations in the data, or with tiers effects on conditions: the line under
+figures of them, `Recourses.note`, says which.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ try:
 except ModuleNotFoundError as error:
     raise ExtraError('figures need matplotlib: pip install "dear-plugin[plots]"') from error
 
-from dear_plugin.plots.ink import NOTE, sheet
+from dear_plugin.plots.ink import DIRECT, INDIRECT, LINES, sheet
 from dear_plugin.plots.rows import figure, largest_indirect, row, splits
 from dear_plugin.plots.tables import boxes, entanglement, front, fronts, together
 
 __all__ = [
-    "NOTE",
+    "DIRECT",
+    "INDIRECT",
+    "LINES",
     "boxes",
     "entanglement",
     "figure",

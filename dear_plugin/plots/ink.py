@@ -20,10 +20,9 @@ LINES: tuple[dict[str, Any], ...] = (
 MARKERS = "sDv^<>PXh8pd*"
 # Names and values are no formulas: two dollar signs do not start one.
 PLAIN: dict[str, Any] = {"parse_math": False}
-NOTE = "Expected indirect changes are associations in the data, not causal effects."
 
 
-__all__ = ["DIRECT", "INDIRECT", "LINES", "MARKERS", "NOTE", "PLAIN", "WHISKER"]
+__all__ = ["DIRECT", "INDIRECT", "LINES", "MARKERS", "PLAIN", "WHISKER"]
 __all__ += ["Axes", "Figure", "sheet", "spare", "write"]
 
 

@@ -22,9 +22,8 @@ MOST_BARS = 10
 LEAST_BARS = 3
 # Inches of a bar, and of all that stands above and below the bars.
 BAR, REST = 0.34, 2.1
-# The heading of indirect changes where no order of causes is stated.
-FOLLOWS = "Expected to follow (association)"
-SCALE = "change, as a share of the feature's range (a changed category: 1)"
+FOLLOWS = "Expected to follow"
+SCALE = "size of the change, as a share of the feature's range (a changed category: 1)"
 RANGE = "thin lines and ranges: 10th to 90th percentile over redraws of the data"
 
 
@@ -79,7 +78,8 @@ def row(
 ) -> None:
     """Draw the changes of one row, feature by feature: direct solid, indirect hatched.
 
-    A thin line across the end of an indirect bar is the range over the redraws of the decoder.
+    A bar is as long as the change is large; its values show the direction. The dot and the thin
+    line at the end of an indirect bar are the change and its range over redraws of the decoder.
 
     Args:
         changes: one line per changed feature, the features acted on first: `feature`, `values`
@@ -99,10 +99,12 @@ def row(
     starts = shown["direct"].ne(shown["direct"].shift())
     at = (shown.index + starts.cumsum()).to_numpy()
     for y, bar in zip(at, shown.itertuples(index=False), strict=True):
-        axes.barh(y, bar.change, height=0.62, **(DIRECT if bar.direct else INDIRECT))
+        size = abs(bar.change)
+        axes.barh(y, size, height=0.62, **(DIRECT if bar.direct else INDIRECT))
         if bar.low < bar.high:
-            ends = [[bar.change - bar.low], [bar.high - bar.change]]
-            axes.errorbar(bar.change, y, xerr=ends, **WHISKER)
+            low, high = sorted(np.sign(bar.change) * np.array([bar.low, bar.high]))
+            ends = [[size - low], [high - size]]
+            axes.errorbar(size, y, xerr=ends, marker="o", markersize=4, **WHISKER)
     for y, direct in zip(at[starts], shown["direct"][starts], strict=True):
         _head(axes, y - 0.85, "Action" if direct else follows)
     _frame(axes, at, shown)
@@ -142,6 +144,7 @@ def splits(actions: pd.DataFrame, axes: Axes) -> None:
     ]
     axes.set_yticks(y, names, **PLAIN)
     axes.set_ylim(max(len(table), LEAST_BARS + 1) - 0.4, -0.6)
+    axes.set_xlim(0.0, 1.08 * table[["direct_cost", "indirect_cost"]].sum(axis=1).max())
     if "reliance" in done:
         alone = done["reliance"].eq(0.0).groupby(done["acted_on"]).sum()
         right = axes.secondary_yaxis("right")

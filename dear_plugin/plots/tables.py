@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from dear_plugin.plots.ink import DIRECT, MARKERS, PLAIN, WHISKER, sheet, spare, write
+from dear_plugin.plots.ink import DIRECT, INDIRECT, MARKERS, PLAIN, WHISKER, sheet, spare, write
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 SIZES = {"cost": "cost: what changes in all", "direct_cost": "effort: what has to be done"}
 LEAST_SHARE = 0.05
 HALF = 0.5
+# The part of a column of `together` that a bar of all rows takes.
+ROOM = 0.8
 
 
 def boxes(table: pd.DataFrame, axes: Axes, *, by: str = "method", of: str = "cost") -> None:
@@ -125,7 +127,7 @@ def entanglement(table: pd.DataFrame, axes: Axes) -> None:
 
 
 def together(table: pd.DataFrame, axes: Axes) -> None:
-    """Draw which feature changes most along with each one acted on, as shares of rows.
+    """Draw which feature changes most along with each one acted on, as bars of shares of rows.
 
     Args:
         table: `acted_on` and `moves_along`, one line per row; "" where nothing moves along.
@@ -139,11 +141,12 @@ def together(table: pd.DataFrame, axes: Axes) -> None:
     if shares.empty:
         write(axes, "nothing is expected to move along")
         return
-    axes.imshow(shares.T, cmap="Greys", vmin=0.0, vmax=1.0, aspect="auto")
     for (y, x), share in np.ndenumerate(shares.T.to_numpy()):
+        axes.barh(y, ROOM * share, left=x - ROOM / 2, height=0.62, **INDIRECT)
         if share >= LEAST_SHARE:
-            ink = "white" if share > HALF else "black"
-            axes.text(x, y, f"{share:.0%}", ha="center", va="center", color=ink, fontsize=9)
+            axes.text(x - ROOM / 2, y - 0.4, f"{share:.0%}", va="center", fontsize=9)
+    axes.set_xlim(-0.5, len(shares) - 0.5)
+    axes.set_ylim(shares.shape[1] - 0.4, -0.6)
     names = [f"{name}\n({common[name]:.0%})" for name in shares.index]
     axes.set_xticks(range(len(names)), names, rotation=30, ha="right", fontsize=8, **PLAIN)
     axes.set_yticks(range(shares.shape[1]), list(shares.columns), fontsize=8, **PLAIN)

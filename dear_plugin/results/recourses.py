@@ -134,14 +134,14 @@ class Recourses:
         """
         from dear_plugin import plots
 
-        said, every = claim(self.encoder.schema), index is RowKey.ALL
+        every = index is RowKey.ALL
         if every and not len(self):
             raise InputError("got a result without rows, expected at least one to draw")
         shown = panel(
             self,
             plots.largest_indirect(self) if every else only_position(self.factuals.index, index),
         )
-        words = said.heading, said.short
+        words = claim(self.encoder.schema).heading, self.note
         return plots.figure(shown, title, words, self.actions if every else None)
 
     def plot_row(self, position: int, axes: Axes) -> None:
@@ -151,6 +151,11 @@ class Recourses:
         changes, title, text = panel(self, range(len(self))[position])
         follows = claim(self.encoder.schema).heading
         plots.row(changes, axes, title=title, text=text, follows=follows)
+
+    @property
+    def note(self) -> str:
+        """What indirect changes are by the schema, as a line under figures of them."""
+        return claim(self.encoder.schema).short
 
     @lazy
     def actions(self) -> pd.DataFrame:

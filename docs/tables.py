@@ -1,0 +1,73 @@
+"""Copy tables of docs/results, and the code that starts pages, into the README and the pages.
+
+python docs/tables.py
+
+What stands between one of these lines and `<!-- end -->` is written by this command:
+
+* `<!-- file: path -->`: a file of this folder, such as the code that many pages begin with.
+* `<!-- results: name | command -->`: a table and how it was made, or a link if it is long.
+* `<!-- table: name | column = heading; ... | row; ... -->`: some columns of a table, and some of
+  its rows; without rows all of them. A column that the table lacks has "not run".
+"""
+
+import os
+import re
+from pathlib import Path
+
+HERE = Path(__file__).parent
+PAGES = [HERE.parent / "README.md", *sorted(HERE.glob("[!_]*.md")), *sorted(HERE.glob("*/*.md"))]
+MARKED = re.compile(r"(<!-- (file|results|table): (.+?) -->\n).*?(<!-- end -->)", re.S)
+# A longer table is linked.
+MOST_LINES = 60
+
+
+def read(name):
+    """A table of docs/results as dicts; [] if there is none."""
+    path = HERE / "results" / f"{name}.md"
+    if not path.exists():
+        return []
+    lines = [line for line in path.read_text("utf8").splitlines() if line.startswith("|")]
+    heads, _, *rows = ([cell.strip() for cell in line[1:-1].split("|")] for line in lines)
+    return [dict(zip(heads, row, strict=True)) for row in rows]
+
+
+def table(name, columns, rows=""):
+    """Some columns and rows of a table, with other headings."""
+    found = read(name)
+    if not found:
+        return f"*`docs/results/{name}.md` does not exist yet.*\n"
+    heads = dict(pair.split(" = ") for pair in columns.split("; "))
+    first = next(iter(heads))
+    kept = [row for row in found if not rows or row[first] in rows.split("; ")]
+    lines = [list(heads.values()), ["---"] * len(heads)]
+    lines += [[row.get(column, "not run") for column in heads] for row in kept]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def results(folder, name, command):
+    """A table and the command that wrote it, for a page in a folder."""
+    path = HERE / "results" / f"{name}.md"
+    if not path.exists():
+        return f"*Not run yet:* `{command}` writes this.\n"
+    text, _, made_with = path.read_text("utf8").strip().partition("\n\n")
+    lines = len(text.splitlines()) - 2
+    if lines > MOST_LINES:
+        text = f"[The table, {lines} lines]({os.path.relpath(path, folder)})"
+    return f"{text}\n\n*Made by* `{command}`*:* {made_with.strip()}\n"
+
+
+def filled(text, folder):
+    """The text of a page in a folder with what is copied into it."""
+
+    def copied(mark):
+        kind, parts = mark[2], mark[3].split(" | ")
+        if kind == "file":
+            return (HERE / parts[0]).read_text("utf8")
+        return results(folder, *parts) if kind == "results" else table(*parts)
+
+    return MARKED.sub(lambda m: m[1] + copied(m) + m[4], text)
+
+
+if __name__ == "__main__":
+    for page in PAGES:
+        page.write_text(filled(page.read_text("utf8"), page.parent), "utf8")
