@@ -78,11 +78,15 @@ INVALID_FRAMES = {
         lambda f: f.set_axis(range(f.shape[1]), axis=1),
         r"missing columns: .*'age'.*known are: 0, 1",
     ),
-    "a series": (lambda f: f.iloc[0], "a pandas DataFrame, got Series"),
+    "a series": (lambda f: f.iloc[0], "a pandas DataFrame, got pandas.Series"),
     "nothing": (lambda f: None, "a pandas DataFrame, got NoneType"),
     "a list": (lambda f: [[1, 2]], "a pandas DataFrame, got list"),
-    "an array": (lambda f: np.zeros((2, 8)), "a pandas DataFrame, got ndarray"),
+    "an array": (lambda f: np.zeros((2, 8)), "a pandas DataFrame, got numpy.ndarray"),
     "a dict": (lambda f: {"age": [1]}, "a pandas DataFrame, got dict"),
+    "another library's frame": (
+        lambda f: pytest.importorskip("pyarrow").Table.from_pandas(f),
+        r"got pyarrow.Table: pass frame.to_pandas\(\)",
+    ),
     **{
         f"{bad} in {name}": (
             with_cell(name, bad, dtype=float),
@@ -274,8 +278,9 @@ class TestModels:
             own = answer(frame)[:, 0].double()
         assert score.to_numpy() == pytest.approx(own.numpy())
 
-    def test_a_regressor_needs_its_output(self, mixed):
-        with pytest.raises(ModelError, match="output='values'; got LinearRegression"):
+    def test_a_model_without_probabilities_is_told_what_to_do(self, mixed):
+        hint = "got LinearRegression. A regression.*output='values'; a classifier.*Calibrated"
+        with pytest.raises(ModelError, match=hint):
             DEAR(LinearRegression(), mixed.schema)
 
     def test_a_regression_has_no_default_target(self, mixed, frame):

@@ -64,8 +64,8 @@ class Table:
             immutable=immutable,
             increasing=[name for name, (low, high) in ranges.items() if low == 0.0 < high],
             decreasing=[name for name, (low, high) in ranges.items() if low < 0.0 == high],
-            # Without codes of its own, a number with two values stays one.
-            special={name: () for name in numbers if frame[name].nunique() == 2},
+            # A number with two values stays one.
+            numeric=[name for name in numbers if frame[name].nunique() == 2],
         )
         # A category without training rows is in the category map.
         features = tuple(

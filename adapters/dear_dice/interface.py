@@ -162,9 +162,7 @@ def _decimal(column: pd.Series) -> pd.Series:
 
 
 def _schema(data: Any, frame: pd.DataFrame, marks: Mapping[str, Any]) -> Schema:
-    # Without codes of its own, a number with two values stays one.
-    numbers = {n: () for n in data.continuous_feature_names if frame[n].nunique() == 2}
-    schema = Schema.infer(frame, special=numbers, **marks).complete()
+    schema = Schema.infer(frame, numeric=data.continuous_feature_names, **marks).complete()
     for name, places in (data.continuous_features_precision or {}).items():
         schema = schema.replace(name, precision=int(places))
     return schema

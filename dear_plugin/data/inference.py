@@ -30,7 +30,12 @@ Array = npt.NDArray[Any]
 def misfit(frame: Any) -> str:
     """What keeps anything from being read as a frame; "" for nothing."""
     if not isinstance(frame, pd.DataFrame):
-        return f"expected a pandas DataFrame, got {type(frame).__name__}"
+        kind = f"{type(frame).__module__.partition('.')[0]}.{type(frame).__qualname__}"
+        got = f"expected a pandas DataFrame, got {kind.removeprefix('builtins.')}"
+        if hasattr(frame, "to_pandas"):
+            return f"{got}: pass frame.to_pandas()"
+        interchange = "pandas.api.interchange.from_dataframe(frame)"
+        return f"{got}: pass {interchange}" if hasattr(frame, "__dataframe__") else got
     twice = frame.columns[frame.columns.duplicated()]
     if not len(twice):
         return ""
@@ -63,6 +68,7 @@ def infer_features(
     frame: pd.DataFrame,
     names: Sequence[str],
     categorical: Iterable[str],
+    numeric: Iterable[str],
     special: Mapping[str, Sequence[float]],
 ) -> list[Feature]:
     """The features of a frame's columns, (n, p), without the user's constraints on changes.
@@ -71,21 +77,24 @@ def infer_features(
         frame: training rows.
         names: its feature columns.
         categorical: numeric columns to be read as categories.
+        numeric: columns that are amounts, whatever their values look like.
         special: `{column: codes}` of numbers that are no amounts.
 
     Raises:
         SchemaError: unreadable columns; all complaints at once.
     """
-    features, complaints, as_category = [], [], set(categorical)
+    features, complaints, as_category, amounts = [], [], set(categorical), set(numeric)
+    if both := sorted(as_category & amounts):
+        raise SchemaError(f"both categorical and numeric: {both}")
     for name in names:
-        codes = tuple(special[name]) if name in special else None
+        codes = tuple(special.get(name, ())) if name in {*special, *amounts} else None
         try:
             features.append(_infer(frame[name], name, name in as_category, codes))
         except SchemaError as error:
             complaints.append(str(error))
     if complaints:
         raise SchemaError("; ".join(complaints))
-    return inspect(frame, features)
+    return inspect(frame, features, amounts)
 
 
 def infer_orders(frame: pd.DataFrame, features: Sequence[Feature]) -> tuple[tuple[str, str], ...]:
@@ -137,7 +146,9 @@ def _infer(
         raise SchemaError(f"column {name!r} has dtype {column.dtype}: {unreadable(column.dtype)}")
     number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
     if special is not None and (not number or as_category):
-        raise SchemaError(f"special[{name!r}]: expected a numeric column, got categories")
+        raise SchemaError(
+            f"special= or numeric= names {name!r}: expected a numeric column, got categories"
+        )
     if not number or as_category or (special is None and column.nunique() == 2):
         return _discrete(column, name)
     return _number(column, name, special or ())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,8 @@ MANY_LEVELS, SOME_LEVELS, ROWS_A_LEVEL = 100, 12, 5
 # and if random integers of the same range would have at least ID_TIES ties but only a share
 # ID_TIE_SHARE of these is observed.
 ID_ROWS, ID_DISTINCT, ID_TIES, ID_TIE_SHARE = 100, 0.95, 10.0, 0.1
-# Nearly distinct integers with one of these words in their name are identifiers in any case.
+# With one of these words in its name, a column is one if at least this share is distinct.
+NAMED_DISTINCT = 0.5
 ID_WORDS = {"id", "ids", "identifier", "uuid", "guid", "ssn"}
 # Text is suspected to be numbers if this share of its distinct values can be parsed.
 PARSED = 0.9
@@ -33,12 +34,15 @@ logger = logging.getLogger(__name__)
 Array = npt.NDArray[Any]
 
 
-def inspect(frame: pd.DataFrame, features: Sequence[Feature]) -> list[Feature]:
+def inspect(
+    frame: pd.DataFrame, features: Sequence[Feature], amounts: Container[str]
+) -> list[Feature]:
     """Features with suspected identifiers marked as not actionable; logs suspicious columns.
 
     Args:
         frame: training rows.
         features: the inferred features of its columns.
+        amounts: the names of numbers that are no identifiers.
     """
     missing = {f.name: int(frame[f.name].isna().sum()) for f in features if f.missing}
     if missing:
@@ -50,12 +54,14 @@ def inspect(frame: pd.DataFrame, features: Sequence[Feature]) -> list[Feature]:
         )
     with np.errstate(over="ignore"):  # the schema rejects a range that overflows
         return [
-            _number(frame[f.name], f) if f.kind is Kind.NUMERIC else _category(frame[f.name], f)
+            _category(frame[f.name], f)
+            if f.kind is not Kind.NUMERIC
+            else _number(frame[f.name], f, f.name in amounts)
             for f in features
         ]
 
 
-def _number(column: pd.Series, feature: Feature) -> Feature:
+def _number(column: pd.Series, feature: Feature, is_amount: bool) -> Feature:
     values = column.dropna().to_numpy(dtype=np.float64)
     values = values[~np.isin(values, feature.special)]
     codes = suspected_codes(values)
@@ -69,13 +75,13 @@ def _number(column: pd.Series, feature: Feature) -> Feature:
             feature.name,
             shown,
         )
-    if not _is_identifier(values, feature.name):
+    if is_amount or not _is_identifier(values, feature.name):
         return feature
     logger.warning(
-        "column %r has a distinct whole number in nearly every row and looks like an identifier:"
-        " DEAR does not act on it unless act_on names it, other methods do; drop it from the frame"
-        " if it is one",
-        feature.name,
+        "column %r has distinct whole numbers and looks like an identifier: DEAR does not act on"
+        " it unless act_on names it, other methods do; immutable=[%r] (immutable_features in"
+        " Alibi) keeps it fixed, numeric=[%r] says that it is an amount",
+        *[feature.name] * 3,
     )
     return dataclasses.replace(feature, actionable=False)
 
@@ -86,11 +92,11 @@ def _is_identifier(values: Array, name: str) -> bool:
     if n < ID_ROWS or not (values % 1 == 0).all():
         return False
     ties = n - len(np.unique(values))
-    if ties > (1.0 - ID_DISTINCT) * n:
-        return False
+    if ID_WORDS & {word.lower() for word in WORD.findall(name)}:
+        return ties <= (1.0 - NAMED_DISTINCT) * n
     expected = n * (n - 1) / 2.0 / (values.max() - values.min() + 1)
     by_chance = expected < ID_TIES or ties > ID_TIE_SHARE * expected
-    return not by_chance or bool(ID_WORDS & {word.lower() for word in WORD.findall(name)})
+    return ties <= (1.0 - ID_DISTINCT) * n and not by_chance
 
 
 def _category(column: pd.Series, feature: Feature) -> Feature:

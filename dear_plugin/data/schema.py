@@ -75,6 +75,7 @@ class Schema:
         increasing: Iterable[str] = (),
         decreasing: Iterable[str] = (),
         categorical: Iterable[str] = (),
+        numeric: Iterable[str] = (),
         ranges: Mapping[str, tuple[float | None, float | None]] | None = None,
         special: Mapping[str, Sequence[float]] | None = None,
         rules: Iterable[Rule] = (),
@@ -97,6 +98,8 @@ class Schema:
             increasing: numeric or binary features that may only increase.
             decreasing: numeric or binary features that may only decrease.
             categorical: numeric columns to be read as categories.
+            numeric: numeric columns that are amounts, though they have two values only or look
+                like identifiers.
             ranges: `{feature: (low, high)}` in user units, None for an open end; a range
                 restricts, it never scales.
             special: `{feature: codes}` of numbers that are no amounts, such as -9 for "no such
@@ -115,6 +118,7 @@ class Schema:
             "increasing": _names("increasing", increasing),
             "decreasing": _names("decreasing", decreasing),
             "categorical": _names("categorical", categorical),
+            "numeric": _names("numeric", numeric),
             "ranges": tuple(ranges or ()),
             "special": tuple(special or ()),
         }
@@ -122,7 +126,9 @@ class Schema:
         if any(wrong.values()):
             lines = [f"{k}: {unknown('features', v, names)}" for k, v in wrong.items() if v]
             raise SchemaError("; ".join(lines))
-        features = infer_features(frame, names, marks["categorical"], special or {})
+        features = infer_features(
+            frame, names, marks["categorical"], marks["numeric"], special or {}
+        )
         increasing_names, decreasing_names = set(marks["increasing"]), set(marks["decreasing"])
         if increasing_names & decreasing_names:
             raise SchemaError(

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from dear_plugin.data.columns import read
 from dear_plugin.data.encoder import Encoder
+from dear_plugin.data.inference import misfit
 from dear_plugin.data.schema import Feature, Kind
 from dear_plugin.errors import ConstraintError, InputError, unknown
 from dear_plugin.methods.optimizer import Optimizer, OptimizerOf, by_set
@@ -79,6 +80,8 @@ def _table(actions: Actions, frame: pd.DataFrame) -> pd.DataFrame:
                 f" {len(actions)} rows for {len(frame)}; actions.loc[frame.index] may help"
             )
         return actions
+    if hasattr(actions, "to_pandas"):
+        raise InputError(f"actions: {misfit(actions)}")
     if not isinstance(actions, Mapping):
         raise ConstraintError(
             "actions must be {feature: value}, or a frame like `recourses.direct`;"

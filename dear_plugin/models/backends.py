@@ -118,9 +118,10 @@ class FrameModel:
         self.model, self.encoder, self.output = model, encoder, output
         if not callable(self._function):
             raise ModelError(
-                "a model must be a torch module, have predict_proba, or be callable on frames; a"
-                " regression, which has predict only, needs output='values'; got"
-                f" {type(model).__name__}"
+                "a model must be a torch module, have predict_proba, or be callable on frames; got"
+                f" {type(model).__name__}. A regression, which has predict only, needs"
+                " output='values'; a classifier without probabilities, such as SVC, is wrapped:"
+                " sklearn.calibration.CalibratedClassifierCV(model).fit(X, y)"
             )
 
     @property

@@ -13,6 +13,9 @@ from dear_plugin._lazy import lazy
 from dear_plugin.data.schema import Schema
 from dear_plugin.errors import ConstraintError
 
+# The most features that an error names.
+MOST_NAMED = 5
+
 ActOn = Iterable[str | Sequence[str]]
 
 
@@ -59,7 +62,7 @@ class ActionSets:
         for names, positions in zip(sets, members, strict=True):
             _check(schema, names, positions)
         if not sets:
-            raise ConstraintError("nothing to act on: every feature is immutable, or act_on is []")
+            raise ConstraintError(_why_none(schema, act_on))
         if len({frozenset(m) for m in members}) < len(members):
             raise ConstraintError(f"act_on names a set twice: {list(sets)}")
         return cls(sets, members, len(schema))
@@ -96,6 +99,19 @@ class ActionSets:
     def single(self) -> Tensor:
         """(s,) bool: sets of one feature."""
         return torch.tensor([len(m) == 1 for m in self.members])
+
+
+def _why_none(schema: Schema, act_on: ActOn | None) -> str:
+    """The message on no action sets, with the true cause."""
+    text, choices = "nothing to act on", list(schema.mutable)[:MOST_NAMED]
+    if not choices:
+        return f"{text}: every feature is immutable (or constant in the data)"
+    if act_on is not None:
+        return f"{text}: act_on is empty; it takes features such as {choices}"
+    return (
+        f"{text}: every feature that is not immutable looks like an identifier, {choices};"
+        " act_on=[...] names those to act on, Schema.infer(..., numeric=[...]) the amounts"
+    )
 
 
 def _check(schema: Schema, names: tuple[str, ...], positions: tuple[int, ...]) -> None:

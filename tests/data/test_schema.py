@@ -231,7 +231,7 @@ class TestInspection:
         rng = np.random.default_rng(0)
         frame = pd.DataFrame({"x": numbers(rng), "z": rng.normal(size=2000)})
         assert Schema.infer(frame).actionable == ("z",)
-        assert "'x' has a distinct whole number in nearly every row" in caplog.text
+        assert "'x' has distinct whole numbers and looks like an identifier" in caplog.text
 
     def test_integers_with_as_many_ties_as_random_ones_are_not(self, caplog):
         rng = np.random.default_rng(0)
@@ -244,6 +244,18 @@ class TestInspection:
         far = np.random.default_rng(0).choice(10**9, 500, replace=False)
         frame = pd.DataFrame({"customerId": far, "amount": far, "z": np.linspace(0, 1, 500)})
         assert Schema.infer(frame).actionable == ("amount", "z")
+
+    def test_a_name_with_the_word_id_is_enough_where_half_are_distinct(self, caplog):
+        students = np.r_[np.random.default_rng(0).choice(10**6, 470, replace=False), [7] * 30]
+        frame = pd.DataFrame({"id_student": students, "z": np.linspace(0, 1, 500)})
+        assert Schema.infer(frame).actionable == ("z",)
+        assert "immutable=['id_student']" in caplog.text
+
+    def test_named_numbers_are_amounts_whatever_they_look_like(self, caplog):
+        frame = pd.DataFrame({"a": range(100), "b": [0, 1] * 50})
+        schema = Schema.infer(frame, numeric=["a", "b"])
+        assert schema.actionable == ("a", "b") and not caplog.text
+        assert {feature.kind for feature in schema} == {Kind.NUMERIC}
 
 
 class TestConstraints:
@@ -286,7 +298,7 @@ class TestConstraints:
             (list("abc"), {"ranges": {"x": (0, 1)}}, r"ranges\['x'\].*categories"),
             ([1, 2, 3], {"ranges": {"x": (2, 1)}}, r"ranges\['x'\] = \(2, 1\).*exceed"),
             ([1, 2, 3], {"ranges": {"x": (np.nan, 1)}}, "exceed"),
-            (list("abc"), {"special": {"x": [1]}}, r"special\['x'\].*got categories"),
+            (list("abc"), {"special": {"x": [1]}}, r"names 'x': .*got categories"),
             ([1, 2, 3], {"special": {"z": [1]}}, "special: unknown features: 'z'"),
             ([1, 2, 3], {"target": "z"}, "unknown target: 'z'"),
             ([1, 2, 3], {"rules": ["x <= 3"]}, "rules must be callables"),
@@ -382,7 +394,7 @@ class TestInvalid:
             Feature(**{**valid, name: bad})
 
     def test_an_array_instead_of_a_frame(self):
-        with pytest.raises(SchemaError, match="a pandas DataFrame, got ndarray"):
+        with pytest.raises(SchemaError, match="a pandas DataFrame, got numpy"):
             Schema.infer(np.zeros((2, 2)))
 
     @pytest.mark.parametrize("frame", [pd.DataFrame(), pd.DataFrame({"x": []})])

@@ -1,8 +1,9 @@
 """ActionSets: the sets of features S that a search may act on."""
 
+import pandas as pd
 import pytest
 
-from dear_plugin import ActionSets
+from dear_plugin import ActionSets, Schema
 from dear_plugin.errors import ConstraintError, SchemaError
 
 
@@ -39,7 +40,7 @@ class TestAsTensors:
     ("act_on", "match", "error"),
     [
         ("debt", "must be a list of features, got 'debt'", ConstraintError),
-        ([], "nothing to act on", ConstraintError),
+        ([], "nothing to act on: act_on is empty", ConstraintError),
         ([()], "distinct features", ConstraintError),
         ([("debt", "debt")], "distinct features, .*'debt', 'debt'", ConstraintError),
         ([("debt", "job"), ("job", "debt")], "a set twice", ConstraintError),
@@ -58,3 +59,6 @@ def test_a_schema_in_which_nothing_may_change(mixed):
         schema = schema.replace(name, immutable=True)
     with pytest.raises(ConstraintError, match="every feature is immutable"):
         ActionSets.of(schema)
+    ids = Schema.infer(pd.DataFrame({"a": range(100), "b": range(100, 200)}))
+    with pytest.raises(ConstraintError, match=r"looks like an identifier, \['a', 'b'\]"):
+        ActionSets.of(ids)
