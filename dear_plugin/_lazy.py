@@ -1,8 +1,7 @@
-"""lazy: a cached property, computed at first access; renewed: a copy without what was computed."""
+"""lazy: a cached property, computed at first access."""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from typing import Any, Generic, Self, TypeVar, overload
 
@@ -43,13 +42,3 @@ class lazy(Generic[T]):
         with torch.inference_mode(False):
             value: T = instance.__dict__.setdefault(self.name, self.compute(instance))
         return value
-
-
-def renewed(instance: T) -> T:
-    """A shallow copy of which no lazy property is computed."""
-    out = copy.copy(instance)
-    kept = {
-        k: v for k, v in vars(out).items() if not isinstance(getattr(type(out), k, None), lazy)
-    }
-    out.__dict__ = kept
-    return out

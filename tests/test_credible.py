@@ -161,7 +161,7 @@ class TestOtherMethods:
         table = dear.with_search(search).generate(factuals).alternatives(3)
         goal = Target.of_class(1).resolve(len(table), None)
         rows = dear.encoder.rows(table[list(factuals)])
-        support = dear._support.of(rows, goal, torch.arange(len(rows)))
+        support = dear.trained.support.of(rows, goal, torch.arange(len(rows)))
         assert (support[table["credible"].tolist()] >= 0.8 - 1e-6).all()
         assert 0.0 < table["credible"].mean() < 1.0
 

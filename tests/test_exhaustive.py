@@ -20,10 +20,10 @@ def exhaustive(dear: DEAR, frame: pd.DataFrame, target: Target | None) -> torch.
     x = dear.encoder.rows(frame)
     feasible = feasible_set(None, x, dear.encoder, dear.encoder.units.resolutions(frame))
     goal = goal_of(target, len(x), dear.classifier.classes, dear.classifier.output)
-    goal = goal.bind(dear.classifier.frame_scores(frame, x), lambda: dear._cutoffs)
+    goal = goal.bind(dear.classifier.frame_scores(frame, x), lambda: dear.trained.cutoffs)
     case = Case(x, goal, feasible, SLACKS[0], torch.arange(len(x)))
     solved = torch.zeros(len(x), dtype=torch.bool)
-    given = dear._fitted_optimizer.problem(case)
+    given = dear._optimizer.problem(case)
     names = [dear.schema.names[m[0]] for m in dear.sets.members]
     for problem in (given, given.with_sets(ActionSets.pairs(dear.schema, names))):
         for i, members in enumerate(problem.sets.members):
@@ -40,7 +40,7 @@ def exhaustive(dear: DEAR, frame: pd.DataFrame, target: Target | None) -> torch.
 def _all_values(dear: DEAR, members: tuple[int, ...]) -> torch.Tensor:
     columns = []
     for j in members:
-        seen = dear._fitted_rows[:, j].unique()
+        seen = dear.trained.rows[:, j].unique()
         most = SINGLE if len(members) == 1 else PAIR
         shares = torch.linspace(0, 1, most)
         columns.append(seen if len(seen) <= most else torch.quantile(seen, shares))

@@ -71,14 +71,15 @@ class Face(Baseline[FaceConfig], ABC):
     follows_margin = False
 
     def _learn(self, rows: Tensor) -> None:
-        self._nodes = rows.unique(dim=0)
-        self._scores = self.classifier.scores(self._nodes)
-        self._graphs: dict[bytes, tuple[Tensor, Graph]] = {}
+        nodes_of_all = rows.unique(dim=0)
+        scores = self.classifier.scores(nodes_of_all)
+        graphs: dict[bytes, tuple[Tensor, Graph]] = {}
         # How many numbers vary within a graph.
         volume = sum(f.kind is Kind.NUMERIC and not f.immutable for f in self.schema)
-        for key, nodes in self._groups(self._nodes):
-            points = self.encoder.expand(self._nodes[nodes]).double().numpy()
-            self._graphs[key] = nodes, Graph.of(points, self.config, volume)
+        for key, nodes in self._groups(nodes_of_all):
+            points = self.encoder.expand(nodes_of_all[nodes]).double().numpy()
+            graphs[key] = nodes, Graph.of(points, self.config, volume)
+        self._nodes, self._scores, self._graphs = nodes_of_all, scores, graphs
 
     def _propose(self, case: Case) -> Proposal:
         pool, idx = CandidatePool.of(case, self.classifier), torch.arange(len(case))

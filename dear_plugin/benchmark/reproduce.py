@@ -136,7 +136,7 @@ def _autoencoder(
 
 def _entanglement(dear: DEAR, record: Mapping[str, Any]) -> pd.DataFrame:
     """The mean mixed derivative of each training row and set, and the dependence fidelity."""
-    rows = dear._fitted_rows[:ROWS]
+    rows = dear.trained.rows[:ROWS]
     sets = zip(dear.sets.labels, dear.sets.members, strict=True)
     found = {
         label: differentiable(dear.decoders.of(members)).entanglement(rows).numpy()

@@ -137,10 +137,10 @@ def compared(dear: DEAR, frame: pd.DataFrame) -> pd.DataFrame:
 def _optimum(dear: DEAR, case: Case, known: Floats) -> Floats:
     """(n,) the least price below known ones, (n,); infinite where there is none."""
     search = dear.search
-    goal = case.goal.with_margin(search.margin, dear._training_scores)
-    problem = replace(dear._fitted_optimizer.problem(case), redrawn=bool(search.min_confidence))
+    goal = case.goal.with_margin(search.margin, dear.trained.scores)
+    problem = replace(dear._optimizer.problem(case), redrawn=bool(search.min_confidence))
     required = torch.as_tensor(goal.required_margin(), dtype=torch.float32).expand(len(case))
-    wanted = criteria(problem, search, dear._evidence) if search.has_criteria else {}
+    wanted = criteria(problem, search, dear.trained) if search.has_criteria else {}
     stage = Stage(
         problem,
         [],
@@ -152,9 +152,9 @@ def _optimum(dear: DEAR, case: Case, known: Floats) -> Floats:
     )
     # An upper bound of the cost of cheaper answers, for those without an indirect change too.
     limit = torch.from_numpy(known * (1.0 + search.prefer_alone)).float()
-    feature_values = dear._fitted_optimizer.known
+    feature_values = dear._optimizer.known
     others = [b for b in candidate_blocks(problem, feature_values) if _is_discrete(problem, b)]
-    for block in chain(_numbers(problem, dear._fitted_rows), others):
+    for block in chain(_numbers(problem, dear.trained.rows), others):
         stage.evaluate(*block.take(block.direct < limit[block.rows, None]))
     return _least_price(stage)
 
@@ -184,7 +184,7 @@ def _case(dear: DEAR, frame: pd.DataFrame) -> Case:
     encoder, classifier = dear.encoder, dear.classifier
     x = encoder.rows(frame)
     goal = goal_of(None, len(x), classifier.classes, classifier.output)
-    goal = goal.bind(classifier.frame_scores(frame, x), lambda: dear._cutoffs)
+    goal = goal.bind(classifier.frame_scores(frame, x), lambda: dear.trained.cutoffs)
     feasible = feasible_set(None, x, encoder, encoder.units.resolutions(frame))
     return Case(x, goal, feasible, SLACKS[0], torch.arange(len(x)))
 

@@ -61,11 +61,11 @@ class MethodAnswers(LazyAnswers):
     @property
     def deviations(self) -> Tensor:
         """See `LazyAnswers`."""
-        return self.method._deviations
+        return self.method.trained.deviations
 
     def support(self, reached: Tensor, rows: Tensor) -> Tensor:
         """See `LazyAnswers`."""
-        return self.method._support.of(reached, self.case.goal, rows)
+        return self.method.trained.support.of(reached, self.case.goal, rows)
 
     def alternatives(self, k: int) -> Iterator[Recourses]:
         """See `LazyAnswers`; one at a time, as k results of many rows may not fit in memory."""
@@ -86,16 +86,16 @@ class MethodAnswers(LazyAnswers):
         at = success.nonzero()[:, 0]
         case, answers = self.case.select(rows[at]), self.proposal.select(rows[at])
         found, ones = Reached(torch.arange(len(at)), answers.rows), torch.ones(len(at))
-        measures = measures_of_rows(case.goal, method._evidence)
+        measures = measures_of_rows(case.goal, method.trained)
         known = answers.measured[:, CRITERIA.index("plausibility")].double()
         shares = {"confidence": ones, "reliance": ones}
         shares |= method._shares_of_actions(case, answers)
         shares["plausibility"] = completed(known, measures["plausibility"], found)
         reliance = 1.0 - shares["reliance"].double()
         if not method.schema.tiers and bool((reliance > 0).any()):
-            _ = method._advice
+            _ = method.trained.advised
         measures |= {name: given(share) for name, share in shares.items()}
-        wanted = required(case.x, method._criteria, method._evidence, measures)
+        wanted = required(case.x, method._criteria, method.trained, measures)
         lacking = np.full(len(rows), "", dtype=object)
         lacking[at.numpy()] = (missing if method.search.has_criteria else unmet)(found, wanted)
         credible = success & torch.from_numpy(lacking == "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
@@ -12,19 +11,14 @@ import torch
 from torch import Tensor
 
 from dear_plugin import _html
-from dear_plugin._lazy import lazy, renewed
 from dear_plugin._validation.settings import one_of, require_instance
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Schema
-from dear_plugin.data.special_values import without_special
 from dear_plugin.errors import NotFittedError
-from dear_plugin.evaluation.neighbours import Neighbours
-from dear_plugin.evaluation.plausibility import Plausibility
-from dear_plugin.evaluation.support import Support
+from dear_plugin.evaluation.trained import Trained
 from dear_plugin.methods.parameters import Parameters
 from dear_plugin.methods.writing import SLACKS, result_of, settle, write
 from dear_plugin.models.classifier import Classifier, Output
-from dear_plugin.models.cutoffs import cutoffs
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.constraints import Constraints, feasible_set
 from dear_plugin.problem.target import Label, Target, goal_of
@@ -32,14 +26,9 @@ from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.results.spread import Spread
 from dear_plugin.results.unreadable import with_unreadable
-from dear_plugin.search import Evidence, Search
+from dear_plugin.search import Search
 
 __all__ = ["SLACKS", "Case", "RecourseMethod"]
-
-logger = logging.getLogger(__name__)
-
-# Training rows in the sample of scores that gives the unit of the margin.
-SCORED_ROWS = 2_000
 
 Compute = Callable[[Case, pd.DataFrame, Tensor, Tensor], Recourses]
 
@@ -85,12 +74,13 @@ class RecourseMethod(Parameters, ABC):
         self.schema = schema
         self.encoder = Encoder(schema)
         self.classifier = Classifier(model, self.encoder, output=output, encode=encode)
-        self._rows: Tensor | None = None
+        self._trained: Trained | None = None
         self._params = {"model": model, "schema": schema, "output": output, "encode": encode}
 
     def __repr__(self) -> str:
         """The features, the model, and how many rows it is fitted on."""
-        fitted = "not fitted" if self._rows is None else f"fitted on {len(self._rows):,} rows"
+        known = self._trained
+        fitted = "not fitted" if known is None else f"fitted on {len(known.rows):,} rows"
         model = type(self.classifier.model).__name__
         return f"{type(self).__name__}({', '.join([*self._repr_parts, f'model {model}', fitted])})"
 
@@ -111,14 +101,9 @@ class RecourseMethod(Parameters, ABC):
 
     def _fit_rows(self, rows: Tensor) -> Self:
         """As `fit`, on rows, (n, p)."""
-        before = dict(self.__dict__)
-        try:
-            self._learn(rows)
-            self._rows = rows
-            self.__dict__ = renewed(self).__dict__
-        except BaseException:
-            self.__dict__ = before
-            raise
+        trained = Trained(rows, self.classifier)
+        self._learn(rows)
+        self._trained = trained
         return self
 
     def generate(
@@ -159,12 +144,12 @@ class RecourseMethod(Parameters, ABC):
         `compute` returns the result of m readable rows from their case, their frame, its scores
         and (m,) their positions among all rows.
         """
-        fitted = self._fitted_rows
+        trained = self.trained
         one_of("report", "raise")("on_error", on_error)
         x, reasons = self.encoder.readable_rows(frame)
         if reasons and on_error == "raise":
             self.encoder.rows(frame)
-        x, at = x.to(fitted.dtype), torch.arange(len(x))
+        x, at = x.to(trained.rows.dtype), torch.arange(len(x))
         if within is not None:
             require_instance("within", within, Constraints)
         feasible = feasible_set(within, x, self.encoder, self.encoder.units.resolutions(frame))
@@ -176,7 +161,7 @@ class RecourseMethod(Parameters, ABC):
             x, goal, feasible = x[at], goal.select(at), feasible.select(at)
             part = frame.iloc[at.numpy()]
         before = self.classifier.frame_scores(part, x)
-        goal = goal.bind(before, lambda: self._cutoffs)
+        goal = goal.bind(before, lambda: trained.cutoffs)
         case = Case(x, goal, feasible, SLACKS[0], torch.arange(len(x)))
         result = compute(case, part, before, at)
         return with_unreadable(result, frame, reasons) if reasons else result
@@ -194,7 +179,7 @@ class RecourseMethod(Parameters, ABC):
 
     @abstractmethod
     def _learn(self, rows: Tensor) -> None:
-        """Fit on training rows, (n, p)."""
+        """Fit on training rows, (n, p); what is learned is assigned last, in one statement."""
 
     @abstractmethod
     def _propose(self, case: Case) -> Proposal:
@@ -219,15 +204,6 @@ class RecourseMethod(Parameters, ABC):
         none = case.x[:, None][:, :0]
         return Spread.of(case.x, proposal.rows, none, self.encoder.is_number)
 
-    @lazy
-    def _advice(self) -> bool:
-        """Advise to state tiers; once, on first access."""
-        logger.warning(
-            "some answers count on indirect changes, which are associations unless an order of"
-            " causes is stated: Schema.infer(..., tiers=[...]) (tiers= in DiCE and Alibi)"
-        )
-        return True
-
     @property
     def _repr_parts(self) -> Sequence[str]:
         """The parts of `repr` besides the model and the rows."""
@@ -239,43 +215,12 @@ class RecourseMethod(Parameters, ABC):
         return self.search if self.search.has_criteria else Search()
 
     @property
-    def _fitted_rows(self) -> Tensor:
-        """(n, p) the training rows."""
-        if self._rows is None:
+    def trained(self) -> Trained:
+        """The training rows, and what answers are compared with.
+
+        Raises:
+            NotFittedError: `fit` was not called.
+        """
+        if self._trained is None:
             raise NotFittedError(f"{type(self).__name__} is not fitted; call fit(frame) first")
-        return self._rows
-
-    @lazy
-    def _support(self) -> Support:
-        return Support(self._neighbours, self.classifier)
-
-    @lazy
-    def _neighbours(self) -> Neighbours:
-        return Neighbours(self._fitted_rows, self.encoder)
-
-    @lazy
-    def _plausibility(self) -> Plausibility:
-        return Plausibility(self._fitted_rows, self.encoder)
-
-    @lazy
-    def _training_scores(self) -> Tensor:
-        """(m, c) scores of training rows; their spread is the unit of the margin."""
-        rng = torch.Generator().manual_seed(0)
-        rows = self._fitted_rows
-        some = rows[torch.randperm(len(rows), generator=rng)[:SCORED_ROWS]]
-        return self.classifier.score_training_rows(some)[1]
-
-    @lazy
-    def _deviations(self) -> Tensor:
-        """(p,) the standard deviations of the training rows, without special values."""
-        columns = self._fitted_rows.double().T
-        return torch.stack([without_special(column).std(correction=0) for column in columns])
-
-    @property
-    def _evidence(self) -> Evidence:
-        """What answers are compared with: the training rows."""
-        return Evidence(self._plausibility, self._support)
-
-    @lazy
-    def _cutoffs(self) -> Tensor | None:
-        return cutoffs(self.classifier, self._fitted_rows)
+        return self._trained

@@ -33,7 +33,7 @@ def check_comparable(methods: Any) -> None:
                 " dear_alibi.wrap_alibi"
             )
         # An error if it is not fitted.
-        _ = method._fitted_rows
+        _ = method.trained
     scales = {name: {f.name: f.width for f in each.schema} for name, each in methods.items()}
     _check_scales(scales)
 

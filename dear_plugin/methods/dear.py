@@ -12,13 +12,13 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_plugin._lazy import lazy, renewed
 from dear_plugin._validation.settings import require_instance
 from dear_plugin.data.schema import Rule, Schema
 from dear_plugin.data.sensitive import warn_of_actions
 from dear_plugin.decoders import Decoder, Decoders, Sample, make_decoder
 from dear_plugin.errors import NotFittedError
 from dear_plugin.evaluation.report import Report, diagnose
+from dear_plugin.evaluation.trained import Trained
 from dear_plugin.methods import saving
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.methods.optimizer import Optimizer
@@ -196,10 +196,9 @@ class DEAR(RecourseMethod):
             output: see `DEAR`.
             encode: see `DEAR`.
         """
-        other = renewed(self)
-        other.classifier = Classifier(model, self.encoder, output=output, encode=encode)
-        other._params = {**self._params, "model": model, "output": output, "encode": encode}
-        return other
+        classifier = Classifier(model, self.encoder, output=output, encode=encode)
+        params = {"model": model, "output": output, "encode": encode}
+        return self._with(classifier, self.search, params)
 
     def with_search(self, search: Search) -> DEAR:
         """The same fitted DEAR with another search; nothing is fitted again.
@@ -208,8 +207,15 @@ class DEAR(RecourseMethod):
             search: the search settings.
         """
         require_instance("search", search, Search)
+        return self._with(self.classifier, search, {"search": search})
+
+    def _with(self, classifier: Classifier, search: Search, params: Mapping[str, Any]) -> DEAR:
+        """The same decoders with another model or search; `params` are the new arguments."""
         other = copy.copy(self)
-        other.search, other._params = search, {**self._params, "search": search}
+        other.classifier, other.search = classifier, search
+        other._params = {**self._params, **params}
+        if self._trained is not None and classifier is not self.classifier:
+            other._trained = Trained(self._trained.rows, classifier)
         return other
 
     @property
@@ -245,10 +251,10 @@ class DEAR(RecourseMethod):
         """The first k answers of every row."""
         search = self.search
         if search.margin:
-            goal = case.goal.with_margin(search.margin, self._training_scores)
+            goal = case.goal.with_margin(search.margin, self.trained.scores)
             case = replace(case, goal=goal)
-        evidence = self._evidence if search.has_criteria else None
-        return self._fitted_optimizer.proposals(case, search, evidence, k)
+        evidence = self.trained if search.has_criteria else None
+        return self._optimizer.proposals(case, search, evidence, k)
 
     def _flip_probabilities(
         self, case: Case, proposal: Proposal, position: int
@@ -277,13 +283,13 @@ class DEAR(RecourseMethod):
         decoder = type(self.decoder).__name__
         return [*super()._repr_parts, f"{len(self.sets)} action sets", f"decoder {decoder}"]
 
-    @lazy
-    def _fitted_optimizer(self) -> Optimizer:
+    @property
+    def _optimizer(self) -> Optimizer:
         return Optimizer.of(self.sets, self.decoders, self.classifier)
 
     def _optimizer_of(self, members: tuple[int, ...]) -> Optimizer:
         if members in self.sets.members:
-            return self._fitted_optimizer
+            return self._optimizer
         names = tuple(self.schema.names[j] for j in members)
         sets = ActionSets.of(self.schema, [names])
         return Optimizer.of(sets, self.decoders, self.classifier)

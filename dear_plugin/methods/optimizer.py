@@ -11,6 +11,7 @@ from torch import Tensor
 
 from dear_plugin._progress import bar
 from dear_plugin.decoders import Decoders, Sample
+from dear_plugin.evaluation.trained import Trained
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.case import Case
@@ -19,7 +20,6 @@ from dear_plugin.problem.seen_pairs import SeenPairs
 from dear_plugin.results.proposal import Proposal, identity_proposal
 from dear_plugin.search import (
     Answers,
-    Evidence,
     FeatureValues,
     Ranked,
     Search,
@@ -77,7 +77,7 @@ class Optimizer:
         )
 
     def proposals(
-        self, case: Case, search: Search, evidence: Evidence | None, k: int = 1
+        self, case: Case, search: Search, evidence: Trained | None, k: int = 1
     ) -> list[Proposal]:
         """The first k answers of every row, one proposal per rank.
 
@@ -100,7 +100,7 @@ class Optimizer:
         return [Proposal.joined(ranks) for ranks in zip(*parts, strict=True)]
 
     def _searched(
-        self, case: Case, search: Search, evidence: Evidence | None, k: int
+        self, case: Case, search: Search, evidence: Trained | None, k: int
     ) -> list[Proposal]:
         """As `proposals`, of all rows at once."""
         problem = replace(

@@ -37,5 +37,5 @@ class Parameters:
         Raises:
             TypeError: a name that the constructor does not have.
         """
-        self.__dict__ = type(self)(**{**self.get_params(), **params}).__dict__
+        vars(self).update(vars(type(self)(**{**self.get_params(), **params})))
         return self

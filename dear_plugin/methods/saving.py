@@ -19,6 +19,7 @@ from dear_plugin.data.encoder import validate_saved_rows
 from dear_plugin.data.schema import Rule, Schema
 from dear_plugin.decoders import Decoders, Sample, decoder_class
 from dear_plugin.errors import DearError, FileFormatError, ModelError, SettingError
+from dear_plugin.evaluation.trained import Trained
 from dear_plugin.search import DescentSchedule, Search
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def save(dear: DEAR, folder: Path) -> None:
         for i, members in enumerate(decoders.given)
         for name, tensor in decoders.of(members).tensors().items()
     }
-    tensors["rows"] = dear._fitted_rows
+    tensors["rows"] = dear.trained.rows
     content = sealed(settings, {k: v.detach().contiguous().cpu() for k, v in tensors.items()})
     folder.mkdir(parents=True, exist_ok=True)
     draft = folder / f".{FILE}.draft"
@@ -92,8 +93,9 @@ def load(
             encode=encode,
             search=Search(**search),
         )
-        rows = dear._rows = validate_saved_rows(tensors["rows"], dear.encoder)
+        rows = validate_saved_rows(tensors["rows"], dear.encoder)
         dear._decoders = _decoders(dear, Sample(rows, dear.encoder), tensors)
+        dear._trained = Trained(rows, dear.classifier)
     except (FileFormatError, ModelError):
         raise  # the model is not part of the save
     except (DearError, *_MISFITS) as error:

@@ -12,8 +12,6 @@ from torch import Tensor
 
 from dear_plugin._lazy import lazy
 from dear_plugin._validation.settings import require_instance
-from dear_plugin.evaluation.neighbours import Neighbours
-from dear_plugin.evaluation.plausibility import Plausibility
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.problem.case import Case, Requirement
 from dear_plugin.problem.reasons import Reason
@@ -76,7 +74,8 @@ class Vetted(RecourseMethod):
         self.method = method
         self.search = Search() if search is None else search
         require_instance("search", self.search, Search)
-        self.encoder, self.classifier, self._rows = method.encoder, method.classifier, method._rows
+        self.encoder, self.classifier = method.encoder, method.classifier
+        self._trained = method._trained
         self._params |= {"search": search}
 
     def __sklearn_clone__(self) -> Self:
@@ -84,9 +83,15 @@ class Vetted(RecourseMethod):
         return type(self)(self.method.__sklearn_clone__(), self._params["search"])
 
     def _learn(self, rows: Tensor) -> None:
-        known = self.method._rows
-        if known is None or not torch.equal(known, rows):
+        known = self.method._trained
+        if known is None or not torch.equal(known.rows, rows):
             self.method = copy.copy(self.method)._fit_rows(rows)
+
+    def _fit_rows(self, rows: Tensor) -> Self:
+        super()._fit_rows(rows)
+        # Several vetted methods share what is computed from the training rows.
+        self._trained = self.method._trained
+        return self
 
     def _propose(self, case: Case) -> Proposal:
         return _Asking(self, case).proposal()
@@ -106,20 +111,6 @@ class Vetted(RecourseMethod):
     def _repr_parts(self) -> Sequence[str]:
         """The parts of `repr` besides the model and the rows."""
         return [type(self.method).__name__, *super()._repr_parts]
-
-    # Those of the method: several vetted methods share what is computed from the training rows.
-
-    @property
-    def _neighbours(self) -> Neighbours:
-        return self.method._neighbours
-
-    @property
-    def _plausibility(self) -> Plausibility:
-        return self.method._plausibility
-
-    @property
-    def _training_scores(self) -> Tensor:
-        return self.method._training_scores
 
 
 @dataclass
@@ -150,7 +141,7 @@ class _Asking:
 
     @lazy
     def _requirement(self) -> RowCriteria | None:
-        return RowCriteria.of(self.case, self.vetted.search, self.vetted._evidence)
+        return RowCriteria.of(self.case, self.vetted.search, self.vetted.trained)
 
     def _weaker(self, margin: float) -> Iterator[tuple[float, Requirement | None]]:
         """Margins and requirements for rows without an answer to a stronger one."""
@@ -186,7 +177,7 @@ class _Asking:
 
     def _ask(self, rows: Tensor, share: float, requirement: Requirement | None) -> Proposal:
         """The method's proposal for rows, (q,), with a margin and a requirement."""
-        goal = self.case.goal.beyond(share, self.vetted._training_scores)
+        goal = self.case.goal.beyond(share, self.vetted.trained.scores)
         case = replace(self.case, goal=goal, requirement=requirement)
         return self.vetted.method._propose(case.select(rows))
 
@@ -200,7 +191,7 @@ class _Asking:
 
     def _reaches(self, reached: Tensor, rows: Tensor, share: float) -> Tensor:
         """(q,) bool, whether counterfactuals of rows, (q,), have a margin."""
-        goal = self.case.goal.beyond(share, self.vetted._training_scores)
+        goal = self.case.goal.beyond(share, self.vetted.trained.scores)
         scores = self.vetted.classifier.scores(reached)
         return goal.margin(scores, rows) >= goal.select(rows).required_margin()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dear_plugin.search.answers import Answers
 from dear_plugin.search.candidates import FeatureValues
-from dear_plugin.search.credibility import Decoded, Evidence, confidence, reliance
+from dear_plugin.search.credibility import Decoded, confidence, reliance
 from dear_plugin.search.criteria import RowCriteria, criteria
 from dear_plugin.search.problem import SearchProblem
 from dear_plugin.search.ranks import Ranked
@@ -14,7 +14,6 @@ __all__ = [
     "Answers",
     "Decoded",
     "DescentSchedule",
-    "Evidence",
     "FeatureValues",
     "Ranked",
     "RowCriteria",

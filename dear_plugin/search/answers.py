@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
+from dear_plugin.evaluation.trained import Trained
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.search.actions import Actions, in_order
 from dear_plugin.search.candidates import (
@@ -25,7 +26,6 @@ from dear_plugin.search.candidates import (
 )
 from dear_plugin.search.combining import PARTS as PARTS_OF_ONE
 from dear_plugin.search.combining import Combinations, Parts, one_more, pairs_of
-from dear_plugin.search.credibility import Evidence
 from dear_plugin.search.criteria import criteria
 from dear_plugin.search.descent import descended
 from dear_plugin.search.problem import SearchProblem
@@ -56,7 +56,7 @@ class Answers:
 
     problem: SearchProblem
     search: Search
-    evidence: Evidence | None
+    evidence: Trained | None
     known: FeatureValues
     accepted: Tensor
     required_margin: Tensor

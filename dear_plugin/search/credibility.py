@@ -12,8 +12,6 @@ from torch import Tensor
 
 from dear_plugin.data.special_values import is_special
 from dear_plugin.decoders import Decoder
-from dear_plugin.evaluation.plausibility import Plausibility
-from dear_plugin.evaluation.support import Support
 from dear_plugin.search.actions import Entries
 from dear_plugin.search.problem import SearchProblem
 
@@ -25,19 +23,6 @@ FIRST_REDRAWS = 4
 CELLS_A_BATCH = 1 << 20
 # Up to this many evaluations, one call with all redraws is cheaper than two calls.
 FEW = 1 << 8
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """What answers are compared with besides the decoder: training rows.
-
-    Attributes:
-        plausibility: how unusual a row is among the training rows.
-        support: whether its nearest training rows are accepted.
-    """
-
-    plausibility: Plausibility
-    support: Support
 
 
 @dataclass(frozen=True)

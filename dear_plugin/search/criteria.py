@@ -9,11 +9,12 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
+from dear_plugin.evaluation.trained import Trained
 from dear_plugin.problem.case import Case, Requirement
 from dear_plugin.problem.goals import Goal
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.results.wording import join, short_of
-from dear_plugin.search.credibility import Evidence, Reached, confidence, confirmed, reliance
+from dear_plugin.search.credibility import Reached, confidence, confirmed, reliance
 from dear_plugin.search.problem import SearchProblem
 from dear_plugin.search.settings import CRITERIA, Search
 
@@ -40,7 +41,7 @@ class Criterion:
 
 
 def criteria(
-    problem: SearchProblem, search: Search, evidence: Evidence, *, whole: bool = False
+    problem: SearchProblem, search: Search, evidence: Trained, *, whole: bool = False
 ) -> dict[str, Criterion]:
     """The criteria of a search by name, the cheapest to evaluate first.
 
@@ -57,7 +58,7 @@ def criteria(
     return required(problem.x, wanted, evidence, measures)
 
 
-def measures_of_rows(goal: Goal, evidence: Evidence) -> dict[str, Measure]:
+def measures_of_rows(goal: Goal, evidence: Trained) -> dict[str, Measure]:
     """What depends on the counterfactual alone: the criteria that any method can meet.
 
     Args:
@@ -88,7 +89,7 @@ def measures_of_actions(problem: SearchProblem, least: float | None) -> dict[str
 
 
 def required(
-    x: Tensor, search: Search, evidence: Evidence, measures: Mapping[str, Measure]
+    x: Tensor, search: Search, evidence: Trained, measures: Mapping[str, Measure]
 ) -> dict[str, Criterion]:
     """The criteria of a search on rows, (n, p), that can be measured, by name.
 
@@ -171,7 +172,7 @@ class RowCriteria(Requirement):
     at: Tensor
 
     @classmethod
-    def of(cls, case: Case, search: Search, evidence: Evidence) -> RowCriteria | None:
+    def of(cls, case: Case, search: Search, evidence: Trained) -> RowCriteria | None:
         """The criteria of the rows of a call; None where a search has none of them."""
         wanted = required(case.x, search, evidence, measures_of_rows(case.goal, evidence))
         return cls(wanted, torch.arange(len(case))) if wanted else None

@@ -94,7 +94,7 @@ class TestAnyMethod:
     def test_no_credible_answer_is_less_plausible_than_required(self, fitted, refused):
         result = Vetted(fitted, PLAUSIBLE).generate(refused)
         found = result.actions[result.actions["credible"]]
-        own = fitted._plausibility.of(fitted.encoder.rows(refused)).numpy()
+        own = fitted.trained.plausibility.of(fitted.encoder.rows(refused)).numpy()
         least = np.minimum(own, 0.05)[result.actions["credible"]]
         assert len(found)
         assert (found["plausibility"] >= least - SLIGHTLY).all()
@@ -108,7 +108,7 @@ class TestAnyMethod:
     def test_the_margin_is_reached(self, fitted, refused):
         result = Vetted(fitted, FAR).generate(refused)
         goal = ClassGoal(torch.ones(ROWS, dtype=torch.int64))
-        farther = goal.beyond(0.3, fitted._training_scores)
+        farther = goal.beyond(0.3, fitted.trained.scores)
         reached = farther.accepts(fitted.classifier.scores(result.proposal.rows)).numpy()
         assert (reached == (result.outcome["reason"] == "").to_numpy()).all()
         assert reached.mean() > 0.7
@@ -134,7 +134,7 @@ class TestNearestAccepted:
         vetted = Vetted(free, search).fit(mixed.frame)
         rows, x = (vetted.encoder.rows(frame) for frame in (mixed.frame, refused))
         goal = ClassGoal(torch.ones(len(rows), dtype=torch.int64))
-        support = vetted._evidence.support.of(rows, goal, torch.arange(len(rows)))
+        support = vetted.trained.support.of(rows, goal, torch.arange(len(rows)))
         supported = support >= 0.8 - SLIGHTLY
         known = rows[(vetted.classifier.scores(rows)[:, 0] > 1e-4) & supported]
         expected = vetted.encoder.distance(known, x[:, None]).sum(2).min(1).values
@@ -206,8 +206,8 @@ class TestFit:
 
     def test_a_clone_is_not_fitted_and_has_the_same_settings(self, nearest):
         copy = clone(Vetted(nearest, SUPPORTED))
-        assert copy._rows is None
-        assert copy.method._rows is None
+        assert copy._trained is None
+        assert copy.method._trained is None
         assert copy.search == SUPPORTED
 
     @pytest.mark.parametrize("arguments", [("nearest", None), (None, "cheapest")])

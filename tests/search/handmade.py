@@ -9,12 +9,10 @@ from torch import nn
 
 from dear_plugin import ActionSets, Constraints, Encoder, Schema, Target
 from dear_plugin.decoders import Decoder, Decoders, Sample
-from dear_plugin.evaluation.neighbours import Neighbours
-from dear_plugin.evaluation.plausibility import Plausibility
-from dear_plugin.evaluation.support import Support
+from dear_plugin.evaluation.trained import Trained
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.constraints import feasible_set
-from dear_plugin.search import Decoded, Evidence, SearchProblem
+from dear_plugin.search import Decoded, SearchProblem
 
 A, B, D, TOWN = range(4)
 ACT_ON = ["a", "d"]
@@ -93,7 +91,7 @@ class World:
     """A search problem and the evidence for its criteria."""
 
     problem: SearchProblem
-    evidence: Evidence
+    evidence: Trained
 
     def actions(self, sets, values):
         """One action of each of the first rows."""
@@ -122,8 +120,7 @@ def make_world(margin, factuals, *, gains=None, within=None, frame=None):
         feasible.may_act(sets),
         redrawn=gains is not None,
     )
-    support = Support(Neighbours(rows, encoder), classifier)
-    return World(problem, Evidence(Plausibility(rows, encoder), support))
+    return World(problem, Trained(rows, classifier))
 
 
 def factual(a=0.1, b=0.1, d=0.1, town="no", times=1):

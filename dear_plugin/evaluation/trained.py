@@ -1,0 +1,77 @@
+"""Trained: training rows and a model in; what answers and goals are compared with, out."""
+
+from __future__ import annotations
+
+import logging
+
+import torch
+from torch import Tensor
+
+from dear_plugin._lazy import lazy
+from dear_plugin.data.special_values import without_special
+from dear_plugin.evaluation.neighbours import Neighbours
+from dear_plugin.evaluation.plausibility import Plausibility
+from dear_plugin.evaluation.support import Support
+from dear_plugin.models.classifier import Classifier
+from dear_plugin.models.cutoffs import cutoffs
+
+logger = logging.getLogger(__name__)
+
+# Training rows in the sample of scores that gives the unit of the margin.
+SCORED_ROWS = 2_000
+
+
+class Trained:
+    """Facts of the training rows, each computed when it is first needed.
+
+    A fit makes a new one.
+
+    Args:
+        rows: (n, p) the training rows.
+        classifier: the model.
+    """
+
+    def __init__(self, rows: Tensor, classifier: Classifier) -> None:
+        self.rows, self.classifier = rows, classifier
+
+    @lazy
+    def advised(self) -> bool:
+        """Advise to state tiers; once, on first access."""
+        logger.warning(
+            "some answers count on indirect changes, which are associations unless an order of"
+            " causes is stated: Schema.infer(..., tiers=[...]) (tiers= in DiCE and Alibi)"
+        )
+        return True
+
+    @lazy
+    def neighbours(self) -> Neighbours:
+        """The nearest of the training rows."""
+        return Neighbours(self.rows, self.classifier.encoder)
+
+    @lazy
+    def plausibility(self) -> Plausibility:
+        """How unusual a row is among them."""
+        return Plausibility(self.rows, self.classifier.encoder)
+
+    @lazy
+    def support(self) -> Support:
+        """Whether the nearest of them are accepted."""
+        return Support(self.neighbours, self.classifier)
+
+    @lazy
+    def scores(self) -> Tensor:
+        """(m, c) scores of some of them; their spread is the unit of the margin."""
+        rng = torch.Generator().manual_seed(0)
+        some = self.rows[torch.randperm(len(self.rows), generator=rng)[:SCORED_ROWS]]
+        return self.classifier.score_training_rows(some)[1]
+
+    @lazy
+    def deviations(self) -> Tensor:
+        """(p,) their standard deviations, without special values."""
+        columns = self.rows.double().T
+        return torch.stack([without_special(column).std(correction=0) for column in columns])
+
+    @lazy
+    def cutoffs(self) -> Tensor | None:
+        """The probabilities from which on the model decides for a class, where they are not .5."""
+        return cutoffs(self.classifier, self.rows)
