@@ -101,7 +101,7 @@ $(BIN)/python:
 # Torch goes first and alone: asked for through a range, pip takes the newest, which on Linux brings CUDA.
 # XGBoost comes with dice-ml; its wheel for older Linuxes is the one without CUDA, and as good on a newer one.
 $(VENV)/.torch: constraints.txt | $(BIN)/python
-	@echo "Setting up $(VENV): once, some minutes."
+	@echo "Setting up $(VENV): once, some minutes. Installing torch ..."
 	$(PIP) install -qq --no-deps $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $(call PINNED,torch)
 ifeq ($(shell uname -sm),Linux x86_64)
 	-$(PIP) download -qq --no-deps --only-binary :all: --platform manylinux2014_x86_64 \
@@ -110,8 +110,12 @@ ifeq ($(shell uname -sm),Linux x86_64)
 endif
 	@touch $@
 
+# One extra after another, so that every step is named.
 $(VENV)/.all: pyproject.toml $(VENV)/.torch
-	$(INSTALL) --editable ".[all]"
+	@for extra in plots dice alibi all; do \
+		echo "Installing dear-plugin[$$extra] ..."; \
+		$(INSTALL) --editable ".[$$extra]" || exit 1; \
+	done
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml $(VENV)/.torch
