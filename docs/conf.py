@@ -1,5 +1,6 @@
 """Sphinx settings."""
 
+import re
 import shutil
 import sys
 from importlib import import_module
@@ -83,9 +84,11 @@ def _warn_of_undocumented(app, env) -> None:
 
 
 def _link_copies(app, name, source) -> None:
-    """Links of pages to notebooks and the changelog lead to their copies."""
-    source[0] = source[0].replace("../notebooks/", "notebooks/")
-    source[0] = source[0].replace("../CHANGELOG.md", "changelog.md")
+    """Links to notebooks and the changelog lead to their copies, those to tables to downloads."""
+    text = (
+        source[0].replace("../notebooks/", "notebooks/").replace("../CHANGELOG.md", "changelog.md")
+    )
+    source[0] = re.sub(r"\]\((results/\S+\.md)\)", r"](path:\1)", text)
 
 
 def setup(app) -> None:
