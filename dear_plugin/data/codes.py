@@ -20,6 +20,11 @@ BELOW = 0.12
 SPIKE = 6
 # Negative whole numbers are no codes in a column with less than so many amounts for each.
 AMOUNTS_A_CODE = 3
+# A number takes observed values only if these are at most so many, and if between two of them,
+# with so many rows each, a value of their common grid has none: of amounts, some would have it.
+MOST_OBSERVED, ROWS_AT_A_GAP = 24, 20
+# Far larger numbers are no whole number of steps.
+WHOLE = 1e9
 # Nines, sevens, eights, and 96 to 98 with leading nines: 7, 9, 88, 97, 998, 9999.
 FORM = re.compile(r"9+[6-9]?|7+|8+")
 
@@ -106,3 +111,22 @@ def _spikes(distinct: Array, counts: Array) -> list[float]:
         if _has_form(distinct[i], low=False) and len(near) and counts[i] >= SPIKE * near.max():
             out.append(float(distinct[i]))
     return out
+
+
+def few_with_gaps(values: Array, places: int | None) -> tuple[float, ...]:
+    """The distinct values of a number, (n,), if it may take no others; () if it may.
+
+    The grid is the greatest common step of the values: 12, 24, 36 and 48 have no gap.
+
+    Args:
+        values: the values without codes and missing ones.
+        places: the decimals of the number; None if it has no precision.
+    """
+    distinct, counts = np.unique(values, return_counts=True)
+    few = places is not None and 2 < len(distinct) <= MOST_OBSERVED
+    if not few or abs(distinct).max() > WHOLE:
+        return ()
+    steps = np.diff(np.round(distinct * 10.0 ** (places or 0))).astype(np.int64)
+    rows = np.minimum(counts[1:], counts[:-1])
+    has_gap = (steps > np.gcd.reduce(steps)) & (rows >= ROWS_AT_A_GAP)
+    return tuple(distinct.tolist()) if has_gap.any() else ()

@@ -55,6 +55,8 @@ class Feature:
         ordered: of a category column, whether its levels are ordered.
         special: of a number, the codes that are no amounts (-9 for "no such account"), in user
             units; each is a separate level, as a missing value is.
+        observed: of a number of few values with gaps, the only values that it may take, in user
+            units; empty where it may take others.
         missing: how a missing value is written: "" when none were observed, "none" when an object
             column has None, else "nan". A category's missing level is its last category, None.
         enter_special: whether an action may set a special or missing level.
@@ -83,6 +85,7 @@ class Feature:
     levels: tuple[Hashable, ...] = ()
     ordered: bool = False
     special: tuple[float, ...] = ()
+    observed: tuple[float, ...] = ()
     missing: Literal["", "nan", "none"] = ""
     enter_special: bool = False
     leave_special: bool = False
@@ -222,6 +225,7 @@ _RULES: dict[str, Rule] = {
     "levels": _converted("a tuple of distinct strings and finite numbers", _labels),
     "ordered": boolean,
     "special": _converted("a tuple of distinct finite numbers", _codes),
+    "observed": _converted("a tuple of distinct finite numbers", _codes),
     "missing": one_of("", "nan", "none"),
     "enter_special": boolean,
     "leave_special": boolean,

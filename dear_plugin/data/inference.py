@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from dear_plugin.data.codes import few_with_gaps
 from dear_plugin.data.feature import Feature, Kind, ordinary_values
 from dear_plugin.data.inspection import inspect
 from dear_plugin.errors import SchemaError, unknown
@@ -161,14 +162,16 @@ def _number(column: pd.Series, name: str, special: tuple[float, ...]) -> Feature
     if not np.isfinite(values).all():
         raise SchemaError(f"column {name!r} holds infinite values: clip or drop them")
     low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
+    places = decimals(values) if len(values) else 0
     return Feature(
         name,
         Kind.NUMERIC,
         (low, high),
-        precision=decimals(values) if len(values) else 0,
+        precision=places,
         dtype=str(column.dtype),
         immutable=low == high,
         special=special,
+        observed=few_with_gaps(values, places),
         missing="nan" if column.isna().any() else "",
     )
 

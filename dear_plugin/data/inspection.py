@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import math
 from collections.abc import Container, Sequence
 from typing import Any
 
@@ -75,6 +76,14 @@ def _number(column: pd.Series, feature: Feature, is_amount: bool) -> Feature:
             feature.name,
             shown,
         )
+    elif not is_amount and _may_be_codes(feature.observed):
+        logger.warning(
+            "column %r has only the values %s: no value in between is proposed; if they are codes"
+            " and not amounts, declare categorical=[%r]",
+            feature.name,
+            [int(value) for value in feature.observed],
+            feature.name,
+        )
     if is_amount or not _is_identifier(values, feature.name):
         return feature
     logger.warning(
@@ -84,6 +93,12 @@ def _number(column: pd.Series, feature: Feature, is_amount: bool) -> Feature:
         *[feature.name] * 3,
     )
     return dataclasses.replace(feature, actionable=False)
+
+
+def _may_be_codes(observed: Sequence[float]) -> bool:
+    """Whether the few values of a number are whole and not rounded, as amounts often are."""
+    whole = bool(observed) and all(value.is_integer() for value in observed)
+    return whole and math.gcd(*map(int, observed)) == 1
 
 
 def _is_identifier(values: Array, name: str) -> bool:

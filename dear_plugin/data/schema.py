@@ -30,7 +30,7 @@ __all__ = ["Feature", "Kind", "Schema"]
 Rule = Callable[[pd.DataFrame], Any]
 
 # The attributes of a feature that JSON holds as lists.
-_TUPLES = ("bounds", "categories", "levels", "special")
+_TUPLES = ("bounds", "categories", "levels", "special", "observed")
 
 
 @dataclass(frozen=True)

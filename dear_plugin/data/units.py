@@ -122,6 +122,16 @@ class Units:
         return ((whole - low[feature]) / width[feature]).float()
 
     @lazy
+    def observed(self) -> dict[int, Tensor]:
+        """The only row values, ascending, of the features that take no others, by feature."""
+        low, width = self.scale
+        return {
+            j: ((torch.tensor(sorted(f.observed)).double() - low[j]) / width[j]).float()
+            for j, f in enumerate(self.schema)
+            if f.observed
+        }
+
+    @lazy
     def scale(self) -> tuple[Tensor, Tensor]:
         """(p,) double each: the user's number scaled to 0, and its distance to the one of 1."""
         ends = [(f.bounds[0] if f.kind is Kind.NUMERIC else 0.0, f.width) for f in self.schema]

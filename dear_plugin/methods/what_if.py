@@ -21,6 +21,7 @@ from dear_plugin.problem.case import Case
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.results.proposal import Proposal, identity_proposal
 from dear_plugin.results.values import number
+from dear_plugin.results.wording import join
 from dear_plugin.search import SearchProblem
 
 Actions: TypeAlias = Mapping[str, Any] | pd.DataFrame
@@ -181,4 +182,8 @@ def _not_admissible(case: Case, feature: Feature, row: int, j: int, wanted: floa
     )
     if feasible.low[row, j] > feasible.high[row, j]:
         return Reason.NO_VALUE.format(feature.name, value)
+    known = [v for v in sorted(feature.observed) if float(low) <= v <= float(high)]
+    if known and float(low) <= float(value) <= float(high):
+        names = join([number(v, feature.precision) for v in known], "or")
+        return Reason.NOT_OBSERVED.format(feature.name, value, names)
     return Reason.OUTSIDE.format(feature.name, value, low, high)

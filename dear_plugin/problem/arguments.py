@@ -80,6 +80,20 @@ def interval(feature: Feature, pair: Any, decimals: int | None, n: int) -> tuple
     return torch.as_tensor(bounds[0]), torch.as_tensor(bounds[1])
 
 
+def among(feature: Feature, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+    """Bounds, (...) double each, moved inwards to observed values where a feature has only these.
+
+    Without a value between them the lower one is infinite, and the upper one minus infinite.
+    """
+    if not feature.observed:
+        return low, high
+    known = torch.tensor(sorted(feature.observed), dtype=torch.float64)
+    infinite = known.new_tensor([torch.inf])
+    first = torch.searchsorted(known, low - TOLERANCE)
+    count = torch.searchsorted(known, high + TOLERANCE, right=True)
+    return torch.cat([known, infinite])[first], torch.cat([-infinite, known])[count]
+
+
 def _numbers(where: str, end: Any) -> Any:
     """An end of a range as an array."""
     try:

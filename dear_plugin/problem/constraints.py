@@ -16,7 +16,7 @@ from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Feature, Kind
 from dear_plugin.data.units import step_sizes
 from dear_plugin.errors import ConstraintError, unknown
-from dear_plugin.problem.arguments import codes_of, each, interval, inward
+from dear_plugin.problem.arguments import among, codes_of, each, interval, inward
 from dear_plugin.problem.feasible import FeasibleSet
 from dear_plugin.problem.rules import Rules
 
@@ -113,8 +113,11 @@ class _Builder:
             feature = self.encoder.schema.features[j]
             count = len(self.low[rows, j])
             low, high = interval(feature, ranges[feature.name], self.decimals[j], count)
-            self.low[rows, j] = torch.maximum(self.low[rows, j], low)
-            self.high[rows, j] = torch.minimum(self.high[rows, j], high)
+            self.low[rows, j], self.high[rows, j] = among(
+                feature,
+                torch.maximum(self.low[rows, j], low),
+                torch.minimum(self.high[rows, j], high),
+            )
 
     def restrict_categories(self, rows: Rows, levels: Mapping[str, Any]) -> None:
         """Intersect the allowed categories with those given."""
@@ -165,6 +168,7 @@ class _Builder:
             user_bounds=(self.low, self.high),
             levels=levels,
             rules=self.rules,
+            observed=encoder.units.observed,
             required=self.rules.satisfied(x),
             stuck=stays & ~self.not_actionable & ~self.frozen,
         )
@@ -206,4 +210,5 @@ def _feature_bounds(feature: Feature, resolution: Resolution) -> tuple[float, fl
     low, high = max(feature.bounds[0], resolution.low), min(feature.bounds[1], resolution.high)
     if feature.limits is not None:
         low, high = max(low, feature.limits[0]), min(high, feature.limits[1])
-    return low, high
+    ends = among(feature, *torch.tensor([low, high], dtype=torch.float64))
+    return float(ends[0]), float(ends[1])

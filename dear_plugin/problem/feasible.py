@@ -43,6 +43,7 @@ class FeasibleSet:
             all of them lie on one.
         user_bounds: (n, p) double each, the least and greatest value in user units, which a
             scaled float32 does not represent exactly.
+        observed: the only values, ascending, of the features that take no others, by feature.
         levels: where rows may be missing or special.
         rules: the constraints between columns.
         required: (n, q + r + u) bool, the orders, relations and rules that the factual satisfies,
@@ -63,6 +64,7 @@ class FeasibleSet:
     offsets: Tensor
     grid_residual: Tensor | None
     user_bounds: tuple[Tensor, Tensor]
+    observed: dict[int, Tensor]
     levels: SpecialLevels
     rules: Rules
     required: Tensor
@@ -118,6 +120,9 @@ class FeasibleSet:
         """
         low, high = self.low[idx, feature], self.high[idx, feature]
         inside = (values >= low[:, None] - 1e-7) & (values <= high[:, None] + 1e-7)
+        for j, known in self.observed.items():
+            near = (values - nearest(values, known)).abs() <= TOLERANCE
+            inside &= near | (feature != j)[:, None]
         if self.allowed is None:
             return inside
         level = torch.where(self.blocks[feature][:, None], values, 0.0).long()
@@ -133,6 +138,8 @@ class FeasibleSet:
             idx: (m,) the row.
         """
         bounds = self.low[idx, feature][:, None], self.high[idx, feature][:, None]
+        for j, known in self.observed.items():
+            values = torch.where((feature == j)[:, None], nearest(values, known), values)
         return _snapped(
             values, bounds, self.steps[feature][:, None], self.offsets[feature][:, None]
         )
@@ -145,6 +152,7 @@ class FeasibleSet:
             idx: (m,) the row.
         """
         bounds = self.low[idx][:, None], self.high[idx][:, None]
+        moved = self._observed(moved)
         return _snapped(moved, bounds, self.steps, self.offsets)
 
     def allows(self, moved: Tensor, idx: Tensor | slice) -> Tensor:
@@ -162,6 +170,7 @@ class FeasibleSet:
             moved: (m, c, p) the unrounded rows.
             idx: (m,) the position of each factual row in this set.
         """
+        moved = self._observed(moved, x[:, None])
         here, steps = self._values_of(x)[:, None], self.steps.expand(x.shape).contiguous()[:, None]
         whole = (moved - here).div_(steps).round_()
         if self.grid_residual is None:
@@ -205,6 +214,8 @@ class FeasibleSet:
             return reached
         low = torch.maximum(self.floor, self.low).index_select(0, idx)
         high = torch.minimum(self.ceiling, self.high).index_select(0, idx)
+        # The value of another feature may not be among the observed ones.
+        low[:, list(self.observed)] = torch.inf
         return self.rules.repair(x, reached, ~still, (low, high), self.required[idx])
 
     def satisfies_rules(self, reached: Tensor, idx: Tensor) -> Tensor:
@@ -219,6 +230,22 @@ class FeasibleSet:
             idx: (m,) positions among them.
         """
         return self.rules.broken_text(reached[idx], self.required[idx])
+
+    def _observed(self, moved: Tensor, x: Tensor | None = None) -> Tensor:
+        """Rows, (m, c, p), with the nearest observed values of features that take no others.
+
+        Args:
+            moved: the rows.
+            x: (m, 1, p) the factual rows; a value with the same nearest one is kept.
+        """
+        for j, known in self.observed.items():
+            value = nearest(moved[..., j], known)
+            if x is not None:
+                own = x[..., j]
+                same = (value == nearest(own, known)) & ~is_special(own)
+                value = torch.where(same, own, value)
+            moved = moved.index_copy(-1, torch.tensor([j]), value[..., None])
+        return moved
 
     def _values_of(self, x: Tensor) -> Tensor:
         """Rows, (m, p), with the user's zero where a number is missing or special."""
@@ -237,6 +264,12 @@ class FeasibleSet:
         low, high = self.low[idx][:, None], self.high[idx][:, None]
         inside = (moved >= low - TOLERANCE) & (moved <= high + TOLERANCE) & (moved != x[:, None])
         return torch.where(inside, moved.clamp(low, high), x[:, None])
+
+
+def nearest(values: Tensor, known: Tensor) -> Tensor:
+    """The nearest of known values, (l,) ascending, to values of any shape."""
+    out: Tensor = known[torch.bucketize(values.contiguous(), (known[1:] + known[:-1]) / 2.0)]
+    return out
 
 
 def _snapped(

@@ -26,6 +26,7 @@ class Reason(StrEnum):
     NOT_ACTED = "nothing is acted on"
     NOT_ACTIONABLE = "{} may not be acted on"
     NOT_THIS_VALUE = "{} may not become {}"
+    NOT_OBSERVED = "{} may not become {}, only {}"
     NO_VALUE = "{} may not become {}: no value may be reached"
     OUTSIDE = "{} may not become {}, only {} to {}"
     NOT_WANTED = "the decision is not the wanted one"

@@ -223,11 +223,11 @@ def nearest(words: str, more: Sequence[str], note: str, plausibility: float) -> 
     return f"No credible action was found; the nearest: {text} {last}"
 
 
-def join(parts: Sequence[str]) -> str:
+def join(parts: Sequence[str], last: str = "and") -> str:
     """Parts of a sentence as "a", "a and b", or "a, b and c"."""
     if len(parts) < 2:
         return "".join(parts)
-    return f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return f"{', '.join(parts[:-1])} {last} {parts[-1]}"
 
 
 def as_sentence(text: str) -> str:

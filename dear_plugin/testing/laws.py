@@ -228,6 +228,12 @@ def obeys(feature: Feature, old: pd.Series, new: pd.Series) -> None:
         after <= np.maximum(high, before) + slack
     )
     _require(inside.all(), f"{feature.name} leaves its range")
+    if feature.observed:
+        moved_to = after[after != before]
+        _require(
+            moved_to.isin(feature.observed).all(),
+            f"{feature.name} has a value between the observed ones",
+        )
     if feature.precision is not None:
         moved = new[new != old].to_numpy()
         rounded = moved.astype(float).round(feature.precision).astype(moved.dtype)

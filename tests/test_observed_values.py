@@ -1,0 +1,107 @@
+"""A number of few values with gaps, such as a code of a status, takes observed values only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dear_plugin import DEAR, Constraints, Schema, Search
+from dear_plugin.baselines import GrowingSpheres
+
+ROWS = 1_000
+RNG = np.random.default_rng(0)
+STATUS = RNG.choice([111, 112, 120], ROWS, p=[0.4, 0.3, 0.3])
+FRAME = pd.DataFrame(
+    {"status": STATUS, "income": (30 + 15 * (STATUS == 120) + RNG.normal(0, 8, ROWS)).round()}
+)
+
+
+def _score(frame: pd.DataFrame) -> pd.Series:
+    """Accepted from a status of 116.5 on, or with a high income."""
+    status, income = frame["status"].astype(float), frame["income"].astype(float)
+    return 1.0 / (1.0 + np.exp(-0.4 * (status - 116.5) - 0.2 * (income - 40.0)))
+
+
+@pytest.fixture(scope="module")
+def dear() -> DEAR:
+    return DEAR(_score, Schema.infer(FRAME)).fit(FRAME)
+
+
+@pytest.fixture(scope="module")
+def refused() -> pd.DataFrame:
+    return FRAME[_score(FRAME) < 0.5].drop_duplicates().head(40)
+
+
+@pytest.mark.parametrize(
+    ("values", "restricted"),
+    [
+        (RNG.choice([111, 112, 120], ROWS), True),
+        (RNG.choice([0.1, 0.2, 0.9], ROWS), True),
+        (RNG.choice([100, 200, 500, 1000], ROWS), True),
+        (RNG.poisson(2, ROWS), False),  # a count, whose tail has gaps
+        (np.where(RNG.random(ROWS) < 0.9, 0, RNG.geometric(0.2, ROWS)), False),
+        (RNG.choice([12, 24, 36, 48, 60], ROWS), False),  # a grid
+        (RNG.choice([1.0, 1.5, 2.0, 2.5], ROWS), False),
+        (RNG.normal(40, 12, ROWS).round(), False),
+        (RNG.normal(size=ROWS), False),
+        (np.r_[[7, 19, 30], np.full(ROWS - 3, 5)], False),  # too few rows at the gaps
+    ],
+)
+def test_a_number_of_few_values_with_gaps_is_restricted(
+    values: np.ndarray, restricted: bool
+) -> None:
+    (feature,) = Schema.infer(pd.DataFrame({"x": values}))
+    assert feature.observed == (tuple(np.unique(values)) if restricted else ())
+
+
+@pytest.mark.parametrize("search", [Search(), Search.cheapest()])
+def test_answers_take_observed_values_only(
+    dear: DEAR, refused: pd.DataFrame, search: Search
+) -> None:
+    result = dear.with_search(search).generate(refused)
+    assert result.actions["success"].all()
+    assert result.counterfactuals["status"].isin([111, 112, 120]).all()
+    assert (result.changed[:, 0].numpy() & (result.counterfactuals["status"] == 120)).any()
+    assert result.alternatives()["status"].isin([111, 112, 120]).all()
+
+
+def test_so_do_those_of_other_methods(refused: pd.DataFrame) -> None:
+    result = GrowingSpheres(_score, Schema.infer(FRAME)).fit(FRAME).generate(refused.head(5))
+    assert result.counterfactuals["status"].isin([111, 112, 120]).all()
+
+
+def test_a_value_that_no_row_has_stays_until_another_one_is_reached(dear: DEAR) -> None:
+    row = FRAME.head(1).assign(status=114, income=20.0)
+    assert dear.apply(row, {"income": 21.0}).counterfactuals["status"].tolist() == [114]
+    assert set(dear.generate(row).counterfactuals["status"]) <= {111, 112, 114, 120}
+
+
+def test_a_range_ends_at_observed_values(dear: DEAR, refused: pd.DataFrame) -> None:
+    row = refused[refused["status"] == 111].head(1)
+    within = Constraints(act_on=["status"], ranges={"status": (112, 119)})
+    assert set(dear.generate(row, within=within).counterfactuals["status"]) <= {111, 112}
+    within = Constraints(act_on=["status"], ranges={"status": (113, 119)})
+    (reason,) = dear.generate(row, within=within).actions["reason"]
+    assert reason == "nothing admissible to act on: no observed value is in the range of status"
+
+
+def test_an_action_to_another_value_is_refused(dear: DEAR, refused: pd.DataFrame) -> None:
+    (reason,) = dear.apply(refused.head(1), {"status": 117}).actions["reason"]
+    assert reason == "status may not become 117, only 111, 112 or 120"
+
+
+def test_the_log_suggests_a_category(caplog: pytest.LogCaptureFixture) -> None:
+    Schema.infer(FRAME)
+    assert "categorical=['status']" in caplog.text
+    caplog.clear()
+    Schema.infer(FRAME, categorical=["status"])
+    assert caplog.text == ""
+
+
+def test_it_is_saved_and_can_be_lifted(dear: DEAR, tmp_path: Path) -> None:
+    dear.save(tmp_path)
+    assert DEAR.load(tmp_path, _score).schema == dear.schema
+    assert Schema.infer(FRAME).replace("status", observed=()).features[0].observed == ()
