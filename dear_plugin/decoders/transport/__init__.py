@@ -4,15 +4,17 @@ Its nine steps, each with its file and function:
 
 1. Features are held, *counted* (with atoms) or *smooth*: `values.smooth_features`; the values of a
    counted one: `values.Values`.
-2. Held features make cells: `cells.Cells`.
+2. Held features make cells: `cells.Cells`; where they are numbers, first by what they let expect
+   of x_S: `balance.Balance`.
 3. x_S makes bins, and nodes that mix the ratios of two bins; a value is looked up at the nearest
    node: `axes.axis_of`.
 4. A counted feature may move only if a test within cells rejects independence:
    `links.linked`; of a smooth one, see 6.
 5. A counted feature has a distribution for each cell and node: `ratios.fit_ratios`; how far it
    varies along x_S: `ratios.shrunk`.
-6. A smooth feature has a location and a scale, on the columns `lines.Terms`; it moves only if they
-   fit significantly better than a constant: `least_squares.LeastSquares.lines`.
+6. A smooth feature has a location and a scale, on the columns of x_S and of the held features,
+   `columns.Columns`; those of x_S are taken where they fit significantly better:
+   `least_squares.LeastSquares.lines`.
 7. Encoding, `estimate.Estimate.encode`, takes the rank: `tables.Tables.ranks`; or the residual:
    `lines.Lines.residual`.
 8. Decoding, `estimate.Estimate.decode`, takes the value at that rank, by the maximal coupling for

@@ -8,10 +8,10 @@ quantiles would give values that no row has.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -22,7 +22,9 @@ from dear_plugin.data.schema import Kind
 from dear_plugin.data.special_values import is_special
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
+from dear_plugin.decoders.transport.leaves import Leaves
 from dear_plugin.decoders.transport.values import (
+    VERY_HEAVY,
     heavy_values,
     representatives,
     sorted_values,
@@ -35,7 +37,7 @@ TARGET_ROWS = 300
 MAX_BINS = 24
 # Nodes of a number: representative values, and evenly spaced ones.
 NODES, EVEN_NODES = 32, 24
-MAX_LEAVES, MIN_LEAF = 48, 100
+MIN_LEAF = 100
 
 
 class Level(NamedTuple):
@@ -77,19 +79,34 @@ def axis_of(sample: Sample, acted: Members) -> Axis:
 def _of_one(sample: Sample, j: int) -> Axis:
     """Heavy values and quantile bins of a number; each category is a bin and a node."""
     column, feature = sample.rows[:, j].contiguous(), sample.encoder.schema.features[j]
+    apart: dict[float, int] = {}
     if feature.kind is not Kind.NUMERIC:
         nodes = torch.arange(max(len(feature.categories), 1)).float()
         bins, mix, ordered = column.long(), torch.eye(len(nodes)).double(), False
     else:
         min_rows = max(MIN_ROWS, min(TARGET_ROWS, len(column) // 16))
         nodes, (bins, centres), ordered = _nodes(column), cut(column, MAX_BINS, min_rows), True
-        mix = interpolation(nodes, centres).double()
+        heavy = heavy_values(column, share=VERY_HEAVY).tolist()
+        apart = {value: int(bins[(column == value).nonzero()[0, 0]]) for value in heavy}
+        mix = _mixed(nodes, centres, apart).double()
     return Axis(
-        levels_of(mix.shape[1], ordered),
+        levels_of(mix.shape[1], ordered, [*apart.values()]),
         bins,
         mix,
         partial(_nearest, (nodes[1:] + nodes[:-1]) / 2.0),
     )
+
+
+def _mixed(nodes: Tensor, centres: Tensor, apart: dict[float, int]) -> Tensor:
+    """(g, b) bins mixed at nodes; that of a value that is a place of its own with no other."""
+    others = [b for b in range(len(centres)) if b not in apart.values()]
+    if not others:
+        return interpolation(nodes, centres)
+    mix = nodes.new_zeros(len(nodes), len(centres))
+    mix[:, others] = interpolation(nodes, centres[others])
+    for value, own in apart.items():
+        mix[nodes == value] = one_hot(torch.tensor(own), len(centres)).float()
+    return mix
 
 
 def _nearest(middles: Tensor, values: Tensor) -> Tensor:
@@ -99,33 +116,22 @@ def _nearest(middles: Tensor, values: Tensor) -> Tensor:
 
 def _of_several(sample: Sample, acted: list[int]) -> Axis:
     """The leaves of a regression tree from the columns of some features to all others."""
-    from sklearn.tree import DecisionTreeRegressor
-
     encoder, n = sample.encoder, len(sample)
     x, own = encoder.expand(sample.rows), torch.isin(encoder.feature_of, torch.tensor(acted))
     target = x[:, ~own] if not bool(own.all()) else x
     # One row has no deviation.
     deviation = target.std(0, correction=min(1, n - 1)).clamp_min(1e-6)
-    regressor = DecisionTreeRegressor(
-        min_samples_leaf=min(max(MIN_LEAF, n // 200), max(n // 2, 1)),
-        max_leaf_nodes=MAX_LEAVES,
-        random_state=0,
-    )
-    tree = regressor.fit(x[:, own].numpy(), (target / deviation).numpy()).tree_
-    leaf = partial(_leaf, tree, encoder, acted)
-    mix = torch.eye(int(tree.n_leaves)).double()
+    leaves = Leaves(x[:, own], target / deviation, min(max(MIN_LEAF, n // 200), n // 2))
+    mix = torch.eye(len(leaves)).double()
+    leaf = partial(_leaf, leaves, encoder, acted)
     return Axis(levels_of(len(mix), False), leaf(sample.rows[:, acted]), mix, leaf)
 
 
-def _leaf(tree: Any, encoder: Encoder, acted: list[int], values: Tensor) -> Tensor:
+def _leaf(leaves: Leaves, encoder: Encoder, acted: list[int], values: Tensor) -> Tensor:
     """(q,) the leaves of the values, (q, w), of some features."""
-    rows, own = (
-        torch.zeros(len(values), encoder.p),
-        torch.isin(encoder.feature_of, torch.tensor(acted)),
-    )
+    rows = torch.zeros(len(values), encoder.p)
     rows[:, acted] = values.float()
-    leaf = torch.from_numpy(tree.children_left < 0).cumsum(0) - 1
-    return leaf[tree.apply(encoder.expand(rows)[:, own].numpy())]
+    return leaves(encoder.expand(rows)[:, torch.isin(encoder.feature_of, torch.tensor(acted))])
 
 
 def cut(column: Tensor, max_bins: int, min_rows: int = MIN_ROWS) -> tuple[Tensor, Tensor]:
@@ -162,17 +168,30 @@ def _nodes(column: Tensor) -> Tensor:
     return nodes
 
 
-def levels_of(bins: int, ordered: bool) -> list[Level]:
-    """The levels of b bins: halves, quarters, ... of ordered ones; otherwise only the bins."""
-    if not ordered or bins == 1:
+def levels_of(bins: int, ordered: bool, apart: Sequence[int] = ()) -> list[Level]:
+    """The levels of b bins: halves, quarters, ... of ordered ones; otherwise only the bins.
+
+    Bins that are places of their own, `apart`, are parts of all levels.
+    """
+    others = [b for b in range(bins) if b not in apart]
+    if not ordered or len(others) < 2:
         return [Level(torch.eye(bins).double(), torch.ones(bins, 1).double())]
-    levels, centres, count = [], torch.tensor([(bins - 1) / 2.0]), 1
-    while count < bins:
-        count = min(2 * count, bins)
-        parts = one_hot(torch.arange(bins) * count // bins, count).T.double()
-        own = (parts @ torch.arange(bins).double() / parts.sum(1)).float()
-        levels.append(Level(parts, interpolation(own, centres, beyond=0.5).double()))
+    levels: list[Level] = []
+    centres, count = torch.tensor([(len(others) - 1) / 2.0]), 1
+    alone = torch.eye(bins)[list(apart)].double()
+    while count < len(others):
+        count = min(2 * count, len(others))
+        parts = one_hot(torch.arange(len(others)) * count // len(others), count).T.double()
+        own = (parts @ torch.arange(len(others)).double() / parts.sum(1)).float()
+        above = interpolation(own, centres, beyond=0.5).double()
+        own_alone = torch.eye(len(alone)).double() if levels else above.new_ones(len(alone), 1)
+        above = torch.block_diag(above, own_alone) if levels else torch.cat([above, own_alone])
+        wide = parts.new_zeros(count, bins).index_copy(1, torch.tensor(others), parts)
+        levels.append(Level(torch.cat([wide, alone]), above))
         centres = own
+    # The parts of the last level are the bins in order.
+    order = levels[-1].parts.argmax(0)
+    levels[-1] = Level(levels[-1].parts[order], levels[-1].above[order])
     return levels
 
 

@@ -1,8 +1,9 @@
 """Cells (step 2): rows are compared with rows of the same cell of the held features.
 
-Held features of few values are cut at each value, other numbers at quintiles. A cell is a
-combination of the first few of them that enough rows have; a row is in the finest cell it can be,
-so that rows of rarer combinations share the cell of what they have in common, whatever its size.
+Where held numbers have many values, rows are first cut by E[x_S | held], see `balance`. Then held
+features of few values are cut at each value, other numbers at quintiles. A cell is a combination
+of the first few cuts that enough rows have; a row is in the finest cell it can be, so that rows of
+rarer combinations share the cell of what they have in common, whatever its size.
 """
 
 from __future__ import annotations
@@ -16,14 +17,17 @@ from torch import Tensor
 from dear_plugin.data.schema import Kind
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
+from dear_plugin.decoders.transport.balance import Balance
 from dear_plugin.decoders.transport.values import sorted_values, value_counts
 
 FEW_VALUES = 12
 QUINTILES = 5
 MIN_ROWS = 300
-MAX_CELLS = 30
-# Codes of cells stay below it: thirteen times as much still fits an int64.
-MODULUS = 2**59
+# Groups of equal expectations, their least rows, and training rows that the cuts are found on.
+GROUPS, GROUP_ROWS, ROWS = 10, 100, 10_000
+MAX_CELLS = 24
+# The base of codes, which stay below the modulus: thirteen times as much still fits an int64.
+BASE, MODULUS = FEW_VALUES + 1, 2**59
 
 
 class Cut(NamedTuple):
@@ -47,6 +51,32 @@ class Cut(NamedTuple):
         return torch.bucketize(column.contiguous(), self.at)
 
 
+class Groups(NamedTuple):
+    """How rows are cut by E[x_S | held].
+
+    Attributes:
+        balance: the expectation.
+        at: the sorted cuts.
+    """
+
+    balance: Balance
+    at: Tensor
+
+    @classmethod
+    def of(cls, sample: Sample, acted: Members, held: Members) -> Groups:
+        """Up to ten groups of equal size."""
+        balance = sample.shared(Balance, acted, held)
+        ordered = sorted_values(balance.score(sample.rows[:: -(-len(sample) // ROWS)]))
+        count = max(min(GROUPS, len(sample) // GROUP_ROWS), 1)
+        at = torch.arange(1, count) * len(ordered) // count
+        # Middles, so that rounding moves no row.
+        return cls(balance, ((ordered[at - 1] + ordered[at]) / 2.0).unique())
+
+    def digits(self, rows: Tensor) -> Tensor:
+        """(n,) the group of each of some rows, (n, p)."""
+        return torch.bucketize(self.balance.score(rows), self.at)
+
+
 class Cells:
     """The cells of some held features; without these there is one.
 
@@ -59,6 +89,7 @@ class Cells:
 
     Args:
         sample: the training rows.
+        grouped: the features of S, if rows are first cut by E[x_S | held], or ().
         held: the held features.
 
     Attributes:
@@ -68,17 +99,31 @@ class Cells:
             that they are compared with rows unequal in it.
     """
 
-    def __init__(self, sample: Sample, held: Members) -> None:
-        self._cuts = sorted((_cut(sample, j) for j in held), key=_is_number_of_many_values)
-        root, finest = torch.zeros(1, dtype=torch.int64), torch.zeros(len(sample)).long()
+    def __init__(self, sample: Sample, grouped: Members, held: Members) -> None:
+        cuts = (sample.shared(_cut, j) for j in held)
+        self._cuts: list[Cut | Groups] = [*sorted(cuts, key=_is_number_of_many_values)]
+        if grouped:
+            self._cuts.insert(0, Groups.of(sample, grouped, held))
         self.uncut_shares: dict[int, float] = {}
-        for cut, codes in zip(self._cuts, self._codes(sample.rows), strict=True):
-            values, counts = value_counts(codes)
-            frequent = values[counts >= max(MIN_ROWS, len(sample) // MAX_CELLS)]
-            is_cut = torch.isin(codes, frequent)
-            finest = torch.where(is_cut, codes, finest)
-            self.uncut_shares[cut.feature] = 1.0 - float(is_cut.float().mean())
-        self.known, own = torch.cat([root, finest]).unique(return_inverse=True)
+        least = max(MIN_ROWS, len(sample) // MAX_CELLS)
+        # The codes of the cells that may be cut further, and which of them a row is in, or -1.
+        codes, places = torch.zeros(1).long(), torch.zeros(len(sample)).long()
+        finest = torch.zeros(len(sample)).long()
+        for cut in self._cuts:
+            key = torch.where(places < 0, 0, places * BASE + cut.digits(sample.rows) + 1)
+            counts = torch.bincount(key, minlength=len(codes) * BASE)
+            counts[0] = 0
+            rows = least if isinstance(cut, Cut) else 1
+            frequent = (counts >= rows).nonzero()[:, 0]
+            codes = (codes[frequent // BASE] * BASE + frequent % BASE) % MODULUS
+            place_of = torch.full_like(counts, -1)
+            place_of[frequent] = torch.arange(len(codes))
+            places = place_of[key]
+            is_cut = places >= 0
+            finest[is_cut] = codes[places[is_cut]]
+            if isinstance(cut, Cut) and not grouped:
+                self.uncut_shares[cut.feature] = 1.0 - float(is_cut.float().mean())
+        self.known, own = torch.cat([torch.zeros(1).long(), finest]).unique(return_inverse=True)
         self.own = own[1:]
 
     def __len__(self) -> int:
@@ -94,11 +139,17 @@ class Cells:
         return cell
 
     def _codes(self, x: Tensor) -> Iterator[Tensor]:
-        """The h codes, (m,) each: of rows, (m, p), cut by the first 1 ... h held features."""
+        """The codes, (m,) each: of rows, (m, p), after the first, second, ... cut."""
         code = torch.zeros(len(x), dtype=torch.int64)
         for cut in self._cuts:
-            code = (code * (FEW_VALUES + 1) + cut.digits(x) + 1) % MODULUS
+            code = (code * BASE + cut.digits(x) + 1) % MODULUS
             yield code
+
+
+def cells_of(sample: Sample, acted: Members, held: Members) -> Cells:
+    """The cells of a set; those of held features of few values are computed once for all sets."""
+    many = any(_is_number_of_many_values(sample.shared(_cut, j)) for j in held)
+    return sample.shared(Cells, acted if many else (), held)
 
 
 def _is_number_of_many_values(cut: Cut) -> bool:

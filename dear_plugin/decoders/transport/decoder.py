@@ -2,10 +2,10 @@
 
 `v_j = F_j|S(x_j | x_S, held)` is the rank of x_j among rows with the same x_S and the same held
 features; `g_j(v, a) = F_j|S^-1(v_j | a, held)` is the value at the same rank among rows with
-x_S = a. Of a smooth feature v_j is the residual, of a category it breaks ties. How a feature
-follows x_S is the same for all values of the held features: there is no interaction. Each v_j is
-independent of x_S; their joint distribution given x_S need not be, which is a known limit of the
-decoder. There is no training: rows are counted and regressed once.
+x_S = a. Of a smooth feature v_j is the residual, of a category it breaks ties. How a smooth feature
+follows x_S may differ by a held feature; how the distribution of a counted one does, may not. Each
+v_j is independent of x_S; their joint distribution given x_S need not be, which is a known limit of
+the decoder. There is no training: rows are counted and regressed once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from torch import Tensor
 from dear_plugin.data.schema import Schema
 from dear_plugin.decoders.protocol import Decoder, Members, register
 from dear_plugin.decoders.sample import Sample
-from dear_plugin.decoders.transport.cells import Cells
 from dear_plugin.decoders.transport.estimate import DRAWS, Estimate
 from dear_plugin.errors import ConstraintError, NotFittedError
 
@@ -92,7 +91,7 @@ class Transport(Decoder):
         """Estimate the conditional distributions of the training rows for a set."""
         sample.shared(_warn_of_few_rows)
         self._estimate = Estimate(sample, acted, held)
-        sample.shared(_tell_of_cells, held)
+        sample.shared(_tell_of_cells, tuple(self._fitted.cells.uncut_shares.items()))
 
     def encode(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """The conditional ranks of rows, (m, p) -> (m, p + 1); see `Estimate.encode`."""
@@ -152,19 +151,19 @@ def _warn_of_few_rows(sample: Sample) -> None:
         logger.warning(text, len(sample), FEW_ROWS)
 
 
-def _tell_of_cells(sample: Sample, held: Members) -> None:
+def _tell_of_cells(sample: Sample, uncut: tuple[tuple[int, float], ...]) -> None:
     """Say which held features most rows are not compared within, for too few rows agree in them.
 
     It is news where the order of causes names many held features; without one it is a warning.
     """
-    schema, shares = sample.encoder.schema, sample.shared(Cells, held).uncut_shares
-    dropped = [schema.names[j] for j, share in shares.items() if share > COARSE_SHARE]
+    schema = sample.encoder.schema
+    dropped = [schema.names[j] for j, share in uncut if share > COARSE_SHARE]
     if dropped:
         logger.log(
             logging.INFO if schema.tiers else logging.WARNING,
             "too few training rows agree in all of %s: up to %.0f %% of them are compared with"
             " rows that differ in %s; Transport(given=[...]) names fewer",
-            [schema.names[j] for j in shares],
-            100.0 * max(shares.values()),
+            [schema.names[j] for j, _ in uncut],
+            100.0 * max(share for _, share in uncut),
             dropped,
         )

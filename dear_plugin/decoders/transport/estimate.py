@@ -14,7 +14,7 @@ from torch import Tensor
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
 from dear_plugin.decoders.transport.axes import axis_of
-from dear_plugin.decoders.transport.cells import Cells
+from dear_plugin.decoders.transport.cells import cells_of
 from dear_plugin.decoders.transport.least_squares import BLOCKS, LeastSquares
 from dear_plugin.decoders.transport.lines import Lines
 from dear_plugin.decoders.transport.links import linked
@@ -45,7 +45,7 @@ class Estimate:
 
     def __init__(self, sample: Sample, acted: Members, held: Members) -> None:
         self._sample, self.acted, self._held = sample, torch.tensor(acted), held
-        self.cells, self.axis = sample.shared(Cells, held), axis_of(sample, acted)
+        self.cells, self.axis = cells_of(sample, acted, held), axis_of(sample, acted)
         others = torch.ones(sample.encoder.p, dtype=torch.bool)
         others[[*acted, *held]] = False
         copies = [(i, j) for i, j in sample.shared(linear_copies) if i in acted and others[j]]
@@ -99,7 +99,7 @@ class Estimate:
         may_move = torch.stack([test(i, features=features) for i in self.acted.tolist()]).any(0)
         if moving is None:
             features, may_move = features[may_move[0]], may_move[:, may_move[0]]
-        counts = Counts(sample, self.axis, self._held, weights)
+        counts = Counts(sample, tuple(self.acted.tolist()), self._held, weights)
         base, ratio = fit_ratios(counts, features.tolist())
         at_nodes = [
             (self.axis.mix @ torch.where(may[:, None, None], each, 1.0)).float()

@@ -1,7 +1,8 @@
 """Least squares (step 6): beta and gamma of smooth features, on winsorised training rows.
 
-The features are regressed on the terms of x_S and of the held features at the same time. Of three
-nested models (no slope, straight, bent) the largest is taken that fits significantly better.
+The features are regressed on the columns of x_S and of the held features at the same time. Blocks
+of the former are added while they fit significantly better: straight, bends, heavy values,
+products with each held feature. Likewise the logarithms of the residuals' sizes.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from torch import Tensor
 from dear_plugin._lazy import lazy
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
-from dear_plugin.decoders.transport.lines import Lines, Terms, phi, winsorised
+from dear_plugin.decoders.transport.columns import Columns
+from dear_plugin.decoders.transport.lines import Lines
 from dear_plugin.decoders.transport.links import ERROR
+from dear_plugin.decoders.transport.terms import winsorised
 from dear_plugin.decoders.transport.values import linear_copies, smooth_features
 
 RIDGE = 1e-9
@@ -53,9 +56,13 @@ class Targets(NamedTuple):
         values -= centre
         return cls(smooth.nonzero()[:, 0], values, centre)
 
+    def part(self, kept: Tensor) -> Targets:
+        """Some of them, (f,) bool."""
+        return Targets(self.features[kept], self.values[:, kept], self.centre[kept])
+
 
 class LeastSquares:
-    """The regressions of all targets on x_S and held features, for any weights of the rows.
+    """The regressions of targets on x_S and held features, for any weights of the rows.
 
     Args:
         sample: the training rows.
@@ -68,51 +75,63 @@ class LeastSquares:
     def __init__(
         self, sample: Sample, acted: Members, held: Members, may_move: Tensor, *, tested: int
     ) -> None:
-        self._at, self._tested = torch.tensor([*held, *acted]), tested
-        self._terms = [sample.shared(Terms.of, j) for j in (*held, *acted)]
-        self._rows, self._targets = sample.shared(winsorised), sample.shared(Targets.of)
-        self._kept = may_move[self._targets.features]
-        straight = torch.cat([each.straight for each in self._terms[len(held) :]])
+        self._columns, self._tested = Columns(sample, acted, held), tested
+        self._rows, targets = sample.shared(winsorised), sample.shared(Targets.of)
+        self._targets = targets.part(may_move[targets.features])
         # Centred columns keep the precision of their squares; about the mean is enough.
         self._centre = torch.zeros(1).double()
-        self._centre = self._columns(self._rows[::BLOCKS]).mean(0)
+        self._centre = self._matrix(self._rows[::BLOCKS]).mean(0)
         self._centre[0] = 0.0
-        self._own = len(straight)
-        # The constant and the columns of held features are in every model of the location.
-        self._always = torch.ones(len(self._centre) - self._own, dtype=torch.bool)
-        self._models = [torch.zeros_like(straight), straight, torch.ones_like(straight)]
+        # The constant and the columns of held features are in every model.
+        self._held = len(self._centre) - self._columns.blocks.shape[1]
+        self._fit = torch.empty(0)
 
     def lines(self, weights: Tensor, point: Lines | None = None) -> Lines:
-        """The locations in r samples, given the weights of blocks of rows.
+        """The locations and scales in r samples, given the weights of blocks of rows.
 
         Args:
             weights: (r, 64), or (r, 1) for all of them.
-            point: the locations of the sample itself, whose slopes of zero and scales are kept.
+            point: those of the sample itself, whose slopes of zero are kept.
         """
-        targets = self._targets
-        fit = torch.zeros(len(weights), len(self._centre), len(targets.features)).double()
-        scale = fit[0, : self._own]
-        if bool(self._kept.any()):
-            blocks = weights.expand(-1, BLOCKS)
+        targets, blocks = self._targets, weights.expand(-1, BLOCKS)
+        shape = len(weights), len(self._centre), len(targets.features)
+        fit = scale = torch.zeros(shape).double()
+        if shape[2]:
+            columns, drawn = self._columns.blocks, point is not None
             sums = [torch.tensordot(blocks, each, 1) for each in self._sums]
-            fit = self._selected(sums, self._always, drawn=point is not None)
-            scale = self._scales(fit[0]) if point is None else scale
+            fit = self._selected(sums, columns, drawn=drawn)
+            self._fit = fit[0] if point is None else self._fit
+            sums[1:] = (torch.tensordot(blocks, each, 1) for each in self._sizes)
+            # How far a spread follows x_S does not differ by what is held.
+            scale = self._selected(sums, columns[:2], drawn=drawn)
+        fit = fit.clone()
         fit[:, 0] += targets.centre - (self._centre[:, None] * fit).sum(1)
-        slope = fit[:, -self._own :]
+        held, slope = fit.split([self._held, shape[1] - self._held], 1)
+        scale = scale[:, self._held :]
         if point is None:
-            moves = self._kept & ((slope[0] != 0.0).any(0) | (scale != 0.0).any(0))
-            scale = scale[:, moves].float()
+            moves = ((slope[0] != 0.0) | (scale[0] != 0.0)).any(0)
         else:
-            moves, scale = torch.isin(targets.features, point.features), point.scale
-            flat = (point.weights[:, -self._own :] == 0.0).all(1)
-            slope[..., moves] = slope[..., moves].masked_fill(flat, 0.0)
-        fit = fit[..., moves].float()
-        return Lines(targets.features[moves], self._at, self._terms, fit, scale)
+            moves = torch.isin(targets.features, point.features)
+        held, slope, scale = (each[..., moves].float() for each in (held, slope, scale))
+        if point is not None:
+            slope = slope * (point.slope != 0.0).any(1, keepdim=True)
+            scale = scale * (point.scale != 0.0).any(1, keepdim=True)
+        return Lines(targets.features[moves], self._columns, held, slope, scale)
 
     @lazy
     def _sums(self) -> tuple[Tensor, ...]:
         """The sums in each block: products of columns, with targets, and of each target."""
         return _total(_products(*part) for part in self._parts)
+
+    @lazy
+    def _sizes(self) -> tuple[Tensor, ...]:
+        """Likewise of columns with the logarithms of residuals, and of these."""
+
+        def _left(columns: Tensor, values: Tensor) -> Tensor:
+            return (values - columns @ self._fit).abs_().clamp_min_(SMALLEST).log_()
+
+        parts = ((columns, _left(columns, values)) for columns, values in self._parts)
+        return _total(_products(*part)[1:] for part in parts)
 
     @property
     def _parts(self) -> Iterator[tuple[Tensor, Tensor]]:
@@ -120,62 +139,60 @@ class LeastSquares:
         width = len(self._centre) + len(self._targets.features)
         size = max(ENTRIES // width // BLOCKS, 1) * BLOCKS
         parts = self._rows.split(size), self._targets.values.split(size)
-        return ((self._columns(rows), values) for rows, values in zip(*parts, strict=True))
+        return ((self._matrix(rows), values) for rows, values in zip(*parts, strict=True))
 
-    def _columns(self, rows: Tensor) -> Tensor:
-        """(m, q) a constant, held features' and x_S' columns of training rows, centred."""
-        columns = phi(self._terms, rows[:, self._at].double())
-        return torch.nn.functional.pad(columns, (1, 0), value=1.0) - self._centre
+    def _matrix(self, rows: Tensor) -> Tensor:
+        """(m, q) the held features' and x_S' columns of training rows, centred."""
+        rows = rows.double()
+        own = self._columns.own(rows, rows[:, None, self._columns.acted])[:, 0]
+        return torch.cat([self._columns.always(rows), own], 1) - self._centre
 
-    def _selected(self, sums: Sequence[Tensor], always: Tensor, *, drawn: bool) -> Tensor:
-        """(r, q, f) the coefficients of the largest model that fits significantly better.
+    def _selected(self, sums: Sequence[Tensor], blocks: Tensor, *, drawn: bool) -> Tensor:
+        """(r, q, f) the coefficients; columns of x_S are added while they fit better.
 
         Args:
             sums: (r, q, q) of products of columns, (r, q, f) of columns and targets, and (r, f) of
                 targets.
-            always: bool, which columns besides those of S are in all models.
+            blocks: (b, u) bool, the columns of x_S that are added together.
             drawn: whether these are bootstrap samples, see `links`.
         """
-        gram, right, square = sums
-        n, (flat, *larger) = gram[:, :1, 0], [torch.cat([always, own]) for own in self._models]
-        chosen, left = _solved(gram, right, square, flat)
-        size = torch.full_like(left, float(flat.sum()))
-        for model in larger:
-            fit, rest = _solved(gram, right, square, model)
-            more = float(model.sum()) - size
-            gain = n * (left / rest).log() - (2.0 * more if drawn else 0.0)
-            better = gain > _bound(more, self._tested)
-            chosen = torch.where(better[:, None], fit, chosen)
-            left, size = torch.where(better, rest, left), torch.where(better, size + more, size)
-        return chosen
+        (gram, right, square), q, own = sums, self._held, slice(self._held, None)
+        n = (gram[:, 0, :1] - q).clamp_min(1.0)
+        # A bootstrap sample of very few rows may have none.
+        ridge = RIDGE * (gram.diagonal(dim1=1, dim2=2) + gram[:, :1, 0]) + SMALLEST**2
+        ridge = torch.diag_embed(ridge)
+        # What the columns of held features leave of those of x_S and of the targets.
+        always = torch.cat([gram[:, :q, own], right[:, :q]], 2)
+        held = torch.linalg.solve((gram + ridge)[:, :q, :q], always)
+        by_own, by_targets = held.split([gram.shape[1] - q, right.shape[2]], 2)
+        left = gram[:, own, own] - gram[:, own, :q] @ by_own
+        right, first = right[:, own] - gram[:, own, :q] @ by_targets, (right[:, :q] * by_targets)
+        flat = square - first.sum(1)
+        least, rest = (square * COPY).clamp_min(1e-30), flat
+        fit, taken = torch.zeros_like(right), torch.zeros_like(right.mT, dtype=torch.bool)
+        for block in blocks:
+            wider = taken | block
+            more = (wider.sum(2) - taken.sum(2)).double()
+            found = _solved(left + ridge[:, own, own], right, wider)
+            remains = flat - (2.0 * right - left @ found).mul(found).sum(1)
+            remains = remains.maximum(least)
+            gain = n * (rest.maximum(least) / remains).log() - (2.0 * more if drawn else 0.0)
+            better = gain > _bound(more, self._tested * max(len(blocks) - 2, 1))
+            fit = torch.where(better[:, None], found, fit)
+            rest, taken = torch.where(better, remains, rest), taken | (better[..., None] & block)
+        return torch.cat([by_targets - by_own @ fit, fit], 1)
 
-    def _scales(self, fit: Tensor) -> Tensor:
-        """(u, f) gamma: the same regression of log |residual|, without held features."""
 
-        def _sizes(columns: Tensor, values: Tensor) -> tuple[Tensor, ...]:
-            left = (values - columns @ fit).abs_().clamp_min_(SMALLEST).log_()
-            return columns.T @ left, left.square().sum(0)
-
-        right, square = _total(_sizes(*part) for part in self._parts)
-        sums = self._sums[0].sum(0, True), right[None], square[None]
-        constant = torch.arange(len(self._always)) < 1
-        return self._selected(sums, constant, drawn=False)[0, -self._own :]
-
-
-def _solved(gram: Tensor, right: Tensor, square: Tensor, columns: Tensor) -> tuple[Tensor, Tensor]:
-    """The coefficients, (r, q, f), on some columns, and the sum of squares left, (r, f)."""
-    some = columns.nonzero()[:, 0]
-    left, right = gram[:, some][:, :, some], right[:, some]
-    # A bootstrap sample of very few rows may have none.
-    ridge = RIDGE * (left.diagonal(dim1=1, dim2=2) + gram[:, :1, 0]) + SMALLEST**2
-    fit = torch.linalg.solve(left + torch.diag_embed(ridge), right)
-    rest = square - (2.0 * right - left @ fit).mul(fit).sum(1)
-    out = gram.new_zeros(len(gram), len(columns), right.shape[2])
-    return out.index_copy(1, some, fit), rest.maximum(square * COPY).clamp_min(1e-30)
+def _solved(gram: Tensor, right: Tensor, columns: Tensor) -> Tensor:
+    """(r, u, f) the coefficients of f targets, each on some columns, (r, f, u) bool."""
+    some = columns.double()
+    masked = gram[:, None] * some[..., None] * some[:, :, None] + torch.diag_embed(1.0 - some)
+    found: Tensor = torch.linalg.solve(masked, right.mT * some).mT
+    return found
 
 
 def _bound(freedom: Tensor, tested: int) -> Tensor:
-    """The least gain in twice the log-likelihood at an error rate of .001 over all features."""
+    """The least gain in twice the log-likelihood at an error rate of .001 over all tests."""
     from scipy.special import chdtri  # scipy.stats takes most of a second to import
 
     bound = torch.from_numpy(chdtri(freedom.clamp_min(1.0).numpy(), ERROR / max(tested, 1)))

@@ -2,123 +2,45 @@
 
 A smooth feature moves by the change of its location and keeps its residual, rescaled:
 `x_j' = x_j + (phi(a) - phi(x_S)) beta + v_j (exp((phi(a) - phi(x_S)) gamma) - 1)`; phi are the
-terms of x_S (`Terms`), beta and gamma those of `least_squares`.
+columns of x_S (`Columns.own`), beta and gamma those of `least_squares`.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
-from dear_plugin.data.schema import Kind
-from dear_plugin.data.special_values import is_special, without_special
-from dear_plugin.decoders.sample import Sample
-from dear_plugin.decoders.transport.values import sorted_values
+from dear_plugin.decoders.transport.columns import Columns
 
-KINKS, WINSOR = 6, 0.005
 # The largest logarithm of a scale.
 MOST_SCALE = 1.5
 
 
 @dataclass(frozen=True)
-class Terms:
-    """The columns phi of one feature, on which smooth features are regressed.
-
-    A number has its value and its excess over each kink: a line with bends. A category has an
-    indicator for each of its values.
-
-    Attributes:
-        shift: (q,) what is subtracted from a value in each column: 0 and kinks, or categories.
-        least: (q,) the least difference kept in each column of a number: -infinity, so that the
-            value itself is kept, and 0 for each kink; empty for a category.
-        ends: (2,) the winsorised range of a number.
-        mean: what replaces special levels; NaN where a number has none.
-    """
-
-    shift: Tensor
-    least: Tensor
-    ends: tuple[float, float] = (-math.inf, math.inf)
-    mean: float = math.nan
-
-    @classmethod
-    def of(cls, sample: Sample, j: int) -> Terms:
-        """The columns of feature j.
-
-        The kinks of a number are the six values that cut its sorted training values, without
-        special levels, into seven equal parts: of 0, 1, ..., 69 they are 10, 20, ..., 60, so the
-        columns of the value 25 are 25, 15, 5, 0, 0, 0, 0. Equal kinks count once, and those at
-        either end, where the slope would have nothing on one side, are left out: of the values 0
-        (50 rows), 1 (10) and 2 (10) only 1 remains, so the columns of 2 are 2 and 1.
-        """
-        feature, column = sample.encoder.schema.features[j], sample.rows[:, j]
-        if feature.kind is not Kind.NUMERIC:
-            return cls(torch.arange(max(len(feature.categories), 1)).double(), torch.empty(0))
-        ordinary = sorted_values(without_special(column))
-        n, cut = len(ordinary), int(WINSOR * (len(ordinary) - 1))
-        kinks = ordinary[[(n * (i + 1)) // (KINKS + 1) for i in range(KINKS)]].unique()
-        kinks = kinks[(kinks > ordinary[0]) & (kinks < ordinary[-1])].double()
-        special = float(ordinary.double().mean()) if bool(is_special(column).any()) else math.nan
-        ends = float(ordinary[cut]), float(ordinary[n - 1 - cut])
-        shift = torch.nn.functional.pad(kinks, (1, 0))
-        least = torch.zeros_like(shift).index_fill(0, torch.tensor([0]), -math.inf)
-        return cls(shift, least, ends, special)
-
-    def __call__(self, column: Tensor) -> Tensor:
-        """(..., q) the columns of values, (...)."""
-        if not len(self.least):
-            return (column[..., None] == self.shift).to(column.dtype)
-        if not math.isnan(self.mean):
-            column = torch.where(is_special(column), self.mean, column)
-        return torch.maximum(column[..., None] - self.shift, self.least).to(column.dtype)
-
-    @property
-    def straight(self) -> Tensor:
-        """(q,) bool, the columns without kinks."""
-        return ~self.least.isfinite() if len(self.least) else torch.ones_like(self.shift).bool()
-
-
-def phi(terms: Sequence[Terms], values: Tensor) -> Tensor:
-    """(..., q) the columns of features whose values are (..., w)."""
-    if len(terms) == 1:
-        return terms[0](values[..., 0])
-    parts = [each(column) for each, column in zip(terms, values.unbind(-1), strict=True)]
-    return torch.cat([values[..., :0], *parts], -1)
-
-
-def winsorised(sample: Sample) -> Tensor:
-    """(n, p) the training rows with the outer 0.5 % of each number on either side clamped."""
-    ends = [sample.shared(Terms.of, j).ends for j in range(sample.encoder.p)]
-    clamped = sample.rows.clamp(*torch.tensor(ends).T)
-    return torch.where(is_special(sample.rows), sample.rows, clamped)
-
-
-@dataclass(frozen=True)
 class Lines:
-    """The locations of smooth features in r samples.
+    """The locations and scales of smooth features in r samples.
 
     Attributes:
         features: (f,) their positions.
-        at: (u + w,) the positions of the held features and those of S, and
-        terms: their columns.
-        weights: (r, 1 + q, f) a constant, and the weight of each column: beta are the last ones.
-        scale: (u, f) gamma, of the u columns of S, in the sample itself.
+        columns: phi, and those of the held features.
+        held: (r, q, f) the weights of a constant and of the held features' columns.
+        slope: (r, u, f) beta.
+        scale: (r, u, f) gamma.
     """
 
     features: Tensor
-    at: Tensor
-    terms: list[Terms]
-    weights: Tensor
+    columns: Columns
+    held: Tensor
+    slope: Tensor
     scale: Tensor
 
     def residual(self, x: Tensor, draws: Tensor) -> Tensor:
         """(r, m, f) what the locations of r samples, (r,), leave of rows, (m, p)."""
-        columns, weights = phi(self.terms, x.index_select(1, self.at)), self.weights[draws]
-        return x.index_select(1, self.features) - columns @ weights[:, 1:] - weights[:, :1]
+        own = self._own(x, x[:, None, self.columns.acted])[:, 0]
+        location = self.columns.always(x) @ self.held[draws] + own @ self._slope[draws]
+        return x.index_select(1, self.features) - location
 
     def move(self, x: Tensor, v: Tensor, values: Tensor, draws: Tensor) -> Tensor:
         """(r, m, c, f) the values of the features when x_S changes.
@@ -129,15 +51,25 @@ class Lines:
             values: (m, c, w) the new values of x_S.
             draws: (r,) the samples.
         """
-        own = slice(len(self.at) - values.shape[2], None)
-        before = phi(self.terms[own], x.index_select(1, self.at[own]))
-        change = phi(self.terms[own], values) - before[:, None]
-        slope = self.weights[draws, None, -len(self.scale) :]
-        out = (change @ slope).add_(x[:, None, self.features])
+        change = self._own(x, values) - self._own(x, x[:, None, self.columns.acted])
+        out = (change @ self._slope[draws, None]).add_(x[:, None, self.features])
         if self._scaled:
-            scale = (change @ self.scale).clamp_(-MOST_SCALE, MOST_SCALE)
-            out += v[:, :, None] * scale.expm1_()
+            scale = change @ self.scale[draws, None, : self._most]
+            out += v[:, :, None] * scale.clamp_(-MOST_SCALE, MOST_SCALE).expm1_()
         return out
+
+    def _own(self, x: Tensor, values: Tensor) -> Tensor:
+        return self.columns.own(x, values, self._most)
+
+    @lazy
+    def _most(self) -> int:
+        """How many columns of x_S are used, from the first on."""
+        used = ((self.slope != 0.0) | (self.scale != 0.0)).any(2).any(0)
+        return int(used.nonzero().max()) + 1 if bool(used.any()) else 1
+
+    @lazy
+    def _slope(self) -> Tensor:
+        return self.slope[:, : self._most]
 
     @lazy
     def _scaled(self) -> bool:

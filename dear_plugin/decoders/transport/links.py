@@ -14,7 +14,6 @@ from torch.nn.functional import one_hot
 
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
-from dear_plugin.decoders.transport.axes import axis_of
 from dear_plugin.decoders.transport.ratios import LEAST, WHOLE, Counts, shrunk
 from dear_plugin.decoders.transport.values import GROUPS, smooth_features
 
@@ -39,7 +38,7 @@ def linked(
     if len(weights) == 1:  # the sample itself
         tails = sample.shared(_all_tails, i, held)[..., features]
     else:
-        tails = _tails(Counts(sample, axis_of(sample, (i,)), held, weights), features)
+        tails = _tails(Counts(sample, (i,), held, weights), features)
     error = ERROR / tested / 2.0 ** torch.arange(1, len(tails) + 1).double()
     return (tails < error[:, None, None]).any(0)
 
@@ -49,7 +48,7 @@ def _all_tails(sample: Sample, i: int, held: Members) -> Tensor:
     counted = ~sample.shared(smooth_features)
     counted[[i, *held]] = False
     some = counted.nonzero()[:, 0]
-    tails = _tails(Counts(sample, axis_of(sample, (i,)), held, WHOLE), some)
+    tails = _tails(Counts(sample, (i,), held, WHOLE), some)
     return tails.new_ones(len(tails), 1, len(counted)).index_copy(2, some, tails)
 
 

@@ -26,11 +26,11 @@ from torch import Tensor
 from dear_plugin._lazy import lazy
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
-from dear_plugin.decoders.transport.axes import Axis, Level
-from dear_plugin.decoders.transport.cells import Cells
+from dear_plugin.decoders.transport.axes import Level, axis_of
+from dear_plugin.decoders.transport.cells import cells_of
 from dear_plugin.decoders.transport.values import Values
 
-ROUNDS = 3
+ROUNDS, RELAXED = 4, 0.5
 # Fewer expected rows are left out of a statistic.
 LEAST_EXPECTED = 5.0
 # Parts are equal unless the statistic rejects it at this error rate.
@@ -47,7 +47,7 @@ class Counts:
 
     Args:
         sample: the training rows.
-        axis: the bins of the set.
+        acted: the features of the set.
         held: the features that are conditioned on.
         weights: (r, q) the weights of blocks of rows: row i is in block i modulo q.
 
@@ -56,9 +56,10 @@ class Counts:
         drawn: whether these are bootstrap samples.
     """
 
-    def __init__(self, sample: Sample, axis: Axis, held: Members, weights: Tensor) -> None:
-        self._sample, self.axis, self._held, self._weights = sample, axis, held, weights
-        self.drawn, self._bins = len(weights) > 1, axis.mix.shape[1]
+    def __init__(self, sample: Sample, acted: Members, held: Members, weights: Tensor) -> None:
+        self._sample, self._set, self._weights = sample, (acted, held), weights
+        self.axis = axis_of(sample, acted)
+        self.drawn, self._bins = len(weights) > 1, self.axis.mix.shape[1]
 
     def values(self, j: int) -> Values:
         """The values of feature j."""
@@ -67,24 +68,18 @@ class Counts:
     @lazy
     def rows(self) -> Tensor:
         """(r, k, b) of each cell and bin."""
-        cells = self._sample.shared(Cells, self._held)
+        cells = cells_of(self._sample, *self._set)
         return _crossed(self._weights, cells.own, len(cells), self.axis.bins, self._bins)
 
     def of_cells(self, j: int) -> Tensor:
-        """(r, k, t) of each cell and value of feature j; in the sample itself, for all sets."""
-        if self.drawn:
-            return _by_cell(self._sample, self._held, j, self._weights)
-        return self._sample.shared(_by_cell, self._held, j)
+        """(r, k, t) of each cell and value of feature j."""
+        cells, (levels, codes, *_) = cells_of(self._sample, *self._set), self.values(j)
+        return _crossed(self._weights, cells.own, len(cells), codes, len(levels))
 
     def of_bins(self, j: int) -> Tensor:
         """(r, b, t) of each bin and value of feature j."""
         levels, codes, *_ = self.values(j)
         return _crossed(self._weights, self.axis.bins, self._bins, codes, len(levels))
-
-
-def _by_cell(sample: Sample, held: Members, j: int, weights: Tensor = WHOLE) -> Tensor:
-    cells, (levels, codes, *_) = sample.shared(Cells, held), sample.shared(Values.of, j)
-    return _crossed(weights, cells.own, len(cells), codes, len(levels))
 
 
 def _crossed(weights: Tensor, one: Tensor, a: int, other: Tensor, b: int) -> Tensor:
@@ -121,7 +116,8 @@ def fit_ratios(counts: Counts, features: list[int]) -> tuple[list[Tensor], list[
         return base, ratio
     splits = [counts.values(j).splits for j in features]
     observed, concentration = _by_side(bins, splits), None
-    for _ in range(ROUNDS if rows.shape[1] > 1 else 1):
+    rounds = ROUNDS if rows.shape[1] > 1 else 1
+    for i in range(rounds):
         factors = zip(base, ratio, strict=True)
         expected = _by_side([_weights(rows, b, q).transpose(1, 2) @ b for b, q in factors], splits)
         # The rows that reach a split are as they are: only the share of each side is estimated.
@@ -129,7 +125,11 @@ def fit_ratios(counts: Counts, features: list[int]) -> tuple[list[Tensor], list[
         levels, drawn = counts.axis.levels, counts.drawn
         found = shrunk(observed, expected, levels, drawn=drawn, concentration=concentration)
         ratio, concentration = _by_value(found.ratio, splits), found.concentration
-        base = [_rescaled(rows, *each) for each in zip(wanted, base, ratio, strict=True)]
+        exact = [_rescaled(rows, *each) for each in zip(wanted, base, ratio, strict=True)]
+        # All rounds but the last go beyond it, so that half as many are needed.
+        past = RELAXED if i < rounds - 1 else 0.0
+        pairs = zip(base, exact, strict=True)
+        base = [_shares(new * (new / old.clamp_min(LEAST)) ** past) for old, new in pairs]
     return base, ratio
 
 

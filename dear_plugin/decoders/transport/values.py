@@ -18,6 +18,9 @@ from dear_plugin.decoders.sample import Sample
 
 # An atom is a value that this share of the rows has.
 HEAVY = 0.01
+# A number of so many values is smooth, too, if no value has this share and its range between the
+# outer quantiles is at most so many times that between the quartiles.
+MANY_VALUES, VERY_HEAVY, LONG, QUANTILES = 40, 0.1, 8.0, (0.005, 0.25, 0.75, 0.995)
 MAX_VALUES = 128
 # Groups of a feature's values: in the tests of dependence, and by repeated splits.
 GROUPS, MAX_GROUPS = 5, 32
@@ -86,14 +89,24 @@ def splits_of(size: Tensor, order: Tensor) -> Tensor:
 
 
 def smooth_features(sample: Sample) -> Tensor:
-    """(p,) bool, the numbers that vary and have neither atoms nor special levels."""
+    """(p,) bool, the numbers that vary and have neither atoms nor special levels.
+
+    Nor has a number of many values atoms if none of them is heavy and its tails are short.
+    """
     columns = zip(sample.encoder.schema, sample.rows.T, strict=True)
     return torch.tensor([f.kind is Kind.NUMERIC and _is_smooth(c) for f, c in columns])
 
 
 def _is_smooth(column: Tensor) -> bool:
-    atoms = len(heavy_values(column)) > 0 or bool(is_special(column).any())
-    return not atoms and bool((column != column[0]).any())
+    ordered = sorted_values(column)
+    if bool(is_special(ordered[0])) or bool(ordered[0] == ordered[-1]):
+        return False
+    if not len(heavy_values(column)):
+        return True
+    low, first, third, high = ordered[[int(q * (len(ordered) - 1)) for q in QUANTILES]].tolist()
+    few = len(ordered.unique_consecutive()) < MANY_VALUES
+    is_long = high - low > LONG * (third - first)
+    return not (few or is_long or len(heavy_values(column, share=VERY_HEAVY)))
 
 
 def linear_copies(sample: Sample) -> list[tuple[int, int]]:
@@ -128,10 +141,10 @@ def value_counts(column: Tensor) -> tuple[Tensor, Tensor]:
     return values, counts
 
 
-def heavy_values(column: Tensor, min_rows: int = 5) -> Tensor:
-    """The sorted values that the share `HEAVY` of the rows, and `min_rows` rows, have."""
+def heavy_values(column: Tensor, min_rows: int = 5, share: float = HEAVY) -> Tensor:
+    """The sorted values that a share of the rows, and `min_rows` rows, have."""
     values, counts = value_counts(column)
-    return values[counts >= max(HEAVY * len(column), min_rows)]
+    return values[counts >= max(share * len(column), min_rows)]
 
 
 def representatives(column: Tensor, most: int) -> Tensor:

@@ -262,6 +262,86 @@ class TestKnownTruth:
         assert float((free - x)[:, 2].mean()) > 0.03
 
 
+def confounded(name, n=4000, seed=0):
+    """A frame in which z follows x as named, or does not, and its true slope."""
+    rng = np.random.default_rng(seed)
+    g, p, q = (rng.integers(0, 2, n) for _ in range(3))
+    h, e, u = rng.normal(size=(10, n)), rng.normal(size=n), rng.normal(size=n)
+    slope, x = np.zeros(n), e
+    if name == "spread by group":
+        x, z = e + 2 * g, u * np.where(g, 0.3, 1.0)
+    elif name == "crossed":
+        x, z = e + 2 * (p ^ q), u + 2 * (p ^ q)
+    elif name == "product":
+        x, z = e + h[0] * h[1], u + h[0] * h[1]
+    elif name == "curved":
+        x, z = e + h[0] ** 2, u + h[0] ** 2
+    elif name == "effect by group":
+        slope = np.where(g, 2.0, -1.0)
+        z = u + slope * x
+    elif name == "effect by number":
+        slope = h[0]
+        z = u + slope * x
+    else:
+        x, slope = e + 0.4 * h.sum(0), np.ones(n)
+        z = u + x + 0.4 * h.sum(0)
+    numbers = {f"h{i}": column for i, column in enumerate(h)} if name == "many" else {}
+    if name in ("product", "curved", "effect by number"):
+        numbers = {"h0": h[0], "h1": h[1]}
+    return pd.DataFrame({"g": g, "p": p, "q": q, **numbers, "x": x, "z": z}), slope
+
+
+CONFOUNDED = ["spread by group", "crossed", "product", "curved", "effect by group"]
+
+
+class TestWhatFollowsIsTheEffect:
+    @pytest.mark.parametrize("rounded", [False, True], ids=["smooth", "rounded"])
+    @pytest.mark.parametrize("name", [*CONFOUNDED, "effect by number", "many"])
+    def test_whatever_way_held_features_matter(self, name, rounded):
+        frame, slope = confounded(name)
+        frame = (8 * frame).round() / 8 if rounded else frame
+        case = Case(frame, tiers=[list(frame)[:-2], ["x"], ["z"]])
+        step = 1 / case.encoder.schema.features[-2].width
+        reached, x = case.moved(["x"], step, 4000)
+        change = (case.encoder.frame(reached) - frame)["z"] / frame["z"].std()
+        true = slope / frame["z"].std()
+        assert change.mean() == pytest.approx(true.mean(), abs=0.03)
+        assert (change - true).abs().mean() < 0.1
+        drawn = case.of("x").redraw(x, x[:, [-2]] + step, EVERY, None)[..., -1] - x[:, None, -1]
+        low, high = drawn.mean(0).quantile(torch.tensor([0.1, 0.9])).tolist()
+        unit = frame["z"].std() / case.encoder.schema.features[-1].width
+        assert low / unit - 0.05 <= true.mean() <= high / unit + 0.05
+
+    @pytest.mark.parametrize("decimals", [0, 3])
+    def test_a_heavy_value_may_be_a_jump_that_is_told_there_only(self, decimals):
+        rng, n = np.random.default_rng(0), 4000
+        hours = np.where(rng.random(n) < 0.47, 40.0, (38 + 8 * rng.normal(size=n)).round(1))
+        pay = (1000 + 300 * (hours == 40) + 150 * rng.normal(size=n)).round(decimals)
+        case = Case(pd.DataFrame({"hours": hours, "pay": pay}))
+        feature, other = case.encoder.schema.features
+        to = [(each - feature.bounds[0]) / feature.width for each in (38.0, 40.0)]
+        x, decoder = case.rows[hours < 35], case.of("hours")
+        values = torch.tensor(to).float()[None, :, None].expand(len(x), -1, -1)
+        moved = decoder.decode(x, decoder.encode(x), values)[..., 1] - x[:, 1, None]
+        change = moved.mean(0) * other.width
+        assert change.tolist() == pytest.approx([0.0, 300.0], abs=20.0)
+
+    def test_a_heavy_value_is_a_place_of_its_own_for_counted_features(self):
+        """Nobody who saves anything is without an account."""
+        rng, n = np.random.default_rng(0), 4000
+        none = rng.random(n) < 0.6
+        savings = np.where(none, 0.0, np.exp(0.5 * rng.normal(size=n)).round(2))
+        frame = pd.DataFrame({"savings": savings, "account": (~none).astype(int)})
+        case = Case(frame)
+        x, decoder, width = (
+            case.rows[none],
+            case.of("savings"),
+            case.encoder.schema.features[0].width,
+        )
+        least = torch.full((len(x), 1, 1), float(savings[~none].min()) / width)
+        assert bool((decoder.decode(x, decoder.encode(x), least)[..., 1] == 1.0).all())
+
+
 class TestOddTables:
     @pytest.mark.parametrize("n", [1, 2, 5, 30])
     def test_a_few_rows_are_enough(self, n):

@@ -1,0 +1,122 @@
+"""Balance (step 2): E[x_S | held]; rows are compared where it is equal.
+
+x_S is regressed on columns of the held features: each of them with bends, the products of two of
+them that x_S depends on, and the leaves of a tree of what these leave. Among rows with the same
+expectation x_S is nearly independent of the held features (Rosenbaum and Rubin 1983; Imai and van
+Dyk 2004), so that any number of them, crossed or curved, costs one dimension.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn.functional import one_hot
+
+from dear_plugin.decoders.protocol import Members
+from dear_plugin.decoders.sample import Sample
+from dear_plugin.decoders.transport.leaves import Leaves
+from dear_plugin.decoders.transport.terms import Terms, phi, straight, winsorised
+
+RIDGE = 1e-9
+# Training rows that the columns are chosen on.
+ROWS = 5_000
+# Held features whose products are looked at, products that are taken, and their least t-statistic.
+FACTORS, PRODUCTS, LEAST_T = 24, 24, 4.0
+# The least rows of a leaf, and their share.
+MIN_LEAF, LEAF_SHARE = 40, 100
+
+
+class Balance:
+    """The columns of the held features of one set, and E[x_S | held] by least squares on them.
+
+    Args:
+        sample: the training rows.
+        acted: the features of S.
+        held: the held features, at least one.
+    """
+
+    def __init__(self, sample: Sample, acted: Members, held: Members) -> None:
+        self._at = torch.tensor(held)
+        self._terms = [sample.shared(Terms.of, j) for j in held]
+        self._sizes = [len(each.shift) for each in self._terms]
+        rows = sample.shared(winsorised)[:: -(-len(sample) // ROWS)].double()
+        own = [sample.shared(Terms.of, j) for j in acted]
+        wanted = phi(own, rows[:, list(acted)])[:, straight(own)]
+        wanted = (wanted - wanted.mean(0)) / wanted.std(0, correction=0).clamp_min(1e-9)
+        columns = torch.cat(self._plain(rows), 1)
+        weights, left = _fitted(columns, wanted)
+        self._codes = _leading(weights, columns, wanted)[1:].split(self._sizes)
+        factors = self._factors(rows)
+        self._pairs = _products(factors, left)
+        if self._pairs.shape[1]:
+            columns = torch.cat([columns, _product(factors, self._pairs)], 1)
+            weights, left = _fitted(columns, wanted)
+        self._leaves = None
+        if len(rows) >= 2 * MIN_LEAF:
+            self._leaves = Leaves(factors, left, max(MIN_LEAF, len(rows) // LEAF_SHARE))
+            columns = torch.cat([columns, self._in_leaves(factors)], 1)
+            weights, left = _fitted(columns, wanted)
+        weights = _leading(weights, columns, wanted)
+        plain = 1 + sum(self._sizes)
+        sizes = [1, *self._sizes, self._pairs.shape[1], len(weights) - plain - len(self._pairs.T)]
+        self._weights = weights.split(sizes)
+
+    def columns(self, rows: Tensor) -> Tensor:
+        """(m, q) a constant, the held features' columns, products and leaves of rows, (m, p)."""
+        factors = self._factors(rows)
+        parts = [*self._plain(rows), _product(factors, self._pairs).to(rows.dtype)]
+        return torch.cat([*parts, self._in_leaves(factors).to(rows.dtype)], 1)
+
+    def score(self, rows: Tensor) -> Tensor:
+        """(m,) double, E[x_S | held] of rows, (m, p)."""
+        constant, *own, products, leaves = self._weights
+        factors = self._factors(rows)
+        out: Tensor = constant + _product(factors, self._pairs) @ products
+        for terms, weights, column in zip(self._terms, own, rows[:, self._at].T, strict=True):
+            out += terms.weighted(column.double(), weights)
+        return out if self._leaves is None else out + leaves[self._leaves(factors)]
+
+    def _plain(self, rows: Tensor) -> list[Tensor]:
+        columns = rows.index_select(1, self._at).unbind(1)
+        plain = (terms(column) for terms, column in zip(self._terms, columns, strict=True))
+        return [rows.new_ones(len(rows), 1), *plain]
+
+    def _factors(self, rows: Tensor) -> Tensor:
+        """(m, h) double, one column of each held feature: of a category, what x_S is expected."""
+        own = zip(self._terms, self._codes, rows[:, self._at].double().T, strict=True)
+        return torch.stack([terms.factor(column, code) for terms, code, column in own], 1)
+
+    def _in_leaves(self, factors: Tensor) -> Tensor:
+        if self._leaves is None:
+            return factors[:, :0]
+        return one_hot(self._leaves(factors), len(self._leaves)).double()
+
+
+def _products(factors: Tensor, left: Tensor) -> Tensor:
+    """(2, q) the pairs of factors, (m, h), whose products go with what is left of x_S, (m, t)."""
+    some = (factors - factors.mean(0))[:, :FACTORS]
+    pairs = torch.triu_indices(some.shape[1], some.shape[1], 1)
+    product = _product(some, pairs)
+    product = product - product.mean(0)
+    size = product.square().sum(0)[:, None] * left.square().mean(0)
+    t = ((product.T @ left).abs() / size.clamp_min(1e-12).sqrt()).amax(1)
+    best = t.topk(min(PRODUCTS, len(t))).indices
+    return pairs[:, best[t[best] > LEAST_T].sort().values]
+
+
+def _product(factors: Tensor, pairs: Tensor) -> Tensor:
+    return factors[:, pairs[0]] * factors[:, pairs[1]]
+
+
+def _fitted(columns: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    """(q, t) least squares, and (m, t) what it leaves."""
+    gram = columns.T @ columns
+    ridge = RIDGE * (gram.diagonal() + len(columns))
+    weights = torch.linalg.solve(gram + torch.diag(ridge), columns.T @ targets)
+    return weights, targets - columns @ weights
+
+
+def _leading(weights: Tensor, columns: Tensor, wanted: Tensor) -> Tensor:
+    """(q,) of t columns of x_S, the combination that the held features predict best."""
+    best: Tensor = torch.linalg.eigh(wanted.T @ (columns @ weights)).eigenvectors[:, -1]
+    return weights @ best

@@ -1,0 +1,35 @@
+"""Leaves: those of a regression tree; columns in, the leaf of each row out."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+MAX_LEAVES = 48
+
+
+class Leaves:
+    """The leaves of one tree for all targets.
+
+    Args:
+        x: (n, q) columns.
+        targets: (n, t) what the tree predicts.
+        min_rows: the least rows of a leaf.
+    """
+
+    def __init__(self, x: Tensor, targets: Tensor, min_rows: int) -> None:
+        from sklearn.tree import DecisionTreeRegressor
+
+        regressor = DecisionTreeRegressor(
+            min_samples_leaf=max(min_rows, 1), max_leaf_nodes=MAX_LEAVES, random_state=0
+        )
+        self._tree = regressor.fit(x.float().numpy(), targets.numpy()).tree_
+        self._leaf = torch.from_numpy(self._tree.children_left < 0).cumsum(0) - 1
+
+    def __len__(self) -> int:
+        """The number of leaves."""
+        return int(self._tree.n_leaves)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """(m,) int64, the leaf of each row, (m, q)."""
+        return self._leaf[self._tree.apply(x.float().numpy())]

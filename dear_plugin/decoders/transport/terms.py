@@ -1,0 +1,106 @@
+"""Terms (step 6): the columns of one feature, on which others are regressed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from dear_plugin.data.schema import Kind
+from dear_plugin.data.special_values import is_special, without_special
+from dear_plugin.decoders.sample import Sample
+from dear_plugin.decoders.transport.values import sorted_values
+
+KINKS, WINSOR = 6, 0.005
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The columns phi of one feature, on which smooth features are regressed.
+
+    A number has its value and its excess over each kink: a line with bends. A category has an
+    indicator for each of its values.
+
+    Attributes:
+        shift: (q,) what is subtracted from a value in each column: 0 and kinks, or categories.
+        least: (q,) the least difference kept in each column of a number: -infinity, so that the
+            value itself is kept, and 0 for each kink; empty for a category.
+        ends: (2,) the winsorised range of a number.
+        mean: what replaces special levels; NaN where a number has none.
+    """
+
+    shift: Tensor
+    least: Tensor
+    ends: tuple[float, float] = (-math.inf, math.inf)
+    mean: float = math.nan
+
+    @classmethod
+    def of(cls, sample: Sample, j: int) -> Terms:
+        """The columns of feature j.
+
+        The kinks of a number are the six values that cut its sorted training values, without
+        special levels, into seven equal parts: of 0, 1, ..., 69 they are 10, 20, ..., 60, so the
+        columns of the value 25 are 25, 15, 5, 0, 0, 0, 0. Equal kinks count once, and those at
+        either end, where the slope would have nothing on one side, are left out: of the values 0
+        (50 rows), 1 (10) and 2 (10) only 1 remains, so the columns of 2 are 2 and 1.
+        """
+        feature, column = sample.encoder.schema.features[j], sample.rows[:, j]
+        if feature.kind is not Kind.NUMERIC:
+            return cls(torch.arange(max(len(feature.categories), 1)).double(), torch.empty(0))
+        ordinary = sorted_values(without_special(column))
+        n, cut = len(ordinary), int(WINSOR * (len(ordinary) - 1))
+        kinks = ordinary[[(n * (i + 1)) // (KINKS + 1) for i in range(KINKS)]].unique()
+        kinks = kinks[(kinks > ordinary[0]) & (kinks < ordinary[-1])].double()
+        special = float(ordinary.double().mean()) if bool(is_special(column).any()) else math.nan
+        ends = float(ordinary[cut]), float(ordinary[n - 1 - cut])
+        shift = torch.nn.functional.pad(kinks, (1, 0))
+        least = torch.zeros_like(shift).index_fill(0, torch.tensor([0]), -math.inf)
+        return cls(shift, least, ends, special)
+
+    def __call__(self, column: Tensor) -> Tensor:
+        """(..., q) the columns of values, (...)."""
+        if not len(self.least):
+            return (column[..., None] == self.shift).to(column.dtype)
+        column = self._ordinary(column)
+        return torch.maximum(column[..., None] - self.shift, self.least).to(column.dtype)
+
+    def _ordinary(self, column: Tensor) -> Tensor:
+        if math.isnan(self.mean):
+            return column
+        return torch.where(is_special(column), self.mean, column)
+
+    def weighted(self, column: Tensor, weights: Tensor) -> Tensor:
+        """(m,) the columns of values, (m,), times weights, (q,)."""
+        return self(column) @ weights if len(self.least) else weights[column.long()]
+
+    def factor(self, column: Tensor, weights: Tensor) -> Tensor:
+        """(m,) a number, without special levels, or the weights of categories."""
+        return self._ordinary(column) if len(self.least) else weights[column.long()]
+
+    @property
+    def straight(self) -> Tensor:
+        """(q,) bool, the columns without kinks."""
+        return ~self.least.isfinite() if len(self.least) else torch.ones_like(self.shift).bool()
+
+
+def phi(terms: Sequence[Terms], values: Tensor) -> Tensor:
+    """(..., q) the columns of features whose values are (..., w)."""
+    if len(terms) == 1:
+        return terms[0](values[..., 0])
+    parts = [each(column) for each, column in zip(terms, values.unbind(-1), strict=True)]
+    return torch.cat([values[..., :0], *parts], -1)
+
+
+def straight(terms: Sequence[Terms]) -> Tensor:
+    """(q,) bool, the columns of features that have no kinks."""
+    return torch.cat([each.straight for each in terms])
+
+
+def winsorised(sample: Sample) -> Tensor:
+    """(n, p) the training rows with the outer 0.5 % of each number on either side clamped."""
+    ends = [sample.shared(Terms.of, j).ends for j in range(sample.encoder.p)]
+    clamped = sample.rows.clamp(*torch.tensor(ends).T)
+    return torch.where(is_special(sample.rows), sample.rows, clamped)
