@@ -122,7 +122,7 @@ def draw(
     return Sample(
         real,
         [unmoved[each] for each in held],
-        torch.stack([_bins(encoder, rows, m) for m in sets.members]),
+        torch.stack([bins_of(encoder, rows, m) for m in sets.members]),
         torch.stack(sources),
         torch.stack(generated),
         sets.masks[:, encoder.feature_of] | torch.stack([columns[each] for each in held]),
@@ -142,7 +142,7 @@ def _candidates(given: Tensor, rng: torch.Generator) -> Tensor:
     return torch.from_numpy(KDTree(x.numpy()).query(x.numpy(), range(1, min(NEAREST, n) + 1))[1])
 
 
-def _bins(encoder: Encoder, rows: Tensor, members: tuple[int, ...]) -> Tensor:
+def bins_of(encoder: Encoder, rows: Tensor, members: tuple[int, ...]) -> Tensor:
     """(n,) bins of x_S: combinations of the bins of its features."""
     codes = torch.zeros(len(rows), dtype=torch.int64)
     for j in members:

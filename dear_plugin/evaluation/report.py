@@ -14,6 +14,7 @@ from dear_plugin import _html
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.decoders import Decoder, Decoders, DifferentiableDecoder
 from dear_plugin.evaluation import fidelity
+from dear_plugin.evaluation.misfit import is_tested, misfits
 from dear_plugin.problem.action_sets import ActionSets
 
 logger = logging.getLogger(__name__)
@@ -22,6 +23,8 @@ logger = logging.getLogger(__name__)
 FEW_ROWS = 1000
 # Fidelities from which indirect changes follow the data closely, or in part.
 CLOSELY, PARTLY = 0.9, 0.6
+# Misfits in the printed report; `misfits` has all.
+MOST_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,13 @@ class Report:
         entanglement: mean absolute `d2 g / dv dx_S` over the rows, a Series by set; NaN where a
             decoder has no derivatives.
         per_set: a tidy frame with `set, dependence_fidelity, standardised, distribution_fidelity,
-            identity, uncompared`; the last is the share of training rows that are compared with
-            rows that differ in some held feature, as too few agree in all of them.
+            identity, uncompared, misfit`. `uncompared` is the share of training rows that are
+            compared with rows that differ in some held feature, as too few agree in all of them;
+            `misfit` is the largest of the set, 0 without one, NaN where a set is not tested
+            because it has features of several tiers.
+        misfits: where these rows contradict what is told to follow, the largest first: `set,
+            feature, of, within, misfit`. The mean or the spread of the feature is off by `misfit`
+            standard deviations, in all rows or within groups of a held feature.
         rows: the number of rows.
 
     Example:
@@ -68,11 +76,28 @@ class Report:
     joint_independent: float
     entanglement: pd.Series
     per_set: pd.DataFrame
+    misfits: pd.DataFrame
     rows: int
 
     @property
     def verdict(self) -> str:
-        """Whether the indirect changes are to be relied on, in a sentence."""
+        """Whether the indirect changes are to be relied on, and what these rows contradict."""
+        if not self.contradicted:
+            return self._overall
+        return f"{self._overall} Contradicted by these rows: {_few(self.contradicted)}."
+
+    @property
+    def contradicted(self) -> tuple[str, ...]:
+        """The misfits in words, such as `savings after income (mean off by 0.31 sd)`."""
+        return tuple(
+            f"{row['feature']} after {row['set']} ({row['of']} off by {row['misfit']:.2f} sd"
+            + (f", within groups of {row['within']})" if row["within"] else ")")
+            for row in self.misfits.to_dict("records")
+        )
+
+    @property
+    def _overall(self) -> str:
+        """The verdict by fidelity."""
         # Columns of 0 and 1 may drown the dependence of numbers, which vary less.
         fidelity = self.standardised if np.isnan(self.fidelity) else self.fidelity
         if np.isnan(fidelity):
@@ -112,6 +137,7 @@ class Report:
         return "\n".join(
             [
                 *self._fidelities(),
+                *(f"contradicted: {text}" for text in self.contradicted[:MOST_NAMED]),
                 f"round trip {self.round_trip:.2g}, identity {_text(self.identity)},"
                 f" joint AUC {_text(self.joint, 3)} (0.5 is perfect, independent moves"
                 f" {_text(self.joint_independent, 3)})",
@@ -177,7 +203,14 @@ def diagnose(
         name: [fidelity.ratio(table[table["set"] == i]) for i in range(len(fitted))]
         for name, table in tables.items()
     }
-    uncompared = [decoder.uncompared for decoder in fitted]
+    found = misfits(decoders, encoder, sets, rows, seed)
+    largest = found.groupby("set")["misfit"].max().reindex(sets.labels).fillna(0.0)
+    per_set = {
+        **by_set,
+        "identity": identities,
+        "uncompared": [decoder.uncompared for decoder in fitted],
+        "misfit": largest.where([is_tested(decoders, encoder, m) for m in sets.members]).tolist(),
+    }
     return Report(
         fidelity=fidelity.ratio(means),
         distribution_fidelity=fidelity.ratio(distributions),
@@ -190,9 +223,8 @@ def diagnose(
         entanglement=pd.Series(
             [_entanglement(decoder, rows) for decoder in fitted], sets.labels, name="entanglement"
         ),
-        per_set=pd.DataFrame(
-            {"set": sets.labels, **by_set, "identity": identities, "uncompared": uncompared}
-        ),
+        per_set=pd.DataFrame({"set": sets.labels, **per_set}),
+        misfits=found,
         rows=len(random.real),
     )
 

@@ -78,7 +78,7 @@ class TestPerSet:
     def test_the_frame_is_tidy(self, report):
         table = report.per_set
         fidelities = ["dependence_fidelity", "standardised", "distribution_fidelity"]
-        assert list(table) == ["set", *fidelities, "identity", "uncompared"]
+        assert list(table) == ["set", *fidelities, "identity", "uncompared", "misfit"]
         assert table["set"].tolist() == ["income", "education", "age", "income + savings"]
         assert table.index.tolist() == [0, 1, 2, 3]
         assert set(map(str, table.dtypes.iloc[1:])) == {"float64"}
@@ -99,7 +99,7 @@ class TestText:
     def test_a_few_lines_that_fit_a_terminal(self, reports):
         for found in reports.values():
             lines = str(found).splitlines()
-            assert 2 <= len(lines) <= 5
+            assert 2 <= len(lines) <= 10
             assert max(map(len, lines)) <= 110
 
     def test_it_explains_the_scale_and_that_effects_are_not_causal(self, report):
@@ -116,6 +116,45 @@ class TestText:
         )
         assert f"identity {report.identity:.2f}" in text
         assert f"AUC {report.joint:.3f}" in text
+
+
+class TestContradictions:
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def found():
+        """b rises by a in one group and falls by a in the other; one slope is told to both."""
+        rng = np.random.default_rng(0)
+        group = rng.integers(0, 2, 9_000)
+        frame = pd.DataFrame({"a": rng.normal(size=9_000), "g": group})
+        frame["b"] = np.where(group, 1.0, -1.0) * frame["a"] + rng.normal(size=9_000)
+        schema = Schema.infer(frame, immutable=["g"], tiers=[["g"], ["a"], ["b"]])
+        sets = ["a", ("a", "b")]
+        dear = DEAR(torch.nn.Linear(3, 1), schema, act_on=sets)
+        other = dear.fit(frame[:6_000].assign(b=frame["b"].sample(frac=1, ignore_index=True)))
+        return other.diagnose(frame[6_000:])
+
+    def test_the_misfit_is_named_with_set_feature_group_and_size(self, found):
+        (row,) = found.misfits.to_dict("records")
+        assert (row["set"], row["feature"], row["of"]) == ("a", "b", "mean")
+        assert row["within"] == "g"
+        assert row["misfit"] == pytest.approx(0.5**0.5, abs=0.06)
+
+    def test_the_set_has_it_and_one_of_several_tiers_is_not_tested(self, found):
+        own, several = found.per_set["misfit"]
+        assert own == found.misfits["misfit"].max()
+        assert np.isnan(several)
+
+    def test_the_verdict_the_text_and_the_notebook_say_it(self, found):
+        text = f"b after a (mean off by {found.misfits['misfit'][0]:.2f} sd, within groups of g)"
+        assert found.contradicted == (text,)
+        assert found.verdict.endswith(f"Contradicted by these rows: {text}.")
+        assert f"\ncontradicted: {text}\n" in str(found)
+        assert text in found._repr_html_()
+
+    def test_without_one_nothing_is_said(self, report):
+        assert report.misfits.empty
+        assert (report.per_set["misfit"] == 0.0).all()
+        assert "ontradicted" not in report.verdict + str(report)
 
 
 class TestVerdict:
