@@ -162,8 +162,8 @@ def _leaves(x: Tensor, bins: Tensor) -> Tensor:
 
 def _left(targets: Tensor, controls: Tensor) -> Tensor:
     """(n, q) what the regression of targets on the controls leaves."""
-    gram = controls.T @ controls
-    return targets - controls @ (torch.linalg.pinv(gram, hermitian=True) @ (controls.T @ targets))
+    inverse: Tensor = torch.linalg.pinv(controls.T @ controls, hermitian=True)
+    return targets - controls @ (inverse @ (controls.T @ targets))
 
 
 def _groups(encoder: Encoder, rows: Tensor, held: Members) -> Iterator[tuple[str, Tensor]]:
