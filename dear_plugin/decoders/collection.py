@@ -59,8 +59,9 @@ class Decoders:
         self._locks: dict[int, RLock] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        """A lock cannot be pickled."""
-        return {**self.__dict__, "_locks": {}}
+        """The state without locks, and without decoders that are estimated again on first use."""
+        slow = {key: decoder for key, decoder in self._fitted.items() if decoder.tensors()}
+        return {**self.__dict__, "_locks": {}, "_fitted": slow}
 
     def fit(self, sets: Iterable[Members]) -> None:
         """Fit the decoders of some sets that are not in memory, at once where that is faster."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -33,6 +34,10 @@ class Trained:
 
     def __init__(self, rows: Tensor, classifier: Classifier) -> None:
         self.rows, self.classifier = rows, classifier
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is computed on first access is computed again."""
+        return {"rows": self.rows, "classifier": self.classifier}
 
     @lazy
     def advised(self) -> bool:
