@@ -126,7 +126,7 @@ def load_adult(
     require_missing(missing)
     rows = _read(locate(SOURCE, data_home))
     if missing == "drop":
-        rows = rows.dropna(ignore_index=True)
+        rows = rows.dropna().reset_index(drop=True)
     frame = _binary(rows) if categories == "binary" else rows.drop(columns="education-num")
     schooling = "education-num" if categories == "binary" else "education"
     return Dataset(
