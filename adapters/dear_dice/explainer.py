@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from dice_ml.explainer_interfaces.explainer_base import ExplainerBase
+from raiutils.exceptions import UserConfigValidationException
 
-from dear_dice.interface import Interface, QueryFormat
+from dear_dice.interface import Interface
 from dear_dice.model import BlackBox, Host, Outcomes, as_configuration_error, model_arguments
-from dear_dice.options import check_ignored
+from dear_dice.options import check_ignored, logger
 from dear_dice.query import (
     DesiredOutcome,
     Query,
@@ -23,10 +24,13 @@ from dear_dice.query import (
     check_request,
     check_vary,
 )
-from dear_dice.results import Examples, Explanations, Results, to_dice
+from dear_dice.query_format import QueryFormat
+from dear_dice.results import Examples, Explanations, Results, importances, to_dice
 from dear_plugin import DEAR, Recourses, Search
 
 _TAKEN = tuple(field.name for field in fields(Request))
+# The reasons in the error of a query without any counterfactual.
+MOST_REASONS = 5
 
 
 class DiceDEAR(ExplainerBase):
@@ -128,12 +132,13 @@ class DiceDEAR(ExplainerBase):
         """Counterfactuals for every row of a query, each acting on another set of features.
 
         A row that already has the wanted outcome is its own single counterfactual; a row without
-        a feasible counterfactual has an empty frame.
+        a feasible counterfactual has None in the place of its frame, and a `reason`.
 
         Args:
             query_instances: a frame, a list of one-row frames, a dict or a list of dicts.
             total_CFs: the most per row, the cheapest first.
-            desired_class: "opposite" (two classes), or the number of a class.
+            desired_class: "opposite" (two classes), the number of a class, or a label of the
+                model that is no integer.
             desired_range: a regressor's range.
             permitted_range: `{feature: [low, high]}` or `{feature: [levels]}` for this call; it
                 replaces the data interface's for the features that it names, and never reaches
@@ -172,11 +177,18 @@ class DiceDEAR(ExplainerBase):
         check_request(frame, request)
         self._validate_counterfactual_configuration(frame, **vars(request))
         examples = self._examples(frame, request)
-        self._check_any_counterfactuals_computed(cf_examples_arr=examples)
+        try:
+            self._check_any_counterfactuals_computed(cf_examples_arr=examples)
+        except UserConfigValidationException as error:
+            reasons = [*dict.fromkeys(example.reason for example in examples)][:MOST_REASONS]
+            raise UserConfigValidationException("\n".join([str(error), *reasons])) from None
         return Explanations(examples)
 
     def feature_importance(self, *args: Any, **kwargs: Any) -> Any:
-        """As in DiCE; the result is an `Explanations` if all examples are DEAR's.
+        """As in DiCE, but only what is acted on counts, if all examples are DEAR's.
+
+        What follows from an action is no way to the outcome: a feature that nobody acts on would
+        lead the importances if it follows from many actions.
 
         Args:
             *args: as in DiCE.
@@ -186,7 +198,16 @@ class DiceDEAR(ExplainerBase):
         examples = plain.cf_examples_list
         if not all(isinstance(example, Examples) for example in examples):
             return plain
-        return Explanations(examples, plain.local_importance, plain.summary_importance)
+        local, summary = importances(examples)
+        return Explanations(
+            examples,
+            None if plain.local_importance is None else local,
+            None if plain.summary_importance is None else summary,
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The state without the engine of the last query's format."""
+        return {**vars(self), "_last_engine": (None, self.dear)}
 
     def _generate_counterfactuals(
         self, query_instance: Any, total_CFs: int, **arguments: Any
@@ -208,16 +229,23 @@ class DiceDEAR(ExplainerBase):
         query, k = self._query(frame, vary, request), int(request.total_CFs)
         results = Results.of(self._ranked(query, vary, request, k), query, self._host, k)
         self.cfs_preds = results.outcomes[results.rows == len(frame) - 1]
+        if unchanged := int((~results.acted.any(axis=1)).sum()):
+            logger.warning(
+                "%d of %d rows have the wanted outcome already and are returned unchanged",
+                unchanged,
+                len(frame),
+            )
         return to_dice(query, results, request, self._host, self.data_interface)
 
     def _query(self, frame: pd.DataFrame, vary: Sequence[str], request: Request) -> Query:
         check_columns(frame, self._interface)
         rows = frame[self._interface.names]
-        query_format = QueryFormat.of(rows, self.dear.schema)
-        read = query_format.read(rows)
+        training = self._interface.dtypes
+        own = QueryFormat.of(rows, training)
+        read = own.read(rows)
         self._check_values(read, vary, request.permitted_range)
-        scores = self._host.scores(rows)
-        outcomes = self._host.outcomes(rows, scores)
+        query_format, scores = self._host.accepted(rows, own, training)
+        outcomes = self._host.outcomes(query_format.for_model(rows), scores)
         desired = self._desired(outcomes, scores.shape[1], request)
         return Query(rows, read, query_format, outcomes, desired)
 
@@ -236,8 +264,7 @@ class DiceDEAR(ExplainerBase):
     def _desired(self, outcomes: Outcomes, columns: int, request: Request) -> DesiredOutcome:
         if self._host.regression:
             return DesiredOutcome.of_range(self.infer_target_cfs_range(request.desired_range))
-        given = request.desired_class
-        wanted = int(given) if isinstance(given, np.integer) else given
+        wanted = self._host.number_of(request.desired_class)
         # DiCE infers the present class from scores: these encode the model's decision.
         rows: Any = np.eye(columns)[outcomes] if columns > 1 else outcomes.astype(float).tolist()
         classes = [int(self.infer_target_cfs_class(wanted, row, columns)) for row in rows]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from raiutils.exceptions import UserConfigValidationException
 
-from dear_plugin import Constraints, Kind, Schema
+from dear_plugin import Constraints, Schema
 
 # Rows of `Interface.sample`: enough to reveal a wrong order of columns, or logits.
 SAMPLE = 256
@@ -26,6 +25,7 @@ class Interface:
         schema: their schema; what DiCE calls continuous is numeric.
         spans: (low, high) of every continuous feature in the training rows, as DiCE computes it.
         levels: the categories of every other feature.
+        dtypes: their pandas dtypes, of text, in which the order of a category's levels is kept.
     """
 
     def __init__(self, data_interface: Any, **marks: Any) -> None:
@@ -41,6 +41,7 @@ class Interface:
         ranges, _ = data_interface.get_features_range()
         self.spans = {name: ranges[name] for name in data_interface.continuous_feature_names}
         self.levels = {name: ranges[name] for name in data_interface.categorical_feature_names}
+        self.dtypes = {name: data_interface.data_df[name].dtype for name in self.levels}
 
     @property
     def names(self) -> list[str]:
@@ -72,77 +73,6 @@ class Interface:
             ranges={n: tuple(ranges[n]) for n, s in self.spans.items() if list(ranges[n]) != s},
             categories={n: ls for n, ls in levels.items() if set(ls) != set(self.levels[n])},
         )
-
-
-@dataclass(frozen=True)
-class QueryFormat:
-    """The dtypes of one query.
-
-    DiCE turns every category into text, but a query, and the model trained on such rows, may hold
-    integers, booleans or a pandas category.
-
-    Attributes:
-        dtypes: the dtype of every feature.
-        levels: for categories that are not plain text, the query's own value for each text.
-        numbers: numeric features stored in a column of text or objects.
-    """
-
-    dtypes: Mapping[str, Any]
-    levels: Mapping[str, Mapping[str, Any]]
-    numbers: Sequence[str]
-
-    @classmethod
-    def of(cls, query: pd.DataFrame, schema: Schema) -> QueryFormat:
-        """The format of a query that has the schema's features."""
-        categories = {f.name: f.categories for f in schema if f.kind is not Kind.NUMERIC}
-        levels = {name: _own_values(query[name], texts) for name, texts in categories.items()}
-        dtypes = {name: query[name].dtype for name in schema.names}
-        text = [name for name, dtype in dtypes.items() if pd.api.types.is_string_dtype(dtype)]
-        return cls(
-            dtypes,
-            {name: own for name, own in levels.items() if own},
-            [name for name in text if name not in categories],
-        )
-
-    def read(self, query: pd.DataFrame) -> pd.DataFrame:
-        """A query as the data interface writes it."""
-        texts = {name: query[name].astype(object).map(str) for name in self.levels}
-        numbers = {name: pd.to_numeric(query[name]) for name in self.numbers}
-        return query.assign(**texts, **numbers)
-
-    def write(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The inverse: features in the query's own values and dtypes."""
-        return pd.DataFrame({name: self._column(frame[name]) for name in self.dtypes})
-
-    def _column(self, column: pd.Series) -> pd.Series:
-        dtype, levels = self.dtypes[str(column.name)], self.levels.get(str(column.name))
-        values = column if levels is None else column.map(levels)
-        if isinstance(dtype, pd.CategoricalDtype):
-            # Levels that the query's dtype lacks are added.
-            new = pd.Index(values.unique()).difference(dtype.categories, sort=False)
-            known = dtype.categories.append(new) if len(new) else dtype.categories
-            return values.astype(pd.CategoricalDtype(known, ordered=dtype.ordered))
-        return values if values.dtype == dtype else values.astype(dtype)
-
-
-def _own_values(column: pd.Series, levels: tuple[Any, ...]) -> dict[str, Any]:
-    """The column's value for each level's text; empty where that is the text itself."""
-    category = isinstance(column.dtype, pd.CategoricalDtype)
-    values = list(column.cat.categories if category else column.unique())
-    if not category and all(isinstance(v, str) for v in values):
-        return {}
-    own = {str(v): v for v in values}
-    return {level: own.get(level, _like(values[0], level)) for level in levels} | own
-
-
-def _like(sample: Any, level: str) -> Any:
-    """A level's text as a value of the sample's type."""
-    if isinstance(sample, bool | np.bool_):
-        return level == "True"
-    try:
-        return type(sample)(level)
-    except (TypeError, ValueError):
-        return level
 
 
 def _frame(data: Any) -> pd.DataFrame:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,8 @@ from dice_ml.model_interfaces.pytorch_model import PyTorchModel
 from raiutils.exceptions import UserConfigValidationException
 from torch import Tensor, nn
 
-from dear_dice.interface import Interface, QueryFormat
+from dear_dice.interface import Interface
+from dear_dice.query_format import QueryFormat
 from dear_plugin import Encoder, Feature, Kind, errors, evaluating
 
 Scores = npt.NDArray[np.float64]
@@ -46,6 +48,15 @@ class Host:
         transformer.initialize_transform_func()
         self.interface.transformer = transformer
         self.interface.load_model()
+        output = inspect.signature(self.interface.get_output).parameters
+        self._by_name = "model_score" in output and not isinstance(self.interface, PyTorchModel)
+        wanted = "predict" if self.regression else "predict_proba"
+        if self._by_name and not hasattr(self.interface.model, wanted):
+            raise UserConfigValidationException(
+                f"DEAR calls {wanted}, which {type(self.interface.model).__name__} does not have."
+                " A classifier needs predict_proba (CalibratedClassifierCV adds it); a model"
+                " whose predict returns a number needs dice_ml.Model(..., model_type='regressor')"
+            )
 
     @property
     def regression(self) -> bool:
@@ -61,11 +72,9 @@ class Host:
     @property
     def has_decisions(self) -> bool:
         """Whether DiCE can read the model's own decision, `predict`, besides its scores."""
-        if self.regression or self.is_module:
-            return False
-        model, output = self.interface.model, inspect.signature(self.interface.get_output)
+        model = self.interface.model
         both = (getattr(model, name, None) for name in ("predict", "predict_proba"))
-        return "model_score" in output.parameters and all(map(callable, both))
+        return self._by_name and not self.regression and all(map(callable, both))
 
     def encode(self, frame: pd.DataFrame) -> Scores:
         """The vectors, (m, D), that DiCE hands to the model."""
@@ -80,6 +89,22 @@ class Host:
         with torch.no_grad(), evaluating(self.interface.model):
             x = torch.tensor(self.encode(frame)).to(parameter)
             return _columns(self.interface.get_output(x, out_tensor=True).cpu(), len(frame))
+
+    def accepted(
+        self, query: pd.DataFrame, own: QueryFormat, training: Mapping[str, Any]
+    ) -> tuple[QueryFormat, Scores]:
+        """The format in which the model takes a query in its `own` format, and the scores.
+
+        `training` are the training dtypes of the categories. A model that takes none of the
+        formats raises its own error on the first.
+        """
+        try:
+            return own, self.scores(own.for_model(query))
+        except Exception:
+            for other in own.with_categories(training):
+                with suppress(Exception):
+                    return other, self.scores(other.for_model(query))
+            raise
 
     def outcomes(self, frame: pd.DataFrame, scores: Scores) -> Outcomes:
         """(m,) class numbers by the model's own decision, or predicted values.
@@ -107,6 +132,24 @@ class Host:
                 " nor the number of a class"
             )
         return np.array([known[label] for label in labels], dtype=np.int64)
+
+    def number_of(self, wanted: Any) -> Any:
+        """A `desired_class` that is a label of the model as its number; others as DiCE has them.
+
+        An integer is a number, not a label, as in DiCE.
+        """
+        if isinstance(wanted, Integral):
+            return int(wanted)
+        labels = np.asarray(getattr(self.interface.model, "classes_", ())).tolist()
+        if wanted in labels:
+            return labels.index(wanted)
+        if wanted != "opposite":
+            named = ", ".join(f"{i} for {label!r}" for i, label in enumerate(labels))
+            raise UserConfigValidationException(
+                f"The target class for {wanted} could not be identified: expected 'opposite' or"
+                f" the number of a class, {named or '0 or 1 (the model names no classes)'}"
+            )
+        return wanted
 
     def labels(self, outcomes: Outcomes) -> Outcomes:
         """(m,) class numbers as the model's own labels, where it has some."""
@@ -143,7 +186,8 @@ class BlackBox:
         return self.host.decisions(self._written(frame))
 
     def _written(self, frame: pd.DataFrame) -> pd.DataFrame:
-        return frame if self.query_format is None else self.query_format.write(frame)
+        own = self.query_format
+        return frame if own is None else own.for_model(own.write(frame))
 
 
 class OheMinMax:

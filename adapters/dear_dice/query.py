@@ -13,8 +13,9 @@ import numpy.typing as npt
 import pandas as pd
 from raiutils.exceptions import UserConfigValidationException
 
-from dear_dice.interface import Interface, QueryFormat
+from dear_dice.interface import Interface
 from dear_dice.model import Outcomes, Scores
+from dear_dice.query_format import QueryFormat
 from dear_plugin import Target
 
 Rows = npt.NDArray[np.int64]

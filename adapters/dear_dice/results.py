@@ -25,8 +25,9 @@ logger = logging.getLogger("dear_dice")
 # `kind` of the best counterfactual of a row, and of alternatives that act on a set of their own.
 FIRST, OTHER_SET = "first", "another set"
 CREDIBILITY = ["confidence", "reliance", "plausibility", "credible"]
-# The key of the actions in the metadata of DiCE's JSON, which its schema leaves open.
-KEY = "dear"
+# The key of what DEAR adds to DiCE's JSON, in the metadata, which its schema leaves open.
+KEY = "dear_examples"
+UNCONFIRMED = "the model, called through DiCE, does not give the wanted outcome for DEAR's answer"
 
 Origin = tuple[Recourses, int]
 
@@ -34,12 +35,17 @@ Origin = tuple[Recourses, int]
 class Examples(CounterfactualExamples):
     """The counterfactuals of one row in DiCE's form, with DEAR's actions.
 
+    A row without recourse has None in the place of `final_cfs_df`, as in DiCE, and a `reason`.
+    Pickled, the texts and numbers are kept, and the engine and the model behind them are not.
+
     Attributes:
         actions: one row per row of `final_cfs_df`: the columns of `Recourses.actions` without
             `success`, and `kind`: "first", or how an alternative differs from the first. Indirect
             changes are associations in the data, unless tiers are given.
+        acted: the same rows, with a bool per feature: whether it is acted on.
+        reason: why the row has no counterfactual; "" if it has one.
         origins: per row of `final_cfs_df`, the engine's result and the position in it; empty when
-            read back from JSON.
+            read back from JSON or a pickle.
 
     Example:
         >>> from dear_dice import Examples
@@ -47,12 +53,25 @@ class Examples(CounterfactualExamples):
         True
     """
 
+    _texts: Sequence[str] = ()
+    _supports: Sequence[float] = ()
+
     def __init__(
-        self, actions: pd.DataFrame, origins: Sequence[Origin] = (), **fields: Any
+        self,
+        actions: pd.DataFrame,
+        acted: pd.DataFrame,
+        reason: str = "",
+        origins: Sequence[Origin] = (),
+        **fields: Any,
     ) -> None:
         super().__init__(**fields)
-        self.actions = actions
-        self.origins = tuple(origins)
+        self.actions, self.acted = actions, acted
+        self.reason, self.origins = reason, tuple(origins)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The state, with what the engine would compute on first access."""
+        known = {"_texts": self.describe(), "_supports": self.support.tolist()}
+        return {**vars(self), **known, "origins": ()}
 
     @property
     def support(self) -> pd.Series:
@@ -60,15 +79,22 @@ class Examples(CounterfactualExamples):
 
         The first access computes it for all rows of the call.
         """
-        values = [float(result.support.iloc[at]) for result, at in self.origins]
-        return pd.Series(values, index=self.actions.index[: len(values)], name="support")
+        values = [float(result.support.iloc[at]) for result, at in self.origins] or self._supports
+        index = self.actions.index[: len(values)]
+        return pd.Series(values, index, dtype=float, name="support")
 
     def describe(self) -> list[str]:
         """A text per counterfactual: the action, the expected changes, their uncertainty.
 
         The text of one that is not credible begins with that.
         """
-        return [result.describe_row(at) for result, at in self.origins]
+        return [result.describe_row(at) for result, at in self.origins] or [*self._texts]
+
+    def _visualize_internal(self, *args: Any, **kwargs: Any) -> None:
+        """As in DiCE, which prints that a row has no counterfactual; the log says why."""
+        super()._visualize_internal(*args, **kwargs)
+        if self.reason:
+            logger.warning("no counterfactual: %s", self.reason)
 
 
 class Explanations(CounterfactualExplanations):
@@ -83,20 +109,15 @@ class Explanations(CounterfactualExplanations):
         True
     """
 
-    def direct_importance(self) -> pd.DataFrame:
-        """The share of each row's counterfactuals that act on a feature.
-
-        DiCE's own importances count every change, indirect ones included.
-        """
-        acted = [e.actions["acted_on"] for e in self.cf_examples_list]
-        shares = pd.DataFrame([a.value_counts(normalize=True) for a in acted])
-        return shares.fillna(0.0).reset_index(drop=True)
-
     def to_json(self) -> str:
-        """DiCE's JSON, with the actions in its metadata."""
+        """DiCE's JSON, with the actions and reasons in its metadata."""
         content = json.loads(super().to_json())
         content["metadata"][KEY] = [
-            json.loads(e.actions.to_json(orient="records", double_precision=15))
+            {
+                "actions": json.loads(e.actions.to_json(orient="records", double_precision=15)),
+                "acted": e.acted.to_numpy().tolist(),
+                "reason": e.reason,
+            }
             for e in self.cf_examples_list
         ]
         return json.dumps(content)
@@ -105,16 +126,26 @@ class Explanations(CounterfactualExplanations):
     def from_json(json_str: str) -> Any:
         """Read DiCE's JSON, and the actions if it has them."""
         plain = CounterfactualExplanations.from_json(json_str)
-        tables = json.loads(json_str).get("metadata", {}).get(KEY)
-        if tables is None:
+        added = json.loads(json_str).get("metadata", {}).get(KEY)
+        if added is None:
             return plain
-        pairs = zip(plain.cf_examples_list, tables, strict=True)
+        pairs = zip(plain.cf_examples_list, added, strict=True)
         return Explanations(
-            [_with_actions(example, table) for example, table in pairs],
+            [_with_actions(example, **own) for example, own in pairs],
             local_importance=plain.local_importance,
             summary_importance=plain.summary_importance,
             version=plain.metadata["version"],
         )
+
+
+def importances(examples: Sequence[Examples]) -> tuple[list[dict[str, float]], dict[str, float]]:
+    """The shares of counterfactuals that act on each feature: per row, and over all rows."""
+    tables = [example.acted.astype(float) for example in examples]
+    local, summary = (
+        [table.mean().fillna(0.0).to_dict() for table in each]
+        for each in (tables, [pd.concat(tables)])
+    )
+    return local, summary[0]
 
 
 @dataclass(frozen=True)
@@ -126,14 +157,18 @@ class Results:
         frame: the features, in the query's own values and dtypes.
         outcomes: (m,) the outcomes as DiCE reads them.
         actions: see `Examples.actions`.
+        acted: see `Examples.acted`.
         origins: the engine's result of each, and the position in it.
+        reasons: (n,) why a row has no counterfactual, if it has none.
     """
 
     rows: Rows
     frame: pd.DataFrame
     outcomes: Outcomes
     actions: pd.DataFrame
+    acted: pd.DataFrame
     origins: Sequence[Origin]
+    reasons: Sequence[str]
 
     @classmethod
     def of(cls, ranked: Sequence[Recourses], query: Query, host: Host, k: int) -> Results:
@@ -155,12 +190,16 @@ class Results:
         kept, outcomes = _confirmed(frame, rows[at], query, host)
         kept = kept[pd.Series(kept).groupby(rows[at[kept]]).cumcount().to_numpy() < k]
         at = at[kept]
+        acted = np.concatenate([(r.proposal.direct & r.changed).numpy() for r in ranked])
+        first = ranked[0].outcome
         return cls(
             rows[at],
             frame.iloc[kept].reset_index(drop=True),
             outcomes[kept],
             _with_credibility(actions.iloc[at].drop(columns="success"), ranked, at),
+            pd.DataFrame(acted[at], columns=list(query.rows)),
             [(ranked[i // n], int(i % n)) for i in at],
+            first["reason"].where(~first["success"], UNCONFIRMED).tolist(),
         )
 
     def slices(self, n: int) -> list[slice]:
@@ -180,8 +219,9 @@ def _confirmed(frame: pd.DataFrame, rows: Rows, query: Query, host: Host) -> tup
     """Positions with the desired outcome, and (m,) the outcomes of all."""
     if not len(frame):
         return rows, rows
-    scores = host.scores(frame)
-    outcomes = host.outcomes(frame, scores)
+    taken = query.format.for_model(frame)
+    scores = host.scores(taken)
+    outcomes = host.outcomes(taken, scores)
     return np.flatnonzero(query.desired.met(scores, outcomes, rows)), outcomes
 
 
@@ -201,31 +241,36 @@ def _with_credibility(
 def to_dice(
     query: Query, results: Results, request: Request, host: Host, data: Any
 ) -> list[Examples]:
-    """DiCE's object for each row of a query; a row without a counterfactual has empty frames.
+    """DiCE's object for each row of a query; a row without a counterfactual has no frames.
 
     `data` is DiCE's data interface.
     """
     name = data.outcome_name
     before = query.rows.assign(**{name: host.labels(query.outcomes)})
     final = results.frame.assign(**{name: host.labels(results.outcomes)})
-    examples = [
-        Examples(
-            _part(results.actions, span),
-            results.origins[span],
-            data_interface=data,
-            final_cfs_df=_part(final, span),
-            test_instance_df=_part(before, slice(row, row + 1)),
-            final_cfs_df_sparse=_part(final, span),
-            posthoc_sparsity_param=request.posthoc_sparsity_param,
-            desired_range=request.desired_range,
-            desired_class=_desired_class(query, row, request, host),
-            model_type=host.interface.model_type,
+    examples = []
+    for row, span in enumerate(results.slices(len(before))):
+        found = _part(final, span)
+        solved = len(found) > 0
+        examples.append(
+            Examples(
+                _part(results.actions, span),
+                _part(results.acted, span),
+                "" if solved else results.reasons[row],
+                results.origins[span],
+                data_interface=data,
+                final_cfs_df=found if solved else None,
+                test_instance_df=_part(before, slice(row, row + 1)),
+                final_cfs_df_sparse=found.copy() if solved else None,
+                posthoc_sparsity_param=request.posthoc_sparsity_param,
+                desired_range=request.desired_range,
+                desired_class=_desired_class(query, row, request, host),
+                model_type=host.interface.model_type,
+            )
         )
-        for row, span in enumerate(results.slices(len(before)))
-    ]
     if request.verbose:
         for index, example in zip(query.rows.index, examples, strict=True):
-            texts = example.describe() or ["no counterfactual found"]
+            texts = example.describe() or [f"no counterfactual found: {example.reason}"]
             logger.info("query %s: %s", index, "; or ".join(texts))
     return examples
 
@@ -243,6 +288,14 @@ def _desired_class(query: Query, row: int, request: Request, host: Host) -> Any:
     return int(plain) if isinstance(plain, bool) else plain
 
 
-def _with_actions(example: CounterfactualExamples, table: list[dict[str, Any]]) -> Examples:
+def _with_actions(
+    example: CounterfactualExamples, actions: Any, acted: Any, reason: str
+) -> Examples:
     names = list(inspect.signature(CounterfactualExamples).parameters)
-    return Examples(pd.DataFrame(table), **{name: getattr(example, name) for name in names})
+    features = example.test_instance_df.columns[:-1]
+    return Examples(
+        pd.DataFrame(actions),
+        pd.DataFrame(acted, columns=features, dtype=bool),
+        reason,
+        **{name: getattr(example, name) for name in names},
+    )

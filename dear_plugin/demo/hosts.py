@@ -41,7 +41,7 @@ def through_dice(experiment: Experiment) -> pd.DataFrame:
         permitted_range=reach[0] | reach[1],
     )
     found = [each.final_cfs_df for each in result.cf_examples_list]
-    rows = [f.iloc[:1] if len(f) else query.iloc[[i]] for i, f in enumerate(found)]
+    rows = [query.iloc[[i]] if f is None else f.iloc[:1] for i, f in enumerate(found)]
     return pd.concat(rows)[list(query.columns)].set_axis(query.index)
 
 

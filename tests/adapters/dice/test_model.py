@@ -1,5 +1,6 @@
 """DiCE's model interfaces of every backend, as the engine and DiCE call them."""
 
+from io import StringIO
 from types import SimpleNamespace
 
 import dice_ml
@@ -13,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 
 from dear_dice import DiceDEAR
 from dear_plugin import Search
-from tests.adapters.dice.asked import examples
+from tests.adapters.dice.asked import answers, examples
 from tests.thresholded import Thresholded
 
 
@@ -159,7 +160,7 @@ class TestSklearn:
         explainer = DiceDEAR(data, dice_ml.Model(model=fitted, backend="sklearn"))
         query = loan.features[fitted.predict(loan.features) == "refused"].iloc[:4]
         # Class 0 is "approved": DiCE counts the model's sorted labels.
-        for wanted in ("opposite", 0):
+        for wanted in ("opposite", 0, "approved", np.str_("approved")):
             for example in examples(explainer, query, 2, desired_class=wanted):
                 assert (example.final_cfs_df["decision"] == "approved").all()
                 assert example.test_instance_df["decision"].tolist() == ["refused"]
@@ -167,6 +168,10 @@ class TestSklearn:
                 reread = fitted.predict(example.final_cfs_df[loan.features.columns])
                 assert (reread == "approved").all()
         assert set(explainer.cfs_preds) == {0}
+        with pytest.raises(
+            UserConfigValidationException, match=r"class for no .* 0 for 'approved', 1 for 'ref"
+        ):
+            explainer.generate_counterfactuals(query, 1, desired_class="no")
 
     @pytest.mark.parametrize("labels", [[1, 2], [False, True], [0.0, 1.0]], ids=str)
     def test_labels_that_are_other_numbers(self, labels, loan, refused):
@@ -216,6 +221,16 @@ class TestSklearn:
             assert example.test_pred == labels[0] and example.new_outcome == labels[1]
             assert (fitted.predict(found[loan.features.columns]) == labels[1]).all()
             assert (found["approved"] == labels[1]).all()
+
+    @pytest.mark.parametrize(
+        ("kind", "has", "lacks"),
+        [("classifier", "predict", "predict_proba"), ("regressor", "predict_proba", "predict")],
+    )
+    def test_a_model_without_the_method_that_is_called(self, loan, kind, has, lacks):
+        survival = SimpleNamespace(**{has: lambda frame: np.zeros(len(frame))})
+        model = dice_ml.Model(model=survival, backend="sklearn", model_type=kind)
+        with pytest.raises(UserConfigValidationException, match=f"DEAR calls {lacks}, which"):
+            DiceDEAR(loan.data, model)
 
     def test_a_decision_that_names_no_class_is_refused(self, loan):
         named = SimpleNamespace(predict_proba=halves, predict=lambda f: np.full(len(f), "yes"))
@@ -285,6 +300,55 @@ class OnArrays:
         return self.fitted.predict_proba(frame.to_numpy(float))
 
 
+def lightgbm():
+    kind = pytest.importorskip("lightgbm").LGBMClassifier
+    return kind(n_estimators=20, verbose=-1, n_jobs=1)
+
+
+def xgboost():
+    kind = pytest.importorskip("xgboost").XGBClassifier
+    return kind(n_estimators=20, enable_categorical=True, n_jobs=1)
+
+
+WORDS = ["gender", "housing"]
+SENT = {
+    "a row of a frame": lambda q: q.iloc[0].to_frame().T,
+    "values": lambda q: pd.DataFrame([q.iloc[0].to_dict()]),
+    "JSON": lambda q: pd.read_json(StringIO(q.to_json(orient="records"))),
+    "string": lambda q: q.astype({**dict.fromkeys(WORDS, "string"), "code": int}),
+    "levels of one row": lambda q: q.astype(dict.fromkeys(WORDS, object)).astype(
+        dict.fromkeys(WORDS, "category")
+    ),
+}
+
+
+@pytest.fixture(scope="module", params=[lightgbm, xgboost])
+def trained(request, loan):
+    levels = pd.CategoricalDtype(["shared", "own", "rented"])  # XGBoost reads codes: no order
+    features = loan.features.astype({"gender": "category", "housing": levels})
+    features["code"] = pd.Categorical(np.arange(len(features)) % 3 * 5)
+    model = request.param().fit(features, loan.labels)
+    data = loan.interface(features.assign(approved=loan.labels))
+    explainer = DiceDEAR(data, dice_ml.Model(model=model, backend="sklearn"))
+    return explainer, model, features[model.predict(features) == 0].iloc[:1]
+
+
+class TestNativeCategories:
+    """A model of pandas categories gets those of its training frame, whatever a query holds."""
+
+    @pytest.mark.parametrize("form", SENT)
+    def test_a_row_as_a_web_service_gives_it(self, trained, form):
+        explainer, model, query = trained
+        sent = SENT[form](query)
+        before = sent.copy()
+        expected, found = (answers(explainer, each, 1)[0] for each in (query, sent))
+        assert found[query.columns].dtypes.equals(sent.dtypes)
+        typed = found[query.columns].astype(query.dtypes.to_dict())
+        assert (model.predict(typed) == 1).all()
+        pd.testing.assert_frame_equal(typed, expected[query.columns])
+        pd.testing.assert_frame_equal(sent, before)
+
+
 class TestRegressor:
     @pytest.mark.ci
     def test_predictions_fall_into_the_range(self, regressor):
@@ -340,6 +404,7 @@ class TestOtherBackends:
 
     def test_xgboost(self, loan):
         xgboost = pytest.importorskip("xgboost")
+        pytest.importorskip("dice_ml.model_interfaces.xgboost_model")  # new in dice-ml 0.12
         features = loan.features[["age", "education", "duration"]].assign(
             gender=(loan.features["gender"] == "male").astype(int)
         )

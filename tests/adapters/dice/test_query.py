@@ -4,9 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dear_dice.interface import QueryFormat
 from dear_dice.query import DesiredOutcome
-from dear_plugin import Schema
+from dear_dice.query_format import QueryFormat
 
 ROWS = np.array([0, 0, 1, 1])
 
@@ -60,7 +59,7 @@ TRAINING = pd.DataFrame(
         "count": np.arange(30),
     }
 ).astype({"word": object, "code": object, "truth": object})
-SCHEMA = Schema.infer(TRAINING)
+DTYPES = TRAINING.select_dtypes(object).astype("category").dtypes.to_dict()
 
 QUERIES = {
     "text": {},
@@ -92,7 +91,7 @@ def query(name):
 @pytest.mark.parametrize("name", QUERIES)
 def test_read_and_write_are_inverse(name):
     rows = query(name)
-    query_format = QueryFormat.of(rows, SCHEMA)
+    query_format = QueryFormat.of(rows, DTYPES)
     read = query_format.read(rows)
     assert read["code"].tolist() == ["2", "1"] and read["truth"].tolist() == ["True", "False"]
     assert all(pd.api.types.is_numeric_dtype(read[name]) for name in ("rate", "count"))
@@ -102,7 +101,7 @@ def test_read_and_write_are_inverse(name):
 @pytest.mark.parametrize("name", QUERIES)
 def test_levels_that_the_query_did_not_show(name):
     rows = query(name)
-    query_format = QueryFormat.of(rows, SCHEMA)
+    query_format = QueryFormat.of(rows, DTYPES)
     written = query_format.write(TRAINING)
     assert not written.isna().any(axis=None)
     assert written["code"].astype(str).tolist() == TRAINING["code"].tolist()
@@ -116,9 +115,9 @@ def test_levels_that_the_query_did_not_show(name):
 def test_text_where_a_number_belongs():
     rows = query("text").assign(count=["3", "many"])
     with pytest.raises(ValueError, match="many"):
-        QueryFormat.of(rows, SCHEMA).read(rows)
+        QueryFormat.of(rows, DTYPES).read(rows)
 
 
 def test_a_level_that_is_no_value_of_the_querys_kind_stays_text():
     rows = query("text").assign(word=[1, 2])
-    assert QueryFormat.of(rows, SCHEMA).levels["word"]["a"] == "a"
+    assert QueryFormat.of(rows, DTYPES).levels["word"]["a"] == "a"

@@ -1,5 +1,7 @@
 """`method="dear"`, for a while."""
 
+import pickle
+
 import dice_ml
 import pytest
 from dice_ml import dice
@@ -60,6 +62,35 @@ def test_a_block_inside_another_ends_nothing(interfaces):
         with dear_dice.register():
             pass
         assert type(dice_ml.Dice(*interfaces, method="dear")) is DiceDEAR
+
+
+class TestDefaults:
+    """Options for software that makes `Dice(data, model, method=method)` and gives none."""
+
+    def test_they_hold_where_a_call_gives_none_and_pickle(self, interfaces):
+        with dear_dice.register(immutable=["gender"], act_on=["savings"], increasing=["age"]):
+            explainer = dice_ml.Dice(*interfaces, method="dear")
+            other = dice_ml.Dice(*interfaces, method="dear", act_on=["income"])
+        for made, acted in ((explainer, "savings"), (other, "income")):
+            schema = made.dear.schema
+            gender, age = (schema.features[j] for j in schema.index(["gender", "age"]))
+            assert gender.immutable and age.direction == 1
+            assert made.dear.sets.names == ((acted,),)
+        assert type(pickle.loads(pickle.dumps(explainer))) is DiceDEAR
+        assert len(DiceDEAR(*interfaces).dear.sets) > 1  # the class itself has no defaults
+
+    def test_a_further_call_replaces_them_until_its_block_ends(self, interfaces):
+        def acted():
+            return dice_ml.Dice(*interfaces, method="dear").dear.sets.names
+
+        with dear_dice.register(act_on=["savings"]):
+            with dear_dice.register(act_on=["income"]):
+                assert acted() == (("income",),)
+            assert acted() == (("savings",),)
+
+    def test_an_unknown_option_is_refused_with_a_suggestion(self):
+        with pytest.raises(TypeError, match=r"'imutable' \(did you mean 'immutable'"):
+            dear_dice.register(imutable=["gender"])
 
 
 def test_dices_own_methods_are_as_they_were(interfaces):

@@ -1,0 +1,125 @@
+"""Query format: the values and dtypes of one query, and the dtypes that its model takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+
+@dataclass(frozen=True)
+class QueryFormat:
+    """The dtypes of one query.
+
+    DiCE turns every category into text, but a query, and the model trained on such rows, may hold
+    integers, booleans or a pandas category. A row of a web service has lost such dtypes.
+
+    Attributes:
+        dtypes: the dtype of every feature.
+        levels: for categories that are not plain text, the query's own value for each text.
+        numbers: numeric features stored in a column of text or objects.
+        cast: the dtypes that the model takes in the place of the query's own.
+    """
+
+    dtypes: Mapping[str, Any]
+    levels: Mapping[str, Mapping[str, Any]]
+    numbers: Sequence[str]
+    cast: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, query: pd.DataFrame, training: Mapping[str, Any]) -> QueryFormat:
+        """The format of a query of the features, given the training dtypes of the categories."""
+        levels = {n: _own_values(query[n], dtype.categories) for n, dtype in training.items()}
+        dtypes = {str(name): dtype for name, dtype in query.dtypes.items()}
+        text = [name for name, dtype in dtypes.items() if pd.api.types.is_string_dtype(dtype)]
+        taken = {name: _taken(query[name], training[name], levels[name]) for name in training}
+        return cls(
+            dtypes,
+            {name: own for name, own in levels.items() if own},
+            [name for name in text if name not in training],
+            {name: dtype for name, dtype in taken.items() if dtype != dtypes[name]},
+        )
+
+    def with_categories(self, training: Mapping[str, Any]) -> Iterator[QueryFormat]:
+        """The formats in which the model gets text, or every category, as pandas categories."""
+        for names in ([n for n in training if n not in self.levels], list(training)):
+            new = {n: _category(training[n], self.levels.get(n, {})) for n in names}
+            yield replace(self, cast={**self.cast, **new})
+
+    def read(self, query: pd.DataFrame) -> pd.DataFrame:
+        """A query as the data interface writes it."""
+        texts = {name: [str(value) for value in query[name]] for name in self.levels}
+        texts = {n: pd.Series(t, query.index, dtype=object) for n, t in texts.items()}
+        numbers = {name: pd.to_numeric(query[name]) for name in self.numbers}
+        return query.assign(**texts, **numbers)
+
+    def write(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The inverse: features in the query's own values and dtypes."""
+        columns = {name: self._column(frame[name]) for name in self.dtypes}
+        return pd.DataFrame(columns, index=frame.index, copy=False)
+
+    def for_model(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Features in the query's own values and dtypes as the model takes them."""
+        if not (self.cast or self.numbers):
+            return frame
+        numbers = {name: pd.to_numeric(frame[name]) for name in self.numbers}
+        return frame.assign(**numbers).astype(dict(self.cast))
+
+    def _column(self, column: pd.Series) -> Any:
+        dtype, levels = self.dtypes[str(column.name)], self.levels.get(str(column.name))
+        cells = column.to_numpy()
+        # Much faster than Series.map, for the few rows of most calls.
+        values = cells if levels is None else [levels[cell] for cell in cells.tolist()]
+        if _is_category(dtype):
+            # Levels that the query's dtype lacks are added.
+            new = pd.Index(pd.unique(pd.Series(values))).difference(dtype.categories, sort=False)
+            known = dtype.categories.append(new) if len(new) else dtype.categories
+            return pd.Categorical(values, dtype=pd.CategoricalDtype(known, dtype.ordered))
+        if isinstance(dtype, np.dtype):
+            return np.asarray(values, dtype=dtype)
+        return pd.array(values, dtype=dtype)
+
+
+def _own_values(column: pd.Series, levels: Iterable[str]) -> dict[str, Any]:
+    """The column's value for each level's text; empty where that is the text itself."""
+    category = _is_category(column.dtype)
+    values = list(column.cat.categories if category else column.unique())
+    if not category and all(isinstance(v, str) for v in values):
+        return {}
+    own = {str(v): v for v in values}
+    return {level: own.get(level, _like(values[0], level)) for level in levels} | own
+
+
+def _like(sample: Any, level: str) -> Any:
+    """A level's text as a value of the sample's type."""
+    if isinstance(sample, bool | np.bool_):
+        return level == "True"
+    try:
+        return type(sample)(level)
+    except (TypeError, ValueError):
+        return level
+
+
+def _taken(column: pd.Series, training: Any, own: Mapping[str, Any]) -> Any:
+    """The dtype in which a model takes a column of a category.
+
+    A pandas category is that of the training rows; objects that are no text have their own dtype.
+    """
+    if _is_category(column.dtype):
+        return _category(training, own)
+    text = pd.api.types.is_string_dtype(column.dtype)
+    return column.astype(object).infer_objects().dtype if text else column.dtype
+
+
+def _category(training: Any, own: Mapping[str, Any]) -> Any:
+    """The training dtype of text, with its order of levels, for a query's own values."""
+    return pd.CategoricalDtype(
+        [own.get(text, text) for text in training.categories], training.ordered
+    )
+
+
+def _is_category(dtype: Any) -> bool:
+    return isinstance(dtype, pd.CategoricalDtype)
