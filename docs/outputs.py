@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 
 HERE = Path(__file__).parent
-PAGES = sorted([*HERE.glob("[!_]*.md"), *HERE.glob("guides/*.md")])
+PAGES = [HERE.parent / "README.md", *sorted(HERE.glob("[!_]*.md")), *HERE.glob("guides/*.md")]
 FENCE = re.compile(r"^```(python|text)\n(.*?)```$", re.M | re.S)
 WIDTH = 99
 
