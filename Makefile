@@ -12,7 +12,7 @@ VENV ?= .venv
 WORKERS ?= 2
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-INSTALL := $(PIP) install -qq --constraint constraints.txt
+INSTALL := @$(BIN)/python .ci/patiently $(PIP) install --progress-bar off --constraint constraints.txt
 PINNED = $(shell grep '^$(1)==' constraints.txt)
 
 PYTEST ?= $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
@@ -101,21 +101,17 @@ $(BIN)/python:
 # Torch goes first and alone: asked for through a range, pip takes the newest, which on Linux brings CUDA.
 # XGBoost comes with dice-ml; its wheel for older Linuxes is the one without CUDA, and as good on a newer one.
 $(VENV)/.torch: constraints.txt | $(BIN)/python
-	@echo "Setting up $(VENV): once, some minutes. Installing torch ..."
-	$(PIP) install -qq --no-deps $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $(call PINNED,torch)
+	@echo "Setting up $(VENV): once, some minutes. A line a minute says what pip is at."
+	@$(BIN)/python .ci/patiently $(PIP) install --progress-bar off --no-deps $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $(call PINNED,torch)
 ifeq ($(shell uname -sm),Linux x86_64)
-	-$(PIP) download -qq --no-deps --only-binary :all: --platform manylinux2014_x86_64 \
+	-@$(PIP) download -qq --no-deps --only-binary :all: --platform manylinux2014_x86_64 \
 		--dest $(VENV)/wheels $(call PINNED,xgboost) \
 		&& $(PIP) install -qq --no-deps $(VENV)/wheels/$(subst ==,-,$(call PINNED,xgboost))-*.whl
 endif
 	@touch $@
 
-# One extra after another, so that every step is named.
 $(VENV)/.all: pyproject.toml $(VENV)/.torch
-	@for extra in plots dice alibi all; do \
-		echo "Installing dear-plugin[$$extra] ..."; \
-		$(INSTALL) --editable ".[$$extra]" || exit 1; \
-	done
+	$(INSTALL) --editable ".[all]"
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml $(VENV)/.torch
