@@ -35,8 +35,7 @@ Origin = tuple[Recourses, int]
 class Examples(CounterfactualExamples):
     """The counterfactuals of one row in DiCE's form, with DEAR's actions.
 
-    A row without recourse has None in the place of `final_cfs_df`, as in DiCE, and a `reason`.
-    Pickled, the texts and numbers are kept, and the engine and the model behind them are not.
+    A row without recourse has no frames, but a `reason`. A pickle keeps texts and numbers.
 
     Attributes:
         actions: one row per row of `final_cfs_df`: the columns of `Recourses.actions` without
@@ -70,8 +69,8 @@ class Examples(CounterfactualExamples):
 
     def __getstate__(self) -> dict[str, Any]:
         """The state, with what the engine would compute on first access."""
-        known = {"_texts": self.describe(), "_supports": self.support.tolist()}
-        return {**vars(self), **known, "origins": ()}
+        texts, supports = self.describe(), self.support.tolist()
+        return {**vars(self), "_texts": texts, "_supports": supports, "origins": ()}
 
     @property
     def support(self) -> pd.Series:
