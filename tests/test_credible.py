@@ -153,7 +153,7 @@ class TestOtherMethods:
         )
         others = table[table["rank"] > 0]
         assert others[NUMBERS].notna().all(axis=None)
-        assert len(others["confidence"].unique()) > 1
+        assert len(others["plausibility"].unique()) > 1
 
     def test_a_required_support_is_part_of_credible(self, dear, factuals):
         """Of alternatives too, which are not vetted."""

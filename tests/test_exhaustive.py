@@ -21,7 +21,7 @@ def exhaustive(dear: DEAR, frame: pd.DataFrame, target: Target | None) -> torch.
     feasible = feasible_set(None, x, dear.encoder, dear.encoder.units.resolutions(frame))
     goal = goal_of(target, len(x), dear.classifier.classes, dear.classifier.output)
     goal = goal.bind(dear.classifier.frame_scores(frame, x), lambda: dear.trained.cutoffs)
-    case = Case(x, goal, feasible, SLACKS[0], torch.arange(len(x)))
+    case = Case(x, goal, feasible, SLACKS[0])
     solved = torch.zeros(len(x), dtype=torch.bool)
     given = dear._optimizer.problem(case)
     names = [dear.schema.names[m[0]] for m in dear.sets.members]

@@ -168,7 +168,7 @@ class TestRow:
             assert bar.get_width() == pytest.approx(length)
 
     def test_what_is_expected_has_its_range_over_the_redraws(self, recourses, axes, position):
-        spread = recourses.lazy_answers.spread(torch.tensor([position]))
+        spread = recourses.select(torch.tensor([position])).spread
         direct, names = recourses.proposal.direct[position], recourses.encoder.schema.names
         follows = recourses.changed[position] & ~direct & (spread.low[0] < spread.high[0])
         drawn, names_at = {}, dict(zip(axes.get_yticks(), labels(axes), strict=True))

@@ -107,7 +107,7 @@ def alternatives(recourses: Recourses, count: int) -> list[Recourses]:
             "diversity=True takes one row of X, and num_samples from 1; got"
             f" {len(recourses)} rows and num_samples={count!r}"
         )
-    first, *others = recourses.lazy_answers.alternatives(count)
+    first, *others = recourses.ranks(count)
     found = (each for each in others if each.outcome["success"].all() and each.acts.all())
     return [first, *found]
 

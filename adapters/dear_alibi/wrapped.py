@@ -63,7 +63,7 @@ class WrappedAlibi(RecourseMethod):
             found = np.concatenate([self._explained(case.select(idx)) for idx in parts])
         moved = self.encoder.rows(self.table.frame(found)).to(case.x.dtype)
         reasons = [""] * len(case)
-        return Proposal.of_others(case, self.classifier, moved, reasons=reasons, package="Alibi")
+        return self._of_others(case, moved, reasons=reasons, package="Alibi")
 
     def _explained(self, case: Case) -> Array:
         """(m, p) the explainer's label-encoded counterfactuals of m rows."""

@@ -279,7 +279,7 @@ class DiceDEAR(ExplainerBase):
         with as_configuration_error():
             best = dear.generate(query.read, query.desired.target, within=within, on_error="raise")
             # One more than needed: the first alternative may act on the same set as the best.
-            return [best, *best.lazy_answers.alternatives(k + 1)] if k > 1 else [best]
+            return [best, *best.ranks(k + 1)] if k > 1 else [best]
 
     def _engine(self, query_format: QueryFormat) -> DEAR:
         """The engine, which passes rows to a black box in the format of the query."""

@@ -24,7 +24,7 @@ logger = logging.getLogger("dear_dice")
 
 # `kind` of the best counterfactual of a row, and of alternatives that act on a set of their own.
 FIRST, OTHER_SET = "first", "another set"
-CREDIBILITY = ["confidence", "reliance", "plausibility", "credible"]
+CREDIBILITY = ["reason", "confidence", "reliance", "plausibility", "credible"]
 # The key of what DEAR adds to DiCE's JSON, in the metadata, which its schema leaves open.
 KEY = "dear_examples"
 UNCONFIRMED = "the model, called through DiCE, does not give the wanted outcome for DEAR's answer"
@@ -234,7 +234,9 @@ def _with_credibility(
         if len(own) or rank == 0:
             selected = result.select(torch.from_numpy(at[own] % n))
             parts.append(selected.actions[CREDIBILITY].set_axis(own))
-    return actions.reset_index(drop=True).join(pd.concat(parts))
+    worth = pd.concat(parts)
+    known = actions.reset_index(drop=True).assign(reason=worth["reason"])
+    return known.join(worth.drop(columns="reason"))
 
 
 def to_dice(

@@ -79,7 +79,7 @@ class WrappedDice(RecourseMethod):
                 moved[i] = self._explained(case, i, [frame.iloc[i : i + 1] for frame in frames])
             except Exception as error:  # one row's failure must not affect the others
                 reasons[i] = f"{type(error).__name__}: {error}"
-        return Proposal.of_others(case, self.classifier, moved, reasons=reasons, package="DiCE")
+        return self._of_others(case, moved, reasons=reasons, package="DiCE")
 
     def _explained(self, case: Case, i: int, frames: Sequence[pd.DataFrame]) -> Tensor:
         """(p,) DiCE's counterfactual of row i, whose query and bounds are frames of one row."""

@@ -186,7 +186,7 @@ def _case(dear: DEAR, frame: pd.DataFrame) -> Case:
     goal = goal_of(None, len(x), classifier.classes, classifier.output)
     goal = goal.bind(classifier.frame_scores(frame, x), lambda: dear.trained.cutoffs)
     feasible = feasible_set(None, x, encoder, encoder.units.resolutions(frame))
-    return Case(x, goal, feasible, SLACKS[0], torch.arange(len(x)))
+    return Case(x, goal, feasible, SLACKS[0])
 
 
 def _numbers(problem: SearchProblem, train: Tensor) -> Iterator[Block]:

@@ -246,7 +246,10 @@ class Encoder:
                 seen[moved, j] = values[moved, j]
             else:
                 inexact.append(j)
-        self._read(out, inexact, seen)
+        self._read(out, inexact, seen, allow_bad_cells=True)
+        # Cells that cannot be read are of rows that are not changed.
+        still = ~changed.any(1)
+        seen[still] = x.cpu().numpy()[still]
         return out, torch.from_numpy(seen)
 
     def _read(

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
 
+import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
@@ -17,20 +18,19 @@ from dear_plugin.data.schema import Schema
 from dear_plugin.errors import NotFittedError
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.methods.parameters import Parameters
-from dear_plugin.methods.writing import SLACKS, result_of, settle, write
+from dear_plugin.methods.writing import SLACKS, settle
 from dear_plugin.models.classifier import Classifier, Output
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.constraints import Constraints, feasible_set
+from dear_plugin.problem.reasons import Reason
 from dear_plugin.problem.target import Label, Target, goal_of
 from dear_plugin.results.proposal import Proposal
+from dear_plugin.results.question import Question
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.results.spread import Spread
-from dear_plugin.results.unreadable import with_unreadable
 from dear_plugin.search import Search
 
 __all__ = ["SLACKS", "Case", "RecourseMethod"]
-
-Compute = Callable[[Case, pd.DataFrame, Tensor, Tensor], Recourses]
 
 
 class RecourseMethod(Parameters, ABC):
@@ -129,53 +129,40 @@ class RecourseMethod(Parameters, ABC):
             InputError, TargetError, ConstraintError: an argument does not fit the schema.
             ModelError: the model returns no scores.
         """
-        return self._over_readable(self._recourses, frame, target, within, on_error)
+        question = self._question(frame, target, within, on_error)
+        return Recourses.of(question, settle(question, self._propose))
 
-    def _over_readable(
+    def _question(
         self,
-        compute: Compute,
         frame: pd.DataFrame,
         target: Target | Label | None,
         within: Constraints | None,
         on_error: str,
-    ) -> Recourses:
-        """The result of n rows; those that cannot be read are returned unchanged.
-
-        `compute` returns the result of m readable rows from their case, their frame, its scores
-        and (m,) their positions among all rows.
-        """
+    ) -> Question:
+        """A call: the rows of a frame, their constraints and targets, and the model's scores."""
         trained = self.trained
         one_of("report", "raise")("on_error", on_error)
-        x, reasons = self.encoder.readable_rows(frame)
-        if reasons and on_error == "raise":
+        x, bad = self.encoder.readable_rows(frame)
+        if bad and on_error == "raise":
             self.encoder.rows(frame)
-        x, at = x.to(trained.rows.dtype), torch.arange(len(x))
         if within is not None:
             require_instance("within", within, Constraints)
+        x, unreadable = x.to(trained.rows.dtype), np.full(len(x), "", dtype=object)
+        unreadable[list(bad)] = list(bad.values())
+        at = torch.from_numpy(np.flatnonzero(unreadable == ""))
+        x[list(bad)] = 0.0
         feasible = feasible_set(within, x, self.encoder, self.encoder.units.resolutions(frame))
         goal = goal_of(target, len(x), self.classifier.classes, self.classifier.output)
         # A copy: the caller may change the frame later.
-        part = frame = frame.copy()
-        if reasons:
-            at = torch.tensor([i for i in at.tolist() if i not in reasons], dtype=torch.int64)
-            x, goal, feasible = x[at], goal.select(at), feasible.select(at)
-            part = frame.iloc[at.numpy()]
-        before = self.classifier.frame_scores(part, x)
-        goal = goal.bind(before, lambda: trained.cutoffs)
-        case = Case(x, goal, feasible, SLACKS[0], torch.arange(len(x)))
-        result = compute(case, part, before, at)
-        return with_unreadable(result, frame, reasons) if reasons else result
-
-    def _recourses(self, case: Case, frame: pd.DataFrame, before: Tensor, at: Tensor) -> Recourses:
-        accepted = case.goal.succeeds(before, lambda: self.classifier.decisions(frame))
-        return result_of(self, case, frame, before, settle(self, case, frame, before, accepted))
-
-    def _result_of(
-        self, case: Case, frame: pd.DataFrame, proposal: Proposal, before: Tensor
-    ) -> Recourses:
-        """The result of a proposal for all rows, each of them scored again."""
-        written = write(self, case, frame, proposal, case.rows)
-        return result_of(self, case, frame, before, written)
+        frame = frame.copy()
+        part = frame.iloc[at.numpy()] if bad else frame
+        known = self.classifier.frame_scores(part, x[at])
+        scores = known.new_full((len(x), known.shape[1]), torch.nan).index_copy(0, at, known)
+        goal = goal.bind(scores, lambda: trained.cutoffs)
+        accepted = torch.zeros(len(x), dtype=torch.bool)
+        accepted[at] = goal.select(at).succeeds(known, lambda: self.classifier.decisions(part))
+        case = Case(x, goal, feasible, SLACKS[0])
+        return Question(self, case, frame, scores, accepted, unreadable)
 
     @abstractmethod
     def _learn(self, rows: Tensor) -> None:
@@ -191,28 +178,39 @@ class RecourseMethod(Parameters, ABC):
 
     def _flip_probabilities(
         self, case: Case, proposal: Proposal, position: int
-    ) -> Mapping[str, tuple[float, float]]:
-        """Probabilities of binary features that do not flip; none by default."""
-        return {}
-
-    def _shares_of_actions(self, case: Case, proposal: Proposal) -> Mapping[str, Tensor]:
-        """(m,) the criteria that depend on the decoder, by name; 1 for those that are left out."""
+    ) -> Mapping[int, tuple[float, float]]:
+        """Probabilities of binary features that do not flip, by feature; none by default."""
         return {}
 
     def _spread(self, case: Case, proposal: Proposal) -> Spread:
-        """How far redraws of the decoder agree on answers; by default there is none."""
+        """What becomes of answers under resamples; by default there are none."""
         none = case.x[:, None][:, :0]
         return Spread.of(case.x, proposal.rows, none, self.encoder.is_number)
+
+    def _of_others(
+        self, case: Case, moved: Tensor, *, reasons: Sequence[str], package: str
+    ) -> Proposal:
+        """What an explainer of another package proposes, once constraints are applied.
+
+        All of its changes are direct.
+
+        Args:
+            case: m rows.
+            moved: (m, p) the explainer's rows.
+            reasons: (m,) why it has none; "" where it has one.
+            package: the name of the other package, for the reason of a row that misses the target.
+        """
+        moved = case.x.where(case.feasible.not_actionable, moved)
+        rows = case.feasible.project(case.x, moved[:, None], torch.arange(len(case)))[:, 0]
+        accepted = case.goal.accepts(self.classifier.scores(rows)).tolist()
+        missed = Reason.OTHER_MISSES.format(package)
+        each = [r or ("" if a else missed) for r, a in zip(reasons, accepted, strict=True)]
+        return Proposal(rows, rows != case.x, torch.zeros(len(case)), each)
 
     @property
     def _repr_parts(self) -> Sequence[str]:
         """The parts of `repr` besides the model and the rows."""
         return [f"{len(self.schema)} features"]
-
-    @property
-    def _criteria(self) -> Search:
-        """The criteria of a credible answer: those of the search, or the defaults."""
-        return self.search if self.search.has_criteria else Search()
 
     @property
     def trained(self) -> Trained:

@@ -22,7 +22,7 @@ from dear_plugin.evaluation.trained import Trained
 from dear_plugin.methods import saving
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.methods.optimizer import Optimizer
-from dear_plugin.methods.robustness import shares_of_actions, spread
+from dear_plugin.methods.robustness import spread
 from dear_plugin.methods.what_if import Actions, named_values, outcome
 from dear_plugin.models.classifier import Classifier, Output
 from dear_plugin.problem.action_sets import ActionSets, ActOn
@@ -32,7 +32,6 @@ from dear_plugin.problem.target import Label, Target
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.results.spread import Spread
-from dear_plugin.results.wording import level
 from dear_plugin.search import Search
 
 # The largest number of alternatives per row; a larger k is clipped.
@@ -127,13 +126,12 @@ class DEAR(RecourseMethod):
             InputError: another index, or values that a feature cannot have.
         """
         wanted = named_values(actions, frame, self.encoder)
-
-        def _outcome(case: Case, part: pd.DataFrame, before: Tensor, at: Tensor) -> Recourses:
-            accepted = case.goal.succeeds(before, lambda: self.classifier.decisions(part))
-            proposal = outcome(case, wanted[at], accepted, self.encoder, self._optimizer_of)
-            return self._result_of(case, part, proposal, before)
-
-        return self._over_readable(_outcome, frame, target, within, "report")
+        question = self._question(frame, target, within, "report")
+        at, accepted = question.readable, question.accepted
+        part = outcome(
+            question.case.select(at), wanted[at], accepted[at], self.encoder, self._optimizer_of
+        )
+        return Recourses.of(question, question.write(question.over_all(part), at))
 
     def diagnose(self, frame: pd.DataFrame, seed: int = 0) -> Report:
         """How well the indirect changes follow the data, measured on rows not fitted on.
@@ -240,7 +238,7 @@ class DEAR(RecourseMethod):
             vars(passed)["history"] = decoder.history
 
     def _propose(self, case: Case) -> Proposal:
-        return replace(self._proposals(case, 1)[0], kinds=())
+        return self._proposals(case, 1)[0]
 
     def _alternatives(self, case: Case, k: int) -> Sequence[Proposal]:
         # Ranks that no row has are dropped.
@@ -258,7 +256,7 @@ class DEAR(RecourseMethod):
 
     def _flip_probabilities(
         self, case: Case, proposal: Proposal, position: int
-    ) -> Mapping[str, tuple[float, float]]:
+    ) -> Mapping[int, tuple[float, float]]:
         x, row, direct = case.x[position], proposal.rows[position], proposal.direct[position]
         where = direct.nonzero()[:, 0]
         if not len(where):
@@ -269,10 +267,7 @@ class DEAR(RecourseMethod):
         unchanged = (row == x) & ~direct & free
         changes = sorted(((abs(b - a), j) for j, (a, b) in found.items() if unchanged[j]))
         named = [j for change, j in changes[::-1][:MOST_FLIPS] if change >= LEAST_FLIP]
-        return {level(self.schema.features[j]): found[j] for j in named}
-
-    def _shares_of_actions(self, case: Case, proposal: Proposal) -> dict[str, Tensor]:
-        return shares_of_actions(case, proposal, self._optimizer_of)
+        return {j: found[j] for j in named}
 
     def _spread(self, case: Case, proposal: Proposal) -> Spread:
         return spread(case, proposal, self._optimizer_of, self.decoders)

@@ -15,9 +15,9 @@ from dear_plugin.evaluation.trained import Trained
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.case import Case
-from dear_plugin.problem.reasons import Reason
+from dear_plugin.problem.reasons import Status
 from dear_plugin.problem.seen_pairs import SeenPairs
-from dear_plugin.results.proposal import Proposal, identity_proposal
+from dear_plugin.results.proposal import ANOTHER, LARGER, SEVERAL, Proposal, identity_proposal
 from dear_plugin.search import (
     Answers,
     FeatureValues,
@@ -25,8 +25,6 @@ from dear_plugin.search import (
     Search,
     SearchProblem,
 )
-from dear_plugin.search.actions import Actions
-from dear_plugin.search.criteria import criteria, missing
 from dear_plugin.search.problem import SMALLEST
 from dear_plugin.search.stage import Stage
 
@@ -34,8 +32,6 @@ OptimizerOf: TypeAlias = Callable[[tuple[int, ...]], "Optimizer"]
 
 # Rows per search; float32 cells of their tried actions, 256 MiB, about as many of each set.
 ROWS_A_CHUNK, CELLS_A_CHUNK, TRIED = 1024, 1 << 26, 64
-# How an answer differs from the first one.
-ANOTHER, SEVERAL, LARGER = "another set", "pair of features", "larger action"
 
 
 @dataclass(frozen=True)
@@ -139,89 +135,52 @@ class Optimizer:
 
     def _proposal(self, case: Case, answers: Answers, ranked: Ranked, rank: int) -> Proposal:
         """The proposal of one rank for all rows."""
-        proposal = identity_proposal(case.x, torch.zeros(len(case), dtype=torch.bool))
-        nothing = (
-            [Reason.NO_MORE] * len(case) if rank else self._why_nothing(case, answers, ranked)
+        m, excluded = len(case), _excluded(answers)
+        none = torch.full((m,), int(Status.NO_MORE if rank else Status.EXCLUDED))
+        least = torch.full((m,), torch.nan) if answers.own is None else answers.own.float()
+        proposal = replace(
+            identity_proposal(case.x, torch.zeros(m, dtype=torch.bool)),
+            status=none,
+            tried=self._tried(case, excluded),
+            least=least,
         )
-        proposal = replace(proposal, reasons=nothing, kinds=[""] * len(case))
-        for number, (rows, stage) in enumerate(answers.stages):
+        if not rank:
+            proposal = replace(proposal, reasons=self._why_nothing(case, excluded, ranked))
+        for number, (_, stage) in enumerate(answers.stages):
             here = ranked.stages == number
-            part = self._explained(answers, rows, stage, ranked.at[here])
-            sets = stage.tried.sets[ranked.at[here]]
-            several = ~stage.problem.sets.single[sets] & bool(number)
-            each = zip(ranked.larger[here].tolist(), several.tolist(), strict=True)
-            kinds = [LARGER if larger else SEVERAL if many else ANOTHER for larger, many in each]
-            proposal = proposal.merged(replace(part, kinds=kinds), ranked.rows[here])
+            part, at = self._explained(stage, ranked.at[here]), ranked.rows[here]
+            several = ~stage.problem.sets.single[stage.tried.sets[ranked.at[here]]] & bool(number)
+            kind = torch.where(several, SEVERAL, ANOTHER).masked_fill(ranked.larger[here], LARGER)
+            kept = {"kind": kind, "tried": proposal.tried[at], "least": least[at]}
+            proposal = proposal.merged(replace(part, **kept), at)
         return proposal
 
-    def _why_nothing(self, case: Case, answers: Answers, ranked: Ranked) -> list[str]:
+    def _why_nothing(self, case: Case, excluded: Tensor, ranked: Ranked) -> list[str]:
         """(n,) the reasons of rows of which no action was tried; "" for others."""
         acted, names = self.sets.masks.any(0), self.classifier.encoder.schema.names
-        reasons = [
-            Reason.EXCLUDED if excluded else case.feasible.why_nothing(i, acted, names)
-            for i, excluded in enumerate(_excluded(answers).tolist())
-        ]
-        for i in ranked.rows.tolist():
-            reasons[i] = ""
+        reasons, nothing = [""] * len(case), ~excluded
+        nothing[ranked.rows] = False
+        for i in nothing.nonzero()[:, 0].tolist():
+            reasons[i] = case.feasible.why_nothing(i, acted, names)
         return reasons
 
-    def _explained(self, answers: Answers, rows: Tensor, stage: Stage, at: Tensor) -> Proposal:
-        """The proposal of tried actions of a stage: what was measured, and what is missing."""
+    def _explained(self, stage: Stage, at: Tensor) -> Proposal:
+        """The proposal of tried actions of a stage, with their status and what was measured."""
         actions, problem = stage.tried.part(at), stage.problem
         proposal = self.decoded(problem, actions.rows, actions.sets, actions.values)
-        failed = actions.margin < stage.accepted[actions.rows]
-        reasons = self._why_failed(stage, actions, failed, answers.search.max_features)
-        for i in (failed & _excluded(answers)[rows[actions.rows]]).nonzero()[:, 0].tolist():
-            reasons[i] += f"; {Reason.EXCLUDED}"
-        notes = _what_is_missing(answers, stage, at, failed)
-        return replace(proposal, reasons=reasons, notes=notes, measured=actions.measured)
+        own = problem.own(actions.rows, actions.sets)
+        still = ((actions.values - own).abs() <= SMALLEST).all(1)
+        status = torch.zeros(len(at), dtype=torch.int64)
+        status[actions.margin < stage.enough[actions.rows]] = Status.LESS_MARGIN
+        status[still] = Status.NO_ADVICE
+        status[actions.margin < stage.accepted[actions.rows]] = Status.UNREACHED
+        return replace(proposal, status=status, measured=actions.measured)
 
-    def _why_failed(self, stage: Stage, actions: Actions, failed: Tensor, most: int) -> list[str]:
-        """(m,) why actions are no success where they `failed`, (m,) bool; see `_unreached`."""
-        reasons, labels = [""] * len(actions), stage.problem.sets.labels
-        may_act, single = stage.problem.feasible.may_act(self.sets), self.sets.single
-        for i in failed.nonzero()[:, 0].tolist():
-            may = may_act[actions.rows[i]]
-            alone, together = int((may & single).sum()), int((may & ~single).sum())
-            tried = _unreached(alone, together, most)
-            reasons[i] = Reason.CLOSEST.format(tried, labels[int(actions.sets[i])])
-        return reasons
-
-
-def _what_is_missing(answers: Answers, stage: Stage, at: Tensor, failed: Tensor) -> list[str]:
-    """(m,) what tried actions at positions, (m,), lack where they have not failed, (m,) bool."""
-    actions = stage.tried.part(at)
-    notes, less = [""] * len(at), actions.margin < stage.enough[actions.rows]
-    lacking = (~failed & (less | (actions.score != torch.inf))).nonzero()[:, 0]
-    texts = [""] * len(lacking)
-    if answers.evidence is not None and len(lacking):
-        wanted = criteria(stage.problem, answers.search, answers.evidence, whole=True)
-        texts = missing(stage.decoded(at[lacking]), wanted)
-    for i, text in zip(lacking.tolist(), texts, strict=True):
-        notes[i] = text or (Reason.LESS_MARGIN if bool(less[i]) else "")
-    own = stage.problem.own(actions.rows, actions.sets)
-    still = ((actions.values - own).abs() <= SMALLEST).all(1) & ~failed
-    for i in still.nonzero()[:, 0].tolist():
-        notes[i] = Reason.NO_ADVICE
-    return notes
-
-
-def _unreached(alone: int, together: int, most: int) -> str:
-    """The reason of a row whose search did not reach the target: the sets that were tried.
-
-    Args:
-        alone: the number of features that may be acted on alone.
-        together: the number of given sets of several features that may be acted on.
-        most: the largest number of the single features that are tried together.
-    """
-    most, of, tried = min(most, alone), f"of the {alone} actionable features", []
-    if most > 1:
-        tried.append(f"1 {'or' if most == 2 else 'to'} {most} {of}")
-    elif alone:
-        tried.append("the only actionable feature" if alone == 1 else f"a single one {of}")
-    if together:
-        tried.append(f"the {together} given groups" if together > 1 else "the given group")
-    return Reason.UNREACHED.format(" or of ".join(tried))
+    def _tried(self, case: Case, excluded: Tensor) -> Tensor:
+        """(n, 3) the features that may act alone, the given groups, and what is left out."""
+        may_act, single = case.feasible.may_act(self.sets), self.sets.single
+        counts = (may_act & single).sum(1), (may_act & ~single).sum(1), excluded.long()
+        return torch.stack(counts, 1)
 
 
 def _excluded(answers: Answers) -> Tensor:

@@ -14,12 +14,10 @@ from dear_plugin._lazy import lazy
 from dear_plugin._validation.settings import require_instance
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.problem.case import Case, Requirement
-from dear_plugin.problem.reasons import Reason
+from dear_plugin.problem.reasons import Status
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.spread import Spread
 from dear_plugin.search import RowCriteria, Search
-from dear_plugin.search.credibility import Reached
-from dear_plugin.search.criteria import missing
 
 # How much farther past the boundary a method is asked to go where its answer does not meet the
 # criteria, as a share of the spread of the model's scores.
@@ -98,11 +96,8 @@ class Vetted(RecourseMethod):
 
     def _flip_probabilities(
         self, case: Case, proposal: Proposal, position: int
-    ) -> Mapping[str, tuple[float, float]]:
+    ) -> Mapping[int, tuple[float, float]]:
         return self.method._flip_probabilities(case, proposal, position)
-
-    def _shares_of_actions(self, case: Case, proposal: Proposal) -> Mapping[str, Tensor]:
-        return self.method._shares_of_actions(case, proposal)
 
     def _spread(self, case: Case, proposal: Proposal) -> Spread:
         return self.method._spread(case, proposal)
@@ -126,7 +121,7 @@ class _Asking:
     case: Case
 
     def proposal(self) -> Proposal:
-        """The proposal that meets the criteria, else the method's own, with a note."""
+        """The proposal that meets the criteria, else the method's own."""
         every, margin = torch.arange(len(self.case)), self.vetted.search.margin
         best = self._ask(every, margin, self._requirement)
         for share, requirement in self._weaker(margin):
@@ -137,7 +132,10 @@ class _Asking:
         if self.vetted.method.follows_margin:
             for rows, part in self._farther(best, met):
                 best, met[rows] = best.merged(part, rows), True
-        return self._with_notes(best, ~met & ~best.failed)
+        # What else an answer lacks is evaluated when it is asked for.
+        less = ~best.failed & ~self._reaches(best.rows, every, margin)
+        status = best.status.masked_fill(less, int(Status.LESS_MARGIN))
+        return replace(best, status=status)
 
     @lazy
     def _requirement(self) -> RowCriteria | None:
@@ -194,15 +192,3 @@ class _Asking:
         goal = self.case.goal.beyond(share, self.vetted.trained.scores)
         scores = self.vetted.classifier.scores(reached)
         return goal.margin(scores, rows) >= goal.select(rows).required_margin()
-
-    def _with_notes(self, proposal: Proposal, lacking: Tensor) -> Proposal:
-        """The proposal with notes on the criteria that some answers, (m,) bool, do not meet."""
-        rows = lacking.nonzero()[:, 0]
-        if not len(rows):
-            return proposal
-        notes = list(proposal.notes)
-        wanted = {} if self._requirement is None else self._requirement.wanted
-        found = Reached(rows, proposal.rows[rows])
-        for row, text in zip(rows.tolist(), missing(found, wanted), strict=True):
-            notes[row] = text or notes[row] or Reason.LESS_MARGIN
-        return replace(proposal, notes=notes)

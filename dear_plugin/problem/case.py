@@ -40,7 +40,6 @@ class Case:
         goal: the targets of the rows.
         feasible: the feasible sets of the rows.
         slack: the least margin that a search accepts.
-        rows: (m,) positions of the rows in the user's frame.
         requirement: what counterfactuals must meet besides the target; None for nothing. A method
             that has several candidates of a row proposes one that meets it.
 
@@ -65,7 +64,6 @@ class Case:
     goal: Goal
     feasible: FeasibleSet
     slack: float
-    rows: Tensor
     requirement: Requirement | None = None
 
     def __len__(self) -> int:
@@ -80,6 +78,5 @@ class Case:
             x=self.x[idx],
             goal=self.goal.select(idx),
             feasible=self.feasible.select(idx),
-            rows=self.rows[idx],
             requirement=required,
         )

@@ -1,8 +1,23 @@
-"""Reasons: why a row has no recourse, or what its recourse lacks; `{}` is filled in per row."""
+"""Reasons: what became of a row as a number, and the texts of it; `{}` is filled in per row."""
 
 from __future__ import annotations
 
-from enum import StrEnum
+from enum import IntEnum, StrEnum
+
+
+class Status(IntEnum):
+    """What became of a row; from `UNREACHED` on it has no recourse."""
+
+    # It has a recourse, or the method says in words why not.
+    PROPOSED = 0
+    ACCEPTED = 1
+    # It has one, which is no answer of a search.
+    LESS_MARGIN = 2
+    NO_ADVICE = 3
+    # It has none.
+    UNREACHED = 4
+    EXCLUDED = 5
+    NO_MORE = 6
 
 
 class Reason(StrEnum):

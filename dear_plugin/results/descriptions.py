@@ -11,9 +11,16 @@ import torch
 
 from dear_plugin._lazy import lazy
 from dear_plugin.problem.reasons import Reason
-from dear_plugin.results.lazy_answers import Credibility
-from dear_plugin.results.spread import Spread
-from dear_plugin.results.wording import ENOUGH, Move, as_sentence, certainty, nearest, sentence
+from dear_plugin.results.wording import (
+    ENOUGH,
+    Move,
+    as_sentence,
+    certainty,
+    level,
+    nearest,
+    sentence,
+)
+from dear_plugin.search.settings import CRITERIA
 
 if TYPE_CHECKING:
     from dear_plugin.results.recourses import Recourses
@@ -28,7 +35,8 @@ def describe(result: Recourses, positions: Sequence[int]) -> list[str]:
     """The texts of the rows at m positions; what they share is computed once."""
     words = {at: _without_action(result, at) for at in positions}
     acting = [at for at, text in words.items() if text is None]
-    words |= {row.at: row.text for row in answered(result, acting)}
+    each = zip(acting, answered(result, acting), strict=True)
+    words |= {at: row.text for at, row in each}
     return [words[at] or "" for at in positions]
 
 
@@ -50,7 +58,7 @@ def head(result: Recourses, position: int) -> str:
     name = f"Row {result.factuals.index[position]}"
     if pd.isna(row["score_before"]):
         return name
-    is_probability = result.lazy_answers.scores_are_probabilities
+    is_probability = result.question.case.goal.scores_are_probabilities
     before, after = (
         f"{row[column]:.0%}" if is_probability else f"{row[column]:.4g}"
         for column in ("score_before", "score_after")
@@ -91,9 +99,9 @@ def answered(result: Recourses, positions: Sequence[int]) -> list[Answered]:
     """The rows at positions, all of which act, with what is known of their answers."""
     if not positions:
         return []
-    idx, answers = result.places[torch.tensor(positions)], result.lazy_answers
-    worth, spread = answers.credibility(idx), answers.spread(idx)
-    return [Answered(result, at, worth, spread, place) for place, at in enumerate(positions)]
+    every = list(positions) == list(range(len(result)))
+    part = result if every else result.select(torch.tensor(positions))
+    return [Answered(part, place) for place in range(len(part))]
 
 
 @dataclass(frozen=True)
@@ -101,33 +109,30 @@ class Answered:
     """One row of a result with an action, and what is known of it.
 
     Attributes:
-        result: n rows.
-        at: the position of the row.
-        worth: the credibility of some rows, this one among them.
-        spread: of the same rows over redraws of the decoder.
-        place: the position of the row among them.
+        result: some rows.
+        at: the position of the row among them.
     """
 
     result: Recourses
     at: int
-    worth: Credibility
-    spread: Spread
-    place: int
 
     @property
     def text(self) -> str:
         """The action, its indirect changes, and what is known of them."""
         result, row = self.result, self.result.outcome.iloc[self.at]
         direct, largest = [m for m in self.moves.values() if m.direct], self._largest
-        shares = result.lazy_answers.flip_probabilities(int(result.places[self.at]))
+        flips = result.question.method._flip_probabilities(
+            result.question.case, result.proposal, self.at
+        )
+        shares = {level(result.encoder.schema.features[j]): each for j, each in flips.items()}
         words = sentence(direct, largest, shares, len(self.moves) - len(direct) - len(largest))
         if not row["success"]:
             return f"{words}; {row['reason']}"
         more = self._certainty
         if self._is_credible:
             return " ".join([f"{words}.", *more]) if more else words
-        rarity = float(self.worth.plausibility[self.place])
-        return nearest(words, more, result.proposal.notes[self.at], rarity)
+        rarity = float(self.result.credibility.measured[self.at, CRITERIA.index("plausibility")])
+        return nearest(words, more, self._note, rarity)
 
     @property
     def worth_text(self) -> str:
@@ -137,7 +142,7 @@ class Answered:
             return f"Not solved: {row['reason']}."
         if self._is_credible:
             return " ".join(self._certainty)
-        reason = row["reason"] or self.worth.lacking[self.place]
+        reason = row["reason"] or self.result.actions["reason"].iloc[self.at]
         return " ".join([*self._certainty, as_sentence(reason)])
 
     @property
@@ -157,17 +162,18 @@ class Answered:
 
     def _redrawn(self, j: int, move: Move) -> Move:
         """An indirect change with its range over the redraws, or in how many it happens."""
-        all_of_it = self.spread.moved, self.spread.low, self.spread.high
-        moved, low, high = (each[self.place, j].item() for each in all_of_it)
+        spread = self.result.spread
+        all_of_it = spread.moved, spread.low, spread.high
+        moved, low, high = (each[self.at, j].item() for each in all_of_it)
         if move.is_amount:
             return replace(move, low=low, high=high)
-        agree = low < high or moved == self.spread.count
-        return move if agree else replace(move, times=(int(moved), self.spread.count))
+        agree = low < high or moved == spread.count
+        return move if agree else replace(move, times=(int(moved), spread.count))
 
     @property
     def _is_credible(self) -> bool:
         """Whether nothing is said against the answer; as with actions that the user gave."""
-        return bool(self.worth.credible[self.place]) or not self.result.proposal.searched
+        return bool(self.result.credibility.credible[self.at]) or not self.result.proposal.searched
 
     @property
     def _largest(self) -> list[Move]:
@@ -176,7 +182,7 @@ class Answered:
         Changes of numbers are in standard deviations of the training rows; a changed category, or
         a change from or to a special value, counts 1.
         """
-        deviations = self.result.lazy_answers.deviations.clamp_min(1e-9).tolist()
+        deviations = self.result.question.method.trained.deviations.clamp_min(1e-9).tolist()
         sizes = {
             j: abs(move.size) / deviations[j] if move.is_amount else 1.0
             for j, move in self.moves.items()
@@ -191,9 +197,15 @@ class Answered:
 
         The confidence is left out where no redraw changes anything besides the action.
         """
-        count, direct = self.spread.count, self.result.proposal.direct[self.at]
-        redrawn = (self.spread.moved[self.place] > 0) & ~direct
-        if not bool(redrawn.any()) and all(move.direct for move in self.moves.values()):
+        spread, direct = self.result.spread, self.result.proposal.direct[self.at]
+        count, resampled = spread.count, (spread.moved[self.at] > 0) & ~direct
+        if not bool(resampled.any()) and all(move.direct for move in self.moves.values()):
             return [ENOUGH] if count else []
-        confidence, reliance = self.worth.confidence[self.place], self.worth.reliance[self.place]
-        return certainty(float(reliance), round(confidence * count), count)
+        confidence, reliance = spread.confidence[self.at], spread.reliance[self.at]
+        return certainty(float(reliance), round(float(confidence) * count), count)
+
+    @property
+    def _note(self) -> str:
+        """What is said against the answer of a search with criteria; "" otherwise."""
+        has_criteria = self.result.question.method.search.has_criteria
+        return str(self.result.actions["reason"].iloc[self.at]) if has_criteria else ""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Container, Hashable, Iterable, Iterator
+from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -17,16 +17,21 @@ from torch import Tensor
 from dear_plugin._lazy import lazy
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.errors import InputError
+from dear_plugin.evaluation.costs import split
 from dear_plugin.results import html
 from dear_plugin.results.descriptions import describe, panel
+from dear_plugin.results.explained import reasons, with_lacking
 from dear_plugin.results.labels import RowKey, only_position, positions
-from dear_plugin.results.lazy_answers import LazyAnswers
-from dear_plugin.results.proposal import Proposal
-from dear_plugin.results.unreadable import for_rows_of
+from dear_plugin.results.proposal import KINDS, Proposal
+from dear_plugin.results.question import Credibility, Question, Written
+from dear_plugin.results.spread import Spread
 from dear_plugin.results.wording import claim
+from dear_plugin.search.settings import CRITERIA
 
 if TYPE_CHECKING:
     from dear_plugin.plots.ink import Axes, Figure
+
+TEXT_COLUMNS = ("reason", "acted_on", "kind")
 
 
 @dataclass(frozen=True)
@@ -34,15 +39,11 @@ class Recourses:
     """The result of `generate`: n rows, every one of them kept.
 
     Attributes:
-        factuals: the frame of the query.
-        counterfactuals: the same columns, order, dtypes, index and category labels; a failed row
-            is its best attempt within the constraints.
+        question: the call: the method, and the n rows.
+        proposal: what the method proposed, (n, p) rows as the frame can hold them.
+        counterfactuals: the columns, order, dtypes, index and category labels of the query; a
+            failed row is its best attempt within the constraints.
         outcome: the columns of `actions` that are not computed lazily.
-        encoder: of the method.
-        x: (n, p) the factual rows.
-        proposal: the proposal of the method, (n, p) rows.
-        lazy_answers: what the method computes on first access.
-        places: (n,) the position of each row there; -1 for a row that cannot be read.
 
     Example:
         >>> from dear_plugin import DEAR, Schema
@@ -57,14 +58,49 @@ class Recourses:
         Recourses(1 of 1 rows solved, median cost 0.29)
     """
 
-    factuals: pd.DataFrame
+    question: Question
+    proposal: Proposal
     counterfactuals: pd.DataFrame
     outcome: pd.DataFrame
-    encoder: Encoder
-    x: Tensor
-    proposal: Proposal
-    lazy_answers: LazyAnswers
-    places: Tensor
+
+    @classmethod
+    def of(cls, question: Question, written: Written, *, kinds: bool = False) -> Recourses:
+        """The result of a written proposal; `kinds` adds how alternatives differ."""
+        proposal, success, x = written.proposal, written.success, question.case.x
+        encoder = question.method.encoder
+        direct, indirect = split(encoder, x, proposal.rows, proposal.direct)
+        columns: dict[str, Any] = {
+            "success": success.numpy(),
+            "reason": reasons(question, proposal, success),
+            "acted_on": proposal.acted_on(x, encoder.schema.names),
+            "direct_cost": direct.double().numpy(),
+            "indirect_cost": indirect.double().numpy(),
+            "cost": (direct + indirect).double().numpy(),
+            "suppressed_cost": proposal.suppressed.double().numpy(),
+            "score_before": question.score(question.scores),
+            "score_after": question.score(written.scores),
+        }
+        if kinds:
+            columns["kind"] = [KINDS[kind] for kind in proposal.kind.tolist()]
+        outcome = pd.DataFrame(columns, index=question.frame.index)
+        # Of no rows, pandas 3 would infer another dtype.
+        outcome = outcome.astype({name: str for name in TEXT_COLUMNS if name in columns})
+        return cls(question, proposal, written.frame, outcome)
+
+    @property
+    def factuals(self) -> pd.DataFrame:
+        """The frame of the query."""
+        return self.question.frame
+
+    @property
+    def encoder(self) -> Encoder:
+        """That of the method."""
+        return self.question.method.encoder
+
+    @property
+    def x(self) -> Tensor:
+        """(n, p) the factual rows."""
+        return self.question.case.x
 
     def __len__(self) -> int:
         """The number of rows (n)."""
@@ -84,15 +120,17 @@ class Recourses:
     def select(self, at: Tensor) -> Recourses:
         """The rows at positions, (m,), as a result of their own."""
         idx = at.numpy()
-        return replace(
-            self,
-            factuals=self.factuals.iloc[idx],
-            counterfactuals=self.counterfactuals.iloc[idx],
-            outcome=self.outcome.iloc[idx],
-            x=self.x[at],
-            proposal=self.proposal.select(at),
-            places=self.places[at],
+        part = Recourses(
+            self.question.select(at),
+            self.proposal.select(at),
+            self.counterfactuals.iloc[idx],
+            self.outcome.iloc[idx],
         )
+        for name in ("spread", "credibility"):
+            # What is known of the rows is not evaluated again.
+            if name in vars(self):
+                vars(part)[name] = vars(self)[name].select(at)
+        return part
 
     def __repr__(self) -> str:
         """One line: successes and median cost."""
@@ -176,20 +214,34 @@ class Recourses:
 
         The last four are computed on first access.
         """
-        known = self.readable
-        found = self.lazy_answers.credibility(self.places[known])
-        worth = dict(vars(found.over(len(self), known)))
-        reason, lacking = self.outcome["reason"], worth.pop("lacking")
+        worth, success = self.credibility, torch.from_numpy(self.outcome["success"].to_numpy())
+        names = ("confidence", "reliance", "plausibility")
+        columns = {n: worth.measured[:, CRITERIA.index(n)].numpy().copy() for n in names}
+        columns["reliance"] = 1.0 - columns["reliance"]
+        reason = self.outcome["reason"]
         if self.proposal.searched:
-            worth["reason"] = reason.where((reason != "") | ~self.outcome["success"], lacking)
-        return self.outcome.assign(**worth)
+            required = self.question.method.search.has_criteria
+            texts = with_lacking(reason.tolist(), worth, success, required=required)
+            reason = pd.Series(texts, reason.index, dtype=reason.dtype)
+        return self.outcome.assign(**columns, credible=worth.credible.numpy(), reason=reason)
+
+    @lazy
+    def spread(self) -> Spread:
+        """What becomes of the answers under resamples."""
+        return self.question.spread(self.proposal)
+
+    @lazy
+    def credibility(self) -> Credibility:
+        """What the answers are worth, by the criteria of the method."""
+        success = torch.from_numpy(self.outcome["success"].to_numpy())
+        return self.question.credibility(self.proposal, success, self.spread)
 
     @lazy
     def support(self) -> pd.Series:
         """Share of each counterfactual's 5 nearest training rows that get the wanted decision."""
         values = pd.Series(np.nan, self.factuals.index, name="support")
-        known = self.readable
-        found = self.lazy_answers.support(self.proposal.rows[known], self.places[known])
+        known = self.question.readable
+        found = self.question.support(self.proposal.rows[known], known)
         values.iloc[known.numpy()] = found.double().numpy()
         return values
 
@@ -207,11 +259,6 @@ class Recourses:
         none = np.zeros(len(self), dtype=bool)
         columns = [_only(after[name], where.get(name, none)) for name in after]
         return pd.concat(columns, axis=1).set_axis(after.columns, axis=1)
-
-    @property
-    def readable(self) -> Tensor:
-        """(q,) the positions of the rows that can be read."""
-        return (self.places >= 0).nonzero()[:, 0]
 
     @property
     def changed(self) -> Tensor:
@@ -271,16 +318,20 @@ class Recourses:
         if not len(self):
             return self._table(0).assign(kind="")
         parts, places = [], []
-        for rank, every in enumerate(self.lazy_answers.alternatives(k)):
-            result = for_rows_of(self, every)
+        for rank, result in enumerate(self.ranks(k)):
             # Failures and rows without a change are no alternatives; rank 0 keeps every row.
             valid = result.outcome["success"].to_numpy() & result.acts.numpy()
             kept = np.flatnonzero(valid | (rank == 0))
             if len(kept):
-                parts.append(result._table(rank).iloc[kept])
+                parts.append(result.select(torch.from_numpy(kept))._table(rank))
                 places.append(kept)
         order = np.concatenate(places).argsort(kind="stable")
         return pd.concat(parts, ignore_index=True).iloc[order].reset_index(drop=True)
+
+    def ranks(self, k: int) -> Iterator[Recourses]:
+        """Up to k results over the same rows: their first answers, their second ones, ..."""
+        for written in self.question.alternatives(k):
+            yield Recourses.of(self.question, written, kinds=True)
 
     def _table(self, rank: int) -> pd.DataFrame:
         """Labels, rank, actions and features of one rank, in one frame."""

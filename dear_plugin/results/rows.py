@@ -12,8 +12,6 @@ import torch
 from torch import Tensor
 
 Column = npt.NDArray[Any]
-# By the kind of a column's dtype; 0 and False for others.
-BLANK = {"f": np.nan, "O": ""}
 
 
 @dataclass(frozen=True)
@@ -33,15 +31,6 @@ class Rows:
     def merged(self, part: Self, idx: Tensor) -> Self:
         """This record with the rows at positions (q,) replaced by those of another."""
         return self._changed(lambda column, new: _put(column.copy(), idx, new), part)
-
-    def over(self, m: int, idx: Tensor) -> Self:
-        """A record of m rows: those at positions `idx` are these, others NaN, 0, False or ""."""
-
-        def _wider(column: Column) -> Column:
-            blank = BLANK.get(column.dtype.kind, 0)
-            return _put(np.full((m, *column.shape[1:]), blank, column.dtype), idx, column)
-
-        return self._changed(_wider)
 
     def _changed(self, change: Callable[..., Column], *others: Self) -> Self:
         """This record with each column changed, given those of other records."""

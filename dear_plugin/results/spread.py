@@ -1,4 +1,4 @@
-"""Spread: how far the indirect changes of answers agree over redraws of the decoder."""
+"""Spread: what becomes of answers under resamples of the training rows."""
 
 from __future__ import annotations
 
@@ -11,42 +11,49 @@ from torch import Tensor
 from dear_plugin.data.special_values import is_special
 from dear_plugin.results.rows import Rows
 
-# Quantiles over the redraws that bound the reported range.
+# Quantiles over the resamples that bound the reported range.
 LOW, HIGH = 0.1, 0.9
 
 
 @dataclass(frozen=True)
 class Spread(Rows):
-    """The changes of m rows over redraws of the decoder, by feature, in row units.
+    """What m answers do under resamples (redraws of the decoder), none of which a search has seen.
 
     Attributes:
-        low: (m, p) the 10th percentile of a number's change over the redraws, or its change in
-            the answer where that is less; 0 for categories.
+        confidence: (m,) double, the share of resamples under which an answer succeeds.
+        reliance: (m,) double, the least share of the indirect change with which it succeeds.
+        low: (m, p) the 10th percentile of a number's change over the resamples, or its change in
+            the answer where that is less, in row units; 0 for categories.
         high: (m, p) the 90th percentile, or the change in the answer where that is more.
-        moved: (m, p) int64, the number of redraws in which a feature changes.
-        count: the number of redraws; 0 without redraws.
+        moved: (m, p) int64, the number of resamples in which a feature changes.
+        count: the number of resamples; 0 without any.
     """
 
+    confidence: Tensor
+    reliance: Tensor
     low: Tensor
     high: Tensor
     moved: Tensor
     count: int
 
     @classmethod
-    def of(cls, x: Tensor, rows: Tensor, redrawn: Tensor, numbers: Tensor) -> Spread:
-        """The spread of answers over r redraws; of no redraws, the changes of the answers.
+    def of(cls, x: Tensor, rows: Tensor, resampled: Tensor, numbers: Tensor) -> Spread:
+        """The spread of answers over r resamples; of none, the changes of the answers.
+
+        Confidence is 1 and reliance 0 here, as without indirect changes.
 
         Args:
             x: (m, p) the factual rows.
             rows: (m, p) the answers.
-            redrawn: (m, r, p) the counterfactuals under the redraws.
+            resampled: (m, r, p) the counterfactuals under the resamples.
             numbers: (p,) bool, the numeric features.
         """
-        count, own = redrawn.shape[1], _steps(x, rows[:, None], numbers)
-        steps = _steps(x, redrawn, numbers).sort(1).values
+        count, own = resampled.shape[1], _steps(x, rows[:, None], numbers)
+        steps = _steps(x, resampled, numbers).sort(1).values
         first, last = math.floor(LOW * (count - 1)), math.ceil(HIGH * (count - 1))
         low, high = (torch.cat([own, steps[:, at : at + 1]], 1) for at in (first, last))
-        return cls(low.amin(1), high.amax(1), (redrawn != x[:, None]).sum(1), count)
+        moved, one = (resampled != x[:, None]).sum(1), torch.ones(len(x), dtype=torch.float64)
+        return cls(one, torch.zeros_like(one), low.amin(1), high.amax(1), moved, count)
 
 
 def _steps(x: Tensor, rows: Tensor, numbers: Tensor) -> Tensor:

@@ -235,19 +235,6 @@ def as_sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
-def short_of(name: str, share: float, least: float) -> str:
-    """The value of a criterion that an answer does not meet, and the required value.
-
-    Args:
-        name: of the criterion.
-        share: its value, from 0 to 1; for reliance, one minus it.
-        least: the required value; for reliance, one minus it.
-    """
-    if name == "reliance":
-        return f"reliance {1.0 - share:.2g} (at most {1.0 - least:.2g} is required)"
-    return f"{name} {share:.2g} (at least {least:.2g} is required)"
-
-
 def level(feature: Feature) -> str:
     """The name of a binary feature's second value: "marital-status = Married"."""
     return f"{feature.name} = {feature.categories[-1]}"

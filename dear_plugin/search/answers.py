@@ -52,6 +52,7 @@ class Answers:
         accepted: (n,) the least margin of a success.
         required_margin: (n,) how much more margin an answer needs.
         stages: (q,) the rows of a stage, and the stage.
+        own: (n,) the plausibility of the factuals; None for no criteria.
     """
 
     problem: SearchProblem
@@ -64,6 +65,9 @@ class Answers:
     def __post_init__(self) -> None:
         """Nothing is searched yet."""
         self.stages: list[tuple[Tensor, Stage]] = []
+        self.own: Tensor | None = None
+        if self.evidence is not None:
+            self.own = self.evidence.plausibility.of(self.problem.x)
 
     def ranked(self, k: int = 1) -> list[Ranked]:
         """The first k answers of every row, one table per rank; a nearest miss has rank 0."""
@@ -134,8 +138,8 @@ class Answers:
     ) -> Stage:
         """The stage of rows, (q,), over the sets of a problem; `found` are its candidates."""
         wanted = {}
-        if self.evidence is not None:
-            wanted = criteria(problem, self.search, self.evidence)
+        if self.evidence is not None and self.own is not None:
+            wanted = criteria(problem, self.search, self.evidence, self.own[rows])
         accepted, required = self.accepted[rows], self.required_margin[rows]
         discount = self.search.prefer_alone
         if found is not None:

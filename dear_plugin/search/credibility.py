@@ -85,15 +85,15 @@ def confidence(
     return valid.float().mean(1), more_margin
 
 
-def confirmed(problem: SearchProblem, actions: Decoded) -> Tensor:
-    """(m,) the share of redraws that no search has seen under which actions succeed.
+def confirmed(problem: SearchProblem, actions: Decoded, resampled: Tensor) -> Tensor:
+    """(m,) double, the share of redraws under which actions succeed, given the rows, (m, r, p).
 
     A search chooses among many actions those that do well under the redraws that it evaluates;
-    their share among the same redraws is too high.
+    their share among the same redraws is too high. `resampled` is therefore of `unseen` ones.
     """
-    if not problem.redrawn:
-        return torch.ones(len(actions))
-    return _redrawn(problem, actions, unseen(problem.decoders.decoder))[1].float().mean(1)
+    m, r, _ = resampled.shape
+    valid = problem.decide(resampled.flatten(0, 1), actions.rows.repeat_interleave(r))[1]
+    return valid.view(m, r).double().mean(1)
 
 
 def unseen(decoder: Decoder) -> Tensor:

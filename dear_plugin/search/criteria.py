@@ -12,9 +12,7 @@ from torch import Tensor
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.problem.case import Case, Requirement
 from dear_plugin.problem.goals import Goal
-from dear_plugin.problem.reasons import Reason
-from dear_plugin.results.wording import join, short_of
-from dear_plugin.search.credibility import Reached, confidence, confirmed, reliance
+from dear_plugin.search.credibility import Reached, confidence, reliance
 from dear_plugin.search.problem import SearchProblem
 from dear_plugin.search.settings import CRITERIA, Search
 
@@ -41,21 +39,22 @@ class Criterion:
 
 
 def criteria(
-    problem: SearchProblem, search: Search, evidence: Trained, *, whole: bool = False
+    problem: SearchProblem, search: Search, evidence: Trained, own: Tensor | None = None
 ) -> dict[str, Criterion]:
     """The criteria of a search by name, the cheapest to evaluate first.
 
     Args:
         problem: the search problem.
-        search: the required values.
+        search: the required values; the search asks for more, see `Search.stricter`.
         evidence: what answers are compared with.
-        whole: what is reported: the required values themselves, exact values also for actions
-            that fail a criterion, and the confidence under redraws that no search has seen.
+        own: (n,) the plausibility of the factuals, if it is known.
     """
-    wanted = search if whole else search.stricter
-    actions = measures_of_actions(problem, None if whole else wanted.min_confidence)
-    measures = measures_of_rows(problem.goal, evidence) | actions
-    return required(problem.x, wanted, evidence, measures)
+    wanted = search.stricter
+    measures = measures_of_rows(problem.goal, evidence) | measures_of_actions(
+        problem, wanted.min_confidence
+    )
+    own = evidence.plausibility.of(problem.x) if own is None else own
+    return {name: Criterion(measures[name], v) for name, v in least_values(wanted, own).items()}
 
 
 def measures_of_rows(goal: Goal, evidence: Trained) -> dict[str, Measure]:
@@ -71,35 +70,23 @@ def measures_of_rows(goal: Goal, evidence: Trained) -> dict[str, Measure]:
     }
 
 
-def measures_of_actions(problem: SearchProblem, least: float | None) -> dict[str, Measure]:
-    """What depends on the action and the decoder.
-
-    Args:
-        problem: the search problem.
-        least: see `confidence`; None for the confidence that is reported, see `confirmed`.
-    """
+def measures_of_actions(problem: SearchProblem, least: float) -> dict[str, Measure]:
+    """What depends on the action and the decoder; for `least` see `confidence`."""
     return {
         "reliance": lambda actions: (1.0 - reliance(problem, actions), 0.0),
-        "confidence": (
-            (lambda actions: (confirmed(problem, actions), 0.0))
-            if least is None
-            else (lambda actions: confidence(problem, actions, least))
-        ),
+        "confidence": lambda actions: confidence(problem, actions, least),
     }
 
 
-def required(
-    x: Tensor, search: Search, evidence: Trained, measures: Mapping[str, Measure]
-) -> dict[str, Criterion]:
-    """The criteria of a search on rows, (n, p), that can be measured, by name.
+def least_values(search: Search, own: Tensor) -> dict[str, Tensor]:
+    """(n,) the required value of each criterion of a search, by name, in order.
 
-    An answer need not be more plausible than the factual.
+    An answer need not be more plausible than the factual, whose plausibility is `own`, (n,).
     """
-    least = {name: torch.full((len(x),), value) for name, value in search.required.items()}
+    least = {name: torch.full_like(own, value) for name, value in search.required.items()}
     if "plausibility" in least:
-        own = evidence.plausibility.of(x)
         least["plausibility"] = least["plausibility"].minimum(own)
-    return {name: Criterion(measures[name], least[name]) for name in least if name in measures}
+    return least
 
 
 def scored(actions: R, wanted: Mapping[str, Criterion]) -> tuple[Tensor, Tensor, Tensor]:
@@ -125,40 +112,6 @@ def scored(actions: R, wanted: Mapping[str, Criterion]) -> tuple[Tensor, Tensor,
     return score, more_margin, measured
 
 
-def given(share: Tensor) -> Measure:
-    """The measure of values that are known, (n,), one of each row."""
-    return lambda found: (share[found.rows], 0.0)
-
-
-def completed(known: Tensor | None, measure: Measure, actions: R) -> Tensor:
-    """(m,) the measured values of actions; those `known`, (m,), that are no NaN are kept."""
-    if known is None:
-        return measure(actions)[0]
-    new = known.isnan()
-    return known.masked_scatter(new, measure(actions.part(new))[0].to(known.dtype))
-
-
-def missing(actions: R, wanted: Mapping[str, Criterion]) -> list[str]:
-    """(m,) text on the criteria that actions do not meet; "" where they meet all.
-
-    Args:
-        actions: m actions.
-        wanted: whole criteria, see `criteria`.
-    """
-    return [text and Reason.LACKING.format(text) for text in unmet(actions, wanted)]
-
-
-def unmet(actions: R, wanted: Mapping[str, Criterion]) -> list[str]:
-    """(m,) the criteria that actions do not meet, with values; "" where they meet all."""
-    parts: list[list[str]] = [[] for _ in range(len(actions))]
-    for name, criterion in wanted.items():
-        shares, least = criterion.measure(actions)[0], criterion.least[actions.rows]
-        for texts, share, value in zip(parts, shares.tolist(), least.tolist(), strict=True):
-            if share < value - TOLERANCE:
-                texts.append(short_of(name, share, value))
-    return [join(each) for each in parts]
-
-
 @dataclass(frozen=True)
 class RowCriteria(Requirement):
     """What a search requires of counterfactuals, however they were found.
@@ -174,8 +127,12 @@ class RowCriteria(Requirement):
     @classmethod
     def of(cls, case: Case, search: Search, evidence: Trained) -> RowCriteria | None:
         """The criteria of the rows of a call; None where a search has none of them."""
-        wanted = required(case.x, search, evidence, measures_of_rows(case.goal, evidence))
-        return cls(wanted, torch.arange(len(case))) if wanted else None
+        measures = measures_of_rows(case.goal, evidence)
+        if not search.required.keys() & measures.keys():
+            return None
+        least = least_values(search, evidence.plausibility.of(case.x))
+        wanted = {n: Criterion(measures[n], v) for n, v in least.items() if n in measures}
+        return cls(wanted, torch.arange(len(case)))
 
     def met(self, reached: Tensor, rows: Tensor) -> Tensor:
         """See `Requirement`."""

@@ -11,10 +11,10 @@ from dear_plugin import DEAR, Constraints, Schema, Search
 from dear_plugin.benchmark.meter import Meter, in_fresh_process
 from dear_plugin.decoders import Autoencoder, Design, Training
 from dear_plugin.methods.dear import MOST
-from dear_plugin.methods.optimizer import ANOTHER, LARGER, SEVERAL
+from dear_plugin.results.proposal import KINDS as EVERY_KIND
 
 K = 10
-KINDS = OTHER, PAIR, LARGER = ANOTHER, SEVERAL, LARGER
+KINDS = OTHER, PAIR, LARGER = EVERY_KIND[1:]
 
 WAYS = {
     "default": {},
@@ -113,7 +113,8 @@ class TestAllOfThem:
 
     def test_the_reason_is_empty_where_it_is_credible_and_names_what_is_lacking(self, answered):
         result, table = answered
-        reason, search = table["reason"], result.lazy_answers.method._criteria
+        reason, search = table["reason"], result.question.method.search
+        search = search if search.has_criteria else Search()
         assert ((reason == "") == table["credible"]).all()
         notes = "by less than the required margin|no credible action was found"
         lacking = table[~reason.str.contains(notes)]

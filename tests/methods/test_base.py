@@ -223,7 +223,10 @@ class TestAdvice:
         """A method whose answers succeed only with their indirect changes."""
         schema = replace(mixed.schema, tiers=tiers)
         method = Nearest(mixed.net, schema).fit(mixed.frame)
-        method._shares_of_actions = lambda case, _: {"reliance": torch.zeros(len(case))}
+        spread, whole = method._spread, torch.ones
+        method._spread = lambda case, proposal: replace(
+            spread(case, proposal), reliance=whole(len(case), dtype=torch.float64)
+        )
         return method
 
     def test_the_log_names_the_argument_once(self, mixed, caplog):

@@ -154,7 +154,7 @@ class TestNotes:
 
     def test_a_note_says_in_numbers_what_is_lacking(self, nearest, refused):
         result = Vetted(nearest, Search.cheapest(min_plausibility=1.0)).generate(refused)
-        reasons = result.outcome["reason"]
+        reasons = result.actions["reason"]
         assert result.actions["success"].all()
         lacking = ~result.actions["credible"]
         assert lacking.any()

@@ -244,10 +244,10 @@ class TestRanges:
 
     def test_it_is_the_10th_to_the_90th_percentile_and_holds_the_answer(self, fitted, mixed):
         result = fitted.generate(mixed.refused(8), within=Constraints(act_on=["income"]))
-        spread = result.lazy_answers.spread(torch.arange(8))
+        spread = result.spread
         values, every = result.proposal.rows[:, [1]], torch.arange(17, spread.count + 17)
         j, there = 0, fitted.decoders.redraw((1,), result.x, values, every)
-        case = result.lazy_answers.case
+        case = result.question.case
         steps = case.feasible.project(result.x, there, torch.arange(8))[..., j] - result.x[:, [j]]
         own = (result.proposal.rows - result.x)[:, j]
         ends = torch.tensor(np.quantile(steps, 0.1, axis=1, method="lower"))
@@ -257,7 +257,7 @@ class TestRanges:
 
     def test_a_category_has_the_number_of_redraws_in_which_it_changes(self, fitted, mixed):
         result = fitted.generate(mixed.refused(60))
-        spread = result.lazy_answers.spread(torch.arange(60))
+        spread = result.spread
         follows = result.changed & ~result.proposal.direct & ~result.encoder.is_number
         times, said = spread.moved[follows & result.acts[:, None]], " ".join(result.describe())
         expected = [n for n in times.tolist() if n < spread.count]
@@ -267,7 +267,7 @@ class TestRanges:
     def test_a_method_without_redraws_has_none(self, mixed):
         baseline = NearestAccepted(mixed.net, mixed.schema).fit(mixed.frame)
         result = baseline.generate(mixed.refused(5))
-        spread = result.lazy_answers.spread(torch.arange(5))
+        spread = result.spread
         assert spread.count == 0
         assert torch.equal(spread.low, spread.high)
         assert not result.describe().str.contains("hold|enough|counts on").any()
@@ -289,7 +289,7 @@ class TestAnActionOfSizeZero:
 
     def test_it_is_no_alternative(self, fitted, query):
         result = fitted.generate(query)
-        ranks = list(result.lazy_answers.alternatives(3))
+        ranks = list(result.ranks(3))
         for rank in ranks:
             assert bool(rank.acts[rank.outcome["success"].tolist()].all())
         table = result.alternatives(3)

@@ -1,4 +1,4 @@
-"""Rows: records of rows, selected, joined, merged and filled column by column."""
+"""Rows: records of rows, selected, joined and merged column by column."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -50,11 +50,3 @@ def test_rows_are_replaced_by_those_of_another_record_and_the_record_is_kept():
     found = first.merged(record(7, "xyz").select(torch.tensor([0, 1])), torch.tensor([2, 0]))
     assert cells(found) == ([8.0, 1.0, 7.0], [True, False, True], "ybx")
     assert cells(first) == cells(record(0, "abc"))
-
-
-def test_rows_that_are_not_there_are_blank():
-    found = record(1, "abc").over(5, torch.tensor([4, 0, 2]))
-    assert found.share.isnan().tolist() == [False, True, False, True, False]
-    assert found.done.tolist() == [True, False, True, False, False]
-    assert found.text.tolist() == ["b", "", "c", "", "a"]
-    assert found.kinds == ()

@@ -5,7 +5,7 @@ import torch
 
 from dear_plugin import Constraints, Search
 from dear_plugin.search import confidence, criteria, reliance
-from dear_plugin.search.credibility import FIRST_REDRAWS, confirmed
+from dear_plugin.search.credibility import FIRST_REDRAWS, confirmed, unseen
 from tests.search.handmade import TOWN, A, B, D, factual, followed, make_world, training_frame
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -89,7 +89,9 @@ class TestConfidence:
         world.problem.decoders.decoder.draws = 16
         actions = world.actions([0], [0.5])
         assert confidence(world.problem, actions)[0].item() == 1.0
-        assert confirmed(world.problem, actions).item() == 0.25
+        draws = unseen(world.problem.decoders.decoder)
+        rows = world.problem.redraw(actions.rows, actions.sets, actions.values, draws)
+        assert confirmed(world.problem, actions, rows).item() == 0.25
 
     def test_without_redraws_the_confidence_is_one(self):
         world = make_world(both, factual(times=2))

@@ -6,13 +6,13 @@ import pytest
 import torch
 
 from dear_plugin import DEAR, Constraints, Encoder, Schema
-from dear_plugin.evaluation.metrics import (
+from dear_plugin.models.classifier import Classifier
+from dear_plugin.results.metrics import (
     neighbours,
     success_rate,
     violations,
     ynn,
 )
-from dear_plugin.models.classifier import Classifier
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,215 @@
+"""Question: a method and the rows that it is asked about; what a result asks of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import torch
+from torch import Tensor
+
+from dear_plugin._progress import bar
+from dear_plugin.data.encoder import Encoder
+from dear_plugin.evaluation.trained import Trained
+from dear_plugin.problem.case import Case
+from dear_plugin.problem.reasons import Status
+from dear_plugin.results.proposal import Proposal, identity_proposal
+from dear_plugin.results.rows import Rows
+from dear_plugin.results.spread import Spread
+from dear_plugin.search.credibility import Reached
+from dear_plugin.search.criteria import TOLERANCE, least_values, measures_of_rows
+from dear_plugin.search.settings import CRITERIA, Search
+
+# Rows whose resamples are held in memory at a time.
+ROWS_RESAMPLED = 1024
+
+
+class Method(Protocol):
+    """What a result asks the method that made it."""
+
+    encoder: Encoder
+    search: Search
+
+    @property
+    def trained(self) -> Trained:
+        """The training rows."""
+
+    def _alternatives(self, case: Case, k: int) -> Sequence[Proposal]: ...
+
+    def _spread(self, case: Case, proposal: Proposal) -> Spread: ...
+
+    def _flip_probabilities(
+        self, case: Case, proposal: Proposal, position: int
+    ) -> Mapping[int, tuple[float, float]]: ...
+
+
+@dataclass(frozen=True)
+class Credibility(Rows):
+    """What m answers are worth, by the criteria of a search in their order.
+
+    Attributes:
+        measured: (m, 4) double, the measured values, one minus the value for reliance; NaN where
+            there is no answer, or where the criterion is not asked for.
+        least: (m, 4) double, the required values; NaN where none is.
+        credible: (m,) bool, whether there is an answer that has them, and the margin.
+    """
+
+    measured: Tensor
+    least: Tensor
+    credible: Tensor
+
+    @property
+    def lacks(self) -> Tensor:
+        """(m, 4) bool, the criteria that are not met."""
+        return self.measured < self.least - TOLERANCE
+
+
+@dataclass(frozen=True)
+class Written:
+    """A proposal written into the user's frame, and scored by the user's model.
+
+    Attributes:
+        proposal: (n, p) the rows as the frame can hold them.
+        frame: the n rows of the result.
+        scores: (n, c) the model's scores.
+        success: (n,) bool, whether the model's decision on the same rows is the wanted one.
+    """
+
+    proposal: Proposal
+    frame: pd.DataFrame
+    scores: Tensor
+    success: Tensor
+
+
+@dataclass(frozen=True)
+class Question:
+    """n rows, the method that is asked for recourse, and what the model says of the rows.
+
+    Attributes:
+        method: fitted.
+        case: the n rows; those that cannot be read are zero, and no method sees them.
+        frame: the same in user units.
+        scores: (n, c) their scores, NaN for those that cannot be read.
+        accepted: (n,) bool, whether the model's decision is the wanted one.
+        unreadable: (n,) why a row cannot be read; "" where it can.
+    """
+
+    method: Method
+    case: Case
+    frame: pd.DataFrame
+    scores: Tensor
+    accepted: Tensor
+    unreadable: npt.NDArray[np.object_]
+
+    def select(self, idx: Tensor) -> Question:
+        """The question of the rows at positions (q,)."""
+        return replace(
+            self,
+            case=self.case.select(idx),
+            frame=self.frame.iloc[idx.numpy()],
+            scores=self.scores[idx],
+            accepted=self.accepted[idx],
+            unreadable=self.unreadable[idx.numpy()],
+        )
+
+    @property
+    def readable(self) -> Tensor:
+        """(q,) the positions of the rows that can be read."""
+        return torch.from_numpy(np.flatnonzero(self.unreadable == ""))
+
+    @property
+    def unchanged(self) -> Proposal:
+        """The proposal that changes nothing; rows that cannot be read have failed."""
+        return replace(identity_proposal(self.case.x, self.accepted), reasons=self.unreadable)
+
+    def over_all(self, part: Proposal) -> Proposal:
+        """A proposal for the rows that can be read as one for all rows."""
+        whole = replace(self.unchanged, searched=part.searched)
+        return part if len(self.readable) == len(self.case) else whole.merged(part, self.readable)
+
+    def score(self, scores: Tensor) -> npt.NDArray[np.float64]:
+        """(n,) the reported score of each row, given the model's, (n, c); NaN if unreadable."""
+        out, at = np.full(len(self.case), np.nan), self.readable
+        out[at.numpy()] = self.case.goal.select(at).score(scores[at]).double().numpy()
+        return out
+
+    def write(
+        self, proposal: Proposal, rows: Tensor, before: tuple[Tensor, Tensor] | None = None
+    ) -> Written:
+        """Write a proposal into the frame and score the rows at positions, (m,).
+
+        Args:
+            proposal: for n rows.
+            rows: the rows that it changed.
+            before: the scores and successes of the others; None: those of the factuals.
+        """
+        case, classifier = self.case, self.method.trained.classifier
+        after, seen = self.method.encoder.patch(
+            self.frame, case.x, proposal.rows, case.feasible.user_bounds
+        )
+        every = len(rows) == len(case)
+        scored = (after, seen) if every else (after.iloc[rows.numpy()], seen[rows])
+        new = classifier.frame_scores(*scored)
+        success = case.goal.select(rows).succeeds(new, lambda: classifier.decisions(scored[0]))
+        lawful = case.feasible.satisfies_rules(seen[rows], rows)
+        proposal = replace(proposal, rows=seen)
+        if not bool(lawful.all()):
+            broken = case.feasible.broken_text(seen, rows[~lawful])
+            proposal = proposal.refused(rows[~lawful], broken)
+        scores, done = before or (self.scores, self.accepted)
+        scores = scores.index_copy(0, rows, new) if len(rows) else scores
+        return Written(proposal, after, scores, done.index_copy(0, rows, success & lawful))
+
+    def alternatives(self, k: int) -> Iterator[Written]:
+        """Up to k answers of every row, one rank at a time, as many rows need much memory."""
+        at = self.readable
+        case = self.case.select(at)
+        for part in self.method._alternatives(case, k):
+            kept = part.keep_accepted(case.x, self.accepted[at])
+            yield self.write(self.over_all(kept), at)
+
+    def support(self, reached: Tensor, idx: Tensor) -> Tensor:
+        """(m,) the support of rows, (m, p), at positions, (m,)."""
+        return self.method.trained.support.of(reached, self.case.goal, idx)
+
+    def spread(self, proposal: Proposal) -> Spread:
+        """What becomes of the answers under resamples."""
+        parts = torch.arange(len(self.case)).split(ROWS_RESAMPLED)
+        return Spread.joined(
+            [
+                self.method._spread(self.case.select(at), proposal.select(at))
+                for at in bar(parts, "resamples, chunks of rows")
+            ]
+        )
+
+    def credibility(self, proposal: Proposal, success: Tensor, spread: Spread) -> Credibility:
+        """What the answers of a proposal, where it has `success`, (n,) bool, are worth."""
+        rows, trained = success.nonzero()[:, 0], self.method.trained
+        search = self.method.search if self.method.search.has_criteria else Search()
+        values = {"reliance": 1.0 - spread.reliance[rows], "confidence": spread.confidence[rows]}
+        measures, found = (
+            measures_of_rows(self.case.goal, trained),
+            Reached(rows, proposal.rows[rows]),
+        )
+        for name in {"plausibility", *search.required} & measures.keys():
+            # What the search has measured is not evaluated again.
+            known = proposal.measured[rows, CRITERIA.index(name)].double()
+            new = known.isnan()
+            values[name] = known.masked_scatter(new, measures[name](found.part(new))[0].double())
+        measured, least = torch.full((2, len(self.case), len(CRITERIA)), torch.nan).double()
+        for name, column in values.items():
+            measured[rows, CRITERIA.index(name)] = column
+        own = proposal.least[rows].double()
+        new = own.isnan()
+        own = own.masked_scatter(new, trained.plausibility.of(self.case.x[rows[new]]).double())
+        for name, column in least_values(search, own).items():
+            least[rows, CRITERIA.index(name)] = column.double()
+        if not self.method.encoder.schema.tiers and bool((spread.reliance[rows] > 0.0).any()):
+            _ = trained.advised
+        weak = (Status.LESS_MARGIN, Status.NO_ADVICE)
+        good = success & ~proposal.failed & ~torch.isin(proposal.status, torch.tensor(weak))
+        return Credibility(measured, least, good & ~(measured < least - TOLERANCE).any(1))
