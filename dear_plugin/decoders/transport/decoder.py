@@ -2,10 +2,10 @@
 
 `v_j = F_j|S(x_j | x_S, held)` is the rank of x_j among rows with the same x_S and the same held
 features; `g_j(v, a) = F_j|S^-1(v_j | a, held)` is the value at the same rank among rows with
-x_S = a. Of a smooth feature v_j is the residual, of a category it breaks ties. How a smooth feature
-follows x_S may differ by a held feature; how the distribution of a counted one does, may not. Each
-v_j is independent of x_S; their joint distribution given x_S need not be, which is a known limit of
-the decoder. There is no training: rows are counted and regressed once.
+x_S = a. Of a smooth feature v_j is the residual, of a category it breaks ties. How a smooth
+feature follows x_S may differ by a held feature; how the distribution of a counted one does, may
+not. Each v_j is independent of x_S; their joint distribution given x_S need not be, which is a
+known limit of the decoder. There is no training: rows are counted and regressed once.
 """
 
 from __future__ import annotations
