@@ -45,7 +45,8 @@ def dice(table, model):
     found = [example.final_cfs_df for example in result.cf_examples_list]
     success = [part is not None and len(part) > 0 for part in found]
     rows = [query.iloc[[i]] if not ok else found[i][list(query)] for i, ok in enumerate(success)]
-    return pd.concat(rows).set_axis(query.index), success, ["not asked"] * len(query)
+    reasons = [example.reason for example in result.cf_examples_list]
+    return pd.concat(rows).set_axis(query.index), success, reasons
 
 
 def alibi(table, model):
