@@ -149,9 +149,11 @@ def cut(column: Tensor, max_bins: int, min_rows: int = MIN_ROWS) -> tuple[Tensor
     count = min(max_bins, len(rest) // min_rows)
     edges = rest[[(i * len(rest)) // count for i in range(1, count)]].unique_consecutive()
     raw = torch.where(is_heavy, own, len(heavy) + torch.bucketize(column, edges, right=True))
-    bins = raw.unique(return_inverse=True)[1]
-    size = torch.bincount(bins)
-    centres = torch.zeros(len(size)).index_add_(0, bins, column) / size
+    present, bins = raw.unique(return_inverse=True)
+    starts = torch.tensor([0, *torch.searchsorted(rest, edges).tolist(), len(rest)])
+    # Medians: a mean would hang on the few outliers of an outer bin.
+    middle = (starts[1:] + starts[:-1] - 1).clamp_min(0) // 2
+    centres = torch.cat([heavy, rest[middle] if len(rest) else rest])[present]
     order = centres.argsort()
     return order.argsort()[bins], centres[order]
 

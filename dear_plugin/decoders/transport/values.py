@@ -18,8 +18,8 @@ from dear_plugin.decoders.sample import Sample
 
 # An atom is a value that this share of the rows has.
 HEAVY = 0.01
-# A number of so many values is smooth, too, if no value has this share and its range between the
-# outer quantiles is at most so many times that between the quartiles.
+# A rounded number is smooth if it has so many values, none has this share, and its range between
+# the outer quantiles is at most so many times that between the quartiles.
 MANY_VALUES, VERY_HEAVY, LONG, QUANTILES = 40, 0.1, 8.0, (0.005, 0.25, 0.75, 0.995)
 MAX_VALUES = 128
 # Groups of a feature's values: in the tests of dependence, and by repeated splits.
@@ -91,22 +91,27 @@ def splits_of(size: Tensor, order: Tensor) -> Tensor:
 def smooth_features(sample: Sample) -> Tensor:
     """(p,) bool, the numbers that vary and have neither atoms nor special levels.
 
-    Nor has a number of many values atoms if none of them is heavy and its tails are short.
+    Rounding makes no atoms: a number of many values is smooth if none of them is heavy beside its
+    neighbours and its tails are short.
     """
     columns = zip(sample.encoder.schema, sample.rows.T, strict=True)
     return torch.tensor([f.kind is Kind.NUMERIC and _is_smooth(c) for f, c in columns])
 
 
 def _is_smooth(column: Tensor) -> bool:
-    ordered = sorted_values(column)
-    if bool(is_special(ordered[0])) or bool(ordered[0] == ordered[-1]):
+    values, counts = value_counts(column)
+    if bool(is_special(values[0])) or len(values) < 2:
         return False
     if not len(heavy_values(column)):
         return True
-    low, first, third, high = ordered[[int(q * (len(ordered) - 1)) for q in QUANTILES]].tolist()
-    few = len(ordered.unique_consecutive()) < MANY_VALUES
+    padded = torch.nn.functional.pad(counts, (1, 1))
+    beside = padded[:-2].maximum(padded[2:])
+    is_atom = (counts >= HEAVY * len(column)) & (counts > 2.0 * beside + 3.0 * counts.sqrt())
+    places = [int(q * (len(column) - 1)) for q in QUANTILES]
+    low, first, third, high = sorted_values(column)[places].tolist()
     is_long = high - low > LONG * (third - first)
-    return not (few or is_long or len(heavy_values(column, share=VERY_HEAVY)))
+    few = len(values) < MANY_VALUES or int(counts.max()) >= VERY_HEAVY * len(column)
+    return not (few or is_long or bool(is_atom.any()))
 
 
 def linear_copies(sample: Sample) -> list[tuple[int, int]]:
