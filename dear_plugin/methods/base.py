@@ -182,6 +182,10 @@ class RecourseMethod(Parameters, ABC):
         """Probabilities of binary features that do not flip, by feature; none by default."""
         return {}
 
+    def _contradicted(self, acted_on: str) -> Mapping[str, str]:
+        """What held-out rows contradict after an action, in words, by feature; by default none."""
+        return {}
+
     def _spread(self, case: Case, proposal: Proposal) -> Spread:
         """What becomes of answers under resamples; by default there are none."""
         none = case.x[:, None][:, :0]

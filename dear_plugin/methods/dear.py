@@ -93,6 +93,7 @@ class DEAR(RecourseMethod):
         if act_on is None:
             warn_of_actions(schema)
         self._decoders: Decoders | None = None
+        self._report: Report | None = None
         self._params |= {"act_on": act_on, "decoder": decoder, "search": search}
 
     def apply(
@@ -136,6 +137,8 @@ class DEAR(RecourseMethod):
     def diagnose(self, frame: pd.DataFrame, seed: int = 0) -> Report:
         """How well the indirect changes follow the data, measured on rows not fitted on.
 
+        From then on descriptions say what these rows contradict, until the next `fit`.
+
         Args:
             frame: held-out rows, a few thousand suffice; those that cannot be read are left out,
                 and the log says how many.
@@ -145,7 +148,8 @@ class DEAR(RecourseMethod):
             NotFittedError: `fit` was not called.
             InputError: rows that do not fit the schema.
         """
-        return diagnose(self.decoders, self.encoder, self.sets, frame, seed)
+        self._report = diagnose(self.decoders, self.encoder, self.sets, frame, seed)
+        return self._report
 
     def save(self, folder: str | Path) -> None:
         """Write a fitted DEAR to a folder, as safetensors, without the model.
@@ -232,7 +236,7 @@ class DEAR(RecourseMethod):
         decoder, sample = self.decoder.clone_unfitted(), Sample(rows, self.encoder)
         decoders = Decoders(decoder, sample, self.sets.members)
         decoders.fit(self.sets.members)
-        self._decoders, self.decoder = decoders, decoder
+        self._decoders, self.decoder, self._report = decoders, decoder, None
         passed = self._params["decoder"]
         if isinstance(passed, Decoder) and hasattr(decoder, "history"):
             vars(passed)["history"] = decoder.history
@@ -268,6 +272,14 @@ class DEAR(RecourseMethod):
         changes = sorted(((abs(b - a), j) for j, (a, b) in found.items() if unchanged[j]))
         named = [j for change, j in changes[::-1][:MOST_FLIPS] if change >= LEAST_FLIP]
         return {j: found[j] for j in named}
+
+    def _contradicted(self, acted_on: str) -> Mapping[str, str]:
+        if self._report is None:
+            return {}
+        named = zip(
+            self._report.misfits.to_dict("records"), self._report.contradicted, strict=True
+        )
+        return {row["feature"]: text for row, text in named if row["set"] == acted_on}
 
     def _spread(self, case: Case, proposal: Proposal) -> Spread:
         return spread(case, proposal, self._optimizer_of, self.decoders)

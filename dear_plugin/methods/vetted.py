@@ -99,6 +99,9 @@ class Vetted(RecourseMethod):
     ) -> Mapping[int, tuple[float, float]]:
         return self.method._flip_probabilities(case, proposal, position)
 
+    def _contradicted(self, acted_on: str) -> Mapping[str, str]:
+        return self.method._contradicted(acted_on)
+
     def _spread(self, case: Case, proposal: Proposal) -> Spread:
         return self.method._spread(case, proposal)
 

@@ -127,7 +127,8 @@ class Answered:
         shares = {level(result.encoder.schema.features[j]): each for j, each in flips.items()}
         words = sentence(direct, largest, shares, len(self.moves) - len(direct) - len(largest))
         if not row["success"]:
-            return f"{words}; {row['reason']}"
+            words, against = f"{words}; {row['reason']}", self._contradicted
+            return " ".join([f"{words}.", *against]) if against else words
         more = self._certainty
         if self._is_credible:
             return " ".join([f"{words}.", *more]) if more else words
@@ -202,7 +203,16 @@ class Answered:
         if not bool(resampled.any()) and all(move.direct for move in self.moves.values()):
             return [ENOUGH] if count else []
         confidence, reliance = spread.confidence[self.at], spread.reliance[self.at]
-        return certainty(float(reliance), round(float(confidence) * count), count)
+        words = certainty(float(reliance), round(float(confidence) * count), count)
+        return [*words, *self._contradicted]
+
+    @property
+    def _contradicted(self) -> list[str]:
+        """What held-out rows contradict of the indirect changes, where they were diagnosed."""
+        acted_on = self.result.outcome["acted_on"].iloc[self.at]
+        known = self.result.question.method._contradicted(acted_on)
+        features = [move.feature.name for move in self.moves.values() if not move.direct]
+        return [f"Held-out rows contradict {known[f]}." for f in features if f in known]
 
     @property
     def _note(self) -> str:

@@ -151,6 +151,24 @@ class TestContradictions:
         assert f"\ncontradicted: {text}\n" in str(found)
         assert text in found._repr_html_()
 
+    @pytest.mark.parametrize("least", [1.0, 9.0])
+    def test_a_description_says_it_until_the_next_fit(self, least):
+        """A line through the rows of one group is told to the rows of both."""
+        rng = np.random.default_rng(0)
+        group = rng.integers(0, 2, 6_000)
+        frame = pd.DataFrame({"a": rng.normal(size=6_000), "g": group})
+        frame["b"] = np.where(group, 1.0, -1.0) * frame["a"] + rng.normal(size=6_000)
+        train = frame.assign(b=frame["a"] + rng.normal(size=6_000))
+        schema = Schema.infer(train, immutable=["g"])
+        dear = DEAR(lambda rows: 0.1 + 0.8 * (rows["a"] > least), schema, act_on=["a"]).fit(train)
+        acted = {"a": 1.5}
+        before = dear.apply(frame[:1], acted).describe(0)
+        dear.diagnose(frame)
+        said = dear.apply(frame[:1], acted).describe(0)
+        assert "contradict" not in before
+        assert said.endswith(f" Held-out rows contradict {dear.diagnose(frame).contradicted[0]}.")
+        assert "contradict" not in dear.fit(train).apply(frame[:1], acted).describe(0)
+
     def test_without_one_nothing_is_said(self, report):
         assert report.misfits.empty
         assert (report.per_set["misfit"] == 0.0).all()
