@@ -6,7 +6,7 @@ Source files are parsed, so that imports inside functions and behind TYPE_CHECKI
 import ast
 import subprocess
 import sys
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -84,11 +84,9 @@ def package(path: Path) -> list[str]:
     return list(path.relative_to(base).parent.parts)
 
 
-def imports(path: Path, skip: Container[int] = ()) -> Iterator[tuple[str, str | None]]:
+def imports(path: Path) -> Iterator[tuple[str, str | None]]:
     """Every import of a source file as (module, name), the name None for a plain `import`."""
     for node in ast.walk(tree(path)):
-        if id(node) in skip:
-            continue
         if isinstance(node, ast.Import):
             yield from ((alias.name, None) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -114,17 +112,10 @@ def folders_imported(path: Path) -> set[str]:
 
 
 def modules_imported(path: Path) -> set[str]:
-    """The files that a source file imports from, as dotted names; not those for types alone."""
+    """The files that a source file imports from, as dotted names."""
     base = ADAPTERS if path.is_relative_to(ADAPTERS) else ROOT
-    for_types = {
-        id(node)
-        for branch in ast.walk(tree(path))
-        if isinstance(branch, ast.If) and ast.unparse(branch.test) == "TYPE_CHECKING"
-        for child in branch.body
-        for node in ast.walk(child)
-    }
     found = set()
-    for module, member in imports(path, skip=for_types):
+    for module, member in imports(path):
         for dotted in (f"{module}.{member}", module):
             file = base.joinpath(*dotted.split("."))
             if file.with_suffix(".py").is_file() or (file / "__init__.py").is_file():
@@ -183,7 +174,7 @@ def test_a_folder_imports_only_from_folders_before_it(path):
 
 
 def test_no_file_imports_itself_through_others():
-    """Imports inside of functions count; those for types alone do not."""
+    """Imports inside of functions count, as do those for types alone."""
     files = sources(ENGINE) + sources(ADAPTERS)
     graph = {}
     for path in files:

@@ -195,8 +195,8 @@ class TestRow:
     ):
         title = " ".join(axes.get_title("left").split())
         said = recourses.describe_row(position)
-        assert said.endswith(title[title.index("This") :])
-        assert "redraws of the data" in title
+        assert said.endswith(title[title.index("The action") :])
+        assert "resamples of the" in title
 
     def test_that_row_is_credible_and_has_the_largest_indirect_change(self, recourses):
         position = largest_indirect(recourses)

@@ -8,22 +8,21 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, TypeVar
 
 from safetensors import SafetensorError
 from safetensors import torch as safetensors
 from torch import Tensor
 
 from dear_plugin._version import __version__
-from dear_plugin.data.encoder import validate_saved_rows
+from dear_plugin.data.encoder import Encoder, validate_saved_rows
 from dear_plugin.data.schema import Rule, Schema
-from dear_plugin.decoders import Decoders, Sample, decoder_class
+from dear_plugin.decoders import Decoder, Decoders, Sample, decoder_class
 from dear_plugin.errors import DearError, FileFormatError, ModelError, SettingError
 from dear_plugin.evaluation.trained import Trained
+from dear_plugin.models.classifier import Classifier
+from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.search import DescentSchedule, Search
-
-if TYPE_CHECKING:
-    from dear_plugin.methods.dear import DEAR
 
 # Versions 0.1 and 0.2 wrote formats 1 and 2, of two files each.
 FORMAT = 3
@@ -32,7 +31,31 @@ FILE, KEY = "dear.safetensors", "dear"
 _MISFITS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RuntimeError)
 
 
-def save(dear: DEAR, folder: Path) -> None:
+class Savable(Protocol):
+    """What a save reads of a DEAR, and what reading it back sets."""
+
+    schema: Schema
+    encoder: Encoder
+    classifier: Classifier
+    sets: ActionSets
+    decoder: Decoder
+    search: Search
+    _decoders: Decoders | None
+    _trained: Trained | None
+
+    @property
+    def decoders(self) -> Decoders:
+        """The fitted decoders."""
+
+    @property
+    def trained(self) -> Trained:
+        """The training rows."""
+
+
+D = TypeVar("D", bound=Savable)
+
+
+def save(dear: Savable, folder: Path) -> None:
     """Write a fitted DEAR to a folder, without its model.
 
     Raises:
@@ -67,12 +90,12 @@ def save(dear: DEAR, folder: Path) -> None:
 
 
 def load(
-    cls: type[DEAR],
+    cls: Callable[..., D],
     folder: Path,
     model: Any,
     encode: Callable[[Tensor], Tensor] | None,
     rules: Sequence[Rule],
-) -> DEAR:
+) -> D:
     """Read what `save` wrote; for arguments and errors see `DEAR.load`."""
     settings, tensors = _read(folder / FILE)
     count = settings.get("rules", 0)
@@ -155,7 +178,7 @@ def _settings(content: bytes) -> dict[str, Any]:
     return settings if isinstance(settings, dict) else {}
 
 
-def _decoders(dear: DEAR, sample: Sample, tensors: Mapping[str, Tensor]) -> Decoders:
+def _decoders(dear: Savable, sample: Sample, tensors: Mapping[str, Tensor]) -> Decoders:
     """The decoders of the sets: from their tensors, or fitted again on the same rows."""
     decoders = Decoders(dear.decoder, sample, dear.sets.members)
     for i, members in enumerate(decoders.given):

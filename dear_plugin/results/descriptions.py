@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import pandas as pd
 import torch
 
 from dear_plugin._lazy import lazy
 from dear_plugin.problem.reasons import Reason
+from dear_plugin.results.explained import lacking
+from dear_plugin.results.result import Result
 from dear_plugin.results.wording import (
     ENOUGH,
     Move,
-    as_sentence,
     certainty,
     level,
-    nearest,
     sentence,
+    weak,
 )
-from dear_plugin.search.settings import CRITERIA
-
-if TYPE_CHECKING:
-    from dear_plugin.results.recourses import Recourses
 
 # The expected changes that a description names.
 MOST_EXPECTED = 3
@@ -31,7 +27,7 @@ MOST_EXPECTED = 3
 COLUMNS = ("feature", "values", "direct", "change", "low", "high")
 
 
-def describe(result: Recourses, positions: Sequence[int]) -> list[str]:
+def describe(result: Result, positions: Sequence[int]) -> list[str]:
     """The texts of the rows at m positions; what they share is computed once."""
     words = {at: _without_action(result, at) for at in positions}
     acting = [at for at, text in words.items() if text is None]
@@ -40,7 +36,7 @@ def describe(result: Recourses, positions: Sequence[int]) -> list[str]:
     return [words[at] or "" for at in positions]
 
 
-def panel(result: Recourses, position: int) -> tuple[pd.DataFrame, str, str]:
+def panel(result: Result, position: int) -> tuple[pd.DataFrame, str, str]:
     """What a figure of a row shows: its changes (`COLUMNS`), its title and its text."""
     title = head(result, position)
     if not result.acts[position]:
@@ -49,7 +45,7 @@ def panel(result: Recourses, position: int) -> tuple[pd.DataFrame, str, str]:
     return row.table, title, row.worth_text
 
 
-def head(result: Recourses, position: int) -> str:
+def head(result: Result, position: int) -> str:
     """The row and its score, before and after where it has an action.
 
     A row that cannot be read has no score.
@@ -69,7 +65,7 @@ def head(result: Recourses, position: int) -> str:
     return f"{name}: {attempt}{what} {scores}"
 
 
-def changes(result: Recourses, position: int) -> dict[int, Move]:
+def changes(result: Result, position: int) -> dict[int, Move]:
     """What changes in a row, by the position of the feature."""
     before, after = result.factuals.iloc[position], result.counterfactuals.iloc[position]
     steps = (result.proposal.rows[position] - result.x[position]).tolist()
@@ -81,7 +77,7 @@ def changes(result: Recourses, position: int) -> dict[int, Move]:
     return out
 
 
-def _without_action(result: Recourses, position: int) -> str | None:
+def _without_action(result: Result, position: int) -> str | None:
     """The text of a row without an action; None where it has one."""
     row, reason = result.outcome.iloc[position], result.outcome["reason"].iloc[position]
     if not row["success"] and result.proposal.searched:
@@ -95,7 +91,7 @@ def _without_action(result: Recourses, position: int) -> str | None:
     return f"{'no action' if moves else 'nothing changes'}: {reason or Reason.ROUNDED_AWAY}"
 
 
-def answered(result: Recourses, positions: Sequence[int]) -> list[Answered]:
+def answered(result: Result, positions: Sequence[int]) -> list[Answered]:
     """The rows at positions, all of which act, with what is known of their answers."""
     if not positions:
         return []
@@ -113,7 +109,7 @@ class Answered:
         at: the position of the row among them.
     """
 
-    result: Recourses
+    result: Result
     at: int
 
     @property
@@ -132,8 +128,7 @@ class Answered:
         more = self._certainty
         if self._is_credible:
             return " ".join([f"{words}.", *more]) if more else words
-        rarity = float(self.result.credibility.measured[self.at, CRITERIA.index("plausibility")])
-        return nearest(words, more, self._note, rarity)
+        return weak(words, more, self._lacks)
 
     @property
     def worth_text(self) -> str:
@@ -143,8 +138,7 @@ class Answered:
             return f"Not solved: {row['reason']}."
         if self._is_credible:
             return " ".join(self._certainty)
-        reason = row["reason"] or self.result.actions["reason"].iloc[self.at]
-        return " ".join([*self._certainty, as_sentence(reason)])
+        return " ".join([*self._certainty, f"Weak answer: {self._lacks}."])
 
     @property
     def table(self) -> pd.DataFrame:
@@ -155,14 +149,14 @@ class Answered:
 
     @lazy
     def moves(self) -> dict[int, Move]:
-        """What changes in the row, with what the redraws give, by the position of the feature."""
+        """What changes in the row, with what resamples give, by the position of the feature."""
         return {
-            j: move if move.direct else self._redrawn(j, move)
+            j: move if move.direct else self._resampled(j, move)
             for j, move in changes(self.result, self.at).items()
         }
 
-    def _redrawn(self, j: int, move: Move) -> Move:
-        """An indirect change with its range over the redraws, or in how many it happens."""
+    def _resampled(self, j: int, move: Move) -> Move:
+        """An indirect change with its range over the resamples, or in how many it happens."""
         spread = self.result.spread
         all_of_it = spread.moved, spread.low, spread.high
         moved, low, high = (each[self.at, j].item() for each in all_of_it)
@@ -194,16 +188,17 @@ class Answered:
 
     @property
     def _certainty(self) -> list[str]:
-        """Whether the action alone is enough, and the confidence; empty without redraws.
+        """Whether the action alone is enough, and the confidence; empty without resamples.
 
-        The confidence is left out where no redraw changes anything besides the action.
+        The confidence is left out where no resample changes anything besides the action.
         """
         spread, direct = self.result.spread, self.result.proposal.direct[self.at]
         count, resampled = spread.count, (spread.moved[self.at] > 0) & ~direct
         if not bool(resampled.any()) and all(move.direct for move in self.moves.values()):
             return [ENOUGH] if count else []
         confidence, reliance = spread.confidence[self.at], spread.reliance[self.at]
-        words = certainty(float(reliance), round(float(confidence) * count), count)
+        times = round(float(confidence) * count)
+        words = certainty(float(reliance), self._largest, times, count)
         return [*words, *self._contradicted]
 
     @property
@@ -215,7 +210,9 @@ class Answered:
         return [f"Held-out rows contradict {known[f]}." for f in features if f in known]
 
     @property
-    def _note(self) -> str:
-        """What is said against the answer of a search with criteria; "" otherwise."""
-        has_criteria = self.result.question.method.search.has_criteria
-        return str(self.result.actions["reason"].iloc[self.at]) if has_criteria else ""
+    def _lacks(self) -> str:
+        """What the answer lacks."""
+        return (
+            lacking(self.result.credibility, self.at)
+            or self.result.outcome["reason"].iloc[self.at]
+        )

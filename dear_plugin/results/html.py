@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
 
 from dear_plugin import _html
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.results.descriptions import changes, describe, head
+from dear_plugin.results.result import Result
 from dear_plugin.results.wording import Move, as_sentence, claim
-
-if TYPE_CHECKING:
-    from dear_plugin.results.recourses import Recourses
 
 MOST_ROWS = 20
 COLUMNS = ("row", "action", "expected to follow", "cost", "action alone", "confidence", "note")
@@ -31,7 +27,7 @@ article h2 {{font-size: 1.05em; margin: 0 0 0.5em}}
 """
 
 
-def table(result: Recourses) -> str:
+def table(result: Result) -> str:
     """The first rows of a result: changes, cost and what the answers are worth."""
     shown = result.select(torch.arange(min(len(result), MOST_ROWS)))
     rest = len(result) - len(shown)
@@ -42,7 +38,7 @@ def table(result: Recourses) -> str:
     return "".join([*parts, _html.note(claim(result.encoder.schema).note)])
 
 
-def page(result: Recourses, title: str) -> str:
+def page(result: Result, title: str) -> str:
     """A self-contained page with one card for each row of a result."""
     words = describe(result, range(len(result)))
     cards = []
@@ -59,12 +55,12 @@ def page(result: Recourses, title: str) -> str:
     )
 
 
-def _cells(result: Recourses, position: int) -> list[object]:
+def _cells(result: Result, position: int) -> list[object]:
     """The cells of a row, in the order of `COLUMNS`."""
     row = result.actions.iloc[position]
     moves = changes(result, position).values()
     acts, follows = ([_change(m) for m in moves if m.direct == kind] for kind in (True, False))
-    badges = [] if row["credible"] or not row["success"] else [_html.span("not credible", "no")]
+    badges = [] if row["credible"] or not row["success"] else [_html.span("weak answer", "no")]
     lacking = row["reason"].removeprefix(Reason.LACKING.start) if badges else row["reason"]
     note = _html.joined([*badges, *[lacking] * bool(lacking)])
     cells: list[object] = [
@@ -78,7 +74,7 @@ def _cells(result: Recourses, position: int) -> list[object]:
     if not acts:
         return [*cells, "", "", row["reason"] or "nothing to change"]
     enough = row["reliance"] == 0.0
-    alone = _html.span("is enough", "yes") if enough else _html.span("may not be enough", "no")
+    alone = _html.span("is enough", "yes") if enough else _html.span("needs what follows", "no")
     return [*cells, alone, f"{row['confidence']:.0%}", note]
 
 

@@ -6,36 +6,25 @@ from collections.abc import Container, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import torch
-from torch import Tensor
 
-from dear_plugin._lazy import lazy
-from dear_plugin.data.encoder import Encoder
 from dear_plugin.errors import InputError
-from dear_plugin.evaluation.costs import split
 from dear_plugin.results import html
 from dear_plugin.results.descriptions import describe, panel
-from dear_plugin.results.explained import reasons, with_lacking
 from dear_plugin.results.labels import RowKey, only_position, positions
-from dear_plugin.results.proposal import KINDS, Proposal
-from dear_plugin.results.question import Credibility, Question, Written
-from dear_plugin.results.spread import Spread
+from dear_plugin.results.result import Result
 from dear_plugin.results.wording import claim
-from dear_plugin.search.settings import CRITERIA
 
 if TYPE_CHECKING:
     from dear_plugin.plots.ink import Axes, Figure
 
-TEXT_COLUMNS = ("reason", "acted_on", "kind")
-
 
 @dataclass(frozen=True)
-class Recourses:
+class Recourses(Result):
     """The result of `generate`: n rows, every one of them kept.
 
     Attributes:
@@ -58,54 +47,6 @@ class Recourses:
         Recourses(1 of 1 rows solved, median cost 0.29)
     """
 
-    question: Question
-    proposal: Proposal
-    counterfactuals: pd.DataFrame
-    outcome: pd.DataFrame
-
-    @classmethod
-    def of(cls, question: Question, written: Written, *, kinds: bool = False) -> Recourses:
-        """The result of a written proposal; `kinds` adds how alternatives differ."""
-        proposal, success, x = written.proposal, written.success, question.case.x
-        encoder = question.method.encoder
-        direct, indirect = split(encoder, x, proposal.rows, proposal.direct)
-        columns: dict[str, Any] = {
-            "success": success.numpy(),
-            "reason": reasons(question, proposal, success),
-            "acted_on": proposal.acted_on(x, encoder.schema.names),
-            "direct_cost": direct.double().numpy(),
-            "indirect_cost": indirect.double().numpy(),
-            "cost": (direct + indirect).double().numpy(),
-            "suppressed_cost": proposal.suppressed.double().numpy(),
-            "score_before": question.score(question.scores),
-            "score_after": question.score(written.scores),
-        }
-        if kinds:
-            columns["kind"] = [KINDS[kind] for kind in proposal.kind.tolist()]
-        outcome = pd.DataFrame(columns, index=question.frame.index)
-        # Of no rows, pandas 3 would infer another dtype.
-        outcome = outcome.astype({name: str for name in TEXT_COLUMNS if name in columns})
-        return cls(question, proposal, written.frame, outcome)
-
-    @property
-    def factuals(self) -> pd.DataFrame:
-        """The frame of the query."""
-        return self.question.frame
-
-    @property
-    def encoder(self) -> Encoder:
-        """That of the method."""
-        return self.question.method.encoder
-
-    @property
-    def x(self) -> Tensor:
-        """(n, p) the factual rows."""
-        return self.question.case.x
-
-    def __len__(self) -> int:
-        """The number of rows (n)."""
-        return len(self.factuals)
-
     def __getitem__(self, index: Hashable | Iterable[Hashable]) -> Recourses:
         """The rows with a label of the frame's index, or with each of several labels.
 
@@ -116,21 +57,6 @@ class Recourses:
             InputError: a label that is not in the index.
         """
         return self.select(torch.from_numpy(positions(self.factuals.index, index)))
-
-    def select(self, at: Tensor) -> Recourses:
-        """The rows at positions, (m,), as a result of their own."""
-        idx = at.numpy()
-        part = Recourses(
-            self.question.select(at),
-            self.proposal.select(at),
-            self.counterfactuals.iloc[idx],
-            self.outcome.iloc[idx],
-        )
-        for name in ("spread", "credibility"):
-            # What is known of the rows is not evaluated again.
-            if name in vars(self):
-                vars(part)[name] = vars(self)[name].select(at)
-        return part
 
     def __repr__(self) -> str:
         """One line: successes and median cost."""
@@ -155,9 +81,10 @@ class Recourses:
         """One row as a figure, or all rows: the actions, and what is expected to follow.
 
         A row: each changed feature with its old and new value, direct and indirect changes apart,
-        ranges over redraws of the decoder, whether the action alone is enough, and in how many
-        redraws the answer still succeeds. All rows: the one that changes most features, next to
-        the costs by features acted on. Indirect changes are associations; with tiers see `Schema`.
+        ranges over resamples of the training rows, whether the action alone is enough, and in how
+        many resamples the answer still succeeds. All rows: the one that changes most features,
+        next to the costs by features acted on. Indirect changes are associations; with tiers see
+        `Schema`.
 
         Args:
             index: a label of the frame's index; without one, all rows.
@@ -195,76 +122,6 @@ class Recourses:
         """What indirect changes are by the schema, as a line under figures of them."""
         return claim(self.encoder.schema).short
 
-    @lazy
-    def actions(self) -> pd.DataFrame:
-        """The actions, their costs and their credibility, with the index of the factuals.
-
-        `success`, `reason`, `acted_on`; `direct_cost`, `indirect_cost`, `cost` and
-        `suppressed_cost`, l1 in min-max scaled units where a changed category counts 1;
-        `score_before` and `score_after`, the wanted class's probability (or the predicted value);
-        and, NaN where a row has no answer:
-
-        - `confidence`, the share of redraws of the decoder under which the answer still succeeds,
-          of redraws that the search has not seen;
-        - `reliance`, the least share of the indirect change with which it does: 0 where the action
-          alone suffices;
-        - `plausibility`, the share of training rows at least as far from their neighbours;
-        - `credible`, whether these meet the criteria of the method (or the defaults of `Search`),
-          bool; False where there is no answer.
-
-        The last four are computed on first access.
-        """
-        worth, success = self.credibility, torch.from_numpy(self.outcome["success"].to_numpy())
-        names = ("confidence", "reliance", "plausibility")
-        columns = {n: worth.measured[:, CRITERIA.index(n)].numpy().copy() for n in names}
-        columns["reliance"] = 1.0 - columns["reliance"]
-        reason = self.outcome["reason"]
-        if self.proposal.searched:
-            required = self.question.method.search.has_criteria
-            texts = with_lacking(reason.tolist(), worth, success, required=required)
-            reason = pd.Series(texts, reason.index, dtype=reason.dtype)
-        return self.outcome.assign(**columns, credible=worth.credible.numpy(), reason=reason)
-
-    @lazy
-    def spread(self) -> Spread:
-        """What becomes of the answers under resamples."""
-        return self.question.spread(self.proposal)
-
-    @lazy
-    def credibility(self) -> Credibility:
-        """What the answers are worth, by the criteria of the method."""
-        success = torch.from_numpy(self.outcome["success"].to_numpy())
-        return self.question.credibility(self.proposal, success, self.spread)
-
-    @lazy
-    def support(self) -> pd.Series:
-        """Share of each counterfactual's 5 nearest training rows that get the wanted decision."""
-        values = pd.Series(np.nan, self.factuals.index, name="support")
-        known = self.question.readable
-        found = self.question.support(self.proposal.rows[known], known)
-        values.iloc[known.numpy()] = found.double().numpy()
-        return values
-
-    @lazy
-    def direct(self) -> pd.DataFrame:
-        """The action alone: the new values of the features acted on, missing elsewhere.
-
-        Index and columns are those of `factuals`. Integers and booleans have pandas' nullable
-        dtypes (Int64, boolean), which allow missing values; all other dtypes stay. A feature of a
-        group that keeps its value is there with that value: it is fixed.
-        `dear.apply(factuals, direct)` gives the counterfactuals again.
-        """
-        after, features = self.counterfactuals, self.encoder.schema.names
-        where = dict(zip(features, self.proposal.direct.numpy().T, strict=True))
-        none = np.zeros(len(self), dtype=bool)
-        columns = [_only(after[name], where.get(name, none)) for name in after]
-        return pd.concat(columns, axis=1).set_axis(after.columns, axis=1)
-
-    @property
-    def changed(self) -> Tensor:
-        """(n, p) bool: which features differ from the factual."""
-        return self.proposal.rows != self.x
-
     @overload
     def describe(self) -> pd.Series: ...
 
@@ -274,9 +131,10 @@ class Recourses:
     def describe(self, index: Hashable = RowKey.ALL) -> str | pd.Series:
         """One row's recourse in plain words, or every row's.
 
-        The text has the action; the expected indirect changes, as ranges where the redraws of the
-        decoder do not agree; whether the action alone is enough; and in how many redraws the
-        answer still succeeds. Without tiers, indirect changes are associations, not effects.
+        The text has the action; the expected indirect changes, as ranges where resamples of the
+        training rows do not agree; whether the action alone is enough, or what must follow; and in
+        how many resamples the answer still succeeds. Without tiers, indirect changes are
+        associations, not effects.
 
         Args:
             index: a label of the frame's index; without one, all rows are described, as a series
@@ -293,11 +151,6 @@ class Recourses:
     def describe_row(self, position: int) -> str:
         """As `describe`, for the row at a position."""
         return describe(self, [range(len(self))[position]])[0]
-
-    @lazy
-    def acts(self) -> Tensor:
-        """(n,) bool: rows in which a feature acted on changes."""
-        return (self.changed & self.proposal.direct).any(1)
 
     def alternatives(self, k: int = 4) -> pd.DataFrame:
         """Up to k recourses per row, each acting on a different set of features.
@@ -341,13 +194,6 @@ class Recourses:
         clash = {c: _free_name(c, self.counterfactuals) for c in head}
         features = self.counterfactuals.reset_index(drop=True)
         return pd.concat([head.rename(columns=clash), features], axis=1)
-
-
-def _only(column: pd.Series, kept: npt.NDArray[np.bool_]) -> pd.Series:
-    """A column, missing where not kept, (n,) bool; its dtype becomes nullable where needed."""
-    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iub":
-        column = column.convert_dtypes()
-    return column.where(kept)
 
 
 def _free_name(name: str, taken: Container[object]) -> str:

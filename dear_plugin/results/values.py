@@ -20,6 +20,11 @@ UNCERTAIN_DIGITS = 3
 MISSING = "missing"
 
 
+def label(category: Any) -> str:
+    """A category as text: the number 2.0 is "2"."""
+    return number(category) if isinstance(category, float) else str(category)
+
+
 def is_amount(feature: Feature, value: Any) -> bool:
     """Whether a value is a number, and neither a code nor missing."""
     return feature.kind is Kind.NUMERIC and not pd.isna(value) and value not in feature.special
@@ -57,17 +62,17 @@ def number(value: Any, places: int | None = None, digits: int = DIGITS) -> str:
     return f"{exact:.{_digits(exact, digits)}g}"
 
 
-def amount_of(feature: Feature, amount: float) -> str:
-    """The amount of a change, with the feature's decimals, or with few digits.
+def amount_of(feature: Feature, amount: float, start: float = 0.0) -> str:
+    """The amount of a change, or what it leads to from a start, with three significant digits.
 
-    Decimals that are finer than float32 rows distinguish are left out.
+    Decimals that the feature does not have, or float32 rows do not distinguish, are left out.
     """
-    places = feature.precision
+    amount, places = start + float(f"{amount:.{UNCERTAIN_DIGITS}g}"), feature.precision
     if places is not None:
         resolution = max(RESOLUTION * feature.width, 1e-300)
         places = min(places, math.floor(-math.log10(resolution)))
     rounded = amount if places is None else round(amount, places)
-    return number(rounded + 0.0, places, UNCERTAIN_DIGITS)
+    return number(rounded + 0.0, places, DIGITS if start else UNCERTAIN_DIGITS)
 
 
 def _has_decimals(exact: float, places: int) -> bool:
@@ -87,7 +92,7 @@ def _one(feature: Feature, value: Any) -> str:
         return MISSING
     if feature.kind is Kind.NUMERIC:
         return number(value, feature.precision)
-    return next((str(known) for known in feature.categories if known == value), str(value))
+    return label(next((known for known in feature.categories if known == value), value))
 
 
 def _not_short(feature: Feature, old: Any, new: Any, digits: int) -> str:

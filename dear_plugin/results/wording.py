@@ -6,13 +6,14 @@ effect; with tiers it is an effect on conditions, which `claim` names.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dear_plugin.data.schema import Feature, Schema
-from dear_plugin.problem.reasons import Reason
-from dear_plugin.results.values import amount_of, ends, is_amount
+from dear_plugin.results.values import amount_of, ends, is_amount, label
+from dear_plugin.search.credibility import HALF
 
 # Letters of a value in a figure; longer ones end in an ellipsis.
 MOST_LETTERS = 30
@@ -56,14 +57,9 @@ def claim(schema: Schema) -> Claim:
     return ORDERED if schema.tiers else ASSOCIATED
 
 
-# The plausibility below which an answer that is not credible gives it.
-UNUSUAL = 0.05
-PARTS = {0.25: "a quarter", 0.5: "half", 0.75: "three quarters", 1.0: "all"}
-
-
 @dataclass(frozen=True)
 class Move:
-    """The change of one feature of a row, and what redraws of the decoder give instead.
+    """The change of one feature of a row, and what resamples give instead.
 
     Attributes:
         feature: what changes.
@@ -71,9 +67,9 @@ class Move:
         new: its value after.
         direct: whether it is acted on.
         size: the change in row units; 1 for a category, and from or to a special value.
-        low: the least change of a number over the redraws, in row units, where they do not agree.
+        low: the least change of a number over resamples, where they do not agree, in row units.
         high: the largest one.
-        times: the redraws in which a category changes, and all redraws; None where all agree.
+        times: the resamples in which a category changes, and all resamples; None where all agree.
     """
 
     feature: Feature
@@ -92,7 +88,7 @@ class Move:
 
     @property
     def is_uncertain(self) -> bool:
-        """Whether a category changes in less than half of the redraws."""
+        """Whether a category changes in less than half of the resamples."""
         return self.times is not None and 2 * self.times[0] < self.times[1]
 
     @property
@@ -108,21 +104,39 @@ class Move:
 
     @property
     def infinitive(self) -> str:
-        """What is expected: "to move from 0 to 307", "to rise by 200 to 400"."""
-        return self._range or f"to {'move' if self.is_amount else 'change'} {self.from_to}"
+        """What is expected: "to rise from 0 to 307", "to rise by 200 to 400"."""
+        verb = "change" if not self.is_amount else "rise" if self.new > self.old else "fall"
+        return self._range or f"to {verb} {self.from_to}"
+
+    def needed(self, share: float) -> str:
+        """What has to happen where a share of the change is needed; "" for nothing.
+
+        "duration must fall to 61 or less", "town must change to B".
+        """
+        name = self.feature.name
+        if not self.is_amount:
+            return f"{name} must change to {self.ends[1]}" if share >= HALF else ""
+        old, new = float(self.old), float(self.new)
+        part, grain = old + share * (new - old), 10.0 ** (self.feature.precision or 0)
+        if self.feature.precision is not None:
+            # Not less than what is needed.
+            part = (math.ceil if new > old else math.floor)(round(part * grain, 6)) / grain
+        _, end = ends(self.feature, old, part)
+        what = f"rise to {end} or more" if new > old else f"fall to {end} or less"
+        return f"{name} must {what}"
 
     @property
     def from_to(self) -> str:
-        """Both values, and the number of redraws: "from no to yes (7 times out of 16)"."""
-        count = f" ({self.times[0]} times out of {self.times[1]})" if self.times else ""
+        """Both values, and the number of resamples: "from no to yes (7 of 16 resamples)"."""
+        count = f" ({self.times[0]} of {self.times[1]} resamples)" if self.times else ""
         return "from {} to {}".format(*self.ends) + count
 
     @property
     def in_short(self) -> str:
-        """Both values, and those that redraws give, for a figure: "0 → 307 (200 to 400)"."""
+        """Both values, and those that resamples give, for a figure: "0 → 307 (200 to 400)"."""
         text = " → ".join(_clipped(end) for end in self.ends)
         if self.times is not None:
-            return f"{text} ({self.times[0]} of {self.times[1]} redraws)"
+            return f"{text} ({self.times[0]} of {self.times[1]} resamples)"
         if self.low == self.high:
             return text
         low, high = self._amounts(float(self.old))
@@ -146,7 +160,7 @@ class Move:
     def _amounts(self, start: float = 0.0) -> tuple[str, str]:
         """The least and the largest change in user units, added to a start, as text."""
         width = self.feature.width
-        low, high = (amount_of(self.feature, start + e * width) for e in (self.low, self.high))
+        low, high = (amount_of(self.feature, e * width, start) for e in (self.low, self.high))
         return low, high
 
 
@@ -154,7 +168,7 @@ def sentence(
     direct: Sequence[Move],
     indirect: Sequence[Move],
     shares: Mapping[str, tuple[float, float]],
-    smaller: int = 0,
+    more: int = 0,
 ) -> str:
     """The first clause of a description: the action, and the indirect changes then expected.
 
@@ -162,7 +176,7 @@ def sentence(
         direct: the features acted on.
         indirect: features that change indirectly.
         shares: categories that do not flip, with their expected probability before and after.
-        smaller: the number of indirect changes besides these, which are smaller.
+        more: the number of indirect changes besides these.
     """
     likely = [move for move in indirect if not move.is_uncertain]
     expected = [
@@ -173,54 +187,46 @@ def sentence(
         f"{move.feature.name} may change {move.from_to}" for move in indirect if move.is_uncertain
     ]
     follows = "; ".join(filter(None, [join(expected), join(possible)]))
-    if smaller:
-        follows += f" (and {smaller} smaller one{'s' * (smaller > 1)})"
+    if more:
+        follows += f" (and {more} more)"
     if shares:
         probabilities = ", ".join(f"{k}: {a:.0%} -> {b:.0%}" for k, (a, b) in shares.items())
-        follows = follows or "nothing else is expected to change"
-        follows += f" (expected shares: {probabilities})"
+        follows = follows or "no other change is likely"
+        follows += f" (chance of {probabilities})"
     return "; ".join(filter(None, [join([move.imperative for move in direct]), follows]))
 
 
-ENOUGH = "This alone is enough."
-# Of an action that is enough by itself, where the answer fails under more than a tenth of redraws.
-UNDONE = "This alone is enough, but what is expected to follow may undo it."
+ENOUGH = "The action is enough by itself."
+# Of an action that is enough by itself, where more than a tenth of resamples fail.
+UNDONE = "The action is enough by itself, but what is expected to follow may undo it."
 SURE = 0.9
 
 
-def certainty(reliance: float, times: int, count: int) -> list[str]:
-    """Sentences on whether the action alone is enough, and on the confidence.
+def certainty(reliance: float, moves: Sequence[Move], times: int, count: int) -> list[str]:
+    """Sentences on what the action needs to be enough, and on the confidence.
 
     Args:
         reliance: the least share of the indirect change with which the answer succeeds.
-        times: the number of redraws of the decoder under which it succeeds.
-        count: the number of redraws.
+        moves: the indirect changes that a description names.
+        times: the number of resamples under which it succeeds.
+        count: the number of resamples.
     """
     enough = ENOUGH if times >= SURE * count else UNDONE
     if reliance > 0.0:
-        what = "all of it is needed" if reliance == 1.0 else f"{PARTS[reliance]} of it would do"
-        enough = f"This counts on what is expected to follow ({what})."
-    return [enough, f"It still holds in {times} of {count} redraws of the data."]
+        needed = join(list(filter(None, (move.needed(reliance) for move in moves))))
+        enough = f"It needs what is expected to follow{f': {needed}' if needed else ''}."
+    return [enough, f"It succeeds in {times} of {count} resamples of the training rows."]
 
 
-def nearest(words: str, more: Sequence[str], note: str, plausibility: float) -> str:
+def weak(words: str, more: Sequence[str], why: str) -> str:
     """The text of an answer that is not credible, which it says first.
 
     Args:
         words: the action and its indirect changes.
         more: the sentences of `certainty`.
-        note: the search's note on the answer; "" where no credible answer was searched for.
-        plausibility: the share of training rows that are at least as unusual.
+        why: what the answer lacks.
     """
-    text = " ".join([f"{words}.", *more])
-    if not note and plausibility < UNUSUAL:
-        rare = f"{plausibility:.1%} of the training rows are at least as unusual."
-        return f"Not credible: {text} {rare}"
-    if not note:
-        return f"Not credible: {text}"
-    lack = note.removeprefix(Reason.LACKING.start)
-    last = f"It has {lack}." if lack != note else f"It is {note}."
-    return f"No credible action was found; the nearest: {text} {last}"
+    return " ".join([f"Weak answer: {why}.", as_sentence(words), *more])
 
 
 def join(parts: Sequence[str], last: str = "and") -> str:
@@ -237,7 +243,7 @@ def as_sentence(text: str) -> str:
 
 def level(feature: Feature) -> str:
     """The name of a binary feature's second value: "marital-status = Married"."""
-    return f"{feature.name} = {feature.categories[-1]}"
+    return f"{feature.name} = {label(feature.categories[-1])}"
 
 
 def _clipped(text: str) -> str:

@@ -189,7 +189,7 @@ class TestGenerate:
     def test_flip_probabilities_are_described(self, fitted, mixed):
         result = fitted.generate(mixed.refused(60))
         texts = [result.describe_row(i) for i in range(60)]
-        shares = [s for s in texts if "expected shares" in s]
+        shares = [s for s in texts if "chance of" in s]
         assert shares
         assert not any("gender" in s for s in texts)
         ends = re.findall(r": (\d+)% -> (\d+)%", " ".join(shares))

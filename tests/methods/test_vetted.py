@@ -161,9 +161,7 @@ class TestNotes:
         reasons = reasons[lacking]
         assert reasons.str.startswith(Reason.LACKING.start).all()
         assert reasons.str.contains(r"plausibility 0\.\d+ \(at least 0\.\d+ is required\)").all()
-        assert "No credible action was found" in result.describe_row(
-            int(lacking.to_numpy().argmax())
-        )
+        assert "Weak answer" in result.describe_row(int(lacking.to_numpy().argmax()))
 
     def test_a_margin_out_of_reach_has_the_words_of_dear(self, nearest, refused):
         result = Vetted(nearest, Search.cheapest(margin=50.0)).generate(refused)

@@ -35,7 +35,7 @@ def test_the_three_largest_changes_in_standard_deviations_are_named(result, wide
         others = steps.loc[label].drop("f00")
         largest = others.nlargest(3).index
         assert (others > 0).sum() > 3
-        assert f"(and {(others > 0).sum() - 3} smaller ones)" in text
+        assert f"(and {(others > 0).sum() - 3} more)" in text
         assert all(f"{name} " in text for name in largest)
         assert sum(f"{n} " in text for n in FEATURES) == 4
 

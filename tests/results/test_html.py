@@ -76,7 +76,7 @@ class TestTable:
         acting = actions[actions["acted_on"] != ""]
         table = result._repr_html_()
         assert table.count("is enough") == (acting["reliance"] == 0.0).sum()
-        assert table.count("may not be enough") == (acting["reliance"] > 0.0).sum()
+        assert table.count("needs what follows") == (acting["reliance"] > 0.0).sum()
 
     def test_indirect_changes_are_called_associations(self, result):
         assert "associations in the data, not causal effects" in result._repr_html_()
@@ -95,7 +95,7 @@ class TestTable:
         assert failed.count('<span class="no">not solved</span>') == 2
 
     def test_an_answer_that_is_not_credible_is_marked(self, result):
-        marked = result._repr_html_().count('<span class="no">not credible</span>')
+        marked = result._repr_html_().count('<span class="no">weak answer</span>')
         actions = result.actions.iloc[: html.MOST_ROWS]
         assert marked == (actions["success"] & ~actions["credible"]).sum()
 

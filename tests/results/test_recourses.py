@@ -196,15 +196,15 @@ class TestHowSureItIs:
     def test_an_answer_says_whether_the_action_is_enough(self, many):
         follows = (many.changed & ~many.proposal.direct).any(1).numpy()
         texts, reliance = many.describe()[follows], many.actions["reliance"][follows]
-        alone = texts.str.contains("This alone is enough.", regex=False)
-        counts = texts.str.contains("This counts on what is expected to follow (", regex=False)
+        alone = texts.str.contains("The action is enough by itself.", regex=False)
+        counts = texts.str.contains("It needs what is expected to follow", regex=False)
         done = many.actions["success"][follows]
         assert (alone == (done & (reliance == 0.0))).all()
         assert (counts == (done & (reliance > 0.0))).all()
         assert alone.any() and counts.any()
 
-    def test_it_has_the_number_of_redraws_in_which_the_answer_holds(self, many):
-        texts = many.describe().str.extract(r"still holds in (\d+) of (\d+) redraws").dropna()
+    def test_it_has_the_number_of_resamples_in_which_the_answer_holds(self, many):
+        texts = many.describe().str.extract(r"succeeds in (\d+) of (\d+) resamples").dropna()
         shares = texts[0].astype(float) / texts[1].astype(float)
         assert len(shares)
         np.testing.assert_allclose(shares, many.actions["confidence"][shares.index])
@@ -214,8 +214,8 @@ class TestHowSureItIs:
         alone = fitted.generate(query, within=Constraints(act_on=["income"], frozen=others))
         words = alone.describe()[alone.actions["credible"]]
         assert len(words)
-        assert words.str.endswith("This alone is enough.").all()
-        assert not words.str.contains("expected|hold").any()
+        assert words.str.endswith("The action is enough by itself.").all()
+        assert not words.str.contains("expected|succeeds").any()
 
     def test_all_rows_are_described_as_one_by_one(self, many):
         whole = many.describe()
@@ -229,14 +229,14 @@ class TestHowSureItIs:
         assert poor.any()
         assert result.actions["reason"][poor].str.startswith(Reason.LACKING.start).all()
         words = result.describe()[poor]
-        assert words.str.startswith("No credible action was found; the nearest: ").all()
-        assert words.str.contains("is required).", regex=False).all()
+        assert words.str.startswith("Weak answer: ").all()
+        assert words.str.contains("is required)", regex=False).all()
 
     def test_the_cheapest_answer_says_whether_it_is_credible(self, fitted, query):
         result = fitted.with_search(Search.cheapest()).generate(query)
         words, credible = result.describe(), result.actions["credible"]
         assert not credible.all()
-        assert (words.str.startswith("Not credible: ") == ~credible).all()
+        assert (words.str.startswith("Weak answer: ") == ~credible).all()
 
 
 class TestRanges:
@@ -255,13 +255,13 @@ class TestRanges:
         ends = torch.tensor(np.quantile(steps, 0.9, axis=1, method="higher"))
         np.testing.assert_allclose(spread.high[:, j], torch.maximum(ends, own), atol=1e-6)
 
-    def test_a_category_has_the_number_of_redraws_in_which_it_changes(self, fitted, mixed):
+    def test_a_category_has_the_number_of_resamples_in_which_it_changes(self, fitted, mixed):
         result = fitted.generate(mixed.refused(60))
         spread = result.spread
         follows = result.changed & ~result.proposal.direct & ~result.encoder.is_number
         times, said = spread.moved[follows & result.acts[:, None]], " ".join(result.describe())
         expected = [n for n in times.tolist() if n < spread.count]
-        found = map(int, re.findall(r"\((\d+) times out of 16\)", said))
+        found = map(int, re.findall(r"\((\d+) of 16 resamples\)", said))
         assert sorted(found) == sorted(expected) != []
 
     def test_a_method_without_redraws_has_none(self, mixed):
@@ -270,7 +270,7 @@ class TestRanges:
         spread = result.spread
         assert spread.count == 0
         assert torch.equal(spread.low, spread.high)
-        assert not result.describe().str.contains("hold|enough|counts on").any()
+        assert not result.describe().str.contains("succeeds|enough|needs").any()
 
 
 class TestAnActionOfSizeZero:

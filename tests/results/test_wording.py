@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 from dear_plugin import Feature, Kind, Schema
-from dear_plugin.problem.reasons import Reason
 from dear_plugin.results.wording import (
     ASSOCIATION,
     Move,
@@ -13,8 +12,8 @@ from dear_plugin.results.wording import (
     claim,
     join,
     level,
-    nearest,
     sentence,
+    weak,
 )
 
 HOURS = Feature("hours", Kind.NUMERIC)
@@ -23,10 +22,9 @@ JOB = Feature("job", Kind.CATEGORICAL, categories=("cook", "judge", "nurse"))
 MARRIED = Feature("married", Kind.BINARY, categories=("no", "yes"))
 
 
-@pytest.mark.parametrize(("smaller", "words"), [(1, "1 smaller one"), (24, "24 smaller ones")])
-def test_the_smaller_changes_are_counted(smaller, words):
-    assert sentence([Move(HOURS, 35, 41)], [Move(GAIN, 0, 307)], {}, smaller=smaller) == (
-        f"raise hours from 35 to 41; gain is then expected to move from 0 to 307 (and {words})"
+def test_the_changes_that_are_not_named_are_counted():
+    assert sentence([Move(HOURS, 35, 41)], [Move(GAIN, 0, 307)], {}, more=24) == (
+        "raise hours from 35 to 41; gain is then expected to rise from 0 to 307 (and 24 more)"
     )
 
 
@@ -38,7 +36,7 @@ def test_the_smaller_changes_are_counted(smaller, words):
         (-400.0, -200.0, "to fall by 200 to 400"),
         (-400.0, 0.0, "to fall by up to 400"),
         (-20.0, 400.0, "to fall by up to 20 or rise by up to 400"),
-        (306.9, 307.1, "to move from 0 to 307"),
+        (306.9, 307.1, "to rise from 0 to 307"),
     ],
 )
 def test_what_is_uncertain_is_a_range(low, high, words):
@@ -47,61 +45,78 @@ def test_what_is_uncertain_is_a_range(low, high, words):
     assert text == f"raise hours from 35 to 41; gain is then expected {words}"
 
 
-def test_a_range_has_the_decimals_of_its_feature_or_few_digits():
-    cents = Feature("gain", Kind.NUMERIC, precision=2)
-    for feature, words in [(cents, "by 1.23 to 2000.68"), (GAIN, "by 1.23 to 2001")]:
+def test_a_range_has_three_digits_and_no_more_decimals_than_its_feature():
+    cents, whole = (Feature("gain", Kind.NUMERIC, precision=places) for places in (2, 0))
+    for feature, words in [
+        (cents, "by 1.23 to 2000"),
+        (GAIN, "by 1.23 to 2000"),
+        (whole, "by 1 to 2000"),
+    ]:
         text = sentence([], [Move(feature, 0, 1, low=1.23456, high=2000.678)], {})
         assert text.endswith(words)
 
 
 @pytest.mark.parametrize("times", [8, 12])
-def test_a_category_that_changes_in_half_of_the_redraws_is_expected_to(times):
+def test_a_category_that_changes_in_half_of_the_resamples_is_expected_to(times):
     married = Move(MARRIED, "no", "yes", times=(times, 16))
     assert sentence([Move(HOURS, 35, 41)], [married], {}).endswith(
-        f"married is then expected to change from no to yes ({times} times out of 16)"
+        f"married is then expected to change from no to yes ({times} of 16 resamples)"
     )
 
 
-def test_what_changes_in_less_than_half_of_the_redraws_may_change():
+def test_what_changes_in_less_than_half_of_the_resamples_may_change():
     changes = [Move(MARRIED, "no", "yes", times=(7, 16)), Move(GAIN, 0, 307)]
     assert sentence([Move(HOURS, 35, 41)], changes, {}) == (
-        "raise hours from 35 to 41; gain is then expected to move from 0 to 307;"
-        " married may change from no to yes (7 times out of 16)"
+        "raise hours from 35 to 41; gain is then expected to rise from 0 to 307;"
+        " married may change from no to yes (7 of 16 resamples)"
     )
+
+
+TERM = Feature("term", Kind.NUMERIC, precision=0)
+FOLLOW = [Move(TERM, 68, 59), Move(JOB, "cook", "nurse"), Move(GAIN, 0, 3.2)]
 
 
 @pytest.mark.parametrize(
     ("reliance", "words"),
     [
-        (0.0, "This alone is enough."),
-        (0.25, "This counts on what is expected to follow (a quarter of it would do)."),
-        (0.5, "This counts on what is expected to follow (half of it would do)."),
-        (0.75, "This counts on what is expected to follow (three quarters of it would do)."),
-        (1.0, "This counts on what is expected to follow (all of it is needed)."),
+        (0.25, "term must fall to 65 or less and gain must rise to 0.8 or more"),
+        (
+            0.5,
+            "term must fall to 63 or less, job must change to nurse and gain must rise to 1.6 or"
+            " more",
+        ),
+        (
+            1.0,
+            "term must fall to 59 or less, job must change to nurse and gain must rise to 3.2 or"
+            " more",
+        ),
     ],
 )
-def test_whether_the_action_is_enough(reliance, words):
-    assert certainty(reliance, 15, 16) == [
-        words,
-        "It still holds in 15 of 16 redraws of the data.",
+def test_what_must_follow_is_told_in_values(reliance, words):
+    assert certainty(reliance, FOLLOW, 15, 16) == [
+        f"It needs what is expected to follow: {words}.",
+        "It succeeds in 15 of 16 resamples of the training rows.",
     ]
 
 
-def test_an_action_that_is_enough_may_be_undone_by_what_follows():
-    assert certainty(0.0, 5, 16)[0] == (
-        "This alone is enough, but what is expected to follow may undo it."
+def test_an_action_may_be_enough_and_may_be_undone_by_what_follows():
+    assert certainty(0.0, FOLLOW, 15, 16)[0] == "The action is enough by itself."
+    assert certainty(0.0, FOLLOW, 5, 16)[0] == (
+        "The action is enough by itself, but what is expected to follow may undo it."
     )
 
 
-def test_an_answer_that_is_not_credible_says_so_first():
-    note = f"{Reason.LACKING.start}confidence 0.5 (at least 0.9 is required)"
-    assert nearest("raise a from 1 to 2", ["This alone is enough."], note, 0.5) == (
-        "No credible action was found; the nearest: raise a from 1 to 2. This alone is enough."
-        " It has confidence 0.5 (at least 0.9 is required)."
+def test_a_weak_answer_is_called_weak_and_why():
+    why = "confidence 0.5 (at least 0.9 is required)"
+    assert weak("raise a from 1 to 2", ["The action is enough by itself."], why) == (
+        "Weak answer: confidence 0.5 (at least 0.9 is required). Raise a from 1 to 2."
+        " The action is enough by itself."
     )
-    assert nearest("raise a from 1 to 2", [], "", 0.012) == (
-        "Not credible: raise a from 1 to 2. 1.2% of the training rows are at least as unusual."
-    )
+
+
+def test_a_category_that_is_a_number_is_written_as_one():
+    code = Feature("code", Kind.BINARY, categories=(1.0, 2.0))
+    assert Move(code, 2.0, 1.0, direct=True).imperative == "change code from 2 to 1"
 
 
 def test_several_of_each():
@@ -111,17 +126,17 @@ def test_several_of_each():
         {},
     ) == (
         "lower hours from 41 to 35 and change job from cook to nurse; gain is then expected to"
-        " move from 0 to 307, married to change from no to yes and hours to move from 1 to 2"
+        " rise from 0 to 307, married to change from no to yes and hours to rise from 1 to 2"
     )
 
 
 def test_categories_that_do_not_flip_have_their_probabilities():
     shares = {level(MARRIED): (0.46, 0.52)}
     assert sentence([Move(HOURS, 35, 41)], [], shares).endswith(
-        "nothing else is expected to change (expected shares: married = yes: 46% -> 52%)"
+        "no other change is likely (chance of married = yes: 46% -> 52%)"
     )
     assert sentence([Move(HOURS, 35, 41)], [Move(GAIN, 0, 307)], shares).endswith(
-        "from 0 to 307 (expected shares: married = yes: 46% -> 52%)"
+        "from 0 to 307 (chance of married = yes: 46% -> 52%)"
     )
 
 

@@ -1,0 +1,181 @@
+"""Result: what a method answered for the rows of a question, and what is computed of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import torch
+from torch import Tensor
+
+from dear_plugin._lazy import lazy
+from dear_plugin.data.encoder import Encoder
+from dear_plugin.evaluation.costs import split
+from dear_plugin.results.explained import reasons, with_lacking
+from dear_plugin.results.proposal import KINDS, Proposal
+from dear_plugin.results.question import Credibility, Question, Written
+from dear_plugin.results.spread import Spread
+from dear_plugin.search.settings import CRITERIA
+
+TEXT_COLUMNS = ("reason", "acted_on", "kind")
+
+
+@dataclass(frozen=True)
+class Result:
+    """n rows of a question with their answers, in numbers; `Recourses` shows them.
+
+    Attributes:
+        question: the call: the method, and the n rows.
+        proposal: what the method proposed, (n, p) rows as the frame can hold them.
+        counterfactuals: the columns, order, dtypes, index and category labels of the query; a
+            failed row is its best attempt within the constraints.
+        outcome: the columns of `actions` that are not computed lazily.
+    """
+
+    question: Question
+    proposal: Proposal
+    counterfactuals: pd.DataFrame
+    outcome: pd.DataFrame
+
+    @classmethod
+    def of(cls, question: Question, written: Written, *, kinds: bool = False) -> Self:
+        """The result of a written proposal; `kinds` adds how alternatives differ."""
+        proposal, success, x = written.proposal, written.success, question.case.x
+        encoder = question.method.encoder
+        direct, indirect = split(encoder, x, proposal.rows, proposal.direct)
+        columns: dict[str, Any] = {
+            "success": success.numpy(),
+            "reason": reasons(question, proposal, success),
+            "acted_on": proposal.acted_on(x, encoder.schema.names),
+            "direct_cost": direct.double().numpy(),
+            "indirect_cost": indirect.double().numpy(),
+            "cost": (direct + indirect).double().numpy(),
+            "suppressed_cost": proposal.suppressed.double().numpy(),
+            "score_before": question.score(question.scores),
+            "score_after": question.score(written.scores),
+        }
+        if kinds:
+            columns["kind"] = [KINDS[kind] for kind in proposal.kind.tolist()]
+        outcome = pd.DataFrame(columns, index=question.frame.index)
+        # Of no rows, pandas 3 would infer another dtype.
+        outcome = outcome.astype({name: str for name in TEXT_COLUMNS if name in columns})
+        return cls(question, proposal, written.frame, outcome)
+
+    @property
+    def factuals(self) -> pd.DataFrame:
+        """The frame of the query."""
+        return self.question.frame
+
+    @property
+    def encoder(self) -> Encoder:
+        """That of the method."""
+        return self.question.method.encoder
+
+    @property
+    def x(self) -> Tensor:
+        """(n, p) the factual rows."""
+        return self.question.case.x
+
+    def __len__(self) -> int:
+        """The number of rows (n)."""
+        return len(self.factuals)
+
+    def select(self, at: Tensor) -> Self:
+        """The rows at positions, (m,), as a result of their own."""
+        idx = at.numpy()
+        part = type(self)(
+            self.question.select(at),
+            self.proposal.select(at),
+            self.counterfactuals.iloc[idx],
+            self.outcome.iloc[idx],
+        )
+        for name in ("spread", "credibility"):
+            # What is known of the rows is not evaluated again.
+            if name in vars(self):
+                vars(part)[name] = vars(self)[name].select(at)
+        return part
+
+    @lazy
+    def actions(self) -> pd.DataFrame:
+        """The actions, their costs and their credibility, with the index of the factuals.
+
+        `success`, `reason`, `acted_on`; `direct_cost`, `indirect_cost`, `cost` and
+        `suppressed_cost`, l1 in min-max scaled units where a changed category counts 1;
+        `score_before` and `score_after`, the wanted class's probability (or the predicted value);
+        and, NaN where a row has no answer:
+
+        - `confidence`, the share of resamples under which the answer still succeeds,
+          of resamples that the search has not seen;
+        - `reliance`, the least share of the indirect change with which it does: 0 where the action
+          alone suffices;
+        - `plausibility`, the share of training rows at least as far from their neighbours;
+        - `credible`, whether these meet the criteria of the method (or the defaults of `Search`),
+          bool; False where there is no answer.
+
+        The last four are computed on first access.
+        """
+        worth, success = self.credibility, torch.from_numpy(self.outcome["success"].to_numpy())
+        names = ("confidence", "reliance", "plausibility")
+        columns = {n: worth.measured[:, CRITERIA.index(n)].numpy().copy() for n in names}
+        columns["reliance"] = 1.0 - columns["reliance"]
+        reason = self.outcome["reason"]
+        if self.proposal.searched:
+            required = self.question.method.search.has_criteria
+            texts = with_lacking(reason.tolist(), worth, success, required=required)
+            reason = pd.Series(texts, reason.index, dtype=reason.dtype)
+        return self.outcome.assign(**columns, credible=worth.credible.numpy(), reason=reason)
+
+    @lazy
+    def spread(self) -> Spread:
+        """What becomes of the answers under resamples."""
+        return self.question.spread(self.proposal)
+
+    @lazy
+    def credibility(self) -> Credibility:
+        """What the answers are worth, by the criteria of the method."""
+        success = torch.from_numpy(self.outcome["success"].to_numpy())
+        return self.question.credibility(self.proposal, success, self.spread)
+
+    @lazy
+    def support(self) -> pd.Series:
+        """Share of each counterfactual's 5 nearest training rows that get the wanted decision."""
+        values = pd.Series(np.nan, self.factuals.index, name="support")
+        known = self.question.readable
+        found = self.question.support(self.proposal.rows[known], known)
+        values.iloc[known.numpy()] = found.double().numpy()
+        return values
+
+    @lazy
+    def direct(self) -> pd.DataFrame:
+        """The action alone: the new values of the features acted on, missing elsewhere.
+
+        Index and columns are those of `factuals`. Integers and booleans have pandas' nullable
+        dtypes (Int64, boolean), which allow missing values; all other dtypes stay. A feature of a
+        group that keeps its value is there with that value: it is fixed.
+        `dear.apply(factuals, direct)` gives the counterfactuals again.
+        """
+        after, features = self.counterfactuals, self.encoder.schema.names
+        where = dict(zip(features, self.proposal.direct.numpy().T, strict=True))
+        none = np.zeros(len(self), dtype=bool)
+        columns = [_only(after[name], where.get(name, none)) for name in after]
+        return pd.concat(columns, axis=1).set_axis(after.columns, axis=1)
+
+    @property
+    def changed(self) -> Tensor:
+        """(n, p) bool: which features differ from the factual."""
+        return self.proposal.rows != self.x
+
+    @lazy
+    def acts(self) -> Tensor:
+        """(n,) bool: rows in which a feature acted on changes."""
+        return (self.changed & self.proposal.direct).any(1)
+
+
+def _only(column: pd.Series, kept: npt.NDArray[np.bool_]) -> pd.Series:
+    """A column, missing where not kept, (n,) bool; its dtype becomes nullable where needed."""
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iub":
+        column = column.convert_dtypes()
+    return column.where(kept)
