@@ -8,11 +8,14 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from dear_plugin import DEAR, Schema, Search, Vetted
+from dear_plugin import DEAR, Constraints, Encoder, Schema, Search, Vetted
 from dear_plugin.baselines import NearestAccepted
 from dear_plugin.datasets import load_loan
+from dear_plugin.evaluation.neighbours import Neighbours
+from dear_plugin.evaluation.plausibility import Plausibility
 
 HOMES = ["rent", "own", "mortgage"]  # not in alphabetical order, which the codes depend on
 
@@ -133,3 +136,111 @@ class TestDtypes:
         row = frame.head(1).astype(object)
         age = dear.fit(frame).generate(row).counterfactuals["age"].iloc[0]
         assert type(age) is int and age >= 50
+
+
+class TestNewCategories:
+    """Categories that no training row has, in columns that are not acted on."""
+
+    @pytest.fixture
+    def shop(self, frame):
+        """A brand that `savings` go with, and a contract number that nothing goes with."""
+        brand = np.array(["Aldo", "Bexo", "Caro"])[(frame["savings"] * 7 % 3).astype(int)]
+        return frame.assign(brand=brand, contract=[f"K{i}" for i in range(len(frame))])
+
+    @pytest.fixture
+    def sent(self, shop):
+        """One refused row as a new applicant sends it."""
+        row = shop[shop["savings"] < 20].head(1).drop(columns="approved")
+        return row.assign(brand="Dino", contract="K9999", home="boat", gender=None)
+
+    @staticmethod
+    def model(seen):
+        def score(rows):
+            seen.update(map(str, rows[["brand", "contract", "home", "gender"]].to_numpy().ravel()))
+            return (rows["savings"] / 60 + 0.1 * (rows["brand"] == "Dino")).clip(0, 1)
+
+        return score
+
+    @pytest.mark.parametrize(
+        ("immutable", "act_on", "frozen"),
+        [
+            (["brand", "contract", "home", "gender"], None, ()),
+            ([], ["savings"], ()),
+            (["gender"], None, ["brand", "contract", "home"]),
+        ],
+        ids=["immutable", "not acted on", "frozen"],
+    )
+    def test_are_passed_to_the_model_and_come_back(self, shop, sent, immutable, act_on, frozen):
+        seen = set()
+        schema = Schema.infer(shop, target="approved", immutable=immutable)
+        dear = DEAR(self.model(seen), schema, act_on=act_on).fit(shop)
+        seen.clear()
+        result = dear.generate(sent, within=Constraints(frozen=frozen))
+        assert {"Dino", "K9999", "nan"} <= seen  # a boat is no level of the trained dtype
+        assert result.actions["success"].all()
+        fixed = ["brand", "contract", "home", "gender"]
+        pd.testing.assert_frame_equal(result.counterfactuals[fixed], sent[fixed])
+        again = dear.apply(sent, result.direct, within=Constraints(frozen=frozen))
+        assert again.counterfactuals.equals(result.counterfactuals)
+        assert result.alternatives(k=2)["brand"].eq("Dino").all()
+
+    def test_are_errors_where_they_may_be_acted_on(self, shop, sent):
+        dear = DEAR(self.model(set()), Schema.infer(shop, target="approved")).fit(shop)
+        reason = dear.generate(sent).actions["reason"].iloc[0]
+        assert "'brand' has 'Dino', expected one of ['Aldo', 'Bexo', 'Caro']" in reason
+        assert "'contract'" not in reason  # looks like an identifier, so nothing acts on it
+
+    def test_are_errors_where_the_model_takes_none(self, shop, sent):
+        def score(rows):
+            return (
+                rows["brand"].map({"Aldo": 0.1, "Bexo": 0.2, "Caro": 0.3}) + rows["savings"] / 60
+            )
+
+        dear = DEAR(score, Schema.infer(shop, target="approved"), act_on=["savings"]).fit(shop)
+        both = pd.concat(
+            [
+                shop[shop["savings"] < 20].head(1).drop(columns="approved"),
+                sent.assign(gender="male"),
+            ]
+        )
+        actions = dear.generate(both).actions
+        assert actions["success"].tolist() == [True, False]
+        assert "'brand' has 'Dino'" in actions["reason"].iloc[1]
+
+    def test_are_named_briefly_in_reasons(self, shop, sent):
+        schema = Schema.infer(shop, target="approved")
+        dear = DEAR(self.model(set()), schema, act_on=["contract"]).fit(shop)
+        long = dear.generate(sent.assign(contract="x" * 5000)).actions["reason"].iloc[0]
+        assert len(long) < 250 and ", ... (395 more)]" in long
+
+    def test_make_no_difference_where_the_model_ignores_them(self, shop, sent):
+        """A row is compared with all rows in a feature that it shares with none."""
+        schema = Schema.infer(shop, target="approved", immutable=["brand"])
+        dear = DEAR(lambda rows: rows["savings"] / 60, schema, act_on=["income"]).fit(shop)
+        known = sent.assign(home="rent", gender="male")
+        moved = [
+            dear.apply(known.assign(brand=brand), {"income": 40.0}).counterfactuals
+            for brand in ("Dino", "Aldo", "Bexo", "Caro")
+        ]
+        savings = [float(rows["savings"].iloc[0]) for rows in moved]
+        assert min(savings[1:]) - 2.0 <= savings[0] <= max(savings[1:]) + 2.0
+
+    def test_are_a_difference_to_every_training_row(self, shop):
+        """As far from all brands as these are from each other."""
+        some = shop[["brand", "gender", "savings"]]
+        encoder = Encoder(Schema.infer(some))
+        rows, every = encoder.rows(some), torch.ones(1, 3, dtype=torch.bool)
+        for change, size in (({"brand": "Dino"}, 2.0), ({"gender": "other"}, 1.0)):
+            new = encoder.rows(some.head(1).assign(**change), every)
+            near = Neighbours(rows, encoder).query(new, 1)[0][0, 0]
+            assert near**2 == pytest.approx(size)
+            far = Plausibility(rows, encoder)
+            assert far.of(new) < far.of(rows[:1])
+
+    def test_a_torch_module_gets_none_of_the_categories(self, shop):
+        some = shop[["brand", "gender"]]
+        encoder = Encoder(Schema.infer(some))
+        new = some.head(1).assign(brand="Dino", gender="other")
+        rows = encoder.rows(new, torch.ones(1, 2, dtype=torch.bool))
+        assert encoder.expand(rows).tolist() == [[0.0, 0.0, 0.0, 0.5]]
+        assert encoder.frame(rows)["brand"].tolist() == ["Dino"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -243,16 +243,25 @@ class DiceDEAR(ExplainerBase):
         training = self._interface.dtypes
         own = QueryFormat.of(rows, training)
         read = own.read(rows)
-        self._check_values(read, vary, request.permitted_range)
-        query_format, scores = self._host.accepted(rows, own, training)
+        acts = {name for names in self.dear.sets.names for name in names} & set(vary)
+        self._check_values(read, vary, request.permitted_range, acts)
+        try:
+            query_format, scores = self._host.accepted(rows, own, training)
+        except Exception:  # of a model that takes no new level: DiCE's message comes first
+            self._check_values(read, vary, request.permitted_range, self._interface.levels)
+            raise
         outcomes = self._host.outcomes(query_format.for_model(rows), scores)
         desired = self._desired(outcomes, scores.shape[1], request)
         return Query(rows, read, query_format, outcomes, desired)
 
-    def _check_values(self, read: pd.DataFrame, vary: Sequence[str], permitted: Any) -> None:
-        """DiCE's own checks of names and levels, once per combination of levels."""
+    def _check_values(
+        self, read: pd.DataFrame, vary: Sequence[str], permitted: Any, acts: Collection[str]
+    ) -> None:
+        """DiCE's own checks of names, and of the levels of some features, once per combination."""
         self.data_interface.check_permitted_range(permitted)
         levels = self._interface.levels
+        # A new level of the others, which cannot change, is passed to the model.
+        read = read.assign(**{n: ls[0] for n, ls in levels.items() if n not in acts})
         # DiCE stores a call's ranges on the explainer; with a copy they end with the call.
         checker = copy.copy(self)
         checker.feature_range = self._interface.ranges(permitted)

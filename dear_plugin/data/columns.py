@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from dear_plugin.data.inference import sparse, unreadable
-from dear_plugin.data.labels import Reading, cells_of, codes_of, labels
+from dear_plugin.data.labels import NewLabels, Reading, cells_of, codes_of, labels
 from dear_plugin.data.schema import Feature, Kind
 from dear_plugin.data.special_values import MOST_SPECIAL, is_special, level_of, row_value
 from dear_plugin.errors import InputError
@@ -94,11 +94,25 @@ def step_size(feature: Feature, places: int | None) -> float:
     return FLOAT_STEP if places is None else max(10.0**-places / feature.width, FLOAT_STEP)
 
 
-def read(feature: Feature, column: pd.Series) -> Reading:
-    """The row values of one column, with a complaint if it has unreadable cells."""
+def read(
+    feature: Feature,
+    column: pd.Series,
+    new: NewLabels | None = None,
+    accepted: Array | None = None,
+) -> Reading:
+    """The row values of one column, with a complaint if it has unreadable cells.
+
+    Args:
+        feature: the feature.
+        column: (n,) its cells.
+        new: gives row values to labels that no training row has,
+        accepted: (n,) bool, in these rows.
+    """
     if isinstance(column.dtype, pd.SparseDtype):
         return Reading.unreadable(sparse(feature.name, column.dtype))
-    return _numbers(feature, column) if feature.kind is Kind.NUMERIC else labels(feature, column)
+    if feature.kind is Kind.NUMERIC:
+        return _numbers(feature, column)
+    return labels(feature, column, new, accepted)
 
 
 def _unboxed(column: pd.Series) -> pd.Series:

@@ -28,7 +28,7 @@ from dear_plugin.data.columns import (
     user_values,
 )
 from dear_plugin.data.inference import misfit
-from dear_plugin.data.labels import Reading
+from dear_plugin.data.labels import NEW, NewLabels, Reading, named
 from dear_plugin.data.schema import Kind, Schema
 from dear_plugin.data.special_values import SpecialLevels
 from dear_plugin.data.units import Units, brief, snap_to_ends
@@ -56,6 +56,7 @@ class Encoder:
         feature_of: (d,) the feature that each encoded column belongs to.
         units: conversion between user numbers and row values.
         levels: the special levels of the features.
+        new: the labels that no training row has, of the frames that were read.
 
     Example:
         >>> Encoder(Schema.infer(pd.DataFrame({"job": ["a", "b", "c"]}))).d
@@ -75,6 +76,7 @@ class Encoder:
         level = torch.arange(self.d) - torch.tensor(self.starts)[self.feature_of]
         self._level = torch.where(self.blocks[self.feature_of], level, -1).float()
         self.levels = SpecialLevels.of(schema)
+        self.new = NewLabels()
 
     @lazy
     def is_level(self) -> Tensor:
@@ -96,29 +98,33 @@ class Encoder:
         """
         return self.expand(self.rows(frame))
 
-    def rows(self, frame: pd.DataFrame) -> Tensor:
+    def rows(self, frame: pd.DataFrame, fixed: Tensor | None = None) -> Tensor:
         """The rows of a frame, (n, p) float32.
 
         Args:
             frame: a frame with the schema's features; other columns are ignored.
+            fixed: (n, p) bool, the cells that may hold a category that no training row has.
 
         Raises:
             InputError: an absent or duplicate feature, no rows, missing values in a feature that
                 had none, infinite values, text in a numeric feature, an unknown category; all
                 complaints at once.
         """
-        self._check_columns(frame)
+        self.check_columns(frame)
         if not len(frame):
             raise InputError("the frame has no rows; at least one is needed")
         out = np.empty((len(frame), self.p), dtype=np.float32)
-        self._read(frame, range(self.p), out)
+        self._read(frame, range(self.p), out, fixed=fixed)
         return torch.from_numpy(out)
 
-    def readable_rows(self, frame: pd.DataFrame) -> tuple[Tensor, dict[int, str]]:
+    def readable_rows(
+        self, frame: pd.DataFrame, fixed: Tensor | None = None
+    ) -> tuple[Tensor, dict[int, str]]:
         """The rows of a frame, possibly empty, with a reason for each unreadable one.
 
         Args:
             frame: as in `rows`.
+            fixed: as in `rows`.
 
         Returns:
             (n, p) float32 rows, undefined in unreadable cells; the reasons by row position.
@@ -126,9 +132,9 @@ class Encoder:
         Raises:
             InputError: columns that are unreadable as a whole; all complaints at once.
         """
-        self._check_columns(frame)
+        self.check_columns(frame)
         out = np.empty((len(frame), self.p), dtype=np.float32)
-        readings = self._read(frame, range(self.p), out, allow_bad_cells=True)
+        readings = self._read(frame, range(self.p), out, allow_bad_cells=True, fixed=fixed)
         reasons: dict[int, list[str]] = {}
         for j, reading in readings.items():
             name = self.schema.names[j]
@@ -136,13 +142,30 @@ class Encoder:
             for i, cell in zip(
                 where.tolist(), frame[name].iloc[where].astype(object), strict=True
             ):
-                got = "a missing value" if pd.isna(cell) is True else repr(cell)
+                got = "a missing value" if pd.isna(cell) is True else named([repr(cell)])[1:-1]
                 line = f"column {name!r} has {got}, expected {reading.expected}"
                 reasons.setdefault(i, []).append(line)
         return torch.from_numpy(out), {i: "; ".join(lines) for i, lines in sorted(reasons.items())}
 
+    def is_new(self, rows: Tensor) -> Tensor:
+        """(..., p) bool, the cells of rows with a category that no training row has."""
+        return (rows >= NEW) & ~self.is_number.to(rows.device)
+
     def expand(self, rows: Tensor) -> Tensor:
-        """Rows, (..., p), as encoded columns, (..., d), a copy."""
+        """Rows, (..., p), as encoded columns, (..., d), a copy.
+
+        A category that no training row has is none of the categories, all 0, and halfway between
+        the two of a binary feature.
+        """
+        if not self.new:
+            return self._expand(rows)
+        new, first = self.is_new(rows), list(self.starts)
+        out = self._expand(rows.masked_fill(new, 0.0))
+        neutral = torch.where(self.blocks, 0.0, 0.5).to(out)
+        out[..., first] = torch.where(new, neutral, out[..., first])
+        return out
+
+    def _expand(self, rows: Tensor) -> Tensor:
         if self.d == self.p:
             return rows.clone()
         plain, columns, blocks, starts = (each.to(rows.device) for each in self._columns)
@@ -191,12 +214,24 @@ class Encoder:
             rows: n rows.
             keep_off_grid: leave numbers finer than the schema's precision unrounded.
         """
-        values = rows.detach().cpu().numpy()
+        known = rows.masked_fill(self.is_new(rows), 0.0) if self.new else rows
+        values = known.detach().cpu().numpy()
         columns = {
             f.name: as_column(f, values[:, j], f.precision, f.dtype, keep_off_grid)
             for j, f in enumerate(self.schema)
         }
-        return pd.DataFrame(columns, copy=False)
+        out = pd.DataFrame(columns, copy=False)
+        return self._with_new(out, rows) if self.new else out
+
+    def _with_new(self, frame: pd.DataFrame, rows: Tensor) -> pd.DataFrame:
+        """A frame of rows, (n, p), with the labels that no training row has."""
+        values, new = rows.detach().cpu().numpy(), self.is_new(rows).cpu().numpy()
+        for j in np.flatnonzero(new.any(0)).tolist():
+            feature, where = self.schema.features[j], np.flatnonzero(new[:, j])
+            cells = frame[feature.name].to_numpy(dtype=object, copy=True)
+            cells[where] = self.new.labels_of(values[where, j])
+            frame[feature.name] = cast(feature, pd.Series(cells, frame.index, dtype=object))
+        return frame
 
     def typed(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The features of a frame, (n, p), with the dtypes of the schema, as models take them.
@@ -246,7 +281,7 @@ class Encoder:
                 seen[moved, j] = values[moved, j]
             else:
                 inexact.append(j)
-        self._read(out, inexact, seen, allow_bad_cells=True)
+        self._read(out, inexact, seen, allow_bad_cells=True, fixed=torch.ones_like(x) > 0)
         # Cells that cannot be read are of rows that are not changed.
         still = ~changed.any(1)
         seen[still] = x.cpu().numpy()[still]
@@ -258,13 +293,15 @@ class Encoder:
         features: Iterable[int],
         into: npt.NDArray[Any],
         allow_bad_cells: bool = False,
+        fixed: Tensor | None = None,
     ) -> dict[int, Reading]:
         """Read features of a frame into rows, (n, p); returns the readings with bad cells."""
         readings = {}
         with np.errstate(over="ignore"):  # overflow gives infinity, which is reported
             for j in features:
                 feature = self.schema.features[j]
-                reading = read(feature, frame[feature.name])
+                accepted = None if fixed is None else fixed[:, j].numpy()
+                reading = read(feature, frame[feature.name], self.new, accepted)
                 if reading.complaint:
                     readings[j] = reading
                 if not reading.complaint or reading.bad is not None:
@@ -273,7 +310,12 @@ class Encoder:
             raise InputError("; ".join(each.complaint for each in readings.values()))
         return readings
 
-    def _check_columns(self, frame: pd.DataFrame) -> None:
+    def check_columns(self, frame: pd.DataFrame) -> None:
+        """Check that a frame has every feature once.
+
+        Raises:
+            InputError: no frame, or absent or duplicate columns.
+        """
         if complaint := misfit(frame):
             raise InputError(complaint)
         known = set(frame.columns)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from functools import lru_cache
 from itertools import repeat
 from typing import Any, NamedTuple
@@ -12,8 +12,60 @@ import numpy.typing as npt
 import pandas as pd
 
 from dear_plugin.data.schema import Feature
+from dear_plugin.errors import InputError
+
+# How many values an error names, and how much of each.
+MOST, MOST_LETTERS = 5, 60
+# Row values of labels that no training row has begin here and are distinct below twice MOST_CODES;
+# a float32 holds them all. The latest MOST_KEPT labels are kept.
+NEW, MOST_CODES, MOST_KEPT = 1 << 20, 1 << 23, 1 << 20
 
 Array = npt.NDArray[Any]
+
+
+class NewLabels:
+    """Labels that no training row has, of any feature: row values from `NEW` on, and back."""
+
+    def __init__(self) -> None:
+        self._values: dict[Hashable, int] = {}
+        self._labels: dict[int, Hashable] = {}
+        self._next = 0
+
+    def __bool__(self) -> bool:
+        """Whether any was read."""
+        return bool(self._labels)
+
+    def values_of(self, labels: Iterable[Any]) -> list[int]:
+        """The row values of labels; -1 for one that is not hashable, such as a list."""
+        return [self._value(np.nan if pd.isna(x) is True else x) for x in labels]
+
+    def labels_of(self, values: Array) -> list[Hashable]:
+        """The labels of row values, (n,).
+
+        Raises:
+            InputError: one of more than `MOST_KEPT` labels ago.
+        """
+        try:
+            return [self._labels[value] for value in values.astype(np.int64).tolist()]
+        except KeyError as error:
+            raise InputError(
+                f"more than {MOST_KEPT:,} values that no training row has were read since: use"
+                " smaller batches, and compute the columns of a result before the next call"
+            ) from error
+
+    def _value(self, label: Any) -> int:
+        try:
+            known = self._values.get(label)
+        except TypeError:
+            return -1
+        if known is not None:
+            return known
+        value = NEW + self._next % MOST_CODES
+        self._next += 1
+        self._values[label], self._labels[value] = value, label
+        if len(self._labels) > MOST_KEPT:
+            self._values.pop(self._labels.pop(next(iter(self._labels))))
+        return value
 
 
 class Reading(NamedTuple):
@@ -37,8 +89,20 @@ class Reading(NamedTuple):
         return cls(np.empty(0), complaint)
 
 
-def labels(feature: Feature, column: pd.Series) -> Reading:
-    """The indices of a column's labels among the categories of its feature."""
+def labels(
+    feature: Feature,
+    column: pd.Series,
+    new: NewLabels | None = None,
+    accepted: Array | None = None,
+) -> Reading:
+    """The indices of a column's labels among the categories of its feature.
+
+    Args:
+        feature: the feature.
+        column: (n,) the labels.
+        new: gives row values to labels that no training row has,
+        accepted: (n,) bool, in these rows.
+    """
     missing = feature.missing_category
     if isinstance(column.dtype, pd.CategoricalDtype):
         table = np.append(_indices(feature, column.cat.categories.astype(object)), missing)
@@ -48,15 +112,26 @@ def labels(feature: Feature, column: pd.Series) -> Reading:
         if missing >= 0:
             codes = np.where(column.isna().to_numpy(), missing, codes)
     bad = codes < 0
+    if new is not None and accepted is not None and (at := np.flatnonzero(bad & accepted)).size:
+        codes[at] = new.values_of(column.iloc[at].astype(object))
+        bad = codes < 0
     if not bad.any():
         return Reading(codes)
-    got = ", ".join(list(dict.fromkeys(map(repr, column[bad].astype(object))))[:3])
-    where, expected = column.index[bad][:3].tolist(), list(feature.categories[:20])
+    got, where = named(dict.fromkeys(map(repr, column[bad].astype(object)))), column.index[bad]
+    expected = f"one of {named(map(repr, feature.categories))}"
     complaint = (
-        f"column {feature.name!r} has values never seen: [{got}] (first rows {where});"
-        f" expected one of {expected}"
+        f"column {feature.name!r} has values never seen: {got} (first rows {where[:3].tolist()});"
+        f" expected {expected}"
     )
-    return Reading(np.where(bad, 0, codes), complaint, bad, f"one of {expected}")
+    return Reading(np.where(bad, 0, codes), complaint, bad, expected)
+
+
+def named(texts: Iterable[str]) -> str:
+    """Up to five texts of up to sixty characters in brackets, and how many more there are."""
+    every = list(texts)
+    shown = [x if len(x) <= MOST_LETTERS else f"{x[: MOST_LETTERS - 3]}..." for x in every[:MOST]]
+    more = f", ... ({len(every) - MOST} more)" if len(every) > MOST else ""
+    return f"[{', '.join(shown)}{more}]"
 
 
 def cells_of(feature: Feature) -> Array:

@@ -48,7 +48,17 @@ class Neighbours:
             distances, near = _nearest(self._known, points, ranks)
         else:
             distances, near = self._tree.query(points, k=ranks)
-        return np.asarray(distances, dtype=np.float64), np.asarray(near, dtype=np.int64)
+        out, new = np.asarray(distances, dtype=np.float64), self.encoder.is_new(rows)
+        if bool(new.any()):
+            out = np.sqrt(out**2 + self._differences(new)[:, None])
+        return out, np.asarray(near, dtype=np.int64)
+
+    def _differences(self, new: Tensor) -> npt.NDArray[np.float64]:
+        """(m,) what makes new categories, (m, p) bool, as distant as any other two, squared."""
+        more = torch.where(self.encoder.blocks, 1.0, 0.75).double()
+        if self.units is not None:
+            more = more / self.units[list(self.encoder.starts)] ** 2
+        return np.asarray((new * more).sum(1))
 
     def nearest(self, rows: Tensor, k: int = NEIGHBOURS) -> npt.NDArray[np.int64]:
         """(m, k) int64, the nearest training rows of rows, (m, p), nearest first."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
@@ -21,7 +22,7 @@ from dear_plugin.methods.parameters import Parameters
 from dear_plugin.methods.writing import SLACKS, settle
 from dear_plugin.models.classifier import Classifier, Output
 from dear_plugin.problem.case import Case
-from dear_plugin.problem.constraints import Constraints, feasible_set
+from dear_plugin.problem.constraints import Constraints, feasible_set, held_cells
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.problem.target import Label, Target, goal_of
 from dear_plugin.results.proposal import Proposal
@@ -31,6 +32,10 @@ from dear_plugin.results.spread import Spread
 from dear_plugin.search import Search
 
 __all__ = ["SLACKS", "Case", "RecourseMethod"]
+
+TOLD = "they are passed to the model as they are"
+
+logger = logging.getLogger(__name__)
 
 
 class RecourseMethod(Parameters, ABC):
@@ -121,15 +126,16 @@ class RecourseMethod(Parameters, ABC):
             target: the wanted decision: a `Target`, or the label of a class; None is class 1. A
                 model that names its classes must then have classes 0 and 1 (or False and True).
             within: constraints of this call only.
-            on_error: "report" returns a row that cannot be read, such as one with an unknown
-                category, unchanged, with success False and the reason; "raise" raises an error.
+            on_error: "report" returns a row that cannot be read unchanged, with success False and
+                the reason; "raise" raises an error. A category that no training row has cannot
+                be read where it may be acted on; elsewhere it is kept, and passed to the model.
 
         Raises:
             NotFittedError: `fit` was not called.
             InputError, TargetError, ConstraintError: an argument does not fit the schema.
             ModelError: the model returns no scores.
         """
-        question = self._question(frame, target, within, on_error)
+        question = self._question(frame, target, within, self._acts, on_error)
         return Recourses.of(question, settle(question, self._propose))
 
     def _question(
@@ -137,16 +143,27 @@ class RecourseMethod(Parameters, ABC):
         frame: pd.DataFrame,
         target: Target | Label | None,
         within: Constraints | None,
-        on_error: str,
+        acts: Tensor,
+        on_error: str = "report",
     ) -> Question:
-        """A call: the rows of a frame, their constraints and targets, and the model's scores."""
+        """A call: the rows of a frame, their constraints and targets, and the model's scores.
+
+        `acts`, (p,) or (n, p) bool, are the features that may be acted on.
+        """
         trained = self.trained
         one_of("report", "raise")("on_error", on_error)
-        x, bad = self.encoder.readable_rows(frame)
-        if bad and on_error == "raise":
-            self.encoder.rows(frame)
         if within is not None:
             require_instance("within", within, Constraints)
+        self.encoder.check_columns(frame)
+        frozen, not_acted = held_cells(within, len(frame), self.schema)
+        fixed: Tensor | None = frozen | not_acted | ~acts
+        x, bad = self.encoder.readable_rows(frame, fixed)
+        if not self._scores_new(frame, x, bad):
+            fixed = None
+            x, bad = self.encoder.readable_rows(frame)
+        self._tell_of_new(x)
+        if bad and on_error == "raise":
+            self.encoder.rows(frame, fixed)
         x, unreadable = x.to(trained.rows.dtype), np.full(len(x), "", dtype=object)
         unreadable[list(bad)] = list(bad.values())
         at = torch.from_numpy(np.flatnonzero(unreadable == ""))
@@ -163,6 +180,23 @@ class RecourseMethod(Parameters, ABC):
         accepted[at] = goal.select(at).succeeds(known, lambda: self.classifier.decisions(part))
         case = Case(x, goal, feasible, SLACKS[0])
         return Question(self, case, frame, scores, accepted, unreadable)
+
+    def _scores_new(self, frame: pd.DataFrame, x: Tensor, reasons: Mapping[int, str]) -> bool:
+        """Whether the model takes the readable rows with categories that no training row has."""
+        new = self.encoder.is_new(x).any(1).nonzero()[:, 0].tolist()
+        at = [i for i in new if i not in reasons]
+        try:
+            self.classifier.frame_scores(frame.iloc[at], x[at])
+        except Exception:  # of the user's model, such as an encoder of known categories alone
+            return False
+        return True
+
+    def _tell_of_new(self, x: Tensor) -> None:
+        """Warn of categories that no training row has, which may be typos; not of identifiers."""
+        new = self.encoder.is_new(x).any(0).tolist()
+        names = [f.name for f, found in zip(self.schema, new, strict=True) if found and f.actionable]
+        if names:
+            logger.warning("columns %s have values that no training row has: %s", names, TOLD)
 
     @abstractmethod
     def _learn(self, rows: Tensor) -> None:
@@ -215,6 +249,11 @@ class RecourseMethod(Parameters, ABC):
     def _repr_parts(self) -> Sequence[str]:
         """The parts of `repr` besides the model and the rows."""
         return [f"{len(self.schema)} features"]
+
+    @property
+    def _acts(self) -> Tensor:
+        """(p,) bool, the features that may be acted on."""
+        return torch.tensor([not feature.immutable for feature in self.schema])
 
     @property
     def trained(self) -> Trained:

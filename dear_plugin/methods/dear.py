@@ -127,7 +127,7 @@ class DEAR(RecourseMethod):
             InputError: another index, or values that a feature cannot have.
         """
         wanted = named_values(actions, frame, self.encoder)
-        question = self._question(frame, target, within, "report")
+        question = self._question(frame, target, within, ~wanted.isnan())
         at, accepted = question.readable, question.accepted
         part = outcome(
             question.case.select(at), wanted[at], accepted[at], self.encoder, self._optimizer_of
@@ -283,6 +283,10 @@ class DEAR(RecourseMethod):
 
     def _spread(self, case: Case, proposal: Proposal) -> Spread:
         return spread(case, proposal, self._optimizer_of, self.decoders)
+
+    @property
+    def _acts(self) -> Tensor:
+        return self.sets.masks.any(0)
 
     @property
     def _repr_parts(self) -> Sequence[str]:

@@ -106,6 +106,10 @@ class Vetted(RecourseMethod):
         return self.method._spread(case, proposal)
 
     @property
+    def _acts(self) -> Tensor:
+        return self.method._acts
+
+    @property
     def _repr_parts(self) -> Sequence[str]:
         """The parts of `repr` besides the model and the rows."""
         return [type(self.method).__name__, *super()._repr_parts]

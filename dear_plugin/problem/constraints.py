@@ -13,7 +13,7 @@ from torch import Tensor
 
 from dear_plugin.data.columns import Resolution
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.schema import Feature, Kind
+from dear_plugin.data.schema import Feature, Kind, Schema
 from dear_plugin.data.units import step_sizes
 from dear_plugin.errors import ConstraintError, unknown
 from dear_plugin.problem.arguments import among, codes_of, each, interval, inward
@@ -64,16 +64,35 @@ def feasible_set(
             values than rows.
     """
     within = within or Constraints()
-    builder = _Builder(encoder, x, resolutions)
-    for rows, names in each(within.frozen, len(x), "frozen", str):
-        builder.freeze(rows, names)
+    builder = _Builder(encoder, x, resolutions, held_cells(within, len(x), encoder.schema))
     for rows, ranges in each(within.ranges, len(x), "ranges", Mapping):
         builder.restrict_ranges(rows, ranges)
     for rows, levels in each(within.categories, len(x), "categories", Mapping):
         builder.restrict_categories(rows, levels)
-    for rows, names in each(within.act_on, len(x), "act_on", str):
-        builder.act_only_on(rows, names)
     return builder.build()
+
+
+def held_cells(within: Constraints | None, n: int, schema: Schema) -> tuple[Tensor, Tensor]:
+    """(n, p) bool each: the cells that never change, and those that are not acted on.
+
+    Args:
+        within: the call's constraints, or None.
+        n: the number of rows.
+        schema: the features.
+
+    Raises:
+        ConstraintError: unknown features, or another number of values than rows.
+    """
+    within = within or Constraints()
+    frozen = torch.tensor([f.immutable for f in schema]).repeat(n, 1)
+    for rows, names in each(within.frozen, n, "frozen", str):
+        frozen[rows, list(_index(schema, names, "frozen"))] = True
+    not_acted = torch.zeros_like(frozen)
+    for rows, names in each(within.act_on, n, "act_on", str):
+        others = torch.ones(len(schema), dtype=torch.bool)
+        others[list(_index(schema, names, "act_on"))] = False
+        not_acted[rows] |= others
+    return frozen, not_acted
 
 
 class _Builder:
@@ -83,9 +102,16 @@ class _Builder:
         encoder: the encoder of the rows.
         x: (n, p) the factual rows.
         resolutions: (p,) what the columns can hold.
+        held: (n, p) bool each, the cells that never change, and those that are not acted on.
     """
 
-    def __init__(self, encoder: Encoder, x: Tensor, resolutions: Sequence[Resolution]) -> None:
+    def __init__(
+        self,
+        encoder: Encoder,
+        x: Tensor,
+        resolutions: Sequence[Resolution],
+        held: tuple[Tensor, Tensor],
+    ) -> None:
         self.encoder, self.x = encoder, x
         self.decimals = [r.decimals for r in resolutions]
         places = np.array([np.nan if d is None else d for d in self.decimals])
@@ -94,22 +120,16 @@ class _Builder:
         low, high = np.array([_feature_bounds(*pair) for pair in pairs]).T
         ends = inward(low, high, places)
         self.low, self.high = (torch.from_numpy(end).expand(x.shape) for end in ends)
-        immutable = torch.tensor([f.immutable for f in encoder.schema])
-        self.frozen = immutable.expand(x.shape).clone()
-        self.not_actionable = torch.zeros(x.shape, dtype=torch.bool)
+        frozen, self.not_actionable = held
+        self.frozen = frozen | encoder.is_new(x)
         self.allowed: Tensor | None = None
         self.rules = Rules.of(encoder)
         self._forbid_missing_levels()
 
-    def freeze(self, rows: Rows, names: Iterable[str]) -> None:
-        """Keep the values of some features."""
-        for j in self._index(names, "frozen"):
-            self.frozen[rows, j] = True
-
     def restrict_ranges(self, rows: Rows, ranges: Mapping[str, Any]) -> None:
         """Intersect the bounds of numbers with ranges."""
         self._expand_bounds()
-        for j in self._index(ranges, "ranges"):
+        for j in _index(self.encoder.schema, ranges, "ranges"):
             feature = self.encoder.schema.features[j]
             count = len(self.low[rows, j])
             low, high = interval(feature, ranges[feature.name], self.decimals[j], count)
@@ -122,7 +142,7 @@ class _Builder:
     def restrict_categories(self, rows: Rows, levels: Mapping[str, Any]) -> None:
         """Intersect the allowed categories with those given."""
         self._expand_bounds()
-        for j in self._index(levels, "categories"):
+        for j in _index(self.encoder.schema, levels, "categories"):
             feature = self.encoder.schema.features[j]
             codes = codes_of(feature, levels[feature.name])
             if feature.kind is Kind.BINARY:
@@ -133,12 +153,6 @@ class _Builder:
             mask[codes] = True
             start = self.encoder.starts[j]
             self._allowed_levels()[rows, start : start + feature.columns] &= mask
-
-    def act_only_on(self, rows: Rows, names: Iterable[str]) -> None:
-        """Make all other features not actionable."""
-        others = torch.ones(self.encoder.p, dtype=torch.bool)
-        others[list(self._index(names, "act_on"))] = False
-        self.not_actionable[rows, :] |= others
 
     def build(self) -> FeasibleSet:
         """The feasible set, in scaled units."""
@@ -185,17 +199,17 @@ class _Builder:
             self.allowed = torch.ones(len(self.x), self.encoder.d, dtype=torch.bool)
         return self.allowed
 
-    def _index(self, names: Iterable[str], where: str) -> tuple[int, ...]:
-        known = self.encoder.schema.names
-        missing = [n for n in names if n not in known]
-        if missing:
-            raise ConstraintError(f"{where}: {unknown('features', missing, known)}")
-        return self.encoder.schema.index(names)
-
     def _expand_bounds(self) -> None:
         """Allocate bounds per row, which were shared by all rows."""
         if not self.low.is_contiguous():
             self.low, self.high = self.low.contiguous(), self.high.contiguous()
+
+
+def _index(schema: Schema, names: Iterable[str], where: str) -> tuple[int, ...]:
+    missing = [n for n in names if n not in schema.names]
+    if missing:
+        raise ConstraintError(f"{where}: {unknown('features', missing, schema.names)}")
+    return schema.index(names)
 
 
 def _distinct(bounds: Tensor) -> Tensor:

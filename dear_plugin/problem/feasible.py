@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
+from dear_plugin.data.labels import NEW
 from dear_plugin.data.special_values import SpecialLevels, is_special
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.reasons import Reason
@@ -159,7 +160,7 @@ class FeasibleSet:
         """(m, c, p) bool, whether rows, (m, c, p), have categories that may be taken."""
         if self.allowed is None:
             return torch.ones(moved.shape, dtype=torch.bool)
-        column = self.starts + torch.where(self.blocks, moved, 0.0).long()
+        column = self.starts + torch.where(self.blocks & (moved < NEW), moved, 0.0).long()
         return self.allowed[idx].gather(1, column.flatten(1)).view(moved.shape)
 
     def rounded(self, x: Tensor, moved: Tensor, idx: Tensor) -> Tensor:

@@ -14,9 +14,11 @@ from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from dear_plugin.data.columns import FLOAT_STEP
 from dear_plugin.data.encoder import Encoder
+from dear_plugin.data.labels import NEW
 from dear_plugin.data.special_values import is_special
 
 TENTHS = 10
@@ -44,8 +46,9 @@ class SeenPairs:
         numbers: which of the f features have tenths.
         levels: which of the f features have levels, and (l,) their values; the first code of these
             is that of all other values.
-        unseen: (t, t) bool, the pairs of codes that no training row has.
-        impossible: (t, t) bool, the unseen pairs that are not absent by chance.
+        unseen: (t + 1, t + 1) bool, the pairs of codes that no training row has. The last code is
+            that of every category that no training row has: none of its pairs is unseen.
+        impossible: (t + 1, t + 1) bool, the unseen pairs that are not absent by chance.
     """
 
     features: Tensor
@@ -80,7 +83,8 @@ class SeenPairs:
         kept, at = some.repeat_interleave(sizes), some.nonzero()[:, 0]
         levels = {i: levels[j] for i, j in enumerate(at.tolist()) if j in levels}
         part = cls._empty(column[at], sizes[at], whole.cuts[at], tenths[at], levels)
-        return replace(part, unseen=unseen[kept][:, kept], impossible=impossible[kept][:, kept])
+        unseen, impossible = (pad(p[kept][:, kept], (0, 1, 0, 1)) for p in (unseen, impossible))
+        return replace(part, unseen=unseen, impossible=impossible)
 
     @classmethod
     def _empty(
@@ -101,13 +105,14 @@ class SeenPairs:
 
     def _codes(self, values: Tensor) -> Tensor:
         """(n, f) the codes of the features' values, (n, f)."""
-        out = values.long()
+        out, new = values.long(), values >= NEW
         for j in self.numbers:
             out[:, j] = torch.bucketize(values[:, j].contiguous(), self.cuts[j])
         for j, levels in self.levels.items():
             same = (values[:, j, None] - levels).abs() <= FLOAT_STEP
             out[:, j] = torch.where(same.any(1), same.long().argmax(1) + 1, 0)
-        return out.add_(self.starts)
+        new[:, [*self.numbers, *self.levels]] = False
+        return out.add_(self.starts).masked_fill_(new, len(self.unseen) - 1)
 
     def created(self, x: Tensor, reached: Tensor) -> Tensor:
         """(m,) bool: rows, (m, p), with an impossible pair that the factual, (m, p), lacks."""

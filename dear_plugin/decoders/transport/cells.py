@@ -14,6 +14,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from dear_plugin.data.labels import NEW
 from dear_plugin.data.schema import Kind
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
@@ -46,9 +47,11 @@ class Cut(NamedTuple):
     def digits(self, rows: Tensor) -> Tensor:
         """(n,) the interval between cuts of the feature in each of some rows, (n, p)."""
         column = rows[:, self.feature]
-        if len(self.rank):
-            column = self.rank[column.long().clamp(0, len(self.rank) - 1)]
-        return torch.bucketize(column.contiguous(), self.at)
+        if not len(self.rank):
+            return torch.bucketize(column.contiguous(), self.at)
+        digits = torch.bucketize(self.rank[column.long().clamp(0, len(self.rank) - 1)], self.at)
+        # A category that no training row has is in none of the cells that the feature cuts.
+        return torch.where(column < NEW, digits, FEW_VALUES)
 
 
 class Groups(NamedTuple):

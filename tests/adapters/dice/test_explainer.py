@@ -4,6 +4,7 @@ import copy
 import inspect
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
+from types import SimpleNamespace
 
 import dice_ml
 import numpy as np
@@ -152,6 +153,21 @@ class TestQuery:
         for found in answers(explainer, query, total_CFs=1):
             assert (found["age"].dtype, found["duration"].dtype) == (np.float64, np.float32)
             assert (found[["age", "duration"]] % 1 == 0).all(axis=None)
+
+    def test_a_new_level_comes_back_where_it_cannot_change(self, loan, black_box, refused):
+        new, arguments = refused.head(2).assign(gender="other"), {"desired_class": 1}
+        arguments["features_to_vary"] = [name for name in refused if name != "gender"]
+        with pytest.raises(ValueError, match="outside the dataset"):  # the model refuses it
+            black_box.generate_counterfactuals(new, 1, **arguments)
+
+        def score(rows):
+            high = (rows["savings"] / 60).clip(0, 1).to_numpy(dtype=float)
+            return np.column_stack([1 - high, high])
+
+        model = dice_ml.Model(model=SimpleNamespace(predict_proba=score), backend="sklearn")
+        found = dear_dice.DiceDEAR(loan.data, model).generate_counterfactuals(new, 1, **arguments)
+        for each in found.cf_examples_list:
+            assert each.final_cfs_df["gender"].tolist() == ["other"]
 
     def test_a_category_dtype_keeps_its_levels(self, explainer, refused):
         query = refused.iloc[:5].astype({"housing": "category"})
