@@ -151,7 +151,7 @@ class TestNewCategories:
     def sent(self, shop):
         """One refused row as a new applicant sends it."""
         row = shop[shop["savings"] < 20].head(1).drop(columns="approved")
-        return row.assign(brand="Dino", contract="K9999", home="boat", gender=None)
+        return row.assign(brand="Dino", contract="K9999", home="boat", gender="other")
 
     @staticmethod
     def model(seen):
@@ -183,6 +183,13 @@ class TestNewCategories:
         again = dear.apply(sent, result.direct, within=Constraints(frozen=frozen))
         assert again.counterfactuals.equals(result.counterfactuals)
         assert result.alternatives(k=2)["brand"].eq("Dino").all()
+
+    def test_the_log_names_them_for_they_may_be_typos(self, shop, sent, caplog):
+        dear = DEAR(self.model(set()), Schema.infer(shop, target="approved"), act_on=["savings"])
+        dear.fit(shop).generate(sent)
+        assert (
+            "columns ['gender', 'home', 'brand'] have values that no training row" in caplog.text
+        )
 
     def test_are_errors_where_they_may_be_acted_on(self, shop, sent):
         dear = DEAR(self.model(set()), Schema.infer(shop, target="approved")).fit(shop)

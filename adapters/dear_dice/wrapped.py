@@ -121,7 +121,8 @@ def _goal(case: Case, i: int) -> dict[str, Any]:
     """The target of row i as DiCE's arguments."""
     goal = case.goal
     if isinstance(goal, RangeGoal):
-        return {"desired_range": [goal.low, goal.high]}
+        own = goal.select(torch.tensor([i]))
+        return {"desired_range": [float(own.low), float(own.high)]}
     if not isinstance(goal, ClassGoal):
         raise NotImplementedError(f"DiCE has no arguments for the target {goal}")
     wanted, least = int(goal.columns[i]), goal.threshold or 0.5

@@ -98,4 +98,5 @@ class Wachter(WeightedDescent[WachterConfig]):
     def _aim(self, goal: Goal, factor: float) -> Tensor | float:
         """The margin aimed for, times a factor; in a range, at most half-way to its middle."""
         width = goal.high - goal.low if isinstance(goal, RangeGoal) else torch.inf
-        return goal.required_margin() + min(factor * self.config.aim, width / 4.0)
+        most = torch.as_tensor(width / 4.0)
+        return goal.required_margin() + most.clamp_max(factor * self.config.aim)

@@ -37,7 +37,7 @@ class NewLabels:
 
     def values_of(self, labels: Iterable[Any]) -> list[int]:
         """The row values of labels; -1 for one that is not hashable, such as a list."""
-        return [self._value(np.nan if pd.isna(x) is True else x) for x in labels]
+        return [self._value(label) for label in labels]
 
     def labels_of(self, values: Array) -> list[Hashable]:
         """The labels of row values, (n,).
@@ -112,7 +112,8 @@ def labels(
         if missing >= 0:
             codes = np.where(column.isna().to_numpy(), missing, codes)
     bad = codes < 0
-    if new is not None and accepted is not None and (at := np.flatnonzero(bad & accepted)).size:
+    if new is not None and accepted is not None and bad.any():
+        at = np.flatnonzero(bad & accepted & column.notna().to_numpy())
         codes[at] = new.values_of(column.iloc[at].astype(object))
         bad = codes < 0
     if not bad.any():

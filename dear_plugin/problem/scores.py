@@ -23,18 +23,20 @@ def spread(values: Tensor) -> Tensor:
 
 
 def margin_unit(margins: Tensor, values: Tensor | None = None) -> Tensor:
-    """The unit of margins: what a model can reach, whatever the scale of its scores.
+    """(...) the unit of margins: what a model can reach, whatever the scale of its scores.
 
     The spread of the values, and at most 5/3 of the median margin of accepted rows: .3 of it is
     then at most half of that median.
 
     Args:
-        margins: (m,) of training rows.
-        values: (m,) whose spread is taken; None takes that of the margins.
+        margins: (..., m) of training rows.
+        values: (m,) whose spread is taken; None takes that of the margins, (m,).
     """
     scale = spread(margins if values is None else values)
-    accepted = margins[margins > 0.0]
-    return torch.minimum(scale, accepted.median() / REACHED) if len(accepted) else scale
+    accepted = margins.where(margins > 0.0, torch.nan)
+    return (
+        torch.fmin(scale, accepted.nanmedian(-1).values / REACHED) if accepted.numel() else scale
+    )
 
 
 def most_likely(scores: Tensor) -> Tensor:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from dear_plugin.errors import TargetError, unknown
 from dear_plugin.problem.goals import ClassGoal, Goal, with_strict_cutoffs
@@ -34,8 +36,8 @@ class Target:
         label: one class, or a tuple with one class per row; None for a range.
         threshold: the least probability of the class. The model must decide for the class as well,
             unless the threshold is below 1/2 and there are two classes: then it alone decides.
-        low: the least wanted value of a regression model.
-        high: the greatest wanted value of a regression model.
+        low: the least wanted value of a regression model, or a tuple with one per row.
+        high: the greatest wanted value, likewise.
 
     Example:
         >>> from dear_plugin import Target
@@ -46,8 +48,8 @@ class Target:
 
     label: Any = None
     threshold: float | None = None
-    low: float = -math.inf
-    high: float = math.inf
+    low: float | tuple[float, ...] = -math.inf
+    high: float | tuple[float, ...] = math.inf
 
     @classmethod
     def of_class(cls, label: Any, threshold: float | None = None) -> Target:
@@ -74,25 +76,26 @@ class Target:
         return cls(tuple(np.asarray(label).tolist()) if per_row else label, threshold)
 
     @classmethod
-    def of_range(cls, low: float | None = None, high: float | None = None) -> Target:
+    def of_range(cls, low: Any = None, high: Any = None) -> Target:
         """The predicted value should lie in `[low, high]`, in the model's own units.
 
         Args:
-            low: the least wanted value; None (or -inf) for an open end.
-            high: the greatest wanted value; None (or inf) for an open end.
+            low: the least wanted value, or one per row (list, array, Series) as
+                `0.8 * model.predict(rows)`; None (or -inf) for an open end.
+            high: the greatest wanted value, likewise; None (or inf) for an open end.
 
         Raises:
-            TargetError: low above high, an end that is not a number, or no finite bound.
+            TargetError: low above high, an end that is not a number, no finite bound, or ends of
+                different lengths.
         """
-        ends = (
-            -math.inf if low is None else _number(low),
-            math.inf if high is None else _number(high),
-        )
-        if not ends[0] <= ends[1] or ends == (-math.inf, math.inf):
+        lows, highs = _ends(low, -math.inf), _ends(high, math.inf)
+        fit = 1 in (lows.size, highs.size) or lows.size == highs.size
+        if not fit or not _are_ranges(lows, highs):
             raise TargetError(
-                f"a range needs numbers or None, low <= high, and one bound, got {(low, high)!r}"
+                "a range needs numbers or None, one or one per row, low <= high, and one bound,"
+                f" got ({_brief(low)}, {_brief(high)})"
             )
-        return cls(low=ends[0], high=ends[1])
+        return cls(low=_plain(lows), high=_plain(highs))
 
     @property
     def is_range(self) -> bool:
@@ -111,7 +114,7 @@ class Target:
             TargetError: an unknown class, or another number of classes than rows.
         """
         if self.is_range:
-            return RangeGoal(self.low, self.high)
+            return RangeGoal(_bound(self.low, n, device), _bound(self.high, n, device))
         if not isinstance(self.label, tuple):
             column = torch.full((n,), _column(self.label, classes), device=device)
             return ClassGoal(column, self.threshold)
@@ -176,6 +179,40 @@ def _number(value: Any) -> float:
         return math.nan if isinstance(value, str | bytes) else float(value)
     except (TypeError, ValueError, OverflowError):
         return math.nan
+
+
+def _ends(value: Any, default: float) -> npt.NDArray[np.float64]:
+    """() or (n,) an end of a range, NaN where it is not a number."""
+    if np.ndim(value) == 1:
+        return np.array([default if v is None else _number(v) for v in value])
+    return np.array(default if value is None else _number(value))
+
+
+def _are_ranges(lows: npt.NDArray[np.float64], highs: npt.NDArray[np.float64]) -> bool:
+    """Whether every row has low <= high and one finite end."""
+    return bool(((lows <= highs) & (np.isfinite(lows) | np.isfinite(highs))).all())
+
+
+def _plain(end: npt.NDArray[np.float64]) -> float | tuple[float, ...]:
+    return tuple(end.tolist()) if end.ndim else float(end)
+
+
+def _brief(end: Any) -> str:
+    """An end of a range in an error."""
+    return f"{len(end)} values" if np.ndim(end) == 1 else repr(end)
+
+
+def _bound(end: float | tuple[float, ...], n: int, device: str) -> float | Tensor:
+    """An end of a range of n rows.
+
+    Raises:
+        TargetError: another number of values than rows.
+    """
+    if not isinstance(end, tuple):
+        return end
+    if len(end) != n:
+        raise TargetError(f"target: expected 1 range or {n}, got {len(end)} for {n} rows")
+    return torch.tensor(end, dtype=torch.float64, device=device)
 
 
 def _column(label: Any, classes: Sequence[Hashable] | None) -> int:

@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch import tensor
 
-from dear_plugin import Target
+from dear_plugin import DEAR, Schema, Search, Target, Vetted
+from dear_plugin.baselines import NearestAccepted
 from dear_plugin.errors import TargetError
 from dear_plugin.problem.target import goal_of, with_strict_cutoffs
 
@@ -240,7 +241,6 @@ class TestRange:
             (-math.inf, math.inf),
             ("a", 1.0),
             ("1", 2.0),
-            (0.0, [1.0]),
         ],
     )
     def test_it_needs_an_order_and_a_bound(self, ends):
@@ -263,3 +263,69 @@ class TestRows:
         goal = target.resolve(1, None)
         assert goal.accepts(tensor([[0.5]]), slack=0.4)
         assert not goal.accepts(tensor([[0.5]]), slack=0.6)
+
+
+class TestRangesOfRows:
+    """One range per row: "20 % less than now"."""
+
+    def test_each_row_has_its_own(self):
+        goal = Target.of_range(high=[10.0, 20.0, 30.0]).resolve(3, None)
+        values = torch.tensor([[15.0]] * 3)
+        assert goal.margin(values).tolist() == [-5.0, 5.0, 15.0]
+        assert goal.accepts(values[:2], torch.tensor([0, 2])).tolist() == [False, True]
+        assert goal.select(torch.tensor([2, 0])).accepts(values[:2]).tolist() == [True, False]
+
+    def test_equals_the_range_of_all_rows_where_they_are_equal(self):
+        scores = torch.linspace(0.0, 10.0, 101)[:, None]
+        for low, high in ((4.0, None), (4.0, 6.0), (None, 3.0)):
+            one = Target.of_range(low, high).resolve(101, None).bind(scores)
+            each = Target.of_range(
+                *(None if end is None else np.full(101, end) for end in (low, high))
+            )
+            many = each.resolve(101, None).bind(scores)
+            for change in ("with_margin", "beyond"):
+                a, b = (getattr(goal, change)(0.3, scores) for goal in (one, many))
+                assert torch.equal(a.accepts(scores, slack=0.01), b.accepts(scores, slack=0.01))
+                assert torch.allclose(a.least_margin(0.01), b.least_margin(0.01))
+
+    @pytest.mark.parametrize(
+        ("ends", "words"),
+        [
+            (([1.0, 2.0], [3.0, 1.0]), r"got \(2 values, 2 values\)"),
+            (([1.0, "x"], None), "numbers or None"),
+            (([1.0, 2.0], [3.0, 4.0, 5.0]), r"got \(2 values, 3 values\)"),
+            (([None, 2.0], None), "one bound"),
+        ],
+    )
+    def test_what_is_no_range_is_refused(self, ends, words):
+        with pytest.raises(TargetError, match=words):
+            Target.of_range(*ends)
+
+    def test_another_number_of_ranges_than_rows_is_refused(self):
+        with pytest.raises(TargetError, match="expected 1 range or 3, got 2 for 3 rows"):
+            Target.of_range(high=[1.0, 2.0]).resolve(3, None)
+
+    def test_every_method_keeps_them_with_their_rows(self, loan):
+        """Unreadable and accepted rows between, selections, and alternatives."""
+        frame = loan.frame
+        price = lambda rows: rows["savings"].to_numpy() * 2.0 + rows["income"].to_numpy()  # noqa: E731
+        schema = Schema.infer(frame, immutable=["gender", "age"])
+        some = frame.head(12).copy()
+        some.iloc[3, some.columns.get_loc("income")] = np.nan
+        now = price(some)
+        wanted = pd.Series(now).fillna(0.0) * np.where(np.arange(12) % 4, 1.1, 0.9)
+        dear = DEAR(price, schema, output="values", act_on=["savings", "income"]).fit(frame)
+        nearest = Vetted(NearestAccepted(price, schema, output="values"), Search()).fit(frame)
+        for method in (dear, nearest):
+            result = method.generate(some, Target.of_range(low=wanted))
+            success = result.actions["success"].to_numpy()
+            assert (success == (price(result.counterfactuals) >= wanted)).all()
+            assert success.sum() > 8 and not success[3]
+            assert (result.actions["acted_on"] == "").to_numpy()[[0, 4, 8]].all()
+            at = [5, 3, 2]
+            part = result[some.index[at]]
+            assert part.actions["success"].tolist() == success[at].tolist()
+            assert part.support.equals(result.support.iloc[at])
+            ranks = part.alternatives(k=2)
+            ranks = ranks[ranks["success"]]
+            assert (price(ranks) >= wanted[ranks["index"]].to_numpy()).all()
