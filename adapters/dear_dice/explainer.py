@@ -260,7 +260,6 @@ class DiceDEAR(ExplainerBase):
         """DiCE's own checks of names, and of the levels of some features, once per combination."""
         self.data_interface.check_permitted_range(permitted)
         levels = self._interface.levels
-        # A new level of the others, which cannot change, is passed to the model.
         read = read.assign(**{n: ls[0] for n, ls in levels.items() if n not in acts})
         # DiCE stores a call's ranges on the explainer; with a copy they end with the call.
         checker = copy.copy(self)
