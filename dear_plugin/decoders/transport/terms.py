@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from dear_plugin.data.labels import NEW
 from dear_plugin.data.schema import Kind
 from dear_plugin.data.special_values import is_special, without_special
 from dear_plugin.decoders.sample import Sample
@@ -74,11 +75,11 @@ class Terms:
 
     def weighted(self, column: Tensor, weights: Tensor) -> Tensor:
         """(m,) the columns of values, (m,), times weights, (q,)."""
-        return self(column) @ weights if len(self.least) else weights[column.long()]
+        return self(column) @ weights if len(self.least) else _at(column, weights)
 
     def factor(self, column: Tensor, weights: Tensor) -> Tensor:
         """(m,) a number, without special levels, or the weights of categories."""
-        return self._ordinary(column) if len(self.least) else weights[column.long()]
+        return self._ordinary(column) if len(self.least) else _at(column, weights)
 
     @property
     def straight(self) -> Tensor:
@@ -104,3 +105,9 @@ def winsorised(sample: Sample) -> Tensor:
     ends = [sample.shared(Terms.of, j).ends for j in range(sample.encoder.p)]
     clamped = sample.rows.clamp(*torch.tensor(ends).T)
     return torch.where(is_special(sample.rows), sample.rows, clamped)
+
+
+def _at(column: Tensor, weights: Tensor) -> Tensor:
+    """(m,) the weights, (q,), of categories; the mean for one that no training row has."""
+    known = column < NEW
+    return torch.where(known, weights[column.where(known, 0.0).long()], weights.mean())
