@@ -194,7 +194,9 @@ class RecourseMethod(Parameters, ABC):
     def _tell_of_new(self, x: Tensor) -> None:
         """Warn of categories that no training row has, which may be typos; not of identifiers."""
         new = self.encoder.is_new(x).any(0).tolist()
-        names = [f.name for f, found in zip(self.schema, new, strict=True) if found and f.actionable]
+        names = [
+            f.name for f, found in zip(self.schema, new, strict=True) if found and f.actionable
+        ]
         if names:
             logger.warning("columns %s have values that no training row has: %s", names, TOLD)
 

@@ -127,7 +127,7 @@ class DEAR(RecourseMethod):
             InputError: another index, or values that a feature cannot have.
         """
         wanted = named_values(actions, frame, self.encoder)
-        question = self._question(frame, target, within, ~wanted.isnan())
+        question = self._question(frame, target, within, self._acts | ~wanted.isnan())
         at, accepted = question.readable, question.accepted
         part = outcome(
             question.case.select(at), wanted[at], accepted[at], self.encoder, self._optimizer_of
