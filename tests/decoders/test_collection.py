@@ -15,16 +15,16 @@ COLUMNS = 12
 
 @pytest.fixture
 def many() -> pd.DataFrame:
-    """Correlated numbers with atoms, which are looked up in tables."""
+    """Correlated numbers of few values, which are looked up in tables."""
     rng = np.random.default_rng(0)
     common = rng.normal(size=(600, 1))
-    values = (10 * (common + rng.normal(size=(600, COLUMNS)))).round()
+    values = (3 * (common + rng.normal(size=(600, COLUMNS)))).round()
     return pd.DataFrame(values, columns=[f"x{i}" for i in range(COLUMNS)])
 
 
 def _fitted(frame: pd.DataFrame) -> DEAR:
     schema = Schema.infer(frame)
-    return DEAR(lambda rows: 1.0 / (1.0 + np.exp(10.0 - rows["x0"])), schema).fit(frame)
+    return DEAR(lambda rows: 1.0 / (1.0 + np.exp(3.0 - rows["x0"])), schema).fit(frame)
 
 
 def _in_memory(dear: DEAR) -> int:
@@ -54,7 +54,7 @@ def test_a_second_call_fits_nothing_again(
     many: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dear = _fitted(many)
-    room = 3 * _in_memory(dear)  # for all decoders, and the redraws of a few
+    room = 4 * _in_memory(dear)  # for all decoders, and both groups of redraws of one
     monkeypatch.setattr(collection, "most_entries", lambda: room)
     row, fits = many[many["x0"] < 0].head(1), []
     dear.generate(row).actions  # noqa: B018

@@ -32,11 +32,13 @@ from dear_plugin.decoders.transport.values import (
 )
 
 MIN_ROWS = 50
-# A conditional mean of fewer rows is mostly noise: COMPAS loses .03 of fidelity with 100.
-TARGET_ROWS = 300
+# Rows of a bin: so many, or this part of a small sample; the tail of a count needs its own bins.
+TARGET_ROWS, PARTS = 300, 40
 MAX_BINS = 24
 # Nodes of a number: representative values, and evenly spaced ones.
 NODES, EVEN_NODES = 32, 24
+# Intervals beyond the outer centres for which ratios go on: an outer bin has rows on both sides.
+BEYOND = 1.0
 MIN_LEAF = 100
 
 
@@ -84,7 +86,7 @@ def _of_one(sample: Sample, j: int) -> Axis:
         nodes = torch.arange(max(len(feature.categories), 1)).float()
         bins, mix, ordered = column.long(), torch.eye(len(nodes)).double(), False
     else:
-        min_rows = max(MIN_ROWS, min(TARGET_ROWS, len(column) // 16))
+        min_rows = max(MIN_ROWS, min(TARGET_ROWS, len(column) // PARTS))
         nodes, (bins, centres), ordered = _nodes(column), cut(column, MAX_BINS, min_rows), True
         heavy = heavy_values(column, share=VERY_HEAVY).tolist()
         apart = {value: int(bins[(column == value).nonzero()[0, 0]]) for value in heavy}
@@ -101,9 +103,9 @@ def _mixed(nodes: Tensor, centres: Tensor, apart: dict[float, int]) -> Tensor:
     """(g, b) bins mixed at nodes; that of a value that is a place of its own with no other."""
     others = [b for b in range(len(centres)) if b not in apart.values()]
     if not others:
-        return interpolation(nodes, centres)
+        return interpolation(nodes, centres, BEYOND)
     mix = nodes.new_zeros(len(nodes), len(centres))
-    mix[:, others] = interpolation(nodes, centres[others])
+    mix[:, others] = interpolation(nodes, centres[others], BEYOND)
     for value, own in apart.items():
         mix[nodes == value] = one_hot(torch.tensor(own), len(centres)).float()
     return mix

@@ -26,7 +26,8 @@ QUINTILES = 5
 MIN_ROWS = 300
 # Groups of equal expectations, their least rows, and training rows that the cuts are found on.
 GROUPS, GROUP_ROWS, ROWS = 10, 100, 10_000
-MAX_CELLS = 24
+# So many that those of equal expectations are cut by the held features, too.
+MAX_CELLS = 72
 # The base of codes, which stay below the modulus: thirteen times as much still fits an int64.
 BASE, MODULUS = FEW_VALUES + 1, 2**59
 

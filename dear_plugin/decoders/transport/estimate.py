@@ -102,7 +102,7 @@ class Estimate:
         counts = Counts(sample, tuple(self.acted.tolist()), self._held, weights)
         base, ratio = fit_ratios(counts, features.tolist())
         at_nodes = [
-            (self.axis.mix @ torch.where(may[:, None, None], each, 1.0)).float()
+            (self.axis.mix @ torch.where(may[:, None, None], each, 1.0)).clamp_min(0.0).float()
             for each, may in zip(ratio, may_move.T, strict=True)
         ]
         ordered = int((~sample.encoder.blocks[features]).sum())
