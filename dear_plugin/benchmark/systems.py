@@ -242,6 +242,11 @@ TRAITS: Mapping[str, Mapping[str, Equation]] = {
         "x": lambda x, u: _count(np.exp(1 + 0.3 * x["h"]), u),
         "y": lambda x, u: _count(np.exp(0.5 + 0.15 * x["x"] + 0.3 * x["h"]), u),
     },
+    "counts by group": {
+        "g": _group,
+        "x": lambda x, u: _count(np.exp(1 + 0.3 * x["g"]), u),
+        "y": lambda x, u: _count(np.exp(0.5 + 0.2 * x["g"] * x["x"]), u),
+    },
     "long tail": {
         "h": _noise,
         "x": lambda x, u: np.exp(0.5 * x["h"] + 0.7 * u),
