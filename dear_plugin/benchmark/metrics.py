@@ -16,6 +16,7 @@ import torch
 
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Schema
+from dear_plugin.data.writing import patch
 from dear_plugin.methods.dear import DEAR
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.target import Target
@@ -88,7 +89,7 @@ def partly(recourses: Recourses, share: float) -> pd.DataFrame:
     numbers = encoder.is_number
     mixed = torch.where(numbers, x + share * (reached - x), reached if share >= HALF else x)
     rows = torch.where(recourses.proposal.direct, reached, mixed)
-    return encoder.patch(recourses.factuals, x, rows)[0]
+    return patch(encoder, recourses.factuals, x, rows=rows)[0]
 
 
 def alone(recourses: Recourses, accepts: Accepts) -> Floats:

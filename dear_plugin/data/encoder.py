@@ -16,26 +16,18 @@ import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
-from dear_plugin._validation.tensors import check_tensor
 from dear_plugin.data.columns import (
     as_column,
     cast,
-    column_resolution,
     has_dtype,
-    is_plain_frame,
-    overwrite,
     read,
-    user_values,
 )
 from dear_plugin.data.inference import misfit
 from dear_plugin.data.labels import NEW, NewLabels, Reading, named
 from dear_plugin.data.schema import Kind, Schema
 from dear_plugin.data.special_values import SpecialLevels
-from dear_plugin.data.units import Units, brief, snap_to_ends
+from dear_plugin.data.units import Units
 from dear_plugin.errors import InputError, near
-
-# Saved rows that are checked for values that the schema's dtypes cannot hold.
-SOME_ROWS = 100
 
 
 class Encoder:
@@ -114,7 +106,7 @@ class Encoder:
         if not len(frame):
             raise InputError("the frame has no rows; at least one is needed")
         out = np.empty((len(frame), self.p), dtype=np.float32)
-        self._read(frame, range(self.p), out, fixed=fixed)
+        self.read_into(frame, range(self.p), into=out, fixed=fixed)
         return torch.from_numpy(out)
 
     def readable_rows(
@@ -134,7 +126,9 @@ class Encoder:
         """
         self.check_columns(frame)
         out = np.empty((len(frame), self.p), dtype=np.float32)
-        readings = self._read(frame, range(self.p), out, allow_bad_cells=True, fixed=fixed)
+        readings = self.read_into(
+            frame, range(self.p), into=out, allow_bad_cells=True, fixed=fixed
+        )
         reasons: dict[int, list[str]] = {}
         for j, reading in readings.items():
             name = self.schema.names[j]
@@ -243,59 +237,27 @@ class Encoder:
         wrong = [f for f in self.schema if not has_dtype(f, out[f.name].dtype)]
         return out.assign(**{f.name: cast(f, out[f.name]) for f in wrong}) if wrong else out
 
-    def patch(
-        self,
-        frame: pd.DataFrame,
-        x: Tensor,
-        rows: Tensor,
-        ends: tuple[Tensor, Tensor] | None = None,
-    ) -> tuple[pd.DataFrame, Tensor]:
-        """A copy of a frame with new rows written to it, and these rows as read back from it.
-
-        Only changed cells are written. They are read back since a column's dtype may round them,
-        except labels in object columns.
-
-        Args:
-            frame: the n factual rows in user units.
-            x: (n, p) the factual rows.
-            rows: (n, p) the counterfactual rows.
-            ends: the least and greatest allowed number in user units, (n, p) double each; numbers
-                outside by a rounding error are set to them.
-        """
-        out, seen, values = frame.copy(), x.cpu().numpy().copy(), rows.detach().cpu().numpy()
-        changed = values != seen
-        inexact, plain = [], is_plain_frame(frame)
-        for j in np.flatnonzero(changed.any(0)).tolist():
-            feature, moved = self.schema.features[j], np.flatnonzero(changed[:, j])
-            column = out[feature.name]
-            places = column_resolution(feature, column.dtype).decimals
-            own = values[moved, j]
-            cells = brief(feature, user_values(feature, own, places), own, places)
-            if ends is not None and feature.kind is Kind.NUMERIC:
-                low, high = (end.numpy()[moved, j] for end in ends)
-                cells = snap_to_ends(feature, cells, (low, high), column.dtype)
-            if column.dtype == object and feature.dtype == "int64":
-                cells = cells.astype(np.int64)
-            overwrite(out, feature.name, moved, cells)
-            if plain and feature.kind is not Kind.NUMERIC and column.dtype == object:
-                seen[moved, j] = values[moved, j]
-            else:
-                inexact.append(j)
-        self._read(out, inexact, seen, allow_bad_cells=True, fixed=torch.ones_like(x) > 0)
-        # Cells that cannot be read are of rows that are not changed.
-        still = ~changed.any(1)
-        seen[still] = x.cpu().numpy()[still]
-        return out, torch.from_numpy(seen)
-
-    def _read(
+    def read_into(
         self,
         frame: pd.DataFrame,
         features: Iterable[int],
+        *,
         into: npt.NDArray[Any],
         allow_bad_cells: bool = False,
         fixed: Tensor | None = None,
     ) -> dict[int, Reading]:
-        """Read features of a frame into rows, (n, p); returns the readings with bad cells."""
+        """Read features of a frame; returns the readings with bad cells.
+
+        Args:
+            frame: n rows.
+            features: the positions of the features.
+            into: (n, p) the rows to write the values to.
+            allow_bad_cells: leave the values of unreadable cells as they are.
+            fixed: as in `rows`.
+
+        Raises:
+            InputError: columns that are unreadable as a whole, or cells if they are not allowed.
+        """
         readings = {}
         with np.errstate(over="ignore"):  # overflow gives infinity, which is reported
             for j in features:
@@ -322,18 +284,3 @@ class Encoder:
         absent = [n for n in self.schema.names if n not in known]
         if absent:
             raise InputError(f"missing columns: {near(absent, frame.columns)}")
-
-
-def validate_saved_rows(rows: Tensor, encoder: Encoder) -> Tensor:
-    """The training rows of a save, (n, p), unchanged.
-
-    Raises:
-        ValueError: the encoder cannot have produced them.
-    """
-    check_tensor("rows", rows, (None, encoder.p))
-    levels = torch.tensor([len(f.categories) for f in encoder.schema])
-    codes, most = rows[:, levels > 0], levels[levels > 0]
-    if not bool(((codes == codes.floor()) & (codes >= 0) & (codes < most)).all()):
-        raise ValueError("rows hold unknown categories")
-    encoder.rows(encoder.frame(rows[:SOME_ROWS]))
-    return rows

@@ -10,12 +10,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+import torch
 from safetensors import SafetensorError
 from safetensors import torch as safetensors
 from torch import Tensor
 
+from dear_plugin._validation.tensors import check_tensor
 from dear_plugin._version import __version__
-from dear_plugin.data.encoder import Encoder, validate_saved_rows
+from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Rule, Schema
 from dear_plugin.decoders import Decoder, Decoders, Sample, decoder_class
 from dear_plugin.errors import DearError, FileFormatError, ModelError, SettingError
@@ -27,6 +29,8 @@ from dear_plugin.search import DescentSchedule, Search
 # Versions 0.1 and 0.2 wrote formats 1 and 2, of two files each.
 FORMAT = 3
 FILE, KEY = "dear.safetensors", "dear"
+# Saved rows that are checked for values that the schema's dtypes cannot hold.
+SOME_ROWS = 100
 # Exceptions of values that are not those that were saved.
 _MISFITS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RuntimeError)
 
@@ -116,7 +120,7 @@ def load(
             encode=encode,
             search=Search(**search),
         )
-        rows = validate_saved_rows(tensors["rows"], dear.encoder)
+        rows = _validated_rows(tensors["rows"], dear.encoder)
         dear._decoders = _decoders(dear, Sample(rows, dear.encoder), tensors)
         dear._trained = Trained(rows, dear.classifier)
     except (FileFormatError, ModelError):
@@ -187,3 +191,18 @@ def _decoders(dear: Savable, sample: Sample, tensors: Mapping[str, Tensor]) -> D
         decoder.load_state(own, decoders.fit_of(members))
         decoders.keep({(members, 0): decoder})
     return decoders
+
+
+def _validated_rows(rows: Tensor, encoder: Encoder) -> Tensor:
+    """The training rows of a save, (n, p), unchanged.
+
+    Raises:
+        ValueError: the encoder cannot have produced them.
+    """
+    check_tensor("rows", rows, (None, encoder.p))
+    levels = torch.tensor([len(f.categories) for f in encoder.schema])
+    codes, most = rows[:, levels > 0], levels[levels > 0]
+    if not bool(((codes == codes.floor()) & (codes >= 0) & (codes < most)).all()):
+        raise ValueError("rows hold unknown categories")
+    encoder.rows(encoder.frame(rows[:SOME_ROWS]))
+    return rows

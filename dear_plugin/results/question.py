@@ -14,6 +14,7 @@ from torch import Tensor
 
 from dear_plugin._progress import bar
 from dear_plugin.data.encoder import Encoder
+from dear_plugin.data.writing import patch
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.reasons import Status
@@ -150,8 +151,12 @@ class Question:
             before: the scores and successes of the others; None: those of the factuals.
         """
         case, classifier = self.case, self.method.trained.classifier
-        after, seen = self.method.encoder.patch(
-            self.frame, case.x, proposal.rows, case.feasible.user_bounds
+        after, seen = patch(
+            self.method.encoder,
+            self.frame,
+            case.x,
+            rows=proposal.rows,
+            ends=case.feasible.user_bounds,
         )
         every = len(rows) == len(case)
         scored = (after, seen) if every else (after.iloc[rows.numpy()], seen[rows])

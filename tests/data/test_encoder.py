@@ -8,6 +8,7 @@ import torch
 from dear_plugin import DEAR, Encoder, Schema
 from dear_plugin.data.columns import from_scaled, to_scaled
 from dear_plugin.data.units import step_sizes
+from dear_plugin.data.writing import patch
 from dear_plugin.errors import SchemaError
 
 
@@ -121,7 +122,7 @@ class TestWriting:
         x = encoder.rows(few)
         rows = x.clone()
         rows[1] = encoder.rows(mixed.frame.iloc[5:6])[0]
-        after, seen = encoder.patch(few, x, rows)
+        after, seen = patch(encoder, few, x, rows=rows)
         torch.testing.assert_close(seen, encoder.rows(after), rtol=0, atol=0)
         pd.testing.assert_frame_equal(after.iloc[[0, 2, 3]], few.iloc[[0, 2, 3]])
         source = mixed.frame.iloc[5]
@@ -134,7 +135,7 @@ class TestWriting:
         x = encoder.rows(cooks)
         rows = x.clone()
         rows[0, where(encoder, "job")] = 3
-        after, _ = encoder.patch(cooks, x, rows)
+        after, _ = patch(encoder, cooks, x, rows=rows)
         assert after["job"].tolist() == ["judge", "cook"]
         assert list(after["job"].cat.categories) == ["cook", "judge"]
 
@@ -166,7 +167,7 @@ def test_cells_of_every_dtype_are_written_into_a_copy(name, dtype):
     encoder = Encoder(Schema.infer(frame))
     before, column = frame.copy(deep=True), frame[name]
     x = encoder.rows(frame)
-    after, seen = encoder.patch(frame, x, x[[0, 0, 2, 1]])
+    after, seen = patch(encoder, frame, x, rows=x[[0, 0, 2, 1]])
     pd.testing.assert_frame_equal(frame, before)
     pd.testing.assert_series_equal(column, before[name])
     expected = before.iloc[[0, 0, 2, 1]].set_axis(before.index)
@@ -201,7 +202,7 @@ def test_subclasses_of_dataframe_are_patched_through_their_own_methods(kind):
     plain = pd.DataFrame({"number": [1, 2, 3, 4], "word": list("abca")})
     frame, encoder = kind(plain), Encoder(Schema.infer(plain))
     x = encoder.rows(frame)
-    after, seen = encoder.patch(frame, x, x[[0, 0, 2, 1]])
+    after, seen = patch(encoder, frame, x, rows=x[[0, 0, 2, 1]])
     pd.testing.assert_frame_equal(pd.DataFrame(frame), plain)
     assert isinstance(after, kind)
     assert after["word"].tolist() == ["a", "a", "c", "b"]

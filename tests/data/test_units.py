@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from dear_plugin import DEAR, Encoder, Schema
+from dear_plugin.data.writing import patch
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def written(frame: pd.DataFrame, **changes: float) -> pd.Series:
     """The first row with changes, as the encoder writes it."""
     encoder, before = Encoder(Schema.infer(frame)), frame.head(1)
     after = before.assign(**changes)
-    return encoder.patch(before, encoder.rows(before), encoder.rows(after))[0].iloc[0]
+    return patch(encoder, before, encoder.rows(before), rows=encoder.rows(after))[0].iloc[0]
 
 
 @pytest.mark.parametrize(
@@ -42,7 +43,7 @@ def test_rows_read_back_are_the_rows_that_were_written(frame):
     encoder, rng = Encoder(Schema.infer(frame)), torch.Generator().manual_seed(0)
     x = encoder.rows(frame)
     moved = encoder.units.rounded(torch.rand(x.shape, generator=rng))
-    seen = encoder.patch(frame, x, moved)[1]
+    seen = patch(encoder, frame, x, rows=moved)[1]
     assert torch.equal(seen[:, 0], moved[:, 0])
     assert torch.allclose(seen, moved, atol=1e-6)
 
