@@ -198,7 +198,8 @@ class Answered:
             return [ENOUGH] if count else []
         confidence, reliance = spread.confidence[self.at], spread.reliance[self.at]
         times = round(float(confidence) * count)
-        words = certainty(float(reliance), self._largest, times, count)
+        rows = len(self.result.question.method.trained.rows)
+        words = certainty(float(reliance), self._largest, times=times, count=count, rows=rows)
         return [*words, *self._contradicted]
 
     @property

@@ -200,9 +200,13 @@ ENOUGH = "The action is enough by itself."
 # Of an action that is enough by itself, where more than a tenth of resamples fail.
 UNDONE = "The action is enough by itself, but what is expected to follow may undo it."
 SURE = 0.9
+# Resamples of fewer training rows do not tell how certain an answer is.
+FEWEST = 30
 
 
-def certainty(reliance: float, moves: Sequence[Move], times: int, count: int) -> list[str]:
+def certainty(
+    reliance: float, moves: Sequence[Move], *, times: int, count: int, rows: int
+) -> list[str]:
     """Sentences on what the action needs to be enough, and on the confidence.
 
     Args:
@@ -210,12 +214,15 @@ def certainty(reliance: float, moves: Sequence[Move], times: int, count: int) ->
         moves: the indirect changes that a description names.
         times: the number of resamples under which it succeeds.
         count: the number of resamples.
+        rows: the number of training rows.
     """
     enough = ENOUGH if times >= SURE * count else UNDONE
     if reliance > 0.0:
         needed = join(list(filter(None, (move.needed(reliance) for move in moves))))
         enough = f"It needs what is expected to follow{f': {needed}' if needed else ''}."
-    return [enough, f"It succeeds in {times} of {count} resamples of the training rows."]
+    told = f"It succeeds in {times} of {count} resamples of the training rows"
+    few = f", of which there are too few ({rows}) to tell" if rows < FEWEST else ""
+    return [enough, f"{told}{few}."]
 
 
 def weak(words: str, more: Sequence[str], why: str) -> str:

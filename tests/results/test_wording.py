@@ -93,15 +93,26 @@ FOLLOW = [Move(TERM, 68, 59), Move(JOB, "cook", "nurse"), Move(GAIN, 0, 3.2)]
     ],
 )
 def test_what_must_follow_is_told_in_values(reliance, words):
-    assert certainty(reliance, FOLLOW, 15, 16) == [
+    assert certainty(reliance, FOLLOW, times=15, count=16, rows=30) == [
         f"It needs what is expected to follow: {words}.",
         "It succeeds in 15 of 16 resamples of the training rows.",
     ]
 
 
+def _enough(times, rows=1000):
+    return certainty(0.0, FOLLOW, times=times, count=16, rows=rows)
+
+
+def test_few_training_rows_tell_nothing_about_certainty():
+    assert _enough(16, rows=1)[1] == (
+        "It succeeds in 16 of 16 resamples of the training rows, of which there are too few (1) to"
+        " tell."
+    )
+
+
 def test_an_action_may_be_enough_and_may_be_undone_by_what_follows():
-    assert certainty(0.0, FOLLOW, 15, 16)[0] == "The action is enough by itself."
-    assert certainty(0.0, FOLLOW, 5, 16)[0] == (
+    assert _enough(15)[0] == "The action is enough by itself."
+    assert _enough(5)[0] == (
         "The action is enough by itself, but what is expected to follow may undo it."
     )
 

@@ -11,12 +11,13 @@ known limit of the decoder. There is no training: rows are counted and regressed
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
+from dear_plugin.data.labels import named
 from dear_plugin.data.schema import Schema
 from dear_plugin.decoders.protocol import Decoder, Members, register
 from dear_plugin.decoders.sample import Sample
@@ -91,7 +92,7 @@ class Transport(Decoder):
         """Estimate the conditional distributions of the training rows for a set."""
         sample.shared(_warn_of_few_rows)
         self._estimate = Estimate(sample, acted, held)
-        sample.shared(_tell_of_cells, tuple(self._fitted.cells.uncut_shares.items()))
+        _tell_of_cells(sample, self._fitted.cells.uncut_shares)
 
     def encode(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """The conditional ranks of rows, (m, p) -> (m, p + 1); see `Estimate.encode`."""
@@ -151,19 +152,27 @@ def _warn_of_few_rows(sample: Sample) -> None:
         logger.warning(text, len(sample), FEW_ROWS)
 
 
-def _tell_of_cells(sample: Sample, uncut: tuple[tuple[int, float], ...]) -> None:
-    """Say which held features most rows are not compared within, for too few rows agree in them.
+def _told(_: Sample) -> list[str]:
+    """The text of `_tell_of_cells` on a sample, once there is one."""
+    return []
+
+
+def _tell_of_cells(sample: Sample, uncut: Mapping[int, float]) -> None:
+    """Say once within which held features most rows are not compared: too few agree in them.
 
     It is news where the order of causes names many held features; without one it is a warning.
     """
     schema = sample.encoder.schema
-    dropped = [schema.names[j] for j, share in uncut if share > COARSE_SHARE]
-    if dropped:
-        logger.log(
-            logging.INFO if schema.tiers else logging.WARNING,
-            "too few training rows agree in all of %s: up to %.0f %% of them are compared with"
-            " rows that differ in %s; Transport(given=[...]) names fewer",
-            [schema.names[j] for j, _ in uncut],
-            100.0 * max(share for _, share in uncut),
-            dropped,
+    held, dropped = (
+        [repr(schema.names[j]) for j, share in uncut.items() if share > least]
+        for least in (-1.0, COARSE_SHARE)
+    )
+    told = sample.shared(_told)
+    if dropped and not told:
+        told.append(
+            f"too few training rows agree in all of {named(held)}: up to"
+            f" {100.0 * max(uncut.values()):.0f} % of them are compared with rows that differ in"
+            f" {'these' if dropped == held else named(dropped)};"
+            " Transport(given=[...]) names fewer"
         )
+        logger.log(logging.INFO if schema.tiers else logging.WARNING, told[0])

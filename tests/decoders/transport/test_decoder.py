@@ -436,9 +436,20 @@ class TestOddTables:
             case = Case(frame, immutable=["group", "many"])
             case.of("a"), case.of("b")
         (record,) = [r for r in caplog.records if "too few training rows agree" in r.message]
+        assert "all of ['group', 'many']" in record.message
         assert "differ in ['many']" in record.message
         assert case.of("a").uncompared > 0.9
         assert Case(odd_frame()).of("a").uncompared == 0.0
+
+    def test_of_many_such_features_five_are_named_once(self, caplog):
+        rng = np.random.default_rng(0)
+        many = {f"m{j}": rng.integers(0, 12, 1500) for j in range(20)}
+        with caplog.at_level(logging.WARNING, "dear_plugin"):
+            case = Case(pd.DataFrame({"a": rng.normal(size=1500), **many}), immutable=[*many])
+            case.of("a")
+        (record,) = [r for r in caplog.records if "too few training rows agree" in r.message]
+        assert "['m0', 'm1', 'm2', 'm3', 'm4', ... (15 more)]" in record.message
+        assert record.message.count("m0") == 1
 
     def test_cells_cut_by_all_held_features_compare_equal_rows_only(self, caplog):
         frame = odd_frame(3000)
