@@ -5,7 +5,7 @@ import pytest
 from tests.sweep.audit import audited
 
 # Traits whose faults are not mended yet.
-PENDING = frozenset({"dummies", "new level", "question"})
+PENDING = frozenset({"dummies"})
 
 
 @pytest.mark.ci

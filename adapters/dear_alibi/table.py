@@ -69,7 +69,7 @@ class Table:
         )
         # A category without training rows is in the category map.
         features = tuple(
-            seen if seen.name in numbers else dataclasses.replace(own, immutable=seen.immutable)
+            seen if seen.name in numbers else _with_marks(own, seen)
             for own, seen in zip(self.declared, inferred, strict=True)
         )
         return dataclasses.replace(inferred, features=features, tiers=self.declared.tiers)
@@ -122,6 +122,11 @@ def _declare(name: str, labels: Sequence[str] | None) -> Feature:
         )
     kind = Kind.BINARY if len(categories) <= 2 else Kind.CATEGORICAL
     return Feature(str(name), kind, categories=categories, dtype="category")
+
+
+def _with_marks(declared: Feature, seen: Feature) -> Feature:
+    """A feature of the category map with what is known from training rows."""
+    return dataclasses.replace(declared, immutable=seen.immutable, special=seen.special)
 
 
 def _not_finite(feature: Feature, values: Array) -> str:

@@ -1,8 +1,9 @@
-"""Codes: the values of a number that are probably no amounts, such as -9, 999 or a missing 0."""
+"""Codes: values that are probably no amounts or categories, such as -9, 999, a missing 0, "?"."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ MOST_OBSERVED, ROWS_AT_A_GAP = 24, 20
 WHOLE = 1e9
 # Nines, sevens, eights, and 96 to 98 with leading nines: 7, 9, 88, 97, 998, 9999.
 FORM = re.compile(r"9+[6-9]?|7+|8+")
+# Categories, in lower case, that say that a value is not known.
+NOT_KNOWN = {"", "?", "n/a", "nan", "null", "unknown", "not known", "missing", "not available"}
 
 Array = npt.NDArray[Any]
 
@@ -130,3 +133,9 @@ def few_with_gaps(values: Array, places: int | None) -> tuple[float, ...]:
     rows = np.minimum(counts[1:], counts[:-1])
     has_gap = (steps > np.gcd.reduce(steps)) & (rows >= ROWS_AT_A_GAP)
     return tuple(distinct.tolist()) if has_gap.any() else ()
+
+
+def not_known(categories: Iterable[Hashable]) -> tuple[str, ...]:
+    """The categories that say that a value is not known, such as "?" and "unknown"."""
+    text = [c for c in categories if isinstance(c, str)]
+    return tuple(c for c in text if c.strip().lower() in NOT_KNOWN)

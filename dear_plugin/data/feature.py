@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from dear_plugin._validation.settings import Rule, boolean, one_of, optional
-from dear_plugin.errors import SchemaError, SettingError
+from dear_plugin.errors import SchemaError, SettingError, unknown
 
 # The largest precision, in absolute value: 10**99 and 10**-99 are finite, nonzero floats.
 MOST_DECIMALS = 99
@@ -54,13 +54,14 @@ class Feature:
             that use the codes depend on them.
         ordered: of a category column, whether its levels are ordered.
         special: of a number, the codes that are no amounts (-9 for "no such account"), in user
-            units; each is a separate level, as a missing value is.
+            units; each is a separate level, as a missing value is. Of a category, the levels that
+            say that the value is not known ("?"); a row may leave them.
         observed: of a number of few values with gaps, the only values that it may take, in user
             units; empty where it may take others.
         missing: how a missing value is written: "" when none were observed, "none" when an object
             column has None, else "nan". A category's missing level is its last category, None.
         enter_special: whether an action may set a special or missing level.
-        leave_special: whether an action may change a special or missing value.
+        leave_special: whether an action may change a special number or a missing value.
         actionable: whether it is acted on when `act_on` is not given; if not, as for identifiers,
             it is acted on only when `act_on` names it.
 
@@ -84,7 +85,7 @@ class Feature:
     limits: tuple[float, float] | None = None
     levels: tuple[Hashable, ...] = ()
     ordered: bool = False
-    special: tuple[float, ...] = ()
+    special: tuple[Any, ...] = ()
     observed: tuple[float, ...] = ()
     missing: Literal["", "nan", "none"] = ""
     enter_special: bool = False
@@ -94,13 +95,21 @@ class Feature:
     def __post_init__(self) -> None:
         """Validate the attributes; numpy numbers become Python's, which JSON can hold."""
         for name, rule in _RULES.items():
+            if name == "special" and self.kind is Kind.NUMERIC:
+                rule = _converted("a tuple of distinct finite numbers", _codes)
             try:
                 value = rule(f"feature {self.name!r}: {name}", getattr(self, name))
             except SettingError as error:
                 raise SchemaError(str(error)) from None
             object.__setattr__(self, name, value)
+        number = pd.api.types.is_numeric_dtype(pd.api.types.pandas_dtype(self.dtype))
+        if self.kind is Kind.NUMERIC and not number:
+            raise SchemaError(f"feature {self.name!r}: a number cannot have dtype {self.dtype!r}")
         if self.levels and not {c for c in self.categories if c is not None} <= set(self.levels):
             raise SchemaError(f"feature {self.name!r}: its categories must be among its levels")
+        if self.kind is not Kind.NUMERIC and not set(self.special) <= set(self.categories):
+            where = f"special[{self.name!r}]"
+            raise SchemaError(f"{where}: {unknown('values', self.special, self.categories)}")
 
     @property
     def width(self) -> float:
@@ -224,7 +233,7 @@ _RULES: dict[str, Rule] = {
     "limits": optional(_converted("None or two numbers (low, high), low <= high", _pair)),
     "levels": _converted("a tuple of distinct strings and finite numbers", _labels),
     "ordered": boolean,
-    "special": _converted("a tuple of distinct finite numbers", _codes),
+    "special": _converted("a tuple of distinct strings and finite numbers", _labels),
     "observed": _converted("a tuple of distinct finite numbers", _codes),
     "missing": one_of("", "nan", "none"),
     "enter_special": boolean,

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dear_plugin.data.codes import few_with_gaps
+from dear_plugin.data.codes import few_with_gaps, not_known
 from dear_plugin.data.feature import Feature, Kind, ordinary_values
 from dear_plugin.data.inspection import inspect
 from dear_plugin.errors import SchemaError, unknown
@@ -70,7 +70,7 @@ def infer_features(
     names: Sequence[str],
     categorical: Iterable[str],
     numeric: Iterable[str],
-    special: Mapping[str, Sequence[float]],
+    special: Mapping[str, Sequence[Any]],
 ) -> list[Feature]:
     """The features of a frame's columns, (n, p), without the user's constraints on changes.
 
@@ -79,7 +79,7 @@ def infer_features(
         names: its feature columns.
         categorical: numeric columns to be read as categories.
         numeric: columns that are amounts, whatever their values look like.
-        special: `{column: codes}` of numbers that are no amounts.
+        special: `{column: values}` that are no amounts, or categories that are not known.
 
     Raises:
         SchemaError: unreadable columns; all complaints at once.
@@ -90,12 +90,15 @@ def infer_features(
     for name in names:
         codes = tuple(special.get(name, ())) if name in {*special, *amounts} else None
         try:
-            features.append(_infer(frame[name], name, name in as_category, codes))
+            feature = _infer(frame[name], name, name in as_category, codes)
+            if name in amounts and feature.kind is not Kind.NUMERIC:
+                raise SchemaError(f"numeric= names {name!r}: expected numbers, got categories")
+            features.append(feature)
         except SchemaError as error:
             complaints.append(str(error))
     if complaints:
         raise SchemaError("; ".join(complaints))
-    return inspect(frame, features, amounts)
+    return inspect(frame, features, amounts, special)
 
 
 def infer_orders(frame: pd.DataFrame, features: Sequence[Feature]) -> tuple[tuple[str, str], ...]:
@@ -137,7 +140,7 @@ def _is_ordered(a: Array, b: Array, lower: Array, upper: Array) -> bool:
 
 
 def _infer(
-    column: pd.Series, name: str, as_category: bool, special: tuple[float, ...] | None
+    column: pd.Series, name: str, as_category: bool, special: tuple[Any, ...] | None
 ) -> Feature:
     if isinstance(column.dtype, pd.SparseDtype):
         raise SchemaError(sparse(name, column.dtype))
@@ -146,12 +149,8 @@ def _infer(
     if unreadable(column.dtype):
         raise SchemaError(f"column {name!r} has dtype {column.dtype}: {unreadable(column.dtype)}")
     number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
-    if special is not None and (not number or as_category):
-        raise SchemaError(
-            f"special= or numeric= names {name!r}: expected a numeric column, got categories"
-        )
     if not number or as_category or (special is None and column.nunique() == 2):
-        return _discrete(column, name)
+        return _discrete(column, name, special)
     return _number(column, name, special or ())
 
 
@@ -216,7 +215,7 @@ def unreadable(dtype: Any) -> str:
     return ""
 
 
-def _discrete(column: pd.Series, name: str) -> Feature:
+def _discrete(column: pd.Series, name: str, special: tuple[Any, ...] | None) -> Feature:
     present = column.dropna()
     try:
         observed = present.unique()
@@ -240,6 +239,7 @@ def _discrete(column: pd.Series, name: str) -> Feature:
         dtype=str(column.dtype),
         immutable=len(categories) == 1,
         levels=levels,
+        special=not_known(categories) if special is None else special,
         ordered=dtype is not None and bool(dtype.ordered),
         missing=missing,
     )

@@ -36,7 +36,10 @@ Array = npt.NDArray[Any]
 
 
 def inspect(
-    frame: pd.DataFrame, features: Sequence[Feature], amounts: Container[str]
+    frame: pd.DataFrame,
+    features: Sequence[Feature],
+    amounts: Container[str],
+    declared: Container[str],
 ) -> list[Feature]:
     """Features with suspected identifiers marked as not actionable; logs suspicious columns.
 
@@ -44,7 +47,11 @@ def inspect(
         frame: training rows.
         features: the inferred features of its columns.
         amounts: the names of numbers that are no identifiers.
+        declared: the names of features whose special values the user named.
     """
+    for feature in features:
+        if feature.special and feature.name not in declared:
+            _tell_of_not_known(feature)
     missing = {f.name: int(frame[f.name].isna().sum()) for f in features if f.missing}
     if missing:
         logger.warning(
@@ -95,6 +102,16 @@ def _number(column: pd.Series, feature: Feature, is_amount: bool) -> Feature:
     return dataclasses.replace(feature, actionable=False)
 
 
+def _tell_of_not_known(feature: Feature) -> None:
+    """Say which levels of a category are not entered, and what changes that."""
+    levels = list(feature.special)
+    logger.warning(
+        "column %r has the levels %s, which say that the value is not known: nothing changes to"
+        " them; special={%r: %s} declares that, special={%r: []} makes them levels like others",
+        *(feature.name, levels, feature.name, levels, feature.name),
+    )
+
+
 def _may_be_codes(observed: Sequence[float]) -> bool:
     """Whether the few values of a number are whole and not rounded, as amounts often are."""
     whole = bool(observed) and all(value.is_integer() for value in observed)
@@ -119,11 +136,8 @@ def _category(column: pd.Series, feature: Feature) -> Feature:
     if _is_text_of_numbers(column, feature):
         logger.warning(
             "column %r holds numbers as text and is read as a category of %d levels: frame[%r] ="
-            " pd.to_numeric(frame[%r]) converts it",
-            feature.name,
-            levels,
-            feature.name,
-            feature.name,
+            " pd.to_numeric(frame[%r]) makes it a number, in DiCE continuous_features=[..., %r]",
+            *(feature.name, levels, *[feature.name] * 3),
         )
     if levels <= MANY_LEVELS and (levels <= SOME_LEVELS or rows >= ROWS_A_LEVEL * levels):
         return feature

@@ -77,7 +77,7 @@ class Schema:
         categorical: Iterable[str] = (),
         numeric: Iterable[str] = (),
         ranges: Mapping[str, tuple[float | None, float | None]] | None = None,
-        special: Mapping[str, Sequence[float]] | None = None,
+        special: Mapping[str, Sequence[Any]] | None = None,
         rules: Iterable[Rule] = (),
         tiers: Iterable[Iterable[str]] = (),
     ) -> Schema:
@@ -103,7 +103,9 @@ class Schema:
             ranges: `{feature: (low, high)}` in user units, None for an open end; a range
                 restricts, it never scales.
             special: `{feature: codes}` of numbers that are no amounts, such as -9 for "no such
-                account": each is a separate level, and no value in between is proposed.
+                account": each is a separate level, and no value in between is proposed. Of
+                categories, the levels that say that a value is not known, such as "?", which
+                nothing changes to; those of the usual names by default, and the logger says so.
             rules: callables, frame of the features -> (n,) bool, True for a possible row.
             tiers: lists of features, the earliest causes first, `[["age"], ["education", "job"]]`:
                 an action changes no feature of an earlier tier.

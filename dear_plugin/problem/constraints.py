@@ -124,7 +124,7 @@ class _Builder:
         self.frozen = frozen | encoder.is_new(x)
         self.allowed: Tensor | None = None
         self.rules = Rules.of(encoder)
-        self._forbid_missing_levels()
+        self._forbid_special_levels()
 
     def restrict_ranges(self, rows: Rows, ranges: Mapping[str, Any]) -> None:
         """Intersect the bounds of numbers with ranges."""
@@ -141,18 +141,9 @@ class _Builder:
 
     def restrict_categories(self, rows: Rows, levels: Mapping[str, Any]) -> None:
         """Intersect the allowed categories with those given."""
-        self._expand_bounds()
         for j in _index(self.encoder.schema, levels, "categories"):
             feature = self.encoder.schema.features[j]
-            codes = codes_of(feature, levels[feature.name])
-            if feature.kind is Kind.BINARY:
-                self.low[rows, j] = torch.clamp_min(self.low[rows, j], min(codes))
-                self.high[rows, j] = torch.clamp_max(self.high[rows, j], max(codes))
-                continue
-            mask = torch.zeros(feature.columns, dtype=torch.bool)
-            mask[codes] = True
-            start = self.encoder.starts[j]
-            self._allowed_levels()[rows, start : start + feature.columns] &= mask
+            self._keep_categories(rows, j, codes_of(feature, levels[feature.name]))
 
     def build(self) -> FeasibleSet:
         """The feasible set, in scaled units."""
@@ -187,11 +178,27 @@ class _Builder:
             stuck=stays & ~self.not_actionable & ~self.frozen,
         )
 
-    def _forbid_missing_levels(self) -> None:
-        """No action sets a category to its missing level, unless the feature allows it."""
-        levels = self.encoder.levels
-        for j in ((levels.missing >= 0) & ~levels.enter).nonzero()[:, 0].tolist():
-            self._allowed_levels()[:, self.encoder.starts[j] + int(levels.missing[j])] = False
+    def _forbid_special_levels(self) -> None:
+        """Nothing sets a category to a special or missing level, unless the feature allows it."""
+        for j, feature in enumerate(self.encoder.schema):
+            barred = {*feature.special, *([None] if feature.missing else [])}
+            if barred and feature.kind is not Kind.NUMERIC and not feature.enter_special:
+                codes = [i for i, c in enumerate(feature.categories) if c not in barred]
+                self._keep_categories(slice(None), j, codes)
+
+    def _keep_categories(self, rows: Rows, j: int, codes: Sequence[int]) -> None:
+        """Intersect the allowed categories of a feature with those at some positions."""
+        feature = self.encoder.schema.features[j]
+        if feature.kind is Kind.BINARY:
+            self._expand_bounds()
+            low, high = min(codes, default=math.inf), max(codes, default=-math.inf)
+            self.low[rows, j] = torch.clamp_min(self.low[rows, j], low)
+            self.high[rows, j] = torch.clamp_max(self.high[rows, j], high)
+            return
+        mask = torch.zeros(feature.columns, dtype=torch.bool)
+        mask[list(codes)] = True
+        start = self.encoder.starts[j]
+        self._allowed_levels()[rows, start : start + feature.columns] &= mask
 
     def _allowed_levels(self) -> Tensor:
         """(n, d) bool, the categories that may be taken."""

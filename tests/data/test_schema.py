@@ -207,6 +207,7 @@ class TestInspection:
     def test_numbers_kept_as_text(self, caplog):
         assert inferred(["1", "2", "3.5"], "object").kind is Kind.CATEGORICAL
         assert "pd.to_numeric(frame['x'])" in caplog.text
+        assert "in DiCE continuous_features=[..., 'x']" in caplog.text
 
     def test_many_levels_are_not_acted_on_unless_named(self, caplog):
         names = [f"n{i}" for i in range(150)] * 10
@@ -298,7 +299,8 @@ class TestConstraints:
             (list("abc"), {"ranges": {"x": (0, 1)}}, r"ranges\['x'\].*categories"),
             ([1, 2, 3], {"ranges": {"x": (2, 1)}}, r"ranges\['x'\] = \(2, 1\).*exceed"),
             ([1, 2, 3], {"ranges": {"x": (np.nan, 1)}}, "exceed"),
-            (list("abc"), {"special": {"x": [1]}}, r"names 'x': .*got categories"),
+            (list("abc"), {"special": {"x": [1]}}, r"special\['x'\]: unknown values"),
+            (list("abc"), {"numeric": ["x"]}, r"numeric= names 'x': expected numbers"),
             ([1, 2, 3], {"special": {"z": [1]}}, "special: unknown features: 'z'"),
             ([1, 2, 3], {"target": "z"}, "unknown target: 'z'"),
             ([1, 2, 3], {"rules": ["x <= 3"]}, "rules must be callables"),

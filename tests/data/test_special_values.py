@@ -166,6 +166,47 @@ class TestEnterAndLeaveSpecial:
         assert DEAR(is_missing, free).fit(table[0]).generate(factuals).actions["success"].all()
 
 
+class TestCategoriesThatAreNotKnown:
+    """The model accepts what is not known; "?" is in three levels and in two."""
+
+    @pytest.fixture(params=[["cook", "judge"], ["cook"]], ids=["three levels", "two levels"])
+    def frame(self, request):
+        rng = np.random.default_rng(0)
+        job = rng.choice([*request.param, "?"], 300)
+        hours = np.where(job == "?", rng.integers(40, 60, 300), rng.integers(10, 30, 300))
+        return pd.DataFrame({"job": job, "hours": hours})
+
+    @staticmethod
+    def accepts(level):
+        return lambda frame: frame["job"].eq(level).astype(float)
+
+    def test_neither_actions_nor_what_follows_enters_them(self, frame, caplog):
+        schema = Schema.infer(frame)
+        assert "special={'job': ['?']} declares that" in caplog.text
+        known = frame[frame["job"] != "?"].head(20)
+        dear = DEAR(self.accepts("?"), schema).fit(frame)
+        assert not dear.generate(known).actions["success"].any()
+        moved = dear.apply(known, {"hours": 55}).counterfactuals
+        assert not moved["job"].eq("?").any()
+
+    def test_a_row_may_leave_them(self, frame):
+        dear = DEAR(self.accepts("cook"), Schema.infer(frame), act_on=["job"]).fit(frame)
+        result = dear.generate(frame[frame["job"] == "?"].head(5))
+        assert result.counterfactuals["job"].eq("cook").all()
+
+    def test_they_are_levels_like_others_if_the_user_says_so(self, frame, caplog):
+        schema = Schema.infer(frame, special={"job": []})
+        dear = DEAR(self.accepts("?"), schema, act_on=["job"]).fit(frame)
+        assert dear.generate(frame[frame["job"] != "?"].head(5)).actions["success"].all()
+        assert "not known" not in caplog.text
+
+    def test_a_level_of_another_name_is_declared(self, frame):
+        schema = Schema.infer(frame, special={"job": ["cook"]})
+        assert Schema.from_dict(schema.to_dict()) == schema
+        dear = DEAR(self.accepts("cook"), schema).fit(frame)
+        assert not dear.generate(frame[frame["job"] == "?"].head(5)).actions["success"].any()
+
+
 def test_support_uses_complete_rows_if_the_model_rejects_missing_values(table, schema):
     from sklearn.linear_model import LogisticRegression
 

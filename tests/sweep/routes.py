@@ -5,6 +5,7 @@ Each gives a frame, whether each row succeeded, and why it did not.
 
 import numpy as np
 import pandas as pd
+import torch
 
 from dear_plugin import DEAR, Constraints, Encoder, Schema
 from tests.sweep.models import Net
@@ -14,7 +15,10 @@ def python(table, model):
     """The package itself; a torch module is passed as such."""
     schema = Schema.infer(table.frame, immutable=table.immutable, increasing=["hours"])
     if isinstance(model, Net):
-        model.encode = Encoder(schema).encode
+        encoder, may_be_new = Encoder(schema), torch.tensor([n == "brand" for n in table.frame])
+        model.encode = lambda rows: encoder.expand(
+            encoder.rows(rows, may_be_new.expand(len(rows), -1))
+        )
         model.fit(table.frame, table.label)
     passed = model.module if isinstance(model, Net) else model
     dear = DEAR(passed, schema, act_on=table.act_on).fit(table.frame)
