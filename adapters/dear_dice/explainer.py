@@ -12,6 +12,7 @@ import pandas as pd
 from dice_ml.explainer_interfaces.explainer_base import ExplainerBase
 from raiutils.exceptions import UserConfigValidationException
 
+from dear_dice.importances import of_actions
 from dear_dice.interface import Interface
 from dear_dice.model import BlackBox, Host, Outcomes, as_configuration_error, model_arguments
 from dear_dice.options import check_ignored, logger
@@ -25,7 +26,7 @@ from dear_dice.query import (
     check_vary,
 )
 from dear_dice.query_format import QueryFormat
-from dear_dice.results import Examples, Explanations, Results, importances, to_dice
+from dear_dice.results import Examples, Explanations, Results, to_dice
 from dear_plugin import DEAR, Recourses, Search
 
 _TAKEN = tuple(field.name for field in fields(Request))
@@ -194,16 +195,7 @@ class DiceDEAR(ExplainerBase):
             *args: as in DiCE.
             **kwargs: as in DiCE.
         """
-        plain = super().feature_importance(*args, **kwargs)
-        examples = plain.cf_examples_list
-        if not all(isinstance(example, Examples) for example in examples):
-            return plain
-        local, summary = importances(examples)
-        return Explanations(
-            examples,
-            None if plain.local_importance is None else local,
-            None if plain.summary_importance is None else summary,
-        )
+        return of_actions(super().feature_importance(*args, **kwargs))
 
     def __getstate__(self) -> dict[str, Any]:
         """The state without the engine of the last query's format."""

@@ -137,16 +137,6 @@ class Explanations(CounterfactualExplanations):
         )
 
 
-def importances(examples: Sequence[Examples]) -> tuple[list[dict[str, float]], dict[str, float]]:
-    """The shares of counterfactuals that act on each feature: per row, and over all rows."""
-    tables = [example.acted.astype(float) for example in examples]
-    local, summary = (
-        [table.mean().fillna(0.0).to_dict() for table in each]
-        for each in (tables, [pd.concat(tables)])
-    )
-    return local, summary[0]
-
-
 @dataclass(frozen=True)
 class Results:
     """m counterfactuals of n rows, ordered by row and rank.
