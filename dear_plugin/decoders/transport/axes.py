@@ -8,7 +8,7 @@ quantiles would give values that no row has.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -92,7 +92,7 @@ def _of_one(sample: Sample, j: int) -> Axis:
         apart = {value: int(bins[(column == value).nonzero()[0, 0]]) for value in heavy}
         mix = _mixed(nodes, centres, apart).double()
     return Axis(
-        levels_of(mix.shape[1], ordered, [*apart.values()]),
+        levels_of(mix.shape[1], ordered),
         bins,
         mix,
         partial(_nearest, (nodes[1:] + nodes[:-1]) / 2.0),
@@ -172,30 +172,18 @@ def _nodes(column: Tensor) -> Tensor:
     return nodes
 
 
-def levels_of(bins: int, ordered: bool, apart: Sequence[int] = ()) -> list[Level]:
-    """The levels of b bins: halves, quarters, ... of ordered ones; otherwise only the bins.
-
-    Bins that are places of their own, `apart`, are parts of all levels.
-    """
-    others = [b for b in range(bins) if b not in apart]
-    if not ordered or len(others) < 2:
+def levels_of(bins: int, ordered: bool) -> list[Level]:
+    """The levels of b bins: halves, quarters, ... of ordered ones; otherwise only the bins."""
+    if not ordered or bins < 2:
         return [Level(torch.eye(bins).double(), torch.ones(bins, 1).double())]
     levels: list[Level] = []
-    centres, count = torch.tensor([(len(others) - 1) / 2.0]), 1
-    alone = torch.eye(bins)[list(apart)].double()
-    while count < len(others):
-        count = min(2 * count, len(others))
-        parts = one_hot(torch.arange(len(others)) * count // len(others), count).T.double()
-        own = (parts @ torch.arange(len(others)).double() / parts.sum(1)).float()
-        above = interpolation(own, centres, beyond=0.5).double()
-        own_alone = torch.eye(len(alone)).double() if levels else above.new_ones(len(alone), 1)
-        above = torch.block_diag(above, own_alone) if levels else torch.cat([above, own_alone])
-        wide = parts.new_zeros(count, bins).index_copy(1, torch.tensor(others), parts)
-        levels.append(Level(torch.cat([wide, alone]), above))
+    centres, count = torch.tensor([(bins - 1) / 2.0]), 1
+    while count < bins:
+        count = min(2 * count, bins)
+        parts = one_hot(torch.arange(bins) * count // bins, count).T.double()
+        own = (parts @ torch.arange(bins).double() / parts.sum(1)).float()
+        levels.append(Level(parts, interpolation(own, centres, beyond=0.5).double()))
         centres = own
-    # The parts of the last level are the bins in order.
-    order = levels[-1].parts.argmax(0)
-    levels[-1] = Level(levels[-1].parts[order], levels[-1].above[order])
     return levels
 
 

@@ -51,11 +51,9 @@ class Balance:
         if self._pairs.shape[1]:
             columns = torch.cat([columns, _product(factors, self._pairs)], 1)
             weights, left = _fitted(columns, wanted)
-        self._leaves = None
-        if len(rows) >= 2 * MIN_LEAF:
-            self._leaves = Leaves(factors, left, max(MIN_LEAF, len(rows) // LEAF_SHARE))
-            columns = torch.cat([columns, self._in_leaves(factors)], 1)
-            weights, left = _fitted(columns, wanted)
+        self._leaves = Leaves(factors, left, max(MIN_LEAF, len(rows) // LEAF_SHARE))
+        columns = torch.cat([columns, self._in_leaves(factors)], 1)
+        weights, _ = _fitted(columns, wanted)
         weights = _leading(weights, columns, wanted)
         plain = 1 + sum(self._sizes)
         sizes = [1, *self._sizes, self._pairs.shape[1], len(weights) - plain - len(self._pairs.T)]
@@ -72,9 +70,10 @@ class Balance:
         constant, *own, products, leaves = self._weights
         factors = self._factors(rows)
         out: Tensor = constant + _product(factors, self._pairs) @ products
+        out += leaves[self._leaves(factors)]
         for terms, weights, column in zip(self._terms, own, rows[:, self._at].T, strict=True):
             out += terms.weighted(column.double(), weights)
-        return out if self._leaves is None else out + leaves[self._leaves(factors)]
+        return out
 
     def _plain(self, rows: Tensor) -> list[Tensor]:
         columns = rows.index_select(1, self._at).unbind(1)
@@ -87,8 +86,6 @@ class Balance:
         return torch.stack([terms.factor(column, code) for terms, code, column in own], 1)
 
     def _in_leaves(self, factors: Tensor) -> Tensor:
-        if self._leaves is None:
-            return factors[:, :0]
         return one_hot(self._leaves(factors), len(self._leaves)).double()
 
 

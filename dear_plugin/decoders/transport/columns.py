@@ -12,7 +12,7 @@ from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
 from dear_plugin.decoders.transport.balance import Balance
 from dear_plugin.decoders.transport.terms import Terms, phi, straight
-from dear_plugin.decoders.transport.values import heavy_values
+from dear_plugin.decoders.transport.values import HEAVY, value_counts
 
 # Heavy values of a number that have a column, and their least rows.
 ATOMS, ATOM_ROWS = 12, 50
@@ -95,12 +95,12 @@ class Columns:
 
 def _atoms(sample: Sample, j: int) -> Tensor:
     """The heaviest values of a number; empty for a category, which has indicators."""
-    column = sample.rows[:, j]
-    heavy = heavy_values(column, ATOM_ROWS)
-    if sample.encoder.schema.features[j].kind is not Kind.NUMERIC or len(heavy) <= ATOMS:
-        return heavy[: ATOMS * (sample.encoder.schema.features[j].kind is Kind.NUMERIC)]
-    counts = (column[:, None] == heavy).sum(0)
-    return heavy[counts.topk(ATOMS).indices.sort().values]
+    if sample.encoder.schema.features[j].kind is not Kind.NUMERIC:
+        return torch.empty(0)
+    values, counts = value_counts(sample.rows[:, j])
+    heavy = counts.topk(min(ATOMS, len(counts))).indices.sort().values
+    least = max(ATOM_ROWS, HEAVY * len(sample))
+    return values[heavy[counts[heavy] >= least]]
 
 
 def _levels(sample: Sample, j: int) -> int:

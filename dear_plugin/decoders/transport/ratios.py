@@ -30,7 +30,7 @@ from dear_plugin.decoders.transport.axes import Level, axis_of
 from dear_plugin.decoders.transport.cells import cells_of
 from dear_plugin.decoders.transport.values import Values
 
-ROUNDS, RELAXED = 4, 0.5
+ROUNDS = 4
 # Fewer expected rows are left out of a statistic.
 LEAST_EXPECTED = 5.0
 # Parts are equal unless the statistic rejects it at this error rate.
@@ -117,7 +117,7 @@ def fit_ratios(counts: Counts, features: list[int]) -> tuple[list[Tensor], list[
     splits = [counts.values(j).splits for j in features]
     observed, concentration = _by_side(bins, splits), None
     rounds = ROUNDS if rows.shape[1] > 1 else 1
-    for i in range(rounds):
+    for _ in range(rounds):
         factors = zip(base, ratio, strict=True)
         expected = _by_side([_weights(rows, b, q).transpose(1, 2) @ b for b, q in factors], splits)
         # The rows that reach a split are as they are: only the share of each side is estimated.
@@ -125,11 +125,7 @@ def fit_ratios(counts: Counts, features: list[int]) -> tuple[list[Tensor], list[
         levels, drawn = counts.axis.levels, counts.drawn
         found = shrunk(observed, expected, levels, drawn=drawn, concentration=concentration)
         ratio, concentration = _by_value(found.ratio, splits), found.concentration
-        exact = [_rescaled(rows, *each) for each in zip(wanted, base, ratio, strict=True)]
-        # All rounds but the last go beyond it, so that half as many are needed.
-        past = RELAXED if i < rounds - 1 else 0.0
-        pairs = zip(base, exact, strict=True)
-        base = [_shares(new * (new / old.clamp_min(LEAST)) ** past) for old, new in pairs]
+        base = [_rescaled(rows, *each) for each in zip(wanted, base, ratio, strict=True)]
     return base, ratio
 
 
