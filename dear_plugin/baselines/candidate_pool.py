@@ -91,7 +91,8 @@ class CandidatePool:
         whole, half = feasible.snap_rows(moved, idx), feasible.steps / 2.0
         stays = ((moved - x).abs() < half) | ((whole - x).abs() < half) | self.fixed[idx][:, None]
         stays |= feasible.levels.mask(moved)
-        return torch.where(stays | ~feasible.allows(whole, idx), x, whole)
+        out = torch.where(stays | ~feasible.allows(whole, idx), x, whole)
+        return feasible.keep_groups(x[:, 0], out, idx)
 
     def feasible_mask(self, rows: Tensor) -> Tensor:
         """(m, r) bool: which of r rows, (r, p), are feasible for which of the m."""

@@ -80,7 +80,15 @@ class Encoder:
     @lazy
     def weights(self) -> Tensor:
         """(d,) the l1 weight of each encoded column: 1/2 for one-hot columns, else 1."""
-        return torch.where(self._level >= 0, 0.5, 1.0)
+        return torch.where(self._level >= 0, 0.5, self.shares[self.feature_of])
+
+    @lazy
+    def shares(self) -> Tensor:
+        """(p,) what a change of each feature counts: 1/2 in a group, of which two change."""
+        out = torch.ones(self.p)
+        for group in self.schema.groups:
+            out[list(group.members)] = 0.5
+        return out
 
     def encode(self, frame: pd.DataFrame) -> Tensor:
         """The encoded tensor of a frame, (n, d) float32: what a torch model is trained on.
@@ -194,6 +202,8 @@ class Encoder:
         A changed category counts 1, as does a change into or out of a special level.
         """
         difference = (a - b).abs_()
+        if self.schema.groups:
+            difference *= self.shares.to(a.device)
         if self.d == self.p:
             return difference
         discrete = self.blocks.to(a.device)

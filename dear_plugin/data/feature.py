@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from numbers import Integral, Real
@@ -18,6 +19,8 @@ from dear_plugin.errors import SchemaError, SettingError, unknown
 
 # The largest precision, in absolute value: 10**99 and 10**-99 are finite, nonzero floats.
 MOST_DECIMALS = 99
+# The attributes that JSON holds as lists.
+_TUPLES = ("bounds", "categories", "levels", "special", "observed")
 
 
 class Kind(StrEnum):
@@ -110,6 +113,16 @@ class Feature:
         if self.kind is not Kind.NUMERIC and not set(self.special) <= set(self.categories):
             where = f"special[{self.name!r}]"
             raise SchemaError(f"{where}: {unknown('values', self.special, self.categories)}")
+        if self.direction and self.kind is Kind.CATEGORICAL:
+            raise SchemaError(
+                f"{self.name!r} has {len(self.categories)} categories, whose order is not used: it"
+                " cannot be increasing or decreasing; encode it as 0, 1, 2, ..."
+            )
+        if not math.isfinite(self.width):
+            raise SchemaError(
+                f"column {self.name!r} has the range {self.bounds}, which overflows a float: use"
+                " larger units"
+            )
 
     @property
     def width(self) -> float:
@@ -139,6 +152,24 @@ class Feature:
         if self.kind is Kind.CATEGORICAL:
             return len(self.categories)
         return 1 + self.special_levels
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON, which has no infinity: an open end of a range is None."""
+        limits = self.limits and [e if math.isfinite(e) else None for e in self.limits]
+        return {**dataclasses.asdict(self), "kind": self.kind.value, "limits": limits}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Feature:
+        """The inverse of `to_dict`."""
+        tuples = {k: tuple(values[k]) for k in _TUPLES if k in values}
+        ends = values["limits"]
+        limits = None if ends is None else with_infinity(*ends)
+        return cls(**{**values, **tuples, "limits": limits})
+
+
+def with_infinity(low: float | None, high: float | None) -> tuple[float, float]:
+    """A range with None as infinity."""
+    return -math.inf if low is None else low, math.inf if high is None else high
 
 
 def ordinary_values(column: pd.Series, special: Sequence[float]) -> npt.NDArray[Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import decimal
-import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -13,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from dear_plugin.data.codes import few_with_gaps, not_known
-from dear_plugin.data.feature import Feature, Kind, ordinary_values
+from dear_plugin.data.feature import Feature, Kind, ordinary_values, with_infinity
 from dear_plugin.data.inspection import inspect
 from dear_plugin.errors import SchemaError, unknown
 
@@ -294,8 +293,3 @@ def limits_of(
     if not low <= high:
         raise SchemaError(f"ranges[{feature.name!r}] = {pair}: low must not exceed high")
     return low, high
-
-
-def with_infinity(low: float | None, high: float | None) -> tuple[float, float]:
-    """A range with None as infinity."""
-    return -math.inf if low is None else low, math.inf if high is None else high

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
+from dear_plugin._lazy import lazy
+from dear_plugin.data import groups as one_hot
 from dear_plugin.data import summary
 from dear_plugin.data import tiers as order
 from dear_plugin.data.feature import Feature, Kind
+from dear_plugin.data.groups import Group
 from dear_plugin.data.inference import (
     feature_names,
     infer_features,
     infer_orders,
     limits_of,
-    with_infinity,
 )
 from dear_plugin.data.relations import Relation, infer_relations
 from dear_plugin.data.sensitive import warn_of_clocks, warn_of_mutable
@@ -28,9 +29,6 @@ from dear_plugin.errors import SchemaError, unknown
 __all__ = ["Feature", "Kind", "Schema"]
 
 Rule = Callable[[pd.DataFrame], Any]
-
-# The attributes of a feature that JSON holds as lists.
-_TUPLES = ("bounds", "categories", "levels", "special", "observed")
 
 
 @dataclass(frozen=True)
@@ -49,6 +47,8 @@ class Schema:
             its factual satisfies.
         tiers: names of features in tiers, the earliest first: nothing in a tier is a cause of
             anything in an earlier one. The other features form one more tier at the end.
+        exactly_one: groups of binary features of which exactly one is 1, as in one-hot tables.
+            What holds one of them, such as immutable, holds all.
 
     Example:
         >>> from dear_plugin import Schema
@@ -64,6 +64,7 @@ class Schema:
     rules: tuple[Rule, ...] = ()
     tiers: Tiers = ()
     relations: tuple[Relation, ...] = ()
+    exactly_one: tuple[tuple[str, ...], ...] = ()
 
     @classmethod
     def infer(
@@ -80,6 +81,7 @@ class Schema:
         special: Mapping[str, Sequence[Any]] | None = None,
         rules: Iterable[Rule] = (),
         tiers: Iterable[Iterable[str]] = (),
+        exactly_one: Iterable[Iterable[str]] | None = None,
     ) -> Schema:
         """Infer a schema from a frame of p features, (n, p), with or without the target.
 
@@ -109,21 +111,24 @@ class Schema:
             rules: callables, frame of the features -> (n,) bool, True for a possible row.
             tiers: lists of features, the earliest causes first, `[["age"], ["education", "job"]]`:
                 an action changes no feature of an earlier tier.
+            exactly_one: lists of binary columns of which exactly one is 1; None takes those of
+                which that holds in all rows, [] none.
 
         Raises:
             SchemaError: unknown names, duplicate columns, an empty frame, infinite values, dtypes
                 that are neither numbers nor categories; all complaints at once.
         """
         names = feature_names(frame, target)
-        marks = {
-            "immutable": _names("immutable", immutable),
-            "increasing": _names("increasing", increasing),
-            "decreasing": _names("decreasing", decreasing),
-            "categorical": _names("categorical", categorical),
-            "numeric": _names("numeric", numeric),
-            "ranges": tuple(ranges or ()),
-            "special": tuple(special or ()),
+        given: dict[str, Iterable[str]] = {
+            "immutable": immutable,
+            "increasing": increasing,
+            "decreasing": decreasing,
+            "categorical": categorical,
+            "numeric": numeric,
+            "ranges": ranges or (),
+            "special": special or (),
         }
+        marks = {what: _names(what, some) for what, some in given.items()}
         wrong = {k: [n for n in v if n not in names] for k, v in marks.items()}
         if any(wrong.values()):
             lines = [f"{k}: {unknown('features', v, names)}" for k, v in wrong.items() if v]
@@ -149,8 +154,9 @@ class Schema:
             warn_of_mutable(marked)
         warn_of_clocks(frame, marked)
         orders, relations = infer_orders(frame, marked), infer_relations(frame, marked)
+        found = one_hot.infer_groups(frame, marked, exactly_one)
         stated = order.checked(tiers, names, target)
-        return cls(tuple(marked), target, orders, tuple(rules), stated, relations)
+        return cls(tuple(marked), target, orders, tuple(rules), stated, relations, found)
 
     def __post_init__(self) -> None:
         """Check that the features, orders, rules and tiers are consistent."""
@@ -167,18 +173,11 @@ class Schema:
         twice = {n for n in self.names if self.names.count(n) > 1}
         if twice:
             raise SchemaError(f"duplicate feature names: {sorted(twice)}; rename them")
-        object.__setattr__(self, "tiers", order.checked(self.tiers, self.names, self.target))
-        for feature in self.features:
-            if feature.direction and feature.kind is Kind.CATEGORICAL:
-                raise SchemaError(
-                    f"{feature.name!r} has {len(feature.categories)} categories, whose order is"
-                    " not used: it cannot be increasing or decreasing; encode it as 0, 1, 2, ..."
-                )
-            if not math.isfinite(feature.width):
-                raise SchemaError(
-                    f"column {feature.name!r} has the range {feature.bounds}, which overflows a"
-                    " float: use larger units"
-                )
+        one = one_hot.checked(self.exactly_one, self.features)
+        object.__setattr__(self, "exactly_one", one)
+        object.__setattr__(self, "features", one_hot.with_whole_groups(self.features, one))
+        tiers = order.checked(self.tiers, self.names, self.target)
+        object.__setattr__(self, "tiers", order.with_whole_groups(tiers, one))
 
     def __len__(self) -> int:
         """The number of features (p)."""
@@ -224,6 +223,22 @@ class Schema:
         still = (f.immutable or tier[j] < first for j, f in enumerate(self.features))
         return tuple(j for j, holds in enumerate(still) if holds and j not in acted)
 
+    @lazy
+    def groups(self) -> tuple[Group, ...]:
+        """The groups of `exactly_one`, with the names of their levels."""
+        return tuple(Group.of(columns, self.names) for columns in self.exactly_one)
+
+    @lazy
+    def subjects(self) -> tuple[str, ...]:
+        """(p,) what a change of each feature is a change of: itself, or its group."""
+        found = {j: group.name for group in self.groups for j in group.members}
+        return tuple(found.get(j, name) for j, name in enumerate(self.names))
+
+    def positions(self, names: Iterable[str]) -> tuple[int, ...]:
+        """As `index`, of features and groups; one column of a group stands for all of them."""
+        whole = one_hot.with_columns(names, self.groups, self.names)
+        return tuple(dict.fromkeys(self.index(whole)))
+
     def index(self, names: Iterable[str]) -> tuple[int, ...]:
         """The positions of some features.
 
@@ -263,17 +278,10 @@ class Schema:
 
         JSON has no infinity: an open end of a range is None.
         """
-        features = [
-            {
-                **dataclasses.asdict(f),
-                "kind": f.kind.value,
-                "limits": f.limits and [e if math.isfinite(e) else None for e in f.limits],
-            }
-            for f in self.features
-        ]
         return {
             "target": self.target,
-            "features": features,
+            "features": [feature.to_dict() for feature in self.features],
+            "exactly_one": [list(group) for group in self.exactly_one],
             "orders": [list(pair) for pair in self.orders],
             "tiers": [list(tier) for tier in self.tiers],
             "relations": [dataclasses.asdict(relation) for relation in self.relations],
@@ -287,15 +295,18 @@ class Schema:
             values: the result of `to_dict`.
             rules: the rules of the schema.
         """
-        features = []
-        for item in values["features"]:
-            tuples = {k: tuple(item[k]) for k in _TUPLES if k in item}
-            limits = None if item["limits"] is None else with_infinity(*item["limits"])
-            features.append(Feature(**{**item, **tuples, "limits": limits}))
+        features = tuple(map(Feature.from_dict, values["features"]))
         orders = tuple((a, b) for a, b in values.get("orders", ()))
         relations = tuple(map(Relation.from_dict, values.get("relations", ())))
-        tiers = values.get("tiers", ())
-        return cls(tuple(features), values["target"], orders, tuple(rules), tiers, relations)
+        return cls(
+            features,
+            values["target"],
+            orders,
+            tuple(rules),
+            values.get("tiers", ()),
+            relations,
+            values.get("exactly_one", ()),
+        )
 
 
 def _names(what: str, names: Iterable[str]) -> tuple[str, ...]:

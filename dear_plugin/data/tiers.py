@@ -47,6 +47,25 @@ def checked(
     return tuple(found)
 
 
+def with_whole_groups(tiers: Tiers, groups: Iterable[tuple[str, ...]]) -> Tiers:
+    """Tiers that name all columns of a group where they name one of them.
+
+    Raises:
+        SchemaError: columns of one group in several tiers.
+    """
+    found = [list(tier) for tier in tiers]
+    for group in groups:
+        own = [tier for tier in found if set(tier) & set(group)]
+        if len(own) > 1:
+            raise SchemaError(
+                f"tiers: {list(group)} are in several tiers, but exactly one of them is 1: name"
+                " them in one tier; exactly_one=[] takes them for separate columns"
+            )
+        for tier in own:
+            tier += [name for name in group if name not in tier]
+    return tuple(map(tuple, found))
+
+
 def ranks(tiers: Tiers, names: Sequence[str]) -> list[int]:
     """(p,) the tier of each feature, from 0; the last one for those that no tier names."""
     at = {name: i for i, tier in enumerate(tiers) for name in tier}

@@ -149,7 +149,7 @@ class Optimizer:
         for number, (_, stage) in enumerate(answers.stages):
             here = ranked.stages == number
             part, at = self._explained(stage, ranked.at[here]), ranked.rows[here]
-            several = ~stage.problem.sets.single[stage.tried.sets[ranked.at[here]]] & bool(number)
+            several = ~stage.problem.sets.alone[stage.tried.sets[ranked.at[here]]] & bool(number)
             kind = torch.where(several, SEVERAL, ANOTHER).masked_fill(ranked.larger[here], LARGER)
             kept = {"kind": kind, "tried": proposal.tried[at], "least": least[at]}
             proposal = proposal.merged(replace(part, **kept), at)
@@ -178,7 +178,7 @@ class Optimizer:
 
     def _tried(self, case: Case, excluded: Tensor) -> Tensor:
         """(n, 3) the features that may act alone, the given groups, and what is left out."""
-        may_act, single = case.feasible.may_act(self.sets), self.sets.single
+        may_act, single = case.feasible.may_act(self.sets), self.sets.alone
         counts = (may_act & single).sum(1), (may_act & ~single).sum(1), excluded.long()
         return torch.stack(counts, 1)
 

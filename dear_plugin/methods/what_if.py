@@ -66,7 +66,16 @@ def named_values(actions: Actions, frame: pd.DataFrame, encoder: Encoder) -> Ten
             out[where, j] = reading.values
     if complaints:
         raise InputError(f"actions: {'; '.join(complaints)}")
-    return torch.from_numpy(out)
+    return _with_whole_groups(torch.from_numpy(out), encoder)
+
+
+def _with_whole_groups(values: Tensor, encoder: Encoder) -> Tensor:
+    """Actions, (n, p), that set the other columns of a group to 0 where they set one to 1."""
+    for group in encoder.schema.groups:
+        own = values[:, group.members]
+        enters = (own == 1.0).any(1, keepdim=True)
+        values[:, group.members] = torch.where(enters & own.isnan(), 0.0, own)
+    return values
 
 
 def _table(actions: Actions, frame: pd.DataFrame) -> pd.DataFrame:
@@ -168,6 +177,9 @@ def _refusals(case: Case, values: Tensor, accepted: Tensor, encoder: Encoder) ->
                 if bool(not_actionable[i])
                 else _not_admissible(case, feature, at, j, float(wanted[i]))
             )
+    after, one_hot = torch.where(values.isnan(), case.x, values), feasible.rules.one_hot
+    for at, k in (one_hot.kept(case.x) & ~one_hot.kept(after)).nonzero().tolist():
+        reasons[at].append(Reason.NOT_ONE.format(encoder.schema.groups[k].name))
     return [", ".join(parts) for parts in reasons]
 
 

@@ -24,7 +24,7 @@ class ActionSets:
     """s sets of features; an action changes the features of one set directly.
 
     Attributes:
-        names: (s,) the feature names of each set.
+        names: (s,) the names of the features, and groups of columns, of each set.
         members: (s,) the schema positions of each set's features, ascending.
         p: the number of features in the schema.
 
@@ -47,8 +47,9 @@ class ActionSets:
 
         Args:
             schema: the features.
-            act_on: feature names, or groups of them; None takes every mutable feature that does
-                not look like an identifier, one at a time.
+            act_on: feature names, or lists of them; None takes every mutable feature that does
+                not look like an identifier, one at a time. One-hot columns are one feature: the
+                name of their group, or of any of them, stands for all.
 
         Raises:
             ConstraintError: no set, an empty or repeated set, or an immutable feature in a set.
@@ -58,9 +59,13 @@ class ActionSets:
             raise ConstraintError(f"act_on must be a list of features, got {act_on!r}")
         requested = schema.actionable if act_on is None else act_on
         sets = tuple((s,) if isinstance(s, str) else tuple(s) for s in requested)
-        members = tuple(tuple(sorted(schema.index(s))) for s in sets)
+        members = tuple(tuple(sorted(schema.positions(s))) for s in sets)
         for names, positions in zip(sets, members, strict=True):
             _check(schema, names, positions)
+        if schema.groups:
+            # The columns of a group stand for the same set.
+            sets = tuple(tuple(dict.fromkeys(schema.subjects[j] for j in m)) for m in members)
+            members, sets = tuple(dict.fromkeys(members)), tuple(dict.fromkeys(sets))
         if not sets:
             raise ConstraintError(_why_none(schema, act_on))
         if len({frozenset(m) for m in members}) < len(members):
@@ -99,6 +104,11 @@ class ActionSets:
     def single(self) -> Tensor:
         """(s,) bool: sets of one feature."""
         return torch.tensor([len(m) == 1 for m in self.members])
+
+    @property
+    def alone(self) -> Tensor:
+        """(s,) bool: sets of one feature, or one group of columns."""
+        return torch.tensor([len(n) == 1 for n in self.names])
 
 
 def _why_none(schema: Schema, act_on: ActOn | None) -> str:

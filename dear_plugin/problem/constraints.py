@@ -86,11 +86,11 @@ def held_cells(within: Constraints | None, n: int, schema: Schema) -> tuple[Tens
     within = within or Constraints()
     frozen = torch.tensor([f.immutable for f in schema]).repeat(n, 1)
     for rows, names in each(within.frozen, n, "frozen", str):
-        frozen[rows, list(_index(schema, names, "frozen"))] = True
+        frozen[rows, list(_columns(schema, names, "frozen"))] = True
     not_acted = torch.zeros_like(frozen)
     for rows, names in each(within.act_on, n, "act_on", str):
         others = torch.ones(len(schema), dtype=torch.bool)
-        others[list(_index(schema, names, "act_on"))] = False
+        others[list(_columns(schema, names, "act_on"))] = False
         not_acted[rows] |= others
     return frozen, not_acted
 
@@ -213,10 +213,20 @@ class _Builder:
 
 
 def _index(schema: Schema, names: Iterable[str], where: str) -> tuple[int, ...]:
-    missing = [n for n in names if n not in schema.names]
-    if missing:
-        raise ConstraintError(f"{where}: {unknown('features', missing, schema.names)}")
+    """The positions of features."""
+    _check_known(names, schema.names, where)
     return schema.index(names)
+
+
+def _columns(schema: Schema, names: Iterable[str], where: str) -> tuple[int, ...]:
+    """The positions of features, and of all columns of the groups that are named."""
+    _check_known(names, [*schema.names, *(group.name for group in schema.groups)], where)
+    return schema.positions(names)
+
+
+def _check_known(names: Iterable[str], known: Sequence[str], where: str) -> None:
+    if missing := [n for n in names if n not in known]:
+        raise ConstraintError(f"{where}: {unknown('features', missing, known)}")
 
 
 def _distinct(bounds: Tensor) -> Tensor:

@@ -47,8 +47,8 @@ class FeasibleSet:
         observed: the only values, ascending, of the features that take no others, by feature.
         levels: where rows may be missing or special.
         rules: the constraints between columns.
-        required: (n, q + r + u) bool, the orders, relations and rules that the factual satisfies,
-            and its counterfactual must satisfy.
+        required: (n, q + r + u + g) bool, the orders, relations, rules and groups that the factual
+            satisfies, and its counterfactual must satisfy.
         stuck: (n, p) bool, features that may not be acted on only because their value is special,
             and the schema forbids to leave it.
     """
@@ -200,7 +200,16 @@ class FeasibleSet:
             at = self._starts_outside[idx].nonzero()[:, 0]
             out[at] = self._undo_outside(x[at], out[at], idx[at])
         out = self.levels.restrict(x, moved, out)
-        return out if self.allowed is None else out.where(self.allows(out, idx), x[:, None])
+        if self.allowed is not None:
+            out = out.where(self.allows(out, idx), x[:, None])
+        return self.keep_groups(x, out, idx)
+
+    def keep_groups(self, x: Tensor, reached: Tensor, idx: Tensor | slice) -> Tensor:
+        """(m, c, p) rows with exactly one 1 in each group; arguments as in `project`."""
+        if not self.rules.one_hot.members:
+            return reached
+        bounds = self.floor[idx], self.ceiling[idx]
+        return self.rules.one_hot.repair(x, reached, bounds)
 
     def repair(self, x: Tensor, reached: Tensor, still: Tensor, idx: Tensor) -> Tensor:
         """(m, c, p) rows whose indirect changes are adapted to orders and relations.

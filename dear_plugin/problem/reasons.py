@@ -44,6 +44,7 @@ class Reason(StrEnum):
     NOT_OBSERVED = "{} may not become {}, only {}"
     NO_VALUE = "{} may not become {}: no value may be reached"
     OUTSIDE = "{} may not become {}, only {} to {}"
+    NOT_ONE = "exactly one column of {} has to be 1"
     NOT_WANTED = "the decision is not the wanted one"
 
     # What an answer lacks.

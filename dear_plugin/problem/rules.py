@@ -13,6 +13,7 @@ from dear_plugin.data.columns import FLOAT_STEP
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.special_values import is_special
 from dear_plugin.errors import SchemaError
+from dear_plugin.problem.one_hot import OneHot
 from dear_plugin.problem.relations import Relations
 
 # Rounding error of a value, as a share of its step.
@@ -21,19 +22,21 @@ STEP_TOLERANCE = 1e-3
 
 @dataclass(frozen=True)
 class Rules:
-    """The q orders, r relations between numbers and u user-defined rules of a schema.
+    """The q orders, r relations between numbers, u rules of the user and g groups of a schema.
 
     Attributes:
         encoder: converts rows to frames.
         lower: (q,) int64, the features a.
         upper: (q,) int64, the features b of the orders `a <= b`.
         relations: numbers that are nearly a function of others.
+        one_hot: the g groups of features of which exactly one is 1.
     """
 
     encoder: Encoder
     lower: Tensor
     upper: Tensor
     relations: Relations
+    one_hot: OneHot
 
     @classmethod
     def of(cls, encoder: Encoder) -> Rules:
@@ -41,21 +44,23 @@ class Rules:
         schema = encoder.schema
         pairs = [schema.index(pair) for pair in schema.orders]
         positions = torch.tensor(pairs, dtype=torch.int64).view(-1, 2)
-        return cls(encoder, positions[:, 0], positions[:, 1], Relations.of(encoder))
+        groups = OneHot.of(schema.groups, encoder.p)
+        return cls(encoder, positions[:, 0], positions[:, 1], Relations.of(encoder), groups)
 
     def satisfied(self, rows: Tensor) -> Tensor:
-        """(m, q + r + u) bool: orders, relations and rules that rows, (m, p), satisfy."""
-        related = self.relations.hold(rows)
-        return torch.cat([self._in_order(rows), related, self._user_rules(rows)], 1)
+        """(m, q + r + u + g) bool: orders, relations, rules, groups that rows satisfy."""
+        related, groups = self.relations.hold(rows), self.one_hot.kept(rows)
+        return torch.cat([self._in_order(rows), related, self._user_rules(rows), groups], 1)
 
     def broken_text(self, rows: Tensor, required: Tensor) -> list[str]:
-        """(m,) the names of required rules, (m, q + r + u) bool, that rows, (m, p), violate."""
+        """(m,) the names of what is required, (m, q + r + u + g) bool, and violated by rows."""
         names = [f"{a} <= {b}" for a, b in self.encoder.schema.orders]
         names += [
             f"the relation of {each.name} to {' and '.join(each.others)}"
             for each in self.encoder.schema.relations
         ]
         names += [getattr(rule, "__name__", repr(rule)) for rule in self.encoder.schema.rules]
+        names += [f"exactly one of {group.name}" for group in self.encoder.schema.groups]
         return [
             ", ".join(name for name, is_broken in zip(names, row, strict=True) if is_broken)
             for row in (required & ~self.satisfied(rows)).tolist()
@@ -80,8 +85,7 @@ class Rules:
             reached: (m, c, p) the rows to repair.
             free: (m, p) bool, features that are not acted on.
             bounds: (m, p) each, the least and greatest value of the features.
-            required: (m, q + r + u) bool, the orders, relations and rules that the factual
-                satisfies.
+            required: (m, q + r + u + g) bool, what the factual satisfies, see `satisfied`.
         """
         q, r = len(self.lower), len(self.relations)
         related, required = required[:, q : q + r], required[:, :q]

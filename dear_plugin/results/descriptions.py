@@ -9,6 +9,8 @@ import pandas as pd
 import torch
 
 from dear_plugin._lazy import lazy
+from dear_plugin.data.feature import Feature, Kind
+from dear_plugin.data.groups import Group
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.results.explained import lacking
 from dear_plugin.results.result import Result
@@ -74,7 +76,19 @@ def changes(result: Result, position: int) -> dict[int, Move]:
         feature = result.encoder.schema.features[j]
         move = Move(feature, before[feature.name], after[feature.name], direct[j])
         out[j] = replace(move, size=steps[j]) if move.is_amount else move
+    for group in result.encoder.schema.groups:
+        _merge(out, group, result.x[position].tolist(), result.proposal.rows[position].tolist())
     return out
+
+
+def _merge(moves: dict[int, Move], group: Group, before: list[float], after: list[float]) -> None:
+    """Replace the changes of a group's columns by one, of the column that was 1, in place."""
+    old, new = ([j for j in group.members if row[j] == 1.0] for row in (before, after))
+    if len(old) == len(new) == 1 and old != new:
+        level = dict(zip(group.members, group.levels, strict=True))
+        feature = Feature(group.name, Kind.CATEGORICAL, categories=group.levels)
+        direct = moves.pop(new[0]).direct and moves[old[0]].direct
+        moves[old[0]] = Move(feature, level[old[0]], level[new[0]], direct)
 
 
 def _without_action(result: Result, position: int) -> str | None:

@@ -107,11 +107,11 @@ class Proposal(Rows):
         return self.merged(identity_proposal(x, accepted).select(idx), idx)
 
     def acted_on(self, x: Tensor, names: Sequence[str]) -> npt.NDArray[Any]:
-        """(m,) the names of the features acted on and changed of x, (m, p), joined by " + "."""
+        """(m,) the names, (p,), of what is acted on and changed of x, (m, p), joined by " + "."""
         # Few of these rows differ: each label is made once, with the row's bytes as its key.
         cells, p = (self.direct & (self.rows != x)).numpy().tobytes(), x.shape[1]
         rows = [cells[at : at + p] for at in range(0, len(cells), p)]
-        labels = {row: " + ".join(compress(names, row)) for row in set(rows)}
+        labels = {row: " + ".join(dict.fromkeys(compress(names, row))) for row in set(rows)}
         return _texts(labels[row] for row in rows)
 
 

@@ -49,7 +49,7 @@ class Result:
         columns: dict[str, Any] = {
             "success": success.numpy(),
             "reason": reasons(question, proposal, success),
-            "acted_on": proposal.acted_on(x, encoder.schema.names),
+            "acted_on": proposal.acted_on(x, encoder.schema.subjects),
             "direct_cost": direct.double().numpy(),
             "indirect_cost": indirect.double().numpy(),
             "cost": (direct + indirect).double().numpy(),

@@ -160,7 +160,7 @@ class Answers:
     def _fit(self, sets: ActionSets) -> None:
         """Fit the decoders of new sets."""
         decoders, wanted = self.problem.decoders, sets.members
-        if decoders.decoder.joint and self.pairs is not None and len(wanted[0]) == 2:
+        if decoders.decoder.joint and self.pairs is not None and len(sets.names[0]) == 2:
             # Trained together, they depend on each other: always all of them.
             wanted = self.pairs.members
         logger.info("trying %d sets of features for rows that no given set solves", len(wanted))
@@ -169,14 +169,15 @@ class Answers:
     @lazy
     def pairs(self) -> ActionSets | None:
         """All pairs of the first features that may be acted on alone; None if there are none."""
-        sets, schema = self.problem.sets, self.problem.classifier.encoder.schema
-        known = {frozenset(m) for m in sets.members}
-        alone = [m[0] for m in sets.members if len(m) == 1]
+        sets, names = self.problem.sets, {}
+        alone = [at for at in zip(sets.names, sets.members, strict=True) if len(at[0]) == 1]
         some = alone[: self.problem.decoders.decoder.pair_features]
-        pairs = [tuple(sorted(pair)) for pair in combinations(some, 2)]
-        new = [pair for pair in pairs if frozenset(pair) not in known]
-        names = [tuple(schema.names[j] for j in pair) for pair in new]
-        return ActionSets(tuple(names), tuple(new), sets.p) if new else None
+        for (one, first), (other, second) in combinations(some, 2):
+            names[tuple(sorted((*first, *second)))] = (*one, *other)
+        new = [pair for pair in names if frozenset(pair) not in set(map(frozenset, sets.members))]
+        if not new:
+            return None
+        return ActionSets(tuple(names[pair] for pair in new), tuple(new), sets.p)
 
     @property
     def _is_line(self) -> bool:

@@ -107,12 +107,14 @@ class Block:
         if snap:
             values = problem.snapped(rows, sets, values)
         values = values.expand(-1, -1, problem.sets.positions.shape[1])
-        change = (values - problem.own(rows, sets)[:, None]).abs()
+        own, positions = problem.own(rows, sets), problem.sets.positions[sets]
+        change, one_hot = (values - own[:, None]).abs(), problem.feasible.rules.one_hot
         untried = (change > SMALLEST).any(2)
         if problem.has_tiers:
             # Each feature acted on moves: held at about its value, it would change what follows.
-            least = torch.where(problem.sets.single[sets], SMALLEST, LEAST_TOGETHER)
-            untried = (change > least[:, None, None]).all(2)
+            least = torch.where(problem.sets.alone[sets], SMALLEST, LEAST_TOGETHER)
+            untried = one_hot.together(change > least[:, None, None], positions).all(2)
+        untried &= one_hot.holds(values, own, positions)
         direct = problem.direct_cost(rows, sets, values)
         return cls(rows, sets, values, direct, untried, torch.ones_like(untried))
 
@@ -140,8 +142,16 @@ def candidate_blocks(problem: SearchProblem, known: FeatureValues) -> Iterator[B
         if len(rows):
             values = every.expand(len(rows), -1)[..., None]
             yield Block.of(problem, rows, torch.full_like(rows, i), values)
+    for i in (problem.sets.alone & ~single).nonzero()[:, 0].tolist():
+        rows = problem.actionable[:, i].nonzero()[:, 0]
+        levels = torch.eye(len(problem.sets.members[i]))
+        if len(rows):
+            more = problem.sets.positions.shape[1] - len(levels)
+            values = torch.cat([levels, levels[:, :1].expand(-1, more)], 1)
+            wide = values.expand(len(rows), -1, -1)
+            yield Block.of(problem, rows, torch.full_like(rows, i), wide)
     yield from _special(problem)
-    rows, sets = (problem.actionable & ~single).nonzero(as_tuple=True)
+    rows, sets = (problem.actionable & ~problem.sets.alone).nonzero(as_tuple=True)
     if len(rows):
         yield combinations_of(problem, known, rows, sets, COMBINATIONS)
 
@@ -243,6 +253,7 @@ def combinations_of(
     level = (unit * known.counts[positions][:, None]).floor()
     number = known.counts[positions][:, None] == 0
     spread = torch.where(number, known.values[positions[:, None], at], level)
+    spread = problem.feasible.rules.one_hot.leveled(spread, unit, positions)
     own = problem.own(rows, sets)[:, None]
     wanted = torch.cat([_corners(problem, rows, sets, number[sets]), spread[sets]], 1)
     first = wanted[:, :COMBINATIONS]

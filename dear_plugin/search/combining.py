@@ -7,10 +7,12 @@ expected actions are tried.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.search.actions import Actions
@@ -103,8 +105,9 @@ def pairs_of(
         pairs: the pairs.
         need: (n,) by how much the margin must grow.
     """
-    single = {m[0]: i for i, m in enumerate(problem.sets.members) if len(m) == 1}
-    first, second = torch.tensor([[single[j] for j in m] for m in pairs.members]).T
+    alone = {n[0]: i for i, n in enumerate(problem.sets.names) if len(n) == 1}
+    first, second = torch.tensor([[alone[name] for name in names] for names in pairs.names]).T
+    places = _places(problem.sets, first.tolist(), second.tolist(), pairs)
     rows = torch.arange(len(problem))
     found = []
     for some in rows.split(max(1, CELLS // (len(pairs) * PARTS**2))):
@@ -120,21 +123,35 @@ def pairs_of(
         row, place, column = key.isfinite().nonzero(as_tuple=True)
         chosen, combination = sets[row, place], at[row, place, column]
         left, right = combination // PARTS, combination % PARTS
-        values = torch.stack(
+        both = torch.cat(
             [
-                parts.values[some[row], first[chosen], left, 0],
-                parts.values[some[row], second[chosen], right, 0],
+                parts.values[some[row], first[chosen], left],
+                parts.values[some[row], second[chosen], right],
             ],
             1,
         )
-        found.append((some[row], chosen, values))
+        found.append((some[row], chosen, both.gather(1, places[chosen])))
     rows, chosen, values = (torch.cat(each) for each in zip(*found, strict=True))
     if not len(rows):
         return None
     used, which = chosen.unique(return_inverse=True)
     names = tuple(pairs.names[i] for i in used.tolist())
     members = tuple(pairs.members[i] for i in used.tolist())
-    return Combinations(ActionSets(names, members, pairs.p), rows, which, values)
+    tried = ActionSets(names, members, pairs.p)
+    return Combinations(tried, rows, which, values[:, : tried.positions.shape[1]])
+
+
+def _places(
+    sets: ActionSets, first: Sequence[int], second: Sequence[int], pairs: ActionSets
+) -> Tensor:
+    """(s, w) where the values of pairs are among those of their parts, one after the other."""
+    width, rows = sets.positions.shape[1], pairs.positions.tolist()
+    out = []
+    for a, b, row in zip(first, second, rows, strict=True):
+        at = dict(zip(sets.members[a], range(width), strict=False))
+        at |= dict(zip(sets.members[b], range(width, 2 * width), strict=False))
+        out.append([at[j] for j in row])
+    return torch.tensor(out)
 
 
 def one_more(
@@ -154,9 +171,9 @@ def one_more(
         need: (n,) by how much the margin must grow.
     """
     sets, tried = base[0], _rounded(base[1])
-    names = problem.classifier.encoder.schema.names
+    subjects = problem.classifier.encoder.schema.subjects
     found: list[tuple[int, tuple[int, ...], list[float]]] = []
-    single = [(i, m[0]) for i, m in enumerate(problem.sets.members) if len(m) == 1]
+    alone = [i for i, name in enumerate(problem.sets.names) if len(name) == 1]
     for row in tried.rows.unique().tolist():
         mine = tried.part(tried.rows == row)
         order = _key(mine.margin - before[row], mine.cost, need[row]).argsort(stable=True)
@@ -164,17 +181,18 @@ def one_more(
         for at in order[:PARTS].tolist():
             base_set = sets.members[int(mine.sets[at])]
             known = dict(zip(base_set, mine.values[at].tolist(), strict=False))
-            for i, j in single:
-                if j in known:
+            for i in alone:
+                added = problem.sets.members[i]
+                if added[0] in known:
                     continue
                 gain = parts.gain[row, i] + mine.margin[at] - before[row]
                 price = parts.cost[row, i] + mine.cost[at]
                 keys = _key(gain, price, need[row])
-                new = tuple(sorted((*base_set, j)))
+                new = tuple(sorted((*base_set, *added)))
                 options += [
-                    (key, new, known | {j: value})
-                    for key, value in zip(
-                        keys.tolist(), parts.values[row, i, :, 0].tolist(), strict=True
+                    (key, new, known | dict(zip(added, values, strict=False)))
+                    for key, values in zip(
+                        keys.tolist(), parts.values[row, i].tolist(), strict=True
                     )
                     if key < float("inf")
                 ]
@@ -186,12 +204,12 @@ def one_more(
     if not found:
         return None
     members = tuple(sorted({chosen for _, chosen, _ in found}))
-    labels = tuple(tuple(names[j] for j in each) for each in members)
+    labels = tuple(tuple(dict.fromkeys(subjects[j] for j in each)) for each in members)
     return Combinations(
         ActionSets(labels, members, sets.p),
         torch.tensor([row for row, _, _ in found]),
         torch.tensor([members.index(chosen) for _, chosen, _ in found]),
-        torch.tensor([values for _, _, values in found]),
+        pad_sequence([torch.tensor(values) for _, _, values in found], batch_first=True),
     )
 
 

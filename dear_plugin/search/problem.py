@@ -138,6 +138,7 @@ class SearchProblem:
         reached = feasible.project(x, reached, rows)
         if self.seen_pairs is not None:
             reached = self.seen_pairs.repair(x, reached, acted)
+            reached = feasible.keep_groups(x, reached, rows)
         return moved, self.repair(x, reached, rows, sets)
 
     def repair(self, x: Tensor, reached: Tensor, rows: Tensor, sets: Tensor) -> Tensor:
@@ -244,6 +245,7 @@ class SearchProblem:
         own = self.x[rows[:, None], positions][:, None]
         number = self.is_number[positions][:, None] & ~is_special(values) & ~is_special(own)
         change = torch.where(number, (values - own).abs(), (values != own).float())
+        change *= self.classifier.encoder.shares[positions][:, None]
         change[..., 1:] *= positions[:, None, 1:] != positions[:, None, :1]
         cost: Tensor = change.sum(2)
         return cost

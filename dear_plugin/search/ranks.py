@@ -57,7 +57,7 @@ def ranked(stages: Stages, k: int, first: Ranked | None = None) -> list[Ranked]:
     """
     parts = list(_contenders(stages, k, first))
     rows, which, at, kind, score, price = (np.concatenate(e) for e in zip(*parts, strict=True))
-    depth = np.array([0, *(max(map(len, s.problem.sets.members)) for _, s in stages[1:])])
+    depth = np.array([0, *(max(map(len, s.problem.sets.names)) for _, s in stages[1:])])
     score = np.where(kind >= ACCEPTED, -score, 0.0)
     order = np.lexsort((price, depth[which], score, kind, rows))
     if k > 1:

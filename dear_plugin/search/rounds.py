@@ -126,7 +126,7 @@ def _move_back(stage: Stage, steps: int) -> None:
         steps: the number of parts of the way, of which the last eight are tried.
     """
     problem, best = stage.problem, stage.tried.part(stage.cheapest(stage.alive))
-    best = best.part(~problem.sets.single[best.sets])
+    best = best.part(~problem.sets.alone[best.sets])
     best = best.part(in_order(best.rows, best.price))
     best = best.part(first_of_each(best.rows, FEW_SETS))
     if not len(best):

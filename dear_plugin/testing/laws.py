@@ -76,6 +76,16 @@ def the_schema_is_obeyed(subject: Subject) -> None:
         obeys(feature, subject.query[feature.name], subject.result.counterfactuals[feature.name])
 
 
+def exactly_one_of_a_group_stays_so(subject: Subject) -> None:
+    """In rows of which exactly one column of a group is 1."""
+    for columns in map(list, subject.method.schema.exactly_one):
+        before, after = (
+            frame[columns].astype(int).sum(axis=1)
+            for frame in (subject.query, subject.result.counterfactuals)
+        )
+        _require((after[before == 1] == 1).all(), f"not exactly one of {columns}")
+
+
 def what_an_action_holds_stays(subject: Subject) -> None:
     """Immutable features, and features of tiers before the earliest of the action."""
     schema, result = subject.method.schema, subject.result
@@ -188,6 +198,7 @@ LAWS: Sequence[Callable[[Subject], None]] = (
     every_row_is_returned_and_failures_have_a_reason,
     a_solved_row_has_no_reason_to_fail,
     the_schema_is_obeyed,
+    exactly_one_of_a_group_stays_so,
     what_an_action_holds_stays,
     frozen_features_of_a_call_stay,
     ranges_of_a_call_are_kept,

@@ -1,0 +1,171 @@
+"""One-hot tables: binary columns of which exactly one is 1 are levels of one category."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dear_plugin import DEAR, ActionSets, Constraints, Schema, Search
+from dear_plugin.baselines import GrowingSpheres, NearestAccepted
+from dear_plugin.errors import ConstraintError, SchemaError
+from dear_plugin.methods.base import RecourseMethod
+
+JOBS = ["other", "civil", "sales", "nurse", "cook", "driver"]
+COLUMNS = [f"job_{job}" for job in JOBS]
+ROWS = 1_500
+
+
+def _people() -> pd.DataFrame:
+    """Education 1 to 4, and a job as six dummies, of which one is more frequent with education."""
+    rng = np.random.default_rng(0)
+    edu = rng.integers(1, 5, ROWS)
+    job = rng.choice(JOBS, ROWS, p=[0.35, 0.25, 0.15, 0.1, 0.1, 0.05])
+    job[(edu == 4) & (rng.random(ROWS) < 0.6)] = "civil"
+    dummies = pd.get_dummies(pd.Series(job), prefix="job").astype(int)[COLUMNS]
+    return pd.concat([pd.DataFrame({"edu": edu}), dummies], axis=1)
+
+
+PEOPLE = _people()
+
+
+def _score(frame: pd.DataFrame) -> pd.Series:
+    """Education helps, and any job but "other", with which it does not suffice."""
+    edu, other = frame["edu"].astype(float), frame["job_other"].astype(float)
+    return 1.0 / (1.0 + np.exp(-(edu - 1.5 - 4.0 * other)))
+
+
+@pytest.fixture(scope="module", params=[int, bool])
+def dear(request: pytest.FixtureRequest) -> DEAR:
+    frame = PEOPLE.astype(dict.fromkeys(COLUMNS, request.param))
+    return DEAR(_score, Schema.infer(frame)).fit(frame)
+
+
+@pytest.fixture
+def refused(dear: DEAR) -> pd.DataFrame:
+    frame = PEOPLE[_score(PEOPLE) < 0.5].drop_duplicates()
+    return frame.astype({f.name: f.dtype for f in dear.schema})
+
+
+def _sums(frame: pd.DataFrame) -> list[int]:
+    return frame[COLUMNS].astype(int).sum(axis=1).unique().tolist()
+
+
+def test_the_group_is_found(dear: DEAR) -> None:
+    (group,) = dear.schema.groups
+    assert dear.schema.exactly_one == (tuple(COLUMNS),)
+    assert (group.name, group.levels) == ("job", tuple(JOBS))
+    assert dear.sets.labels == ("edu", "job")
+
+
+@pytest.mark.parametrize("search", [Search(), Search.cheapest(), Search(max_features=1)])
+def test_answers_keep_exactly_one(dear: DEAR, refused: pd.DataFrame, search: Search) -> None:
+    result = dear.with_search(search).generate(refused)
+    assert _sums(result.counterfactuals) == [1]
+    assert _sums(result.alternatives(4)) == [1]
+    assert result.actions["success"].mean() > 0.5
+
+
+def test_another_level_is_one_change(dear: DEAR, refused: pd.DataFrame) -> None:
+    row = refused[(refused["edu"] == 4) & (refused["job_other"] == 1)].head(1)
+    result = dear.generate(row, within=Constraints(act_on=["job"]))
+    (action,) = result.actions.to_dict("records")
+    assert action["success"]
+    assert (action["acted_on"], action["direct_cost"]) == ("job", 1.0)
+    assert result.describe_row(0).startswith("change job from other to ")
+    again = dear.apply(row, result.direct)
+    pd.testing.assert_frame_equal(again.counterfactuals, result.counterfactuals)
+
+
+def test_what_follows_keeps_exactly_one(dear: DEAR, refused: pd.DataFrame) -> None:
+    result = dear.apply(refused, {"edu": 4})
+    assert _sums(result.counterfactuals) == [1]
+    assert _sums(dear.apply(refused, {"job_civil": 1}).counterfactuals) == [1]
+
+
+def test_an_action_that_leaves_none_is_refused(dear: DEAR, refused: pd.DataFrame) -> None:
+    row = refused[refused["job_other"] == 1].head(1)
+    (reason,) = dear.apply(row, {"job_other": 0}).actions["reason"]
+    assert reason == "exactly one column of job has to be 1"
+
+
+@pytest.mark.parametrize("kind", [GrowingSpheres, NearestAccepted])
+def test_other_methods_keep_exactly_one(kind: type[RecourseMethod]) -> None:
+    method = kind(_score, Schema.infer(PEOPLE)).fit(PEOPLE)
+    result = method.generate(PEOPLE[_score(PEOPLE) < 0.5].head(8))
+    assert _sums(result.counterfactuals) == [1]
+    assert result.actions["success"].all()
+
+
+def test_one_column_holds_its_group() -> None:
+    schema = Schema.infer(PEOPLE, immutable=["job_cook"])
+    assert schema.mutable == ("edu",)
+    schema = Schema.infer(PEOPLE, tiers=[["job_cook"], ["edu"]])
+    assert set(schema.tiers[0]) == set(COLUMNS)
+    with pytest.raises(SchemaError, match="several tiers"):
+        Schema.infer(PEOPLE, tiers=[["job_cook"], ["edu", "job_nurse"]])
+
+
+@pytest.mark.parametrize("name", ["job", "job_cook"])
+def test_a_group_is_named_by_itself_or_a_column(
+    dear: DEAR, refused: pd.DataFrame, name: str
+) -> None:
+    assert ActionSets.of(dear.schema, [name, "edu"]).labels == ("job", "edu")
+    kept = dear.generate(refused, within=Constraints(frozen=[name])).counterfactuals
+    pd.testing.assert_frame_equal(kept[COLUMNS], refused[COLUMNS])
+    acted = dear.generate(refused, within=Constraints(act_on=[name])).actions["acted_on"]
+    assert set(acted) <= {"", "job"}
+    with pytest.raises(ConstraintError, match="jub"):
+        dear.generate(refused, within=Constraints(act_on=["jub"]))
+
+
+def test_levels_that_may_not_be_taken_are_left_out(dear: DEAR, refused: pd.DataFrame) -> None:
+    within = Constraints(act_on=["job"], categories={name: [0] for name in COLUMNS[1:-1]})
+    row = refused[(refused["edu"] == 4) & (refused["job_other"] == 1)].head(1)
+    after = dear.generate(row, within=within).counterfactuals
+    assert after["job_driver"].astype(int).tolist() == [1]
+
+
+def test_tiers_let_a_group_act(refused: pd.DataFrame) -> None:
+    schema = Schema.infer(PEOPLE, tiers=[["edu"], COLUMNS])
+    result = DEAR(_score, schema).fit(PEOPLE).generate(refused.astype(int))
+    assert "job" in set(result.actions["acted_on"])
+    assert _sums(result.counterfactuals) == [1]
+
+
+def test_groups_are_stated_left_out_saved_and_checked(dear: DEAR, tmp_path: Path) -> None:
+    assert Schema.infer(PEOPLE, exactly_one=[]).exactly_one == ()
+    stated = Schema.infer(PEOPLE.head(5), exactly_one=[COLUMNS[:2]])
+    assert stated.groups[0].levels == ("other", "civil")
+    dear.save(tmp_path)
+    assert DEAR.load(tmp_path, _score).schema == dear.schema
+    for wrong in ([["edu", "job_cook"]], [COLUMNS, ["job_cook"]], [["job_cook"]], ["job_cook"]):
+        with pytest.raises(SchemaError, match="exactly_one"):
+            Schema.infer(PEOPLE, exactly_one=wrong)
+
+
+def test_columns_that_exclude_each_other_by_less_are_no_group() -> None:
+    dropped = PEOPLE.drop(columns="job_civil")
+    assert Schema.infer(dropped).exactly_one == ()
+    both = PEOPLE.copy()
+    both.loc[0, COLUMNS] = [1, 1, 0, 0, 0, 0]
+    assert Schema.infer(both).exactly_one == ()
+
+
+def test_groups_are_told_apart_by_their_names() -> None:
+    rng = np.random.default_rng(1)
+    parts = {"sex": ["f", "m"], "home: ": ["own", "rent", "free"], "": ["north", "south"]}
+    columns = {}
+    for prefix, levels in parts.items():
+        drawn = rng.choice(levels, 300)
+        columns |= {f"{prefix}{'_' * (prefix == 'sex')}{v}": drawn == v for v in levels}
+    frame = pd.DataFrame(columns)
+    frame = frame[sorted(frame, key=lambda name: name[::-1])]
+    found = {group.name: set(group.levels) for group in Schema.infer(frame).groups}
+    assert found == {
+        "sex": {"f", "m"},
+        "home": {"own", "rent", "free"},
+        "north/south": {"north", "south"},
+    }
