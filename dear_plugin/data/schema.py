@@ -163,15 +163,13 @@ class Schema:
         numbers = {f.name for f in self.features if f.kind is Kind.NUMERIC}
         members = [relation.members for relation in self.relations]
         for what, groups in (("orders", self.orders), ("relations", members)):
-            wrong = sorted({n for group in groups for n in group if n not in numbers})
-            if wrong:
+            if wrong := sorted({n for group in groups for n in group if n not in numbers}):
                 raise SchemaError(f"{what}: {unknown('numeric features', wrong, numbers)}")
         if not all(callable(rule) for rule in self.rules):
             raise SchemaError(
                 f"rules must be callables of a frame that return a mask, got {self.rules!r}"
             )
-        twice = {n for n in self.names if self.names.count(n) > 1}
-        if twice:
+        if twice := {n for n in self.names if self.names.count(n) > 1}:
             raise SchemaError(f"duplicate feature names: {sorted(twice)}; rename them")
         one = one_hot.checked(self.exactly_one, self.features)
         object.__setattr__(self, "exactly_one", one)
@@ -245,10 +243,8 @@ class Schema:
         Raises:
             SchemaError: a name that is no feature.
         """
-        positions = {n: i for i, n in enumerate(self.names)}
-        names = tuple(names)
-        absent = [n for n in names if n not in positions]
-        if absent:
+        names, positions = tuple(names), {n: i for i, n in enumerate(self.names)}
+        if absent := [n for n in names if n not in positions]:
             raise SchemaError(unknown("features", absent, positions))
         return tuple(positions[n] for n in names)
 
@@ -265,8 +261,7 @@ class Schema:
         Raises:
             SchemaError: features with missing values.
         """
-        missing = [f.name for f in self.features if f.missing]
-        if missing:
+        if missing := [f.name for f in self.features if f.missing]:
             raise SchemaError(
                 f"columns {missing} have missing values, which this host does not support: drop or"
                 " impute them, or use dear_plugin.DEAR, which supports them"
@@ -298,15 +293,8 @@ class Schema:
         features = tuple(map(Feature.from_dict, values["features"]))
         orders = tuple((a, b) for a, b in values.get("orders", ()))
         relations = tuple(map(Relation.from_dict, values.get("relations", ())))
-        return cls(
-            features,
-            values["target"],
-            orders,
-            tuple(rules),
-            values.get("tiers", ()),
-            relations,
-            values.get("exactly_one", ()),
-        )
+        tiers, groups = values.get("tiers", ()), values.get("exactly_one", ())
+        return cls(features, values["target"], orders, tuple(rules), tiers, relations, groups)
 
 
 def _names(what: str, names: Iterable[str]) -> tuple[str, ...]:
