@@ -143,6 +143,44 @@ class TestAmongSets:
         assert (result.counterfactuals["colour"] == refused["colour"]).mean() > 0.9
 
 
+class TestEachChangeIsNeeded:
+    """What an answer of several features still reaches without one of them, it does not change.
+
+    Without tiers: with tiers, an answer without one of its features is one of another set.
+    """
+
+    @staticmethod
+    def superfluous(dear: DEAR, refused: pd.DataFrame) -> tuple[int, int]:
+        """How many changes are among several of a row, and how many of them it does not need."""
+        result, changes, needless = dear.generate(refused), 0, 0
+        acted = result.direct.notna() & (result.direct != refused[list(result.direct)])
+        for name in acted.columns[acted.any()]:
+            rows = (acted[name] & (acted.sum(axis=1) > 1) & result.actions["success"]).to_numpy()
+            if rows.any():
+                fewer = result.direct[rows].assign(**{name: refused.loc[rows, name]})
+                fewer = dear.apply(refused[rows], fewer)
+                changes += int(rows.sum())
+                needless += int(fewer.actions["success"].sum())
+        return changes, needless
+
+    @pytest.mark.parametrize("act_on", [None, [("units", "cents", "colour", "ready")]])
+    def test_of_rules_that_need_two_of_four(self, frame, act_on):
+        def rule(f):
+            return (f["units"] >= 60) & ((f["cents"] >= 60) | (f["colour"] == "teal"))
+
+        dear = method(frame, rule, act_on, Search.cheapest())
+        changes, needless = self.superfluous(dear, frame[~rule(frame)].iloc[:20])
+        assert changes >= 10
+        assert needless == 0
+
+    def test_of_a_network(self, loan):
+        groups = [("savings", "duration", "loan_amount"), ("income", "education")]
+        dear = DEAR(loan.net, loan.schema, act_on=groups, search=Search.cheapest())
+        changes, needless = self.superfluous(dear.fit(loan.frame), loan.refused(15))
+        assert changes >= 5
+        assert needless == 0
+
+
 class TestActionsThatSufficeAlone:
     """b follows a, and a + b must reach 120; d alone suffices from 60 on, and nothing follows."""
 
