@@ -14,7 +14,6 @@ from dear_plugin.data.inference import sparse, unreadable
 from dear_plugin.data.labels import NewLabels, Reading, cells_of, codes_of, labels
 from dear_plugin.data.schema import Feature, Kind
 from dear_plugin.data.special_values import MOST_SPECIAL, is_special, level_of, row_value
-from dear_plugin.errors import InputError
 
 # The relative resolution of a float32.
 FLOAT_STEP = 2.0**-23
@@ -69,19 +68,19 @@ def column_resolution(feature: Feature, dtype: Any) -> Resolution:
 
     Integer columns have 0 decimals whatever the schema's precision.
     """
-    plain = _plain(dtype)
+    plain = plain_dtype(dtype)
     places = 0 if _is_whole(dtype) else feature.precision
-    return Resolution(places, *(_ends_of(plain) if plain.kind in "iuf" else (-math.inf, math.inf)))
+    return Resolution(places, *(ends_of(plain) if plain.kind in "iuf" else (-math.inf, math.inf)))
 
 
-def _plain(dtype: Any) -> np.dtype[Any]:
+def plain_dtype(dtype: Any) -> np.dtype[Any]:
     """The numpy dtype of a pandas or Arrow dtype; that of objects if there is none."""
     own = getattr(dtype, "numpy_dtype", dtype)
     return own if isinstance(own, np.dtype) else np.dtype(object)
 
 
 @lru_cache(maxsize=32)
-def _ends_of(dtype: np.dtype[Any]) -> tuple[float, float]:
+def ends_of(dtype: np.dtype[Any]) -> tuple[float, float]:
     """The least and greatest float that a dtype of numbers can hold."""
     info = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
     low, high = float(info.min), float(info.max)
@@ -249,61 +248,3 @@ def cast(feature: Feature, column: pd.Series) -> pd.Series:
         return column
     rounds = out.dtype.kind == "f"
     return out if rounds or bool(((out == cells) | cells.isna()).all()) else column
-
-
-def is_plain_frame(frame: pd.DataFrame) -> bool:
-    """Whether a frame is a DataFrame itself: a subclass may override access to columns."""
-    return type(frame) is pd.DataFrame
-
-
-def overwrite(frame: pd.DataFrame, name: str, where: Array, cells: Array) -> None:
-    """Write cells at some positions of a column of a frame, in place; the dtype is kept.
-
-    Raises:
-        InputError: the column's dtype cannot hold them.
-    """
-    column = frame[name]
-    _check_fits(column, cells)
-    plain = is_plain_frame(frame) and isinstance(column.dtype, np.dtype)
-    if plain and (memory := column.to_numpy()).flags.writeable:
-        memory[where] = cells  # a view of the frame: much faster than setting the column
-    else:
-        frame[name] = _overwritten(column, where, cells)
-
-
-def _overwritten(column: pd.Series, where: Array, cells: Array) -> pd.Series | Array:
-    """A copy of a column with new cells at some positions, as an array for numpy dtypes."""
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        new = [c for c in pd.unique(cells) if c not in column.cat.categories and not pd.isna(c)]
-        column = column.cat.add_categories(new) if new else column.copy()
-        codes = column.cat.codes.to_numpy().copy()
-        codes[where] = column.cat.categories.get_indexer(cells)
-        fresh = pd.Categorical.from_codes(codes, dtype=column.dtype)
-        return pd.Series(fresh, index=column.index, name=column.name)
-    values = column.to_numpy(copy=True)
-    values[where] = cells
-    if isinstance(column.dtype, np.dtype) and column.dtype.kind != "O":
-        return values
-    return pd.Series(values, index=column.index, name=column.name, dtype=column.dtype)
-
-
-def _check_fits(column: pd.Series, cells: Array) -> None:
-    """Check that a column can hold cells: numpy would wrap an integer that is too large."""
-    plain = _plain(column.dtype)
-    if plain.kind not in "iuf" or not len(cells):
-        return
-    missing = pd.isna(cells)
-    if missing.any():
-        if isinstance(column.dtype, np.dtype) and plain.kind in "iu":
-            raise InputError(
-                f"column {column.name!r} of dtype {column.dtype} cannot hold a missing value,"
-                ' which an action may set: convert it with .astype("float64")'
-            )
-        cells = cells[~missing]
-    low, high = _ends_of(plain)
-    if len(cells) and (cells.min() < low or cells.max() > high):
-        raise InputError(
-            f"column {column.name!r} of dtype {column.dtype} cannot hold"
-            f" {cells.max() if cells.max() > high else cells.min()}, a value of the"
-            " counterfactuals: convert it to a wider dtype"
-        )

@@ -133,22 +133,18 @@ class Schema:
         if any(wrong.values()):
             lines = [f"{k}: {unknown('features', v, names)}" for k, v in wrong.items() if v]
             raise SchemaError("; ".join(lines))
-        features = infer_features(
-            frame, names, marks["categorical"], marks["numeric"], special or {}
-        )
-        increasing_names, decreasing_names = set(marks["increasing"]), set(marks["decreasing"])
-        if increasing_names & decreasing_names:
-            raise SchemaError(
-                f"both increasing and decreasing: {sorted(increasing_names & decreasing_names)}"
-            )
+        known = infer_features(frame, names, marks["categorical"], marks["numeric"], special or {})
+        up, down = set(marks["increasing"]), set(marks["decreasing"])
+        if up & down:
+            raise SchemaError(f"both increasing and decreasing: {sorted(up & down)}")
         marked = [
             dataclasses.replace(
                 f,
                 immutable=f.immutable or f.name in marks["immutable"],
-                direction=int(f.name in increasing_names) - int(f.name in decreasing_names),
+                direction=int(f.name in up) - int(f.name in down),
                 limits=limits_of(f, (ranges or {}).get(f.name)),
             )
-            for f in features
+            for f in known
         ]
         if not marks["immutable"]:
             warn_of_mutable(marked)

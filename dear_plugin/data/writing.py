@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_plugin.data.columns import column_resolution, is_plain_frame, overwrite, user_values
+from dear_plugin.data.columns import column_resolution, ends_of, plain_dtype, user_values
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Kind
 from dear_plugin.data.units import brief, snap_to_ends
+from dear_plugin.errors import InputError
+
+Array = npt.NDArray[Any]
 
 
 def patch(
@@ -36,7 +42,7 @@ def patch(
     """
     out, seen, values = frame.copy(), x.cpu().numpy().copy(), rows.detach().cpu().numpy()
     changed = values != seen
-    inexact, plain = [], is_plain_frame(frame)
+    inexact, plain = [], _is_plain_frame(frame)
     for j in np.flatnonzero(changed.any(0)).tolist():
         feature, moved = encoder.schema.features[j], np.flatnonzero(changed[:, j])
         column = out[feature.name]
@@ -48,7 +54,7 @@ def patch(
             cells = snap_to_ends(feature, cells, (low, high), column.dtype)
         if column.dtype == object and feature.dtype == "int64":
             cells = cells.astype(np.int64)
-        overwrite(out, feature.name, moved, cells)
+        _overwrite(out, feature.name, moved, cells)
         if plain and feature.kind is not Kind.NUMERIC and column.dtype == object:
             seen[moved, j] = values[moved, j]
         else:
@@ -58,3 +64,61 @@ def patch(
     still = ~changed.any(1)
     seen[still] = x.cpu().numpy()[still]
     return out, torch.from_numpy(seen)
+
+
+def _is_plain_frame(frame: pd.DataFrame) -> bool:
+    """Whether a frame is a DataFrame itself: a subclass may override access to columns."""
+    return type(frame) is pd.DataFrame
+
+
+def _overwrite(frame: pd.DataFrame, name: str, where: Array, cells: Array) -> None:
+    """Write cells at some positions of a column of a frame, in place; the dtype is kept.
+
+    Raises:
+        InputError: the column's dtype cannot hold them.
+    """
+    column = frame[name]
+    _check_fits(column, cells)
+    plain = _is_plain_frame(frame) and isinstance(column.dtype, np.dtype)
+    if plain and (memory := column.to_numpy()).flags.writeable:
+        memory[where] = cells  # a view of the frame: much faster than setting the column
+    else:
+        frame[name] = _overwritten(column, where, cells)
+
+
+def _overwritten(column: pd.Series, where: Array, cells: Array) -> pd.Series | Array:
+    """A copy of a column with new cells at some positions, as an array for numpy dtypes."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        new = [c for c in pd.unique(cells) if c not in column.cat.categories and not pd.isna(c)]
+        column = column.cat.add_categories(new) if new else column.copy()
+        codes = column.cat.codes.to_numpy().copy()
+        codes[where] = column.cat.categories.get_indexer(cells)
+        fresh = pd.Categorical.from_codes(codes, dtype=column.dtype)
+        return pd.Series(fresh, index=column.index, name=column.name)
+    values = column.to_numpy(copy=True)
+    values[where] = cells
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind != "O":
+        return values
+    return pd.Series(values, index=column.index, name=column.name, dtype=column.dtype)
+
+
+def _check_fits(column: pd.Series, cells: Array) -> None:
+    """Check that a column can hold cells: numpy would wrap an integer that is too large."""
+    plain = plain_dtype(column.dtype)
+    if plain.kind not in "iuf" or not len(cells):
+        return
+    missing = pd.isna(cells)
+    if missing.any():
+        if isinstance(column.dtype, np.dtype) and plain.kind in "iu":
+            raise InputError(
+                f"column {column.name!r} of dtype {column.dtype} cannot hold a missing value,"
+                ' which an action may set: convert it with .astype("float64")'
+            )
+        cells = cells[~missing]
+    low, high = ends_of(plain)
+    if len(cells) and (cells.min() < low or cells.max() > high):
+        raise InputError(
+            f"column {column.name!r} of dtype {column.dtype} cannot hold"
+            f" {cells.max() if cells.max() > high else cells.min()}, a value of the"
+            " counterfactuals: convert it to a wider dtype"
+        )

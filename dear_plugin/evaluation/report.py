@@ -95,6 +95,11 @@ class Report:
             for row in self.misfits.to_dict("records")
         )
 
+    def contradictions(self, of: str) -> dict[str, str]:
+        """The misfits of a set in words, by feature."""
+        named = zip(self.misfits.to_dict("records"), self.contradicted, strict=True)
+        return {row["feature"]: text for row, text in named if row["set"] == of}
+
     @property
     def _overall(self) -> str:
         """The verdict by fidelity."""

@@ -274,12 +274,7 @@ class DEAR(RecourseMethod):
         return {j: found[j] for j in named}
 
     def _contradicted(self, acted_on: str) -> Mapping[str, str]:
-        if self._report is None:
-            return {}
-        named = zip(
-            self._report.misfits.to_dict("records"), self._report.contradicted, strict=True
-        )
-        return {row["feature"]: text for row, text in named if row["set"] == acted_on}
+        return {} if self._report is None else self._report.contradictions(acted_on)
 
     def _spread(self, case: Case, proposal: Proposal) -> Spread:
         return spread(case, proposal, self._optimizer_of, self.decoders)
@@ -301,6 +296,5 @@ class DEAR(RecourseMethod):
     def _optimizer_of(self, members: tuple[int, ...]) -> Optimizer:
         if members in self.sets.members:
             return self._optimizer
-        names = tuple(self.schema.names[j] for j in members)
-        sets = ActionSets.of(self.schema, [names])
+        sets = ActionSets.of(self.schema, [tuple(self.schema.names[j] for j in members)])
         return Optimizer.of(sets, self.decoders, self.classifier)

@@ -51,16 +51,11 @@ def _fresh(table, after, name):
     return set(after[name][after[name].ne(table.query[name])])
 
 
-def audited(seed, without=frozenset()):
-    """The traits with the model and the route, and the faults, of the table of a seed.
-
-    Args:
-        seed: also of the model and the route.
-        without: traits that the table does not have.
-    """
+def audited(seed):
+    """The traits with the model and the route, and the faults, of the table of a seed."""
     kind = KINDS[seed % len(KINDS)]
     route = list(ROUTES)[seed // len(KINDS) % len(ROUTES)]
-    without = without | (set() if kind in NATIVE and route == "python" else {"missing"})
+    without = set() if kind in NATIVE and route == "python" else {"missing"}
     # DiCE refuses nullable numbers, and all numbers that its user names are amounts.
     without |= {"nullable", "identifier"} if route == "dice" else set()
     table = random_table(seed, NATIVE.get(kind, tuple(DTYPES)), without)
