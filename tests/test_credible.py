@@ -62,16 +62,16 @@ class TestTheColumns:
         assert actions["credible"].tolist() == (actions["success"] & numbers & ~lacks).tolist()
         assert actions["credible"].mean() > 0.5
 
-    def test_the_confidence_is_that_of_redraws_that_the_search_has_not_seen(
+    def test_the_confidence_is_that_of_resamples_that_the_search_has_not_seen(
         self, dear, result, monkeypatch
     ):
-        asked, redraw = [], Decoders.redraw
+        asked, resample = [], Decoders.resample
 
         def spied(self, acted, x, values, draws):
             asked.append(draws)
-            return redraw(self, acted, x, values, draws)
+            return resample(self, acted, x, values, draws)
 
-        monkeypatch.setattr(Decoders, "redraw", spied)
+        monkeypatch.setattr(Decoders, "resample", spied)
         again = dear.generate(result.factuals[result.actions["credible"]])
         assert torch.cat(asked).unique().tolist() == list(range(1, 17))
         asked.clear()

@@ -129,15 +129,15 @@ class TestSeveralTiers:
         error = (after[others] - true[others]).mean() / before[others].std()
         assert (error.abs() <= 0.03).all(), error
 
-    def test_its_redraws_hold_the_same_features(self, dear, system):
+    def test_its_resamples_hold_the_same_features(self, dear, system):
         rows = dear.encoder.rows(system.solve(system.noise(20, np.random.default_rng(2)), {}))
         members = dear.schema.index(["savings", "loan_amount"])
         values = rows[:, list(members)] + 0.1
-        redrawn = dear.decoders.redraw(members, rows, values, torch.arange(1, 9))
+        resampled = dear.decoders.resample(members, rows, values, torch.arange(1, 9))
         (income, duration) = dear.schema.index(["income", "duration"])
-        assert torch.equal(redrawn[..., list(members)], values[:, None].expand(-1, 8, -1))
-        assert (redrawn[..., income] == rows[:, None, income]).all()
-        assert (redrawn[..., duration].std(1) > 0.0).any()
+        assert torch.equal(resampled[..., list(members)], values[:, None].expand(-1, 8, -1))
+        assert (resampled[..., income] == rows[:, None, income]).all()
+        assert (resampled[..., duration].std(1) > 0.0).any()
 
     def test_it_is_saved(self, dear, tmp_path, system):
         rows = system.solve(system.noise(20, np.random.default_rng(3)), {})
@@ -182,12 +182,12 @@ class TestSystems:
     def test_what_is_told_is_measured(self):
         """Nothing follows x, and .5 to .56 sd is told: off in the mean, range and rows."""
         told, true = np.full((400, 1), 0.53), np.zeros((400, 1))
-        redrawn = [np.full((100, 1), 0.5 + 0.004 * i) for i in range(16)]
-        found = drawn._measured(told, true, told, *redrawn).iloc[0]
+        resampled = [np.full((100, 1), 0.5 + 0.004 * i) for i in range(16)]
+        found = drawn._measured(told, true, told, *resampled).iloc[0]
         assert found["expected"] == found["single"] == pytest.approx(0.53)
         assert found[["low", "high"]].tolist() == pytest.approx([0.506, 0.554])
         assert found["wrong"] == 0.0
-        assert drawn._measured(told, -told, told, *redrawn)["wrong"].item() == 1.0
+        assert drawn._measured(told, -told, told, *resampled)["wrong"].item() == 1.0
 
 
 class TestTraits:

@@ -167,7 +167,7 @@ class TestRow:
             length = abs(float(step[j])) if numbers[j] else 1.0
             assert bar.get_width() == pytest.approx(length)
 
-    def test_what_is_expected_has_its_range_over_the_redraws(self, recourses, axes, position):
+    def test_what_is_expected_has_its_range_over_the_resamples(self, recourses, axes, position):
         spread = recourses.select(torch.tensor([position])).spread
         direct, names = recourses.proposal.direct[position], recourses.encoder.schema.names
         follows = recourses.changed[position] & ~direct & (spread.low[0] < spread.high[0])

@@ -44,7 +44,7 @@ from dear_plugin.methods.dear import DEAR
 if TYPE_CHECKING:
     from dear_plugin.plots.ink import Figure
 
-TRAINING, ROWS, REDRAWN = 20_000, 10_000, 2_000
+TRAINING, ROWS, RESAMPLED = 20_000, 10_000, 2_000
 TOLERANCE = 0.05
 ENDS = (0.1, 0.9)
 EFFECT, WORST, PAIRS = "true effect", "worst error", "pairs"
@@ -113,11 +113,11 @@ def changes_of(system: System, dear: DEAR, noise: Noise, names: Sequence[str]) -
     return pd.concat(parts).assign(**{"acted on": JOINED.join(names)})
 
 
-def _measured(told: Values, true: Values, expected: Values, *redrawn: Values) -> pd.DataFrame:
+def _measured(told: Values, true: Values, expected: Values, *resampled: Values) -> pd.DataFrame:
     """The measures of one feature from the changes of its levels in each row, (m, l)."""
-    # The true changes of the rows that are redrawn differ by chance from those of all.
-    offset = true.mean(0) - true[: len(redrawn[0])].mean(0)
-    low, high = np.quantile([each.mean(0) for each in redrawn], ENDS, axis=0) + offset
+    # The true changes of the rows that are resampled differ by chance from those of all.
+    offset = true.mean(0) - true[: len(resampled[0])].mean(0)
+    low, high = np.quantile([each.mean(0) for each in resampled], ENDS, axis=0) + offset
     clear = np.minimum(np.abs(told), np.abs(true)) > TOLERANCE
     columns = {
         "expected": expected.mean(0),
@@ -162,8 +162,8 @@ def _drawn(
     v = decoder.encode(rows, torch.Generator().manual_seed(0))
     yield encoder.frame(decoder.decode(rows, v, values[:, None])[:, 0])
     draws = torch.arange(dear.decoders.decoder.draws) + 1
-    redrawn = dear.decoders.redraw(members, rows[:REDRAWN], values[:REDRAWN], draws)
-    yield from map(encoder.frame, redrawn.unbind(1))
+    resampled = dear.decoders.resample(members, rows[:RESAMPLED], values[:RESAMPLED], draws)
+    yield from map(encoder.frame, resampled.unbind(1))
 
 
 def errors(found: pd.DataFrame) -> pd.DataFrame:

@@ -138,7 +138,7 @@ def _optimum(dear: DEAR, case: Case, known: Floats) -> Floats:
     """(n,) the least price below known ones, (n,); infinite where there is none."""
     search = dear.search
     goal = case.goal.with_margin(search.margin, dear.trained.scores)
-    problem = replace(dear._optimizer.problem(case), redrawn=bool(search.min_confidence))
+    problem = replace(dear._optimizer.problem(case), resampled=bool(search.min_confidence))
     required = torch.as_tensor(goal.required_margin(), dtype=torch.float32).expand(len(case))
     wanted = criteria(problem, search, dear.trained) if search.has_criteria else {}
     stage = Stage(

@@ -54,7 +54,7 @@ class Decoders:
         self.given = self._parts_of(given)
         self._most, self._fewer = sample.at_most(MOST_ROWS), sample.at_most(FEWER_ROWS)
         self._fitted: dict[tuple[Members, int], Decoder] = {}
-        # The sets that each was trained with: a joint decoder's redraws are trained with the same.
+        # The sets that each was trained with; a joint decoder's resamples have the same.
         self._together = dict.fromkeys(self.given, self.given)
         self._locks: dict[int, RLock] = {}
 
@@ -81,12 +81,12 @@ class Decoders:
         """The features that the decoder of a set conditions on, and does not move."""
         return self.decoder.held(self.sample.encoder.schema, acted)
 
-    def redraw(self, acted: Members, x: Tensor, values: Tensor, draws: Tensor) -> Tensor:
-        """The rows, (m, r, p), that follow under some redraws; see `Decoder.redraw`."""
+    def resample(self, acted: Members, x: Tensor, values: Tensor, draws: Tensor) -> Tensor:
+        """The rows, (m, r, p), that follow under some resamples; see `Decoder.resample`."""
         decoder = self.of(acted)
         before = decoder.entries
-        out = decoder.redraw(x, values, draws, lambda draw: self._at(acted, draw))
-        if decoder.entries > before:  # what is estimated for redraws stays in memory
+        out = decoder.resample(x, values, draws, lambda draw: self._at(acted, draw))
+        if decoder.entries > before:  # what is estimated for resamples stays in memory
             self.keep({})
         return out
 
@@ -198,15 +198,15 @@ class InOrder(Decoder):
             rows = decoder.decode(rows, decoder.encode(rows), wanted)[:, 0]
         return rows.view(shape)
 
-    def redraw(
+    def resample(
         self, x: Tensor, values: Tensor, draws: Tensor, copy: Callable[[int], Decoder]
     ) -> Tensor:
-        """The rows, (m, r, p), that follow under the same redraw of all parts."""
+        """The rows, (m, r, p), that follow under the same resample of all parts."""
         rows = x[:, None].expand(-1, len(draws), -1)
         for part in self._parts:
             wanted, each = values[:, self._at(part)], draws.split(1)
             parts = [
-                self._decoders.redraw(part, rows[:, i], wanted, draw)
+                self._decoders.resample(part, rows[:, i], wanted, draw)
                 for i, draw in enumerate(each)
             ]
             rows = torch.cat(parts, 1)

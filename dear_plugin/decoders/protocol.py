@@ -50,7 +50,7 @@ class Decoder(ABC):
     itself; only the literal paper's decoder returns a reconstruction.
 
     Attributes:
-        draws: how many redraws a search evaluates, R: those from 1 to R. `redraw` can evaluate as
+        draws: how many resamples a search evaluates, R: those from 1 to R. `resample` evaluates as
             many further ones, which no search has seen.
         joint: whether `fitted` is faster for several sets at once.
         pair_features: how many features are combined to pairs for rows that no single feature
@@ -119,12 +119,12 @@ class Decoder(ABC):
             values: (m, c, w) the new values of the w features of S, in the order of `acted`.
         """
 
-    def redraw(
+    def resample(
         self, x: Tensor, values: Tensor, draws: Tensor, copy: Callable[[int], Decoder]
     ) -> Tensor:
-        """The rows, (m, r, p), that follow under some redraws of the decoder.
+        """The rows, (m, r, p), that follow under some resamples of the decoder.
 
-        A redraw is the decoder as another sample of the same population might have given it; by
+        A resample is the decoder as another sample of the same population might have given it; by
         default a copy fitted on a bootstrap sample. It encodes the row itself, then decodes it.
 
         Args:

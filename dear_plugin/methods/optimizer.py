@@ -100,7 +100,7 @@ class Optimizer:
     ) -> list[Proposal]:
         """As `proposals`, of all rows at once."""
         problem = replace(
-            self.problem(case), redrawn=bool(evidence is not None and search.min_confidence)
+            self.problem(case), resampled=bool(evidence is not None and search.min_confidence)
         )
         accepted = case.goal.least_margin(case.slack)
         required = torch.as_tensor(case.goal.required_margin(), dtype=torch.float32)

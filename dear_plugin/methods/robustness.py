@@ -35,7 +35,7 @@ def spread(
     with torch.inference_mode():
         changed = torch.zeros(len(case), dtype=torch.bool)
         for rows, problem, actions in _acting(case, proposal, optimizer_of):
-            rows_of = problem.redraw(actions.rows, actions.sets, actions.values, draws)
+            rows_of = problem.resample(actions.rows, actions.sets, actions.values, draws)
             resampled[rows], changed[rows] = rows_of, True
             share[rows] = confirmed(problem, actions, rows_of)
             new = needed[rows].isnan()

@@ -79,7 +79,7 @@ def row(
     """Draw the changes of one row, feature by feature: direct solid, indirect hatched.
 
     A bar is as long as the change is large; its values show the direction. The dot and the thin
-    line at the end of an indirect bar are the change and its range over redraws of the decoder.
+    line at the end of an indirect bar are the change and its range over resamples of the decoder.
 
     Args:
         changes: one line per changed feature, the features acted on first: `feature`, `values`

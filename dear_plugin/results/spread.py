@@ -17,7 +17,7 @@ LOW, HIGH = 0.1, 0.9
 
 @dataclass(frozen=True)
 class Spread(Rows):
-    """What m answers do under resamples (redraws of the decoder), none of which a search has seen.
+    """What m answers do under resamples of the decoder, none of which a search has seen.
 
     Attributes:
         confidence: (m,) double, the share of resamples under which an answer succeeds.

@@ -18,10 +18,10 @@ from dear_plugin.search.problem import SearchProblem
 # Shares of the indirect change; from the half on, categories change.
 SHARES = (0.0, 0.25, 0.5, 0.75)
 HALF = 0.5
-# Redraws evaluated first; actions that fail some of these skip the others.
-FIRST_REDRAWS = 4
+# Resamples evaluated first; actions that fail some of these skip the others.
+FIRST_RESAMPLES = 4
 CELLS_A_BATCH = 1 << 20
-# Up to this many evaluations, one call with all redraws is cheaper than two calls.
+# Up to this many evaluations, one call with all resamples is cheaper than two calls.
 FEW = 1 << 8
 
 
@@ -52,32 +52,32 @@ class Decoded(Reached):
 def confidence(
     problem: SearchProblem, actions: Decoded, least: float = 0.0
 ) -> tuple[Tensor, Tensor]:
-    """The share of a search's redraws (decoders of resampled rows) under which actions succeed.
+    """The share of a search's resamples (decoders of resampled rows) under which actions succeed.
 
     Args:
         problem: the search problem.
         actions: m actions.
-        least: the share to reach. Actions that cannot reach it after the first redraws skip the
+        least: the share to reach. Actions that cannot reach it after the first resamples skip the
             others, which then count as failures.
 
     Returns:
-        (m,) the share, and (m,) by how much the margin falls short in the redraw that decides
+        (m,) the share, and (m,) by how much the margin falls short in the resample that decides
         whether `least` is reached; 0 where none does.
     """
     m, count = len(actions), problem.decoders.decoder.draws
-    if not problem.redrawn:
+    if not problem.resampled:
         return torch.ones(m), torch.zeros(m)
     may_fail = int((1.0 - least) * count + 1e-6)
     valid, margins = torch.zeros(m, count, dtype=torch.bool), torch.full((m, count), torch.inf)
-    at, first = torch.arange(m), min(FIRST_REDRAWS, count)
+    at, first = torch.arange(m), min(FIRST_RESAMPLES, count)
     for which in torch.arange(count).split([first, count - first] if m * count > FEW else count):
         if not len(at) or not len(which):
             break
         cells = at[:, None], which
-        margins[cells], valid[cells] = _redrawn(problem, actions.part(at), which + 1)
+        margins[cells], valid[cells] = _resampled(problem, actions.part(at), which + 1)
         excluded = first - valid[:, :first].sum(1) > may_fail
         at = (~excluded).nonzero()[:, 0]
-    # Actions excluded by the first redraws get no others, even if these were evaluated.
+    # Actions excluded by the first resamples get no others, even if these were evaluated.
     if m:
         valid[excluded, first:], margins[excluded, first:] = False, torch.inf
     more_margin = -margins.kthvalue(min(may_fail, count - 1) + 1, dim=1).values
@@ -86,10 +86,10 @@ def confidence(
 
 
 def confirmed(problem: SearchProblem, actions: Decoded, resampled: Tensor) -> Tensor:
-    """(m,) double, the share of redraws under which actions succeed, given the rows, (m, r, p).
+    """(m,) double, the share of resamples under which actions succeed, given the rows, (m, r, p).
 
-    A search chooses among many actions those that do well under the redraws that it evaluates;
-    their share among the same redraws is too high. `resampled` is therefore of `unseen` ones.
+    A search chooses among many actions those that do well under the resamples that it evaluates;
+    their share among the same resamples is too high. `resampled` is therefore of `unseen` ones.
     """
     m, r, _ = resampled.shape
     valid = problem.decide(resampled.flatten(0, 1), actions.rows.repeat_interleave(r))[1]
@@ -97,17 +97,17 @@ def confirmed(problem: SearchProblem, actions: Decoded, resampled: Tensor) -> Te
 
 
 def unseen(decoder: Decoder) -> Tensor:
-    """(r,) the redraws of a decoder that no search evaluates."""
+    """(r,) the resamples of a decoder that no search evaluates."""
     return torch.arange(decoder.draws + 1, 2 * decoder.draws + 1)
 
 
-def _redrawn(problem: SearchProblem, actions: Decoded, draws: Tensor) -> tuple[Tensor, Tensor]:
-    """(m, r) margins and (m, r) bool, the decisions for actions under some redraws, (r,)."""
+def _resampled(problem: SearchProblem, actions: Decoded, draws: Tensor) -> tuple[Tensor, Tensor]:
+    """(m, r) margins and (m, r) bool, the decisions for actions under some resamples, (r,)."""
     m, r, p = len(actions), len(draws), problem.x.shape[1]
     margins, valid = torch.empty(m, r), torch.empty(m, r, dtype=torch.bool)
     for at in torch.arange(m).split(max(1, CELLS_A_BATCH // (r * p))):
         part = actions.part(at)
-        reached = problem.redraw(part.rows, part.sets, part.values, draws).reshape(-1, p)
+        reached = problem.resample(part.rows, part.sets, part.values, draws).reshape(-1, p)
         margin, accepted = problem.decide(reached, part.rows.repeat_interleave(r))
         margins[at], valid[at] = margin.view(-1, r), accepted.view(-1, r)
     return margins, valid

@@ -39,7 +39,7 @@ class SearchProblem:
         classifier: the model.
         actionable: (n, s) bool, the sets that each row may act on.
         seen_pairs: which pairs of values changes may create; None allows all.
-        redrawn: whether confidence is evaluated, under redraws of the decoders.
+        resampled: whether confidence is evaluated, under resamples of the decoders.
         encoded: the latents of the rows, (n, k), by set; see `latents`.
     """
 
@@ -51,7 +51,7 @@ class SearchProblem:
     classifier: Classifier
     actionable: Tensor
     seen_pairs: SeenPairs | None = None
-    redrawn: bool = False
+    resampled: bool = False
     encoded: dict[int, Tensor] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -111,21 +111,21 @@ class SearchProblem:
             moved[at] = self.decoders.of(members).decode(x[at], v[rows[at]], some)
         return self._project(x, moved, rows, sets)
 
-    def redraw(self, rows: Tensor, sets: Tensor, values: Tensor, draws: Tensor) -> Tensor:
-        """(m, r, p) the projected rows of actions under some redraws.
+    def resample(self, rows: Tensor, sets: Tensor, values: Tensor, draws: Tensor) -> Tensor:
+        """(m, r, p) the projected rows of actions under some resamples.
 
         Args:
             rows: (m,) the row.
             sets: (m,) the set acted on.
             values: (m, w) the new values of the set's features.
-            draws: (r,) the redraws, each in 1 ... R.
+            draws: (r,) the resamples, each in 1 ... R.
         """
         x = self.x.index_select(0, rows)
         moved = x.new_empty(len(x), len(draws), x.shape[1])
         for i, at in by_set(sets):
             members = self.sets.members[i]
             some = values[at][:, : len(members)]
-            moved[at] = self.decoders.redraw(members, x[at], some, draws)
+            moved[at] = self.decoders.resample(members, x[at], some, draws)
         return self._project(x, moved, rows, sets)[1]
 
     def _project(

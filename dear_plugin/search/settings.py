@@ -80,7 +80,7 @@ class Search:
             Algorithm 1 to the letter, which needs a torch module and a differentiable decoder.
         margin: how far past the boundary an answer must lie, as a share of the unit of the
             model's scores (`Goal.with_margin`); answers then survive a retraining of the model.
-        min_confidence: the least share of redraws of the decoder under which an answer still
+        min_confidence: the least share of resamples of the decoder under which an answer still
             succeeds; 0 requires none. The search asks for more, see `stricter`.
         min_plausibility: the least plausibility of an answer, or the factual's own where that is
             less; 0 requires none.
@@ -154,7 +154,7 @@ class Search:
     def stricter(self) -> Search:
         """What a search asks for, so that its answers have the confidence that is required.
 
-        It chooses among many actions by few redraws, under which its choice looks better than
+        It chooses among many actions by few resamples, under which its choice looks better than
         under others: half of what may fail is left for that.
         """
         half = 0.5 + 0.5 * self.min_confidence

@@ -40,12 +40,12 @@ def _in_memory(dear: DEAR) -> int:
     return total
 
 
-def test_entries_are_those_in_memory_with_and_without_redraws(many: pd.DataFrame) -> None:
+def test_entries_are_those_in_memory_with_and_without_resamples(many: pd.DataFrame) -> None:
     dear = _fitted(many)
     before = sum(each.entries for each in dear.decoders._fitted.values())
     assert before == _in_memory(dear) > 0
     rows = dear.encoder.rows(many.head(3))
-    dear.decoders.redraw((0,), rows, rows[:, :1] + 0.1, torch.arange(1, 17))
+    dear.decoders.resample((0,), rows, rows[:, :1] + 0.1, torch.arange(1, 17))
     after = sum(each.entries for each in dear.decoders._fitted.values())
     assert after == _in_memory(dear) > before
 
@@ -54,7 +54,7 @@ def test_a_second_call_fits_nothing_again(
     many: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dear = _fitted(many)
-    room = 4 * _in_memory(dear)  # for all decoders, and both groups of redraws of one
+    room = 4 * _in_memory(dear)  # for all decoders, and both groups of resamples of one
     monkeypatch.setattr(collection, "most_entries", lambda: room)
     row, fits = many[many["x0"] < 0].head(1), []
     dear.generate(row).actions  # noqa: B018
@@ -64,12 +64,14 @@ def test_a_second_call_fits_nothing_again(
     assert fits == []
 
 
-def test_redraws_are_bounded_as_well(many: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resamples_are_bounded_as_well(
+    many: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
     dear = _fitted(many)
     room = 3 * _in_memory(dear)
     monkeypatch.setattr(collection, "most_entries", lambda: room)
     rows = dear.encoder.rows(many.head(3))
     for j in range(COLUMNS):
-        dear.decoders.redraw((j,), rows, rows[:, j, None] + 0.1, torch.arange(1, 17))
+        dear.decoders.resample((j,), rows, rows[:, j, None] + 0.1, torch.arange(1, 17))
         assert _in_memory(dear) <= room
     assert 0 < len(dear.decoders._fitted) < COLUMNS

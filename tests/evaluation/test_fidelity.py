@@ -1,7 +1,7 @@
 """Fidelity: 0 for a decoder that changes only x_S and 1 for the true conditional distribution.
 
-Two decoders know the distribution of the rows: one redraws the other features from their
-distribution given x_S (redrawn), the other shifts them along the regression slope (shifted).
+Two decoders know the distribution of the rows: one resamples the other features from their
+distribution given x_S (resampled), the other shifts them along the regression slope (shifted).
 """
 
 import numpy as np
@@ -19,14 +19,14 @@ ROWS = 6000
 
 
 class Gaussian(Still):
-    """The true conditional distribution, redrawn or shifted."""
+    """The true conditional distribution, resampled or shifted."""
 
-    def __init__(self, covariance, redrawn):
-        self.covariance, self.redrawn = covariance, redrawn
+    def __init__(self, covariance, resampled):
+        self.covariance, self.resampled = covariance, resampled
         self.rng = torch.Generator().manual_seed(0)
 
     def settings(self):
-        return {"covariance": self.covariance, "redrawn": self.redrawn}
+        return {"covariance": self.covariance, "resampled": self.resampled}
 
     def fit(self, sample, acted, held):
         super().fit(sample, acted, held)
@@ -42,7 +42,7 @@ class Gaussian(Still):
         slope = np.linalg.solve(within, across)
         left = self.covariance[np.ix_(rest, rest)] - across.T @ slope
         slope, root = (torch.tensor(t).float() for t in (slope, np.linalg.cholesky(left)))
-        if self.redrawn:
+        if self.resampled:
             noise = torch.randn(*out.shape[:2], len(rest), generator=self.rng) @ root.T
             out[..., rest] = out[..., own] @ slope + noise
         else:
@@ -100,15 +100,15 @@ def unmoved():
 
 
 @pytest.fixture(scope="module")
-def redrawn():
+def resampled():
     frame, covariance = gaussian()
-    return Measured(Gaussian(covariance, redrawn=True), frame, ACT_ON)
+    return Measured(Gaussian(covariance, resampled=True), frame, ACT_ON)
 
 
 @pytest.fixture(scope="module")
 def shifted():
     frame, covariance = gaussian()
-    return Measured(Gaussian(covariance, redrawn=False), frame, ACT_ON)
+    return Measured(Gaussian(covariance, resampled=False), frame, ACT_ON)
 
 
 @pytest.fixture(scope="module")
@@ -124,23 +124,23 @@ class TestOnlyXSChanges:
     def test_the_identity_correlation_is_1(self, unmoved):
         assert unmoved.identity == pytest.approx(1.0, abs=1e-4)
 
-    def test_a_classifier_separates_them_from_real_rows(self, unmoved, redrawn):
-        assert fidelity.joint(unmoved.sample) > fidelity.joint(redrawn.sample) + 0.04
+    def test_a_classifier_separates_them_from_real_rows(self, unmoved, resampled):
+        assert fidelity.joint(unmoved.sample) > fidelity.joint(resampled.sample) + 0.04
 
 
 class TestTrueConditionals:
-    def test_redrawn_rows_have_fidelity_1_and_identity_0(self, redrawn):
-        assert redrawn.dependence == pytest.approx(1.0, abs=0.02)
-        assert redrawn.distribution == pytest.approx(1.0, abs=0.05)
-        assert redrawn.identity == pytest.approx(0.0, abs=0.02)
+    def test_resampled_rows_have_fidelity_1_and_identity_0(self, resampled):
+        assert resampled.dependence == pytest.approx(1.0, abs=0.02)
+        assert resampled.distribution == pytest.approx(1.0, abs=0.05)
+        assert resampled.identity == pytest.approx(0.0, abs=0.02)
 
     def test_shifted_rows_have_fidelity_1_and_a_positive_identity(self, shifted):
         assert shifted.dependence == pytest.approx(1.0, abs=0.02)
         assert shifted.distribution == pytest.approx(1.0, abs=0.05)
         assert 0.3 < shifted.identity < 1.0
 
-    def test_no_classifier_separates_them_from_real_rows(self, redrawn, shifted):
-        for measured in (redrawn, shifted):
+    def test_no_classifier_separates_them_from_real_rows(self, resampled, shifted):
+        for measured in (resampled, shifted):
             assert fidelity.joint(measured.sample) == pytest.approx(0.5, abs=0.03)
 
     def test_few_rows_are_not_separated_either(self, shifted):
@@ -149,9 +149,9 @@ class TestTrueConditionals:
         found = [fidelity.joint(sample) for sample in few]
         assert np.mean(found) == pytest.approx(0.5, abs=0.015)
 
-    def test_only_shifted_rows_are_reconstructed(self, redrawn, shifted):
+    def test_only_shifted_rows_are_reconstructed(self, resampled, shifted):
         assert shifted.sample.round_trip < 1e-5
-        assert redrawn.sample.round_trip > 0.02
+        assert resampled.sample.round_trip > 0.02
 
     def test_half_of_the_shift_has_a_fidelity_in_between(self):
         frame, covariance = gaussian()
@@ -162,7 +162,7 @@ class TestTrueConditionals:
                 unmoved = Still.decode(self, x, v, values)
                 return (whole + unmoved) / 2.0
 
-        half = Measured(Half(covariance, redrawn=False), frame, ACT_ON)
+        half = Measured(Half(covariance, resampled=False), frame, ACT_ON)
         # Half of the shift leaves a quarter of the squared error.
         assert half.dependence == pytest.approx(0.75, abs=0.03)
         assert 0.3 < half.distribution < 0.7
@@ -341,10 +341,10 @@ class TestSample:
         assert other.distribution == pytest.approx(one.distribution, abs=1e-6)
         assert fidelity.joint(other.sample) == pytest.approx(fidelity.joint(one.sample), abs=1e-6)
 
-    def test_independent_moves_change_x_s_alone(self, unmoved, redrawn):
+    def test_independent_moves_change_x_s_alone(self, unmoved, resampled):
         expected = fidelity.joint(unmoved.sample)
         assert fidelity.joint(unmoved.sample, independent=True) == expected
-        assert fidelity.joint(redrawn.sample, independent=True) > 0.54
+        assert fidelity.joint(resampled.sample, independent=True) > 0.54
 
     def test_the_columns_of_s_are_left_out(self, unmoved):
         table = fidelity.dependence(unmoved.sample)

@@ -256,7 +256,7 @@ def test_no_tensor_that_outlives_a_call_is_an_inference_tensor(loan, decoder, so
     net = nn.Linear(encoder.d, 1)
     with torch.no_grad():
         net.bias -= net(encoder.encode(loan.frame)).max() - 0.01  # some need pairs, some fail
-    # The redraws of a trained decoder take long: they are made in one case only.
+    # The resamples of a trained decoder take long: they are made in one case only.
     sure = 0.9 if solver == "line" else 0.0
     search = Search(solver=solver, min_support=0.5, min_confidence=sure)
     dear = DEAR(net, schema, decoder=decoder, search=search).fit(loan.frame)

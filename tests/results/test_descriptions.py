@@ -48,7 +48,7 @@ def test_the_page_and_the_frame_have_all_changes(result, tmp_path):
     assert changed.sum() > 4
 
 
-def test_the_text_of_one_row_asks_the_model_for_its_redraws_and_shares_only(wide):
+def test_the_text_of_one_row_asks_the_model_for_its_resamples_and_shares_only(wide):
     asked = []
 
     def model(rows):

@@ -240,13 +240,13 @@ class TestHowSureItIs:
 
 
 class TestRanges:
-    """Uncertain changes are ranges over redraws of the decoder."""
+    """Uncertain changes are ranges over resamples of the decoder."""
 
     def test_it_is_the_10th_to_the_90th_percentile_and_holds_the_answer(self, fitted, mixed):
         result = fitted.generate(mixed.refused(8), within=Constraints(act_on=["income"]))
         spread = result.spread
         values, every = result.proposal.rows[:, [1]], torch.arange(17, spread.count + 17)
-        j, there = 0, fitted.decoders.redraw((1,), result.x, values, every)
+        j, there = 0, fitted.decoders.resample((1,), result.x, values, every)
         case = result.question.case
         steps = case.feasible.project(result.x, there, torch.arange(8))[..., j] - result.x[:, [j]]
         own = (result.proposal.rows - result.x)[:, j]
@@ -264,7 +264,7 @@ class TestRanges:
         found = map(int, re.findall(r"\((\d+) of 16 resamples\)", said))
         assert sorted(found) == sorted(expected) != []
 
-    def test_a_method_without_redraws_has_none(self, mixed):
+    def test_a_method_without_resamples_has_none(self, mixed):
         baseline = NearestAccepted(mixed.net, mixed.schema).fit(mixed.frame)
         result = baseline.generate(mixed.refused(5))
         spread = result.spread

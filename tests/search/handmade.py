@@ -42,7 +42,7 @@ def followed(x, values, gain):
 
 
 class Follows(Decoder):
-    """The decoder; each redraw has its own gain, and `calls` records them."""
+    """The decoder; each resample has its own gain, and `calls` records them."""
 
     def __init__(self, gains=()):
         self.gains, self.calls = gains, []
@@ -65,7 +65,7 @@ class Follows(Decoder):
     def decode(self, x, v, values):
         return torch.stack([self.moved(x, value, 1.0) for value in values[..., 0].T], 1)
 
-    def redraw(self, x, values, draws, copy):
+    def resample(self, x, values, draws, copy):
         self.calls.append((len(x), (draws - 1).tolist()))
         return torch.stack([self.moved(x, values[:, 0], self.gains[int(i) - 1]) for i in draws], 1)
 
@@ -118,7 +118,7 @@ def make_world(margin, factuals, *, gains=None, within=None, frame=None):
         Decoders(decoder, Sample(rows, encoder), sets.members),
         classifier,
         feasible.may_act(sets),
-        redrawn=gains is not None,
+        resampled=gains is not None,
     )
     return World(problem, Trained(rows, classifier))
 

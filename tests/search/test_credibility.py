@@ -5,7 +5,7 @@ import torch
 
 from dear_plugin import Constraints, Search
 from dear_plugin.search import confidence, criteria, reliance
-from dear_plugin.search.credibility import FIRST_REDRAWS, confirmed, unseen
+from dear_plugin.search.credibility import FIRST_RESAMPLES, confirmed, unseen
 from tests.search.handmade import TOWN, A, B, D, factual, followed, make_world, training_frame
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -17,7 +17,7 @@ def both(x):
 
 
 class TestConfidence:
-    """Sixteen redraws with different gains of b."""
+    """Sixteen resamples with different gains of b."""
 
     # Shuffled: the first ones are evaluated first.
     GAINS = torch.linspace(0.0, 1.5, 16)[(torch.arange(16) * 7 + 5) % 16]
@@ -37,7 +37,7 @@ class TestConfidence:
         rows_by_gain = [torch.where(on_a, followed(x, values, g), alone) for g in self.GAINS]
         return torch.stack([both(rows) > 0.0 for rows in rows_by_gain], 1)
 
-    def test_confidence_is_the_share_of_redraws_under_which_the_action_succeeds(
+    def test_confidence_is_the_share_of_resamples_under_which_the_action_succeeds(
         self, world_and_actions
     ):
         world, actions = world_and_actions
@@ -46,7 +46,7 @@ class TestConfidence:
         torch.testing.assert_close(share.double(), expected)
         assert len(share.unique()) > 8
 
-    def test_a_required_share_skips_redraws_of_failures_and_changes_no_decision(
+    def test_a_required_share_skips_resamples_of_failures_and_changes_no_decision(
         self, world_and_actions
     ):
         world, actions = world_and_actions
@@ -58,8 +58,8 @@ class TestConfidence:
             torch.testing.assert_close(share[whole >= least], whole[whole >= least])
             assert (share <= whole).all()
         calls = world.problem.decoders.decoder.calls
-        first = [rows for rows, draws in calls if draws == list(range(FIRST_REDRAWS))]
-        rest = [rows for rows, draws in calls if draws == list(range(FIRST_REDRAWS, 16))]
+        first = [rows for rows, draws in calls if draws == list(range(FIRST_RESAMPLES))]
+        rest = [rows for rows, draws in calls if draws == list(range(FIRST_RESAMPLES, 16))]
         assert sum(first) == 31
         assert sum(rest) < 31
 
@@ -71,7 +71,7 @@ class TestConfidence:
             share, _ = confidence(world.problem, world.actions([0], [0.5]), 0.9)
             assert (share.item() >= 0.9) == enough
 
-    def test_the_missing_margin_is_that_of_the_deciding_redraw(self):
+    def test_the_missing_margin_is_that_of_the_deciding_resample(self):
         """Nine of ten must succeed: the second worst decides."""
         world = make_world(both, factual(), gains=torch.tensor([1.0] * 8 + [0.2, 0.1]))
         actions = world.actions([0], [0.45])
@@ -81,7 +81,7 @@ class TestConfidence:
         _, short = confidence(world.problem, actions, 0.8)
         assert short.item() == pytest.approx(0.0, abs=1e-6)
 
-    def test_what_is_reported_comes_from_redraws_that_no_search_has_seen(self):
+    def test_what_is_reported_comes_from_resamples_that_no_search_has_seen(self):
         """All of the first sixteen are accepted, and four of the next sixteen."""
         world = make_world(
             both, factual(), gains=torch.tensor([1.0] * 16 + [0.0] * 12 + [1.0] * 4)
@@ -90,17 +90,17 @@ class TestConfidence:
         actions = world.actions([0], [0.5])
         assert confidence(world.problem, actions)[0].item() == 1.0
         draws = unseen(world.problem.decoders.decoder)
-        rows = world.problem.redraw(actions.rows, actions.sets, actions.values, draws)
+        rows = world.problem.resample(actions.rows, actions.sets, actions.values, draws)
         assert confirmed(world.problem, actions, rows).item() == 0.25
 
-    def test_without_redraws_the_confidence_is_one(self):
+    def test_without_resamples_the_confidence_is_one(self):
         world = make_world(both, factual(times=2))
         share, short = confidence(world.problem, world.actions([0, 1], [0.2, 0.9]))
         assert share.tolist() == [1.0, 1.0]
         assert short.tolist() == [0.0, 0.0]
 
-    def test_redraws_are_projected_onto_the_feasible_set(self):
-        """With b frozen, no redraw changes it."""
+    def test_resamples_are_projected_onto_the_feasible_set(self):
+        """With b frozen, no resample changes it."""
         world = make_world(both, factual(), gains=self.GAINS, within=Constraints(frozen=["b"]))
         low, high = world.actions([0], [0.65]), world.actions([0], [0.75])
         assert confidence(world.problem, low)[0].item() == 0.0

@@ -19,5 +19,5 @@ Its nine steps, each with its file and function:
    `lines.Lines.residual`.
 8. Decoding, `estimate.Estimate.decode`, takes the value at that rank, by the maximal coupling for
    categories: `tables.Tables.move`; or adds the change of the location: `lines.Lines.move`.
-9. A redraw repeats 4 to 6 with the weights of a bootstrap sample: `estimate.Estimate.drawn`.
+9. A resample repeats 4 to 6 with the weights of a bootstrap sample: `estimate.Estimate.drawn`.
 """

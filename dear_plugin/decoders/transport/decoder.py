@@ -107,8 +107,8 @@ class Transport(Decoder):
             reached = [self._fitted.decode(a, b[None], c)[0] for a, b, c in parts]
         return torch.cat(reached)
 
-    def redraw(self, x: Tensor, values: Tensor, draws: Tensor, copy: object) -> Tensor:
-        """The rows, (m, r, p), that follow under some redraws; see `Decoder.redraw`."""
+    def resample(self, x: Tensor, values: Tensor, draws: Tensor, copy: object) -> Tensor:
+        """The rows, (m, r, p), that follow under some resamples; see `Decoder.resample`."""
         out, groups = x.new_empty(len(x), len(draws), x.shape[1]), (draws - 1) // DRAWS
         for group in groups.unique().tolist():
             some, fitted = groups == group, self._fitted
@@ -130,7 +130,7 @@ class Transport(Decoder):
 
     @property
     def entries(self) -> int:
-        """The number of entries in memory, those of the redraws that were asked for included."""
+        """The number of entries in memory, those of the resamples that were asked for included."""
         return self._fitted.entries
 
     @property

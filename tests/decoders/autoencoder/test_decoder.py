@@ -366,7 +366,7 @@ class TestTogether:
         for one, other in zip(found, (same[0], alone, same[1]), strict=True):
             assert all(torch.equal(one.tensors()[k], t) for k, t in other.tensors().items())
 
-    def test_redraws_are_copies_on_bootstrap_samples(self, several):
+    def test_resamples_are_copies_on_bootstrap_samples(self, several):
         """Trained together; they encode the row themselves, and return it at its own values."""
         decoders = Decoders(
             Autoencoder(SMALL, Training(most_steps=4)), several.sample, several.sets
@@ -374,10 +374,10 @@ class TestTogether:
         decoders.fit(several.sets)
         x, members = several.rows[:8], several.sets[0]
         own, draws = x[:, list(members)], torch.arange(1, Autoencoder.draws + 1)
-        assert torch.equal(decoders.redraw(members, x, own, draws), x[:, None].repeat(1, 4, 1))
-        found = decoders.redraw(members, x, own + 0.2, draws)
+        assert torch.equal(decoders.resample(members, x, own, draws), x[:, None].repeat(1, 4, 1))
+        found = decoders.resample(members, x, own + 0.2, draws)
         assert len({tuple(row.flatten().tolist()) for row in found.transpose(0, 1)}) == 4
-        again = decoders.redraw(members, x, own + 0.2, draws.flip(0)).flip(1)
+        again = decoders.resample(members, x, own + 0.2, draws.flip(0)).flip(1)
         assert torch.equal(found, again)
 
 

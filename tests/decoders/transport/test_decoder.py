@@ -68,19 +68,19 @@ class TestLaws:
             assert torch.equal(reached, x)
 
     @pytest.mark.parametrize("names", SETS, ids=" + ".join)
-    def test_in_every_redraw_too(self, odd, names):
+    def test_in_every_resample_too(self, odd, names):
         x, decoder = odd.rows[:60], odd.of(*names)
-        out = decoder.redraw(x, x[:, decoder._fitted.acted], EVERY, None)
+        out = decoder.resample(x, x[:, decoder._fitted.acted], EVERY, None)
         assert torch.equal(out, x[:, None].expand_as(out))
 
-    def test_further_redraws_are_others_and_are_made_when_they_are_asked_for(self, odd):
+    def test_further_resamples_are_others_and_are_made_when_they_are_asked_for(self, odd):
         x, decoder = odd.rows[:20], Case(odd.frame, immutable=["group"]).of("a")
         values = x[:, :1] + 0.1
-        first = decoder.redraw(x, values, EVERY, None)
+        first = decoder.resample(x, values, EVERY, None)
         assert list(decoder._fitted._groups) == [0]
-        both = decoder.redraw(x, values, torch.tensor([20, 3, 1, 32]), None)
+        both = decoder.resample(x, values, torch.tensor([20, 3, 1, 32]), None)
         assert torch.equal(both[:, [2, 1]], first[:, [0, 2]])
-        further = decoder.redraw(x, values, EVERY + 16, None)
+        further = decoder.resample(x, values, EVERY + 16, None)
         assert torch.equal(both[:, [0, 3]], further[:, [3, 15]])
         assert not any(
             torch.equal(further[:, i], first[:, j]) for i in range(16) for j in range(16)
@@ -91,12 +91,12 @@ class TestLaws:
         x, decoder = odd.rows[:40], odd.of(*names)
         values = x[:, decoder._fitted.acted].roll(1, 0)
         together = decoder.decode(x, decoder.encode(x), values[:, None])
-        drawn = decoder.redraw(x, values, EVERY, None)
+        drawn = decoder.resample(x, values, EVERY, None)
         for i in (0, 7, 39):
             one = slice(i, i + 1)
             alone = decoder.decode(x[one], decoder.encode(x[one]), values[one, None])
             torch.testing.assert_close(alone, together[one], atol=1e-6, rtol=0.0)
-            again = decoder.redraw(x[one], values[one], EVERY, None)
+            again = decoder.resample(x[one], values[one], EVERY, None)
             torch.testing.assert_close(again, drawn[one], atol=1e-6, rtol=0.0)
 
     def test_the_acted_features_take_their_values_and_held_ones_stay(self, odd):
@@ -116,14 +116,14 @@ class TestLaws:
         other = Case(odd.frame, immutable=["group"])
         assert torch.equal(other.moved(["a"], 0.1)[0], odd.moved(["a"], 0.1)[0])
         x = odd.rows[:20]
-        one, two = (c.of("a").redraw(x, x[:, :1] + 0.1, EVERY, None) for c in (odd, other))
+        one, two = (c.of("a").resample(x, x[:, :1] + 0.1, EVERY, None) for c in (odd, other))
         assert torch.equal(one, two)
         assert torch.equal(torch.random.get_rng_state(), state)
 
 
 class TestWhatMayMove:
     @pytest.mark.parametrize("seed", range(5))
-    def test_independent_features_never_move_in_the_estimate_or_a_redraw(self, seed):
+    def test_independent_features_never_move_in_the_estimate_or_a_resample(self, seed):
         rng, n = np.random.default_rng(seed), (800, 2000, 6000)[seed % 3]
         frame = pd.DataFrame(
             {
@@ -141,7 +141,7 @@ class TestWhatMayMove:
             others = [j for j in range(5) if j not in decoder._fitted.acted]
             reached = decoder.decode(x, decoder.encode(x), values[:, None])[:, 0]
             assert torch.equal(reached[:, others], x[:, others])
-            drawn = decoder.redraw(x, values, EVERY, None)[..., others]
+            drawn = decoder.resample(x, values, EVERY, None)[..., others]
             assert torch.equal(drawn, x[:, None, others].expand_as(drawn))
 
     def test_a_linear_copy_follows_in_every_row(self, odd):
@@ -160,7 +160,7 @@ class TestWhatMayMove:
         reached, x = case.moved(["a"], 0.2)
         assert torch.equal(reached[:, 1], reached[:, 2])
         assert not torch.equal(reached[:, 1], x[:, 1])
-        drawn = case.of("a").redraw(x, x[:, :1] + 0.2, EVERY, None)
+        drawn = case.of("a").resample(x, x[:, :1] + 0.2, EVERY, None)
         assert torch.equal(drawn[..., 1], drawn[..., 2])
 
     def test_a_twin_of_what_is_acted_on_takes_its_value_bit_for_bit(self):
@@ -170,7 +170,7 @@ class TestWhatMayMove:
         assert torch.equal(reached[:, 0], x[:, 0] + 0.1234)
         assert torch.equal(reached[:, 1], reached[:, 0])
         values = x[:50, :1] + 0.1234
-        drawn = case.of("a").redraw(x[:50], values, EVERY, None)
+        drawn = case.of("a").resample(x[:50], values, EVERY, None)
         assert torch.equal(drawn[..., 1], values.expand(-1, len(EVERY)))
 
     def test_what_a_cell_has_never_seen_stays_impossible_there(self):
@@ -307,7 +307,7 @@ class TestWhatFollowsIsTheEffect:
         true = slope / frame["z"].std()
         assert change.mean() == pytest.approx(true.mean(), abs=0.03)
         assert (change - true).abs().mean() < 0.1
-        drawn = case.of("x").redraw(x, x[:, [-2]] + step, EVERY, None)[..., -1] - x[:, None, -1]
+        drawn = case.of("x").resample(x, x[:, [-2]] + step, EVERY, None)[..., -1] - x[:, None, -1]
         low, high = drawn.mean(0).quantile(torch.tensor([0.1, 0.9])).tolist()
         unit = frame["z"].std() / case.encoder.schema.features[-1].width
         assert low / unit - 0.05 <= true.mean() <= high / unit + 0.05
@@ -382,7 +382,7 @@ class TestOddTables:
         for name in ("a", "whole", "town"):
             reached, x = case.moved([name], 0.0, n)
             assert torch.equal(reached, x)
-            assert case.of(name).redraw(x, x[:, :1], EVERY, None).isfinite().all()
+            assert case.of(name).resample(x, x[:, :1], EVERY, None).isfinite().all()
 
     def test_a_constant_column_neither_moves_nor_follows(self):
         case = Case(odd_frame().assign(k=7.0))
@@ -420,7 +420,7 @@ class TestOddTables:
                 torch.bincount(each.long(), minlength=8) / len(each) for each in (moved, there)
             ]
             assert shares[0].tolist() == pytest.approx(shares[1].tolist(), abs=0.05)
-        assert decoder.redraw(x, x[:, :1], EVERY, None).isfinite().all()
+        assert decoder.resample(x, x[:, :1], EVERY, None).isfinite().all()
 
     def test_few_rows_are_warned_of_once(self, caplog):
         with caplog.at_level(logging.WARNING, "dear_plugin"):
