@@ -326,21 +326,6 @@ class TestWhatFollowsIsTheEffect:
         change = moved.mean(0) * other.width
         assert change.tolist() == pytest.approx([0.0, 300.0], abs=20.0)
 
-    def test_counts_follow_beyond_the_bulk_of_the_rows(self):
-        rng, n = np.random.default_rng(0), 4000
-        h = rng.normal(size=n)
-        x = rng.poisson(np.exp(1 + 0.3 * h))
-        rate = np.exp(0.5 + 0.15 * x + 0.3 * h)
-        frame = pd.DataFrame({"h": h, "x": x, "y": rng.poisson(rate)})
-        case = Case(frame, tiers=[["h"], ["x"], ["y"]])
-        width = [feature.width for feature in case.encoder.schema]
-        bulk = x < 10
-        reached, before = case.moved(["x"], 2 / width[1], n)
-        change = (reached - before)[:, 2].numpy() * width[2]
-        true = rate * np.expm1(0.3)
-        for some in (bulk, bulk & (x >= 6)):
-            assert change[some].mean() == pytest.approx(true[some].mean(), rel=0.2)
-
     def test_rows_of_equal_expected_x_s_are_compared_with_rows_like_them(self):
         """The young and the old have little schooling; of the young hardly anybody is married."""
         rng, n = np.random.default_rng(0), 24_000
