@@ -9,9 +9,9 @@ allow, at steps of the feature's precision. If there are more than 2,000, as man
 third evenly spaced, a third at quantiles of the training values, a third at geometrically growing
 distances from the factual, starting at one step. Decoder, constraints, margin and criteria are
 DEAR's; there is no pruning, bisection or surrogate: successes are vetted in order of price until
-one meets all criteria, the margin among them. The price is the cost, discounted by `prefer_alone`
-where no indirect change is needed. DEAR's own answers count among the candidates, so no answer
-costs less than the optimum.
+one meets all criteria as the search asks for them (with its own resamples), the margin among them.
+The price is the cost, discounted by `prefer_alone` where no indirect change is needed. DEAR's own
+answers count among the candidates, so no answer costs less than the optimum.
 """
 
 from __future__ import annotations
