@@ -79,7 +79,7 @@ def loan() -> Study:
     """Mostly numbers, with a published structure."""
     data = load_loan(1500, seed=0)
     schema = Schema.infer(data.features, immutable=data.immutable, increasing=data.increasing)
-    return _study(data.features, data.labels, schema)
+    return _study(data.features, data.outcome, schema)
 
 
 @pytest.fixture(scope="session")

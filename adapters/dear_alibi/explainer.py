@@ -45,6 +45,8 @@ class DEAR(Explainer, FitMixin):
         ranges: `{numeric feature: [low, high]}`, its largest change in any call, as fractions of
             its width in the training rows: low in [-1, 0], high in [0, 1]. [0, 1] may only grow.
         tiers: features in tiers, the earliest causes first, as for `Schema.infer`.
+        labels: `{feature: text}`, what texts call it.
+        units: `{feature: text}`, the unit of a number in texts.
         act_on: feature names, or groups of them, to act on; None is every mutable feature, one at
             a time. The others may change indirectly.
         output: "logits" (default for modules) or "probabilities" (default for functions).
@@ -74,6 +76,8 @@ class DEAR(Explainer, FitMixin):
         immutable_features: Sequence[str] | None = None,
         ranges: Ranges | None = None,
         tiers: Sequence[Sequence[str]] | None = None,
+        labels: Mapping[str, str] | None = None,
+        units: Mapping[str, str] | None = None,
         act_on: Sequence[str | Sequence[str]] | None = None,
         output: Output | None = None,
         decoder: Any = "transport",
@@ -83,7 +87,7 @@ class DEAR(Explainer, FitMixin):
         if not isinstance(decoder, str | Decoder | type):
             of_others, decoder = {"decoder": decoder, **of_others}, "transport"
         check_ignored(DEAR.__init__, of_others)
-        self._table = Table.of(feature_names, category_map, tiers)
+        self._table = Table.of(feature_names, category_map, tiers, (labels, units))
         self._always = AlibiConstraints.of(self._table.declared, immutable_features, ranges)
         self._output = output
         self._options = {"act_on": act_on, "decoder": decoder, "search": search}

@@ -52,6 +52,8 @@ def metadata_of(predictor: Any, table: Table, params: Mapping[str, Any]) -> dict
         "feature_names": list(table.declared.names),
         "category_map": {str(j): labels for j, labels in table.category_map.items()},
         "tiers": [list(tier) for tier in table.declared.tiers],
+        "labels": {f.name: f.label for f in table.declared if f.label},
+        "units": {f.name: f.unit for f in table.declared if f.unit},
         "dear_version": __version__,
     }
     plain = {name: _plain(value) for name, value in params.items()}

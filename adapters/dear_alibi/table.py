@@ -14,6 +14,7 @@ import pandas as pd
 from dear_plugin import Feature, Kind, Schema, errors
 
 Array = npt.NDArray[Any]
+Texts = Mapping[str, str] | None
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Table:
     Attributes:
         declared: the features as the user described them: a column of the category map has all
             its categories, seen in training or not; every other column is numeric;
-            with the tiers.
+            with the tiers, labels and units.
     """
 
     declared: Schema
@@ -34,16 +35,28 @@ class Table:
         feature_names: Sequence[str],
         category_map: Mapping[int, Sequence[str]] | None,
         tiers: Any = None,
+        texts: tuple[Texts, Texts] = (None, None),
     ) -> Table:
-        """The table of Alibi's feature names and category map, `{column: strings of codes}`."""
-        labels, p = dict(category_map or {}), len(feature_names)
-        unknown = [k for k in labels if k not in range(p)]
+        """The table of Alibi's feature names and category map, `{column: strings of codes}`.
+
+        Args:
+            feature_names: of the columns.
+            category_map: of the columns that are no numbers.
+            tiers: see `Schema.infer`.
+            texts: the labels and the units.
+        """
+        levels, p = dict(category_map or {}), len(feature_names)
+        unknown = [k for k in levels if k not in range(p)]
         if unknown:
             raise errors.InputError(
                 f"category_map: {unknown} are no columns; there are 0 ... {p - 1}"
             )
-        features = tuple(_declare(n, labels.get(j)) for j, n in enumerate(feature_names))
-        return cls(Schema(features, tiers=() if tiers is None else tiers))
+        features = tuple(_declare(n, levels.get(j)) for j, n in enumerate(feature_names))
+        declared = Schema(features, tiers=() if tiers is None else tiers)
+        for attribute, given in zip(("label", "unit"), texts, strict=True):
+            for name, text in (given or {}).items():
+                declared = declared.replace(name, **{attribute: text})
+        return cls(declared)
 
     @property
     def category_map(self) -> dict[int, list[str]]:
@@ -69,7 +82,9 @@ class Table:
         )
         # A category without training rows is in the category map.
         features = tuple(
-            seen if seen.name in numbers else _with_marks(own, seen)
+            dataclasses.replace(seen, label=own.label, unit=own.unit)
+            if seen.name in numbers
+            else _with_marks(own, seen)
             for own, seen in zip(self.declared, inferred, strict=True)
         )
         return dataclasses.replace(inferred, features=features, tiers=self.declared.tiers)

@@ -56,6 +56,8 @@ class DiceDEAR(ExplainerBase):
             `permitted_range` allows.
         tiers: features in tiers, the earliest causes first: an action changes no feature of an
             earlier tier; features that are not named form one more tier at the end.
+        labels: `{feature: text}`, what texts call it.
+        units: `{feature: text}`, the unit of a number in texts.
 
     Attributes:
         dear: the fitted engine; its features hold categories as text, as DiCE's data do.
@@ -94,6 +96,8 @@ class DiceDEAR(ExplainerBase):
         decreasing: Sequence[str] = (),
         ranges: Mapping[str, tuple[float, float]] | None = None,
         tiers: Sequence[Sequence[str]] = (),
+        labels: Mapping[str, str] | None = None,
+        units: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(data_interface)
         self._interface = Interface(
@@ -103,6 +107,8 @@ class DiceDEAR(ExplainerBase):
             decreasing=decreasing,
             ranges=ranges,
             tiers=tiers,
+            labels=labels,
+            units=units,
         )
         self._host = Host(model_interface, data_interface)
         self.model = self._host.interface

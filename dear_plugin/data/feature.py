@@ -67,6 +67,8 @@ class Feature:
         leave_special: whether an action may change a special number or a missing value.
         actionable: whether it is acted on when `act_on` is not given; if not, as for identifiers,
             it is acted on only when `act_on` names it.
+        label: what texts call it, "the loan"; "" for its name.
+        unit: the unit of a number in texts, "thousand euros"; "" for none.
 
     Raises:
         SchemaError: an attribute has an invalid value.
@@ -94,6 +96,8 @@ class Feature:
     enter_special: bool = False
     leave_special: bool = False
     actionable: bool = True
+    label: str = ""
+    unit: str = ""
 
     def __post_init__(self) -> None:
         """Validate the attributes; numpy numbers become Python's, which JSON can hold."""
@@ -123,6 +127,17 @@ class Feature:
                 f"column {self.name!r} has the range {self.bounds}, which overflows a float: use"
                 " larger units"
             )
+
+    @property
+    def called(self) -> str:
+        """What a sentence calls it: its label, or its name."""
+        return self.label or self.name
+
+    @property
+    def title(self) -> str:
+        """What a heading calls it: "Loan" for the label "the loan", or its name."""
+        start = self.label.removeprefix("the ")
+        return f"{start[:1].upper()}{start[1:]}" or self.name
 
     @property
     def width(self) -> float:
@@ -270,4 +285,6 @@ _RULES: dict[str, Rule] = {
     "enter_special": boolean,
     "leave_special": boolean,
     "actionable": boolean,
+    "label": _converted("a text", _text),
+    "unit": _converted("a text", _text),
 }

@@ -11,16 +11,11 @@ import pandas as pd
 
 from dear_plugin._lazy import lazy
 from dear_plugin.data import groups as one_hot
-from dear_plugin.data import summary
+from dear_plugin.data import stated, summary
 from dear_plugin.data import tiers as order
 from dear_plugin.data.feature import Feature, Kind
 from dear_plugin.data.groups import Group
-from dear_plugin.data.inference import (
-    feature_names,
-    infer_features,
-    infer_orders,
-    limits_of,
-)
+from dear_plugin.data.inference import feature_names, infer_features, infer_orders
 from dear_plugin.data.relations import Relation, infer_relations
 from dear_plugin.data.sensitive import warn_of_clocks, warn_of_mutable
 from dear_plugin.data.tiers import Tiers
@@ -82,6 +77,8 @@ class Schema:
         rules: Iterable[Rule] = (),
         tiers: Iterable[Iterable[str]] = (),
         exactly_one: Iterable[Iterable[str]] | None = None,
+        labels: Mapping[str, str] | None = None,
+        units: Mapping[str, str] | None = None,
     ) -> Schema:
         """Infer a schema from a frame of p features, (n, p), with or without the target.
 
@@ -113,46 +110,35 @@ class Schema:
                 an action changes no feature of an earlier tier.
             exactly_one: lists of binary columns of which exactly one is 1; None takes those of
                 which that holds in all rows, [] none.
+            labels: `{feature: text}`, what texts call it, `{"loan_amount": "the loan"}`.
+            units: `{feature: text}`, the unit of a number in texts, `{"loan_amount": "euros"}`.
 
         Raises:
             SchemaError: unknown names, duplicate columns, an empty frame, infinite values, dtypes
                 that are neither numbers nor categories; all complaints at once.
         """
         names = feature_names(frame, target)
-        given: dict[str, Iterable[str]] = {
+        given: dict[str, Any] = {
             "immutable": immutable,
             "increasing": increasing,
             "decreasing": decreasing,
             "categorical": categorical,
             "numeric": numeric,
-            "ranges": ranges or (),
-            "special": special or (),
+            "ranges": ranges,
+            "special": special,
+            "labels": labels,
+            "units": units,
         }
-        marks = {what: _names(what, some) for what, some in given.items()}
-        wrong = {k: [n for n in v if n not in names] for k, v in marks.items()}
-        if any(wrong.values()):
-            lines = [f"{k}: {unknown('features', v, names)}" for k, v in wrong.items() if v]
-            raise SchemaError("; ".join(lines))
+        marks = stated.named(given, names)
         known = infer_features(frame, names, marks["categorical"], marks["numeric"], special or {})
-        up, down = set(marks["increasing"]), set(marks["decreasing"])
-        if up & down:
-            raise SchemaError(f"both increasing and decreasing: {sorted(up & down)}")
-        marked = [
-            dataclasses.replace(
-                f,
-                immutable=f.immutable or f.name in marks["immutable"],
-                direction=int(f.name in up) - int(f.name in down),
-                limits=limits_of(f, (ranges or {}).get(f.name)),
-            )
-            for f in known
-        ]
+        marked = stated.marked(known, given, marks)
         if not marks["immutable"]:
             warn_of_mutable(marked)
         warn_of_clocks(frame, marked)
         orders, relations = infer_orders(frame, marked), infer_relations(frame, marked)
         found = one_hot.infer_groups(frame, marked, exactly_one)
-        stated = order.checked(tiers, names, target)
-        return cls(tuple(marked), target, orders, tuple(rules), stated, relations, found)
+        ordered = order.checked(tiers, names, target)
+        return cls(tuple(marked), target, orders, tuple(rules), ordered, relations, found)
 
     def __post_init__(self) -> None:
         """Check that the features, orders, rules and tiers are consistent."""
@@ -291,9 +277,3 @@ class Schema:
         relations = tuple(map(Relation.from_dict, values.get("relations", ())))
         tiers, groups = values.get("tiers", ()), values.get("exactly_one", ())
         return cls(features, values["target"], orders, tuple(rules), tiers, relations, groups)
-
-
-def _names(what: str, names: Iterable[str]) -> tuple[str, ...]:
-    if isinstance(names, str):
-        raise SchemaError(f"{what} must be a list of features, got {names!r}")
-    return tuple(names)

@@ -32,7 +32,7 @@ def in_a_line(features: Sequence[Feature], tiers: Tiers) -> str:
 
 def as_table(features: Sequence[Feature], tiers: Tiers) -> str:
     """An HTML table of the features; with tiers, the number of each one's tier."""
-    rows = [(f.name, f.kind, _values(f), _may_change(f)) for f in features]
+    rows = [(_name(f), f.kind, _values(f), _may_change(f)) for f in features]
     if not tiers:
         return _html.STYLE + _html.table(COLUMNS, rows)
     numbers = ranks(tiers, [f.name for f in features])
@@ -40,11 +40,16 @@ def as_table(features: Sequence[Feature], tiers: Tiers) -> str:
     return _html.STYLE + _html.table((*COLUMNS, "tier"), ranked)
 
 
+def _name(feature: Feature) -> str:
+    """The column, and its label if it has one."""
+    return f"{feature.name} ({feature.label})" if feature.label else feature.name
+
+
 def _values(feature: Feature) -> str:
-    """The range of a number, or the first levels of a category."""
+    """The range of a number with its unit, or the first levels of a category."""
     if feature.kind is Kind.NUMERIC:
         low, high = feature.limits or feature.bounds
-        return f"{low:,.10g} to {high:,.10g}"
+        return f"{low:,.10g} to {high:,.10g} {feature.unit}".rstrip()
     levels = [str(level) for level in feature.categories]
     more = f" and {len(levels) - MOST_LEVELS} more" * (len(levels) > MOST_LEVELS)
     return ", ".join(levels[:MOST_LEVELS]) + more

@@ -83,7 +83,16 @@ def load_compas(data_home: str | os.PathLike[str] | None = None) -> Dataset:
             ("two_year_recid",),
         ),
         protected=("sex", "race"),
-        units={"age": "years", "priors_count": "prior offences", "length_of_stay": "days in jail"},
+        labels={
+            "age": "the age",
+            "two_year_recid": "a new offence within two years",
+            "c_charge_degree": "the charge",
+            "race": "the race",
+            "sex": "the sex",
+            "priors_count": "the record",
+            "length_of_stay": "the stay in jail",
+        },
+        units={"age": "years", "priors_count": "earlier offences", "length_of_stay": "days"},
         description="One row is one defendant; not_high_risk = 1 is a score of Low or Medium.",
         source="Larson et al., ProPublica 2016, https://github.com/propublica/compas-analysis",
     )

@@ -23,18 +23,19 @@ SOURCE = Source(
 )
 
 _LABEL = "SeriousDlqin2yrs"
-_UNITS = {
-    "RevolvingUtilizationOfUnsecuredLines": "share of the credit limits in use",
-    "age": "years",
-    "NumberOfTime30-59DaysPastDueNotWorse": "times in two years",
-    "DebtRatio": "monthly payments and living costs per monthly income",
-    "MonthlyIncome": "dollars a month",
-    "NumberOfOpenCreditLinesAndLoans": "loans and credit lines",
-    "NumberOfTimes90DaysLate": "times in two years",
-    "NumberRealEstateLoansOrLines": "mortgages and real estate loans",
-    "NumberOfTime60-89DaysPastDueNotWorse": "times in two years",
-    "NumberOfDependents": "people",
+_LABELS = {
+    "RevolvingUtilizationOfUnsecuredLines": "the share of the credit limits in use",
+    "age": "the age",
+    "NumberOfTime30-59DaysPastDueNotWorse": "the number of payments 30 to 59 days late",
+    "DebtRatio": "the share of the income that goes to debts and living costs",
+    "MonthlyIncome": "the income",
+    "NumberOfOpenCreditLinesAndLoans": "the number of loans and credit lines",
+    "NumberOfTimes90DaysLate": "the number of payments 90 days late",
+    "NumberRealEstateLoansOrLines": "the number of mortgages",
+    "NumberOfTime60-89DaysPastDueNotWorse": "the number of payments 60 to 89 days late",
+    "NumberOfDependents": "the number of dependents",
 }
+_UNITS = {"age": "years", "MonthlyIncome": "dollars a month"}
 _CODES = {
     "NumberOfTime30-59DaysPastDueNotWorse": (96, 98),
     "NumberOfTimes90DaysLate": (96, 98),
@@ -90,7 +91,7 @@ def load_give_me_some_credit(
         name="gmc",
         frame=frame,
         target="no_serious_delinquency",
-        immutable=("age", *(name for name in _UNITS if name.startswith("NumberOfTime"))),
+        immutable=("age", *(name for name in _LABELS if name.startswith("NumberOfTime"))),
         act_on=(
             "RevolvingUtilizationOfUnsecuredLines",
             "DebtRatio",
@@ -108,6 +109,7 @@ def load_give_me_some_credit(
             ("DebtRatio",),
         ),
         special=_CODES if missing == "keep" else {},
+        labels=_LABELS,
         units=_UNITS,
         description="One row is one debtor; no_serious_delinquency = 1 is never 90 days behind.",
         source="Kaggle 2011, https://www.kaggle.com/c/GiveMeSomeCredit",
@@ -116,13 +118,13 @@ def load_give_me_some_credit(
 
 def _read(path: Path) -> pd.DataFrame:
     rows = pd.read_csv(path)
-    require_columns(path, rows, (_LABEL, *_UNITS))
-    require_numbers(path, rows, (_LABEL, *_UNITS))
-    return rows[[*_UNITS, _LABEL]]
+    require_columns(path, rows, (_LABEL, *_LABELS))
+    require_numbers(path, rows, (_LABEL, *_LABELS))
+    return rows[[*_LABELS, _LABEL]]
 
 
 def _prepare(rows: pd.DataFrame, missing: Missing) -> pd.DataFrame:
-    features = rows[list(_UNITS)]
+    features = rows[list(_LABELS)]
     complete = features.dropna()
     if missing == "keep":
         features = features.assign(
@@ -134,7 +136,7 @@ def _prepare(rows: pd.DataFrame, missing: Missing) -> pd.DataFrame:
         usual |= features.isna() | features.isin(_CODES)
     kept = usual.all(axis=1)
     shown = features[kept].round(dict.fromkeys(_RATIOS, 4))
-    whole = [name for name in _UNITS if name not in _RATIOS and not shown[name].isna().any()]
+    whole = [name for name in _LABELS if name not in _RATIOS and not shown[name].isna().any()]
     label = (rows.loc[kept, _LABEL] == 0).astype(np.int64)
     shown = shown.astype(dict.fromkeys(whole, np.int64))
     return shown.assign(no_serious_delinquency=label).reset_index(drop=True)

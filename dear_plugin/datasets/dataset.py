@@ -44,7 +44,8 @@ class Dataset:
         protected: features that are immutable in the DEAR paper; its benchmark has all others
             mutable.
         special: the values of numeric features that are codes, as for `Schema.infer(special=)`.
-        units: the unit of each numeric feature.
+        labels: what texts call each feature, as for `Schema.infer(labels=)`.
+        units: the units of numeric features, as for `Schema.infer(units=)`.
         description: what a row is and how the rows were prepared.
         source: publication or publisher, with its licence if known.
 
@@ -67,6 +68,7 @@ class Dataset:
     tiers: tuple[tuple[str, ...], ...] = ()
     protected: tuple[str, ...] = ()
     special: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
     units: Mapping[str, str] = field(default_factory=dict)
     description: str = ""
     source: str = ""
@@ -75,7 +77,8 @@ class Dataset:
         if self.target not in self.frame.columns:
             raise SchemaError(unknown("target", [self.target], self.frame.columns))
         marks = self.immutable, self.increasing, self.act_on, self.protected
-        for names in (*marks, *self.tiers, tuple(self.special), tuple(self.units)):
+        texts = tuple(self.labels), tuple(self.units)
+        for names in (*marks, *self.tiers, *texts, tuple(self.special)):
             self._require_features(names)
         clash = [name for name in self.act_on if name in self.immutable]
         if clash:
@@ -92,8 +95,8 @@ class Dataset:
         return self.frame.drop(columns=self.target)
 
     @property
-    def labels(self) -> pd.Series:
-        """The target, 1 for the wanted class."""
+    def outcome(self) -> pd.Series:
+        """The column of the target, 1 for the wanted class."""
         return self.frame[self.target]
 
     @property

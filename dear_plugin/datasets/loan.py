@@ -42,6 +42,16 @@ _UNITS: Mapping[str, _Unit] = {
     "savings": _Unit(30.0, 1.0, 2, "thousand euros"),
 }
 
+LABELS: Mapping[str, str] = {
+    "gender": "the gender",
+    "age": "the age",
+    "education": "the education",
+    "loan_amount": "the loan",
+    "duration": "the term",
+    "income": "the income",
+    "savings": "the savings",
+}
+
 # No feature has a cause in its own or a later tier, by the equations below.
 TIERS = (("gender", "age"), ("education",), ("loan_amount", "income"), ("duration", "savings"))
 
@@ -118,6 +128,7 @@ def load_loan(n: int = 10_000, seed: int = 0) -> Dataset:
         act_on=("education", "loan_amount", "duration", "income", "savings"),
         tiers=TIERS,
         protected=("gender",),
+        labels=LABELS,
         units={name: unit.unit for name, unit in _UNITS.items()},
         description="One row is one simulated loan application; approved = 1.",
         source="Karimi et al., NeurIPS 2020, https://arxiv.org/abs/2006.06831",

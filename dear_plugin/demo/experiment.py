@@ -107,8 +107,8 @@ def make_experiment(demo: Demo) -> Experiment:
     train = _sample(whole, demo.seed)
     for name in data.categorical:  # a rare category may be in the test rows alone
         test = test[test[name].isin(train[name].unique())]
-    rules = {name: getattr(data, name) for name in ("target", "immutable", "increasing", "tiers")}
-    schema = Schema.infer(train, **rules)
+    marks = ("target", "immutable", "increasing", "tiers", "labels", "units")
+    schema = Schema.infer(train, **{name: getattr(data, name) for name in marks})
     (x, labels), (x_test, truth) = (
         (Encoder(schema).encode(rows), torch.tensor(rows[data.target].to_numpy()))
         for rows in (train, test)

@@ -173,7 +173,7 @@ def _refusals(case: Case, values: Tensor, accepted: Tensor, encoder: Encoder) ->
         for i in (not_actionable | outside).nonzero()[:, 0].tolist():
             at = int(rows[i])
             reasons[at].append(
-                Reason.NOT_ACTIONABLE.format(feature.name)
+                Reason.NOT_ACTIONABLE.format(feature.called)
                 if bool(not_actionable[i])
                 else _not_admissible(case, feature, at, j, float(wanted[i]))
             )
@@ -186,16 +186,16 @@ def _refusals(case: Case, values: Tensor, accepted: Tensor, encoder: Encoder) ->
 def _not_admissible(case: Case, feature: Feature, row: int, j: int, wanted: float) -> str:
     """Why a row may not take a value of the feature at position j."""
     if feature.kind is not Kind.NUMERIC:
-        return Reason.NOT_THIS_VALUE.format(feature.name, feature.categories[int(wanted)])
+        return Reason.NOT_THIS_VALUE.format(feature.called, feature.categories[int(wanted)])
     feasible = case.feasible
     low, high, value = (
         number(feature.bounds[0] + end * feature.width, feature.precision)
         for end in (float(feasible.low[row, j]), float(feasible.high[row, j]), wanted)
     )
     if feasible.low[row, j] > feasible.high[row, j]:
-        return Reason.NO_VALUE.format(feature.name, value)
+        return Reason.NO_VALUE.format(feature.called, value)
     known = [v for v in sorted(feature.observed) if float(low) <= v <= float(high)]
     if known and float(low) <= float(value) <= float(high):
         names = join([number(v, feature.precision) for v in known], "or")
-        return Reason.NOT_OBSERVED.format(feature.name, value, names)
-    return Reason.OUTSIDE.format(feature.name, value, low, high)
+        return Reason.NOT_OBSERVED.format(feature.called, value, names)
+    return Reason.OUTSIDE.format(feature.called, value, low, high)

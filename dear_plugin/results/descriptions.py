@@ -85,10 +85,12 @@ def _merge(moves: dict[int, Move], group: Group, before: list[float], after: lis
     """Replace the changes of a group's columns by one, of the column that was 1, in place."""
     old, new = ([j for j in group.members if row[j] == 1.0] for row in (before, after))
     if len(old) == len(new) == 1 and old != new:
-        level = dict(zip(group.members, group.levels, strict=True))
-        feature = Feature(group.name, Kind.CATEGORICAL, categories=group.levels)
+        level_of = dict(zip(group.members, group.levels, strict=True))
+        shared = {moves[j].feature.label for j in (old[0], new[0])}
+        label = shared.pop() if len(shared) == 1 else ""
+        feature = Feature(group.name, Kind.CATEGORICAL, categories=group.levels, label=label)
         direct = moves.pop(new[0]).direct and moves[old[0]].direct
-        moves[old[0]] = Move(feature, level[old[0]], level[new[0]], direct)
+        moves[old[0]] = Move(feature, level_of[old[0]], level_of[new[0]], direct)
 
 
 def _without_action(result: Result, position: int) -> str | None:
@@ -158,7 +160,7 @@ class Answered:
     def table(self) -> pd.DataFrame:
         """The changed features, those acted on first, then by size: `COLUMNS`."""
         moves = sorted(self.moves.values(), key=lambda m: (not m.direct, -abs(m.size)))
-        lines = [(m.feature.name, m.in_short, m.direct, m.size, m.low, m.high) for m in moves]
+        lines = [(m.feature.title, m.in_short, m.direct, m.size, m.low, m.high) for m in moves]
         return pd.DataFrame(lines, columns=COLUMNS)
 
     @lazy

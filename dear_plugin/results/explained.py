@@ -56,7 +56,7 @@ def _failure(question: Question, proposal: Proposal, i: int) -> str:
     if proposal.status[i] == Status.NO_MORE:
         return Reason.NO_MORE
     alone, together, excluded = proposal.tried[i].tolist()
-    names = question.method.encoder.schema.names
+    names = [feature.called for feature in question.method.encoder.schema]
     label = " + ".join(compress(names, proposal.direct[i].tolist()))
     text = Reason.CLOSEST.format(
         _unreached(alone, together, question.method.search.max_features), label

@@ -81,5 +81,5 @@ def _cells(result: Result, position: int) -> list[object]:
 def _change(move: Move) -> _html.Safe:
     """A feature, its old and its new value."""
     old, new = move.ends
-    name, kind = _html.cell(move.feature.name), "direct" if move.direct else "expected"
-    return _html.Safe(f"{name}: {_html.cell(old)} → {_html.span(new, kind)}")
+    name, kind = _html.cell(move.feature.title), "direct" if move.direct else "expected"
+    return _html.Safe(f"{name}: {_html.cell(old)} → {_html.span(new + move.unit, kind)}")

@@ -97,10 +97,15 @@ class Move:
         return ends(self.feature, self.old, self.new)
 
     @property
+    def unit(self) -> str:
+        """What follows the new value of a number: " months"; "" without a unit."""
+        return f" {self.feature.unit}" if self.is_amount and self.feature.unit else ""
+
+    @property
     def imperative(self) -> str:
         """The action: "raise hours from 35 to 41"."""
         verb = "change" if not self.is_amount else "raise" if self.new > self.old else "lower"
-        return f"{verb} {self.feature.name} {self.from_to}"
+        return f"{verb} {self.feature.called} {self.from_to}"
 
     @property
     def infinitive(self) -> str:
@@ -113,7 +118,7 @@ class Move:
 
         "duration must fall to 61 or less", "town must change to B".
         """
-        name = self.feature.name
+        name = self.feature.called
         if not self.is_amount:
             return f"{name} must change to {self.ends[1]}" if share >= HALF else ""
         old, new = float(self.old), float(self.new)
@@ -122,6 +127,7 @@ class Move:
             # Not less than what is needed.
             part = (math.ceil if new > old else math.floor)(round(part * grain, 6)) / grain
         _, end = ends(self.feature, old, part)
+        end += self.unit
         what = f"rise to {end} or more" if new > old else f"fall to {end} or less"
         return f"{name} must {what}"
 
@@ -129,12 +135,12 @@ class Move:
     def from_to(self) -> str:
         """Both values, and the number of resamples: "from no to yes (7 of 16 resamples)"."""
         count = f" ({self.times[0]} of {self.times[1]} resamples)" if self.times else ""
-        return "from {} to {}".format(*self.ends) + count
+        return "from {} to {}".format(*self.ends) + self.unit + count
 
     @property
     def in_short(self) -> str:
         """Both values, and those that resamples give, for a figure: "0 → 307 (200 to 400)"."""
-        text = " → ".join(_clipped(end) for end in self.ends)
+        text = " → ".join(_clipped(end) for end in self.ends) + self.unit
         if self.times is not None:
             return f"{text} ({self.times[0]} of {self.times[1]} resamples)"
         if self.low == self.high:
@@ -150,12 +156,12 @@ class Move:
             return ""
         fall, rise = low.removeprefix("-"), high.removeprefix("-")
         if "0" not in (low, high) and self.low > 0.0:
-            return f"to rise by {fall} to {rise}"
+            return f"to rise by {fall} to {rise}{self.unit}"
         if "0" not in (low, high) and self.high < 0.0:
-            return f"to fall by {rise} to {fall}"
+            return f"to fall by {rise} to {fall}{self.unit}"
         falls = [f"fall by up to {fall}"] if low.startswith("-") else []
         rises = [f"rise by up to {rise}"] if high != "0" else []
-        return f"to {' or '.join(falls + rises)}"
+        return f"to {' or '.join(falls + rises)}{self.unit}"
 
     def _amounts(self, start: float = 0.0) -> tuple[str, str]:
         """The least and the largest change in user units, added to a start, as text."""
@@ -180,11 +186,13 @@ def sentence(
     """
     likely = [move for move in indirect if not move.is_uncertain]
     expected = [
-        f"{move.feature.name} {'' if i else 'is then expected '}{move.infinitive}"
+        f"{move.feature.called} {'' if i else 'is then expected '}{move.infinitive}"
         for i, move in enumerate(likely)
     ]
     possible = [
-        f"{move.feature.name} may change {move.from_to}" for move in indirect if move.is_uncertain
+        f"{move.feature.called} may change {move.from_to}"
+        for move in indirect
+        if move.is_uncertain
     ]
     follows = "; ".join(filter(None, [join(expected), join(possible)]))
     if more:
@@ -250,7 +258,7 @@ def as_sentence(text: str) -> str:
 
 def level(feature: Feature) -> str:
     """The name of a binary feature's second value: "marital-status = Married"."""
-    return f"{feature.name} = {label(feature.categories[-1])}"
+    return f"{feature.called} = {label(feature.categories[-1])}"
 
 
 def _clipped(text: str) -> str:

@@ -126,6 +126,17 @@ def test_a_tier_of_an_unknown_feature_is_refused(host):
         host.make(tiers=[["sex"]])
 
 
+def test_texts_use_labels_and_units(host):
+    """And the engine's features of every kind have them."""
+    labels, units = {"savings": "the savings", "gender": "the sex"}, {"savings": "euros"}
+    explainer = host.make(act_on=["savings"], labels=labels, units=units)
+    features = {f.name: f for f in host.engine(explainer).schema}
+    assert {name: features[name].label for name in labels} == labels
+    assert features["savings"].unit == "euros"
+    with pytest.raises(ValueError, match="unknown features: 'sex'"):
+        host.make(labels={"sex": "the sex"})
+
+
 def messages(caplog):
     return [r.getMessage() for r in caplog.records if r.name == "dear_plugin.data.sensitive"]
 

@@ -108,7 +108,7 @@ class TestSplits:
     def test_accuracies_of_retrained_networks_are_those_of_single_training(self):
         data = load_loan(3000)
         x = Encoder(Schema.infer(data.features)).encode(data.features)
-        labels, settings = torch.tensor(data.labels.to_numpy()), Recipe(64, 20, 0.02)
+        labels, settings = torch.tensor(data.outcome.to_numpy()), Recipe(64, 20, 0.02)
         state = torch.random.get_rng_state()
         nets = retrained("lr", x, labels, settings, count=3, seed=0)
         assert torch.equal(state, torch.random.get_rng_state())

@@ -15,9 +15,9 @@ def small() -> Dataset:
     return Dataset(name="small", frame=frame, target="y", immutable=("b",), act_on=("a",))
 
 
-def test_features_and_labels_split_the_frame(small):
+def test_features_and_outcome_split_the_frame(small):
     assert list(small.features) == ["a", "b"]
-    assert small.labels.name == "y"
+    assert small.outcome.name == "y"
     assert small.categorical == ("b",)
 
 
@@ -56,6 +56,7 @@ def test_split_with_an_empty_part_is_an_error(small, share):
         ({"increasing": ("aa",)}, "'aa' \\(did you mean 'a'"),
         ({"act_on": ("y",)}, "unknown features: 'y'"),
         ({"tiers": (("a",), ("c",))}, "unknown features: 'c'"),
+        ({"labels": {"c": "the length"}}, "unknown features: 'c'"),
         ({"units": {"c": "metres"}}, "unknown features: 'c'"),
         ({"special": {"c": (-9,)}}, "unknown features: 'c'"),
         ({"act_on": ("a", "b")}, "both immutable and in act_on: b"),

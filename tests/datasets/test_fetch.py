@@ -167,7 +167,7 @@ def test_a_publisher_without_the_file_is_reported(server):
 def test_adult_in_its_published_layout_is_read(tmp_path):
     unknown = ADULT_ROW.replace("State-gov", "?")
     put_adult(tmp_path, f"{ADULT_ROW}<=50K\n{unknown}>50K\n\n", f"{ADULT_ROW}>50K.\n")
-    assert load_adult(data_home=tmp_path).labels.tolist() == [0, 1]
+    assert load_adult(data_home=tmp_path).outcome.tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("categories", ["binary", "full"])
@@ -175,7 +175,7 @@ def test_adult_keeps_missing_values(tmp_path, categories):
     unknown = ADULT_ROW.replace("State-gov", "?")
     put_adult(tmp_path, f"{ADULT_ROW}<=50K\n{unknown}>50K\n", f"{ADULT_ROW}>50K.\n")
     data = load_adult(categories, tmp_path, missing="keep")
-    assert data.labels.tolist() == [0, 1, 1]
+    assert data.outcome.tolist() == [0, 1, 1]
     assert data.frame.isna().sum().sum() == data.frame["workclass"].isna().sum() == 1
     assert data.special == {"capital-gain": (99_999,)}
 

@@ -59,6 +59,7 @@ def test_frame_has_readable_columns_and_plausible_values():
     assert frame["education"].between(4, 20).all()
     assert (frame[["loan_amount", "duration", "income", "savings"]] > 0).all().all()
     assert set(data.units) == set(frame.columns) - {"gender", "approved"}
+    assert set(data.labels) == set(frame.columns) - {"approved"}
 
 
 def test_values_are_rounded_as_documented():

@@ -71,7 +71,7 @@ def data(request):
 def test_sizes(request, fixture, rows, features, positive):
     data = request.getfixturevalue(fixture)
     assert data.frame.shape == (rows, features + 1)
-    assert data.labels.sum() == positive
+    assert data.outcome.sum() == positive
 
 
 def test_frames_are_clean(data):
@@ -79,13 +79,14 @@ def test_frames_are_clean(data):
     assert data.frame.columns.is_unique
     assert (data.frame.index == np.arange(len(data.frame))).all()
     assert data.frame.columns[-1] == data.target
-    assert set(data.labels) == {0, 1}
+    assert set(data.outcome) == {0, 1}
 
 
 def test_features_are_strings_or_numbers(data):
     numeric = data.features.select_dtypes(include=["int64", "float64"]).columns
     assert set(numeric) | set(data.categorical) == set(data.features)
-    assert set(data.units) == set(numeric)
+    assert set(data.units) <= set(numeric)
+    assert set(data.labels) == set(data.features)
     for name in data.categorical:
         assert data.frame[name].map(type).eq(str).all()
 

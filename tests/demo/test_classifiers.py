@@ -19,7 +19,7 @@ def loan():
     """Encoded rows and labels, for training and for testing."""
     data = load_loan(6000, seed=0)
     encoder = Encoder(Schema.infer(data.features))
-    x, labels = encoder.encode(data.features), torch.tensor(data.labels.to_numpy())
+    x, labels = encoder.encode(data.features), torch.tensor(data.outcome.to_numpy())
     return x[:5000], labels[:5000], x[5000:], labels[5000:]
 
 

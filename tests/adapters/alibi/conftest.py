@@ -46,7 +46,7 @@ def loans(n=1500, seed=0):
     maps = {0: ["female", "male"], 3: list(JOBS)}
     codes = {"gender": frame["gender"].cat.codes, "job": frame["job"].cat.codes}
     X = frame.assign(**codes).to_numpy(dtype=np.int64)
-    return Loans(X, data.labels.to_numpy(), list(frame.columns), maps, frame)
+    return Loans(X, data.outcome.to_numpy(), list(frame.columns), maps, frame)
 
 
 @pytest.fixture(scope="session")

@@ -76,7 +76,7 @@ def adult(data_home):
     X = frame.copy()
     for j, words in maps.items():
         X.isetitem(j, pd.Categorical(frame.iloc[:, j], categories=words).codes)
-    return X.to_numpy(np.int64), data.labels.to_numpy(), list(frame.columns), maps
+    return X.to_numpy(np.int64), data.outcome.to_numpy(), list(frame.columns), maps
 
 
 @pytest.mark.real_data
