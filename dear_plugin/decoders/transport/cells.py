@@ -26,6 +26,8 @@ QUINTILES = 5
 MIN_ROWS = 300
 # Groups of equal expectations, their least rows, and training rows that the cuts are found on.
 GROUPS, GROUP_ROWS, ROWS = 10, 100, 10_000
+# Expectations that differ by less, as a share of their range, are equal.
+EQUAL = 1e-9
 # So many that those of equal expectations are cut by the held features, too.
 MAX_CELLS = 72
 # The base of codes, which stay below the modulus: thirteen times as much still fits an int64.
@@ -72,9 +74,12 @@ class Groups(NamedTuple):
         balance = sample.shared(Balance, acted, held)
         ordered = sorted_values(balance.score(sample.rows[:: -(-len(sample) // ROWS)]))
         count = max(min(GROUPS, len(sample) // GROUP_ROWS), 1)
-        at = torch.arange(1, count) * len(ordered) // count
-        # Middles, so that rounding moves no row.
-        return cls(balance, ((ordered[at - 1] + ordered[at]) / 2.0).unique())
+        wanted = ordered[torch.arange(1, count) * len(ordered) // count]
+        # Middles of gaps, so that rounding moves no row: many rows may have equal expectations.
+        gap = EQUAL * (ordered[-1] - ordered[0])
+        above = torch.searchsorted(ordered, wanted - gap)
+        above = above[above > 0].unique()
+        return cls(balance, (ordered[above - 1] + ordered[above]) / 2.0)
 
     def digits(self, rows: Tensor) -> Tensor:
         """(n,) the group of each of some rows, (n, p)."""

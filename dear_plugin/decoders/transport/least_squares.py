@@ -112,7 +112,7 @@ class LeastSquares:
             moves = ((slope[0] != 0.0) | (scale[0] != 0.0)).any(0)
         else:
             moves = torch.isin(targets.features, point.features)
-        held, slope, scale = (each[..., moves].float() for each in (held, slope, scale))
+        held, slope, scale = (each[..., moves] for each in (held, slope, scale))
         if point is not None:
             slope = slope * (point.slope != 0.0).any(1, keepdim=True)
             scale = scale * (point.scale != 0.0).any(1, keepdim=True)

@@ -2,7 +2,8 @@
 
 A smooth feature moves by the change of its location and keeps its residual, rescaled:
 `x_j' = x_j + (phi(a) - phi(x_S)) beta + v_j (exp((phi(a) - phi(x_S)) gamma) - 1)`; phi are the
-columns of x_S (`Columns.own`), beta and gamma those of `least_squares`.
+columns of x_S (`Columns.own`), beta and gamma those of `least_squares`. Sums are of doubles: their
+order depends on the number of rows, and a row must be the same in every batch.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ class Lines:
     Attributes:
         features: (f,) their positions.
         columns: phi, and those of the held features.
-        held: (r, q, f) the weights of a constant and of the held features' columns.
-        slope: (r, u, f) beta.
-        scale: (r, u, f) gamma.
+        held: (r, q, f) double, the weights of a constant and of the held features' columns.
+        slope: (r, u, f) double, beta.
+        scale: (r, u, f) double, gamma.
     """
 
     features: Tensor
@@ -38,9 +39,10 @@ class Lines:
 
     def residual(self, x: Tensor, draws: Tensor) -> Tensor:
         """(r, m, f) what the locations of r samples, (r,), leave of rows, (m, p)."""
-        own = self._own(x, x[:, None, self.columns.acted])[:, 0]
-        location = self.columns.always(x) @ self.held[draws] + own @ self._slope[draws]
-        return x.index_select(1, self.features) - location
+        rows = x.double()
+        own = self._own(rows, rows[:, None, self.columns.acted])[:, 0]
+        location = self.columns.always(rows) @ self.held[draws] + own @ self._slope[draws]
+        return (rows.index_select(1, self.features) - location).to(x.dtype)
 
     def move(self, x: Tensor, v: Tensor, values: Tensor, draws: Tensor) -> Tensor:
         """(r, m, c, f) the values of the features when x_S changes.
@@ -51,12 +53,14 @@ class Lines:
             values: (m, c, w) the new values of x_S.
             draws: (r,) the samples.
         """
-        change = self._own(x, values) - self._own(x, x[:, None, self.columns.acted])
-        out = (change @ self._slope[draws, None]).add_(x[:, None, self.features])
+        rows = x.double()
+        change = self._own(rows, values.double())
+        change = change - self._own(rows, rows[:, None, self.columns.acted])
+        out = (change @ self._slope[draws, None]).add_(rows[:, None, self.features])
         if self._scaled:
             scale = change @ self.scale[draws, None, : self._most]
             out += v[:, :, None] * scale.clamp_(-MOST_SCALE, MOST_SCALE).expm1_()
-        return out
+        return out.to(x.dtype)
 
     def _own(self, x: Tensor, values: Tensor) -> Tensor:
         return self.columns.own(x, values, self._most)
