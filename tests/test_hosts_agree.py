@@ -16,7 +16,11 @@ from dear_plugin.demo.hosts import through_alibi, through_dice
 from dear_plugin.demo.wrappings import OnAlibi
 
 DATA = {"loan": 60, "adult": 30}
-SEARCHES = {"default": None, "cheapest": Search.cheapest()}
+SEARCHES = {
+    "default": None,
+    "cheapest": Search.cheapest(),
+    "consistent": Search(min_consistency=0.7),
+}
 
 
 @pytest.fixture(
@@ -29,7 +33,10 @@ def experiment(request) -> Experiment:
     return make_experiment(Demo(request.param, rows=DATA[request.param]))
 
 
-@pytest.fixture(scope="module", params=[pytest.param("default", marks=pytest.mark.ci), "cheapest"])
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param("default", marks=pytest.mark.ci), "cheapest", "consistent"],
+)
 def search(request) -> Search | None:
     return SEARCHES[request.param]
 
@@ -83,7 +90,7 @@ def test_alibi_and_a_black_box_give_the_engine_s_counterfactuals(
 
 def test_the_cheapest_differs_from_the_default(experiment: Experiment) -> None:
     cheapest, default = (
-        recourses(experiment, experiment.model, search).counterfactuals
-        for search in SEARCHES.values()
+        recourses(experiment, experiment.model, SEARCHES[name]).counterfactuals
+        for name in ("cheapest", "default")
     )
     assert not cheapest.equals(default)

@@ -23,7 +23,7 @@ DEFAULT_META_DEAR: dict[str, Any] = {
 """Default metadata; `version` is Alibi's own, ours is `params["dear_version"]`."""
 
 _KEYS = ("orig", "cf", "target", "condition", "success")
-_CREDIBILITY = ("confidence", "reliance", "plausibility", "credible")
+_CREDIBILITY = ("confidence", "reliance", "plausibility", "consistency", "credible")
 DEFAULT_DATA_DEAR: dict[str, Any] = dict.fromkeys((*_KEYS, *_CREDIBILITY, "action"))
 """Default data of an explanation.
 
@@ -32,8 +32,8 @@ DEFAULT_DATA_DEAR: dict[str, Any] = dict.fromkeys((*_KEYS, *_CREDIBILITY, "actio
 - `target`: (n, 1) int64.
 - `condition`: the user's `C`.
 - `success`: (n, 1) bool, whether `cf["class"]` is the target.
-- `confidence`, `reliance`, `plausibility` (n, 1) float64 and `credible` (n, 1) bool, as in
-  `Recourses.actions`; a failed row has 0, 1, 0 and False.
+- `confidence`, `reliance`, `plausibility`, `consistency` (n, 1) float64 and `credible` (n, 1)
+  bool, as in `Recourses.actions`; a failed row has 0, 1, 0, 0 and False.
 - `action`: `direct_features` (the features acted on, a list per row), `direct` and `indirect`
   (n, p) (the change of `X` in these and in the others; codes change by integers), `cost`,
   `direct_cost`, `indirect_cost`, `suppressed_cost` (n, 1) in min-max scaled units, where a changed
@@ -42,7 +42,7 @@ DEFAULT_DATA_DEAR: dict[str, Any] = dict.fromkeys((*_KEYS, *_CREDIBILITY, "actio
 """
 
 # The values of rows without a counterfactual.
-WORST = {"confidence": 0.0, "reliance": 1.0, "plausibility": 0.0}
+WORST = {"confidence": 0.0, "reliance": 1.0, "plausibility": 0.0, "consistency": 0.0}
 _COSTS = ("cost", "direct_cost", "indirect_cost", "suppressed_cost")
 
 

@@ -24,7 +24,7 @@ logger = logging.getLogger("dear_dice")
 
 # `kind` of the best counterfactual of a row, and of alternatives that act on a set of their own.
 FIRST, OTHER_SET = "first", "another set"
-CREDIBILITY = ["reason", "confidence", "reliance", "plausibility", "credible"]
+CREDIBILITY = ["reason", "confidence", "reliance", "plausibility", "consistency", "credible"]
 # The key of what DEAR adds to DiCE's JSON, in the metadata, which its schema leaves open.
 KEY = "dear_examples"
 UNCONFIRMED = "the model, called through DiCE, does not give the wanted outcome for DEAR's answer"

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from dear_plugin._lazy import lazy
 from dear_plugin.data.special_values import without_special
+from dear_plugin.evaluation.consistency import Consistency
 from dear_plugin.evaluation.neighbours import Neighbours
 from dear_plugin.evaluation.plausibility import Plausibility
 from dear_plugin.evaluation.support import Support
@@ -64,11 +65,21 @@ class Trained:
         return Support(self.neighbours, self.classifier)
 
     @lazy
+    def consistency(self) -> Consistency:
+        """Whether the model rewards a kind of change in general."""
+        return Consistency(self._scored[0], self.classifier)
+
+    @property
     def scores(self) -> Tensor:
         """(m, c) scores of some of them; their spread is the unit of the margin."""
+        return self._scored[1]
+
+    @lazy
+    def _scored(self) -> tuple[Tensor, Tensor]:
+        """(m, p) some of them in random order, complete ones if need be, and their scores."""
         rng = torch.Generator().manual_seed(0)
         some = self.rows[torch.randperm(len(self.rows), generator=rng)[:SCORED_ROWS]]
-        return self.classifier.score_training_rows(some)[1]
+        return self.classifier.score_training_rows(some)
 
     @lazy
     def deviations(self) -> Tensor:

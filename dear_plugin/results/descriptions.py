@@ -11,6 +11,7 @@ import torch
 from dear_plugin._lazy import lazy
 from dear_plugin.data.feature import Feature, Kind
 from dear_plugin.data.groups import Group
+from dear_plugin.evaluation.consistency import CLEAR
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.results.explained import lacking
 from dear_plugin.results.result import Result
@@ -20,6 +21,7 @@ from dear_plugin.results.wording import (
     certainty,
     level,
     sentence,
+    unclear,
     weak,
 )
 
@@ -79,6 +81,15 @@ def changes(result: Result, position: int) -> dict[int, Move]:
     for group in result.encoder.schema.groups:
         _merge(out, group, result.x[position].tolist(), result.proposal.rows[position].tolist())
     return out
+
+
+def unclear_changes(result: Result, position: int) -> dict[str, float]:
+    """What a row acts on without a clear direction of the model, with the consistency."""
+    if not result.proposal.searched or not bool(result.outcome["success"].iloc[position]):
+        return {}
+    shares = result.question.consistency(result.proposal, torch.tensor([position]))[0].tolist()
+    subjects = result.encoder.schema.subjects
+    return {subjects[j]: share for j, share in enumerate(shares) if share < CLEAR}
 
 
 def _merge(moves: dict[int, Move], group: Group, before: list[float], after: list[float]) -> None:
@@ -211,12 +222,17 @@ class Answered:
         spread, direct = self.result.spread, self.result.proposal.direct[self.at]
         count, resampled = spread.count, (spread.moved[self.at] > 0) & ~direct
         if not bool(resampled.any()) and all(move.direct for move in self.moves.values()):
-            return [ENOUGH] if count else []
+            return [*([ENOUGH] if count else []), *self._unclear]
         confidence, reliance = spread.confidence[self.at], spread.reliance[self.at]
         times = round(float(confidence) * count)
         rows = len(self.result.question.method.trained.rows)
         words = certainty(float(reliance), self._largest, times=times, count=count, rows=rows)
-        return [*words, *self._contradicted]
+        return [*words, *self._unclear, *self._contradicted]
+
+    @property
+    def _unclear(self) -> list[str]:
+        """What is acted on without a clear direction of the model."""
+        return list(filter(None, [unclear(unclear_changes(self.result, self.at))]))
 
     @property
     def _contradicted(self) -> list[str]:

@@ -6,7 +6,7 @@ import torch
 
 from dear_plugin import _html
 from dear_plugin.problem.reasons import Reason
-from dear_plugin.results.descriptions import changes, describe, head
+from dear_plugin.results.descriptions import changes, describe, head, unclear_changes
 from dear_plugin.results.result import Result
 from dear_plugin.results.wording import Move, as_sentence, claim
 
@@ -62,7 +62,8 @@ def _cells(result: Result, position: int) -> list[object]:
     acts, follows = ([_change(m) for m in moves if m.direct == kind] for kind in (True, False))
     badges = [] if row["credible"] or not row["success"] else [_html.span("weak answer", "no")]
     lacking = row["reason"].removeprefix(Reason.LACKING.start) if badges else row["reason"]
-    note = _html.joined([*badges, *[lacking] * bool(lacking)])
+    vague = [f"no clear direction for {name}" for name in unclear_changes(result, position)]
+    note = _html.joined([*badges, *[lacking] * bool(lacking), *vague])
     cells: list[object] = [
         result.factuals.index[position],
         _html.joined(acts),

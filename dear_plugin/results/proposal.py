@@ -15,6 +15,7 @@ from torch import Tensor
 from dear_plugin._lazy import lazy
 from dear_plugin.problem.reasons import Reason, Status
 from dear_plugin.results.rows import Rows
+from dear_plugin.search.settings import CRITERIA
 
 # How an alternative differs from the first answer, and the names of that.
 ANOTHER, SEVERAL, LARGER = 1, 2, 3
@@ -39,7 +40,7 @@ class Proposal(Rows):
         kind: (m,) int64, how an alternative differs from the first, see `KINDS`.
         tried: (m, 3) int64, the features that may be acted on alone, the given groups, and 1 where
             actions are left out.
-        measured: (m, 4) what the search measured, in the order of its criteria, NaN for nothing.
+        measured: (m, c) what the search measured, in the order of its criteria, NaN for nothing.
         least: (m,) the plausibility that the search required, NaN for none.
 
     Example:
@@ -69,7 +70,7 @@ class Proposal(Rows):
             "status": (m,),
             "kind": (m,),
             "tried": (m, 3),
-            "measured": (m, 4),
+            "measured": (m, len(CRITERIA)),
             "least": (m,),
         }
         for name, shape in columns.items():

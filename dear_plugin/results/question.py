@@ -22,7 +22,7 @@ from dear_plugin.results.proposal import Proposal, identity_proposal
 from dear_plugin.results.rows import Rows
 from dear_plugin.results.spread import Spread
 from dear_plugin.search.credibility import Reached
-from dear_plugin.search.criteria import TOLERANCE, least_values, measures_of_rows
+from dear_plugin.search.criteria import TOLERANCE, Measure, least_values, measures_of_rows
 from dear_plugin.search.settings import CRITERIA, Search
 
 # Rows whose resamples are held in memory at a time.
@@ -55,9 +55,9 @@ class Credibility(Rows):
     """What m answers are worth, by the criteria of a search in their order.
 
     Attributes:
-        measured: (m, 4) double, the measured values, one minus the value for reliance; NaN where
+        measured: (m, c) double, the measured values, one minus the value for reliance; NaN where
             there is no answer, or where the criterion is not asked for.
-        least: (m, 4) double, the required values; NaN where none is.
+        least: (m, c) double, the required values; NaN where none is.
         credible: (m,) bool, whether there is an answer that has them, and the margin.
     """
 
@@ -67,7 +67,7 @@ class Credibility(Rows):
 
     @property
     def lacks(self) -> Tensor:
-        """(m, 4) bool, the criteria that are not met."""
+        """(m, c) bool, the criteria that are not met."""
         return self.measured < self.least - TOLERANCE
 
 
@@ -183,6 +183,11 @@ class Question:
         """(m,) the support of rows, (m, p), at positions, (m,)."""
         return self.method.trained.support.of(reached, self.case.goal, idx)
 
+    def consistency(self, proposal: Proposal, idx: Tensor) -> Tensor:
+        """(m, p) double, the consistency of what answers at positions, (m,), act on; else 1."""
+        x, rows, acted = self.case.x[idx], proposal.rows[idx], proposal.direct[idx]
+        return self.method.trained.consistency.of(x, rows, acted, self.case.goal, idx)
+
     def spread(self, proposal: Proposal) -> Spread:
         """What becomes of the answers under resamples."""
         parts = torch.arange(len(self.case)).split(ROWS_RESAMPLED)
@@ -198,11 +203,12 @@ class Question:
         rows, trained = success.nonzero()[:, 0], self.method.trained
         search = self.method.search if self.method.search.has_criteria else Search()
         values = {"reliance": 1.0 - spread.reliance[rows], "confidence": spread.confidence[rows]}
-        measures, found = (
-            measures_of_rows(self.case.goal, trained),
-            Reached(rows, proposal.rows[rows]),
-        )
-        for name in {"plausibility", *search.required} & measures.keys():
+        measures: dict[str, Measure] = {
+            **measures_of_rows(self.case.goal, trained),
+            "consistency": lambda found: (self.consistency(proposal, found.rows).amin(1), 0.0),
+        }
+        found = Reached(rows, proposal.rows[rows])
+        for name in {"plausibility", "consistency", *search.required} & measures.keys():
             # What the search has measured is not evaluated again.
             known = proposal.measured[rows, CRITERIA.index(name)].double()
             new = known.isnan()

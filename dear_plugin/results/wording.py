@@ -233,6 +233,13 @@ def certainty(
     return [enough, f"{told}{few}."]
 
 
+def unclear(moves: Mapping[str, float]) -> str:
+    """A sentence on features, with their consistency, for which the model has no direction."""
+    each = [f"{name}: {share:.2g}" for name, share in moves.items()]
+    gain = "of the training rows that it moves gain by such a change"
+    return f"The model has no clear direction for {join(each)} {gain}." if each else ""
+
+
 def weak(words: str, more: Sequence[str], why: str) -> str:
     """The text of an answer that is not credible, which it says first.
 

@@ -44,7 +44,7 @@ class Actions(Entries):
             is needed (`Search.prefer_alone`).
         score: (m,) double, -1 where the criteria are not evaluated; the number of criteria met,
             in their order, plus 1 minus what is missing of the next one; infinite for all.
-        measured: (m, 4) the criteria's values in the order of `CRITERIA`, NaN if unknown.
+        measured: (m, c) the criteria's values in the order of `CRITERIA`, NaN if unknown.
     """
 
     sets: Tensor

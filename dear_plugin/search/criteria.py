@@ -12,7 +12,7 @@ from torch import Tensor
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.problem.case import Case, Requirement
 from dear_plugin.problem.goals import Goal
-from dear_plugin.search.credibility import Reached, confidence, reliance
+from dear_plugin.search.credibility import Decoded, Reached, confidence, reliance
 from dear_plugin.search.problem import SearchProblem
 from dear_plugin.search.settings import CRITERIA, Search
 
@@ -51,7 +51,7 @@ def criteria(
     """
     wanted = search.stricter
     measures = measures_of_rows(problem.goal, evidence) | measures_of_actions(
-        problem, wanted.min_confidence
+        problem, evidence, wanted.min_confidence
     )
     own = evidence.plausibility.of(problem.x) if own is None else own
     return {name: Criterion(measures[name], v) for name, v in least_values(wanted, own).items()}
@@ -70,9 +70,18 @@ def measures_of_rows(goal: Goal, evidence: Trained) -> dict[str, Measure]:
     }
 
 
-def measures_of_actions(problem: SearchProblem, least: float) -> dict[str, Measure]:
+def measures_of_actions(
+    problem: SearchProblem, evidence: Trained, least: float
+) -> dict[str, Measure]:
     """What depends on the action and the decoder; for `least` see `confidence`."""
+
+    def consistency(actions: Decoded) -> Tensor:
+        x, acted = problem.x[actions.rows], problem.sets.masks[actions.sets]
+        goal, rows = problem.goal, actions.rows
+        return evidence.consistency.of(x, actions.reached, acted, goal, rows).amin(1)
+
     return {
+        "consistency": lambda actions: (consistency(actions), 0.0),
         "reliance": lambda actions: (1.0 - reliance(problem, actions), 0.0),
         "confidence": lambda actions: confidence(problem, actions, least),
     }
@@ -94,7 +103,7 @@ def scored(actions: R, wanted: Mapping[str, Criterion]) -> tuple[Tensor, Tensor,
 
     Returns:
         (m,) the score, see `Actions`; (m,) how much more margin may be expected to suffice; and
-        (m, 4) the measured values in the order of `CRITERIA`, NaN where not evaluated.
+        (m, c) the measured values in the order of `CRITERIA`, NaN where not evaluated.
     """
     m = len(actions)
     score, more_margin = torch.full((m,), torch.inf, dtype=torch.float64), torch.zeros(m)

@@ -17,7 +17,7 @@ from dear_plugin._validation.settings import (
 from dear_plugin.errors import SettingError
 
 # The criteria of answers, the cheapest to evaluate first.
-CRITERIA = ("plausibility", "reliance", "support", "confidence")
+CRITERIA = ("consistency", "plausibility", "reliance", "support", "confidence")
 # Settings of earlier versions, and what to use in their place.
 REMOVED = {
     **dict.fromkeys(("coarse", "deepen", "refine", "rescue"), "the resolution is fixed"),
@@ -87,6 +87,8 @@ class Search:
         max_reliance: the largest share of the indirect change that an answer may need; at 0 the
             direct change alone must suffice.
         prefer_alone: how much more an answer that needs no indirect change may cost, as a share.
+        min_consistency: the least share of training rows that gain by the same kind of change of
+            what is acted on, as far as the model alone says; 0 requires none.
         min_support: the least share of accepted neighbours of an answer; None requires none.
         max_features: the largest number of features acted on together, for rows that no given
             set solves; 1 tries the given sets only.
@@ -108,6 +110,7 @@ class Search:
     min_plausibility: float = 0.05
     max_reliance: float = 1.0
     prefer_alone: float = 0.25
+    min_consistency: float = 0.0
     min_support: float | None = None
     max_features: int = 5
     schedule: DescentSchedule = field(default_factory=DescentSchedule)
@@ -128,6 +131,7 @@ class Search:
             min_plausibility=number(1.0),
             max_reliance=number(1.0),
             prefer_alone=number(),
+            min_consistency=number(1.0),
             min_support=optional(number(1.0)),
             max_features=whole(1),
             schedule=instance(DescentSchedule),
@@ -146,9 +150,14 @@ class Search:
     @property
     def required(self) -> dict[str, float]:
         """The least value of each criterion that is asked for, the cheapest to evaluate first."""
-        support = self.min_support or 0.0
-        least = self.min_plausibility, 1.0 - self.max_reliance, support, self.min_confidence
-        return {name: value for name, value in zip(CRITERIA, least, strict=True) if value}
+        least = {
+            "consistency": self.min_consistency,
+            "plausibility": self.min_plausibility,
+            "reliance": 1.0 - self.max_reliance,
+            "support": self.min_support or 0.0,
+            "confidence": self.min_confidence,
+        }
+        return {name: least[name] for name in CRITERIA if least[name]}
 
     @property
     def stricter(self) -> Search:

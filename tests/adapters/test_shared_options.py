@@ -75,6 +75,12 @@ def test_answers_are_credible_by_default(host):
     assert (kept["confidence"] >= 0.9 - 1e-6).all()
 
 
+def test_consistency_is_told_and_may_be_required(host):
+    *_, actions = host.ask(host.make(search=Search(min_consistency=0.7)))
+    assert actions["consistency"].between(0.0, 1.0).all()
+    assert (actions["consistency"][actions["credible"]] >= 0.7).all()
+
+
 def test_criteria_reach_the_search(host):
     search = Search(max_reliance=0.0, min_confidence=0.5, min_plausibility=0.01)
     explainer = host.make(search=search)

@@ -49,6 +49,7 @@ def test_the_page_and_the_frame_have_all_changes(result, tmp_path):
 
 
 def test_the_text_of_one_row_asks_the_model_for_its_resamples_and_shares_only(wide):
+    """And once for each feature acted on for its consistency."""
     asked = []
 
     def model(rows):
@@ -59,4 +60,7 @@ def test_the_text_of_one_row_asks_the_model_for_its_resamples_and_shares_only(wi
     result = dear.generate(wide[model(wide) < 0.4].tail(8))
     asked.clear()
     result.describe(result.factuals.index[0])
+    assert sum(asked) <= 32 + 1_000
+    asked.clear()
+    result.describe(result.factuals.index[1])
     assert sum(asked) <= 32

@@ -35,7 +35,7 @@ def test_shapes_and_dtypes(explanation, refused):
         assert (part["proba"].shape, part["proba"].dtype) == ((n, 2), np.float64)
     assert (explanation.target.shape, explanation.target.dtype) == ((n, 1), np.int64)
     assert (explanation.success.shape, explanation.success.dtype) == ((n, 1), bool)
-    for name in ("confidence", "reliance", "plausibility"):
+    for name in ("confidence", "reliance", "plausibility", "consistency"):
         assert (explanation.data[name].shape, explanation.data[name].dtype) == ((n, 1), np.float64)
     assert (explanation.credible.shape, explanation.credible.dtype) == ((n, 1), bool)
     action = explanation.action
@@ -47,7 +47,7 @@ def test_shapes_and_dtypes(explanation, refused):
 
 def test_credibility_is_that_of_the_engine(explainer, explanation, refused):
     own = explainer.recourses(refused, 1, [{"income": [0, 40]}]).actions
-    for name in ("confidence", "reliance", "plausibility", "credible"):
+    for name in ("confidence", "reliance", "plausibility", "consistency", "credible"):
         assert (explanation.data[name][:, 0] == own[name].to_numpy()).all()
 
 

@@ -1,0 +1,210 @@
+"""Consistency: of the training rows whose margin a kind of change moves, the share that gain."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from dear_plugin import DEAR, Encoder, Schema, Search, Target
+from dear_plugin.evaluation.consistency import MODEL_ROWS, Consistency
+from dear_plugin.models.classifier import Classifier
+
+ROWS = 400
+
+
+@pytest.fixture(scope="module")
+def frame():
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "up": rng.integers(0, 100, ROWS),
+            "count": rng.choice([0, 1, 2, 3], ROWS, p=[0.9, 0.06, 0.03, 0.01]),
+            "group": rng.choice(["a", "b", "c"], ROWS),
+            "unused": rng.normal(size=ROWS).round(3),
+        }
+    )
+
+
+def consistency_of(frame, model, output="probabilities", **marks):
+    encoder = Encoder(Schema.infer(frame, **marks))
+    return Consistency(encoder.rows(frame), Classifier(model, encoder, output=output))
+
+
+def sigmoid(margin):
+    return 1.0 / (1.0 + np.exp(-margin))
+
+
+def share(measured, frame, change, target=None):
+    """The consistency of one change of the first row, by feature."""
+    encoder = measured.classifier.encoder
+    row = frame.iloc[:1].copy()
+    before, after = encoder.rows(row), encoder.rows(row.assign(**change))
+    goal = (target or Target.of_class(1)).resolve(1, None)
+    acted = torch.ones(before.shape, dtype=torch.bool)
+    found = measured.of(before, after, acted, goal, torch.tensor([0]))[0]
+    return {n: found[encoder.schema.names.index(n)].item() for n in change}
+
+
+class TestLaws:
+    def test_of_a_linear_model_it_is_one_the_one_way_and_zero_the_other(self, frame):
+        frame = frame.assign(up=[50, *frame["up"][1:]], count=[1, *frame["count"][1:]])
+        measured = consistency_of(frame, lambda f: sigmoid(f["up"] / 50 - f["count"]))
+        assert share(measured, frame, {"up": 51, "count": 0}) == {"up": 1.0, "count": 1.0}
+        assert share(measured, frame, {"up": 49, "count": 2}) == {"up": 0.0, "count": 0.0}
+        other = Target.of_class(0)
+        assert share(measured, frame, {"up": 51, "count": 0}, other) == {"up": 0.0, "count": 0.0}
+
+    @pytest.mark.parametrize("feature, low, high", [("up", 10, 90), ("group", "a", "b")])
+    def test_a_kind_and_its_reverse_add_up_to_one(self, frame, feature, low, high):
+        def model(f):
+            sign = np.where(f["unused"] > 0.3, 1.0, -1.0)
+            return sigmoid(sign * (f["up"] / 50 + (f["group"] == "b")))
+
+        frame = frame.assign(up=[low if feature == "up" else 5, *frame["up"][1:]])
+        at_low = frame.assign(group=["a", *frame["group"][1:]])
+        at_high = at_low.assign(**{feature: [high, *at_low[feature][1:]]})
+        measured = consistency_of(frame, model)
+        there = share(measured, at_low, {feature: high})[feature]
+        back = share(measured, at_high, {feature: low})[feature]
+        assert there + back == pytest.approx(1.0)
+        assert 0.2 < there < 0.6
+
+    def test_where_the_model_ignores_what_is_acted_on_nothing_is_against_it(self, frame):
+        measured = consistency_of(frame, lambda f: sigmoid(f["up"] / 50 - 1))
+        assert share(measured, frame, {"unused": 9.0, "group": "c"}) == {"unused": 1, "group": 1}
+
+    def test_what_does_not_change_has_none(self, frame):
+        measured = consistency_of(frame, lambda f: sigmoid(-f["up"] / 50))
+        assert share(measured, frame, {"up": frame["up"][0]}) == {"up": 1.0}
+
+    def test_it_does_not_depend_on_the_batch(self, frame):
+        measured = consistency_of(frame, lambda f: sigmoid(np.sin(f["up"] / 9.0) + f["count"]))
+        rows = measured.classifier.encoder.rows(frame)
+        before, after = rows[:50], rows[50:100]
+        goal, every = Target.of_class(1).resolve(50, None), torch.arange(50)
+        acted = torch.ones(before.shape, dtype=torch.bool)
+        whole = measured.of(before, after, acted, goal, every)
+        for i in (0, 7, 49):
+            at = slice(i, i + 1)
+            one = measured.of(before[at], after[at], acted[at], goal, every[at])
+            assert torch.equal(one, whole[at])
+
+
+class TestKnownAnswers:
+    def test_of_categories_it_is_the_share_of_rows_that_gain_by_the_same_step(self, frame):
+        """Of the rows with a positive `unused`, c beats a; of the others, a beats c."""
+
+        def model(f):
+            return sigmoid((f["group"] == "c") * np.sign(f["unused"]))
+
+        first = frame.assign(group=["a", *frame["group"][1:]])
+        measured = consistency_of(first, model)
+        gaining = (first["unused"][:200] > 0).mean()  # the first 200 rows are asked
+        assert share(measured, first, {"group": "c"})["group"] == pytest.approx(gaining)
+        assert share(measured, first, {"group": "b"})["group"] == 1.0
+
+    def test_of_a_number_with_a_common_value_its_few_values_are_compared(self, frame):
+        """1 is better than 0, 2 and 3 are worse: of the steps 0 to 1 and 1 to 2, one gains."""
+        first = frame.assign(count=[0, *frame["count"][1:]])
+        measured = consistency_of(
+            first, lambda f: sigmoid(f["count"].map([0, 1, -1, -2].__getitem__))
+        )
+        assert share(measured, first, {"count": 2})["count"] == pytest.approx(0.5, abs=0.17)
+
+    def test_of_a_group_of_columns_a_level_is_one_change(self, frame):
+        table = pd.get_dummies(frame["group"], prefix="job", dtype=int).assign(x=frame["unused"])
+        table.iloc[0, :3] = [1, 0, 0]
+        measured = consistency_of(table, lambda f: sigmoid(f["job_c"] * 2.0 - f["job_b"]))
+        found = share(measured, table, {"job_a": 0, "job_c": 1})
+        assert found == {"job_a": 1.0, "job_c": 1.0}
+        assert share(measured, table, {"job_a": 0, "job_b": 1})["job_b"] == 0.0
+
+    def test_a_special_level_that_may_be_left_is_compared_with_all_amounts(self, frame):
+        column = frame["unused"].where(frame.index > 99, -9.0)
+        table = frame.assign(unused=column)
+        schema = Schema.infer(table, special={"unused": [-9.0]})
+        encoder = Encoder(schema.replace("unused", leave_special=True))
+        worse = Classifier(lambda f: sigmoid((f["unused"] == -9.0) * -1.0), encoder)
+        measured = Consistency(encoder.rows(table), worse)
+        assert share(measured, table, {"unused": 0.3}) == {"unused": 1.0}
+
+    def test_of_a_range_it_is_the_margin_of_the_row_s_own_range(self, frame):
+        measured = consistency_of(frame, lambda f: 2.0 * f["up"], output="values")
+        row = frame.assign(up=[50, *frame["up"][1:]])
+        assert share(measured, row, {"up": 60}, Target.of_range(low=150)) == {"up": 1.0}
+        assert share(measured, row, {"up": 40}, Target.of_range(high=50)) == {"up": 1.0}
+        assert share(measured, row, {"up": 40}, Target.of_range(low=150)) == {"up": 0.0}
+
+
+class TestModelRows:
+    def test_twenty_features_ask_for_at_most_20_000_rows_once(self):
+        asked, rng = [], np.random.default_rng(0)
+        numbers = {f"n{i}": rng.normal(size=600) for i in range(14)}
+        levels = {f"c{i}": rng.choice(list("abcdefgh")[: i + 2], 600) for i in range(6)}
+        wide = pd.DataFrame(numbers | levels)
+
+        def model(f):
+            asked.append(len(f))
+            return sigmoid(f["n0"])
+
+        measured = consistency_of(wide, model)
+        rows = measured.classifier.encoder.rows(wide)
+        goal, acted = Target.of_class(1).resolve(300, None), torch.ones(300, 20, dtype=torch.bool)
+        for _ in range(2):
+            measured.of(rows[:300], rows[300:], acted, goal, torch.arange(300))
+        assert sum(asked) <= 20 * MODEL_ROWS == 20_000
+        assert len(asked) == 20
+
+    def test_only_what_is_acted_on_is_asked_about(self, frame):
+        asked = []
+
+        def model(f):
+            asked.append(len(f))
+            return sigmoid(f["up"] / 50 - 1)
+
+        dear = DEAR(model, Schema.infer(frame), act_on=["up"]).fit(frame)
+        recourses = dear.generate(frame[frame["up"] < 40].head(5))
+        asked.clear()
+        assert (recourses.actions["consistency"] == 1.0).all()
+        assert sum(asked) <= MODEL_ROWS + 200
+
+
+@pytest.fixture(scope="module")
+def dear(frame):
+    """The model rewards a small `up`, by a dip, though more is better for most rows."""
+
+    def model(f):
+        dip = 5.0 * ((f["up"] > 15) & (f["up"] < 20))
+        return sigmoid(f["up"] / 20 + dip - 3.5 - f["count"] + 2.0 * (f["group"] == "c"))
+
+    return DEAR(model, Schema.infer(frame), act_on=["up", "group"]).fit(frame)
+
+
+@pytest.fixture(scope="module")
+def refused(frame):
+    near = frame["up"].between(20, 26) & (frame["count"] == 0) & (frame["group"] != "c")
+    return frame[near].head(8)
+
+
+class TestSearch:
+    def test_by_default_it_is_a_column_and_no_criterion(self, dear, refused):
+        actions = dear.generate(refused).actions
+        assert (actions["consistency"] < 0.5).any()
+        assert actions["credible"].any()
+
+    def test_as_a_criterion_other_advice_is_given_or_the_reason_says_what_lacks(
+        self, dear, refused
+    ):
+        strict = dear.with_search(Search(min_consistency=0.7))
+        actions = strict.generate(refused).actions
+        credible = actions["credible"]
+        assert credible.any()
+        assert (actions["consistency"][credible] >= 0.7).all()
+
+    def test_descriptions_and_cards_say_where_the_model_has_no_direction(self, dear, refused):
+        recourses = dear.generate(refused)
+        low = recourses.actions["consistency"] < 0.7
+        told = recourses.describe().str.contains("no clear direction for up: 0")
+        assert low.any()
+        assert (told == low).all()
+        assert "no clear direction for up" in recourses._repr_html_()
