@@ -88,8 +88,8 @@ def unclear_changes(result: Result, position: int) -> dict[str, float]:
     if not result.proposal.searched or not bool(result.outcome["success"].iloc[position]):
         return {}
     shares = result.question.consistency(result.proposal, torch.tensor([position]))[0].tolist()
-    subjects = result.encoder.schema.subjects
-    return {subjects[j]: share for j, share in enumerate(shares) if share < CLEAR}
+    moves = changes(result, position)
+    return {move.feature.called: shares[j] for j, move in moves.items() if shares[j] < CLEAR}
 
 
 def _merge(moves: dict[int, Move], group: Group, before: list[float], after: list[float]) -> None:
