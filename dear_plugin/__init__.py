@@ -19,6 +19,7 @@ from dear_plugin.problem.constraints import Constraints
 from dear_plugin.problem.goals import ClassGoal
 from dear_plugin.problem.range_goal import RangeGoal
 from dear_plugin.problem.target import Target
+from dear_plugin.results.letter import LetterTemplate
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.search import DescentSchedule, Search
@@ -38,6 +39,7 @@ __all__ = [
     "Feature",
     "History",
     "Kind",
+    "LetterTemplate",
     "Proposal",
     "RangeGoal",
     "RecourseMethod",

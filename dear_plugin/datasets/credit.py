@@ -24,10 +24,10 @@ SOURCE = Source(
 
 _LABEL = "SeriousDlqin2yrs"
 _LABELS = {
-    "RevolvingUtilizationOfUnsecuredLines": "the share of the credit limits in use",
+    "RevolvingUtilizationOfUnsecuredLines": "the used share of the credit limits",
     "age": "the age",
     "NumberOfTime30-59DaysPastDueNotWorse": "the number of payments 30 to 59 days late",
-    "DebtRatio": "the share of the income that goes to debts and living costs",
+    "DebtRatio": "the debts and living costs per income",
     "MonthlyIncome": "the income",
     "NumberOfOpenCreditLinesAndLoans": "the number of loans and credit lines",
     "NumberOfTimes90DaysLate": "the number of payments 90 days late",

@@ -7,6 +7,7 @@ import torch
 from dear_plugin import _html
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.results.descriptions import changes, describe, head, unclear_changes
+from dear_plugin.results.letter import LetterTemplate, letters
 from dear_plugin.results.result import Result
 from dear_plugin.results.wording import Move, as_sentence, claim
 
@@ -22,9 +23,15 @@ PAGE = """<!DOCTYPE html>
 body {{font-family: system-ui, sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em}}
 article {{border: 1px solid rgba(128, 128, 128, 0.4); border-radius: 6px; padding: 0.8em 1.2em;
   margin: 1em 0; break-inside: avoid}}
+summary {{cursor: pointer; opacity: 0.8}}
 article h2 {{font-size: 1.05em; margin: 0 0 0.5em}}
 </style>{style}</head><body><h1>{title}</h1>{note}{cards}</body></html>
 """
+
+CARD = (
+    "<article><h2>{}</h2><p>{}</p><details><summary>Evidence</summary><p>{}</p><p>{}</p>{}"
+    "</details></article>"
+)
 
 
 def table(result: Result) -> str:
@@ -38,15 +45,17 @@ def table(result: Result) -> str:
     return "".join([*parts, _html.note(claim(result.encoder.schema).note)])
 
 
-def page(result: Result, title: str) -> str:
-    """A self-contained page with one card for each row of a result."""
-    words = describe(result, range(len(result)))
+def page(result: Result, title: str, template: LetterTemplate) -> str:
+    """A self-contained page with one card for each row: its letter, and the evidence folded."""
+    every = range(len(result))
+    texts = zip(letters(result, every, template), describe(result, every), strict=True)
     cards = []
-    for at, text in enumerate(words):
-        title_of, said = _html.cell(head(result, at)), _html.cell(as_sentence(text))
+    for at, (letter, text) in enumerate(texts):
+        name, scores = f"Row {result.factuals.index[at]}", head(result, at)
         # The text has the note.
         cells = _html.table(COLUMNS[1:-1], [_cells(result, at)[1:-1]], right=NUMBERS, wide=CHANGES)
-        cards.append(f"<article><h2>{title_of}</h2><p>{said}</p>{cells}</article>")
+        words = map(_html.cell, (name, letter, scores, as_sentence(text)))
+        cards.append(CARD.format(*words, cells))
     return PAGE.format(
         title=_html.cell(title),
         style=_html.STYLE,

@@ -12,15 +12,19 @@ import numpy as np
 import pandas as pd
 import torch
 
+from dear_plugin._validation.settings import require_instance
 from dear_plugin.errors import InputError
 from dear_plugin.results import html
 from dear_plugin.results.descriptions import describe, panel
 from dear_plugin.results.labels import RowKey, only_position, positions
+from dear_plugin.results.letter import LetterTemplate, letters
 from dear_plugin.results.result import Result
 from dear_plugin.results.wording import claim
 
 if TYPE_CHECKING:
     from dear_plugin.plots.ink import Axes, Figure
+
+LETTER = LetterTemplate()
 
 
 @dataclass(frozen=True)
@@ -68,14 +72,17 @@ class Recourses(Result):
         """The first rows as a table, for notebooks."""
         return html.table(self)
 
-    def to_html(self, path: str | Path, title: str = "Recourse") -> None:
-        """Write a self-contained page with one card for each row.
+    def to_html(
+        self, path: str | Path, title: str = "Recourse", *, template: LetterTemplate = LETTER
+    ) -> None:
+        """Write a self-contained page with one card for each row: its letter, evidence folded.
 
         Args:
             path: of the file.
             title: of the page.
+            template: the sentences of the letters.
         """
-        Path(path).write_text(html.page(self, title), encoding="utf8")
+        Path(path).write_text(html.page(self, title, template), encoding="utf8")
 
     def plot(self, index: Hashable = RowKey.ALL, *, title: str = "") -> Figure:
         """One row as a figure, or all rows: the actions, and what is expected to follow.
@@ -151,6 +158,35 @@ class Recourses(Result):
     def describe_row(self, position: int) -> str:
         """As `describe`, for the row at a position."""
         return describe(self, [range(len(self))[position]])[0]
+
+    @overload
+    def letter(self, *, template: LetterTemplate = ...) -> pd.Series: ...
+
+    @overload
+    def letter(self, index: Hashable, *, template: LetterTemplate = ...) -> str: ...
+
+    def letter(
+        self, index: Hashable = RowKey.ALL, *, template: LetterTemplate = LETTER
+    ) -> str | pd.Series:
+        """What an applicant is told, without statistics, or what every applicant is told.
+
+        What to do, what then usually follows and up to where it must, and that the decision may
+        change. Amounts are rounded: the model accepts the row that has just what the letter says.
+        Rows without a credible answer, accepted rows and rows that cannot be read have a sentence
+        of their own. A letter has at most 80 words if labels have a few words each.
+
+        Args:
+            index: a label of the frame's index; without one, all rows, as a series.
+            template: the sentences, for other words or another language.
+
+        Raises:
+            InputError: a label that is not in the index, or that several rows share.
+        """
+        require_instance("template", template, LetterTemplate)
+        if index is RowKey.ALL:
+            words = letters(self, range(len(self)), template)
+            return pd.Series(words, self.factuals.index, dtype=object, name="letter")
+        return letters(self, [only_position(self.factuals.index, index)], template)[0]
 
     def alternatives(self, k: int = 4) -> pd.DataFrame:
         """Up to k recourses per row, each acting on a different set of features.

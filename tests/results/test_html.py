@@ -5,9 +5,11 @@ from html.parser import HTMLParser
 
 import pytest
 
-from dear_plugin import DEAR, Constraints, Schema
+from dear_plugin import DEAR, Constraints, LetterTemplate, Schema
 from dear_plugin.results import html
 from dear_plugin.results.wording import as_sentence
+
+WORDS = LetterTemplate()
 
 
 @pytest.fixture(scope="module")
@@ -110,21 +112,21 @@ class TestPage:
 
     def test_it_is_well_formed_and_a_category_is_no_script(self, hostile):
         for result in hostile:
-            page = Parsed(html.page(result, "<title>"))
+            page = Parsed(html.page(result, "<title>", WORDS))
             assert {"script", "link", "img", "iframe", "object"}.isdisjoint(page.tags)
             assert page.tags.count("article") == page.tags.count("h2") == len(result)
             assert "</table>" in page.text
             Parsed(result._repr_html_())
-        assert SCRIPT in Parsed(html.page(hostile[0], "t")).text
+        assert SCRIPT in Parsed(html.page(hostile[0], "t", WORDS)).text
 
     def test_it_loads_nothing(self, result):
-        page = html.page(result, "t")
+        page = html.page(result, "t", WORDS)
         assert {"src", "href", "srcset", "data", "action"}.isdisjoint(Parsed(page).attributes)
         assert "url(" not in page
         assert "@import" not in page
 
     def test_a_card_has_the_score_before_and_after(self, result):
-        page = html.page(result, "t")
+        page = html.page(result, "t", WORDS)
         acting = result.actions["acted_on"] != ""
         assert acting.any()
         for label, row in result.actions[acting].iterrows():
@@ -132,14 +134,21 @@ class TestPage:
             before, after = f"{row['score_before']:.0%}", f"{row['score_after']:.0%}"
             assert f"{name}: probability of the wanted decision {before} → {after}" in page
 
-    def test_a_card_is_a_sentence_with_a_capital_letter(self, result):
+    def test_a_card_shows_the_letter_and_folds_the_evidence(self, result):
+        card = html.page(result, "t", WORDS).split("<article>")[1]
+        letter, evidence = card.split("<details>")
+        assert result.letter().iloc[0] in letter
+        assert "probability" not in letter
+        assert "probability of the wanted decision" in evidence
+
+    def test_a_card_has_a_sentence_with_a_capital_letter(self, result):
         words = as_sentence(result.describe_row(0))
         assert words[0].isupper()
         assert words.endswith(".")
-        assert f"<p>{words}</p>" in html.page(result, "t")
+        assert f"<p>{words}</p>" in html.page(result, "t", WORDS)
 
     def test_a_row_that_cannot_be_read_has_a_card_with_the_reason(self, mixed, fitted):
         query = mixed.frame.iloc[:2].assign(town=["Atlantis", "A"])
-        card = html.page(fitted.generate(query), "t").split("<article>")[1]
+        card = html.page(fitted.generate(query), "t", WORDS).split("<article>")[1]
         assert "Atlantis" in card
         assert "nan" not in card

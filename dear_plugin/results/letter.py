@@ -1,0 +1,183 @@
+"""Letter: what is said of answers in, a letter to the applicant out; all its words are here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from dear_plugin.data.feature import Feature
+from dear_plugin.results.result import Result
+from dear_plugin.results.said import Said, rounded, said
+from dear_plugin.results.values import LONGEST, number
+from dear_plugin.results.wording import Move
+
+# A letter has no more words, as long as labels have a few words each.
+MOST_WORDS = 80
+# The changes that must follow and are named.
+MOST_NAMED = 3
+# Digits of what usually follows, where an action has no rounded value.
+DIGITS = 3
+# Amounts, and numbers without a unit, have a separator between thousands from here on.
+LONG_AMOUNT, LONG = 1_000, 10_000
+
+
+@dataclass(frozen=True)
+class LetterTemplate:
+    """The sentences of a letter; fields in braces are filled in.
+
+    A translation is another template: `replace(LetterTemplate(), accepted="...")`, or all of them.
+
+    Attributes:
+        accepted: of a row that has the wanted decision.
+        unreadable: of a row that cannot be read.
+        none: of a row without an answer that can be recommended.
+        refused: of given actions that do not lead to the wanted decision.
+        advice: what to do.
+        raised: an action on a number.
+        lowered: likewise.
+        changed: an action on a category, or to or from a special value.
+        enough: said where nothing has to follow.
+        along: what usually follows.
+        rises: a number that follows.
+        falls: likewise.
+        becomes: a category that follows.
+        check: what must follow.
+        at_most: up to where a number must follow.
+        at_least: likewise.
+        must_be: a category that must follow.
+        rest: said where more must follow than is named.
+        caution: the last sentence.
+        comma: between the parts of a list.
+        last: before the last part of a list.
+        thousand: the start of a unit that is said in full, 27.8 "thousand euros" as 27,800 euros;
+            "" for none.
+        separator: between the thousands of a number.
+        point: before the decimals of a number.
+
+    Example:
+        >>> from dear_plugin import LetterTemplate
+        >>> short = LetterTemplate(caution="This is no promise.")
+    """
+
+    accepted: str = "The decision is already the one you want. You do not have to change anything."
+    unreadable: str = (
+        "We could not read all of your data, so we cannot tell you what to change. Please check"
+        " your data with us."
+    )
+    none: str = (
+        "We looked for a change that leads to the decision you want, and found none that we can"
+        " recommend. Please ask us what else is possible."
+    )
+    refused: str = "With this change, the decision would not be the one you want."
+    advice: str = "To get the decision you want, {actions}."
+    raised: str = "raise {feature} from {old} to {new}"
+    lowered: str = "lower {feature} from {old} to {new}"
+    changed: str = "change {feature} from {old} to {new}"
+    enough: str = "Nothing else has to change."
+    along: str = "Usually, {changes}."
+    rises: str = "{feature} then rises to about {new}"
+    falls: str = "{feature} then falls to about {new}"
+    becomes: str = "{feature} then becomes {new}"
+    check: str = "It only works if {bounds}: please check that this is so."
+    at_most: str = "{feature} is at most {new}"
+    at_least: str = "{feature} is at least {new}"
+    must_be: str = "{feature} is {new}"
+    rest: str = "Other things have to change along as they usually do: please ask us which."
+    caution: str = (
+        "This is no promise: your case will be decided anew, and the decision may be different."
+    )
+    comma: str = ", "
+    last: str = " and "
+    thousand: str = "thousand "
+    separator: str = ","
+    point: str = "."
+
+    def write(self, what: Said) -> str:
+        """A letter of at most `MOST_WORDS` words, as far as the actions allow."""
+        bounds = min(len(what.needed), MOST_NAMED)
+        shorter = [(usual, bounds) for usual in range(len(what.usual), 0, -1)]
+        shorter += [(0, named) for named in range(bounds, -1, -1)]
+        texts = [self._text(what, *counts) for counts in shorter]
+        return next((text for text in texts if len(text.split()) <= MOST_WORDS), texts[-1])
+
+    def _text(self, what: Said, usual: int, bounds: int) -> str:
+        """The letter with some of what usually follows, and of what must follow."""
+        acts = [self._part(_verb(self, move), move, what.digits) for move in what.actions]
+        digits = what.digits or DIGITS
+        changes = [self._part(_follows(self, m), m, digits) for m in what.usual[:usual]]
+        needed = [self._part(_bound(self, move), move, None) for move in what.needed[:bounds]]
+        parts = [self.advice.format(actions=self._list(acts))]
+        parts += [] if what.needed else [self.enough]
+        parts += [self.along.format(changes=self._list(changes))] if changes else []
+        parts += [self.check.format(bounds=self._list(needed))] if needed else []
+        parts += [self.rest] if len(what.needed) > bounds else []
+        return " ".join(_capital(part) for part in [*parts, self.caution])
+
+    def _part(self, words: str, move: Move, digits: int | None) -> str:
+        """A change in words, with both values to some digits of the change."""
+        old, new = move.ends
+        if move.is_amount:
+            back = replace(move, old=move.new, new=move.old)
+            old, new = (
+                self._amount(rounded(each, float(each.new), digits, farther=False), move.feature)
+                for each in (back, move)
+            )
+            new = f"{new} {move.feature.unit.removeprefix(self.thousand)}".rstrip()
+        return words.format(feature=move.feature.called, old=old, new=new)
+
+    def _amount(self, value: float, feature: Feature) -> str:
+        """A number without its unit, in full."""
+        in_full = bool(self.thousand) and feature.unit.startswith(self.thousand)
+        value = round(value * 1_000, 9) if in_full else value
+        text, least = number(value, feature.precision), LONG_AMOUNT if feature.unit else LONG
+        if least <= abs(value) < LONGEST:
+            whole, point, decimals = text.partition(".")
+            text = f"{int(whole):,}{point}{decimals}"
+        return text.translate({ord(","): self.separator, ord("."): self.point})
+
+    def _list(self, parts: Sequence[str]) -> str:
+        """Parts as "a", "a and b", or "a, b and c"."""
+        head = self.comma.join(parts[:-1])
+        return f"{head}{self.last if head else ''}{parts[-1]}"
+
+
+def letters(result: Result, positions: Sequence[int], template: LetterTemplate) -> list[str]:
+    """The letters of the rows at m positions; what they share is computed once."""
+    known = {at: _without_advice(result, at, template) for at in positions}
+    acting = [at for at in positions if known[at] == ""]
+    known |= zip(acting, map(template.write, said(result, acting)), strict=True)
+    return [known[at] for at in positions]
+
+
+def _without_advice(result: Result, at: int, words: LetterTemplate) -> str:
+    """The letter of a row without an action that can be recommended; "" where it has one."""
+    if result.question.unreadable[at]:
+        return words.unreadable
+    if not result.proposal.searched and not result.outcome["success"].iloc[at]:
+        return words.refused
+    if result.question.accepted[at] and not result.acts[at]:
+        return words.accepted
+    good = result.credibility.credible[at] or not result.proposal.searched
+    return "" if good and result.acts[at] else words.none
+
+
+def _verb(words: LetterTemplate, move: Move) -> str:
+    if not move.is_amount:
+        return words.changed
+    return words.raised if move.new > move.old else words.lowered
+
+
+def _follows(words: LetterTemplate, move: Move) -> str:
+    if not move.is_amount:
+        return words.becomes
+    return words.rises if move.new > move.old else words.falls
+
+
+def _bound(words: LetterTemplate, move: Move) -> str:
+    if not move.is_amount:
+        return words.must_be
+    return words.at_least if move.new > move.old else words.at_most
+
+
+def _capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
