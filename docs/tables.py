@@ -6,8 +6,9 @@ What stands between one of these lines and `<!-- end -->` is written by this com
 
 * `<!-- file: path -->`: a file of this folder, such as the code that many pages begin with.
 * `<!-- results: name | command -->`: a table and how it was made, or a link if it is long.
-* `<!-- table: name | column = heading; ... | row; ... -->`: some columns of a table, and some of
-  its rows; without rows all of them. A column that the table lacks has "not run".
+* `<!-- table: name | column = heading; ... | row; ... | column = value -->`: some columns of a
+  table, and some of its rows, named by their first cell; without rows all of them; the last part
+  takes rows with a value only. A column that the table lacks has "not run".
 """
 
 import os
@@ -31,14 +32,16 @@ def read(name):
     return [dict(zip(heads, row, strict=True)) for row in rows]
 
 
-def table(name, columns, rows=""):
+def table(name, columns, rows="", only=""):
     """Some columns and rows of a table, with other headings."""
     found = read(name)
     if not found:
         return f"*`docs/results/{name}.md` does not exist yet.*\n"
     heads = dict(pair.split(" = ") for pair in columns.split("; "))
     first = next(iter(heads))
+    column, _, value = only.partition(" = ")
     kept = [row for row in found if not rows or row[first] in rows.split("; ")]
+    kept = [row for row in kept if not only or row[column] == value]
     lines = [list(heads.values()), ["---"] * len(heads)]
     lines += [[row.get(column, "not run") for column in heads] for row in kept]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
