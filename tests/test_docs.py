@@ -78,6 +78,14 @@ def test_code_on_a_page_runs_from_the_top(page, tmp_path, monkeypatch, caplog):
         namespace["dear_dice"].unregister()
 
 
+@pytest.mark.ci
+def test_the_first_figure_is_right_that_the_simulator_agrees_with_dear():
+    drawn = script("first_figure")
+    shares = drawn.accepted(*drawn.study())
+    assert (shares[drawn.TOLD] - shares[drawn.TRUE]).abs().max() < 0.04
+    assert (shares[drawn.TRUE] - shares[drawn.FROZEN]).max() > 0.2
+
+
 @pytest.mark.parametrize("page", READ, ids=lambda p: p.name)
 def test_what_a_page_copies_is_what_its_source_has(page):
     text = page.read_text("utf8")
