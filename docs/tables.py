@@ -7,8 +7,8 @@ What stands between one of these lines and `<!-- end -->` is written by this com
 * `<!-- file: path -->`: a file of this folder, such as the code that many pages begin with.
 * `<!-- results: name | command -->`: a table and how it was made, or a link if it is long.
 * `<!-- table: name | column = heading; ... | row; ... | column = value -->`: some columns of a
-  table, and some of its rows, named by their first cell; without rows all of them; the last part
-  takes rows with a value only. A column that the table lacks has "not run".
+  table, and some of its rows, named by their first cell; `*` or no rows are all of them; the last
+  part takes rows with a value only. A column that the table lacks has "not run".
 """
 
 import os
@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 PAGES = [HERE.parent / "README.md", *sorted(HERE.glob("[!_]*.md")), *sorted(HERE.glob("*/*.md"))]
 MARKED = re.compile(r"(<!-- (file|results|table): (.+?) -->\n).*?(<!-- end -->)", re.S)
 # A longer table is linked.
-MOST_LINES = 60
+MOST_LINES = 20
 
 
 def read(name):
@@ -32,7 +32,7 @@ def read(name):
     return [dict(zip(heads, row, strict=True)) for row in rows]
 
 
-def table(name, columns, rows="", only=""):
+def table(name, columns, rows="*", only=""):
     """Some columns and rows of a table, with other headings."""
     found = read(name)
     if not found:
@@ -40,7 +40,7 @@ def table(name, columns, rows="", only=""):
     heads = dict(pair.split(" = ") for pair in columns.split("; "))
     first = next(iter(heads))
     column, _, value = only.partition(" = ")
-    kept = [row for row in found if not rows or row[first] in rows.split("; ")]
+    kept = [row for row in found if rows == "*" or row[first] in rows.split("; ")]
     kept = [row for row in kept if not only or row[column] == value]
     lines = [list(heads.values()), ["---"] * len(heads)]
     lines += [[row.get(column, "not run") for column in heads] for row in kept]
