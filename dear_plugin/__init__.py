@@ -12,6 +12,7 @@ from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.methods.comparison import Comparison, compare
 from dear_plugin.methods.dear import DEAR
 from dear_plugin.methods.vetted import Vetted
+from dear_plugin.models.copies import bootstrap_copies
 from dear_plugin.models.foreign import evaluating, isolated, logits_of
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.case import Case
@@ -52,6 +53,7 @@ __all__ = [
     "Transport",
     "Vetted",
     "__version__",
+    "bootstrap_copies",
     "compare",
     "errors",
     "evaluating",

@@ -53,6 +53,7 @@ class DEAR(Explainer, FitMixin):
         decoder: "transport" (ranks are kept), "autoencoder" (the paper's), or a
             `dear_plugin.Decoder`. Any other object is one of `of_others`.
         search: how to search; None is for credible answers, `Search.cheapest()` the cheapest.
+        copies: predictors of the same kind, trained again, that should accept an answer, too.
         **of_others: other arguments of `CounterfactualRLTabular`, such as its `decoder`, as in
             `fit` and `explain`: logged and ignored.
 
@@ -82,6 +83,7 @@ class DEAR(Explainer, FitMixin):
         output: Output | None = None,
         decoder: Any = "transport",
         search: Search | None = None,
+        copies: Sequence[Any] = (),
         **of_others: Any,
     ) -> None:
         if not isinstance(decoder, str | Decoder | type):
@@ -97,10 +99,11 @@ class DEAR(Explainer, FitMixin):
             "immutable_features": self._always.immutable,
             "ranges": self._always.ranges,
             "output": output,
+            "copies": len(copies),
             **self._options,
         }
         super().__init__(meta=metadata_of(predictor, self._table, params))
-        self.reset_predictor(predictor)
+        self.reset_predictor(predictor, copies)
 
     def fit(self, X: Any, **of_others: Any) -> Self:
         """Learn how features change together.
@@ -163,6 +166,8 @@ class DEAR(Explainer, FitMixin):
         ]
         data = stacked(parts)
         data["condition"] = copy.deepcopy(C)
+        if not self._copies:
+            data["agreement"] = None
         return Explanation(meta=copy.deepcopy(self.meta), data=data)
 
     def recourses(
@@ -183,11 +188,24 @@ class DEAR(Explainer, FitMixin):
         """The fitted `dear_plugin.DEAR`, with the present predictor."""
         if self._engine is None:
             raise errors.NotFittedError("DEAR is not fitted; call fit(X) first")
+        if len(self._copies) != (count := self.meta["params"]["copies"]):
+            raise errors.NotFittedError(
+                f"the explainer was saved with {count} copies of the predictor, which are not part"
+                " of a save: call reset_predictor(predictor, copies=[...])"
+            )
         return self._engine
 
-    def reset_predictor(self, predictor: Any) -> None:
-        """Explain another predictor, as in the constructor, without a new fit."""
+    def reset_predictor(self, predictor: Any, copies: Sequence[Any] | None = None) -> None:
+        """Explain another predictor, as in the constructor, without a new fit.
+
+        Args:
+            predictor: as in the constructor.
+            copies: likewise; None keeps those that there are.
+        """
         self.predictor = checked(predictor)
+        if copies is not None:
+            self._copies = [checked(each) for each in copies]
+            self.meta["params"]["copies"] = len(copies)
         self.meta["type"] = self.type = type_of(predictor)
         if self._engine is not None:
             self._engine = self._bound(self._engine)
@@ -208,12 +226,15 @@ class DEAR(Explainer, FitMixin):
     def __getstate__(self) -> dict[str, Any]:
         """The state; Alibi saves it with predictor None, and the engine then has none either."""
         state = dict(vars(self))
-        if self.predictor is None and self._engine is not None:
-            state["_engine"] = self._engine.with_model(_no_predictor)
+        if self.predictor is None:
+            state["_copies"] = []
+            if self._engine is not None:
+                state["_engine"] = self._engine.with_model(_no_predictor, copies=())
         return state
 
     def _bound(self, engine: Engine) -> Engine:
-        return bound(engine, self.predictor, self._output, self._table, self._dtype)
+        how: Any = {"output": self._output, "table": self._table, "dtype": self._dtype}
+        return bound(engine, self.predictor, self._copies, **how)
 
     def _answered(self, X: Any, Y_t: Any, C: Any) -> tuple[Recourses, Prediction, Array]:
         """The engine's result on n rows, the predictions before it, and the targets."""

@@ -23,7 +23,7 @@ DEFAULT_META_DEAR: dict[str, Any] = {
 """Default metadata; `version` is Alibi's own, ours is `params["dear_version"]`."""
 
 _KEYS = ("orig", "cf", "target", "condition", "success")
-_CREDIBILITY = ("confidence", "reliance", "plausibility", "consistency", "credible")
+_CREDIBILITY = ("confidence", "reliance", "plausibility", "consistency", "agreement", "credible")
 DEFAULT_DATA_DEAR: dict[str, Any] = dict.fromkeys((*_KEYS, *_CREDIBILITY, "action"))
 """Default data of an explanation.
 
@@ -32,8 +32,9 @@ DEFAULT_DATA_DEAR: dict[str, Any] = dict.fromkeys((*_KEYS, *_CREDIBILITY, "actio
 - `target`: (n, 1) int64.
 - `condition`: the user's `C`.
 - `success`: (n, 1) bool, whether `cf["class"]` is the target.
-- `confidence`, `reliance`, `plausibility`, `consistency` (n, 1) float64 and `credible` (n, 1)
-  bool, as in `Recourses.actions`; a failed row has 0, 1, 0, 0 and False.
+- `confidence`, `reliance`, `plausibility`, `consistency`, `agreement` (n, 1) float64 and
+  `credible` (n, 1) bool, as in `Recourses.actions`; a failed row has 0, 1, 0, 0, 0 and False, and
+  without copies `agreement` is None.
 - `action`: `direct_features` (the features acted on, a list per row), `direct` and `indirect`
   (n, p) (the change of `X` in these and in the others; codes change by integers), `cost`,
   `direct_cost`, `indirect_cost`, `suppressed_cost` (n, 1) in min-max scaled units, where a changed
@@ -42,7 +43,7 @@ DEFAULT_DATA_DEAR: dict[str, Any] = dict.fromkeys((*_KEYS, *_CREDIBILITY, "actio
 """
 
 # The values of rows without a counterfactual.
-WORST = {"confidence": 0.0, "reliance": 1.0, "plausibility": 0.0, "consistency": 0.0}
+WORST = {**dict.fromkeys(_CREDIBILITY[:-1], 0.0), "reliance": 1.0}
 _COSTS = ("cost", "direct_cost", "indirect_cost", "suppressed_cost")
 
 
@@ -87,8 +88,9 @@ def data_of(
     """The data, without the condition, of n rows X, (n, p), their predictions and targets."""
     written = table.array(recourses.counterfactuals, X.dtype)
     X_cf = np.where(recourses.changed.numpy(), written, X)
+    found = recourses.actions["success"]
     worth = {
-        name: recourses.actions[name].fillna(worst).to_numpy(dtype=np.float64)[:, None]
+        name: recourses.actions[name].where(found, worst).to_numpy(dtype=np.float64)[:, None]
         for name, worst in WORST.items()
     }
     return {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -63,13 +63,19 @@ def checked(predictor: Any) -> Any:
 
 
 def bound(
-    engine: DEAR, predictor: Any, output: Output | None, table: Table, dtype: np.dtype[Any]
+    engine: DEAR,
+    predictor: Any,
+    copies: Sequence[Any],
+    *,
+    output: Output | None,
+    table: Table,
+    dtype: np.dtype[Any],
 ) -> DEAR:
-    """The engine with a predictor as its model; dtype is that of the training rows."""
+    """The engine with a predictor and its copies; dtype is that of the training rows."""
     if isinstance(predictor, nn.Module):
-        return engine.with_model(predictor, output=output)
-    model = LabelEncoded(predictor, table, dtype)
-    return engine.with_model(model, output=output or "probabilities")
+        return engine.with_model(predictor, output=output, copies=copies)
+    model, *others = (LabelEncoded(each, table, dtype) for each in (predictor, *copies))
+    return engine.with_model(model, output=output or "probabilities", copies=others)
 
 
 @dataclass(frozen=True)

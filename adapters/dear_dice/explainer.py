@@ -14,7 +14,7 @@ from raiutils.exceptions import UserConfigValidationException
 
 from dear_dice.importances import of_actions
 from dear_dice.interface import Interface
-from dear_dice.model import BlackBox, Host, Outcomes, as_configuration_error, model_arguments
+from dear_dice.model import BlackBox, Host, Outcomes, as_configuration_error, engine_of
 from dear_dice.options import check_ignored, logger
 from dear_dice.query import (
     DesiredOutcome,
@@ -58,6 +58,7 @@ class DiceDEAR(ExplainerBase):
             earlier tier; features that are not named form one more tier at the end.
         labels: `{feature: text}`, what texts call it.
         units: `{feature: text}`, the unit of a number in texts.
+        copies: `dice_ml.Model(...)` of the same kind, trained again, that should accept an answer.
 
     Attributes:
         dear: the fitted engine; its features hold categories as text, as DiCE's data do.
@@ -98,6 +99,7 @@ class DiceDEAR(ExplainerBase):
         tiers: Sequence[Sequence[str]] = (),
         labels: Mapping[str, str] | None = None,
         units: Mapping[str, str] | None = None,
+        copies: Sequence[Any] = (),
     ) -> None:
         super().__init__(data_interface)
         self._interface = Interface(
@@ -112,12 +114,9 @@ class DiceDEAR(ExplainerBase):
         )
         self._host = Host(model_interface, data_interface)
         self.model = self._host.interface
-        model = model_arguments(self._host, self._interface)
-        schema = self._interface.schema
-        dear = DEAR(schema=schema, act_on=act_on, decoder=decoder, search=search, **model)
-        if dear.classifier.is_module:
-            with as_configuration_error():
-                dear.classifier.frame_scores(self._interface.sample)
+        self._copies = [Host(each, data_interface) for each in copies]
+        how = {"act_on": act_on, "decoder": decoder, "search": search}
+        dear = engine_of([self._host, *self._copies], self._interface, **how)
         self.dear: DEAR = dear.fit(self._interface.frame)
         self._last_engine: tuple[QueryFormat | None, DEAR] = (None, self.dear)
         self.cfs_preds: Any = None
@@ -294,6 +293,8 @@ class DiceDEAR(ExplainerBase):
         last_format, dear = self._last_engine
         if last_format != query_format:
             model = BlackBox(self._host, query_format)
-            dear = self.dear.with_model(model, output=self.dear.classifier.output)
+            copies = [BlackBox(each, query_format) for each in self._copies]
+            output = self.dear.classifier.output
+            dear = self.dear.with_model(model, output=output, copies=copies)
             self._last_engine = (query_format, dear)
         return dear

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from dear_dice.interface import Interface
 from dear_dice.query_format import QueryFormat
-from dear_plugin import Encoder, Feature, Kind, errors, evaluating
+from dear_plugin import DEAR, Encoder, Feature, Kind, errors, evaluating
 
 Scores = npt.NDArray[np.float64]
 Outcomes = npt.NDArray[Any]
@@ -238,6 +238,17 @@ def model_arguments(host: Host, interface: Interface) -> dict[str, Any]:
         if ours.shape == theirs.shape and np.allclose(ours, theirs, atol=1e-5):
             return {"model": host.interface.model, "output": output, "encode": encode}
     return {"model": BlackBox(host), "output": output}
+
+
+def engine_of(hosts: Sequence[Host], interface: Interface, **options: Any) -> DEAR:
+    """The engine of a model and of its copies, not fitted; `options` are those of `DEAR`."""
+    model, *copies = (model_arguments(host, interface) for host in hosts)
+    others = [each["model"] for each in copies]
+    dear = DEAR(schema=interface.schema, copies=others, **model, **options)
+    if dear.classifier.is_module:
+        with as_configuration_error():
+            dear.classifier.frame_scores(interface.sample)
+    return dear
 
 
 @contextmanager

@@ -24,7 +24,7 @@ logger = logging.getLogger("dear_dice")
 
 # `kind` of the best counterfactual of a row, and of alternatives that act on a set of their own.
 FIRST, OTHER_SET = "first", "another set"
-CREDIBILITY = ["reason", "confidence", "reliance", "plausibility", "consistency", "credible"]
+WORTH = ["confidence", "reliance", "plausibility", "consistency", "agreement", "credible"]
 # The key of what DEAR adds to DiCE's JSON, in the metadata, which its schema leaves open.
 KEY = "dear_examples"
 UNCONFIRMED = "the model, called through DiCE, does not give the wanted outcome for DEAR's answer"
@@ -223,7 +223,7 @@ def _with_credibility(
         own = np.flatnonzero(at // n == rank)
         if len(own) or rank == 0:
             selected = result.select(torch.from_numpy(at[own] % n))
-            parts.append(selected.actions[CREDIBILITY].set_axis(own))
+            parts.append(selected.actions[["reason", *WORTH]].set_axis(own))
     worth = pd.concat(parts)
     known = actions.reset_index(drop=True).assign(reason=worth["reason"])
     return known.join(worth.drop(columns="reason"))
@@ -284,8 +284,11 @@ def _with_actions(
 ) -> Examples:
     names = list(inspect.signature(CounterfactualExamples).parameters)
     features = example.test_instance_df.columns[:-1]
+    known = pd.DataFrame(actions)
+    # JSON has null for NaN, which without copies is the whole column.
+    worth = {name: float for name in ("agreement",) if name in known}
     return Examples(
-        pd.DataFrame(actions),
+        known.astype(worth),
         pd.DataFrame(acted, columns=features, dtype=bool),
         reason,
         **{name: getattr(example, name) for name in names},

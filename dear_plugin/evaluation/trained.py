@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor
 
 from dear_plugin._lazy import lazy
 from dear_plugin.data.special_values import without_special
+from dear_plugin.evaluation.agreement import Agreement
 from dear_plugin.evaluation.consistency import Consistency
 from dear_plugin.evaluation.neighbours import Neighbours
 from dear_plugin.evaluation.plausibility import Plausibility
@@ -31,14 +33,17 @@ class Trained:
     Args:
         rows: (n, p) the training rows.
         classifier: the model.
+        copies: of the model, trained again.
     """
 
-    def __init__(self, rows: Tensor, classifier: Classifier) -> None:
-        self.rows, self.classifier = rows, classifier
+    def __init__(
+        self, rows: Tensor, classifier: Classifier, copies: Sequence[Classifier] = ()
+    ) -> None:
+        self.rows, self.classifier, self.copies = rows, classifier, copies
 
     def __getstate__(self) -> dict[str, Any]:
         """What is computed on first access is computed again."""
-        return {"rows": self.rows, "classifier": self.classifier}
+        return {"rows": self.rows, "classifier": self.classifier, "copies": self.copies}
 
     @lazy
     def advised(self) -> bool:
@@ -63,6 +68,11 @@ class Trained:
     def support(self) -> Support:
         """Whether the nearest of them are accepted."""
         return Support(self.neighbours, self.classifier)
+
+    @property
+    def agreement(self) -> Agreement:
+        """Whether copies of the model accept a row."""
+        return Agreement(self.copies)
 
     @lazy
     def consistency(self) -> Consistency:

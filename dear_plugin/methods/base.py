@@ -66,6 +66,7 @@ class RecourseMethod(Parameters, ABC):
     follows_margin: ClassVar[bool] = True
     # Its criteria are those of its answers, if it has any.
     search: Search = Search.cheapest()
+    _copies: Sequence[Classifier] = ()
 
     def __init__(
         self,
@@ -106,7 +107,7 @@ class RecourseMethod(Parameters, ABC):
 
     def _fit_rows(self, rows: Tensor) -> Self:
         """As `fit`, on rows, (n, p)."""
-        trained = Trained(rows, self.classifier)
+        trained = Trained(rows, self.classifier, self._copies)
         self._learn(rows)
         self._trained = trained
         return self

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import torch
 from torch import Tensor
 
 from dear_plugin._validation.settings import require_instance
@@ -22,9 +21,10 @@ from dear_plugin.evaluation.trained import Trained
 from dear_plugin.methods import saving
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.methods.optimizer import Optimizer
-from dear_plugin.methods.robustness import spread
+from dear_plugin.methods.robustness import flip_probabilities, spread
 from dear_plugin.methods.what_if import Actions, named_values, outcome
 from dear_plugin.models.classifier import Classifier, Output
+from dear_plugin.models.copies import as_classifiers
 from dear_plugin.problem.action_sets import ActionSets, ActOn
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.constraints import Constraints
@@ -36,8 +36,6 @@ from dear_plugin.search import Search
 
 # The largest number of alternatives per row; a larger k is clipped.
 MOST = 100
-# `describe` names the features that do not flip whose probability changes most, by how much.
-MOST_FLIPS, LEAST_FLIP = 2, 0.05
 
 
 class DEAR(RecourseMethod):
@@ -49,8 +47,7 @@ class DEAR(RecourseMethod):
     are associations in the data; where the schema has tiers they are estimates of effects, if
     the stated order is right and nothing unobserved causes both.
 
-    `logging.getLogger("dear_plugin").setLevel("INFO")` shows a progress bar for work that takes
-    over 3 seconds.
+    `logging.getLogger("dear_plugin").setLevel("INFO")` shows a progress bar of longer work.
 
     Args:
         model: a torch module on the encoded tensor, an object with `predict_proba` on frames, or
@@ -63,6 +60,8 @@ class DEAR(RecourseMethod):
             "values" (regression).
         encode: for modules on a host's encoding, a differentiable map from ours, (m, d).
         search: the search settings.
+        copies: models of the same kind, trained again, that answers should be accepted by, too:
+            see `bootstrap_copies` and `Search(min_agreement=)`.
 
     Example:
         >>> from dear_plugin import DEAR, Schema
@@ -84,6 +83,7 @@ class DEAR(RecourseMethod):
         output: Output | None = None,
         encode: Callable[[Tensor], Tensor] | None = None,
         search: Search | None = None,
+        copies: Sequence[Any] = (),
     ) -> None:
         super().__init__(model, schema, output=output, encode=encode)
         self.decoder = make_decoder(decoder)
@@ -94,7 +94,8 @@ class DEAR(RecourseMethod):
             warn_of_actions(schema)
         self._decoders: Decoders | None = None
         self._report: Report | None = None
-        self._params |= {"act_on": act_on, "decoder": decoder, "search": search}
+        self._copies = as_classifiers(copies, self.classifier, output=output, encode=encode)
+        self._params |= {"act_on": act_on, "decoder": decoder, "search": search, "copies": copies}
 
     def apply(
         self,
@@ -170,6 +171,7 @@ class DEAR(RecourseMethod):
         *,
         encode: Callable[[Tensor], Tensor] | None = None,
         rules: Sequence[Rule] = (),
+        copies: Sequence[Any] = (),
     ) -> DEAR:
         """Read what `save` wrote; no code from the folder is run.
 
@@ -178,11 +180,13 @@ class DEAR(RecourseMethod):
             model: the model, which is not saved.
             encode: as in the constructor.
             rules: those of the schema, which are not saved as they are code.
+            copies: those of the model, of which only the number is saved.
 
         Raises:
-            FileFormatError: a damaged, incomplete or newer save, or another number of rules.
+            FileFormatError: a damaged, incomplete or newer save, or another number of rules or
+                copies.
         """
-        return saving.load(cls, Path(folder), model, encode, rules)
+        return saving.load(cls, Path(folder), model, encode, rules, copies)
 
     def with_model(
         self,
@@ -190,6 +194,7 @@ class DEAR(RecourseMethod):
         *,
         output: Output | None = None,
         encode: Callable[[Tensor], Tensor] | None = None,
+        copies: Sequence[Any] | None = None,
     ) -> DEAR:
         """The same fitted DEAR with another model; nothing is fitted again.
 
@@ -197,10 +202,17 @@ class DEAR(RecourseMethod):
             model: see `DEAR`.
             output: see `DEAR`.
             encode: see `DEAR`.
+            copies: see `DEAR`; None keeps those that there are.
         """
         classifier = Classifier(model, self.encoder, output=output, encode=encode)
         params = {"model": model, "output": output, "encode": encode}
-        return self._with(classifier, self.search, params)
+        other = self._with(classifier, self.search, params)
+        if copies is not None:
+            other._params["copies"] = copies
+            other._copies = as_classifiers(copies, classifier, output=output, encode=encode)
+        if self._trained is not None:
+            other._trained = Trained(self._trained.rows, classifier, other._copies)
+        return other
 
     def with_search(self, search: Search) -> DEAR:
         """The same fitted DEAR with another search; nothing is fitted again.
@@ -216,8 +228,6 @@ class DEAR(RecourseMethod):
         other = copy.copy(self)
         other.classifier, other.search = classifier, search
         other._params = {**self._params, **params}
-        if self._trained is not None and classifier is not self.classifier:
-            other._trained = Trained(self._trained.rows, classifier)
         return other
 
     @property
@@ -261,17 +271,7 @@ class DEAR(RecourseMethod):
     def _flip_probabilities(
         self, case: Case, proposal: Proposal, position: int
     ) -> Mapping[int, tuple[float, float]]:
-        x, row, direct = case.x[position], proposal.rows[position], proposal.direct[position]
-        where = direct.nonzero()[:, 0]
-        if not len(where):
-            return {}
-        decoder = self.decoders.of(tuple(where.tolist()))
-        found = decoder.flip_probabilities(x[None], torch.stack([x[where], row[where]]))
-        free = case.feasible.floor[position] < case.feasible.ceiling[position]
-        unchanged = (row == x) & ~direct & free
-        changes = sorted(((abs(b - a), j) for j, (a, b) in found.items() if unchanged[j]))
-        named = [j for change, j in changes[::-1][:MOST_FLIPS] if change >= LEAST_FLIP]
-        return {j: found[j] for j in named}
+        return flip_probabilities(case, proposal, position, self.decoders)
 
     def _contradicted(self, acted_on: str) -> Mapping[str, str]:
         return {} if self._report is None else self._report.contradictions(acted_on)

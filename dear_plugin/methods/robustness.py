@@ -17,6 +17,9 @@ from dear_plugin.search import Decoded, SearchProblem, reliance
 from dear_plugin.search.credibility import confirmed, unseen
 from dear_plugin.search.settings import CRITERIA
 
+# `describe` names the features that do not flip whose probability changes most, by how much.
+MOST_FLIPS, LEAST_FLIP = 2, 0.05
+
 
 def spread(
     case: Case, proposal: Proposal, optimizer_of: OptimizerOf, decoders: Decoders
@@ -42,6 +45,23 @@ def spread(
             needed[rows[new]] = reliance(problem, actions.part(new)).double()
     out = Spread.of(case.x, proposal.rows, resampled, decoders.sample.encoder.is_number)
     return replace(out, confidence=share, reliance=torch.where(changed, needed, 0.0))
+
+
+def flip_probabilities(
+    case: Case, proposal: Proposal, position: int, decoders: Decoders
+) -> dict[int, tuple[float, float]]:
+    """The probabilities of binary features of a row that do not flip, which change most."""
+    x, row, direct = case.x[position], proposal.rows[position], proposal.direct[position]
+    where = direct.nonzero()[:, 0]
+    if not len(where):
+        return {}
+    decoder = decoders.of(tuple(where.tolist()))
+    found = decoder.flip_probabilities(x[None], torch.stack([x[where], row[where]]))
+    free = case.feasible.floor[position] < case.feasible.ceiling[position]
+    unchanged = (row == x) & ~direct & free
+    changes = sorted(((abs(b - a), j) for j, (a, b) in found.items() if unchanged[j]))
+    named = [j for change, j in changes[::-1][:MOST_FLIPS] if change >= LEAST_FLIP]
+    return {j: found[j] for j in named}
 
 
 def _acting(

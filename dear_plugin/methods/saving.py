@@ -46,6 +46,7 @@ class Savable(Protocol):
     search: Search
     _decoders: Decoders | None
     _trained: Trained | None
+    _copies: Sequence[Classifier]
 
     @property
     def decoders(self) -> Decoders:
@@ -76,6 +77,7 @@ def save(dear: Savable, folder: Path) -> None:
         "decoder_settings": dear.decoder.settings(),
         "search": asdict(dear.search),
         "output": dear.classifier.output,
+        "copies": len(dear._copies),
     }
     tensors = {
         f"decoder/{i}/{name}": tensor
@@ -99,14 +101,20 @@ def load(
     model: Any,
     encode: Callable[[Tensor], Tensor] | None,
     rules: Sequence[Rule],
+    copies: Sequence[Any],
 ) -> D:
     """Read what `save` wrote; for arguments and errors see `DEAR.load`."""
     settings, tensors = _read(folder / FILE)
-    count = settings.get("rules", 0)
+    count, others = settings.get("rules", 0), settings.get("copies", 0)
     if count != len(rules):
         raise FileFormatError(
             f"{folder} was saved with {count} rule(s) of the schema, got"
             f" {len(rules)}: give the same callables as rules=[...]"
+        )
+    if others != len(copies):
+        raise FileFormatError(
+            f"{folder} was saved with {others} copies of the model, which are not part of a save;"
+            f" got {len(copies)}: give them as copies=[...]"
         )
     try:
         search = settings["search"]
@@ -119,10 +127,11 @@ def load(
             output=settings["output"],
             encode=encode,
             search=Search(**search),
+            copies=copies,
         )
         rows = _validated_rows(tensors["rows"], dear.encoder)
         dear._decoders = _decoders(dear, Sample(rows, dear.encoder), tensors)
-        dear._trained = Trained(rows, dear.classifier)
+        dear._trained = Trained(rows, dear.classifier, dear._copies)
     except (FileFormatError, ModelError):
         raise  # the model is not part of the save
     except (DearError, *_MISFITS) as error:

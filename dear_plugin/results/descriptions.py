@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -12,12 +13,14 @@ from dear_plugin._lazy import lazy
 from dear_plugin.data.feature import Feature, Kind
 from dear_plugin.data.groups import Group
 from dear_plugin.evaluation.consistency import CLEAR
+from dear_plugin.evaluation.trained import Trained
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.results.explained import lacking
 from dear_plugin.results.result import Result
 from dear_plugin.results.wording import (
     ENOUGH,
     Move,
+    agreed,
     certainty,
     level,
     sentence,
@@ -222,12 +225,22 @@ class Answered:
         spread, direct = self.result.spread, self.result.proposal.direct[self.at]
         count, resampled = spread.count, (spread.moved[self.at] > 0) & ~direct
         if not bool(resampled.any()) and all(move.direct for move in self.moves.values()):
-            return [*([ENOUGH] if count else []), *self._unclear]
+            return [*([ENOUGH] if count else []), *self._agreed, *self._unclear]
         confidence, reliance = spread.confidence[self.at], spread.reliance[self.at]
         times = round(float(confidence) * count)
         rows = len(self.result.question.method.trained.rows)
         words = certainty(float(reliance), self._largest, times=times, count=count, rows=rows)
-        return [*words, *self._unclear, *self._contradicted]
+        return [*words, *self._agreed, *self._unclear, *self._contradicted]
+
+    @property
+    def _agreed(self) -> list[str]:
+        """How many copies of the model accept the answer."""
+        share = float(self.result.actions["agreement"].iloc[self.at])
+        return [] if math.isnan(share) else [agreed(share, len(self._trained.copies))]
+
+    @property
+    def _trained(self) -> Trained:
+        return self.result.question.method.trained
 
     @property
     def _unclear(self) -> list[str]:

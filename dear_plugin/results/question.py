@@ -208,7 +208,8 @@ class Question:
             "consistency": lambda found: (self.consistency(proposal, found.rows).amin(1), 0.0),
         }
         found = Reached(rows, proposal.rows[rows])
-        for name in {"plausibility", "consistency", *search.required} & measures.keys():
+        always = {"plausibility", "consistency", "agreement"}
+        for name in (always | search.required.keys()) & measures.keys():
             # What the search has measured is not evaluated again.
             known = proposal.measured[rows, CRITERIA.index(name)].double()
             new = known.isnan()

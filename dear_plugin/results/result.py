@@ -114,13 +114,14 @@ class Result:
         - `plausibility`, the share of training rows at least as far from their neighbours;
         - `consistency`, of the training rows whose score the same kind of change moves, the share
           that gain, by the model alone: about one half where the model has no clear direction;
+        - `agreement`, the share of the copies of the model that accept the answer, NaN without;
         - `credible`, whether these meet the criteria of the method (or the defaults of `Search`),
           bool; False where there is no answer.
 
-        The last five are computed on first access.
+        The last six are computed on first access.
         """
         worth, success = self.credibility, torch.from_numpy(self.outcome["success"].to_numpy())
-        names = ("confidence", "reliance", "plausibility", "consistency")
+        names = ("confidence", "reliance", "plausibility", "consistency", "agreement")
         columns = {n: worth.measured[:, CRITERIA.index(n)].numpy().copy() for n in names}
         columns["reliance"] = 1.0 - columns["reliance"]
         reason = self.outcome["reason"]

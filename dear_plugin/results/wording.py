@@ -233,6 +233,11 @@ def certainty(
     return [enough, f"{told}{few}."]
 
 
+def agreed(share: float, count: int) -> str:
+    """A sentence on how many of the copies of the model, `count`, accept an answer."""
+    return f"{round(share * count)} of {count} copies of the model accept it, too."
+
+
 def unclear(moves: Mapping[str, float]) -> str:
     """A sentence on features, with their consistency, for which the model has no direction."""
     each = [f"{name}: {share:.2g}" for name, share in moves.items()]

@@ -50,21 +50,27 @@ def criteria(
         own: (n,) the plausibility of the factuals, if it is known.
     """
     wanted = search.stricter
-    measures = measures_of_rows(problem.goal, evidence) | measures_of_actions(
-        problem, evidence, wanted.min_confidence
-    )
+    measures = {
+        **measures_of_rows(problem.goal, evidence, wanted.min_agreement),
+        **measures_of_actions(problem, evidence, wanted.min_confidence),
+    }
     own = evidence.plausibility.of(problem.x) if own is None else own
-    return {name: Criterion(measures[name], v) for name, v in least_values(wanted, own).items()}
+    least = least_values(wanted, own)
+    return {name: Criterion(measures[name], least[name]) for name in least if name in measures}
 
 
-def measures_of_rows(goal: Goal, evidence: Trained) -> dict[str, Measure]:
+def measures_of_rows(goal: Goal, evidence: Trained, least: float = 0.0) -> dict[str, Measure]:
     """What depends on the counterfactual alone: the criteria that any method can meet.
 
     Args:
         goal: the targets of the rows.
-        evidence: what answers are compared with.
+        evidence: what answers are compared with; without copies there is no agreement.
+        least: the agreement to reach.
     """
+    asked = evidence.agreement
+    agreement = {"agreement": lambda found: asked.of(found.reached, goal, found.rows, least)}
     return {
+        **(agreement if evidence.copies else {}),
         "plausibility": lambda found: (evidence.plausibility.of(found.reached), 0.0),
         "support": lambda found: (evidence.support.of(found.reached, goal, found.rows), 0.0),
     }

@@ -17,7 +17,7 @@ from dear_plugin._validation.settings import (
 from dear_plugin.errors import SettingError
 
 # The criteria of answers, the cheapest to evaluate first.
-CRITERIA = ("consistency", "plausibility", "reliance", "support", "confidence")
+CRITERIA = ("consistency", "plausibility", "reliance", "support", "agreement", "confidence")
 # Settings of earlier versions, and what to use in their place.
 REMOVED = {
     **dict.fromkeys(("coarse", "deepen", "refine", "rescue"), "the resolution is fixed"),
@@ -89,6 +89,8 @@ class Search:
         prefer_alone: how much more an answer that needs no indirect change may cost, as a share.
         min_consistency: the least share of training rows that gain by the same kind of change of
             what is acted on, as far as the model alone says; 0 requires none.
+        min_agreement: the least share of the copies of the model that accept an answer, where
+            copies are given; 0 requires none.
         min_support: the least share of accepted neighbours of an answer; None requires none.
         max_features: the largest number of features acted on together, for rows that no given
             set solves; 1 tries the given sets only.
@@ -111,6 +113,7 @@ class Search:
     max_reliance: float = 1.0
     prefer_alone: float = 0.25
     min_consistency: float = 0.0
+    min_agreement: float = 1.0
     min_support: float | None = None
     max_features: int = 5
     schedule: DescentSchedule = field(default_factory=DescentSchedule)
@@ -132,6 +135,7 @@ class Search:
             max_reliance=number(1.0),
             prefer_alone=number(),
             min_consistency=number(1.0),
+            min_agreement=number(1.0),
             min_support=optional(number(1.0)),
             max_features=whole(1),
             schedule=instance(DescentSchedule),
@@ -144,8 +148,8 @@ class Search:
         Args:
             options: any other settings.
         """
-        off = dict.fromkeys(("margin", "min_confidence", "min_plausibility", "prefer_alone"), 0.0)
-        return cls(**{**off, **options})
+        names = "margin", "min_confidence", "min_plausibility", "min_agreement", "prefer_alone"
+        return cls(**{**dict.fromkeys(names, 0.0), **options})
 
     @property
     def required(self) -> dict[str, float]:
@@ -155,6 +159,7 @@ class Search:
             "plausibility": self.min_plausibility,
             "reliance": 1.0 - self.max_reliance,
             "support": self.min_support or 0.0,
+            "agreement": self.min_agreement,
             "confidence": self.min_confidence,
         }
         return {name: least[name] for name in CRITERIA if least[name]}

@@ -31,7 +31,8 @@ def through_dice():
         frames = [(e.test_instance_df, e.final_cfs_df, e.actions) for e in found]
         return map(pd.concat, zip(*frames, strict=True))
 
-    return DiceDEAR, (data, model), ask, "dear", {"immutable": ["gender"], "increasing": ["age"]}
+    restricted = {"immutable": ["gender"], "increasing": ["age"]}
+    return DiceDEAR, (data, model), ask, "dear", restricted, model
 
 
 def through_alibi():
@@ -51,14 +52,16 @@ def through_alibi():
         found = explainer.recourses(refused, 1)
         return found.factuals, found.counterfactuals, found.actions
 
-    return made, (), ask, "engine", {"immutable_features": ["gender"], "ranges": {"age": [0, 1]}}
+    restricted = {"immutable_features": ["gender"], "ranges": {"age": [0, 1]}}
+    return made, (), ask, "engine", restricted, pipeline.predict_proba
 
 
 @pytest.fixture(scope="module", params=[through_dice, through_alibi], ids=["DiCE", "Alibi"])
 def host(request):
     """How an explainer is made, asked, and its engine reached; arguments that restrict it."""
-    make, given, ask, engine, restricted = request.param()
+    make, given, ask, engine, restricted, model = request.param()
     return SimpleNamespace(
+        model=model,
         make=lambda **options: make(*given, **options),
         ask=ask,
         engine=lambda explainer: getattr(explainer, engine),
@@ -79,6 +82,15 @@ def test_consistency_is_told_and_may_be_required(host):
     *_, actions = host.ask(host.make(search=Search(min_consistency=0.7)))
     assert actions["consistency"].between(0.0, 1.0).all()
     assert (actions["consistency"][actions["credible"]] >= 0.7).all()
+
+
+def test_copies_that_are_the_model_agree_and_change_no_answer(host):
+    given = host.make()
+    other = host.make(copies=[host.model, host.model])
+    (_, before, _), (_, after, actions) = host.ask(given), host.ask(other)
+    pd.testing.assert_frame_equal(before, after)
+    assert (actions["agreement"][actions["credible"]] == 1.0).all()
+    assert len(host.engine(other).get_params()["copies"]) == 2
 
 
 def test_criteria_reach_the_search(host):

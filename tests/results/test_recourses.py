@@ -24,7 +24,7 @@ COLUMNS = [
     "score_before",
     "score_after",
 ]
-WORTH = ["confidence", "reliance", "plausibility", "consistency", "credible"]
+WORTH = ["confidence", "reliance", "plausibility", "consistency", "agreement", "credible"]
 
 
 @pytest.fixture(scope="module")

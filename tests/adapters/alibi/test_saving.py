@@ -12,6 +12,7 @@ from alibi.saving import load_explainer, save_explainer
 
 import dear_plugin
 from dear_alibi import DEAR
+from dear_plugin.errors import NotFittedError
 
 ADAPTERS = Path(__file__).parents[3] / "adapters"
 
@@ -136,3 +137,17 @@ def test_tiers_are_kept_and_in_the_metadata(data, predictor, refused, tmp_path):
     loaded = DEAR.load(tmp_path, predictor)
     assert loaded.engine.schema.tiers == (("gender", "age"), ("education",))
     assert loaded.explain(refused[:2], 1).params["tiers"] == tiers
+
+
+def test_copies_are_not_saved_and_have_to_be_given_again(data, pipeline, refused, tmp_path):
+    predictor = pipeline.predict_proba
+    explainer = DEAR(predictor, **data.description(), copies=[predictor] * 2).fit(data.X)
+    explainer.save(tmp_path / "saved")
+    loaded = Explainer.load(tmp_path / "saved", predictor)
+    with pytest.raises(NotFittedError, match="saved with 2 copies"):
+        loaded.explain(refused, 1)
+    loaded.reset_predictor(predictor, copies=[predictor] * 2)
+    before, after = explainer.explain(refused, 1), loaded.explain(refused, 1)
+    assert (before.cf["X"] == after.cf["X"]).all()
+    assert (after.data["agreement"] == before.data["agreement"]).all()
+    assert loaded.meta == explainer.meta

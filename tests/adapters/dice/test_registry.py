@@ -102,3 +102,15 @@ def test_dices_own_methods_are_as_they_were(interfaces):
 
 def test_importing_registers_nothing():
     assert dice.decide is DICES_OWN
+
+
+def test_copies_may_be_registered_and_given(interfaces, refused):
+    data, model = interfaces
+    with dear_dice.register(copies=[model, model]):
+        registered = dice_ml.Dice(data, model, method="dear")
+        given = dice_ml.Dice(data, model, method="dear", copies=[model])
+    for explainer, count in ((registered, 2), (given, 1)):
+        assert len(explainer.dear.get_params()["copies"]) == count
+        result = explainer.generate_counterfactuals(refused.iloc[:3], total_CFs=2)
+        for example in result.cf_examples_list:
+            assert (example.actions["agreement"] == 1.0).all()

@@ -1,0 +1,111 @@
+"""Copies: a model trained again on bootstrap samples, and copies as classifiers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import joblib
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone, is_classifier
+
+from dear_plugin._validation.settings import whole
+from dear_plugin.errors import ModelError
+from dear_plugin.models.classifier import Classifier
+
+# Bootstrap samples that are drawn until one has every class.
+DRAWS = 100
+
+
+def bootstrap_copies(
+    model: Any, X: Any, y: Any, *, n: int = 5, seed: int = 0, n_jobs: int | None = None
+) -> list[Any]:
+    """Copies of a scikit-learn estimator or pipeline, each fitted on a bootstrap sample.
+
+    They differ as the model would if it were trained again on other rows of the same population:
+    `DEAR(model, schema, copies=bootstrap_copies(model, X, y))` asks for answers that they accept.
+    Every `random_state` among the parameters is another one, too.
+
+    Args:
+        model: has `fit` and `get_params`; it is not changed.
+        X: (m, p) its training rows, a frame or an array.
+        y: (m,) the labels or values.
+        n: the number of copies.
+        seed: of the samples.
+        n_jobs: the number of processes, as in joblib.
+
+    Raises:
+        ModelError: a model that cannot be cloned, or labels of which no sample has every class.
+
+    Example:
+        >>> import numpy as np
+        >>> from dear_plugin import bootstrap_copies
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> X, y = np.arange(40.0)[:, None], np.arange(40) > 20
+        >>> copies = bootstrap_copies(LogisticRegression().fit(X, y), X, y, n=3)
+        >>> [round(copy.predict_proba([[25.0]])[0, 1], 2) > 0.5 for copy in copies]
+        [True, True, True]
+    """
+    whole(1)("n", n)
+    try:
+        fresh = [_reseeded(clone(model), seed + i) for i in range(n)]
+    except TypeError as error:
+        raise ModelError(
+            f"{type(model).__name__} cannot be cloned ({error}): train the copies yourself, on"
+            " other samples and with other seeds, and pass copies=[...]"
+        ) from error
+    labels = np.asarray(y) if is_classifier(model) else None
+    samples = [_sample(len(X), labels, np.random.default_rng([seed, i])) for i in range(n)]
+    fit = joblib.delayed(_fitted)
+    pairs = zip(fresh, samples, strict=True)
+    return list(joblib.Parallel(n_jobs=n_jobs)(fit(copy, X, y, at) for copy, at in pairs))
+
+
+def as_classifiers(
+    copies: Sequence[Any], of: Classifier, **options: Any
+) -> tuple[Classifier, ...]:
+    """Copies of a model as classifiers, which have its classes.
+
+    Args:
+        copies: the models.
+        of: the model that they are copies of.
+        options: of `Classifier`.
+
+    Raises:
+        ModelError: a copy with other classes.
+    """
+    if isinstance(copies, str) or not isinstance(copies, Sequence):
+        raise ModelError(f"copies must be a list of models, got {type(copies).__name__}")
+    found = tuple(Classifier(copy, of.encoder, **options) for copy in copies)
+    for i, each in enumerate(found):
+        own, wanted = ([*(one.classes or ())] for one in (each, of))
+        if own and wanted and own != wanted:
+            raise ModelError(f"copy {i} has the classes {own}, the model {wanted}")
+    return found
+
+
+def _sample(
+    m: int, labels: npt.NDArray[Any] | None, rng: np.random.Generator
+) -> npt.NDArray[np.int64]:
+    """(m,) the rows of a bootstrap sample, with every class."""
+    for _ in range(DRAWS):
+        at = rng.integers(0, m, m)
+        if labels is None or len(np.unique(labels[at])) == len(np.unique(labels)):
+            return at
+    raise ModelError("some classes have too few rows to be in a bootstrap sample")
+
+
+def _reseeded(model: Any, seed: int) -> Any:
+    """A model with another seed wherever it has one."""
+    names = [name for name in model.get_params() if name.split("__")[-1] == "random_state"]
+    return model.set_params(**dict.fromkeys(names, seed))
+
+
+def _fitted(model: Any, X: Any, y: Any, at: npt.NDArray[np.int64]) -> Any:
+    return model.fit(*(_rows_of(each, at) for each in (X, y)))
+
+
+def _rows_of(data: Any, at: npt.NDArray[np.int64]) -> Any:
+    """The rows of a frame, a series or an array at positions (m,)."""
+    return data.iloc[at] if hasattr(data, "iloc") else np.asarray(data)[at]

@@ -1,0 +1,205 @@
+"""Copies of the model, trained again: answers that they accept, and what becomes of them."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.linear_model import LogisticRegression
+
+from dear_plugin import DEAR, Schema, Search, Target, bootstrap_copies
+from dear_plugin.errors import FileFormatError, ModelError
+
+ACT_ON = ["income", "savings", "loan_amount", "duration"]
+
+
+@pytest.fixture(scope="module")
+def forest(loan):
+    model = RandomForestClassifier(20, min_samples_leaf=3, random_state=0)
+    return model.fit(features_of(loan), loan.labels)
+
+
+def features_of(study):
+    return study.frame.assign(gender=(study.frame["gender"] == "female").astype(int))
+
+
+@pytest.fixture(scope="module")
+def study(loan):
+    """The features, a schema, and rows that the forest refuses."""
+    frame = features_of(loan)
+    return frame, Schema.infer(frame, immutable=["gender"], increasing=["age", "education"])
+
+
+@pytest.fixture(scope="module")
+def copies(forest, study, loan):
+    return bootstrap_copies(forest, study[0], loan.labels, n=3)
+
+
+@pytest.fixture(scope="module")
+def alone(forest, study):
+    return DEAR(forest, study[1], act_on=ACT_ON).fit(study[0])
+
+
+@pytest.fixture(scope="module")
+def dear(alone, forest, copies):
+    return alone.with_model(forest, copies=copies)
+
+
+@pytest.fixture(scope="module")
+def refused(study, forest):
+    return study[0][forest.predict(study[0]) == 0].head(25)
+
+
+def accepted_by(copies, rows):
+    return np.mean([copy.predict(rows) == 1 for copy in copies], 0)
+
+
+class TestAgreement:
+    def test_it_is_the_share_of_copies_that_accept_the_returned_row(self, dear, copies, refused):
+        for search in (Search(), Search.cheapest(), Search(min_agreement=0.6)):
+            found = dear.with_search(search).generate(refused)
+            done = found.actions["success"]
+            share = accepted_by(copies, found.counterfactuals[list(dear.schema.names)])
+            assert np.allclose(found.actions["agreement"][done], share[done])
+
+    def test_credible_answers_have_what_is_required(self, dear, alone, copies, refused):
+        strict, before = dear.generate(refused), alone.generate(refused)
+        credible = strict.actions["credible"]
+        assert credible.any()
+        assert (strict.actions["agreement"][credible] == 1.0).all()
+        accepted = accepted_by(copies, before.counterfactuals[list(alone.schema.names)])
+        assert accepted[before.actions["credible"]].mean() < 1.0
+
+    def test_an_answer_with_less_says_so(self, dear, forest, refused):
+        never = dear.with_model(forest, copies=[lambda rows: np.eye(2)[[0] * len(rows)]])
+        actions = never.generate(refused).actions
+        assert not actions["credible"].any()
+        assert (actions["agreement"] == 0.0).all()
+        assert actions["reason"].str.contains("agreement 0 ").any()
+
+    def test_without_copies_it_is_missing_and_changes_nothing(self, alone, refused):
+        actions = alone.generate(refused).actions
+        assert actions["agreement"].isna().all()
+        none = alone.with_search(Search(min_agreement=0.0)).generate(refused)
+        pd.testing.assert_frame_equal(actions, none.actions)
+
+    def test_copies_that_are_the_model_change_no_answer(self, alone, forest, refused):
+        same = alone.with_model(forest, copies=[forest, forest])
+        expected, found = alone.generate(refused), same.generate(refused)
+        pd.testing.assert_frame_equal(expected.counterfactuals, found.counterfactuals)
+        assert (found.actions["agreement"][found.actions["success"]] == 1.0).all()
+
+    def test_descriptions_count_the_copies(self, dear, refused):
+        found = dear.generate(refused)
+        at = found.actions.index[found.actions["credible"]][0]
+        assert "3 of 3 copies of the model accept it, too." in found.describe(at)
+
+    def test_it_does_not_depend_on_the_batch(self, dear, refused):
+        whole = dear.generate(refused)
+        one = dear.generate(refused.iloc[[7]])
+        pd.testing.assert_frame_equal(one.counterfactuals, whole.counterfactuals.iloc[[7]])
+        assert one.actions["agreement"].iloc[0] == whole.actions["agreement"].iloc[7]
+
+    def test_alternatives_are_held_to_it(self, dear, refused):
+        ranks = dear.generate(refused.head(10)).alternatives(3)
+        assert (ranks["agreement"][ranks["credible"]] == 1.0).all()
+
+    def test_modules_and_ranges(self, mixed):
+        other = torch.nn.Sequential(mixed.net, torch.nn.Linear(1, 1))
+        with torch.no_grad():
+            other[1].weight.fill_(1.0)
+            other[1].bias.fill_(-1.0)  # a stricter copy
+        strict = DEAR(mixed.net, mixed.schema, copies=[other]).fit(mixed.frame)
+        actions = strict.generate(mixed.refused(10)).actions
+        assert actions["credible"].any()
+        bound = 1.0 / (1.0 + math.exp(-1.0)) - 1e-4
+        assert (actions["score_after"][actions["credible"]] >= bound).all()
+
+    def test_regression(self, study):
+        frame = study[0]
+        names = [n for n in frame if n != "income"]
+        model = RandomForestRegressor(10, random_state=0).fit(frame[names], frame["income"])
+        schema = Schema.infer(frame[names], immutable=["gender"])
+        copies = bootstrap_copies(model, frame[names], frame["income"], n=2)
+        dear = DEAR(model, schema, act_on=["savings"], output="values", copies=copies)
+        low = frame[names][model.predict(frame[names]) < 35].head(8)
+        actions = dear.fit(frame[names]).generate(low, Target.of_range(low=38.0)).actions
+        assert actions["agreement"].between(0.0, 1.0).any()
+        assert (actions["agreement"][actions["credible"]] == 1.0).all()
+
+
+class TestCalls:
+    def test_copies_are_asked_about_vetted_candidates_only(self, alone, forest, refused):
+        asked, calls = [], []
+
+        def model(rows):
+            calls.append(len(rows))
+            return forest.predict_proba(rows)[:, 1]
+
+        def copy(rows):
+            asked.append(len(rows))
+            return forest.predict_proba(rows)[:, 1]
+
+        dear = alone.with_model(model, copies=[copy])
+        dear.generate(refused)
+        assert 0 < sum(asked) < 0.1 * sum(calls)
+        assert len(asked) < len(calls)
+
+
+class TestBootstrapCopies:
+    def test_copies_differ_and_the_model_does_not_change(self, forest, copies, refused):
+        scores = np.array([m.predict_proba(refused)[:, 1] for m in (forest, *copies)])
+        assert len(np.unique(scores, axis=0)) == 4
+        assert len({copy.random_state for copy in copies}) == 3
+        assert forest.random_state == 0
+
+    def test_the_same_seed_gives_the_same_copies(self, forest, study, loan, copies, refused):
+        again = bootstrap_copies(forest, study[0], loan.labels, n=3)
+        other = bootstrap_copies(forest, study[0], loan.labels, n=3, seed=1)
+        first, second, third = (c[0].predict_proba(refused)[:, 1] for c in (copies, again, other))
+        assert (first == second).all()
+        assert (first != third).any()
+
+    def test_pipelines_and_arrays(self, mixed):
+        copies = bootstrap_copies(mixed.pipeline, mixed.frame, mixed.labels, n=2)
+        assert [type(copy) for copy in copies] == [type(mixed.pipeline)] * 2
+        X, y = np.arange(40.0)[:, None], np.arange(40) > 20
+        (one,) = bootstrap_copies(LogisticRegression(), X, y, n=1)
+        assert one.predict([[39.0]]).all()
+
+    def test_every_copy_has_every_class(self):
+        X, y = np.arange(30.0)[:, None], np.array([0] * 28 + [1] * 2)
+        copies = bootstrap_copies(LogisticRegression(), X, y, n=8)
+        assert all(copy.classes_.tolist() == [0, 1] for copy in copies)
+
+    def test_a_model_that_cannot_be_cloned_is_refused(self):
+        with pytest.raises(ModelError, match="train the copies yourself"):
+            bootstrap_copies(lambda rows: rows, np.zeros((3, 1)), np.zeros(3))
+
+
+class TestArguments:
+    def test_a_copy_with_other_classes_is_refused(self, study, forest, loan):
+        named = clone(forest).fit(study[0], np.where(loan.labels == 1, "yes", "no"))
+        with pytest.raises(ModelError, match=r"copy 0 has the classes \['no', 'yes'\]"):
+            DEAR(forest, study[1], act_on=ACT_ON, copies=[named])
+        with pytest.raises(ModelError, match="list of models"):
+            DEAR(forest, study[1], act_on=ACT_ON, copies=forest)
+
+    def test_they_are_kept_by_other_searches_models_and_clones(self, dear, forest, copies):
+        assert dear.with_search(Search(margin=0.1)).get_params()["copies"] == copies
+        assert dear.with_model(forest).get_params()["copies"] == copies
+        assert dear.with_model(forest, copies=()).trained.copies == ()
+        assert len(clone(dear).get_params()["copies"]) == 3
+
+    def test_a_save_has_their_number_only(self, dear, forest, copies, refused, tmp_path):
+        dear.save(tmp_path)
+        for others in ((), copies[:2]):
+            with pytest.raises(FileFormatError, match="3 copies of the model"):
+                DEAR.load(tmp_path, forest, copies=others)
+        again = DEAR.load(tmp_path, forest, copies=copies)
+        pd.testing.assert_frame_equal(
+            again.generate(refused).actions, dear.generate(refused).actions
+        )
