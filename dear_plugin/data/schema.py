@@ -13,6 +13,7 @@ from dear_plugin._lazy import lazy
 from dear_plugin.data import groups as one_hot
 from dear_plugin.data import stated, summary
 from dear_plugin.data import tiers as order
+from dear_plugin.data.exclusion import without
 from dear_plugin.data.feature import Feature, Kind
 from dear_plugin.data.groups import Group
 from dear_plugin.data.inference import feature_names, infer_features, infer_orders
@@ -236,6 +237,21 @@ class Schema:
         features = list(self.features)
         features[i] = dataclasses.replace(features[i], **changes)
         return dataclasses.replace(self, features=tuple(features))
+
+    def excluding(self, kinds: pd.DataFrame) -> Schema:
+        """This schema without some kinds of advice.
+
+        A number or two-valued feature may then go the other way only, and is immutable where it
+        may not go that way either; nothing changes to the new level of a category. What follows
+        an action keeps to it as well.
+
+        Args:
+            kinds: lines of `recourses.advice()`, such as `advice.loc[[0, 2]]`.
+
+        Raises:
+            SchemaError: no such lines, or an unknown feature.
+        """
+        return dataclasses.replace(self, features=without(self.features, self.groups, kinds))
 
     def complete(self) -> Schema:
         """This schema, for a host that supports no missing values.

@@ -64,7 +64,8 @@ def warn_of_actions(features: Iterable[Feature]) -> None:
     _warn(
         logger,
         "act_on is not given, and columns %s have names of attributes that cannot be acted on:"
-        " act_on=[...] lists the actionable features, immutable=%s those that never change",
+        " recourses.advice() lists the kinds of advice given; act_on=[...] lists the actionable"
+        " features, immutable=%s those that never change",
         unrestricted(f for f in features if f.actionable),
     )
 

@@ -15,6 +15,7 @@ import torch
 from dear_plugin._validation.settings import require_instance
 from dear_plugin.errors import InputError
 from dear_plugin.results import html
+from dear_plugin.results.advice import advice
 from dear_plugin.results.descriptions import describe, panel
 from dear_plugin.results.labels import RowKey, only_position, positions
 from dear_plugin.results.letter import LetterTemplate, letters
@@ -187,6 +188,22 @@ class Recourses(Result):
             words = letters(self, range(len(self)), template)
             return pd.Series(words, self.factuals.index, dtype=object, name="letter")
         return letters(self, [only_position(self.factuals.index, index)], template)[0]
+
+    def advice(self) -> pd.DataFrame:
+        """The kinds of advice given: a page to read before a thousand answers are handed out.
+
+        One line for each feature acted on and its direction, or its levels, the most frequent
+        first, over the rows with an action that succeeds:
+
+        - `feature`, `change` ("up", "down" or "no → yes"), `rows` and their `share`;
+        - `old` and `new`, the medians of a number, or the levels;
+        - `consistency` and mean `agreement`, as in `actions`;
+        - `follows`, what changes indirectly in at least half of these rows;
+        - `example`, a label of the frame's index, of a credible answer if there is one;
+        - `excludes`, the argument of `Schema.infer` without that kind of advice.
+          `schema.excluding(advice.loc[[0, 2]])` has the chosen lines excluded.
+        """
+        return advice(self)
 
     def alternatives(self, k: int = 4) -> pd.DataFrame:
         """Up to k recourses per row, each acting on a different set of features.

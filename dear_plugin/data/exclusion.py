@@ -1,0 +1,113 @@
+"""Exclusion: a kind of advice in; the argument of `Schema.infer` that excludes it out."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from dear_plugin.data.feature import Feature, Kind
+from dear_plugin.data.groups import Group
+from dear_plugin.errors import SchemaError, unknown
+
+# What `change` says of a number.
+UP, DOWN = "up", "down"
+
+
+@dataclass(frozen=True)
+class Exclusion:
+    """An argument of `Schema.infer` for one feature.
+
+    Attributes:
+        name: the feature.
+        argument: its name; "special" names a level that nothing changes to.
+        level: the level.
+    """
+
+    name: str
+    argument: Literal["increasing", "decreasing", "immutable", "special"]
+    level: Hashable = None
+
+    @classmethod
+    def of(cls, feature: Feature, change: str, new: Hashable) -> Exclusion:
+        """What excludes a change of a feature.
+
+        A number or two-valued feature may go the other way only, and is immutable if it may not
+        go there either; of more categories, nothing changes to the new one.
+
+        Args:
+            feature: as it is.
+            change: "up", "down", or anything else.
+            new: the new value, of a category.
+        """
+        if feature.kind is Kind.CATEGORICAL:
+            return cls(feature.name, "special", new)
+        rises = change == UP
+        if feature.kind is Kind.BINARY:
+            rises = new == feature.categories[-1]
+        elif change not in (UP, DOWN):
+            return cls(feature.name, "immutable")
+        if feature.direction == (1 if rises else -1):
+            return cls(feature.name, "immutable")
+        return cls(feature.name, "decreasing" if rises else "increasing")
+
+    def __str__(self) -> str:
+        """The argument as it is written."""
+        if self.argument == "special":
+            return f"special={{{self.name!r}: [{self.level!r}]}}"
+        return f"{self.argument}=[{self.name!r}]"
+
+    def applied(self, feature: Feature) -> Feature:
+        """The feature with the argument."""
+        if self.argument == "immutable":
+            return dataclasses.replace(feature, immutable=True)
+        if self.argument == "special":
+            kept = [each for each in feature.special if each != self.level]
+            return dataclasses.replace(feature, special=(*kept, self.level))
+        direction = 1 if self.argument == "increasing" else -1
+        return dataclasses.replace(feature, direction=direction)
+
+
+def exclusion_of(
+    features: Sequence[Feature], groups: Sequence[Group], *, subject: str, change: str, new: Any
+) -> Exclusion:
+    """What excludes a kind of advice.
+
+    Args:
+        features: of the schema.
+        groups: its groups of columns.
+        subject: a feature, or a group, of which no row may enter the column of the new level.
+        change: see `Exclusion.of`.
+        new: see `Exclusion.of`.
+
+    Raises:
+        SchemaError: an unknown feature.
+    """
+    for group in groups:
+        if group.name == subject:
+            column = group.members[group.levels.index(str(new))]
+            return Exclusion.of(features[column], UP, 1)
+    known = {feature.name: feature for feature in features}
+    if subject not in known:
+        raise SchemaError(unknown("features", [subject], known))
+    return Exclusion.of(known[subject], change, new)
+
+
+def without(
+    features: Sequence[Feature], groups: Sequence[Group], kinds: Any
+) -> tuple[Feature, ...]:
+    """Features that exclude kinds of advice, one after another: see `Schema.excluding`.
+
+    Raises:
+        SchemaError: no lines of `recourses.advice()`.
+    """
+    if not {"feature", "change", "new"} <= set(getattr(kinds, "columns", ())):
+        raise SchemaError("expected lines of recourses.advice(), such as advice.loc[[0, 2]]")
+    out = list(features)
+    for _, line in kinds.iterrows():
+        what = {"subject": line["feature"], "change": line["change"], "new": line["new"]}
+        found = exclusion_of(out, groups, **what)
+        at = [feature.name for feature in out].index(found.name)
+        out[at] = found.applied(out[at])
+    return tuple(out)

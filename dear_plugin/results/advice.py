@@ -1,0 +1,137 @@
+"""Advice: the answers of a result in; a line for each kind of advice among them out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import torch
+from torch import Tensor
+
+from dear_plugin.data.exclusion import DOWN, UP, exclusion_of
+from dear_plugin.data.special_values import is_special
+from dear_plugin.results.result import Result
+from dear_plugin.search.settings import CRITERIA
+
+COLUMNS = (
+    *("feature", "change", "rows", "share", "old", "new", "consistency", "agreement"),
+    *("follows", "example", "excludes"),
+)
+# Indirect changes that a line names, each in at least this share of its rows.
+MOST_FOLLOW, USUAL = 2, 0.5
+SPECIAL = "from or to a special value"
+
+Positions = npt.NDArray[np.int64]
+
+
+def advice(result: Result) -> pd.DataFrame:
+    """The kinds of advice of a result, the most frequent first: `COLUMNS`."""
+    done = torch.from_numpy(result.outcome["success"].to_numpy(dtype=bool)) & result.acts
+    acting = result.select(done.nonzero()[:, 0])
+    if not len(acting):
+        return pd.DataFrame(columns=COLUMNS)
+    lines = [_line(acting, kind) for kind in _kinds(acting)]
+    frame = pd.DataFrame(lines, columns=COLUMNS)
+    return frame.sort_values("rows", ascending=False, kind="stable", ignore_index=True)
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """A kind of advice: the rows that get it.
+
+    Attributes:
+        subject: a feature, or a group of columns.
+        columns: its columns.
+        change: "up", "down", or the levels.
+        ends: the old and the new level, or None twice for a number.
+        at: (m,) the rows.
+    """
+
+    subject: str
+    columns: Sequence[int]
+    change: str
+    ends: tuple[Any, Any] | None
+    at: Positions
+
+
+def _kinds(result: Result) -> Iterator[_Kind]:
+    """The kinds of advice of a result in which every row acts."""
+    schema, acted = result.encoder.schema, result.proposal.direct & result.changed
+    groups = {group.name: list(group.members) for group in schema.groups}
+    for subject in dict.fromkeys(schema.subjects):
+        columns = groups.get(subject) or list(schema.index([subject]))
+        at = acted[:, columns].any(1).nonzero()[:, 0]
+        if len(at):
+            before, after = result.x[at][:, columns], result.proposal.rows[at][:, columns]
+            for change, ends, some in _changes(result, columns, before, after):
+                yield _Kind(subject, columns, change, ends, at[some].numpy())
+
+
+def _changes(
+    result: Result, columns: Sequence[int], before: Tensor, after: Tensor
+) -> Iterator[tuple[str, tuple[Any, Any] | None, Tensor]]:
+    """The changes of a subject, (m, w) values each: what it is called, its levels, its rows."""
+    schema, number = result.encoder.schema, bool(result.encoder.is_number[columns[0]])
+    if number:
+        special = (is_special(before) | is_special(after))[:, 0]
+        rises = (after > before)[:, 0]
+        each = {UP: rises & ~special, DOWN: ~rises & ~special, SPECIAL: special}
+        yield from ((name, None, mask) for name, mask in each.items() if bool(mask.any()))
+        return
+    levels: Sequence[Any] = schema.features[columns[0]].categories
+    codes = torch.cat([before, after], 1).long()
+    if len(columns) > 1:
+        (levels,) = (g.levels for g in schema.groups if list(g.members) == list(columns))
+        codes = torch.stack([before.argmax(1), after.argmax(1)], 1)
+    for pair in codes.unique(dim=0):
+        old, new = (levels[int(code)] for code in pair)
+        yield f"{old} → {new}", (old, new), (codes == pair).all(1)
+
+
+def _line(result: Result, kind: _Kind) -> tuple[Any, ...]:
+    """The cells of a kind, in the order of `COLUMNS`."""
+    at, part = torch.from_numpy(kind.at), result.credibility
+    consistency = result.question.consistency(result.proposal, at)[:, list(kind.columns)].amin(1)
+    agreement = part.measured[at, CRITERIA.index("agreement")]
+    old, new = kind.ends or _medians(result, kind)
+    example = kind.at[part.credible[at].to(torch.int8).argmax()]
+    return (
+        *(kind.subject, kind.change, len(at), len(at) / len(result), old, new),
+        *(float(consistency.mean()), float(agreement.nanmean()), _follows(result, at)),
+        *(result.factuals.index[example], _excluded(result, kind, new)),
+    )
+
+
+def _medians(result: Result, kind: _Kind) -> tuple[Any, Any]:
+    """The median old and new value of a number, without special values."""
+    feature = result.encoder.schema.features[kind.columns[0]]
+    frames = result.factuals, result.counterfactuals
+    columns = (frame[feature.name].iloc[kind.at].astype(float) for frame in frames)
+    old, new = (c.where(~c.isin(feature.special)).median() for c in columns)
+    places = feature.precision
+    return (old, new) if places is None else (round(old, places), round(new, places))
+
+
+def _follows(result: Result, at: Tensor) -> str:
+    """The features that change indirectly in most rows, with the share of these rows."""
+    moved = result.proposal.rows[at] - result.x[at]
+    moved = moved.masked_fill(result.proposal.direct[at], 0.0)
+    numbers, shares = result.encoder.is_number.tolist(), []
+    for j, feature in enumerate(result.encoder.schema):
+        up, down = ((moved[:, j] * sign > 0.0).double().mean().item() for sign in (1.0, -1.0))
+        if numbers[j]:
+            shares += [(up, f"{feature.called} {UP}"), (down, f"{feature.called} {DOWN}")]
+        else:
+            shares += [(up + down, f"{feature.called} changes")]
+    usual = sorted((each for each in shares if each[0] >= USUAL), reverse=True)[:MOST_FOLLOW]
+    return ", ".join(f"{text} in {share:.0%}" for share, text in usual)
+
+
+def _excluded(result: Result, kind: _Kind, new: Any) -> str:
+    """The argument of `Schema.infer` that excludes a kind."""
+    schema, what = result.encoder.schema, {"subject": kind.subject, "change": kind.change}
+    return str(exclusion_of(schema.features, schema.groups, **what, new=new))
