@@ -32,10 +32,13 @@ from dear_plugin.decoders.transport.values import (
 )
 
 MIN_ROWS = 50
+MAX_BINS = 24
 # Rows of a bin: so many, or this part of a small sample. With a 40th, answers of COMPAS hold in
 # .79 of the rows under an estimate from other rows, in place of all.
 TARGET_ROWS, PARTS = 300, 16
-MAX_BINS = 24
+# Of a number of at most as many values as bins, such as a count, bins are smaller, and beyond the
+# outer ones what they show goes on for so many intervals: rare values are near to frequent ones.
+PARTS_OF_FEW, BEYOND = 64, 1.0
 # Nodes of a number: representative values, and evenly spaced ones.
 NODES, EVEN_NODES = 32, 24
 MIN_LEAF = 100
@@ -85,11 +88,13 @@ def _of_one(sample: Sample, j: int) -> Axis:
         nodes = torch.arange(max(len(feature.categories), 1)).float()
         bins, mix, ordered = column.long(), torch.eye(len(nodes)).double(), False
     else:
-        min_rows = max(MIN_ROWS, min(TARGET_ROWS, len(column) // PARTS))
+        few = len(value_counts(column)[0]) <= MAX_BINS
+        part = len(column) // (PARTS_OF_FEW if few else PARTS)
+        min_rows = max(MIN_ROWS, min(TARGET_ROWS, part))
         nodes, (bins, centres), ordered = _nodes(column), cut(column, MAX_BINS, min_rows), True
         heavy = heavy_values(column, share=VERY_HEAVY).tolist()
         apart = {value: int(bins[(column == value).nonzero()[0, 0]]) for value in heavy}
-        mix = _mixed(nodes, centres, apart).double()
+        mix = _mixed(nodes, centres, apart, BEYOND * few).double()
     return Axis(
         levels_of(mix.shape[1], ordered),
         bins,
@@ -98,13 +103,13 @@ def _of_one(sample: Sample, j: int) -> Axis:
     )
 
 
-def _mixed(nodes: Tensor, centres: Tensor, apart: dict[float, int]) -> Tensor:
+def _mixed(nodes: Tensor, centres: Tensor, apart: dict[float, int], beyond: float) -> Tensor:
     """(g, b) bins mixed at nodes; that of a value that is a place of its own with no other."""
     others = [b for b in range(len(centres)) if b not in apart.values()]
     if not others:
         return interpolation(nodes, centres)
     mix = nodes.new_zeros(len(nodes), len(centres))
-    mix[:, others] = interpolation(nodes, centres[others])
+    mix[:, others] = interpolation(nodes, centres[others], beyond)
     for value, own in apart.items():
         mix[nodes == value] = one_hot(torch.tensor(own), len(centres)).float()
     return mix

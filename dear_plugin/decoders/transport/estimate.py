@@ -18,7 +18,7 @@ from dear_plugin.decoders.transport.cells import cells_of
 from dear_plugin.decoders.transport.least_squares import BLOCKS, LeastSquares
 from dear_plugin.decoders.transport.lines import Lines
 from dear_plugin.decoders.transport.links import linked
-from dear_plugin.decoders.transport.ratios import WHOLE, Counts, fit_ratios
+from dear_plugin.decoders.transport.ratios import LEAST, WHOLE, Counts, fit_ratios
 from dear_plugin.decoders.transport.tables import Tables
 from dear_plugin.decoders.transport.values import linear_copies, smooth_features
 
@@ -101,10 +101,12 @@ class Estimate:
             features, may_move = features[may_move[0]], may_move[:, may_move[0]]
         counts = Counts(sample, tuple(self.acted.tolist()), self._held, weights)
         base, ratio = fit_ratios(counts, features.tolist())
-        at_nodes = [
-            (self.axis.mix @ torch.where(may[:, None, None], each, 1.0)).clamp_min(0.0).float()
+        mixed = [
+            self.axis.mix @ torch.where(may[:, None, None], each, 1.0)
             for each, may in zip(ratio, may_move.T, strict=True)
         ]
+        # Beyond the outer bins a ratio may fall below 0; a cell keeps the only value that it has.
+        at_nodes = [torch.where(each < 0.0, LEAST, each).float() for each in mixed]
         ordered = int((~sample.encoder.blocks[features]).sum())
         levels = [counts.values(j).levels for j in features.tolist()]
         return Tables(features, levels, ordered, [each.float() for each in base], at_nodes)

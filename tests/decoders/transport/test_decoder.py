@@ -343,6 +343,36 @@ class TestWhatFollowsIsTheEffect:
         change = moved.mean(0) * other.width
         assert change.tolist() == pytest.approx([0.0, 300.0], abs=20.0)
 
+    @pytest.mark.parametrize("n", [4000, 20_000])
+    def test_counts_follow_counts_also_from_and_to_the_rare_ones(self, n):
+        rng = np.random.default_rng(0)
+        h = rng.normal(size=n)
+        visits = rng.poisson(np.exp(1 + 0.3 * h))
+        frame = pd.DataFrame({"h": h, "visits": visits})
+        frame["bills"] = rng.poisson(np.exp(0.5 + 0.15 * visits + 0.3 * h))
+        case = Case(frame, tiers=[["h"], ["visits"], ["bills"]])
+        step = 2 / case.encoder.schema.features[1].width
+        reached, _ = case.moved(["visits"], step, n, torch.Generator().manual_seed(0))
+        change = (case.encoder.frame(reached)["bills"] - frame["bills"]).to_numpy()
+        true = np.exp(0.5 + 0.15 * visits + 0.3 * h) * (np.exp(0.3) - 1)
+        some = visits <= np.quantile(visits, 0.99) - 2
+        assert change[some].mean() == pytest.approx(
+            true[some].mean(), abs=0.08 * frame["bills"].std()
+        )
+        rare = some & (visits >= np.quantile(visits, 0.9))
+        assert change[rare].mean() > 0.5 * true[rare].mean()
+
+    def test_where_ratios_beyond_the_outer_bins_would_be_negative_a_value_stays_possible(self):
+        """Nearly all with twenty rooms or more live away, but in one group nobody does."""
+        rng, n = np.random.default_rng(0), 4000
+        rooms, only = np.r_[np.arange(n - 80) % 20, 20 + np.arange(80) % 4], rng.random(n) < 0.3
+        away = ~only & (rng.random(n) < np.where(rooms < 20, 0.1, 0.98))
+        frame = pd.DataFrame({"only": only.astype(int), "rooms": rooms, "away": away.astype(int)})
+        case = Case(frame, immutable=["only"])
+        x, decoder = case.rows[only], case.of("rooms")
+        most = torch.ones(len(x), 1, 1)
+        assert bool((decoder.decode(x, decoder.encode(x), most)[..., 2] == 0.0).all())
+
     def test_rows_of_equal_expected_x_s_are_compared_with_rows_like_them(self):
         """The young and the old have little schooling; of the young hardly anybody is married."""
         rng, n = np.random.default_rng(0), 24_000
