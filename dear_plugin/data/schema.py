@@ -18,7 +18,7 @@ from dear_plugin.data.feature import Feature, Kind
 from dear_plugin.data.groups import Group
 from dear_plugin.data.inference import feature_names, infer_features, infer_orders
 from dear_plugin.data.relations import Relation, infer_relations
-from dear_plugin.data.sensitive import warn_of_clocks, warn_of_mutable
+from dear_plugin.data.sensitive import warn_of_clocks, warn_of_mutable, warn_of_records
 from dear_plugin.data.tiers import Tiers
 from dear_plugin.errors import SchemaError, unknown
 
@@ -87,9 +87,9 @@ class Schema:
         values is binary; other numbers are numeric, with the precision of their decimals.
         Constant columns are immutable. A missing value is a separate level. Pairs of numbers with
         a <= b in nearly every row become `orders`, numbers that are nearly a function of others
-        `relations`. The logger warns of suspected codes, identifiers,
-        numbers kept as text and columns that count time, and of names such as "age" or "sex" where
-        nothing is immutable.
+        `relations`. The logger warns of suspected codes, identifiers, numbers kept
+        as text, columns that count time, names of past events and of marks of the decision maker,
+        and of names such as "age" or "sex" where nothing is immutable.
 
         Args:
             frame: training rows in user units.
@@ -136,6 +136,7 @@ class Schema:
         if not marks["immutable"]:
             warn_of_mutable(marked)
         warn_of_clocks(frame, marked)
+        warn_of_records(marked)
         orders, relations = infer_orders(frame, marked), infer_relations(frame, marked)
         found = one_hot.infer_groups(frame, marked, exactly_one)
         ordered = order.checked(tiers, names, target)

@@ -1,4 +1,6 @@
-"""Sensitive: logger warnings on mutable features that are probably sensitive or count time.
+"""Sensitive: logger warnings on mutable features that probably cannot be acted on, by name.
+
+They are sensitive, count time, record past events, or are marks of the decision maker.
 
 Names only cause warnings; they change no result. To switch the warnings off, set the level of
 `logging.getLogger("dear_plugin.data.sensitive")`.
@@ -22,6 +24,15 @@ WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 CLOCKS = {"age", "tenure", "seniority", "since", "elapsed", "birthday", "dob"}
 # The same in parts of names: "msinceoldesttradeopen", "yearsatcompany", "daysPastOpening".
 PARTS = re.compile(r"since|(years?|months?|days?|yrs)_?(at|in|with|on)_|years?(at|in|with)[a-z]")
+# Words of past events, and of marks that the decision maker gives.
+EVENTS = {"delinq", "delinquency", "delinquencies", "delinquent", "late", "arrears", "overdue"}
+EVENTS |= {"default", "defaults", "defaulted", "bankruptcy", "bankruptcies", "bankrupt", "derog"}
+EVENTS |= {"derogatory", "foreclosure", "priors", "convictions", "arrests", "lawsuits"}
+MARKS = {"grade", "subgrade", "score", "rating", "decision", "limit", "apr", "guideline"}
+MARKS |= {"guidelines"}
+# The same of two words each.
+EVENT_PAIRS = re.compile(r"past_due|charged?_offs?|missed_payments?|pub_rec|public_records?")
+MARK_PAIRS = re.compile(r"int(erest)?_rate|risk_class")
 # The least rank correlation with a column named age of a number that grows with age alone.
 ALIKE = 0.9
 # Rows that are compared first.
@@ -31,8 +42,9 @@ SAMPLE = 1000
 ELSEWHERE = "immutable_features in Alibi"
 
 logger = logging.getLogger(__name__)
-# Users may switch the warnings on time off alone.
+# Users may switch the warnings on time, or on past events and marks, off alone.
 clocks = logging.getLogger("dear_plugin.data.clocks")
+records = logging.getLogger("dear_plugin.data.records")
 
 
 def is_sensitive(name: str) -> bool:
@@ -86,7 +98,7 @@ def warn_of_clocks(frame: pd.DataFrame, features: Sequence[Feature]) -> None:
         f.name
         for f in numbers
         if not (f.immutable or f.direction or f.name in named)
-        and (_words(f.name) & CLOCKS or _counts(f.name) or _grows(frame, f, ages))
+        and (_counts(f.name) or _grows(frame, f, ages))
     ]
     _warn(
         clocks,
@@ -94,6 +106,36 @@ def warn_of_clocks(frame: pd.DataFrame, features: Sequence[Feature]) -> None:
         " fixed",
         names,
     )
+
+
+def warn_of_records(features: Iterable[Feature]) -> None:
+    """Warn of mutable features named like past events, or like marks of the decision maker.
+
+    Features with a direction or limits are left out, and those of which `warn_of_clocks` warns.
+    """
+    free = [
+        f.name
+        for f in features
+        if not (f.immutable or f.direction or f.limits) and f.actionable and not _counts(f.name)
+    ]
+    _warn(
+        records,
+        "columns %s have names of past events, which no action undoes: immutable=%s keeps them"
+        " fixed",
+        [name for name in free if _is_named(name, EVENTS, EVENT_PAIRS)],
+    )
+    _warn(
+        records,
+        "columns %s have names of marks that the decision maker gives, and a person cannot set:"
+        " immutable=%s keeps them fixed",
+        [name for name in free if _is_named(name, MARKS, MARK_PAIRS)],
+    )
+
+
+def _is_named(name: str, words: set[str], pairs: re.Pattern[str]) -> bool:
+    """Whether a name has one of some words, or of some pairs of words."""
+    found = [word.lower() for word in WORD.findall(name)]
+    return bool(words & set(found)) or bool(pairs.search("_".join(found)))
 
 
 def _warn(log: logging.Logger, message: str, names: list[str]) -> None:
@@ -108,7 +150,7 @@ def _words(name: str) -> set[str]:
 
 def _counts(name: str) -> bool:
     """Whether a name says that a column counts time."""
-    return bool(PARTS.search(re.sub(r"[^a-z]+", "_", name.lower())))
+    return bool(_words(name) & CLOCKS) or bool(PARTS.search(re.sub(r"[^a-z]+", "_", name.lower())))
 
 
 def _grows(frame: pd.DataFrame, feature: Feature, ages: Iterable[Feature]) -> bool:
