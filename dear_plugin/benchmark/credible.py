@@ -30,6 +30,8 @@ KEPT = (
     "cost",
     "confidence",
     "plausibility",
+    "consistency",
+    "agreement",
     "credible",
 )
 
@@ -42,17 +44,21 @@ class Line:
         search: the search settings.
         tiers: whether the data set's own protocol has its tiers.
         noise: whether reported noise is measured.
+        copies: whether answers are held to copies of the model, other ones than those that
+            measure them.
     """
 
     search: Search
     tiers: bool = True
     noise: bool = True
+    copies: bool = False
 
 
 LINES: Mapping[str, Line] = {
     "default": Line(Search()),
     "without tiers": Line(Search(), tiers=False, noise=False),
     "max_reliance=0": Line(Search(max_reliance=0.0), noise=False),
+    "copies": Line(Search(), noise=False, copies=True),
     "cheapest": Line(Search.cheapest()),
 }
 
@@ -77,7 +83,7 @@ def measure(folder: Path, *, split: int, cell: str, line: str, rows: int) -> pd.
 def _answers(fits: Fits, line: Line, model: ScoredModel, rows: int) -> pd.DataFrame:
     """One row per rejected row: the answer and its metrics; NaN without an answer."""
     refused = model.refused.iloc[:rows]
-    whole, first, second = (_with(d, model, line.search) for d in (fits.whole, *fits.halves))
+    whole, first, second = (_with(d, model, line) for d in (fits.whole, *fits.halves))
     answers, of_half = whole.generate(refused), first.generate(refused)
     succeeds, mask = metrics.replicated(of_half, second), solved(of_half)
     needs_indirect = metrics.alone(of_half, model.accepts) == 0.0
@@ -97,9 +103,10 @@ def _answers(fits: Fits, line: Line, model: ScoredModel, rows: int) -> pd.DataFr
     return kept.assign(**measured).rename_axis(index="row").reset_index()
 
 
-def _with(dear: DEAR, model: ScoredModel, search: Search) -> DEAR:
-    """A fit with another model and search."""
-    return dear.with_model(model.model).with_search(search)
+def _with(dear: DEAR, model: ScoredModel, line: Line) -> DEAR:
+    """A fit with another model, its copies and a search."""
+    copies = model.copies if line.copies else ()
+    return dear.with_model(model.model, copies=copies).with_search(line.search)
 
 
 @lru_cache(maxsize=2)

@@ -41,7 +41,6 @@ def networks_again(
 ) -> list[nn.Sequential]:
     """As many classifiers trained on bootstrap samples; the other arguments are of `network`."""
     like = trained(kind, x[:1], labels[:1], replace(recipe, epochs=0), seed)
-    path = path.with_name(f"{path.stem}-again.safetensors")
     return _stored(path, like, lambda: retrained(kind, x, labels, recipe, count=count, seed=seed))
 
 

@@ -128,6 +128,9 @@ REQUIREMENTS = (
     Requirement("unseen pairs above held-out rows", -1, 0.005, _unseen),
     Requirement("joint AUC", -1, 0.53, _joint),
     Requirement("retrained, of credible answers", 1, 0.90, _share("still_accepted", True)),
+    Requirement(
+        "retrained, of credible answers", 1, 0.90, _share("still_accepted", True), "copies"
+    ),
     Requirement("outliers of credible answers above factuals", -1, 0.03, _outliers),
     Requirement("refused after noise of .01 of the range", -1, np.nan, _share("invalidated")),
     Requirement("rows with a credible answer", 1, np.nan, _share("credible")),

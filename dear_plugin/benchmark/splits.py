@@ -30,6 +30,8 @@ from dear_plugin.errors import DataError
 LEAST_REFUSED = 50
 MOST_SEEDS = 30
 RETRAININGS = 5
+# What is added to the seeds of models that measure answers, and of others, that a search asks.
+AGAIN = {"again": 0, "copies": MOST_SEEDS}
 NETWORKS, TREES = ("lr", "ann"), "trees"
 
 
@@ -94,7 +96,7 @@ class ScoredModel:
         seed: of its weights.
         model: as `DEAR` takes it.
         accepts: which rows of a frame it accepts.
-        again: makes the same models, retrained on bootstrap samples.
+        again: makes the same models, retrained on bootstrap samples, by a name of `AGAIN`.
         refused: the rejected test rows.
         schema: the features.
     """
@@ -103,14 +105,19 @@ class ScoredModel:
     seed: int
     model: Any
     accepts: Accepts
-    again: Callable[[], list[Any]]
+    again: Callable[[str], list[Any]]
     refused: pd.DataFrame
     schema: Schema
 
     @cached_property
     def retrained(self) -> tuple[Accepts, ...]:
         """Which rows of a frame each retrained model accepts."""
-        return tuple(decision(model, self.schema) for model in self.again())
+        return tuple(decision(model, self.schema) for model in self.again("again"))
+
+    @cached_property
+    def copies(self) -> list[Any]:
+        """Other retrained models, as `DEAR(copies=)` takes them."""
+        return self.again("copies")
 
 
 @dataclass(frozen=True)
@@ -183,14 +190,19 @@ class DataSplit:
         path = self.cache / f"{self.setting.weights}-{kind}-{self.split}-{seed}.safetensors"
         how = recipe(self.data.name)
         model = network(path, how, kind, x, y, seed)
-        return model, lambda: networks_again(path, how, kind, x, y, seed, RETRAININGS)
+
+        def again(name: str) -> list[Any]:
+            own, other = path.with_name(f"{path.stem}-{name}.safetensors"), seed + AGAIN[name]
+            return list(networks_again(own, how, kind, x, y, other, RETRAININGS))
+
+        return model, again
 
     def _trees(self, kind: str, frame: pd.DataFrame, labels: pd.Series, seed: int) -> _Made:
         model = forest("HistGradientBoosting", frame, labels, seed)
-        return model, lambda: boosted_again(frame, labels, seed, RETRAININGS)
+        return model, lambda name: boosted_again(frame, labels, seed + AGAIN[name], RETRAININGS)
 
 
-_Made = tuple[Any, Callable[[], list[Any]]]
+_Made = tuple[Any, Callable[[str], list[Any]]]
 
 
 @lru_cache(maxsize=1)

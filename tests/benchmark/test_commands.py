@@ -14,6 +14,7 @@ from dear_plugin.benchmark.contest_tables import DEFAULT, NONE, OWN, PLAUSIBLE
 from dear_plugin.benchmark.fits import fits_of
 from dear_plugin.benchmark.hosts import at_most
 from dear_plugin.benchmark.meter import Meter, in_fresh_process
+from dear_plugin.benchmark.metrics import decision
 from dear_plugin.benchmark.models import retrained
 from dear_plugin.benchmark.splits import CELLS, SETTINGS, DataSplit, data_split, scored_model
 from dear_plugin.datasets import load_loan
@@ -45,6 +46,16 @@ class TestContest:
     def test_dear_has_replication_at_the_default(self, answers):
         measured = answers[answers["replicated"].notna()]
         assert set(measured["method"]) == {"DEAR"} and set(measured["dial"]) == {DEFAULT}
+
+
+def test_answers_are_held_to_copies_where_the_line_says_so(tmp_path):
+    folders = ["--store", str(tmp_path), "--out", str(tmp_path)]
+    what = ["--cells", "loan lr", "--lines", "copies", "--splits", "1", "--rows", "4"]
+    assert main(["credible", *what, *folders]) == 0
+    found = pd.read_csv(tmp_path / "credible.csv", na_values=["nan"])
+    answers = found[found["who"] == "answers"]
+    assert (answers["agreement"][answers["credible"].astype(bool)] == 1.0).all()
+    assert len(answers) == 4
 
 
 def test_every_baseline_takes_part():
@@ -103,6 +114,9 @@ class TestSplits:
         assert not first.accepts(first.refused).any()
         assert len(first.retrained) == 5
         assert any((other(test) != first.accepts(test)).any() for other in first.retrained)
+        copies = [decision(model, first.schema)(test) for model in first.copies]
+        assert len(copies) == 5
+        assert not any((one == other(test)).all() for one in copies for other in first.retrained)
 
     @pytest.mark.ci
     def test_accuracies_of_retrained_networks_are_those_of_single_training(self):
