@@ -13,7 +13,7 @@ import pandas as pd
 
 from dear_plugin.benchmark import metrics
 from dear_plugin.benchmark.credible_tables import tables
-from dear_plugin.benchmark.fits import Fits, fits_of
+from dear_plugin.benchmark.fits import NOISE_ROWS, Fits, fits_of
 from dear_plugin.benchmark.metrics import Floats, solved, where
 from dear_plugin.benchmark.reference import reference_rows
 from dear_plugin.benchmark.runner import Cell, Option, Spec, grid
@@ -97,6 +97,7 @@ def _answers(fits: Fits, line: Line, model: ScoredModel, rows: int) -> pd.DataFr
         "invalidated": metrics.invalidated(answers, first.classifier),
         **reference_rows(fits.data, model).of_answers(answers),
     }
+    measured |= {f"noise_{n}": np.full(len(answers), np.nan) for n in NOISE_ROWS}
     if line.noise:
         measured |= {f"noise_{n}": _noise(dear, answers) for n, dear in fits.noisy.items()}
     kept = answers.actions[list(KEPT)]
