@@ -79,8 +79,15 @@ def _frame(data: Any) -> pd.DataFrame:
     categorical = set(data.categorical_feature_names)
     columns = {name: data.data_df[name] for name in data.feature_names}
     return pd.DataFrame(
-        {n: c.astype(object) if n in categorical else _decimal(c) for n, c in columns.items()}
+        {n: _text(c) if n in categorical else _decimal(c) for n, c in columns.items()}
     )
+
+
+def _text(column: pd.Series) -> pd.Series:
+    """A column of categories as text; one whose levels have an order keeps it."""
+    dtype = column.dtype
+    in_order = isinstance(dtype, pd.CategoricalDtype) and dtype.ordered
+    return column if in_order else column.astype(object)
 
 
 def _decimal(column: pd.Series) -> pd.Series:

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from dear_plugin.data import ordered
 from dear_plugin.data.inference import sparse, unreadable
-from dear_plugin.data.labels import NewLabels, Reading, cells_of, codes_of, labels
+from dear_plugin.data.labels import NewLabels, Reading, cells_of, codes_of, labels, never_seen
 from dear_plugin.data.schema import Feature, Kind
 from dear_plugin.data.special_values import MOST_SPECIAL, is_special, level_of, row_value
 
@@ -109,8 +110,10 @@ def read(
     """
     if isinstance(column.dtype, pd.SparseDtype):
         return Reading.unreadable(sparse(feature.name, column.dtype))
-    if feature.kind is Kind.NUMERIC:
+    if feature.holds_numbers:
         return _numbers(feature, column)
+    if feature.kind is Kind.NUMERIC:
+        return _places(feature, column)
     return labels(feature, column, new, accepted)
 
 
@@ -143,6 +146,15 @@ def _numbers(feature: Feature, column: pd.Series) -> Reading:
     else:
         far = ~(np.abs(scaled) <= FARTHEST)  # True for NaN and infinity as well
     return _with_complaint(feature, column, values, scaled, far) if far.any() else Reading(scaled)
+
+
+def _places(feature: Feature, column: pd.Series) -> Reading:
+    """The reading of labels with an order, (n,)."""
+    places = ordered.places(feature, column)
+    bad = places == ordered.UNKNOWN
+    known = np.where(bad, feature.bounds[0], places)
+    reading = _numbers(feature, pd.Series(known, column.index, name=feature.name))
+    return never_seen(feature, column, reading.values, bad) if bad.any() else reading
 
 
 def _with_levels(feature: Feature, values: Array, scaled: Array) -> tuple[Array, Array]:
@@ -189,12 +201,12 @@ def user_values(feature: Feature, values: Array, places: int | None) -> Array:
     if feature.kind is not Kind.NUMERIC:
         return cells_of(feature)[values.astype(np.int64)]
     cells = from_scaled(feature, values, places)
-    if not feature.special_levels:
-        return cells
-    codes = np.array([*feature.special, np.nan])
-    special = is_special(values)
-    level = np.where(special, level_of(values), 0).astype(np.int64)
-    return np.where(special, codes[level], cells)
+    if feature.special_levels:
+        codes = np.array([*feature.special, np.nan])
+        special = is_special(values)
+        level = np.where(special, level_of(values), 0).astype(np.int64)
+        cells = np.where(special, codes[level], cells)
+    return cells if feature.holds_numbers else ordered.labels(feature, cells)
 
 
 def as_column(
@@ -209,18 +221,25 @@ def as_column(
         dtype: of the column.
         keep_off_grid: leave numbers with more decimals unrounded.
     """
-    if feature.kind is not Kind.NUMERIC and dtype == "category":
-        codes = codes_of(feature)[values.astype(np.int64)]
+    if feature.levels and dtype == "category":
+        codes = _codes(feature, values)
         levels = list(feature.levels or feature.categories)
         return pd.Series(pd.Categorical.from_codes(codes, levels, ordered=feature.ordered))
     cells = user_values(feature, values, places)
-    if keep_off_grid and feature.kind is Kind.NUMERIC and places is not None:
+    if keep_off_grid and feature.holds_numbers and places is not None:
         finer = off_grid(to_scaled(feature, cells) - values, values) & ~is_special(values)
         if finer.any():
             return pd.Series(np.where(finer, from_scaled(feature, values, None), cells))
     if dtype == "float64" or (dtype == "int64" and not feature.missing):
         return cells.astype(dtype)  # much faster than a Series
     return pd.Series(cells, dtype=object if dtype == "object" else None).astype(dtype)
+
+
+def _codes(feature: Feature, values: Array) -> Array:
+    """The codes of row values, (n,), in a category column."""
+    if feature.kind is not Kind.NUMERIC:
+        return codes_of(feature)[values.astype(np.int64)]
+    return ordered.codes(np.where(is_special(values), np.nan, from_scaled(feature, values, 0)))
 
 
 def has_dtype(feature: Feature, dtype: Any) -> bool:
@@ -239,7 +258,7 @@ def cast(feature: Feature, column: pd.Series) -> pd.Series:
     if feature.dtype == "category":
         levels = list(feature.levels or feature.categories)
         return column.astype(object).astype(pd.CategoricalDtype(levels, feature.ordered))
-    cells = _unboxed(column) if feature.kind is Kind.NUMERIC else column.astype(object)
+    cells = _unboxed(column) if feature.holds_numbers else column.astype(object)
     if feature.missing == "none":
         cells = cells.where(cells.notna(), None)
     try:

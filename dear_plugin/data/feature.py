@@ -55,7 +55,8 @@ class Feature:
         limits: the `(low, high)` that restricts a number; it does not scale the encoding.
         levels: of a category column, all its levels in order, unobserved ones included; models
             that use the codes depend on them.
-        ordered: of a category column, whether its levels are ordered.
+        ordered: of a category column, whether its levels are ordered. With three or more of them
+            the feature is numeric, its numbers the places 0, 1, 2, ... of its levels.
         special: of a number, the codes that are no amounts (-9 for "no such account"), in user
             units; each is a separate level, as a missing value is. Of a category, the levels that
             say that the value is not known ("?"); a row may leave them.
@@ -110,7 +111,7 @@ class Feature:
                 raise SchemaError(str(error)) from None
             object.__setattr__(self, name, value)
         number = pd.api.types.is_numeric_dtype(pd.api.types.pandas_dtype(self.dtype))
-        if self.kind is Kind.NUMERIC and not number:
+        if self.holds_numbers and not number:
             raise SchemaError(f"feature {self.name!r}: a number cannot have dtype {self.dtype!r}")
         if self.levels and not {c for c in self.categories if c is not None} <= set(self.levels):
             raise SchemaError(f"feature {self.name!r}: its categories must be among its levels")
@@ -119,8 +120,8 @@ class Feature:
             raise SchemaError(f"{where}: {unknown('values', self.special, self.categories)}")
         if self.direction and self.kind is Kind.CATEGORICAL:
             raise SchemaError(
-                f"{self.name!r} has {len(self.categories)} categories, whose order is not used: it"
-                " cannot be increasing or decreasing; encode it as 0, 1, 2, ..."
+                f"{self.name!r} has {len(self.categories)} categories without an order: it cannot"
+                f" be increasing or decreasing; ordered={{{self.name!r}: [...]}} states one"
             )
         if not math.isfinite(self.width):
             raise SchemaError(
@@ -138,6 +139,11 @@ class Feature:
         """What a heading calls it: "Loan" for the label "the loan", or its name."""
         start = self.label.removeprefix("the ")
         return f"{start[:1].upper()}{start[1:]}" or self.name
+
+    @property
+    def holds_numbers(self) -> bool:
+        """Whether its cells are numbers, and neither categories nor levels with an order."""
+        return self.kind is Kind.NUMERIC and not self.levels
 
     @property
     def width(self) -> float:

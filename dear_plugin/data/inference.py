@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import decimal
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -11,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from dear_plugin.data import ordered
 from dear_plugin.data.codes import few_with_gaps, not_known
 from dear_plugin.data.feature import Feature, Kind, ordinary_values, with_infinity
 from dear_plugin.data.inspection import inspect
@@ -70,6 +72,7 @@ def infer_features(
     categorical: Iterable[str],
     numeric: Iterable[str],
     special: Mapping[str, Sequence[Any]],
+    orders: Mapping[str, Sequence[Any]],
 ) -> list[Feature]:
     """The features of a frame's columns, (n, p), without the user's constraints on changes.
 
@@ -79,6 +82,7 @@ def infer_features(
         categorical: numeric columns to be read as categories.
         numeric: columns that are amounts, whatever their values look like.
         special: `{column: values}` that are no amounts, or categories that are not known.
+        orders: `{column: levels}` of categories with an order, the least first.
 
     Raises:
         SchemaError: unreadable columns; all complaints at once.
@@ -89,7 +93,11 @@ def infer_features(
     for name in names:
         codes = tuple(special.get(name, ())) if name in {*special, *amounts} else None
         try:
-            feature = _infer(frame[name], name, name in as_category, codes)
+            column = ordered.stated(frame[name], name, orders.get(name))
+            feature = _infer(column, name, name in as_category, codes)
+            if name in orders:
+                dtype, missing = str(frame[name].dtype), _missing(frame[name])
+                feature = dataclasses.replace(feature, dtype=dtype, missing=missing)
             if name in amounts and feature.kind is not Kind.NUMERIC:
                 raise SchemaError(f"numeric= names {name!r}: expected numbers, got categories")
             features.append(feature)
@@ -111,7 +119,7 @@ def infer_orders(frame: pd.DataFrame, features: Sequence[Feature]) -> tuple[tupl
         frame: training rows.
         features: the features of its columns.
     """
-    numbers = [f for f in features if f.kind is Kind.NUMERIC and f.bounds[0] < f.bounds[1]]
+    numbers = [f for f in features if f.holds_numbers and f.bounds[0] < f.bounds[1]]
     values = {f.name: ordinary_values(frame[f.name], f.special) for f in numbers}
     ordered = {name: np.sort(column[~np.isnan(column)]) for name, column in values.items()}
     return tuple(
@@ -149,7 +157,7 @@ def _infer(
         raise SchemaError(f"column {name!r} has dtype {column.dtype}: {unreadable(column.dtype)}")
     number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
     if not number or as_category or (special is None and column.nunique() == 2):
-        return _discrete(column, name, special)
+        return _discrete(column, name, special, as_category=as_category)
     return _number(column, name, special or ())
 
 
@@ -214,7 +222,9 @@ def unreadable(dtype: Any) -> str:
     return ""
 
 
-def _discrete(column: pd.Series, name: str, special: tuple[Any, ...] | None) -> Feature:
+def _discrete(
+    column: pd.Series, name: str, special: tuple[Any, ...] | None, *, as_category: bool
+) -> Feature:
     present = column.dropna()
     try:
         observed = present.unique()
@@ -228,7 +238,10 @@ def _discrete(column: pd.Series, name: str, special: tuple[Any, ...] | None) -> 
     else:
         levels = ()
         categories = _plain(name, sorted(observed, key=lambda c: (str(type(c).__name__), c)))
-    missing = _missing(column)
+    missing, unknown = _missing(column), not_known(categories) if special is None else special
+    in_order = dtype is not None and dtype.ordered and len(categories) > 2
+    if in_order and not unknown and not as_category:
+        return ordered.infer(column, name, levels, missing)
     if missing:
         categories = (*categories, None)
     return Feature(
@@ -238,7 +251,7 @@ def _discrete(column: pd.Series, name: str, special: tuple[Any, ...] | None) -> 
         dtype=str(column.dtype),
         immutable=len(categories) == 1,
         levels=levels,
-        special=not_known(categories) if special is None else special,
+        special=unknown,
         ordered=dtype is not None and bool(dtype.ordered),
         missing=missing,
     )
@@ -289,7 +302,7 @@ def limits_of(
         return None
     if feature.kind is not Kind.NUMERIC:
         raise SchemaError(f"ranges[{feature.name!r}]: expected a numeric feature, got categories")
-    low, high = map(float, with_infinity(*pair))
+    low, high = map(float, with_infinity(*(ordered.place(feature, end) for end in pair)))
     if not low <= high:
         raise SchemaError(f"ranges[{feature.name!r}] = {pair}: low must not exceed high")
     return low, high

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from dear_plugin.data.codes import suspected_codes
-from dear_plugin.data.feature import Feature, Kind
+from dear_plugin.data.feature import Feature
 from dear_plugin.data.sensitive import WORD
 
 # A category is treated as an identifier if it has more than MANY_LEVELS levels, or more than
@@ -62,9 +62,9 @@ def inspect(
         )
     with np.errstate(over="ignore"):  # the schema rejects a range that overflows
         return [
-            _category(frame[f.name], f)
-            if f.kind is not Kind.NUMERIC
-            else _number(frame[f.name], f, f.name in amounts)
+            _number(frame[f.name], f, f.name in amounts)
+            if f.holds_numbers
+            else _category(frame[f.name], f)
             for f in features
         ]
 
@@ -132,7 +132,7 @@ def _is_identifier(values: Array, name: str) -> bool:
 
 
 def _category(column: pd.Series, feature: Feature) -> Feature:
-    levels, rows = len(feature.categories), len(column)
+    levels, rows = len(feature.categories or feature.levels), len(column)
     if _is_text_of_numbers(column, feature):
         logger.warning(
             "column %r holds numbers as text and is read as a category of %d levels: frame[%r] ="

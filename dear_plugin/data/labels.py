@@ -116,15 +116,18 @@ def labels(
         at = np.flatnonzero(bad & accepted & column.notna().to_numpy())
         codes[at] = new.values_of(column.iloc[at].astype(object))
         bad = codes < 0
-    if not bad.any():
-        return Reading(codes)
+    return never_seen(feature, column, codes, bad) if bad.any() else Reading(codes)
+
+
+def never_seen(feature: Feature, column: pd.Series, values: Array, bad: Array) -> Reading:
+    """The reading of row values, (n,), where `bad`, (n,) bool, are labels that are not known."""
     got, where = named(dict.fromkeys(map(repr, column[bad].astype(object)))), column.index[bad]
-    expected = f"one of {named(map(repr, feature.categories))}"
+    expected = f"one of {named(map(repr, feature.categories or feature.levels))}"
     complaint = (
         f"column {feature.name!r} has values never seen: {got} (first rows {where[:3].tolist()});"
         f" expected {expected}"
     )
-    return Reading(np.where(bad, 0, codes), complaint, bad, expected)
+    return Reading(np.where(bad, 0, values), complaint, bad, expected)
 
 
 def named(texts: Iterable[str]) -> str:

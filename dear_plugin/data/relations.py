@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dear_plugin.data.feature import Feature, Kind, ordinary_values
+from dear_plugin.data.feature import Feature, ordinary_values
 
 # The least share of a number's variance that the others explain, and that a second other must
 # leave at most of what the first one leaves.
@@ -78,7 +78,7 @@ def infer_relations(frame: pd.DataFrame, features: Sequence[Feature]) -> tuple[R
         features: the features of its columns.
     """
     some = frame.sample(min(len(frame), SAMPLE), random_state=0)
-    numbers = [f for f in features if f.kind is Kind.NUMERIC and f.bounds[0] < f.bounds[1]]
+    numbers = [f for f in features if f.holds_numbers and f.bounds[0] < f.bounds[1]]
     columns = {f.name: ordinary_values(some[f.name], f.special) for f in numbers}
     names = [name for name, column in columns.items() if _varies(column[~np.isnan(column)])]
     if len(names) < 2:

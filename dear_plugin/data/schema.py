@@ -78,13 +78,15 @@ class Schema:
         rules: Iterable[Rule] = (),
         tiers: Iterable[Iterable[str]] = (),
         exactly_one: Iterable[Iterable[str]] | None = None,
+        ordered: Mapping[str, Sequence[Any]] | None = None,
         labels: Mapping[str, str] | None = None,
         units: Mapping[str, str] | None = None,
     ) -> Schema:
         """Infer a schema from a frame of p features, (n, p), with or without the target.
 
-        Object, bool, string and category columns are categorical; any column with at most two
-        values is binary; other numbers are numeric, with the precision of their decimals.
+        Object, bool, string and category columns are categorical, those of more than two levels
+        with an order are numbers (`ordered`); any column with at most two values is binary; other
+        numbers are numeric, with the precision of their decimals.
         Constant columns are immutable. A missing value is a separate level. Pairs of numbers with
         a <= b in nearly every row become `orders`, numbers that are nearly a function of others
         `relations`. The logger warns of suspected codes, identifiers, numbers kept
@@ -111,6 +113,9 @@ class Schema:
                 an action changes no feature of an earlier tier.
             exactly_one: lists of binary columns of which exactly one is 1; None takes those of
                 which that holds in all rows, [] none.
+            ordered: `{feature: levels}` of categories with an order, the least first, as
+                `pd.Categorical(..., ordered=True)` has it. A step costs its share of the range;
+                `increasing`, `decreasing` and `ranges` hold; `categorical` ignores an order.
             labels: `{feature: text}`, what texts call it, `{"loan_amount": "the loan"}`.
             units: `{feature: text}`, the unit of a number in texts, `{"loan_amount": "euros"}`.
 
@@ -127,11 +132,14 @@ class Schema:
             "numeric": numeric,
             "ranges": ranges,
             "special": special,
+            "ordered": ordered,
             "labels": labels,
             "units": units,
         }
         marks = stated.named(given, names)
-        known = infer_features(frame, names, marks["categorical"], marks["numeric"], special or {})
+        known = infer_features(
+            frame, names, marks["categorical"], marks["numeric"], special or {}, ordered or {}
+        )
         marked = stated.marked(known, given, marks)
         if not marks["immutable"]:
             warn_of_mutable(marked)
@@ -139,12 +147,12 @@ class Schema:
         warn_of_records(marked)
         orders, relations = infer_orders(frame, marked), infer_relations(frame, marked)
         found = one_hot.infer_groups(frame, marked, exactly_one)
-        ordered = order.checked(tiers, names, target)
-        return cls(tuple(marked), target, orders, tuple(rules), ordered, relations, found)
+        ranked = order.checked(tiers, names, target)
+        return cls(tuple(marked), target, orders, tuple(rules), ranked, relations, found)
 
     def __post_init__(self) -> None:
         """Check that the features, orders, rules and tiers are consistent."""
-        numbers = {f.name for f in self.features if f.kind is Kind.NUMERIC}
+        numbers = {f.name for f in self.features if f.holds_numbers}
         members = [relation.members for relation in self.relations]
         for what, groups in (("orders", self.orders), ("relations", members)):
             if wrong := sorted({n for group in groups for n in group if n not in numbers}):

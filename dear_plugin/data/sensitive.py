@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-from dear_plugin.data.feature import Feature, Kind, ordinary_values
+from dear_plugin.data.feature import Feature, ordinary_values
 
 WORDS = {"age", "sex", "gender", "race", "ethnicity", "ethnic", "nationality", "religion"}
 WORDS |= {"marital", "maritalstatus"}
@@ -91,7 +91,7 @@ def warn_of_clocks(frame: pd.DataFrame, features: Sequence[Feature]) -> None:
         frame: training rows.
         features: the features of its columns.
     """
-    numbers = [f for f in features if f.kind is Kind.NUMERIC]
+    numbers = [f for f in features if f.holds_numbers]
     ages = [f for f in numbers if "age" in _words(f.name)]
     named = set() if any(f.immutable for f in features) else set(unrestricted(features))
     names = [

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from dear_plugin import _html
-from dear_plugin.data.feature import Feature, Kind
+from dear_plugin.data.feature import Feature
 from dear_plugin.data.tiers import Tiers, ranks
 
 COLUMNS = ("feature", "kind", "values", "may change")
@@ -47,10 +47,10 @@ def _name(feature: Feature) -> str:
 
 def _values(feature: Feature) -> str:
     """The range of a number with its unit, or the first levels of a category."""
-    if feature.kind is Kind.NUMERIC:
+    if feature.holds_numbers:
         low, high = feature.limits or feature.bounds
         return f"{low:,.10g} to {high:,.10g} {feature.unit}".rstrip()
-    levels = [str(level) for level in feature.categories]
+    levels = [str(level) for level in feature.categories or feature.levels]
     more = f" and {len(levels) - MOST_LEVELS} more" * (len(levels) > MOST_LEVELS)
     return ", ".join(levels[:MOST_LEVELS]) + more
 

@@ -49,10 +49,10 @@ def patch(
         places = column_resolution(feature, column.dtype).decimals
         own = values[moved, j]
         cells = brief(feature, user_values(feature, own, places), own, places)
-        if ends is not None and feature.kind is Kind.NUMERIC:
+        if ends is not None and feature.holds_numbers:
             low, high = (end.numpy()[moved, j] for end in ends)
             cells = snap_to_ends(feature, cells, (low, high), column.dtype)
-        if column.dtype == object and feature.dtype == "int64":
+        if column.dtype == object and feature.dtype == "int64" and feature.holds_numbers:
             cells = cells.astype(np.int64)
         _overwrite(out, feature.name, moved, cells)
         if plain and feature.kind is not Kind.NUMERIC and column.dtype == object:

@@ -11,10 +11,10 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_plugin.data.columns import read
+from dear_plugin.data.columns import read, user_values
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.inference import misfit
-from dear_plugin.data.schema import Feature, Kind
+from dear_plugin.data.schema import Feature
 from dear_plugin.errors import ConstraintError, InputError, unknown
 from dear_plugin.methods.optimizer import Optimizer, OptimizerOf, by_set
 from dear_plugin.problem.case import Case
@@ -185,8 +185,9 @@ def _refusals(case: Case, values: Tensor, accepted: Tensor, encoder: Encoder) ->
 
 def _not_admissible(case: Case, feature: Feature, row: int, j: int, wanted: float) -> str:
     """Why a row may not take a value of the feature at position j."""
-    if feature.kind is not Kind.NUMERIC:
-        return Reason.NOT_THIS_VALUE.format(feature.called, feature.categories[int(wanted)])
+    if not feature.holds_numbers:
+        (level,) = user_values(feature, np.array([wanted]), 0)
+        return Reason.NOT_THIS_VALUE.format(feature.called, level)
     feasible = case.feasible
     low, high, value = (
         number(feature.bounds[0] + end * feature.width, feature.precision)

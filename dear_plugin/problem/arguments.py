@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dear_plugin.data import ordered
 from dear_plugin.data.feature import Feature, Kind
 from dear_plugin.errors import ConstraintError, unknown
 
@@ -70,8 +71,9 @@ def interval(feature: Feature, pair: Any, decimals: int | None, n: int) -> tuple
         raise ConstraintError(f"{where}: it has categories; use categories= instead")
     if not isinstance(pair, Sequence | np.ndarray) or len(pair) != 2:
         raise ConstraintError(f"{where}: expected (low, high), got {pair!r}")
-    low = _numbers(where, -math.inf if pair[0] is None else pair[0])
-    high = _numbers(where, math.inf if pair[1] is None else pair[1])
+    ends = pair if feature.holds_numbers else [ordered.place(feature, end) for end in pair]
+    low = _numbers(where, -math.inf if ends[0] is None else ends[0])
+    high = _numbers(where, math.inf if ends[1] is None else ends[1])
     if any(end.shape not in ((), (n,)) for end in (low, high)):
         raise ConstraintError(f"{where}: an end is a number, or {n}, one per row; got {pair!r}")
     if not np.all(low <= high):
@@ -111,16 +113,22 @@ def codes_of(feature: Feature, levels: Any) -> list[int]:
         ConstraintError: not categories of this feature.
     """
     where = f"categories[{feature.name!r}]"
-    if feature.kind is Kind.NUMERIC:
+    if feature.holds_numbers:
         raise ConstraintError(f"{where}: it is numeric; use ranges= instead")
+    known = feature.categories or feature.levels
     values = list(levels) if is_plural(levels) else [levels]
-    missing = [c for c in values if c not in feature.categories]
+    missing = [c for c in values if c not in known]
     if missing:
-        raise ConstraintError(f"{where}: {unknown('values', missing, feature.categories)}")
+        raise ConstraintError(f"{where}: {unknown('values', missing, known)}")
     if not values:
-        known = list(feature.categories)
-        raise ConstraintError(f"{where}: expected at least one of {known}, got []")
-    return [feature.categories.index(c) for c in values]
+        raise ConstraintError(f"{where}: expected at least one of {list(known)}, got []")
+    codes = sorted(known.index(c) for c in values)
+    if feature.kind is Kind.NUMERIC and codes != list(range(codes[0], codes[-1] + 1)):
+        raise ConstraintError(
+            f"{where}: it has an order, so allowed levels are neighbours; got {values}, without"
+            f" {[known[i] for i in range(codes[0], codes[-1]) if i not in codes]}"
+        )
+    return codes
 
 
 def _all(kind: type, items: Iterable[Any]) -> bool:

@@ -189,7 +189,7 @@ class _Builder:
     def _keep_categories(self, rows: Rows, j: int, codes: Sequence[int]) -> None:
         """Intersect the allowed categories of a feature with those at some positions."""
         feature = self.encoder.schema.features[j]
-        if feature.kind is Kind.BINARY:
+        if feature.kind is not Kind.CATEGORICAL:
             self._expand_bounds()
             low, high = min(codes, default=math.inf), max(codes, default=-math.inf)
             self.low[rows, j] = torch.clamp_min(self.low[rows, j], low)

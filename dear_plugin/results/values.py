@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from dear_plugin.data.schema import Feature, Kind
+from dear_plugin.data.schema import Feature
 
 # Significant digits of numbers without a precision, the digits of a float64, and the size from
 # which on numbers are written with an exponent.
@@ -27,7 +27,7 @@ def label(category: Any) -> str:
 
 def is_amount(feature: Feature, value: Any) -> bool:
     """Whether a value is a number, and neither a code nor missing."""
-    return feature.kind is Kind.NUMERIC and not pd.isna(value) and value not in feature.special
+    return feature.holds_numbers and not pd.isna(value) and value not in feature.special
 
 
 def ends(feature: Feature, old: Any, new: Any) -> tuple[str, str]:
@@ -90,7 +90,7 @@ def _one(feature: Feature, value: Any) -> str:
     """A single value as text; a row of a frame may hold the category 1 as 1.0."""
     if pd.isna(value):
         return MISSING
-    if feature.kind is Kind.NUMERIC:
+    if feature.holds_numbers:
         return number(value, feature.precision)
     return label(next((known for known in feature.categories if known == value), value))
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dear_plugin.data import ordered
 from dear_plugin.data.schema import Feature, Schema
 from dear_plugin.results.values import amount_of, ends, is_amount, label
 from dear_plugin.search.credibility import HALF
@@ -87,6 +88,13 @@ class Move:
         return is_amount(self.feature, self.old) and is_amount(self.feature, self.new)
 
     @property
+    def rises(self) -> bool | None:
+        """Whether a number, or a level that has an order, rises; None for other changes."""
+        if self.is_amount:
+            return bool(self.new > self.old)
+        return ordered.rises(self.feature, self.old, self.new)
+
+    @property
     def is_uncertain(self) -> bool:
         """Whether a category changes in less than half of the resamples."""
         return self.times is not None and 2 * self.times[0] < self.times[1]
@@ -104,13 +112,13 @@ class Move:
     @property
     def imperative(self) -> str:
         """The action: "raise hours from 35 to 41"."""
-        verb = "change" if not self.is_amount else "raise" if self.new > self.old else "lower"
+        verb = {None: "change", True: "raise", False: "lower"}[self.rises]
         return f"{verb} {self.feature.called} {self.from_to}"
 
     @property
     def infinitive(self) -> str:
         """What is expected: "to rise from 0 to 307", "to rise by 200 to 400"."""
-        verb = "change" if not self.is_amount else "rise" if self.new > self.old else "fall"
+        verb = {None: "change", True: "rise", False: "fall"}[self.rises]
         return self._range or f"to {verb} {self.from_to}"
 
     def needed(self, share: float) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from dear_plugin.data.schema import Feature, Kind
+from dear_plugin.data.schema import Feature
 from dear_plugin.models.foreign import isolated
 from dear_plugin.problem.constraints import Constraints
 from dear_plugin.problem.reasons import Reason
@@ -226,8 +226,8 @@ def obeys(feature: Feature, old: pd.Series, new: pd.Series) -> None:
     """
     if feature.immutable:
         pd.testing.assert_series_equal(old, new, check_exact=True)
-    if feature.kind is not Kind.NUMERIC:
-        known = set(new.astype(object)) <= set(feature.categories)
+    if not feature.holds_numbers:
+        known = set(new.astype(object)) <= set(feature.categories or feature.levels)
         _require(known, f"{feature.name} has an unknown category")
         return
     before, after = old.astype(float), new.astype(float)
@@ -253,7 +253,7 @@ def obeys(feature: Feature, old: pd.Series, new: pd.Series) -> None:
 
 def _numbers(subject: Subject) -> list[Feature]:
     """The first two numbers that may change."""
-    return [f for f in subject.method.schema if f.kind is Kind.NUMERIC and not f.immutable][:2]
+    return [f for f in subject.method.schema if f.holds_numbers and not f.immutable][:2]
 
 
 def _agree(subject: Subject, answer: Recourses, rows: list[int]) -> None:

@@ -295,7 +295,7 @@ class TestConstraints:
                 {"increasing": ["x"], "decreasing": ["x"]},
                 "both increasing and",
             ),
-            (list("abc"), {"increasing": ["x"]}, "'x' has 3 categories, whose order is not used"),
+            (list("abc"), {"increasing": ["x"]}, "'x' has 3 categories without an order"),
             (list("abc"), {"ranges": {"x": (0, 1)}}, r"ranges\['x'\].*categories"),
             ([1, 2, 3], {"ranges": {"x": (2, 1)}}, r"ranges\['x'\] = \(2, 1\).*exceed"),
             ([1, 2, 3], {"ranges": {"x": (np.nan, 1)}}, "exceed"),

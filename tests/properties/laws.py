@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from dear_plugin import DEAR, Feature, Kind
+from dear_plugin import DEAR, Feature
 from dear_plugin.testing import Subject
 from dear_plugin.testing import laws as common
 
@@ -62,7 +62,7 @@ def what_may_not_change_is_equal_bit_for_bit(world, method, result):
 def ranges_directions_and_precision_are_kept(world, method, result):
     ranges = per_row(world.within.ranges if world.within else None, len(world.query))
     for feature in world.schema:
-        if feature.kind is not Kind.NUMERIC:
+        if not feature.holds_numbers:
             continue
         column = result.counterfactuals[feature.name]
         old = world.query[feature.name].astype(float).to_numpy()
@@ -98,15 +98,16 @@ def said(end: float, places: int) -> float:
 def categories_are_known_and_allowed_and_keep_their_direction(world, method, result):
     kept = per_row(world.within.categories if world.within else None, len(world.query))
     for feature in world.schema:
-        if feature.kind is Kind.NUMERIC:
+        if feature.holds_numbers:
             continue
+        known = feature.categories or feature.levels
         old = world.query[feature.name].astype(object).tolist()
         new = result.counterfactuals[feature.name].astype(object).tolist()
-        assert set(new) <= set(feature.categories)
+        assert set(new) <= set(known)
         for before, after, allowed in zip(old, new, kept, strict=True):
-            levels = (allowed or {}).get(feature.name, feature.categories)
+            levels = (allowed or {}).get(feature.name, known)
             assert after == before or after in levels
-            places = feature.categories.index(before), feature.categories.index(after)
+            places = known.index(before), known.index(after)
             assert feature.direction * (places[1] - places[0]) >= 0
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from dear_plugin import DEAR, Feature, Kind, Schema, Search
+from dear_plugin import DEAR, Feature, Schema, Search
 from tests.properties.worlds import frames, queries, some
 
 CODES = (-9.0, -7.0)
@@ -88,7 +88,7 @@ def numbers(frame: pd.DataFrame, name: str) -> np.ndarray:
 
 def values(frame: pd.DataFrame, feature: Feature) -> np.ndarray:
     """(n,) the numbers of a feature, NaN where it is missing or special; all NaN of a category."""
-    if feature.kind is not Kind.NUMERIC:
+    if not feature.holds_numbers:
         return np.full(len(frame), np.nan)
     cells = numbers(frame, feature.name)
     return np.where(np.isin(cells, feature.special), np.nan, cells)
@@ -169,9 +169,7 @@ def test_the_laws_hold(table):
 @given(tables(), st.data())
 def test_a_row_that_cannot_be_read_fails_alone(table, data):
     words = [
-        f.name
-        for f in table.schema
-        if f.kind is not Kind.NUMERIC and table.query[f.name].dtype == object
+        f.name for f in table.schema if not f.holds_numbers and table.query[f.name].dtype == object
     ]
     if not words:
         return

@@ -242,7 +242,7 @@ def tiers(draw, names) -> list[list[str]]:
 
 
 def _numbers(schema: Schema) -> list[str]:
-    return [f.name for f in schema if f.kind is Kind.NUMERIC]
+    return [f.name for f in schema if f.holds_numbers]
 
 
 @st.composite
@@ -284,11 +284,11 @@ class Rules:
 
     def __init__(self, frame: pd.DataFrame, schema: Schema, rng: np.random.Generator) -> None:
         self.names = schema.names
-        self.steps = {f.name: self._step(frame, f, rng) for f in schema if f.kind is Kind.NUMERIC}
+        self.steps = {f.name: self._step(frame, f, rng) for f in schema if f.holds_numbers}
+        levels = {f.name: f.categories or f.levels for f in schema if not f.holds_numbers}
         self.points = {
-            f.name: dict(zip(f.categories, rng.normal(0, 1, len(f.categories)), strict=True))
-            for f in schema
-            if f.kind is not Kind.NUMERIC
+            name: dict(zip(known, rng.normal(0, 1, len(known)), strict=True))
+            for name, known in levels.items()
         }
         self.shift = 0.0
 
@@ -469,7 +469,7 @@ def ranges(draw, schema: Schema) -> dict[str, tuple]:
     """Ranges of some of the numbers, perhaps open at one end."""
     out = {}
     for feature in schema:
-        if feature.kind is Kind.NUMERIC and draw(st.booleans()):
+        if feature.holds_numbers and draw(st.booleans()):
             low, high = draw(intervals(feature.bounds))
             out[feature.name] = draw(st.sampled_from([(low, high), (None, high), (low, None)]))
     return out
@@ -477,12 +477,19 @@ def ranges(draw, schema: Schema) -> dict[str, tuple]:
 
 @st.composite
 def levels(draw, schema: Schema) -> dict[str, list]:
-    """Allowed values of some of the categories."""
+    """Allowed values of some of the categories; those with an order are neighbours."""
     return {
-        f.name: draw(some(f.categories, least=1))
+        f.name: draw(some(f.categories, least=1) if f.categories else neighbours(f.levels))
         for f in schema
-        if f.kind is not Kind.NUMERIC and draw(st.booleans())
+        if not f.holds_numbers and draw(st.booleans())
     }
+
+
+@st.composite
+def neighbours(draw, items) -> list:
+    """Some things that stand beside each other."""
+    first = draw(st.integers(0, len(items) - 1))
+    return list(items[first : draw(st.integers(first + 1, len(items)))])
 
 
 @st.composite

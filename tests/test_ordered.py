@@ -1,0 +1,162 @@
+"""Categories with an order are numbers whose cells are labels, by every way in."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dear_plugin import DEAR, Constraints, Encoder, Kind, Schema
+from dear_plugin.errors import ConstraintError, SchemaError
+
+LEVELS = ["none", "school", "college", "master", "phd"]
+ORDER = [["age"], ["schooling"], ["income"]]
+
+
+def score(frame):
+    """Probabilities by income and schooling."""
+    place = frame["schooling"].astype(object).map(LEVELS.index).astype(float)
+    return (1.0 / (1.0 + np.exp(-((frame["income"] - 40.0) / 6.0 + 0.3 * place)))).to_numpy()
+
+
+@pytest.fixture(scope="module")
+def people():
+    """Rows whose income rises by 8 with each step of schooling."""
+    rng = np.random.default_rng(0)
+    age = rng.integers(20, 70, 3000)
+    steps = np.digitize(rng.normal(size=3000) + (age - 45) / 40, [-1.0, 0.0, 0.8, 1.6])
+    income = np.round(20 + 8 * steps + 5 * rng.normal(size=3000), 1)
+    schooling = pd.Categorical([LEVELS[i] for i in steps], LEVELS, ordered=True)
+    return pd.DataFrame({"age": age, "schooling": schooling, "income": income})
+
+
+@pytest.fixture(scope="module")
+def dear(people):
+    schema = Schema.infer(people, immutable=["age"], increasing=["schooling"], tiers=ORDER)
+    return DEAR(score, schema, act_on=["schooling"]).fit(people)
+
+
+@pytest.fixture(scope="module")
+def refused(people):
+    return people[score(people) < 0.5].head(30)
+
+
+def places(column):
+    return column.astype(object).map(LEVELS.index)
+
+
+def test_its_levels_are_the_numbers_of_its_places(people):
+    feature = Schema.infer(people).features[1]
+    assert (feature.kind, feature.bounds, feature.precision) == (Kind.NUMERIC, (0.0, 4.0), 0)
+    assert not feature.holds_numbers
+
+
+def test_a_module_gets_one_column_of_it(people):
+    encoder = Encoder(Schema.infer(people))
+    encoded = encoder.encode(people)[:, 1].numpy()
+    np.testing.assert_allclose(encoded, places(people["schooling"]) / 4.0)
+
+
+def test_answers_are_levels_and_only_rise(dear, refused):
+    found = dear.generate(refused)
+    assert found.actions["success"].mean() > 0.9
+    after = found.counterfactuals["schooling"]
+    assert after.dtype == refused["schooling"].dtype
+    assert (places(after) >= places(refused["schooling"])).all()
+
+
+def test_a_step_costs_its_share_of_the_range(dear, refused):
+    found = dear.generate(refused)
+    steps = places(found.counterfactuals["schooling"]) - places(refused["schooling"])
+    np.testing.assert_allclose(found.actions["direct_cost"], steps / 4.0)
+
+
+def test_what_follows_a_step_is_its_effect(dear, people):
+    some = people[people["schooling"] == "school"]
+    told = dear.apply(some, {"schooling": "college"}).counterfactuals
+    assert (told["income"] - some["income"]).mean() == pytest.approx(8.0, abs=0.6)
+
+
+def test_texts_raise_it(dear, refused):
+    row = refused.index[refused["schooling"] == "school"][0]
+    assert dear.generate(refused).describe(row).startswith("raise schooling from school to ")
+
+
+def test_text_with_a_stated_order_is_the_same(dear, people, refused):
+    plain = people.assign(schooling=people["schooling"].astype(object))
+    schema = Schema.infer(
+        plain,
+        immutable=["age"],
+        increasing=["schooling"],
+        tiers=ORDER,
+        ordered={"schooling": LEVELS},
+    )
+    other = DEAR(score, schema, act_on=["schooling"]).fit(plain)
+    found = other.generate(plain.loc[refused.index]).counterfactuals
+    assert found["schooling"].dtype == object
+    expected = dear.generate(refused).counterfactuals
+    pd.testing.assert_frame_equal(found, expected.astype({"schooling": object}))
+
+
+@pytest.mark.parametrize(
+    "within",
+    [
+        Constraints(ranges={"schooling": ("none", "college")}),
+        Constraints(ranges={"schooling": (None, "college")}),
+        Constraints(categories={"schooling": ["none", "school", "college"]}),
+    ],
+    ids=["both ends", "one end", "levels"],
+)
+def test_ranges_are_of_levels(dear, refused, within):
+    found = dear.generate(refused, within=within)
+    highest = np.maximum(places(refused["schooling"]), 2)
+    assert (places(found.counterfactuals["schooling"]) <= highest).all()
+    assert found.actions["success"].any()
+
+
+def test_a_range_of_the_schema_is_of_levels(people):
+    schema = Schema.infer(people, ranges={"schooling": (None, "master")})
+    assert schema.features[1].limits == (-np.inf, 3.0)
+
+
+def test_allowed_levels_are_neighbours(dear, refused):
+    with pytest.raises(ConstraintError, match=r"neighbours; got .* without \['college'\]"):
+        dear.generate(refused, within=Constraints(categories={"schooling": ["school", "master"]}))
+
+
+def test_a_level_that_no_row_has_is_no_answer(people):
+    some = people[people["schooling"] != "college"]
+    schema = Schema.infer(some, immutable=["age"])
+    found = DEAR(score, schema).fit(some).generate(some[score(some) < 0.5].head(30))
+    assert "college" not in set(found.counterfactuals["schooling"])
+
+
+def test_an_unknown_level_fails_alone(dear, refused):
+    odd = refused.head(2).assign(schooling=["diploma", "none"])
+    reasons = dear.generate(odd).actions["reason"].tolist()
+    assert reasons[0].startswith("column 'schooling' has 'diploma', expected one of ['none', ")
+    assert not reasons[1].startswith("column")
+
+
+def test_a_missing_level_stays_missing(people):
+    some = people.copy()
+    some.loc[some.index[:200], "schooling"] = np.nan
+    schema = Schema.infer(some, immutable=["age"])
+    model = lambda frame: 1.0 / (1.0 + np.exp(-(frame["income"] - 40.0) / 6.0))  # noqa: E731
+    found = DEAR(model, schema).fit(some).generate(some.head(20))
+    assert found.counterfactuals["schooling"].isna().all()
+
+
+def test_categorical_ignores_the_order(people):
+    schema = Schema.infer(people, categorical=["schooling"])
+    assert schema.features[1].kind is Kind.CATEGORICAL
+
+
+def test_a_stated_order_has_every_value_once(people):
+    for wrong in (LEVELS[:-1], [*LEVELS, "none"]):
+        with pytest.raises(SchemaError, match=r"ordered\['schooling'\]: expected all values"):
+            Schema.infer(people, ordered={"schooling": wrong})
+
+
+def test_a_save_keeps_it(dear, refused, tmp_path):
+    dear.save(tmp_path)
+    again = DEAR.load(tmp_path, score).generate(refused)
+    pd.testing.assert_frame_equal(again.counterfactuals, dear.generate(refused).counterfactuals)
