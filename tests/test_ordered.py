@@ -160,3 +160,79 @@ def test_a_save_keeps_it(dear, refused, tmp_path):
     dear.save(tmp_path)
     again = DEAR.load(tmp_path, score).generate(refused)
     pd.testing.assert_frame_equal(again.counterfactuals, dear.generate(refused).counterfactuals)
+
+
+def test_the_kind_of_advice_names_levels(dear, refused):
+    found = dear.generate(refused)
+    line = found.advice().iloc[0]
+    assert (line["feature"], line["change"]) == ("schooling", "up")
+    assert {line["old"], line["new"]} <= set(LEVELS)
+
+
+def test_a_letter_names_levels(dear, refused):
+    row = refused.index[refused["schooling"] == "school"][0]
+    assert "schooling from school to " in dear.generate(refused).letter(row)
+
+
+@pytest.fixture(scope="module")
+def labelled(people):
+    return people.assign(accepted=(score(people) >= 0.5).astype(int))
+
+
+class Scored:
+    """A classifier of frames, as DiCE takes one."""
+
+    classes_ = np.array([0, 1])
+
+    def predict_proba(self, frame):
+        accepted = score(frame)
+        return np.stack([1.0 - accepted, accepted], 1)
+
+    def predict(self, frame):
+        return (score(frame) >= 0.5).astype(int)
+
+
+def test_dice_keeps_the_order_of_its_frame(dear, labelled, refused):
+    dice_ml = pytest.importorskip("dice_ml")
+    from dear_dice import DiceDEAR
+
+    names = ["age", "income"]
+    data = dice_ml.Data(dataframe=labelled, continuous_features=names, outcome_name="accepted")
+    explainer = DiceDEAR(
+        data,
+        dice_ml.Model(model=Scored(), backend="sklearn"),
+        act_on=["schooling"],
+        immutable=["age"],
+        increasing=["schooling"],
+        tiers=ORDER,
+    )
+    found = explainer.generate_counterfactuals(refused.head(5), 1, desired_class=1)
+    expected = dear.generate(refused.head(5)).counterfactuals["schooling"]
+    levels = [each.final_cfs_df["schooling"].iloc[0] for each in found.cf_examples_list]
+    assert levels == expected.astype(object).tolist()
+
+
+def test_alibi_takes_the_order_of_its_codes(dear, people, refused):
+    pytest.importorskip("alibi")
+    from dear_alibi import DEAR as Explainer
+
+    def predictor(rows):
+        levels = pd.Categorical.from_codes(rows[:, 1].astype(int), LEVELS)
+        frame = pd.DataFrame({"schooling": levels, "income": rows[:, 2]})
+        return np.stack([1.0 - score(frame), score(frame)], 1)
+
+    def codes(frame):
+        return frame.assign(schooling=frame["schooling"].cat.codes).to_numpy(float)
+
+    explainer = Explainer(
+        predictor,
+        list(people),
+        {1: LEVELS},
+        immutable_features=["age"],
+        tiers=ORDER,
+        ordered=["schooling"],
+        act_on=["schooling"],
+    )
+    found = explainer.fit(codes(people)).explain(codes(refused.head(5)), Y_t=1)
+    expected = dear.generate(refused.head(5)).counterfactuals
+    assert found.data["cf"]["X"][:, 1].tolist() == codes(expected)[:, 1].tolist()

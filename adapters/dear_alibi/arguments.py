@@ -121,7 +121,7 @@ class AlibiConstraints:
             raise errors.ConstraintError(
                 f"C must hold one condition or one per row, n = {len(frame)}; got {len(rows)}"
             )
-        numbers = {f.name for f in schema if f.kind is Kind.NUMERIC}
+        numbers = {f.name for f in schema if f.holds_numbers}
         bounded = {*self.ranges, *(name for c in rows for name in c)} & numbers
         fixed = [[name for name in c if not c[name]] for c in rows]
         levels = [{n: c[n] for n in c if n not in numbers and c[n]} or None for c in rows]

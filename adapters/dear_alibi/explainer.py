@@ -45,6 +45,7 @@ class DEAR(Explainer, FitMixin):
         ranges: `{numeric feature: [low, high]}`, its largest change in any call, as fractions of
             its width in the training rows: low in [-1, 0], high in [0, 1]. [0, 1] may only grow.
         tiers: features in tiers, the earliest causes first, as for `Schema.infer`.
+        ordered: names of features of the category map whose codes have an order, the least first.
         labels: `{feature: text}`, what texts call it.
         units: `{feature: text}`, the unit of a number in texts.
         act_on: feature names, or groups of them, to act on; None is every mutable feature, one at
@@ -77,6 +78,7 @@ class DEAR(Explainer, FitMixin):
         immutable_features: Sequence[str] | None = None,
         ranges: Ranges | None = None,
         tiers: Sequence[Sequence[str]] | None = None,
+        ordered: Sequence[str] = (),
         labels: Mapping[str, str] | None = None,
         units: Mapping[str, str] | None = None,
         act_on: Sequence[str | Sequence[str]] | None = None,
@@ -89,7 +91,7 @@ class DEAR(Explainer, FitMixin):
         if not isinstance(decoder, str | Decoder | type):
             of_others, decoder = {"decoder": decoder, **of_others}, "transport"
         check_ignored(DEAR.__init__, of_others)
-        self._table = Table.of(feature_names, category_map, tiers, (labels, units))
+        self._table = Table.of(feature_names, category_map, tiers, (labels, units), ordered)
         self._always = AlibiConstraints.of(self._table.declared, immutable_features, ranges)
         self._output = output
         self._options = {"act_on": act_on, "decoder": decoder, "search": search}

@@ -53,6 +53,7 @@ def metadata_of(predictor: Any, table: Table, params: Mapping[str, Any]) -> dict
         "feature_names": list(table.declared.names),
         "category_map": {str(j): labels for j, labels in table.category_map.items()},
         "tiers": [list(tier) for tier in table.declared.tiers],
+        "ordered": [feature.name for feature in table.declared if feature.ordered],
         "labels": {f.name: f.label for f in table.declared if f.label},
         "units": {f.name: f.unit for f in table.declared if f.unit},
         "dear_version": __version__,

@@ -36,6 +36,7 @@ class Table:
         category_map: Mapping[int, Sequence[str]] | None,
         tiers: Any = None,
         texts: tuple[Texts, Texts] = (None, None),
+        ordered: Sequence[str] = (),
     ) -> Table:
         """The table of Alibi's feature names and category map, `{column: strings of codes}`.
 
@@ -44,6 +45,7 @@ class Table:
             category_map: of the columns that are no numbers.
             tiers: see `Schema.infer`.
             texts: the labels and the units.
+            ordered: names of columns of the category map whose codes have an order.
         """
         levels, p = dict(category_map or {}), len(feature_names)
         unknown = [k for k in levels if k not in range(p)]
@@ -56,6 +58,13 @@ class Table:
         for attribute, given in zip(("label", "unit"), texts, strict=True):
             for name, text in (given or {}).items():
                 declared = declared.replace(name, **{attribute: text})
+        for name in ordered:
+            (j,) = declared.index([name])
+            if not declared.features[j].categories:
+                raise errors.InputError(
+                    f"ordered: {name!r} is not in category_map: it is a number"
+                )
+            declared = declared.replace(name, ordered=True)
         return cls(declared)
 
     @property
@@ -83,7 +92,7 @@ class Table:
         # A category without training rows is in the category map.
         features = tuple(
             dataclasses.replace(seen, label=own.label, unit=own.unit)
-            if seen.name in numbers
+            if seen.kind is Kind.NUMERIC
             else _with_marks(own, seen)
             for own, seen in zip(self.declared, inferred, strict=True)
         )
@@ -169,4 +178,5 @@ def _column(feature: Feature, values: Array) -> pd.Series:
             f" categories; got {unknown.tolist()} in rows {unknown.index.tolist()}"
         )
     integers = codes.to_numpy(dtype=np.int64)
-    return pd.Series(pd.Categorical.from_codes(integers, list(feature.categories)))
+    levels = list(feature.categories)
+    return pd.Series(pd.Categorical.from_codes(integers, levels, ordered=feature.ordered))

@@ -12,8 +12,9 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from dear_plugin.data.columns import user_values
 from dear_plugin.data.exclusion import DOWN, UP, exclusion_of
-from dear_plugin.data.special_values import is_special
+from dear_plugin.data.special_values import is_special, without_special
 from dear_plugin.results.result import Result
 from dear_plugin.search.settings import CRITERIA
 
@@ -107,8 +108,14 @@ def _line(result: Result, kind: _Kind) -> tuple[Any, ...]:
 
 
 def _medians(result: Result, kind: _Kind) -> tuple[Any, Any]:
-    """The median old and new value of a number, without special values."""
-    feature = result.encoder.schema.features[kind.columns[0]]
+    """The median old and new value of a number or level, without special values."""
+    (j,) = kind.columns
+    feature = result.encoder.schema.features[j]
+    if not feature.holds_numbers:
+        rows = (each[kind.at, j] for each in (result.x, result.proposal.rows))
+        middle = [without_special(each).median().numpy() for each in rows]
+        old, new = user_values(feature, np.array(middle), 0)
+        return old, new
     frames = result.factuals, result.counterfactuals
     columns = (frame[feature.name].iloc[kind.at].astype(float) for frame in frames)
     old, new = (c.where(~c.isin(feature.special)).median() for c in columns)
