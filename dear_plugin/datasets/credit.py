@@ -27,7 +27,7 @@ _LABELS = {
     "RevolvingUtilizationOfUnsecuredLines": "the used share of the credit limits",
     "age": "the age",
     "NumberOfTime30-59DaysPastDueNotWorse": "the number of payments 30 to 59 days late",
-    "DebtRatio": "the debts and living costs per income",
+    "DebtRatio": "the ratio of debts and living costs to income",
     "MonthlyIncome": "the income",
     "NumberOfOpenCreditLinesAndLoans": "the number of loans and credit lines",
     "NumberOfTimes90DaysLate": "the number of payments 90 days late",
