@@ -118,4 +118,6 @@ def short_of(name: str, share: float, least: float) -> str:
     """
     if name == "reliance":
         return f"reliance {1.0 - share:.2g} (at most {1.0 - least:.2g} is required)"
-    return f"{name} {share:.2g} (at least {least:.2g} is required)"
+    # 0.0497 is not 0.05.
+    digits = next((d for d in (2, 3) if f"{share:.{d}g}" != f"{least:.{d}g}"), 4)
+    return f"{name} {share:.{digits}g} (at least {least:.2g} is required)"

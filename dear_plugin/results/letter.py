@@ -117,11 +117,12 @@ class LetterTemplate:
         """A change in words, with both values to some digits of the change."""
         old, new = move.ends
         if move.is_amount:
-            back = replace(move, old=move.new, new=move.old)
-            old, new = (
-                self._amount(rounded(each, float(each.new), digits, farther=False), move.feature)
-                for each in (back, move)
-            )
+            own, places = float(move.old), move.feature.precision
+            if places is None:
+                back = replace(move, old=move.new, new=move.old)
+                own = rounded(back, own, digits, farther=False)
+            told = rounded(move, float(move.new), digits, farther=False)
+            old, new = (self._amount(each, move.feature) for each in (own, told))
             new = f"{new} {move.feature.unit.removeprefix(self.thousand)}".rstrip()
         return words.format(feature=move.feature.called, old=old, new=new)
 

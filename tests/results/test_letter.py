@@ -77,11 +77,12 @@ class TestWhatItSays:
             again = dear.apply(loans.factuals.loc[[label]], {"loan_amount": loan})
             assert again.actions["success"].all()
 
-    def test_amounts_have_at_most_three_digits_of_the_change(self, loans):
+    def test_a_new_amount_has_three_digits_of_the_change_and_the_own_one_all(self, loans):
         for label in advised(loans):
             values = re.search(r"from ([\d,]+) to ([\d,]+) euros", loans.letter(label)).groups()
             old, new = (int(value.replace(",", "")) for value in values)
-            assert len(str(abs(new - old)).rstrip("0")) <= 3
+            assert old == round(1_000 * loans.factuals["loan_amount"][label])
+            assert new % 10 ** max(0, len(str(abs(new - old))) - 3) == 0
 
     def test_no_statistics_and_at_most_eighty_words(self, loans, many):
         for letter in [*loans.letter(), *many.letter()]:

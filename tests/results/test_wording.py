@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from dear_plugin import Feature, Kind, Schema
+from dear_plugin.results.explained import short_of
 from dear_plugin.results.wording import (
     ASSOCIATION,
     Move,
@@ -184,3 +185,10 @@ def test_a_description_says_expected_and_never_caused(fitted, mixed):
     moved = result.actions["indirect_cost"] > 0
     assert all("expected" in words for words, along in zip(texts, moved, strict=True) if along)
     assert not any("will" in words or "cause" in words for words in texts)
+
+
+def test_a_value_that_is_not_met_differs_from_the_required_one_in_a_digit():
+    assert (
+        short_of("plausibility", 0.0497, 0.05) == "plausibility 0.0497 (at least 0.05 is required)"
+    )
+    assert short_of("confidence", 0.8125, 0.9) == "confidence 0.81 (at least 0.9 is required)"
