@@ -4,23 +4,53 @@ Each host gets its usual wrapping of that predictor: DiCE a torch module on its 
 one-hot vector, Alibi a numpy function on label-encoded rows.
 """
 
-from dataclasses import replace
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
 
 import pandas as pd
 import pytest
+import torch
+from torch import nn
 
 from dear_plugin import DEAR, Recourses, Search
 from dear_plugin.demo import Demo
 from dear_plugin.demo.experiment import Experiment, make_experiment
 from dear_plugin.demo.hosts import through_alibi, through_dice
-from dear_plugin.demo.wrappings import OnAlibi
+from dear_plugin.demo.wrappings import OnAlibi, OnDice
 
 DATA = {"loan": 60, "adult": 30}
-SEARCHES = {
-    "default": None,
-    "cheapest": Search.cheapest(),
-    "consistent": Search(min_consistency=0.7),
+
+
+@dataclass(frozen=True)
+class How:
+    """A search, and how many copies of the model there are."""
+
+    search: Search | None
+    copies: int = 0
+
+    def options(self, experiment: Experiment, wrapped: Callable[[Any], Any]) -> dict[str, Any]:
+        """The arguments of a method, whose copies are `wrapped` as its model is."""
+        nets = [copied(experiment.model, seed) for seed in range(self.copies)]
+        return experiment.how | {"search": self.search, "copies": [wrapped(net) for net in nets]}
+
+
+HOWS = {
+    "default": How(None),
+    "cheapest": How(Search.cheapest()),
+    "consistent": How(Search(min_consistency=0.7)),
+    "copies": How(None, copies=3),
 }
+
+
+def copied(model: nn.Module, seed: int) -> nn.Module:
+    """A network as another training might have given it."""
+    other, rng = copy.deepcopy(model), torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for weights in other.parameters():
+            weights += 0.1 * weights.std(correction=0) * torch.randn(weights.shape, generator=rng)
+    return other
 
 
 @pytest.fixture(
@@ -35,25 +65,28 @@ def experiment(request) -> Experiment:
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param("default", marks=pytest.mark.ci), "cheapest", "consistent"],
+    params=[pytest.param("default", marks=pytest.mark.ci), *list(HOWS)[1:]],
 )
-def search(request) -> Search | None:
-    return SEARCHES[request.param]
+def how(request) -> How:
+    return HOWS[request.param]
 
 
-def with_search(experiment: Experiment, search: Search | None) -> Experiment:
-    return replace(experiment, how=experiment.how | {"search": search})
+def with_how(experiment: Experiment, how: How, wrapped: Callable[[Any], Any]) -> Experiment:
+    return replace(experiment, how=how.options(experiment, wrapped))
 
 
-def recourses(experiment: Experiment, model, search: Search | None) -> Recourses:
-    dear = DEAR(model, experiment.schema, **with_search(experiment, search).how)
+def recourses(
+    experiment: Experiment, how: How, wrapped: Callable[[Any], Any] = lambda net: net
+) -> Recourses:
+    options = how.options(experiment, wrapped)
+    dear = DEAR(wrapped(experiment.model), experiment.schema, **options)
     return dear.fit(experiment.train).generate(experiment.refused, within=experiment.within)
 
 
 @pytest.fixture(scope="module")
-def engine(experiment: Experiment, search: Search | None) -> pd.DataFrame:
+def engine(experiment: Experiment, how: How) -> pd.DataFrame:
     """The counterfactuals of the module; rows without one, which DiCE leaves, as they are."""
-    found = recourses(experiment, experiment.model, search)
+    found = recourses(experiment, how)
     success = found.actions["success"]
     assert success.all() or experiment.data.name == "adult"
     assert success.mean() > 0.5
@@ -69,28 +102,37 @@ def same(left: pd.DataFrame, right: pd.DataFrame) -> None:
 
 
 def test_dice_gives_the_engine_s_counterfactuals(
-    experiment: Experiment, search: Search | None, engine: pd.DataFrame
+    experiment: Experiment, how: How, engine: pd.DataFrame
 ) -> None:
-    pytest.importorskip("dice_ml")
-    same(through_dice(with_search(experiment, search)), engine)
+    dice_ml = pytest.importorskip("dice_ml")
+
+    def wrapped(net):
+        module = OnDice(net, experiment.schema)
+        return dice_ml.Model(model=module, backend="PYT", func="ohe-min-max")
+
+    same(through_dice(with_how(experiment, how, wrapped)), engine)
 
 
 def test_alibi_and_a_black_box_give_the_engine_s_counterfactuals(
-    experiment: Experiment, search: Search | None, engine: pd.DataFrame
+    experiment: Experiment, how: How, engine: pd.DataFrame
 ) -> None:
     pytest.importorskip("alibi")
-    predictor = OnAlibi(experiment.model, experiment.schema)
-    by_function = recourses(experiment, lambda rows: predictor(predictor.array(rows)), search)
+
+    def on_frames(net):
+        predictor = OnAlibi(net, experiment.schema)
+        return lambda rows: predictor(predictor.array(rows))
+
+    by_function = recourses(experiment, how, on_frames)
     solved = by_function.actions["success"]
     found = by_function.counterfactuals[engine.columns]
     same(found.where(solved, experiment.refused[engine.columns]), engine)
-    through = through_alibi(with_search(experiment, search))
+    through = through_alibi(with_how(experiment, how, lambda net: OnAlibi(net, experiment.schema)))
     same(through[solved], engine[solved])
 
 
-def test_the_cheapest_differs_from_the_default(experiment: Experiment) -> None:
-    cheapest, default = (
-        recourses(experiment, experiment.model, SEARCHES[name]).counterfactuals
-        for name in ("cheapest", "default")
+def test_other_searches_and_copies_give_other_answers(experiment: Experiment) -> None:
+    default, *others = (
+        recourses(experiment, HOWS[name]).counterfactuals
+        for name in ("default", "cheapest", "copies")
     )
-    assert not cheapest.equals(default)
+    assert not any(each.equals(default) for each in others)
