@@ -89,9 +89,8 @@ def data_of(
     """The data, without the condition, of n rows X, (n, p), their predictions and targets."""
     written = table.array(recourses.counterfactuals, X.dtype)
     X_cf = np.where(recourses.changed.numpy(), written, X)
-    found = recourses.actions["success"]
     worth = {
-        name: recourses.actions[name].where(found, worst).to_numpy(dtype=np.float64)[:, None]
+        name: recourses.actions[name].fillna(worst).to_numpy(dtype=np.float64)[:, None]
         for name, worst in WORST.items()
     }
     return {

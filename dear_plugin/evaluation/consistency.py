@@ -7,6 +7,7 @@ of a few values, all else as it is.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 
 import torch
@@ -16,6 +17,8 @@ from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.special_values import is_special, level_of, row_value
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.target import Goal
+
+logger = logging.getLogger(__name__)
 
 # The rows and values of a number: at most 1,000 model rows a feature of up to 50 values.
 MODEL_ROWS, MOST_ROWS, FEWEST_ROWS, POINTS = 1_000, 200, 20, 5
@@ -73,10 +76,12 @@ class Consistency:
         groups = {j: g.members for g in classifier.encoder.schema.groups for j in g.members}
         every = (groups.get(j, (j,)) for j in range(classifier.encoder.p))
         self._subjects = tuple(dict.fromkeys(every))
-        self._curves: dict[tuple[int, ...], Curves] = {}
+        self._curves: dict[tuple[int, ...], Curves | None] = {}
 
     def of(self, x: Tensor, reached: Tensor, acted: Tensor, goal: Goal, idx: Tensor) -> Tensor:
         """(m, p) double, the consistency of each change of what is acted on; 1 elsewhere.
+
+        NaN where the model takes no rows that change in this feature alone.
 
         Args:
             x: (m, p) the factual rows.
@@ -99,6 +104,8 @@ class Consistency:
     ) -> Tensor:
         """(m,) double, the consistency of changes of one subject, (m, w) values each."""
         curves, places = self._curves_of(subject), self._places(subject, before, after)
+        if curves is None:
+            return torch.full((len(idx),), torch.nan, dtype=torch.float64)
         keys, which = torch.cat([places, idx[:, None]], 1).unique(dim=0, return_inverse=True)
         shares = torch.empty(len(keys), dtype=torch.float64)
         for start, end in keys[:, :2].unique(dim=0).tolist():
@@ -123,9 +130,16 @@ class Consistency:
         order = torch.stack([-1 - rises, rises - 2], 1)
         return torch.where(is_special(ends), level_of(ends).long(), order)
 
-    def _curves_of(self, subject: tuple[int, ...]) -> Curves:
+    def _curves_of(self, subject: tuple[int, ...]) -> Curves | None:
+        """The curves of a subject; None where the model takes no such rows."""
         if subject not in self._curves:
-            self._curves[subject] = self._measured(subject)
+            try:
+                with torch.inference_mode(False):  # they outlive the caller's inference mode
+                    self._curves[subject] = self._measured(subject)
+            except Exception as error:  # of the user's model, which may check its rows
+                names = [self._encoder.schema.names[j] for j in subject]
+                logger.warning("no consistency of %s: %s", names, error)
+                self._curves[subject] = None
         return self._curves[subject]
 
     def _measured(self, subject: tuple[int, ...]) -> Curves:

@@ -136,6 +136,25 @@ class TestKnownAnswers:
         assert share(measured, row, {"up": 40}, Target.of_range(low=150)) == {"up": 0.0}
 
 
+def test_a_model_that_checks_its_rows_has_none(frame, caplog):
+    """It refuses rows of which only one feature is changed; answers do not depend on it."""
+    pair = pd.DataFrame({"a": frame["up"], "b": frame["up"] + 5})
+
+    def model(f):
+        if (f["a"] > f["b"]).any():
+            raise ValueError("a is more than b")
+        return sigmoid(f["a"] / 50 - 1)
+
+    dear = DEAR(model, Schema.infer(pair), act_on=["a"]).fit(pair)
+    recourses = dear.generate(pair[pair["a"] < 40].head(5))
+    with caplog.at_level("WARNING"):
+        actions = recourses.actions
+    assert actions["consistency"].isna().all()
+    assert actions["credible"].any()
+    assert "no consistency of ['a']: a is more than b" in caplog.text
+    assert not recourses.describe().str.contains("no clear direction").any()
+
+
 class TestModelRows:
     def test_twenty_features_ask_for_at_most_20_000_rows_once(self):
         asked, rng = [], np.random.default_rng(0)
