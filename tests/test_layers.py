@@ -34,6 +34,7 @@ ORDER = (
     "evaluation",
     "search",
     "results",
+    "page",
     "methods",
     "baselines",
     "datasets",
@@ -205,6 +206,11 @@ def test_only_plots_import_matplotlib(path):
 
 
 @ENGINE_SOURCES
+def test_only_the_page_imports_panel(path):
+    assert folder_of(path) == "page" or not top_level(path) & {"panel", "param", "bokeh"}
+
+
+@ENGINE_SOURCES
 def test_only_commands_import_hosts(path):
     if folder_of(path) not in USE_HOSTS:
         assert not top_level(path) & {*HOSTS, *HOSTS.values()}
@@ -271,7 +277,7 @@ def test_a_package_is_marked_as_typed(folder):
 
 @pytest.mark.ci
 def test_dear_plugin_imports_without_any_extra():
-    absent = ["dice_ml", "alibi", "matplotlib", "dask", "distributed"]
+    absent = ["dice_ml", "alibi", "matplotlib", "dask", "distributed", "panel"]
     code = f"import sys; sys.modules.update(dict.fromkeys({absent})); import dear_plugin"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False

@@ -139,6 +139,27 @@ class RecourseMethod(Parameters, ABC):
         question = self._question(frame, target, within, self._acts, on_error)
         return Recourses.of(question, settle(question, self._propose))
 
+    def ways(
+        self,
+        frame: pd.DataFrame,
+        target: Target | Label | None = None,
+        *,
+        within: Constraints | None = None,
+        k: int = 4,
+    ) -> list[Recourses]:
+        """Up to k results over the same rows: their first answers, their second ones, ...
+
+        As `generate` and then `alternatives`, in one search.
+
+        Args:
+            frame: see `generate`.
+            target: see `generate`.
+            within: see `generate`.
+            k: the largest number of results.
+        """
+        question = self._question(frame, target, within, self._acts)
+        return [Recourses.of(question, each, kinds=True) for each in question.alternatives(k)]
+
     def _question(
         self,
         frame: pd.DataFrame,

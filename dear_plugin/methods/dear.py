@@ -19,18 +19,14 @@ from dear_plugin.errors import NotFittedError
 from dear_plugin.evaluation.report import Report, diagnose
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.methods import saving
-from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.methods.optimizer import Optimizer
 from dear_plugin.methods.robustness import flip_probabilities, spread
-from dear_plugin.methods.what_if import Actions, named_values, outcome
+from dear_plugin.methods.trying import Trying
 from dear_plugin.models.classifier import Classifier, Output
 from dear_plugin.models.copies import as_classifiers
 from dear_plugin.problem.action_sets import ActionSets, ActOn
 from dear_plugin.problem.case import Case
-from dear_plugin.problem.constraints import Constraints
-from dear_plugin.problem.target import Label, Target
 from dear_plugin.results.proposal import Proposal
-from dear_plugin.results.recourses import Recourses
 from dear_plugin.results.spread import Spread
 from dear_plugin.search import Search
 
@@ -38,7 +34,7 @@ from dear_plugin.search import Search
 MOST = 100
 
 
-class DEAR(RecourseMethod):
+class DEAR(Trying):
     """Which features to act on, by how much, and which indirect changes to expect.
 
     Pawelczyk, Tiyavorabun and Kasneci, "Decomposing Counterfactual Explanations for Consequential
@@ -96,44 +92,6 @@ class DEAR(RecourseMethod):
         self._report: Report | None = None
         self._copies = as_classifiers(copies, self.classifier, output=output, encode=encode)
         self._params |= {"act_on": act_on, "decoder": decoder, "search": search, "copies": copies}
-
-    def apply(
-        self,
-        frame: pd.DataFrame,
-        actions: Actions,
-        within: Constraints | None = None,
-        *,
-        target: Target | Label | None = None,
-    ) -> Recourses:
-        """The outcome of given actions: "what if I worked 45 hours?". Nothing is searched.
-
-        `dear.apply(frame, dear.generate(frame).direct)` gives the same counterfactuals again. A
-        decoder for a new set of features is fitted on first use, and kept. A row that may not act
-        so (a feature that is frozen or not actionable in `within`, a range, a direction) stays as
-        it is, with the reason; other rows are not affected. Numbers are rounded to the resolution
-        of their columns. An action of size zero returns the factual, unless
-        `reconstruct="paper"` counts the reconstruction as an indirect change.
-
-        Args:
-            frame: n rows with the schema's features; accepted ones may act too.
-            actions: `{"hours-per-week": 45}` for all rows, or a frame like `recourses.direct`: the
-                same index, the new values of the features acted on, missing elsewhere. A feature
-                with the row's own value is fixed at it while the others act.
-            within: constraints of this call only.
-            target: the decision that counts as success; None as in `generate`.
-
-        Raises:
-            NotFittedError: `fit` was not called.
-            ConstraintError: an action on an unknown or immutable feature.
-            InputError: another index, or values that a feature cannot have.
-        """
-        wanted = named_values(actions, frame, self.encoder)
-        question = self._question(frame, target, within, self._acts | ~wanted.isnan())
-        at, accepted = question.readable, question.accepted
-        part = outcome(
-            question.case.select(at), wanted[at], accepted[at], self.encoder, self._optimizer_of
-        )
-        return Recourses.of(question, question.write(question.over_all(part), at))
 
     def diagnose(self, frame: pd.DataFrame, seed: int = 0) -> Report:
         """How well the indirect changes follow the data, measured on rows not fitted on.

@@ -102,6 +102,16 @@ class Goal(ABC):
         """(m,) the reported score: the wanted class's probability, or the predicted value."""
 
     @abstractmethod
+    def wanted(self, n: int) -> Tensor:
+        """(n, 2) double, the least and the greatest score of the wanted decision.
+
+        NaN where the score alone does not decide, as with more than two classes.
+
+        Args:
+            n: the number of bound rows.
+        """
+
+    @abstractmethod
     def select(self, idx: Tensor) -> Goal:
         """The goal of the rows at positions (q,)."""
 
@@ -216,6 +226,16 @@ class ClassGoal(Goal):
         if scores.shape[1] <= 2:
             return torch.sigmoid(self._binary_log_odds(scores, wanted))
         return scores.softmax(1).gather(1, wanted[:, None])[:, 0]
+
+    def wanted(self, n: int) -> Tensor:
+        """(n, 2) double, the probability from which on the class is decided for, and 1."""
+        if self.count is not None and self.count > 2:
+            return torch.full((n, 2), torch.nan).double()
+        least = torch.full((n,), logit(self.threshold or 0.5))
+        if self.cutoffs is not None:
+            floor = -math.inf if self.threshold is None else logit(self.threshold)
+            least = self.cutoffs[0].clamp_min(floor)[self.columns]
+        return torch.stack([least.double().sigmoid(), torch.ones(n).double()], 1)
 
     def select(self, idx: Tensor) -> Goal:
         """The goal of the rows at positions (q,)."""

@@ -81,6 +81,11 @@ class RangeGoal(Goal):
         """(m,) the predicted value."""
         return scores[:, 0]
 
+    def wanted(self, n: int) -> Tensor:
+        """(n, 2) double, the interval."""
+        ends = (torch.as_tensor(each).double().expand(n) for each in (self.low, self.high))
+        return torch.stack(list(ends), 1)
+
     def select(self, idx: Tensor) -> RangeGoal:
         """The goal of the rows at positions (q,)."""
         missing = None if self.missing is None else self.missing[idx]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -96,6 +96,12 @@ class Target:
                 f" got ({_brief(low)}, {_brief(high)})"
             )
         return cls(low=_plain(lows), high=_plain(highs))
+
+    def at(self, position: int) -> Target:
+        """The target of one row, where each has its own."""
+        own = {name: getattr(self, name) for name in ("label", "low", "high")}
+        named = {k: v[position] for k, v in own.items() if isinstance(v, tuple)}
+        return replace(self, **named)
 
     @property
     def is_range(self) -> bool:

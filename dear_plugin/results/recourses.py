@@ -125,6 +125,42 @@ class Recourses(Result):
         follows = claim(self.encoder.schema).heading
         plots.row(changes, axes, title=title, text=text, follows=follows)
 
+    def changes(self, index: Hashable) -> pd.DataFrame:
+        """What changes in a row, those features first that are acted on.
+
+        Args:
+            index: a label of the frame's index.
+
+        Returns:
+            A line per changed feature: `feature`, its title; `values`, the old and the new value
+            with the range over resamples, as text; `direct`, whether it is acted on; `change`,
+            `low` and `high`, as shares of its range.
+
+        Raises:
+            InputError: a label that is not in the index, or that several rows share.
+        """
+        return panel(self, only_position(self.factuals.index, index))[0]
+
+    def evidence(self, index: Hashable) -> str:
+        """What is known of a row's answer besides its changes, in words.
+
+        Args:
+            index: a label of the frame's index.
+
+        Raises:
+            InputError: a label that is not in the index, or that several rows share.
+        """
+        return panel(self, only_position(self.factuals.index, index))[2]
+
+    @property
+    def wanted(self) -> pd.DataFrame:
+        """The `least` and the `greatest` score of the wanted decision, with the index of the rows.
+
+        Missing where the score alone does not decide, as with more than two classes.
+        """
+        ends = self.question.case.goal.wanted(len(self)).numpy()
+        return pd.DataFrame(ends, self.factuals.index, ["least", "greatest"])
+
     @property
     def note(self) -> str:
         """What indirect changes are by the schema, as a line under figures of them."""

@@ -1,0 +1,95 @@
+"""Cards: up to four ways, each with what to do, what follows, the score and what is known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from dear_plugin import _html
+from dear_plugin.page.look import button, column, error, html
+from dear_plugin.page.session import MOST_WAYS, Session, found
+from dear_plugin.results.recourses import Recourses
+
+ACCEPTED = "This applicant has the wanted decision already."
+MARKS = '<i class="won"></i><i class="dot before"></i><i class="dot"></i>'
+NONE = "No way was found with what may change. Allow more, or look at another applicant."
+
+
+class Cards:
+    """The ways of the chosen applicant; `choose` is called with the position of a card."""
+
+    def __init__(self, session: Session, choose: Callable[[int], Any]) -> None:
+        self.session, self.note = session, html()
+        self.texts = [html() for _ in range(MOST_WAYS)]
+        self.buttons = [button("", partial(choose, at)) for at in range(MOST_WAYS)]
+        pairs = zip(self.texts, self.buttons, strict=True)
+        self.cards = [column(*pair, name="card") for pair in pairs]
+        self.view = column(self.note, column(*self.cards, name="ways"))
+
+    def show(self) -> None:
+        """Show the ways, or why there is none."""
+        ways, chance = self.session.ways, self.session.chance
+        shown = [way for way in ways if found(way)]
+        self.note.object = "" if shown else _note(self.session)
+        for at, one in enumerate(self.cards):
+            one.visible, chosen = at < len(shown), at == self.session.chosen
+            one.css_classes = ["card", "chosen"] if chosen else ["card"]
+            self.buttons[at].button_type = "primary" if chosen else "default"
+            self.buttons[at].label = "In the letter" if chosen else f"Take way {at + 1}"
+            if one.visible:
+                self.texts[at].object = f"<h3>Way {at + 1}</h3>{card(shown[at], chance=chance)}"
+
+
+def card(way: Recourses, *, chance: bool, badge: bool = True) -> str:
+    """A result of one row: what is done, what follows, the score, and what is known of it.
+
+    Args:
+        way: the result.
+        chance: whether scores are chances.
+        badge: whether it says that the checks are met, or not.
+    """
+    label, action = way.factuals.index[0], way.actions.iloc[0]
+    lines = [_change(line) for line in way.changes(label).itertuples()]
+    kind, words = ("good", "all checks met") if action["credible"] else ("weak", "weak answer")
+    mark = f'<p><span class="badge {kind}">{words}</span></p>' if badge else ""
+    known = f'<p class="small">{_html.cell(way.evidence(label))}</p>'
+    return f"{''.join(lines)}{_bar(way, chance)}{mark}{known}"
+
+
+def _change(line: Any) -> str:
+    """A line of `Recourses.changes`."""
+    kind, words = ("do", "Do") if line.direct else ("follows", "Expected to follow")
+    name, values = _html.cell(line.feature), _html.cell(line.values)
+    return f'<div class="{kind}"><span class="label">{words}: {name}</span>{values}</div>'
+
+
+def _bar(way: Recourses, chance: bool) -> str:
+    """The score before and after on a line, with the side of the wanted decision."""
+    ends = [float(end) for end in way.wanted.iloc[0]]
+    scores = [float(score) for score in way.outcome[["score_before", "score_after"]].iloc[0]]
+    known = [value for value in (*scores, *ends) if math.isfinite(value)]
+    pad = 0.08 * (max(known) - min(known) or 1.0)
+    low, high = (0.0, 1.0) if chance else (min(known) - pad, max(known) + pad)
+    first, last = (low, low) if math.isnan(ends[0]) else (max(ends[0], low), min(ends[1], high))
+    named = zip(("before", "after", "first", "last"), (*scores, first, last), strict=True)
+    places = ";".join(f"--{name}:{(v - low) / (high - low):.1%}" for name, v in named)
+    before, after = (f"{score:.0%}" if chance else f"{score:,.4g}" for score in scores)
+    words = f"{'Score' if chance else 'Predicted value'} {before} → {after}"
+    lines = [end for end in ends if low < end < high]
+    told = " and ".join(f"{end:.0%}" if chance else f"{end:,.4g}" for end in lines)
+    words += f" (decision at {told})" if told else ""
+    return f'<p>{words}</p><div class="track" style="{places}">{MARKS}</div>'
+
+
+def _note(session: Session) -> str:
+    """What stands in the place of the cards."""
+    if not session.ways:
+        return error(session.error)
+    first = session.ways[0]
+    if first.outcome["success"].all():
+        return f"<p>{ACCEPTED}</p>"
+    return (
+        f'<p role="status">{NONE}</p><p class="small">{_html.cell(first.describe().iloc[0])}</p>'
+    )

@@ -1,0 +1,68 @@
+"""The command `explore`: what it shows, and what it says of wrong arguments."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dear_plugin import DEAR, Schema
+from dear_plugin.__main__ import main
+from dear_plugin.datasets import load_loan
+from dear_plugin.demo.explore import Explore, subject
+from dear_plugin.errors import InputError
+
+
+@pytest.fixture
+def saved(tmp_path, monkeypatch):
+    """The folder of a saved DEAR, beside a module with its model, and a file of applicants."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "scoring.py").write_text(
+        "def model(rows):\n    return (rows['savings'] / 60).clip(0, 1)\n", encoding="utf8"
+    )
+    frame = load_loan(500).frame[["savings", "income"]]
+    dear = DEAR(lambda rows: (rows["savings"] / 60).clip(0, 1), Schema.infer(frame))
+    dear.fit(frame).save(tmp_path / "saved")
+    frame.head(7).to_csv(tmp_path / "rows.csv", index=False)
+    return {"saved": tmp_path / "saved", "applicants": tmp_path / "rows.csv"}
+
+
+def test_a_saved_dear_with_a_model_of_the_present_folder(saved):
+    dear, rows, _ = subject(Explore(**saved, model="scoring:model"))
+    assert len(rows) == 7
+    answers = dear.generate(rows)
+    assert answers.actions["success"].all()
+    assert np.allclose(answers.actions["score_before"], (rows["savings"] / 60).clip(0, 1))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"model": ""}, "--saved needs --model module:attribute and --applicants"),
+        ({"model": "scoring:nothing"}, "--model scoring:nothing: expected module:attribute"),
+        ({"model": "no_such_module:model"}, "expected module:attribute"),
+        ({"applicants": "absent.csv"}, "--applicants absent.csv"),
+    ],
+)
+def test_wrong_arguments_are_errors(saved, change, message):
+    with pytest.raises(InputError, match=message):
+        subject(Explore(**{**saved, "model": "scoring:model", **change}))
+
+
+def test_the_command_says_what_is_wrong(saved, capsys):
+    assert main(["explore", "--saved", str(saved["saved"])]) == 2
+    assert "dear-plugin: --saved needs --model" in capsys.readouterr().err
+
+
+def test_the_command_serves_refused_applicants_of_a_data_set(monkeypatch):
+    pytest.importorskip("panel")
+    from dear_plugin.page import Explorer
+
+    shown = []
+    monkeypatch.setattr(Explorer, "show", lambda *given, **how: shown.append((*given, how)))
+    assert main(["explore", "--rows", "5", "--port", "5006", "--no-browser"]) == 0
+    ((page, port, how),) = shown
+    assert (repr(page), port, how) == ("Explorer(5 applicants)", 5006, {"open_browser": False})
+
+
+def test_files_are_read_with_their_index_from_zero(saved):
+    _, rows, _ = subject(Explore(**saved, model="scoring:model"))
+    pd.testing.assert_index_equal(rows.index, pd.RangeIndex(7))

@@ -1,0 +1,106 @@
+"""Ways and curves: what a page shows is what generate, alternatives and apply say."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dear_plugin import Constraints, Target
+from dear_plugin.errors import InputError, SchemaError
+
+
+class TestWays:
+    def test_the_first_is_the_answer_of_generate_and_the_others_are_alternatives(
+        self, mixed, fitted
+    ):
+        rows = mixed.refused(6)
+        ways = fitted.ways(rows, k=3)
+        first = fitted.generate(rows)
+        pd.testing.assert_frame_equal(ways[0].counterfactuals, first.counterfactuals)
+        ranked = first.alternatives(3)
+        for rank, way in enumerate(ways):
+            good = way.outcome["success"] & way.acts.numpy()
+            told = ranked[ranked["rank"] == rank].set_index("index")["acted_on"]
+            assert way.outcome["acted_on"][good].equals(told[good[good].index])
+
+    def test_constraints_and_a_target_of_one_row(self, mixed, fitted):
+        row = mixed.refused(1)
+        for way in fitted.ways(
+            row, Target.of_class(1, threshold=0.6), within=Constraints(["town"])
+        ):
+            assert (way.counterfactuals["town"] == row["town"]).all()
+
+    def test_a_target_has_the_values_of_one_row(self):
+        target = Target.of_range(low=[1.0, 2.0], high=5.0)
+        assert (target.at(1).low, target.at(1).high) == (2.0, 5.0)
+        assert Target.of_class(["a", "b"]).at(0).label == "a"
+        assert Target.of_class("a", threshold=0.7).at(3) == Target.of_class("a", threshold=0.7)
+
+
+class TestCurve:
+    def test_each_value_is_that_of_apply(self, mixed, fitted):
+        row = mixed.refused(1)
+        for name in ("income", "job", "member"):
+            curve = fitted.curve(row, name)
+            for line in curve.dropna().itertuples():
+                if line.value != row[name].iloc[0]:
+                    tried = fitted.apply(row, {name: line.value}).outcome
+                    assert tried["score_after"].iloc[0] == pytest.approx(line.with_what_follows)
+                    alone = row.assign(**{name: row[name].astype(object)})
+                    alone[name] = pd.Series([line.value], row.index).astype(row[name].dtype)
+                    scored = fitted.generate(alone).outcome["score_before"].iloc[0]
+                    assert scored == pytest.approx(line.all_else_frozen, abs=1e-6)
+
+    def test_the_own_value_has_the_own_score(self, mixed, fitted):
+        row = mixed.refused(1)
+        curve, own = fitted.curve(row, "debt"), row["debt"].iloc[0]
+        line = curve[curve["value"] == own].iloc[0]
+        score = fitted.generate(row).outcome["score_before"].iloc[0]
+        assert line["with_what_follows"] == pytest.approx(score)
+        # Debts may only decrease.
+        assert curve.loc[curve["value"] > own, "with_what_follows"].isna().all()
+
+    def test_other_actions_hold_along_the_curve(self, mixed, fitted):
+        row = mixed.refused(1)
+        curve = fitted.curve(row, "income", {"job": "judge"})
+        line = curve.dropna().iloc[-1]
+        both = fitted.apply(row, {"job": "judge", "income": line["value"]}).outcome
+        assert both["score_after"].iloc[0] == pytest.approx(line["with_what_follows"])
+
+    def test_a_frozen_feature_has_no_curve(self, mixed, fitted):
+        row = mixed.refused(1)
+        curve = fitted.curve(row, "income", within=Constraints(["income"]))
+        others = curve["value"] != row["income"].iloc[0]
+        assert curve["with_what_follows"][others].isna().all()
+
+    def test_several_rows_and_unknown_features_are_errors(self, mixed, fitted):
+        with pytest.raises(InputError, match="one row, got 2"):
+            fitted.curve(mixed.refused(2), "income")
+        with pytest.raises(SchemaError, match="incom"):
+            fitted.curve(mixed.refused(1), "incom")
+
+
+class TestWanted:
+    def test_scores_between_the_ends_are_successes(self, mixed, fitted):
+        for target in (1, 0, Target.of_class(1, threshold=0.8), Target.of_class(1, threshold=0.3)):
+            result = fitted.generate(mixed.frame.head(200), target)
+            before, ends = result.outcome["score_before"], result.wanted
+            accepted = result.question.accepted.numpy()
+            assert ((before >= ends["least"]) == accepted)[
+                np.abs(before - ends["least"]) > 1e-6
+            ].all()
+            assert (ends["greatest"] == 1.0).all()
+
+    def test_a_range_is_that_of_the_target(self, mixed, fitted):
+        values = fitted.with_model(lambda f: f["income"], output="values")
+        ends = values.generate(mixed.frame.head(2), Target.of_range([30.0, 40.0], 90.0)).wanted
+        assert ends.to_numpy().tolist() == [[30.0, 90.0], [40.0, 90.0]]
+
+
+class TestShown:
+    def test_changes_and_evidence_are_those_of_figures(self, mixed, fitted):
+        result = fitted.generate(mixed.refused(8))
+        for label, row in result.actions.iterrows():
+            changes = result.changes(label)
+            acted = set(changes[changes["direct"]]["feature"])
+            assert acted == set(row["acted_on"].split(" + ")) - {""}
+            assert result.evidence(label)

@@ -1,0 +1,67 @@
+"""Applicants for the page, and pages that are served."""
+
+import socket
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dear_plugin import DEAR, Schema
+from dear_plugin.datasets import load_loan
+
+
+def loan_score(rows):
+    """A score that falls with the term and rises with savings."""
+    odds = 0.25 * (rows["savings"] - 30) - 0.3 * (rows["duration"] - 60)
+    return 1 / (1 + np.exp(-odds))
+
+
+@pytest.fixture(scope="package")
+def loans():
+    """A fitted DEAR of loans, and refused applicants."""
+    data = load_loan(3_000)
+    schema = Schema.infer(
+        data.frame,
+        target="approved",
+        immutable=["gender", "age"],
+        increasing=["education", "income", "savings"],
+        tiers=data.tiers,
+        labels=data.labels,
+        units=data.units,
+    )
+    dear = DEAR(loan_score, schema, act_on=["loan_amount", "savings", "income"]).fit(data.frame)
+    refused = data.features[loan_score(data.frame) < 0.5].head(60)
+    return dear, refused
+
+
+@pytest.fixture(scope="package")
+def wide():
+    """40 features, and 2,000 applicants."""
+    rng = np.random.default_rng(0)
+    level = rng.normal(size=(4_000, 1))
+    values = np.round(50 + 10 * (0.5 * level + rng.normal(size=(4_000, 40))), 1)
+    frame = pd.DataFrame(values, columns=[f"amount {at:02}" for at in range(40)])
+    score = lambda rows: 1 / (1 + np.exp(-(rows.iloc[:, :8].mean(axis=1) - 52) / 2))  # noqa: E731
+    dear = DEAR(score, Schema.infer(frame)).fit(frame)
+    return dear, frame[score(frame) < 0.5].head(2_000)
+
+
+def free_port():
+    with socket.socket() as place:
+        place.bind(("localhost", 0))
+        return place.getsockname()[1]
+
+
+@pytest.fixture(scope="package")
+def serve():
+    """A function that serves a page in a thread, and gives its address."""
+    threads = []
+
+    def _serve(page):
+        port = free_port()
+        threads.append(page.show(port, open_browser=False, threaded=True))
+        return f"http://localhost:{port}"
+
+    yield _serve
+    for thread in threads:
+        thread.stop()
