@@ -76,6 +76,7 @@ class TestEstimator:
             "output": None,
             "encode": None,
             "search": search,
+            "copies": (),
         }
 
     def test_another_model_or_search_is_among_them(self, mixed, fitted):
