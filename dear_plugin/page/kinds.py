@@ -28,8 +28,12 @@ class Kinds:
         """Find the kinds of advice of all applicants."""
         within, target = self.session.asked["within"], self.session.target
         try:
-            advice = self.session.dear.generate(self.session.rows, target, within=within).advice()
-            rows = advice.astype(object).where(advice.notna(), "").round(2).to_numpy().tolist()
+            result = self.session.dear.generate(self.session.rows, target, within=within)
+            titles = {feature.name: feature.title for feature in self.session.dear.schema}
+            advice = (
+                result.advice().round(2).dropna(axis=1, how="all").replace({"feature": titles})
+            )
+            rows = advice.astype(object).where(advice.notna(), "").to_numpy().tolist()
             self._text = f'<div class="scroll">{_html.table(list(advice), rows)}</div>'
         except Exception as problem:  # also of the user's model
             self._text = error(str(problem))

@@ -70,18 +70,18 @@ class LetterTemplate:
     )
     refused: str = "With this change, the decision would not be the one you want."
     advice: str = "To get the decision you want, {actions}."
-    raised: str = "raise {feature} from {old} to {new}"
-    lowered: str = "lower {feature} from {old} to {new}"
+    raised: str = "increase {feature} from {old} to {new}"
+    lowered: str = "reduce {feature} from {old} to {new}"
     changed: str = "change {feature} from {old} to {new}"
     enough: str = "Nothing else has to change."
-    along: str = "Usually, {changes}."
-    rises: str = "{feature} then rises to about {new}"
-    falls: str = "{feature} then falls to about {new}"
-    becomes: str = "{feature} then becomes {new}"
-    check: str = "It only works if {bounds}: please check that this is so."
-    at_most: str = "{feature} is at most {new}"
-    at_least: str = "{feature} is at least {new}"
-    must_be: str = "{feature} is {new}"
+    along: str = "Then {changes}."
+    rises: str = "{feature} will usually rise to about {new}"
+    falls: str = "{feature} will usually fall to about {new}"
+    becomes: str = "{feature} will usually become {new}"
+    check: str = "For that decision, {bounds}: please check that this is so."
+    at_most: str = "{feature} must be at most {new}"
+    at_least: str = "{feature} must be at least {new}"
+    must_be: str = "{feature} must be {new}"
     rest: str = "Other things have to change along as they usually do: please ask us which."
     caution: str = (
         "This is no promise: your case will be decided anew, and the decision may be different."
@@ -104,7 +104,11 @@ class LetterTemplate:
         """The letter with some of what usually follows, and of what must follow."""
         acts = [self._part(_verb(self, move), move, what.digits) for move in what.actions]
         digits = what.digits or DIGITS
-        changes = [self._part(_follows(self, m), m, digits) for m in what.usual[:usual]]
+        bound = {move.feature.name for move in what.needed}
+        changes = [
+            self._part(_follows(self, m), m, digits, farther=m.feature.name in bound)
+            for m in what.usual[:usual]
+        ]
         needed = [self._part(_bound(self, move), move, None) for move in what.needed[:bounds]]
         parts = [self.advice.format(actions=self._list(acts))]
         parts += [] if what.needed else [self.enough]
@@ -113,15 +117,15 @@ class LetterTemplate:
         parts += [self.rest] if len(what.needed) > bounds else []
         return " ".join(_capital(part) for part in [*parts, self.caution])
 
-    def _part(self, words: str, move: Move, digits: int | None) -> str:
-        """A change in words, with both values to some digits of the change."""
+    def _part(self, words: str, move: Move, digits: int | None, *, farther: bool = False) -> str:
+        """A change in words, with some digits of it; `farther` rounds away from the old value."""
         old, new = move.ends
         if move.is_amount:
             own, places = float(move.old), move.feature.precision
             if places is None:
                 back = replace(move, old=move.new, new=move.old)
                 own = rounded(back, own, digits, farther=False)
-            told = rounded(move, float(move.new), digits, farther=False)
+            told = rounded(move, float(move.new), digits, farther=farther)
             old, new = (self._amount(each, move.feature) for each in (own, told))
             new = f"{new} {move.feature.unit.removeprefix(self.thousand)}".rstrip()
         return words.format(feature=move.feature.called, old=old, new=new)

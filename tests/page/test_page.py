@@ -189,6 +189,17 @@ class TestKindsOfModelsAndFeatures:
         assert "the scoring service is down" in views.cards.note.object
 
 
+def test_the_kinds_of_advice_of_all_applicants(loans):
+    dear, rows = loans
+    views = view(dear, rows)
+    assert "<table" not in views.kinds.table.object
+    views.kinds.work()
+    views._show()
+    advice = dear.generate(rows).advice()
+    assert views.kinds.table.object.count("<tr>") == 1 + len(advice)
+    assert "Savings" in views.kinds.table.object
+
+
 class TestExplorer:
     def test_it_says_how_many_and_is_made_anew_for_each_display(self, loans):
         dear, rows = loans

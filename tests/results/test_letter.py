@@ -53,9 +53,9 @@ class TestWhatItSays:
     def test_what_to_do_what_follows_and_up_to_where_it_must(self, loans):
         label = next(i for i in advised(loans) if loans.actions["reliance"][i] > 0)
         letter = loans.letter(label)
-        assert re.match(r"To get the decision you want, lower the loan from [\d,]+ to", letter)
-        assert re.search(r"to [\d,]+ euros\. Usually, the term then falls to about \d+ m", letter)
-        assert re.search(r"It only works if the term is at most \d+ months: please", letter)
+        assert re.match(r"To get the decision you want, reduce the loan from [\d,]+ to", letter)
+        assert re.search(r"euros\. Then the term will usually fall to about \d+ m", letter)
+        assert re.search(r"For that decision, the term must be at most \d+ months: please", letter)
         assert letter.endswith(LetterTemplate().caution)
 
     def test_the_row_that_it_names_is_accepted_by_the_model(self, loans):
@@ -98,6 +98,14 @@ class TestWhatItSays:
         nearest = NearestAccepted(mixed.net, mixed.schema).fit(mixed.frame)
         letters = nearest.generate(mixed.refused(5)).letter()
         assert letters.str.len().min() > 0
+
+    def test_what_usually_follows_is_not_short_of_what_must(self, loans):
+        for label in advised(loans):
+            letter = loans.letter(label)
+            usual, bound = (
+                re.search(rf"{words} (\d+) months", letter) for words in ("about", "at most")
+            )
+            assert usual is None or bound is None or int(usual[1]) <= int(bound[1])
 
 
 class TestRowsWithoutAdvice:

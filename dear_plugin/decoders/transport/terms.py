@@ -16,8 +16,6 @@ from dear_plugin.decoders.sample import Sample
 from dear_plugin.decoders.transport.values import sorted_values
 
 KINKS, WINSOR = 6, 0.005
-# Beyond the winsorised range, lines go on for this part of it: nothing shows how far they would.
-BEYOND = 0.5
 
 
 @dataclass(frozen=True)
@@ -71,11 +69,9 @@ class Terms:
         return torch.maximum(column[..., None] - self.shift, self.least).to(column.dtype)
 
     def _ordinary(self, column: Tensor) -> Tensor:
-        if not math.isnan(self.mean):
-            column = torch.where(is_special(column), self.mean, column)
-        low, high = self.ends
-        more = BEYOND * (high - low)
-        return column.clamp(low - more, high + more)
+        if math.isnan(self.mean):
+            return column
+        return torch.where(is_special(column), self.mean, column)
 
     def weighted(self, column: Tensor, weights: Tensor) -> Tensor:
         """(m,) the columns of values, (m,), times weights, (q,)."""
