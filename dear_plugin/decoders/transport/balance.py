@@ -17,7 +17,8 @@ from dear_plugin.decoders.sample import Sample
 from dear_plugin.decoders.transport.leaves import Leaves
 from dear_plugin.decoders.transport.terms import Terms, phi, straight, winsorised
 
-RIDGE = 1e-9
+# Of the squares of each column, whatever its scale; and of an empty one.
+RIDGE, LEAST_RIDGE = 2e-9, 1e-18
 # Training rows that the columns are chosen on.
 ROWS = 5_000
 # Held features whose products are looked at, products that are taken, and their least t-statistic.
@@ -108,7 +109,7 @@ def _product(factors: Tensor, pairs: Tensor) -> Tensor:
 def _fitted(columns: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
     """(q, t) least squares, and (m, t) what it leaves."""
     gram = columns.T @ columns
-    ridge = RIDGE * (gram.diagonal() + len(columns))
+    ridge = RIDGE * gram.diagonal() + LEAST_RIDGE
     weights = torch.linalg.solve(gram + torch.diag(ridge), columns.T @ targets)
     return weights, targets - columns @ weights
 

@@ -48,13 +48,13 @@ class Estimate:
         self.cells, self.axis = cells_of(sample, acted, held), axis_of(sample, acted)
         others = torch.ones(sample.encoder.p, dtype=torch.bool)
         others[[*acted, *held]] = False
-        copies = [(i, j) for i, j in sample.shared(linear_copies) if i in acted and others[j]]
-        x = sample.rows.T
-        # Features equal to one of S in every training row, and its place in S.
-        self._twins = [(j, acted.index(i)) for i, j in copies if torch.equal(x[i], x[j])]
+        self._tested = max(int(others.sum()), 1)
+        # Linear functions of one of S, its place in S, and the slope.
+        copies = sample.shared(linear_copies)
+        self._copies = [(j, acted.index(i), b) for i, j, b in copies if i in acted and others[j]]
+        others[[j for j, *_ in self._copies]] = False
         smooth = others & sample.shared(smooth_features)
-        smooth[[j for _, j in copies]] = True
-        counted, self._tested = (others & ~smooth).nonzero()[:, 0], max(int(others.sum()), 1)
+        counted = (others & ~smooth).nonzero()[:, 0]
         # Those with an order first.
         self._counted = counted[sample.encoder.blocks[counted].long().argsort(stable=True)]
         self._fit = LeastSquares(sample, acted, held, smooth, tested=self._tested)
@@ -156,10 +156,9 @@ class Estimate:
         if len(features := lines.features):
             moved = lines.move(x, v.index_select(2, features), values, draws)
             out.index_copy_(3, features, moved)
-        # The line of a twin is exact up to the rounding of its sums.
-        for j, i in self._twins:
-            equal = x[:, j, None] == x[:, self.acted[i], None]
-            out[..., j] = torch.where(equal, values[..., i], out[..., j])
+        rows, to = x.double(), values.double()
+        for j, i, slope in self._copies:
+            out[..., j] = rows[:, j, None] + slope * (to[..., i] - rows[:, self.acted[i], None])
         return out.index_copy_(3, self.acted, values.expand(len(draws), -1, -1, -1))
 
     def flip_probabilities(self, x: Tensor, values: Tensor) -> dict[int, tuple[float, float]]:

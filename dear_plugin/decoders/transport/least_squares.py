@@ -20,21 +20,21 @@ from dear_plugin.decoders.transport.columns import Columns
 from dear_plugin.decoders.transport.lines import Lines
 from dear_plugin.decoders.transport.links import ERROR
 from dear_plugin.decoders.transport.terms import winsorised
-from dear_plugin.decoders.transport.values import linear_copies, smooth_features
+from dear_plugin.decoders.transport.values import smooth_features
 
-RIDGE = 1e-9
+RIDGE = 2e-9
 # Blocks of rows that bootstrap samples are drawn from.
 BLOCKS = 64
 # Entries of the columns that are computed at a time: 32 MiB.
 ENTRIES = 1 << 22
-# A linear copy has at most this share of its variance left.
-COPY = 1e-10
+# What an exact function of the columns has left of its squares, at most.
+EXACT = 1e-10
 # The smallest residual.
 SMALLEST = 1e-9
 
 
 class Targets(NamedTuple):
-    """What may be regressed in a sample: smooth features and linear copies.
+    """What may be regressed in a sample: smooth features.
 
     Attributes:
         features: (f,) their positions, ascending.
@@ -49,8 +49,7 @@ class Targets(NamedTuple):
     @classmethod
     def of(cls, sample: Sample) -> Targets:
         """Those of training rows."""
-        smooth = sample.shared(smooth_features).clone()
-        smooth[[j for _, j in sample.shared(linear_copies)]] = True
+        smooth = sample.shared(smooth_features)
         values = sample.shared(winsorised)[:, smooth].double()
         centre = values.mean(0)
         values -= centre
@@ -159,7 +158,7 @@ class LeastSquares:
         (gram, right, square), q, own = sums, self._held, slice(self._held, None)
         n = (gram[:, 0, :1] - q).clamp_min(1.0)
         # A bootstrap sample of very few rows may have none.
-        ridge = RIDGE * (gram.diagonal(dim1=1, dim2=2) + gram[:, :1, 0]) + SMALLEST**2
+        ridge = RIDGE * gram.diagonal(dim1=1, dim2=2) + SMALLEST**2
         ridge = torch.diag_embed(ridge)
         # What the columns of held features leave of those of x_S and of the targets.
         always = torch.cat([gram[:, :q, own], right[:, :q]], 2)
@@ -168,7 +167,7 @@ class LeastSquares:
         left = gram[:, own, own] - gram[:, own, :q] @ by_own
         right, first = right[:, own] - gram[:, own, :q] @ by_targets, (right[:, :q] * by_targets)
         flat = square - first.sum(1)
-        least, rest = (square * COPY).clamp_min(1e-30), flat
+        least, rest = (square * EXACT).clamp_min(1e-30), flat
         fit, taken = torch.zeros_like(right), torch.zeros_like(right.mT, dtype=torch.bool)
         for block in blocks:
             wider = taken | block

@@ -16,6 +16,8 @@ from dear_plugin.decoders.sample import Sample
 from dear_plugin.decoders.transport.values import sorted_values
 
 KINKS, WINSOR = 6, 0.005
+# Beyond the winsorised range, lines go on for this part of it: nothing shows how far they would.
+BEYOND = 0.5
 
 
 @dataclass(frozen=True)
@@ -69,9 +71,11 @@ class Terms:
         return torch.maximum(column[..., None] - self.shift, self.least).to(column.dtype)
 
     def _ordinary(self, column: Tensor) -> Tensor:
-        if math.isnan(self.mean):
-            return column
-        return torch.where(is_special(column), self.mean, column)
+        if not math.isnan(self.mean):
+            column = torch.where(is_special(column), self.mean, column)
+        low, high = self.ends
+        more = BEYOND * (high - low)
+        return column.clamp(low - more, high + more)
 
     def weighted(self, column: Tensor, weights: Tensor) -> Tensor:
         """(m,) the columns of values, (m,), times weights, (q,)."""

@@ -19,8 +19,10 @@ from dear_plugin.decoders.sample import Sample
 # An atom is a value that this share of the rows has.
 HEAVY = 0.01
 # A rounded number is smooth if it has so many values, none has this share, and its range between
-# the outer quantiles is at most so many times that between the quartiles.
-MANY_VALUES, VERY_HEAVY, LONG, QUANTILES = 40, 0.1, 8.0, (0.005, 0.25, 0.75, 0.995)
+# the outer quantiles is at most so many times that between the quartiles, and neither of its parts
+# beside the median so many times the other: such shapes differ with x_S, as those of ages do.
+MANY_VALUES, VERY_HEAVY, LONG, SKEWED = 40, 0.1, 8.0, 1.8
+QUANTILES = 0.005, 0.25, 0.5, 0.75, 0.995
 MAX_VALUES = 128
 # Groups of a feature's values: in the tests of dependence, and by repeated splits.
 GROUPS, MAX_GROUPS = 5, 32
@@ -108,14 +110,16 @@ def _is_smooth(column: Tensor) -> bool:
     beside = padded[:-2].maximum(padded[2:])
     is_atom = (counts >= HEAVY * len(column)) & (counts > 2.0 * beside + 3.0 * counts.sqrt())
     places = [int(q * (len(column) - 1)) for q in QUANTILES]
-    low, first, third, high = sorted_values(column)[places].tolist()
+    low, first, middle, third, high = sorted_values(column)[places].tolist()
     is_long = high - low > LONG * (third - first)
+    left, right = middle - low, high - middle
+    is_long = is_long or max(left, right) > SKEWED * min(left, right)
     few = len(values) < MANY_VALUES or int(counts.max()) >= VERY_HEAVY * len(column)
     return not (few or is_long or bool(is_atom.any()))
 
 
-def linear_copies(sample: Sample) -> list[tuple[int, int]]:
-    """The pairs (i, j) of numbers of which j is a linear function of i in every row."""
+def linear_copies(sample: Sample) -> list[tuple[int, int, float]]:
+    """The pairs (i, j) of numbers of which j is linear in i in every row, and the slopes."""
     if len(sample) < COPY_ROWS:
         return []
     number = sample.encoder.is_number
@@ -130,7 +134,7 @@ def linear_copies(sample: Sample) -> list[tuple[int, int]]:
     for i, j in near.fill_diagonal_(False).nonzero().tolist():
         rest = x[:, j] - slope[i, j] * x[:, i]
         if float(rest.max() - rest.min()) <= COPY_TOLERANCE:
-            copies.append((i, j))
+            copies.append((i, j, float(slope[i, j])))
     return copies
 
 

@@ -256,6 +256,21 @@ class TestKnownTruth:
         assert change[low, 2].mean() == pytest.approx(-step, rel=0.15)
         assert change[a > 0.3, 2].mean() == pytest.approx(step, rel=0.15)
 
+    def test_an_outlier_of_what_is_acted_on_is_no_evidence_of_a_slope(self):
+        """Two in a thousand use ten thousand times their limit; the others follow a line."""
+        rng, n = np.random.default_rng(0), 5000
+        use = rng.uniform(0, 1, n)
+        age = 60 - 20 * use + 8 * rng.normal(size=n)
+        use[:10] = 10_000 * rng.uniform(1, 2, 10)
+        frame = pd.DataFrame({"use": use, "age": age, "percent": 100.0 * use + 3.0})
+        case = Case(frame)
+        x, decoder, width = case.rows[10:], case.of("use"), case.encoder.schema.features[1].width
+        values = torch.ones(len(x), 1, 1)
+        moved = decoder.decode(x, decoder.encode(x), values)[:, 0]
+        change = float((moved - x)[:, 1].mean()) * width
+        assert -30 < change < -10
+        assert torch.allclose(moved[:, 2], torch.ones(len(x)), atol=1e-6)
+
     def test_the_spread_is_rescaled_where_it_follows_x_s(self):
         rng, n = np.random.default_rng(0), 8000
         a = rng.uniform(0, 1, n)
