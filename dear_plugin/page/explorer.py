@@ -32,6 +32,7 @@ class Explorer(pn.viewable.Viewer):  # type: ignore[misc]
 
     def __init__(self, *asked: Any) -> None:
         super().__init__()
+        pn.extension()  # which a notebook needs to display it
         Session(*asked)  # so that errors are raised here
         self._asked = asked
 
