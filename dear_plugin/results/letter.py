@@ -124,8 +124,8 @@ class LetterTemplate:
             own, places = float(move.old), move.feature.precision
             if places is None:
                 back = replace(move, old=move.new, new=move.old)
-                own = rounded(back, own, digits, farther=False)
-            told = rounded(move, float(move.new), digits, farther=farther)
+                own = rounded(back, own, digits)
+            told = rounded(move, float(move.new), digits, int(farther))
             old, new = (self._amount(each, move.feature) for each in (own, told))
             new = f"{new} {move.feature.unit.removeprefix(self.thousand)}".rstrip()
         return words.format(feature=move.feature.called, old=old, new=new)

@@ -65,14 +65,14 @@ def said(result: Result, positions: Sequence[int]) -> list[Said]:
     return found
 
 
-def rounded(move: Move, value: float, digits: int | None, *, farther: bool) -> float:
+def rounded(move: Move, value: float, digits: int | None, away: int = 0) -> float:
     """A value that a number changes to, with some significant digits of its change.
 
     Args:
         move: the change.
         value: between its ends, or its end.
         digits: None leaves the value as it is.
-        farther: whether it is rounded away from the old value, else to the nearest.
+        away: 1 rounds away from the old value, -1 towards it, 0 to the nearest.
     """
     change, places = value - float(move.old), move.feature.precision
     if change == 0.0 or move.feature.observed or (digits is None and places is None):
@@ -82,8 +82,8 @@ def rounded(move: Move, value: float, digits: int | None, *, farther: bool) -> f
         places = own if places is None else min(own, places)
     grain = 10.0 ** (places or 0)
     whole = round(value * grain, 6)
-    if farther:
-        whole = math.ceil(whole) if change > 0 else math.floor(whole)
+    if away:
+        whole = math.ceil(whole) if (change > 0) == (away > 0) else math.floor(whole)
     return round(round(whole) / grain, max(places or 0, 0))
 
 
@@ -108,10 +108,12 @@ def _draft(
 
 
 def _farther(move: Move, digits: int | None) -> Move:
-    """An action with a rounded new value."""
+    """An action with a rounded new value, which is farther unless no row has gone so far."""
     if not move.is_amount:
         return move
-    return replace(move, new=rounded(move, float(move.new), digits, farther=True))
+    (low, high), new = move.feature.bounds, float(move.new)
+    value = rounded(move, new, digits, away=1)
+    return replace(move, new=value if low <= value <= high else rounded(move, new, digits, -1))
 
 
 def _bound(move: Move, share: float, digits: int | None) -> Move | None:
@@ -119,7 +121,7 @@ def _bound(move: Move, share: float, digits: int | None) -> Move | None:
     if not move.is_amount:
         return move if share >= HALF else None
     old, new = float(move.old), float(move.new)
-    part = rounded(move, old + share * (new - old), digits, farther=True)
+    part = rounded(move, old + share * (new - old), digits, away=1)
     return replace(move, new=part if abs(part - old) <= abs(new - old) else new)
 
 
