@@ -1,8 +1,10 @@
-"""Curve: the score over the values of one feature, as a figure."""
+"""Curve: the score over the values of one feature, as a figure for light and dark pages."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,25 +13,8 @@ from bokeh import models, plotting
 
 from dear_plugin.page.session import Session
 
-# Colours that do on light and on dark paper.
-GREY, DO, FOLLOWS = "#7d858d", "#2b8fd0", "#e2731f"
-CLEAR = {"background_fill_alpha": 0, "outline_line_alpha": 0, "border_fill_alpha": 0}
-LABELS = {"major_label_text_color": GREY, "major_label_text_font_size": "12px"}
-TICKS = {"minor_tick_line_color": None, "major_tick_line_color": GREY, "axis_line_color": GREY}
-LEGEND = {"background_fill_alpha": 0, "border_line_alpha": 0, "label_text_color": GREY}
-LOOKS: dict[Any, dict[str, Any]] = {
-    models.Plot: {
-        "height": 270,
-        "sizing_mode": "stretch_width",
-        "toolbar_location": None,
-        **CLEAR,
-    },
-    models.Axis: LABELS | TICKS,
-    models.CategoricalAxis: {"major_label_orientation": 0.9},
-    models.Grid: {"grid_line_color": GREY, "grid_line_alpha": 0.25},
-    models.Legend: {"orientation": "horizontal", **LEGEND},
-    models.Span: {"line_color": GREY, "line_width": 2},
-}
+LOOKS = json.loads(Path(__file__).with_name("figure.json").read_text())
+DO, FOLLOWS = "#2b8fd0", "#e2731f"
 LINES: dict[str, dict[str, Any]] = {
     "with_what_follows": {"color": FOLLOWS, "line_width": 3, "size": 16},
     "all_else_frozen": {"color": DO, "line_width": 3, "size": 11, "line_dash": "dashed"},
@@ -75,6 +60,6 @@ def drawn(session: Session, table: pd.DataFrame, name: str, ends: Sequence[float
     figure.add_layout(figure.legend[0], "above")
     for model in figure.references():
         for kind, look in LOOKS.items():
-            if isinstance(model, kind):
+            if isinstance(model, getattr(models, kind)):
                 model.update(**look)
     return figure

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from threading import Lock
 from typing import Any
 
@@ -111,17 +112,13 @@ class _View:
         first = works[0]
         self._latest[first] = mine = object()
 
+        def _if_latest(act: Callable[[], None]) -> None:
+            if self._latest[first] is mine:
+                act()
+
         def _work(work: Callable[[], None]) -> None:
             with self._lock:
-                if self._latest[first] is mine:
-                    work()
-
-        def _show() -> None:
-            if self._latest[first] is mine:
-                self._show()
-
-        def _done() -> None:
-            self.busy.visible = self._latest[first] is not mine
+                _if_latest(work)
 
         async def _run() -> None:
             self.busy.visible = True
@@ -129,8 +126,9 @@ class _View:
             for work in works:
                 await asyncio.to_thread(_work, work)
                 # In the next turn of the server, which then holds the lock of the page.
-                pn.state.execute(_show, schedule=True)
-            pn.state.execute(_done, schedule=True)
+                pn.state.execute(partial(_if_latest, self._show), schedule=True)
+            rest = partial(setattr, self.busy, "visible", False)
+            pn.state.execute(partial(_if_latest, rest), schedule=True)
 
         pn.state.execute(_run)
 
