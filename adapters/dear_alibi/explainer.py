@@ -182,8 +182,11 @@ class DEAR(Explainer, FitMixin):
         return self._answered(X, Y_t, C)[0]
 
     def frame(self, X: Any) -> pd.DataFrame:
-        """Label-encoded rows as the frame that `engine` reads, with strings for categories."""
-        return self._table.frame(X)
+        """Label-encoded rows as the frame that `engine` reads, with strings for categories.
+
+        Codes of immutable features that are not in the category map are passed to the predictor.
+        """
+        return self._table.frame(X, [f.name for f in self.engine.schema if f.immutable])
 
     @property
     def engine(self) -> Engine:
@@ -240,7 +243,7 @@ class DEAR(Explainer, FitMixin):
 
     def _answered(self, X: Any, Y_t: Any, C: Any) -> tuple[Recourses, Prediction, Array]:
         """The engine's result on n rows, the predictions before it, and the targets."""
-        engine, frame = self.engine, self._table.frame(X)
+        engine, frame = self.engine, self.frame(X)
         wanted = target_classes(Y_t, len(frame))
         within = self._always.call(engine.schema, frame, C)
         before = Prediction.of(engine, frame)

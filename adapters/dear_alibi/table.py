@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,8 @@ from dear_plugin import Feature, Kind, Schema, errors
 
 Array = npt.NDArray[Any]
 Texts = Mapping[str, str] | None
+# What a code is called that is not in the category map.
+CODE = "code "
 
 
 @dataclass(frozen=True)
@@ -112,17 +114,20 @@ class Table:
             )
         return array
 
-    def frame(self, X: Any) -> pd.DataFrame:
+    def frame(self, X: Any, passed: Collection[str] = ()) -> pd.DataFrame:
         """Label-encoded rows (n, p) as a frame with strings for categories.
 
-        Raises `InputError` if numbers are not finite, or codes are not in the category map.
+        Raises `InputError` if numbers are not finite, or codes are not in the category map but in
+        the columns that are `passed` to the predictor as they are.
         """
         array = self.array_of(X)
         numbers = [(f, array[:, j]) for j, f in enumerate(self.declared) if f.kind is Kind.NUMERIC]
         complaints = [text for f, values in numbers if (text := _not_finite(f, values))]
         if complaints:
             raise errors.InputError("; ".join(complaints))
-        columns = {f.name: _column(f, array[:, j]) for j, f in enumerate(self.declared)}
+        columns = {
+            f.name: _column(f, array[:, j], f.name in passed) for j, f in enumerate(self.declared)
+        }
         return pd.DataFrame(columns)
 
     def array(self, frame: pd.DataFrame, dtype: np.dtype[Any]) -> Array:
@@ -131,8 +136,7 @@ class Table:
         out = np.empty((len(frame), len(self.declared)), np.result_type(dtype, *numbers))
         for j, f in enumerate(self.declared):
             column = frame[f.name]
-            numeric = f.kind is Kind.NUMERIC
-            out[:, j] = column if numeric else pd.Categorical(column, list(f.categories)).codes
+            out[:, j] = column if f.kind is Kind.NUMERIC else _codes(f, column)
         return out
 
 
@@ -150,7 +154,11 @@ def _declare(name: str, labels: Sequence[str] | None) -> Feature:
 
 def _with_marks(declared: Feature, seen: Feature) -> Feature:
     """A feature of the category map with what is known from training rows."""
-    return dataclasses.replace(declared, immutable=seen.immutable, special=seen.special)
+    # The dtype "category" has no place for a new code, which an immutable feature may have.
+    dtype = "object" if seen.immutable else declared.dtype
+    return dataclasses.replace(
+        declared, immutable=seen.immutable, special=seen.special, dtype=dtype
+    )
 
 
 def _not_finite(feature: Feature, values: Array) -> str:
@@ -165,17 +173,30 @@ def _not_finite(feature: Feature, values: Array) -> str:
     )
 
 
-def _column(feature: Feature, values: Array) -> pd.Series:
+def _codes(feature: Feature, column: pd.Series) -> Array:
+    """(n,) the codes of categories, and of those that `_column` passed."""
+    codes: Array = pd.Categorical(column, list(feature.categories)).codes.astype(np.int64)
+    new = np.flatnonzero(codes < 0)
+    codes[new] = [int(str(column.iloc[i]).removeprefix(CODE)) for i in new]
+    return codes
+
+
+def _column(feature: Feature, values: Array, passed: bool) -> pd.Series:
     """The column of a feature: numbers, or strings of codes, (n,)."""
     codes = pd.Series(values).infer_objects()
     if feature.kind is Kind.NUMERIC:
         return codes
     known = codes.isin(range(len(feature.categories)))
+    whole = pd.to_numeric(codes[~known], errors="coerce") % 1 == 0
+    if passed and not known.all() and whole.all():
+        named = dict(enumerate(feature.categories))
+        return codes.map(lambda code: named.get(code, f"{CODE}{code:.0f}")).astype(object)
     if not known.all():
         unknown = codes[~known].iloc[:3]
         raise errors.InputError(
             f"column {feature.name!r} must hold codes 0 ... {len(feature.categories) - 1} of its"
-            f" categories; got {unknown.tolist()} in rows {unknown.index.tolist()}"
+            f" categories; got {unknown.tolist()} in rows {unknown.index.tolist()}; of"
+            " immutable_features new codes are passed to the predictor"
         )
     integers = codes.to_numpy(dtype=np.int64)
     levels = list(feature.categories)

@@ -133,6 +133,27 @@ def test_a_level_without_training_rows_is_valid(explainer, refused, data):
     assert explainer.explain(rows, 1).success.all()
 
 
+def test_a_new_code_of_an_immutable_feature_reaches_the_predictor_and_comes_back():
+    rng = np.random.default_rng(0)
+    rows = np.c_[rng.normal(50, 10, 300), rng.integers(0, 4, 300)]
+    asked = []
+
+    def predictor(x):
+        asked.append(x[:, 1])
+        p = 1 / (1 + np.exp(55 - x[:, 0]))
+        return np.c_[1 - p, p]
+
+    names, codes, query = ["pay", "town"], {1: list("abcd")}, np.array([[40.0, 7.0], [40.0, 1.0]])
+    still = DEAR(predictor, names, codes, immutable_features=["town"]).fit(rows)
+    found = still.explain(query, Y_t=1).data
+    assert found["success"].all()
+    assert found["cf"]["X"][:, 1].tolist() == [7.0, 1.0]
+    assert 7.0 in np.concatenate(asked)
+    assert set(np.concatenate(asked)) <= {0.0, 1.0, 2.0, 3.0, 7.0}
+    with pytest.raises(ValueError, match=r"'town' must .* got \[7.0\] .* immutable_features"):
+        DEAR(predictor, names, codes).fit(rows).explain(query, Y_t=1)
+
+
 def test_recourses_returns_the_engines_result(explainer, refused):
     result = explainer.recourses(refused[:10], 1)
     assert "is then expected to" in " ".join(result.describe(i) for i in range(10))

@@ -25,6 +25,18 @@ def schema(table, rows, immutable=()):
     return table.schema(table.frame(rows), immutable, {})
 
 
+def test_new_codes_of_passed_columns_come_back_as_they_are(table):
+    rows = X.astype(float)
+    rows[1, 1], rows[2, 1] = 7, -3
+    frame = table.frame(rows, ["job"])
+    assert frame["job"].tolist() == ["clerk", "code 7", "code -3"]
+    assert np.array_equal(table.array(frame, rows.dtype), rows)
+    for odd in (0.5, np.nan, np.inf):
+        rows[1, 1] = odd
+        with pytest.raises(ValueError, match="'job' must hold codes"):
+            table.frame(rows, ["job"])
+
+
 def test_a_number_that_needs_it_widens_the_array(table):
     rows = table.array(table.frame(X + np.array([0.5, 0, 0])), np.dtype(np.int64))
     assert rows[0, 0] == 30.5
