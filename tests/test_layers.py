@@ -33,6 +33,7 @@ ORDER = (
     "decoders",
     "evaluation",
     "search",
+    "paper",
     "results",
     "page",
     "methods",

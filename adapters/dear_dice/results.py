@@ -23,7 +23,7 @@ from dear_plugin import Recourses
 logger = logging.getLogger("dear_dice")
 
 # `kind` of the best counterfactual of a row, and of alternatives that act on a set of their own.
-FIRST, OTHER_SET = "first", "another set"
+FIRST = "first"
 WORTH = ["confidence", "reliance", "plausibility", "consistency", "agreement", "credible"]
 # The key of what DEAR adds to DiCE's JSON, in the metadata, which its schema leaves open.
 KEY = "dear_examples"
@@ -201,7 +201,7 @@ def _distinct(frame: pd.DataFrame, actions: pd.DataFrame, rows: Rows) -> Rows:
     """Positions without repeated rows, and without a second action on the same set."""
     repeated = frame.assign(**{"": rows}).duplicated().to_numpy(dtype=bool)
     same_set = actions[["acted_on"]].assign(row=rows).duplicated()
-    return np.flatnonzero(~repeated & ~(same_set & (actions["kind"] == OTHER_SET)))
+    return np.flatnonzero(~repeated & ~same_set.to_numpy())
 
 
 def _confirmed(frame: pd.DataFrame, rows: Rows, query: Query, host: Host) -> tuple[Rows, Outcomes]:

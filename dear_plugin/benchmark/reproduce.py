@@ -23,10 +23,10 @@ from dear_plugin.decoders import PAPER_LAYERS, Autoencoder, Training
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.methods.dear import DEAR
 from dear_plugin.models.classifier import Classifier
+from dear_plugin.paper.descent import differentiable
 from dear_plugin.results.metrics import neighbours
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.search import DescentSchedule, Search
-from dear_plugin.search.descent import differentiable
 
 LITERAL = Search.cheapest(solver="paper", max_features=1)
 # Held-out rows of the fidelity, and training rows of the entanglement.

@@ -33,16 +33,16 @@ from dear_plugin.benchmark.models import FORESTS, forest
 from dear_plugin.benchmark.runner import Option, Spec, grid
 from dear_plugin.benchmark.splits import data_split
 from dear_plugin.benchmark.tables import Row, Table
-from dear_plugin.data.special_values import is_special, without_special
+from dear_plugin.data.special_values import without_special
 from dear_plugin.methods.base import SLACKS
 from dear_plugin.methods.dear import DEAR
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.constraints import feasible_set
 from dear_plugin.problem.target import goal_of
 from dear_plugin.search import Search, SearchProblem, criteria
-from dear_plugin.search.actions import first_of_each, in_order
-from dear_plugin.search.candidates import Block, candidate_blocks
-from dear_plugin.search.stage import Stage
+from dear_plugin.search.actions import Candidates, first_of_each, in_order
+from dear_plugin.search.table import SearchTable
+from dear_plugin.search.values import FIRST, candidates, of_singles
 
 MOST_VALUES = 2_000
 # Actions of a row whose criteria are evaluated at a time.
@@ -141,42 +141,32 @@ def _optimum(dear: DEAR, case: Case, known: Floats) -> Floats:
     problem = replace(dear._optimizer.problem(case), resampled=bool(search.min_confidence))
     required = torch.as_tensor(goal.required_margin(), dtype=torch.float32).expand(len(case))
     wanted = criteria(problem, search, dear.trained) if search.has_criteria else {}
-    stage = Stage(
+    accepted = goal.least_margin(case.slack)
+    table = SearchTable(
         problem,
-        [],
-        wanted,
-        goal.least_margin(case.slack),
-        required,
+        lambda _: (wanted, wanted),
+        accepted,
+        accepted + required,
         search.prefer_alone,
-        k=1,
+        gain=0.0,
     )
     # An upper bound of the cost of cheaper answers, for those without an indirect change too.
     limit = torch.from_numpy(known * (1.0 + search.prefer_alone)).float()
-    feature_values = dear._optimizer.known
-    others = [b for b in candidate_blocks(problem, feature_values) if _is_discrete(problem, b)]
-    for block in chain(_numbers(problem, dear.trained.rows), others):
-        stage.evaluate(*block.take(block.direct < limit[block.rows, None]))
-    return _least_price(stage)
+    others = of_singles(problem, dear._optimizer.known, problem.actionable, FIRST)
+    for new in chain(_numbers(problem, dear.trained.rows), others):
+        table.add(new.part(new.direct < limit[new.rows]))
+    return _least_price(table)
 
 
-def _least_price(stage: Stage) -> Floats:
-    """(n,) the least price of the actions of a stage that meet all criteria."""
-    every = stage.need.clone()
-    while len(at := stage.alive):
-        tried = stage.tried.part(at)
+def _least_price(table: SearchTable) -> Floats:
+    """(n,) the least price of the actions of a table that meet all criteria."""
+    while len(at := table.alive(1)):
+        tried = table.tried.part(at)
         order = in_order(tried.rows, tried.price)
-        stage.score(at[order][first_of_each(tried.rows[order], AT_ONCE)])
+        table.score(at[order][first_of_each(tried.rows[order], AT_ONCE)])
         # No action is skipped.
-        stage.need = every.clone()
-    passed = stage.tried.part(stage.passed)
-    least = torch.full((len(stage.problem),), torch.inf)
-    return least.scatter_reduce(0, passed.rows, passed.price, "amin").double().numpy()
-
-
-def _is_discrete(problem: SearchProblem, block: Block) -> bool:
-    """Whether a block has categories or special levels of single features."""
-    number = problem.is_number[problem.sets.positions[block.sets[:1], 0]]
-    return not bool(number) or bool(is_special(block.values).any())
+        table.need[:] = table.enough[:, None]
+    return table.bound(1, table.passed).double().numpy()
 
 
 def _case(dear: DEAR, frame: pd.DataFrame) -> Case:
@@ -189,7 +179,7 @@ def _case(dear: DEAR, frame: pd.DataFrame) -> Case:
     return Case(x, goal, feasible, SLACKS[0])
 
 
-def _numbers(problem: SearchProblem, train: Tensor) -> Iterator[Block]:
+def _numbers(problem: SearchProblem, train: Tensor) -> Iterator[Candidates]:
     """The values of all numeric features, set by set."""
     for at, (feature, *_) in enumerate(problem.sets.members):
         rows = problem.actionable[:, at].nonzero()[:, 0]
@@ -197,7 +187,7 @@ def _numbers(problem: SearchProblem, train: Tensor) -> Iterator[Block]:
             continue
         step = float(problem.feasible.steps[feature])
         values = _values(problem.x[rows, feature, None], train[:, feature], step)
-        yield Block.of(problem, rows, torch.full_like(rows, at), values[..., None])
+        yield candidates(problem, rows, torch.full_like(rows, at), values[..., None])
 
 
 def _values(own: Tensor, column: Tensor, step: float) -> Tensor:

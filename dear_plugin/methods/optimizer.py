@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeAlias
 
 import torch
@@ -13,11 +14,12 @@ from dear_plugin._progress import bar
 from dear_plugin.decoders import Decoders, Sample
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.models.classifier import Classifier
+from dear_plugin.paper.descent import descended
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.reasons import Status
 from dear_plugin.problem.seen_pairs import SeenPairs
-from dear_plugin.results.proposal import ANOTHER, LARGER, SEVERAL, Proposal, identity_proposal
+from dear_plugin.results.proposal import ANOTHER, SEVERAL, Proposal, identity_proposal
 from dear_plugin.search import (
     Answers,
     FeatureValues,
@@ -26,7 +28,7 @@ from dear_plugin.search import (
     SearchProblem,
 )
 from dear_plugin.search.problem import SMALLEST
-from dear_plugin.search.stage import Stage
+from dear_plugin.search.table import SearchTable
 
 OptimizerOf: TypeAlias = Callable[[tuple[int, ...]], "Optimizer"]
 
@@ -100,14 +102,17 @@ class Optimizer:
     ) -> list[Proposal]:
         """As `proposals`, of all rows at once."""
         problem = replace(
-            self.problem(case), resampled=bool(evidence is not None and search.min_confidence)
+            self.problem(case),
+            resampled=bool(evidence is not None and search.min_confidence),
+            indirect_weight=search.indirect_weight,
         )
         accepted = case.goal.least_margin(case.slack)
         required = torch.as_tensor(case.goal.required_margin(), dtype=torch.float32)
+        source = partial(descended, schedule=search.schedule) if search.solver == "paper" else None
         # The line search needs no derivatives, and small operations are faster in this mode.
-        with torch.inference_mode(search.solver == "line"):
+        with torch.inference_mode(source is None):
             answers = Answers(
-                problem, search, evidence, self.known, accepted, required.expand(len(case)).clone()
+                problem, search, evidence, self.known, accepted, accepted + required, source
             )
             ranked = answers.ranked(k)
             proposals = [self._proposal(case, answers, rank, i) for i, rank in enumerate(ranked)]
@@ -135,7 +140,8 @@ class Optimizer:
 
     def _proposal(self, case: Case, answers: Answers, ranked: Ranked, rank: int) -> Proposal:
         """The proposal of one rank for all rows."""
-        m, excluded = len(case), _excluded(answers)
+        m, table = len(case), answers.table
+        excluded = table.has(table.tried.margin == -torch.inf)
         none = torch.full((m,), int(Status.NO_MORE if rank else Status.EXCLUDED))
         least = torch.full((m,), torch.nan) if answers.own is None else answers.own.float()
         proposal = replace(
@@ -146,14 +152,13 @@ class Optimizer:
         )
         if not rank:
             proposal = replace(proposal, reasons=self._why_nothing(case, excluded, ranked))
-        for number, (_, stage) in enumerate(answers.stages):
-            here = ranked.stages == number
-            part, at = self._explained(stage, ranked.at[here]), ranked.rows[here]
-            several = ~stage.problem.sets.alone[stage.tried.sets[ranked.at[here]]] & bool(number)
-            kind = torch.where(several, SEVERAL, ANOTHER).masked_fill(ranked.larger[here], LARGER)
-            kept = {"kind": kind, "tried": proposal.tried[at], "least": least[at]}
-            proposal = proposal.merged(replace(part, **kept), at)
-        return proposal
+        rows, sets = ranked.rows, table.tried.sets[ranked.at]
+        kept = {
+            "kind": torch.where(table.size[sets] > 1, SEVERAL, ANOTHER),
+            "tried": proposal.tried[rows],
+            "least": least[rows],
+        }
+        return proposal.merged(replace(self._explained(table, ranked.at), **kept), rows)
 
     def _why_nothing(self, case: Case, excluded: Tensor, ranked: Ranked) -> list[str]:
         """(n,) the reasons of rows of which no action was tried; "" for others."""
@@ -164,16 +169,16 @@ class Optimizer:
             reasons[i] = case.feasible.why_nothing(i, acted, names)
         return reasons
 
-    def _explained(self, stage: Stage, at: Tensor) -> Proposal:
-        """The proposal of tried actions of a stage, with their status and what was measured."""
-        actions, problem = stage.tried.part(at), stage.problem
+    def _explained(self, table: SearchTable, at: Tensor) -> Proposal:
+        """The proposal of tried actions, with their status and what was measured."""
+        actions, problem = table.tried.part(at), table.problem
         proposal = self.decoded(problem, actions.rows, actions.sets, actions.values)
         own = problem.own(actions.rows, actions.sets)
         still = ((actions.values - own).abs() <= SMALLEST).all(1)
         status = torch.zeros(len(at), dtype=torch.int64)
-        status[actions.margin < stage.enough[actions.rows]] = Status.LESS_MARGIN
+        status[actions.margin < table.enough[actions.rows]] = Status.LESS_MARGIN
         status[still] = Status.NO_ADVICE
-        status[actions.margin < stage.accepted[actions.rows]] = Status.UNREACHED
+        status[actions.margin < table.accepted[actions.rows]] = Status.UNREACHED
         return replace(proposal, status=status, measured=actions.measured)
 
     def _tried(self, case: Case, excluded: Tensor) -> Tensor:
@@ -181,14 +186,6 @@ class Optimizer:
         may_act, single = case.feasible.may_act(self.sets), self.sets.alone
         counts = (may_act & single).sum(1), (may_act & ~single).sum(1), excluded.long()
         return torch.stack(counts, 1)
-
-
-def _excluded(answers: Answers) -> Tensor:
-    """(n,) bool, rows with actions that break a rule or create an impossible pair."""
-    out = torch.zeros(len(answers.problem), dtype=torch.bool)
-    for rows, stage in answers.stages:
-        out[rows[stage.tried.rows[stage.tried.margin == -torch.inf]]] = True
-    return out
 
 
 def _feature_values(sample: Sample) -> FeatureValues:

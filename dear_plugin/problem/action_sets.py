@@ -77,6 +77,11 @@ class ActionSets:
         """All pairs of the named features; None pairs the actionable ones."""
         return cls.of(schema, list(combinations(schema.actionable if names is None else names, 2)))
 
+    def extended(self, members: Sequence[tuple[int, ...]], subjects: Sequence[str]) -> ActionSets:
+        """These sets, then others, given by the positions of features; `subjects` names these."""
+        names = tuple(tuple(dict.fromkeys(subjects[j] for j in each)) for each in members)
+        return ActionSets((*self.names, *names), (*self.members, *members), self.p)
+
     def __len__(self) -> int:
         """The number of sets (s)."""
         return len(self.names)
@@ -100,12 +105,21 @@ class ActionSets:
         width = max(map(len, self.members))
         return torch.tensor([m + m[:1] * (width - len(m)) for m in self.members])
 
-    @property
+    @lazy
+    def subsets(self) -> Tensor:
+        """(s, q) int64: the sets that are contained in each, which is repeated if they are few."""
+        masks = self.masks.float()
+        inside = (masks @ (1.0 - masks).T == 0.0).T
+        at = inside.int().argsort(dim=1, descending=True, stable=True)
+        at = at[:, : int(inside.sum(1).max())]
+        return torch.where(inside.gather(1, at), at, torch.arange(len(self))[:, None])
+
+    @lazy
     def single(self) -> Tensor:
         """(s,) bool: sets of one feature."""
         return torch.tensor([len(m) == 1 for m in self.members])
 
-    @property
+    @lazy
     def alone(self) -> Tensor:
         """(s,) bool: sets of one feature, or one group of columns."""
         return torch.tensor([len(n) == 1 for n in self.names])

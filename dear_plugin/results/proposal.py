@@ -18,8 +18,8 @@ from dear_plugin.results.rows import Rows
 from dear_plugin.search.settings import CRITERIA
 
 # How an alternative differs from the first answer, and the names of that.
-ANOTHER, SEVERAL, LARGER = 1, 2, 3
-KINDS = ("", "another set", "pair of features", "larger action")
+ANOTHER, SEVERAL = 1, 2
+KINDS = ("", "another set", "pair of features")
 
 Texts: TypeAlias = Sequence[str] | npt.NDArray[Any]
 

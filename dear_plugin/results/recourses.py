@@ -244,7 +244,7 @@ class Recourses(Result):
     def alternatives(self, k: int = 4) -> pd.DataFrame:
         """Up to k recourses per row, each acting on a different set of features.
 
-        After the last set, larger actions on the same sets follow; `kind` says so.
+        There are fewer where fewer sets have an answer that needs each of its changes.
 
         Args:
             k: the largest number per row, up to 100.
@@ -252,7 +252,7 @@ class Recourses(Result):
         Returns:
             A long frame, one row per (factual, rank): `index`, `rank` (0 is the answer of
             `generate`; the others follow by kind, cheapest first), the columns of `actions`,
-            `kind` ("another set", "pair of features" or "larger action"), and the features. A
+            `kind` ("another set" or "pair of features"), and the features. A
             column that has the name of a feature gets a trailing "_".
         """
         if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dear_plugin.search.answers import Answers
-from dear_plugin.search.candidates import FeatureValues
 from dear_plugin.search.credibility import Decoded, confidence, reliance
 from dear_plugin.search.criteria import RowCriteria, criteria
 from dear_plugin.search.problem import SearchProblem
 from dear_plugin.search.ranks import Ranked
+from dear_plugin.search.search import Answers
 from dear_plugin.search.settings import DescentSchedule, Search
+from dear_plugin.search.values import FeatureValues
 
 __all__ = [
     "Answers",

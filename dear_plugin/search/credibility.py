@@ -18,11 +18,7 @@ from dear_plugin.search.problem import SearchProblem
 # Shares of the indirect change; from the half on, categories change.
 SHARES = (0.0, 0.25, 0.5, 0.75)
 HALF = 0.5
-# Resamples evaluated first; actions that fail some of these skip the others.
-FIRST_RESAMPLES = 4
 CELLS_A_BATCH = 1 << 20
-# Up to this many evaluations, one call with all resamples is cheaper than two calls.
-FEW = 1 << 8
 
 
 @dataclass(frozen=True)
@@ -50,36 +46,27 @@ class Decoded(Reached):
 
 
 def confidence(
-    problem: SearchProblem, actions: Decoded, least: float = 0.0
+    problem: SearchProblem, actions: Decoded, least: float = 0.0, draws: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The share of a search's resamples (decoders of resampled rows) under which actions succeed.
+    """The share of resamples (decoders of resampled rows) under which actions succeed.
 
     Args:
         problem: the search problem.
         actions: m actions.
-        least: the share to reach. Actions that cannot reach it after the first resamples skip the
-            others, which then count as failures.
+        least: the share to reach.
+        draws: (r,) the resamples; None for those of a search.
 
     Returns:
         (m,) the share, and (m,) by how much the margin falls short in the resample that decides
         whether `least` is reached; 0 where none does.
     """
-    m, count = len(actions), problem.decoders.decoder.draws
-    if not problem.resampled:
-        return torch.ones(m), torch.zeros(m)
+    if not problem.resampled or not len(actions):
+        return torch.ones(len(actions)), torch.zeros(len(actions))
+    count = problem.decoders.decoder.draws
+    margins, valid = _resampled(
+        problem, actions, torch.arange(1, count + 1) if draws is None else draws
+    )
     may_fail = int((1.0 - least) * count + 1e-6)
-    valid, margins = torch.zeros(m, count, dtype=torch.bool), torch.full((m, count), torch.inf)
-    at, first = torch.arange(m), min(FIRST_RESAMPLES, count)
-    for which in torch.arange(count).split([first, count - first] if m * count > FEW else count):
-        if not len(at) or not len(which):
-            break
-        cells = at[:, None], which
-        margins[cells], valid[cells] = _resampled(problem, actions.part(at), which + 1)
-        excluded = first - valid[:, :first].sum(1) > may_fail
-        at = (~excluded).nonzero()[:, 0]
-    # Actions excluded by the first resamples get no others, even if these were evaluated.
-    if m:
-        valid[excluded, first:], margins[excluded, first:] = False, torch.inf
     more_margin = -margins.kthvalue(min(may_fail, count - 1) + 1, dim=1).values
     more_margin = torch.where(more_margin.isfinite(), more_margin, 0.0).clamp_min(0.0)
     return valid.float().mean(1), more_margin

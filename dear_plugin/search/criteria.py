@@ -12,7 +12,7 @@ from torch import Tensor
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.problem.case import Case, Requirement
 from dear_plugin.problem.goals import Goal
-from dear_plugin.search.credibility import Decoded, Reached, confidence, reliance
+from dear_plugin.search.credibility import Decoded, Reached, confidence, reliance, unseen
 from dear_plugin.search.problem import SearchProblem
 from dear_plugin.search.settings import CRITERIA, Search
 
@@ -39,7 +39,12 @@ class Criterion:
 
 
 def criteria(
-    problem: SearchProblem, search: Search, evidence: Trained, own: Tensor | None = None
+    problem: SearchProblem,
+    search: Search,
+    evidence: Trained,
+    own: Tensor | None = None,
+    *,
+    reported: bool = False,
 ) -> dict[str, Criterion]:
     """The criteria of a search by name, the cheapest to evaluate first.
 
@@ -48,11 +53,14 @@ def criteria(
         search: the required values; the search asks for more, see `Search.stricter`.
         evidence: what answers are compared with.
         own: (n,) the plausibility of the factuals, if it is known.
+        reported: what is reported of answers: what is required, under resamples that no search
+            evaluates.
     """
-    wanted = search.stricter
+    wanted = search if reported else search.stricter
+    draws = unseen(problem.decoders.decoder) if reported else None
     measures = {
         **measures_of_rows(problem.goal, evidence, wanted.min_agreement),
-        **measures_of_actions(problem, evidence, wanted.min_confidence),
+        **measures_of_actions(problem, evidence, wanted.min_confidence, draws),
     }
     own = evidence.plausibility.of(problem.x) if own is None else own
     least = least_values(wanted, own)
@@ -77,9 +85,9 @@ def measures_of_rows(goal: Goal, evidence: Trained, least: float = 0.0) -> dict[
 
 
 def measures_of_actions(
-    problem: SearchProblem, evidence: Trained, least: float
+    problem: SearchProblem, evidence: Trained, least: float, draws: Tensor | None = None
 ) -> dict[str, Measure]:
-    """What depends on the action and the decoder; for `least` see `confidence`."""
+    """What depends on the action and the decoder; for `least` and `draws` see `confidence`."""
 
     def consistency(actions: Decoded) -> Tensor:
         x, acted = problem.x[actions.rows], problem.sets.masks[actions.sets]
@@ -89,7 +97,7 @@ def measures_of_actions(
     return {
         "consistency": lambda actions: (consistency(actions), 0.0),
         "reliance": lambda actions: (1.0 - reliance(problem, actions), 0.0),
-        "confidence": lambda actions: confidence(problem, actions, least),
+        "confidence": lambda actions: confidence(problem, actions, least, draws),
     }
 
 

@@ -40,6 +40,7 @@ class SearchProblem:
         actionable: (n, s) bool, the sets that each row may act on.
         seen_pairs: which pairs of values changes may create; None allows all.
         resampled: whether confidence is evaluated, under resamples of the decoders.
+        indirect_weight: what a unit of indirect change counts for in costs.
         encoded: the latents of the rows, (n, k), by set; see `latents`.
     """
 
@@ -52,6 +53,7 @@ class SearchProblem:
     actionable: Tensor
     seen_pairs: SeenPairs | None = None
     resampled: bool = False
+    indirect_weight: float = 1.0
     encoded: dict[int, Tensor] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -175,6 +177,19 @@ class SearchProblem:
         may_act = self.feasible.may_act(sets)
         return replace(self, sets=sets, actionable=may_act, encoded={})
 
+    def extended(self, sets: ActionSets) -> SearchProblem:
+        """The same rows with more action sets; those of before keep their positions."""
+        return replace(self.with_sets(sets), encoded=self.encoded)
+
+    def only(self, asked: Tensor) -> SearchProblem:
+        """The same rows with those of the sets that some may act on, given (n, s) bool."""
+        which = asked.any(0).nonzero()[:, 0]
+        names, members = (
+            tuple(each[i] for i in which.tolist()) for each in (self.sets.names, self.sets.members)
+        )
+        few = self.with_sets(ActionSets(names, members, self.sets.p))
+        return replace(few, actionable=few.actionable & asked[:, which])
+
     def own(self, rows: Tensor, sets: Tensor) -> Tensor:
         """(m, w) the factual values of the sets' features; rows and sets are (m,)."""
         return self.x[rows[:, None], self.sets.positions[sets]]
@@ -182,33 +197,30 @@ class SearchProblem:
     def evaluate(self, rows: Tensor, sets: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """(m,) the cost and (m,) the margin of actions; -inf for what is excluded.
 
+        Margins have 11 bits: models round differently in batches of another size, and what a
+        search chooses must not depend on that.
+
         Args:
             rows: (m,) the row.
             sets: (m,) the set acted on.
             values: (m, w) the new values.
         """
-        return self.outcomes(rows, sets, values, torch.full((len(self),), torch.inf))[:2]
-
-    def outcomes(
-        self, rows: Tensor, sets: Tensor, values: Tensor, least: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """As `evaluate`; also (q, p) rows, those of actions with the `least` margin, (n,)."""
         cost, margin, order = *torch.empty(2, len(rows)), sets.argsort(stable=True)
-        found, kept = [order[:0]], [self.x[:0]]
         most = CELLS_A_BATCH if self.classifier.is_module else CELLS_A_FRAME
         share = max(self.x.shape[1] / most, self.classifier.encoder.d / CELLS_EXPANDED)
         for at in order.split(max(1, int(1.0 / share))):
-            mine = rows[at]
+            mine, x = rows[at], self.x.index_select(0, rows[at])
             reached = self.decode_actions(mine, sets[at], values[at, None])[1][:, 0]
-            distance = self.classifier.encoder.distance(reached, self.x.index_select(0, mine))
+            distance = self.classifier.encoder.distance(reached, x)
+            if self.indirect_weight != 1.0:
+                weight = torch.where(self.sets.masks[sets[at]], 1.0, self.indirect_weight)
+                distance = distance * weight
             cost[at], margin[at] = distance.sum(1), self.decide(reached, mine)[0]
             if self.seen_pairs is not None:
-                created = self.seen_pairs.created(self.x.index_select(0, mine), reached)
+                created = self.seen_pairs.created(x, reached)
                 margin[at] = margin[at].masked_fill_(created, -torch.inf)
-            enough = margin[at] >= least[mine]
-            found.append(at[enough])
-            kept.append(reached[enough])
-        return cost, margin, torch.cat(kept)[torch.cat(found).argsort()]
+        bits = margin.view(torch.int32) & -(1 << 12)
+        return cost, bits.view(torch.float32)
 
     def margin_alone(self, rows: Tensor, sets: Tensor, values: Tensor) -> Tensor:
         """(m,) the margin of actions without indirect changes but those that rules force.

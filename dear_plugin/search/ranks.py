@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,162 +10,116 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from dear_plugin.data.special_values import is_special
-from dear_plugin.search.actions import in_order
+from dear_plugin.search.actions import Entries, first_of, greatest
 from dear_plugin.search.problem import SMALLEST
-from dear_plugin.search.rounds import between_block
-from dear_plugin.search.stage import Stage
+from dear_plugin.search.table import SearchTable
 
-Array = npt.NDArray[Any]
-# The rows of a search that a stage searches, and the stage.
-Stages = Sequence[tuple[Tensor, Stage]]
-ROWS_A_BATCH = 1 << 13
 # Why an action is an answer, in the order of ranks: it has rank 0 already, it meets all criteria,
-# it is the best accepted action of a set of a row without such an answer, it is dearer than
-# another one on the same set, or it comes nearest.
-GIVEN, CREDIBLE, ACCEPTED, LARGER, NEAREST = range(5)
+# it is the best accepted action of a set of a row without such an answer, or it comes nearest.
+GIVEN, CREDIBLE, ACCEPTED, NEAREST = range(4)
+# Relative rounding error of a margin, larger than that of a float32 model.
+TOLERANCE = 1e-5
 
 
 @dataclass(frozen=True)
-class Ranked:
+class Ranked(Entries):
     """The actions of one rank, for some of the rows.
 
     Attributes:
-        rows: (m,) the rows.
-        stages: (m,) the stage of each action.
-        at: (m,) its position among the actions of the stage.
-        larger: (m,) bool, another action on a set that has a better rank.
+        at: (m,) the position of each among the tried actions.
     """
 
-    rows: Tensor
-    stages: Tensor
     at: Tensor
-    larger: Tensor
 
 
-def ranked(stages: Stages, k: int, first: Ranked | None = None) -> list[Ranked]:
+def ranked(table: SearchTable, k: int, first: Ranked | None = None) -> list[Ranked]:
     """The first k actions of every row: answers, else accepted ones or the nearest miss.
 
     Answers are ordered by size of set and price, others by score first. Each acts on another
-    set of features, but for larger actions, which come last.
+    set of features, and has another outcome.
 
     Args:
-        stages: the stages of a search.
+        table: what was tried.
         k: the number of ranks.
         first: those of rank 0, if they are known.
     """
-    parts = list(_contenders(stages, k, first))
-    rows, which, at, kind, score, price = (np.concatenate(e) for e in zip(*parts, strict=True))
-    depth = np.array([0, *(max(map(len, s.problem.sets.names)) for _, s in stages[1:])])
-    score = np.where(kind >= ACCEPTED, -score, 0.0)
-    order = np.lexsort((price, depth[which], score, kind, rows))
+    kinds = {
+        GIVEN: table.passed[:0] if first is None else first.at,
+        CREDIBLE: _counting(table, table.cheapest(table.passed)),
+        ACCEPTED: _counting(table, best(table)),
+        NEAREST: nearest(table),
+    }
+    at = torch.cat(list(kinds.values()))
+    kind = torch.cat([torch.full_like(some, name) for name, some in kinds.items()])
+    part = table.tried.part(at)
+    score = torch.where(kind == NEAREST, part.margin.double(), part.score)
+    score = torch.where(kind >= ACCEPTED, -score, 0.0)
+    columns = table.order[part.sets], part.price, table.size[part.sets], score, kind, part.rows
+    order = torch.from_numpy(np.lexsort([column.numpy() for column in columns]))
     if k > 1:
-        # The first of those that change the same features, but for larger actions, and the
-        # first of those with the same outcome.
-        repeats = np.where(kind == LARGER, np.arange(len(rows)), -1)
-        keys = np.c_[rows, _of_stages(stages, which, at, _changed), repeats]
-        order = order[_first(keys[order])]
-        reached = _of_stages(stages, which[order], at[order], _reached)
-        order = order[_first(np.c_[rows[order], reached])]
-    row, stage, position, larger = (
-        torch.from_numpy(each[order]) for each in (rows, which, at, kind == LARGER)
-    )
-    place = torch.arange(len(row)) - torch.searchsorted(row, row)
-    masks = (place == rank for rank in range(k))
-    return [Ranked(row[m], stage[m], position[m], larger[m]) for m in masks]
+        order = order[_distinct(table, at[order])]
+    rows = part.rows[order]
+    place = torch.arange(len(order)) - torch.searchsorted(rows, rows)
+    each = (place == rank for rank in range(k))
+    return [Ranked(rows[mask], at[order][mask]) for mask in each]
 
 
-def _contenders(stages: Stages, k: int, first: Ranked | None) -> Iterator[tuple[Array, ...]]:
-    """Rows, stages, positions, kinds, scores and prices of actions."""
-    solved = torch.cat([rows[stage.tried.rows[stage.passed]] for rows, stage in stages])
-    for number, (rows, stage) in enumerate(stages):
-        tried, has_answer = stage.tried, torch.isin(rows, solved)
-        kinds = {
-            CREDIBLE: stage.answers,
-            ACCEPTED: stage.best(~has_answer),
-            NEAREST: stage.nearest(),
-        }
-        if k > 1:
-            at = larger_actions(stage)
-            kinds[LARGER] = at[torch.isin(at, stage.passed) | ~has_answer[tried.rows[at]]]
-        if first is not None:
-            kinds[GIVEN] = first.at[first.stages == number]
-        for kind, at in kinds.items():
-            part = tried.part(at)
-            score = torch.where(part.score.isfinite(), part.score, float(len(stage.wanted)))
-            score = part.margin.double() if kind == NEAREST else score
-            many = torch.full_like(at, number), at, torch.full_like(at, kind)
-            found = rows[part.rows], *many, score, part.price
-            yield tuple(each.numpy() for each in found)
+def best(table: SearchTable) -> Tensor:
+    """(q,) of rows without an answer, the best accepted action of each set.
 
-
-def try_larger(stage: Stage) -> None:
-    """Try k larger actions on the sets of open rows that have an accepted action, and score."""
-    best = stage.tried.part(stage.best_of_all())
-    best = best.part(stage.open_rows[best.rows])
-    if len(best):
-        own = stage.problem.own(best.rows, best.sets)
-        number = stage.problem.is_number[stage.problem.sets.positions[best.sets]]
-        end = torch.where(best.values > own, 1.0, torch.where(best.values < own, 0.0, own))
-        end = torch.where(number & ~is_special(best.values), end, best.values)[:, None]
-        shares = (torch.arange(1, stage.k + 1) / stage.k)[:, None]
-        values = torch.lerp(best.values[:, None], end, shares)
-        every = between_block(stage, best, values, best.values).take_all()
-        for some in zip(*(each.split(ROWS_A_BATCH) for each in every), strict=True):
-            stage.evaluate(*some)
-    at = larger_actions(stage)
-    for some in at[stage.tried.score[at] < 0.0].split(ROWS_A_BATCH):
-        stage.score(some)
-
-
-def larger_actions(stage: Stage) -> Tensor:
-    """(q,) actions of open rows that are dearer than the one to be preferred on the same set.
-
-    About k of each row and set, evenly spread by price.
+    It has the best score, then the least price.
     """
-    tried, known = stage.tried, stage.best_of_all()
-    least = torch.full((len(stage.need),), torch.inf)
-    least[stage.pairs[known]] = tried.price[known]
-    at = stage.successes
-    at = at[stage.open_rows[tried.rows[at]] & (tried.price[at] > least[stage.pairs[at]])]
-    at = at[in_order(stage.pairs[at], tried.price[at])]
-    pairs = stage.pairs[at].numpy()
-    first, last = (np.searchsorted(pairs, pairs, side) for side in ("left", "right"))
-    part = (np.arange(len(pairs)) - first) * stage.k // np.maximum(last - first, 1)
-    return at[torch.from_numpy(_first(np.c_[pairs, part]))]
+    at = table.hits[~table.has(table.passed)[table.tried.rows[table.hits]]]
+    score, pairs = table.tried.score[at], table.pairs(at)
+    return table.cheapest(at[score == greatest(score, pairs, table.need.numel(), -1.0)[pairs]])
 
 
-def _of_stages(
-    stages: Stages, which: Array, at: Array, of: Callable[[Stage, Tensor], Tensor]
-) -> Array:
-    """(m,) a number for what a function finds for actions at positions, (m,), of stages, (m,)."""
-    out = np.zeros(len(at))
-    weights = torch.rand(
-        stages[0][1].problem.sets.p,
-        dtype=torch.float64,
-        generator=torch.Generator().manual_seed(0),
-    )
-    for number, (_, stage) in enumerate(stages):
-        for here in torch.from_numpy(which == number).nonzero()[:, 0].split(ROWS_A_BATCH):
-            found = of(stage, torch.from_numpy(at[here.numpy()]))
-            out[here.numpy()] = (found * weights).sum(1).numpy()
+def nearest(table: SearchTable) -> Tensor:
+    """(q,) the first of the largest margins of each row of which nothing is accepted.
+
+    Margins that differ by rounding only are equal.
+    """
+    at = (~table.has(table.hits)[table.tried.rows]).nonzero()[:, 0]
+    rows, margin = table.tried.rows[at], table.tried.margin[at]
+    top = greatest(margin, rows, len(table.need), -torch.inf)[rows]
+    some = at[(margin >= top - TOLERANCE * top.abs()) & top.isfinite()]
+    return first_of(some, table.tried.rows[some], len(table.need))
+
+
+def _distinct(table: SearchTable, at: Tensor) -> Tensor:
+    """(q,) ascending, the positions of ordered actions, (m,), that differ from those before.
+
+    Each changes features that no other does together, and has an outcome of its own.
+    """
+    part, problem = table.tried.part(at), table.problem
+    # What is held at its value while others act is not changed.
+    moved = (part.values - problem.own(part.rows, part.sets)).abs() > SMALLEST
+    changed = torch.zeros(len(at), problem.sets.p)
+    changed.scatter_reduce_(1, problem.sets.positions[part.sets], moved.float(), "amax")
+    rows = part.rows[:, None].float()
+    own = _is_first(torch.cat([rows, changed], 1).numpy())
+    kept = torch.from_numpy(np.flatnonzero(own))
+    reached = torch.cat([rows[kept], table.decoded(at[kept]).reached], 1).numpy()
+    return kept[torch.from_numpy(_is_first(reached))]
+
+
+def _is_first(keys: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """(m,) bool, the first of equal keys, (m, c)."""
+    out = np.zeros(len(keys), dtype=bool)
+    out[np.unique(keys, axis=0, return_index=True)[1]] = True
     return out
 
 
-def _reached(stage: Stage, at: Tensor) -> Tensor:
-    """(m, p) the counterfactuals of tried actions at positions (m,)."""
-    return stage.decoded(at).reached
+def _counting(table: SearchTable, at: Tensor) -> Tensor:
+    """(q,) those of actions, (m,), at most one of a row and set, of which no part does as well.
 
-
-def _changed(stage: Stage, at: Tensor) -> Tensor:
-    """(m, p) 1.0 where tried actions at positions (m,) change a feature directly."""
-    actions, problem = stage.tried.part(at), stage.problem
-    moved = (actions.values - problem.own(actions.rows, actions.sets)).abs() > SMALLEST
-    changed = torch.zeros(len(actions), problem.sets.p)
-    changed.scatter_reduce_(1, problem.sets.positions[actions.sets], moved.float(), "amax")
-    return changed
-
-
-def _first(keys: Array) -> npt.NDArray[np.int64]:
-    """(q,) ascending, the positions of the first of equal keys, (m, c)."""
-    return np.sort(np.unique(keys, axis=0, return_index=True)[1])
+    A set counts only if it is cheaper than what is known of a set of some of its features and
+    meets as many criteria.
+    """
+    shape, pairs = table.need.shape, table.pairs(at)
+    price, met = torch.full((2, table.need.numel()), torch.inf, dtype=torch.float64)
+    price[pairs], met[pairs] = table.tried.price[at].double(), table.tried.score[at].floor()
+    subsets = table.problem.sets.subsets
+    price, met = price.view(shape), met.view(shape)
+    better = (price[:, subsets] < price[..., None]) & (met[:, subsets] >= met[..., None])
+    return at[~better.any(2).view(-1)[pairs]]

@@ -87,6 +87,8 @@ class Search:
         max_reliance: the largest share of the indirect change that an answer may need; at 0 the
             direct change alone must suffice.
         prefer_alone: how much more an answer that needs no indirect change may cost, as a share.
+        indirect_weight: what a unit of indirect change counts for when answers are compared: 1 as
+            in the paper, 0 to compare by what has to be done. Reported costs do not depend on it.
         min_consistency: the least share of training rows that gain by the same kind of change of
             what is acted on, as far as the model alone says; 0 requires none.
         min_agreement: the least share of the copies of the model that accept an answer, where
@@ -112,6 +114,7 @@ class Search:
     min_plausibility: float = 0.05
     max_reliance: float = 1.0
     prefer_alone: float = 0.25
+    indirect_weight: float = 1.0
     min_consistency: float = 0.0
     min_agreement: float = 1.0
     min_support: float | None = None
@@ -134,6 +137,7 @@ class Search:
             min_plausibility=number(1.0),
             max_reliance=number(1.0),
             prefer_alone=number(),
+            indirect_weight=number(),
             min_consistency=number(1.0),
             min_agreement=number(1.0),
             min_support=optional(number(1.0)),

@@ -1,4 +1,4 @@
-"""Alternatives: several recourses per row, different sets first, ordered by kind and cost."""
+"""Alternatives: several recourses per row on different sets, ordered by kind and cost."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from dear_plugin.methods.dear import MOST
 from dear_plugin.results.proposal import KINDS as EVERY_KIND
 
 K = 10
-KINDS = OTHER, PAIR, LARGER = EVERY_KIND[1:]
+KINDS = OTHER, PAIR = EVERY_KIND[1:]
 
 WAYS = {
     "default": {},
@@ -75,7 +75,7 @@ class TestTheFirst:
     def test_a_smaller_k_gives_the_first_of_them(self, usual, mixed, table):
         few = usual.generate(mixed.refused(30)).alternatives(3)
         expected = table[table["rank"] < 3].reset_index(drop=True)
-        # More pairs are examined for more answers, and the steps of larger actions depend on k.
+        # More pairs are examined for more answers.
         fixed = (few["kind"] == OTHER) & (expected["kind"] == OTHER)
         assert fixed.mean() > 0.4
         pd.testing.assert_frame_equal(few[fixed], expected[fixed])
@@ -87,7 +87,7 @@ class TestAllOfThem:
         for own in by_row(table):
             assert own["rank"].tolist() == list(range(len(own)))
 
-    def test_different_sets_come_first_then_pairs_then_larger_actions(self, answered):
+    def test_given_sets_come_first_then_pairs(self, answered):
         _, table = answered
         for own in by_row(table):
             kinds = own["kind"].map(KINDS.index).tolist()
@@ -103,8 +103,7 @@ class TestAllOfThem:
     def test_another_set_acts_on_other_features_than_those_before(self, answered):
         _, table = answered
         for own in by_row(table):
-            same_kind = own[own["kind"] == OTHER]
-            assert same_kind["acted_on"].is_unique
+            assert own["acted_on"].is_unique
 
     def test_a_pair_acts_on_two_features(self, table):
         pairs = table[table["kind"] == PAIR]
@@ -128,52 +127,17 @@ class TestAllOfThem:
 
 
 class TestOneFeatureToVary:
-    @pytest.fixture
-    def larger(self, loan, request):
-        """Ten recourses per row, for rows that may act on income only."""
-        query = loan.refused(20)
-        if request.param == "of the method":
-            only = dear(loan, act_on=["income"], search=Search.cheapest())
-            result = only.generate(query)
-        else:
-            within, every = Constraints(act_on=["income"]), dear(loan, search=Search.cheapest())
-            result = every.generate(query, within=within)
-        return query, result, result.alternatives(10)
+    """There is one set, and so one answer."""
 
-    BOTH = pytest.mark.parametrize("larger", ["of the method", "of the call"], indirect=True)
+    def test_of_the_method(self, loan):
+        only = dear(loan, act_on=["income"], search=Search.cheapest())
+        table = only.generate(loan.refused(20)).alternatives(10)
+        assert set(table["acted_on"]) == {"income"} and table["index"].is_unique
 
-    @BOTH
-    def test_there_are_ten_and_all_act_on_it(self, larger):
-        _, result, table = larger
-        solved = result.actions["success"]
-        assert solved.all()
-        counts = table["index"].value_counts()
-        # A larger action may fail where the model is not monotone.
-        assert counts.min() >= 9
-        assert (counts == 10).mean() >= 0.9
-        assert set(table["acted_on"]) == {"income"}
-
-    @BOTH
-    def test_all_but_the_first_are_labelled_as_larger_actions(self, larger):
-        _, _, table = larger
-        assert (table["kind"][table["rank"] > 0] == LARGER).all()
-
-    @BOTH
-    def test_each_goes_further_than_the_one_before(self, larger):
-        query, _, table = larger
-        for label, own in zip(query.index, by_row(table), strict=True):
-            step = (own["income"] - query.loc[label, "income"]).to_numpy()
-            assert (np.sort(step) > 0).all()
-            assert step[0] == step.min()
-            assert len(set(step)) == len(step)
-
-    @BOTH
-    def test_a_range_of_the_call_is_kept(self, larger, loan):
-        query, _, _ = larger
-        top = float(loan.frame["income"].quantile(0.95))
-        within = Constraints(act_on=["income"], ranges={"income": (0.0, top)})
-        table = dear(loan).generate(query, within=within).alternatives(10)
-        assert (table["income"] <= max(top, query["income"].max())).all()
+    def test_of_the_call(self, loan):
+        within, every = Constraints(act_on=["income"]), dear(loan, search=Search.cheapest())
+        table = every.generate(loan.refused(20), within=within).alternatives(10)
+        assert set(table["acted_on"]) == {"income"} and table["index"].is_unique
 
 
 class TestWhenThereAreFew:
@@ -225,24 +189,20 @@ class TestIndex:
 
 
 class TestMany:
-    """Memory and the number of alternatives are bounded for any k."""
+    """There are as many as there are sets, and memory is bounded."""
 
-    @pytest.mark.slow
-    def test_a_row_has_at_most_a_hundred(self, loan):
+    def test_more_than_there_are_sets_is_no_more(self, loan):
         result = dear(loan, act_on=["income", "savings"]).generate(loan.refused(6))
         table = result.alternatives(MOST)
-        assert MOST == 100
-        counts = table["index"].value_counts()
-        assert counts.max() == MOST
-        assert counts.eq(MOST).mean() > 0.8
+        # A pair counts only if it is cheaper than its parts.
+        assert table["index"].value_counts().max() <= 3
         pd.testing.assert_frame_equal(result.alternatives(10_000), table)
 
     def test_there_are_fewer_where_no_more_exist(self, mixed):
-        """A binary feature has one other value and no larger action."""
+        """Each set has one answer."""
         method = dear(mixed, act_on=["owner", "member", "job"], search=Search(max_features=1))
         table = method.generate(mixed.refused(40)).alternatives(1000)
-        # Twice two values and five jobs, none of 40 rows a king: at most six others.
-        assert table["index"].value_counts().max() <= 6
+        assert table["index"].value_counts().max() <= 3
         assert not table[["index", *mixed.schema.names]].duplicated().any()
 
     @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="Linux forgets a peak")
@@ -250,7 +210,7 @@ class TestMany:
     def test_they_fit_into_memory(self):
         """Memory is bounded by the size of a chunk."""
         grown, count = in_fresh_process(_grown, 40, 40, 1000)
-        assert count == 40 * MOST
+        assert count > 40 * 30
         assert grown < 128
 
 

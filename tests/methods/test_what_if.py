@@ -52,7 +52,8 @@ class TestAnswersAreReproduced:
     @pytest.mark.parametrize("decoder", DECODERS)
     def test_with_every_kind_of_column(self, mixed, decoder):
         dear = DEAR(mixed.net, mixed.schema, decoder=DECODERS[decoder]).fit(mixed.frame)
-        apply_again(dear, mixed.refused(200))
+        # A network rounds differently in batches of another size.
+        apply_again(dear, mixed.refused(200), room=1e-5 * (decoder == "autoencoder"))
 
     def test_where_pairs_were_needed(self, loan):
         act_on = ["loan_amount", "duration"]

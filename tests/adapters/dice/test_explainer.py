@@ -63,7 +63,8 @@ def test_the_host_scores_as_dice_does(explainer, probability, refused):
 
 def test_several_counterfactuals_act_on_different_sets_the_cheapest_first(explainer, refused):
     for example in examples(explainer, refused, total_CFs=4):
-        assert len(example.final_cfs_df) == len(example.actions) == 4
+        # A pair counts only if it is cheaper than its parts: there may be fewer than four.
+        assert 2 <= len(example.final_cfs_df) == len(example.actions) <= 4
         assert not example.final_cfs_df.duplicated().any()
         kinds = example.actions["kind"].tolist()
         assert kinds[0] == "first" and "first" not in kinds[1:]
@@ -460,16 +461,15 @@ class TestOptions:
             low, high = sorted([28, own["loan_amount"]])[0], sorted([33, own["loan_amount"]])[1]
             assert found["loan_amount"].between(low, high).all()
 
-    def test_ten_counterfactuals_of_one_feature(self, loan, torch_model, refused):
+    def test_one_feature_has_one_counterfactual(self, loan, torch_model, refused):
         explainer = DiceDEAR(loan.data, torch_model, act_on=["savings"])
         # Housing is a function of savings.
         vary = ["savings", "housing"]
         for example in examples(explainer, refused.iloc[:5], total_CFs=10, features_to_vary=vary):
             assert len(example.final_cfs_df.drop_duplicates()) == len(example.final_cfs_df)
-            assert 3 <= len(example.final_cfs_df) <= 10
-            assert set(example.actions["kind"]) == {"first", "larger action"}
-            # Fewer than ten where fewer are as credible as the first.
-            assert example.actions["credible"].nunique() == 1
+            # Each acts on a set of its own: there is one.
+            assert len(example.final_cfs_df) == 1
+            assert set(example.actions["kind"]) == {"first"}
 
     @pytest.mark.ci
     def test_a_text_begins_with_not_credible(self, loan, torch_model, refused, caplog):

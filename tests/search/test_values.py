@@ -1,4 +1,4 @@
-"""Candidates: they are observed values, cover their range, and are admissible."""
+"""Values: candidates are observed values, cover their range, and are admissible."""
 
 from dataclasses import replace
 
@@ -14,7 +14,16 @@ from dear_plugin.methods.base import Case
 from dear_plugin.methods.optimizer import Optimizer
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.constraints import feasible_set
-from dear_plugin.search.candidates import Block, FeatureValues, candidate_blocks
+from dear_plugin.search.actions import Candidates
+from dear_plugin.search.values import (
+    FIRST,
+    LAST,
+    NEXT,
+    FeatureValues,
+    candidates,
+    combinations,
+    of_singles,
+)
 
 SETS = ["few", "some", "many", "town", "owner", ("few", "many"), ("town", "few", "owner")]
 FEW, SOME, MANY, TOWN, OWNER, PAIR, TRIPLE = range(len(SETS))
@@ -80,44 +89,67 @@ def user(encoder, j, values):
     )
 
 
-def tried(blocks):
-    """The candidates of blocks: {(row, set): values of its features}, each as a set of tuples."""
+def all_of(problem, known):
+    """The candidates of all sets."""
+    asked = problem.actionable
+    parts = [part for step in (FIRST, NEXT) for part in of_singles(problem, known, asked, step)]
+    parts.append(combinations(problem, known, asked, 32))
+    return Candidates.joined(parts)
+
+
+def by_pair(found):
+    """{(row, set): values of its features}, each as a list of tuples."""
     out = {}
-    for block in blocks:
-        rows, sets, values = block.take(torch.ones_like(block.untried))
-        for row, which, value in zip(rows.tolist(), sets.tolist(), values.tolist(), strict=True):
-            out.setdefault((row, which), []).append(tuple(value))
+    columns = found.rows.tolist(), found.sets.tolist(), found.values.tolist()
+    for row, which, value in zip(*columns, strict=True):
+        out.setdefault((row, which), []).append(tuple(value))
     return out
 
 
 @pytest.fixture(scope="module")
-def every(problem, known):
-    return tried(candidate_blocks(problem, known))
+def found(problem, known):
+    return all_of(problem, known)
+
+
+@pytest.fixture(scope="module")
+def every(found):
+    return by_pair(found)
 
 
 class TestValues:
     def test_few_values_are_all_among_the_first(self, known, encoder):
-        assert user(encoder, 0, known.values[0][known.coarse[0]]) == [0.0, 1.0, 2.0, 3.0, 10.0]
+        both = torch.cat([known.steps[step][0] for step in (FIRST, NEXT)])
+        assert user(encoder, 0, both[both.isfinite()]) == [0.0, 1.0, 2.0, 3.0, 10.0]
 
     def test_quantiles_and_distant_values_are_spread_over_the_range(self, known, encoder, frame):
-        many = np.array(user(encoder, 2, known.values[2][known.values[2].isfinite()]))
+        both = torch.cat([known.steps[step][2] for step in (FIRST, NEXT)])
+        many = np.array(user(encoder, 2, both[both.isfinite()]))
         assert many.min() == pytest.approx(frame["many"].min(), abs=1e-2)
         assert many.max() == pytest.approx(frame["many"].max(), abs=1e-2)
         assert np.diff(many).max() <= 100.0
 
-    def test_neighbours_are_the_values_at_powers_of_two_in_rank(self, known):
+    def test_neighbours_are_the_values_at_powers_of_four_in_rank(self, known):
         values = known.distinct[2]
-        near = known.neighbours(2, values[[100]])[0]
-        expected = [100 - 2**i for i in range(7)] + [100 + 2**i for i in range(10)]
-        assert set(near.tolist()) == set(values[torch.tensor(sorted(expected))].tolist()) | {
-            float(values[100])
-        }
+        near = known.neighbours(torch.tensor([2]), values[[100]])[0]
+        expected = [100 - 4**i for i in range(4)] + [100 + 4**i for i in range(5)]
+        assert near[near.isfinite()].tolist() == values[torch.tensor(expected)].tolist()
+
+    def test_between_two_are_places_of_the_list_then_even_steps(self, known):
+        values, feature = known.distinct[2], torch.tensor([2, 2, 2])
+        start, end = values[[100, 190, 100]], values[[180, 100, 101]]
+        between = known.between(feature, start, end)
+        rank = torch.searchsorted(values, between[:2].contiguous())
+        assert torch.equal(values[rank], between[:2])
+        assert rank[0].tolist() == [110, 120, 130, 140, 150, 160, 170]
+        assert (rank[1].diff() < 0).all()
+        even = torch.lerp(start[2], end[2], torch.arange(1, 8) / 8)
+        torch.testing.assert_close(between[2], even)
 
     def test_a_constant_column_is_handled(self):
         frame = training_frame(200).assign(many=5.0)
         encoder = Encoder(Schema.infer(frame))
-        made = FeatureValues.of(encoder.rows(frame), encoder)
-        assert user(encoder, 2, made.values[2][:1]) == [5.0] and made.values[2, 1:].isnan().all()
+        made = FeatureValues.of(encoder.rows(frame), encoder).steps[FIRST][2]
+        assert user(encoder, 2, made[:1]) == [5.0] and made[1:].isnan().all()
 
 
 class TestCandidates:
@@ -148,7 +180,7 @@ class TestCandidates:
         for i in range(20):
             values = [v[0] for v in every.get((i, FEW), [])]
             above = sorted(v for v in (0.0, 0.1, 0.2, 0.3, 1.0) if v > problem.x[i, 0] + 1e-6)
-            assert sorted(set(values)) == pytest.approx(above)
+            assert sorted(values) == pytest.approx(above)
 
     def test_the_ends_of_a_range_are_candidates(self, problem, every, encoder):
         feature = encoder.schema.features[2]
@@ -161,23 +193,19 @@ class TestCandidates:
 
     def test_they_are_the_same_for_a_black_box(self, problem, known, every, encoder):
         box = Classifier(lambda rows: np.zeros(len(rows)), encoder)
-        assert tried(candidate_blocks(replace(problem, classifier=box), known)) == every
+        assert by_pair(all_of(replace(problem, classifier=box), known)) == every
 
-    def test_a_value_is_taken_once(self, problem, known):
-        block = next(iter(candidate_blocks(problem, known)))
-        first = block.take(block.direct < 0.2)
-        rest = block.take(torch.ones_like(block.untried))
-        assert len(first[0]) and len(rest[0])
-        assert not block.untried.any()
+    def test_each_is_one_in_a_step(self, problem, known):
+        for step in (FIRST, NEXT, LAST):
+            for part in of_singles(problem, known, problem.actionable, step):
+                keys = torch.cat([part.rows[:, None], part.sets[:, None], part.values], 1)
+                assert len(keys.unique(dim=0)) == len(keys)
 
-    def test_the_direct_cost_is_a_lower_bound_of_the_cost(self, problem, known):
-        for block in candidate_blocks(problem, known):
-            direct = block.direct[block.untried]
-            cost, _ = problem.evaluate(*block.take(torch.ones_like(block.untried)))
-            assert (cost >= direct - 1e-5).all()
+    def test_the_direct_cost_is_a_lower_bound_of_the_cost(self, problem, found):
+        cost, _ = problem.evaluate(found.rows, found.sets, found.values)
+        assert (cost >= found.direct - 1e-5).all()
 
     def test_an_action_of_size_zero_is_none(self, problem):
         rows = torch.arange(3)
         sets = torch.full((3,), TOWN)
-        block = Block.of(problem, rows, sets, problem.own(rows, sets)[:, None])
-        assert not block.untried.any()
+        assert not len(candidates(problem, rows, sets, problem.own(rows, sets)[:, None]))

@@ -25,10 +25,10 @@ from dear_plugin.decoders import Decoders, DifferentiableDecoder, Sample
 from dear_plugin.errors import DearError, ModelError
 from dear_plugin.evaluation.costs import direct_action
 from dear_plugin.models.classifier import Classifier
+from dear_plugin.paper.descent import Objective, descend, descended
 from dear_plugin.problem.constraints import feasible_set
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.search import SearchProblem
-from dear_plugin.search.descent import Objective, descend, descended
 
 LITERAL = Search.cheapest(solver="paper", max_features=1)
 WEIGHT = torch.tensor([2.0, -1.0, 0.5])

@@ -1,4 +1,6 @@
-"""Stage: it finds the cheapest action that meets the criteria, and evaluates nothing twice."""
+"""Answers: the cheapest action that meets the criteria, and nothing is evaluated twice."""
+
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -6,11 +8,10 @@ import pytest
 import torch
 
 from dear_plugin import DEAR, Schema, Search
-from dear_plugin.search import FeatureValues
-from dear_plugin.search.candidates import Block, candidate_blocks
+from dear_plugin.search import Answers, FeatureValues
 from dear_plugin.search.criteria import Criterion
-from dear_plugin.search.rounds import search_rounds, settle
-from dear_plugin.search.stage import Stage
+from dear_plugin.search.ranks import best
+from dear_plugin.search.values import candidates
 from tests.search.handmade import A, D, factual, make_world, training_frame
 
 SLACK = 1e-4
@@ -27,28 +28,21 @@ def world():
     return make_world(raised, factuals.reset_index(drop=True))
 
 
-def known_of(problem):
+def searched(problem, *, wanted=None, margin=0.0, k=1, discount=0.0):
+    """The table of a search for k answers on single features."""
     encoder = problem.classifier.encoder
-    return FeatureValues.of(encoder.rows(training_frame()), encoder)
+    known = FeatureValues.of(encoder.rows(training_frame()), encoder)
+    accepted = torch.full((len(problem),), SLACK)
+    search = Search.cheapest(max_features=1, prefer_alone=discount)
+    answers = Answers(problem, search, None, known, accepted, accepted + margin)
+    answers.table.wanted = wanted or {}
+    answers.ranked(k)
+    return answers.table
 
 
-def stage_of(problem, *, wanted=None, blocks=None, margin=0.0, k=1, discount=0.0):
-    blocks = list(candidate_blocks(problem, known_of(problem))) if blocks is None else blocks
-    accepted, required = torch.full((len(problem),), SLACK), torch.full((len(problem),), margin)
-    return Stage(problem, blocks, wanted or {}, accepted, required, discount, k)
-
-
-def searched(problem, **options):
-    stage = stage_of(problem, **options)
-    search_rounds(stage)
-    return stage
-
-
-def cheapest(stage):
+def cheapest(table):
     """(n,) the least price of the answers; infinite without one."""
-    passed = stage.tried.part(stage.passed)
-    out = torch.full((len(stage.problem),), torch.inf)
-    return out.scatter_reduce(0, passed.rows, passed.price, "amin")
+    return table.bound(1, table.passed)
 
 
 def at_least(number, share):
@@ -61,36 +55,30 @@ class TestCheapest:
         problem = world.problem
         rows, sets = problem.actionable.nonzero(as_tuple=True)
         dense = torch.linspace(0.0, 1.0, 2001).expand(len(rows), -1)[..., None]
-        block = Block.of(problem, rows, sets, dense)
-        cost, margin = problem.evaluate(*block.take_all())
-        order = (rows[:, None].expand(-1, 2001))[block.direct > -1.0].view(len(rows), -1)
-        expected = torch.full((3,), torch.inf)
-        moves = (dense[..., 0] - problem.own(rows, sets)).abs() > 1e-6
-        expected = expected.scatter_reduce(
-            0, order[moves], torch.where(margin >= SLACK, cost, torch.inf), "amin"
+        new = candidates(problem, rows, sets, dense)
+        cost, margin = problem.evaluate(new.rows, new.sets, new.values)
+        expected = torch.full((3,), torch.inf).scatter_reduce(
+            0, new.rows, torch.where(margin >= SLACK, cost, torch.inf), "amin"
         )
         torch.testing.assert_close(cheapest(searched(problem)), expected, atol=2e-3, rtol=0.0)
 
-    def test_pruning_excludes_no_cheaper_action(self, world):
-        """All values of all sets, against those below the bound."""
-        blocks = list(candidate_blocks(world.problem, known_of(world.problem)))
-        for block in blocks:
-            block.direct.zero_()
-        every = searched(world.problem, blocks=blocks)
-        some = searched(world.problem)
-        torch.testing.assert_close(cheapest(some), cheapest(every), atol=1e-3, rtol=0.0)
-        assert len(some.tried) < len(every.tried)
+    def test_dear_candidates_are_not_evaluated(self, world):
+        table = searched(world.problem)
+        some = table.tried.part(table.tried.cost > 1.5 * cheapest(table)[table.tried.rows])
+        assert len(some) < len(table.tried) / 2
 
-    def test_no_action_is_tried_twice_in_a_block(self, world):
+    def test_no_action_is_tried_twice(self, world):
         tried = searched(world.problem).tried
         keys = torch.cat([tried.rows[:, None], tried.sets[:, None], tried.values], 1)
         assert len(keys.unique(dim=0)) >= 0.9 * len(keys)
 
     def test_rows_do_not_depend_on_each_other(self, world):
-        whole = cheapest(searched(world.problem))
+        whole = searched(world.problem, k=2).tried
         for i in range(3):
-            one = cheapest(searched(world.problem.select(torch.tensor([i]))))
-            torch.testing.assert_close(one, whole[[i]])
+            one = searched(world.problem.select(torch.tensor([i])), k=2).tried
+            mine = whole.part(whole.rows == i)
+            order, other = (each.price.argsort(stable=True) for each in (one, mine))
+            torch.testing.assert_close(one.values[order], mine.values[other])
 
     def test_an_action_that_suffices_alone_may_cost_a_quarter_more(self, world):
         plain, alone = searched(world.problem), searched(world.problem, discount=0.25)
@@ -101,21 +89,37 @@ class TestCheapest:
         values = (best.rows[cheaper], best.sets[cheaper], best.values[cheaper])
         assert (world.problem.margin_alone(*values) >= SLACK).all()
 
-    def test_the_lead_is_kept(self, world):
+    def test_the_margin_is_kept(self, world):
         led = searched(world.problem, margin=0.1)
+        # Margins have eleven bits.
         assert (led.tried.margin[led.passed] >= 0.1 + SLACK).all()
         assert (cheapest(led) > cheapest(searched(world.problem))).all()
+
+    def test_what_follows_counts_as_much_as_is_asked(self, world):
+        """At 0 the costs are those of the action."""
+        problem = world.problem
+        rows, sets = torch.zeros(2, dtype=torch.int64), torch.tensor([A, 1])
+        values = torch.tensor([[0.6], [0.6]])
+        direct = problem.direct_cost(rows, sets, values[:, None])[:, 0]
+        whole = problem.evaluate(rows, sets, values)[0]
+        for weight in (0.0, 0.5, 1.0):
+            cost = searched_cost(problem, weight, rows, sets, values)
+            torch.testing.assert_close(cost, direct + weight * (whole - direct))
+        assert (whole > direct + 0.1).any()
+
+
+def searched_cost(problem, weight, *actions):
+    """The cost of actions where a unit of indirect change has a weight."""
+    return replace(problem, indirect_weight=weight).evaluate(*actions)[0]
 
 
 class TestCriteria:
     def test_a_rejected_action_makes_others_eligible(self, world):
         """Farther values are tried once the cheapest is rejected."""
-        wanted = {"plausibility": at_least(D, 0.9)}
-        stage = searched(world.problem, wanted=wanted)
-        best = stage.tried.part(stage.answers)
-        assert not stage.open_rows.any()
-        assert (best.sets == 1).all()
-        # Bisected towards the rejected action before it.
+        table = searched(world.problem, wanted={"plausibility": at_least(D, 0.9)})
+        best = table.tried.part(table.cheapest(table.passed))
+        assert best.rows.tolist() == [0, 1, 2] and (best.sets == 1).all()
+        # Looked at more closely between the rejected action before it and the answer.
         assert best.values[:, 0].tolist() == pytest.approx([0.9] * 3, abs=0.02)
 
     def test_each_action_is_evaluated_once(self, world):
@@ -134,23 +138,27 @@ class TestCriteria:
             return actions.reached[:, D], 0.1
 
         wanted = {"confidence": Criterion(short, torch.full((3,), 0.8))}
-        stage = searched(world.problem, wanted=wanted)
-        rejected = (stage.tried.score >= 0.0).index_fill(0, stage.passed, False)
-        assert (stage.need.view(3, -1).amax(1) > SLACK).all()
-        assert rejected.any() and not stage.open_rows.any()
+        table = searched(world.problem, wanted=wanted)
+        assert (table.need.amax(1) > SLACK).all()
+        assert table.has(table.passed).all()
 
-    def test_where_none_passes_the_row_stays_open_and_has_a_score(self, world):
-        stage = searched(world.problem, wanted={"plausibility": at_least(D, 1.05)})
-        settle(stage)
-        assert stage.open_rows.all()
-        assert (stage.tried.score.max() < 1.0) and (stage.tried.score >= 0.0).sum() > 3
-        assert len(stage.best(torch.ones(3, dtype=torch.bool))) >= 3
+    def test_where_none_passes_the_row_has_a_score(self, world):
+        table = searched(world.problem, wanted={"plausibility": at_least(D, 1.05)})
+        assert not len(table.passed)
+        assert (table.tried.score.max() < 1.0) and (table.tried.score >= 0.0).sum() > 3
+        assert len(best(table)) >= 3
 
     def test_several_answers_act_on_different_sets(self, world):
-        stage = searched(world.problem, k=2)
-        pairs = stage.pairs[stage.answers]
-        assert not stage.open_rows.any()
+        table = searched(world.problem, k=2)
+        pairs = table.pairs(table.cheapest(table.passed))
         assert len(pairs.unique()) == len(pairs) == 6
+
+    def test_more_answers_continue_the_table(self, world):
+        """What one answer needs is what several need first."""
+        one, two = searched(world.problem), searched(world.problem, k=2)
+        first = len(one.tried)
+        assert len(two.tried) > first
+        torch.testing.assert_close(two.tried.values[:first], one.tried.values)
 
 
 class TestSeveralFeatures:

@@ -1,0 +1,1 @@
+"""The paper's own: Algorithm 1 to the letter."""
