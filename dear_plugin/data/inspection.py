@@ -23,8 +23,9 @@ MANY_LEVELS, SOME_LEVELS, ROWS_A_LEVEL = 100, 12, 5
 # and if random integers of the same range would have at least ID_TIES ties but only a share
 # ID_TIE_SHARE of these is observed.
 ID_ROWS, ID_DISTINCT, ID_TIES, ID_TIE_SHARE = 100, 0.95, 10.0, 0.1
-# With one of these words in its name, a column is one if at least this share is distinct.
-NAMED_DISTINCT = 0.5
+# With one of these words in its name, a column is one if at least this share of so many rows is
+# distinct.
+NAMED_DISTINCT, NAMED_ROWS = 0.5, 20
 ID_WORDS = {"id", "ids", "identifier", "uuid", "guid", "ssn"}
 # Text is suspected to be numbers if this share of its distinct values can be parsed.
 PARSED = 0.9
@@ -121,11 +122,13 @@ def _may_be_codes(observed: Sequence[float]) -> bool:
 def _is_identifier(values: Array, name: str) -> bool:
     """Whether values, (n,), are probably row identifiers."""
     n = len(values)
-    if n < ID_ROWS or not (values % 1 == 0).all():
+    if n < NAMED_ROWS or not (values % 1 == 0).all():
         return False
     ties = n - len(np.unique(values))
     if ID_WORDS & {word.lower() for word in WORD.findall(name)}:
         return ties <= (1.0 - NAMED_DISTINCT) * n
+    if n < ID_ROWS:
+        return False
     expected = n * (n - 1) / 2.0 / (values.max() - values.min() + 1)
     by_chance = expected < ID_TIES or ties > ID_TIE_SHARE * expected
     return ties <= (1.0 - ID_DISTINCT) * n and not by_chance

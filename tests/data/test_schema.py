@@ -241,6 +241,11 @@ class TestInspection:
         assert Schema.infer(frame).actionable == ("x", "y")
         assert not caplog.text
 
+    @pytest.mark.parametrize(("rows", "acted"), [(19, True), (20, False), (55, False)])
+    def test_of_few_rows_a_name_is_enough(self, rows, acted):
+        frame = pd.DataFrame({"customer_id": range(1000, 1000 + rows), "z": range(rows)})
+        assert Schema.infer(frame).features[0].actionable is acted
+
     def test_spread_integers_are_identifiers_only_by_name(self, caplog):
         far = np.random.default_rng(0).choice(10**9, 500, replace=False)
         frame = pd.DataFrame({"customerId": far, "amount": far, "z": np.linspace(0, 1, 500)})
