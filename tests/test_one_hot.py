@@ -169,3 +169,12 @@ def test_groups_are_told_apart_by_their_names() -> None:
         "home": {"own", "rent", "free"},
         "north/south": {"north", "south"},
     }
+
+
+@pytest.mark.parametrize("kind", [bool, float, str])
+def test_a_group_is_found_whatever_its_host_calls_0_and_1(kind):
+    """Through DiCE and Alibi dummies are words: "0" and "1", or "False" and "True"."""
+    job = np.arange(60) % 3
+    columns = {f"job_{i}": pd.Series(job == i).astype(kind) for i in range(3)}
+    frame = pd.DataFrame({**columns, "z": np.linspace(0, 1, 60)})
+    assert Schema.infer(frame).exactly_one == (("job_0", "job_1", "job_2"),)

@@ -15,6 +15,7 @@ from dear_plugin.errors import SchemaError, unknown
 
 # Fewer rows are no evidence of a group.
 FEWEST_ROWS = 20
+FLAGS = {("0", "1"), ("0.0", "1.0"), ("False", "True")}
 # What separates the name of a group from that of a level, and what may follow the latter.
 SEPARATORS, CLOSING = "_=.:- |/[(", "])"
 # The columns that stand for a group without a name.
@@ -83,7 +84,8 @@ def infer_groups(
     names = [feature.name for feature in features if _is_flag(feature)]
     if len(names) < 2 or len(frame) < FEWEST_ROWS:
         return ()
-    flags = np.stack([(frame[name] == 1).to_numpy(dtype=bool) for name in names], 1)
+    ones = {feature.name: feature.categories[1] for feature in features if _is_flag(feature)}
+    flags = np.stack([(frame[name] == ones[name]).to_numpy(dtype=bool) for name in names], 1)
     counts = flags.astype(np.float32)
     apart, left, groups = counts.T @ counts == 0, set(range(len(names))), []
     for first in range(len(names)):
@@ -95,7 +97,8 @@ def infer_groups(
 
 
 def _is_flag(feature: Feature) -> bool:
-    return feature.kind is Kind.BINARY and feature.categories == (0, 1)
+    """Whether a feature is 0 or 1, as numbers, bools, or the words of a host."""
+    return feature.kind is Kind.BINARY and tuple(map(str, feature.categories)) in FLAGS
 
 
 def _group(
