@@ -154,5 +154,8 @@ def differentiable(decoder: Decoder) -> DifferentiableDecoder:
         DearError: it has none.
     """
     if not isinstance(decoder, DifferentiableDecoder):
-        raise DearError(f"{type(decoder).__name__} has no derivatives; use decoder='autoencoder'")
+        raise DearError(
+            f"{type(decoder).__name__} has no derivatives, which solver='paper' needs: use"
+            " decoder='autoencoder', and with tiers max_features=1 and no group of several tiers"
+        )
     return decoder
