@@ -254,7 +254,7 @@ class TestZeroActions:
 class TestRequirements:
     def test_a_decoder_without_derivatives_is_rejected(self, mixed):
         dear = DEAR(mixed.net, mixed.schema, search=LITERAL).fit(mixed.frame)
-        with pytest.raises(DearError, match="no derivatives; use decoder='autoencoder'"):
+        with pytest.raises(DearError, match=r"no derivatives.* use decoder='autoencoder'"):
             dear.generate(mixed.refused(3))
 
     def test_a_black_box_is_rejected(self, mixed, literal):
