@@ -195,6 +195,8 @@ class TestCategoriesThatAreNotKnown:
         assert result.counterfactuals["job"].eq("cook").all()
 
     def test_they_are_levels_like_others_if_the_user_says_so(self, frame, caplog):
+        # So that no level and hours are a pair that no row has.
+        frame = frame.assign(hours=np.arange(len(frame)) % 5)
         schema = Schema.infer(frame, special={"job": []})
         dear = DEAR(self.accepts("?"), schema, act_on=["job"]).fit(frame)
         assert dear.generate(frame[frame["job"] != "?"].head(5)).actions["success"].all()
