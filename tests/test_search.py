@@ -125,6 +125,18 @@ class TestAmongSets:
         assert together.actions["success"].all()
         assert (together.actions["acted_on"] == "units + cents").all()
 
+    def test_pairs_of_features_without_an_effect_of_their_own_are_found(self, frame):
+        # With tiers each of them has to move by more than its smallest step, which gains as much.
+        def accepts(rows):
+            return (rows["units"] >= 80) & (rows["cents"] >= 80)
+
+        schema = Schema.infer(frame, tiers=[["units"], ["cents"]])
+        dear = DEAR(Rule(accepts), schema, act_on=["units", "cents"], search=Search.cheapest())
+        low = frame[(frame["units"] < 50) & (frame["cents"] < 50)].head(20)
+        actions = dear.fit(frame).generate(low).actions
+        assert actions["success"].all()
+        assert (actions["acted_on"] == "units + cents").all()
+
     def test_a_group_changes_no_more_than_necessary(self, frame):
         def rule(f):
             return f["units"] + f["cents"] >= 120

@@ -99,8 +99,11 @@ class Parts:
 
 def grow(
     table: SearchTable, rows: Tensor, size: int, features: Tensor, below: Tensor, places: Tensor
-) -> Candidates:
+) -> tuple[Candidates, Tensor, Tensor]:
     """The actions on sets of a size to try for rows, (q,).
+
+    Also the rows and sets, (m,) each, that are of use: an action on one of them may be no
+    candidate, such as one that hardly moves a feature of no effect of its own.
 
     Args:
         table: what was tried, also on sets of one feature less.
@@ -162,11 +165,13 @@ def _combined(
     return base.at[row, sets // b, which // c], added.at[row, sets % b, which % c]
 
 
-def _both(table: SearchTable, first: Tensor, second: Tensor, size: int) -> Candidates:
-    """The candidates that make both of two actions, at positions (m,) each."""
+def _both(
+    table: SearchTable, first: Tensor, second: Tensor, size: int
+) -> tuple[Candidates, Tensor, Tensor]:
+    """Candidates that make both of two actions, at positions (m,) each; their rows and sets."""
     problem, tried = table.problem, table.tried
     if not len(first):
-        return Candidates.none(size)
+        return Candidates.none(size), first, second
     row = torch.zeros(len(first), problem.sets.p)
     for at in (second, first):
         row.scatter_(1, problem.sets.positions[tried.sets[at]], tried.values[at])
@@ -175,7 +180,8 @@ def _both(table: SearchTable, first: Tensor, second: Tensor, size: int) -> Candi
     members = [tuple(sorted(each[i // s] + each[i % s])) for i in pairs.tolist()]
     sets = torch.tensor(table.positions_of(members, size))[which]
     values = row.gather(1, table.problem.sets.positions[sets])
-    return candidates(table.problem, tried.rows[first], sets, values[:, None])
+    rows = tried.rows[first]
+    return candidates(table.problem, rows, sets, values[:, None]), rows, sets
 
 
 def _key(gain: Tensor, cost: Tensor, need: Tensor) -> Tensor:

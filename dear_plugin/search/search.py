@@ -148,14 +148,15 @@ class Answers:
         if not bool(rows.any()) or len(self.features) < size or not len(table.tried):
             return
         below = table.bound(self.waves.k, table.passed)
-        found = grow(table, rows.nonzero()[:, 0], size, self.features, below, places)
+        every = rows.nonzero()[:, 0]
+        found, mine, sets = grow(table, every, size, self.features, below, places)
+        asked = torch.zeros(table.need.shape, dtype=torch.bool)
+        asked[mine, sets] = True
         if places is OTHERS:
             # Of a row with an answer, only those on the same set.
-            prices = table.prices(table.passed)[found.rows, found.sets]
-            found = found.part((below[found.rows] == torch.inf) | (prices < torch.inf))
-        asked = torch.zeros(table.need.shape, dtype=torch.bool)
-        asked[found.rows, found.sets] = True
-        if not len(found):
+            asked &= (below == torch.inf)[:, None] | (table.prices(table.passed) < torch.inf)
+            found = found.part(asked[found.rows, found.sets])
+        if not bool(asked.any()):
             return
         self._fit(asked, size)
         if self.source is not None:

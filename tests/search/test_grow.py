@@ -36,7 +36,7 @@ def table():
 
 def grown(table, *, below=torch.inf, places=PLACES):
     features = torch.arange(len(table.problem.sets))
-    return grow(table, EVERY, 2, features, torch.full((2,), below), places)
+    return grow(table, EVERY, 2, features, torch.full((2,), below), places)[0]
 
 
 class TestParts:
@@ -88,7 +88,7 @@ def test_one_feature_is_added_to_what_was_tried(table):
     """The base is d, as if it were a pair; a is added."""
     table.size[1] = 2
     before = table.tried.part(table.tried.sets == 1).values.unique()
-    found = grow(table, EVERY, 3, torch.tensor([0]), torch.full((2,), torch.inf), PLACES)
+    found = grow(table, EVERY, 3, torch.tensor([0]), torch.full((2,), torch.inf), PLACES)[0]
     assert {table.problem.sets.members[i] for i in found.sets.tolist()} == {(A, D)}
     assert torch.isin(found.values[:, 1], before).all()
     assert set(found.rows.tolist()) == {0, 1}
