@@ -21,6 +21,7 @@ class ByHand:
 
     Attributes:
         at: the feature; the fields show it.
+        is_chosen: whether the person chose it.
         values: its values.
     """
 
@@ -28,6 +29,7 @@ class ByHand:
         self.session, self.changed, self._filling = session, changed, False
         features = {feature.title: feature for feature in session.features}
         self.at: Feature = session.features[0]
+        self.is_chosen = False
         self.values: list[Any] = []
         self.feature = pn.widgets.Select(label="Feature", options=features, **STYLE)
         self.value = pn.widgets.DiscreteSlider(label="Value", options=[0, 1], **STYLE)
@@ -41,8 +43,8 @@ class ByHand:
         self.view = beside(left, column(self.picture, name="narrow"))
 
     def look_at(self, title: str) -> None:
-        """Turn to a feature, by its title, unless values are being tried."""
-        if not self.session.hand:
+        """Turn to a feature, by its title, unless the person chose one or tries values."""
+        if not self.session.hand and not self.is_chosen:
             self.at = self.feature.options.get(title, self.at)
 
     def work(self) -> None:
@@ -86,7 +88,7 @@ class ByHand:
 
     def _turn(self, feature: Feature) -> None:
         if not self._filling:
-            self.at = feature
+            self.at, self.is_chosen = feature, True
             self.changed()
 
     def _set(self, value: Any) -> None:

@@ -82,6 +82,7 @@ class _View:
     def _another(self) -> None:
         """Another applicant."""
         self.session.hand.clear()
+        self.by_hand.is_chosen = False
         self.choose.show()
         self.reach.show()
         self._ask()

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.ci
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 QUIET = ("background-networking", "component-update", "sync")
 FLAGS = ["--no-sandbox", "--disable-gpu", *(f"--disable-{each}" for each in QUIET)]
-WAIT = 15_000
+WAIT = 30_000
 
 
 @pytest.fixture(scope="module")
@@ -194,9 +194,9 @@ class TestWhatMayChange:
                     return
             raise AssertionError(f"no way to {name} by the tab key")
 
-        _to("Savings")
+        _to("Income")
         page.keyboard.press("Space")
-        settled(page, lambda: "Savings" not in ways(page))
+        settled(page, lambda: "Income" not in ways(page))
         _to("Take way 2")
         page.keyboard.press("Enter")
         until(lambda: page.get_by_role("button", name="Take way 1").count())
