@@ -14,7 +14,7 @@ import pandas as pd
 
 from dear_plugin.data import ordered
 from dear_plugin.data.codes import few_with_gaps, not_known
-from dear_plugin.data.feature import Feature, Kind, ordinary_values, with_infinity
+from dear_plugin.data.feature import Feature, Kind, ordinary_values
 from dear_plugin.data.inspection import inspect
 from dear_plugin.errors import SchemaError, unknown
 
@@ -292,17 +292,3 @@ def decimals(values: npt.NDArray[Any]) -> int | None:
         if np.abs(np.round(sample, places) - sample).max() <= tolerance:
             return places
     return None
-
-
-def limits_of(
-    feature: Feature, pair: tuple[float | None, float | None] | None
-) -> tuple[float, float] | None:
-    """The range that restricts a number, with None as an open end; None where none is given."""
-    if pair is None:
-        return None
-    if feature.kind is not Kind.NUMERIC:
-        raise SchemaError(f"ranges[{feature.name!r}]: expected a numeric feature, got categories")
-    low, high = map(float, with_infinity(*(ordered.place(feature, end) for end in pair)))
-    if not low <= high:
-        raise SchemaError(f"ranges[{feature.name!r}] = {pair}: low must not exceed high")
-    return low, high

@@ -100,22 +100,18 @@ class Schema:
             increasing: numeric or binary features that may only increase.
             decreasing: numeric or binary features that may only decrease.
             categorical: numeric columns to be read as categories.
-            numeric: numeric columns that are amounts, though they have two values only or look
-                like identifiers.
+            numeric: amounts, though they have two values only or look like identifiers.
             ranges: `{feature: (low, high)}` in user units, None for an open end; a range
                 restricts, it never scales.
             special: `{feature: codes}` of numbers that are no amounts, such as -9 for "no such
-                account": each is a separate level, and no value in between is proposed. Of
-                categories, the levels that say that a value is not known, such as "?", which
-                nothing changes to; those of the usual names by default, and the logger says so.
+                account": each is a separate level. Of categories, the levels that say that a value
+                is not known, such as "?", which nothing changes to; by default the usual names.
             rules: callables, frame of the features -> (n,) bool, True for a possible row.
             tiers: lists of features, the earliest causes first, `[["age"], ["education", "job"]]`:
                 an action changes no feature of an earlier tier.
-            exactly_one: lists of binary columns of which exactly one is 1; None takes those of
-                which that holds in all rows, [] none.
+            exactly_one: lists of binary columns of which exactly one is 1; None infers them.
             ordered: `{feature: levels}` of categories with an order, the least first, as
-                `pd.Categorical(..., ordered=True)` has it. A step costs its share of the range;
-                `increasing`, `decreasing` and `ranges` hold; `categorical` ignores an order.
+                `pd.Categorical(..., ordered=True)` has it; `categorical` ignores an order.
             labels: `{feature: text}`, what texts call it, `{"loan_amount": "the loan"}`.
             units: `{feature: text}`, the unit of a number in texts, `{"loan_amount": "euros"}`.
 

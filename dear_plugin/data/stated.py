@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from dear_plugin.data.feature import Feature
-from dear_plugin.data.inference import limits_of
+from dear_plugin.data import ordered
+from dear_plugin.data.feature import Feature, Kind, with_infinity
 from dear_plugin.errors import SchemaError, unknown
 
 Marks = Mapping[str, tuple[str, ...]]
@@ -52,7 +52,7 @@ def marked(features: Iterable[Feature], given: Mapping[str, Any], marks: Marks) 
             f,
             immutable=f.immutable or f.name in marks["immutable"],
             direction=int(f.name in up) - int(f.name in down),
-            limits=limits_of(f, ranges.get(f.name)),
+            limits=_limits_of(f, ranges.get(f.name)),
             label=labels.get(f.name, ""),
             unit=units.get(f.name, ""),
         )
@@ -72,3 +72,17 @@ def _not_text(what: str, texts: Any) -> list[str]:
         return [f"{what} must be {{feature: text}}, got {texts!r}"]
     wrong = {name: text for name, text in (texts or {}).items() if not isinstance(text, str)}
     return [f"{what}[{name!r}] must be a text, got {text!r}" for name, text in wrong.items()]
+
+
+def _limits_of(
+    feature: Feature, pair: tuple[float | None, float | None] | None
+) -> tuple[float, float] | None:
+    """The range that restricts a number, with None as an open end; None where none is given."""
+    if pair is None:
+        return None
+    if feature.kind is not Kind.NUMERIC:
+        raise SchemaError(f"ranges[{feature.name!r}]: expected a numeric feature, got categories")
+    low, high = map(float, with_infinity(*(ordered.place(feature, end) for end in pair)))
+    if not low <= high:
+        raise SchemaError(f"ranges[{feature.name!r}] = {pair}: low must not exceed high")
+    return low, high
