@@ -1,4 +1,4 @@
-"""Writing: proposals of a method in; rows in user units, scored by the user's model, out."""
+"""Writing: a method proposes for a question, failed rows with more slack; what is written, out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Case: the rows that a recourse method solves, with their targets and feasible sets."""
+"""Case: the rows of a call, or of a part of it, with their targets and feasible sets."""
 
 from __future__ import annotations
 

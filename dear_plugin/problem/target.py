@@ -1,4 +1,4 @@
-"""Target: the wanted class or range of predictions; `resolve` binds it to rows as a `Goal`."""
+"""Target: the wanted class or range of predictions; `goal_of` makes it the `Goal` of rows."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Results: proposals in, counterfactuals and actions as frames and in words out."""
+"""Results: a question and what is proposed in; frames of answers and actions, and texts, out."""

@@ -1,4 +1,4 @@
-"""Descriptions: the rows of a result in; their texts, and the changes that figures draw, out."""
+"""Descriptions: rows of a result in; resamples are evaluated; texts, and changes to draw, out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Proposal: what a method proposes for rows, before the user's model has scored it."""
+"""Proposal: what a method proposes for rows: rows, what is acted on, statuses and numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Question: a method and the rows that it is asked about; what a result asks of them."""
+"""Question: a call, the method and the rows; it writes and scores what the method proposes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search: the smallest change of x_S that reaches the target, for all rows and sets at once."""
+"""The search for the smallest change of x_S that reaches the target, for all rows and sets."""
 
 from __future__ import annotations
 

@@ -1,28 +1,37 @@
-"""Search: for every row, the cheapest actions that pass all criteria, on different sets.
+"""Answers: for every row, the cheapest actions that pass all criteria, on different sets.
 
 A feature is a list of values (`values`). Everything that is tried goes into one table of rows and
-sets, the list of which grows (`table`), and stays there: k answers continue the search for one.
-An action is evaluated by one decode and one call of the model: this gives its cost and its margin.
-Its criteria are more expensive, and are evaluated of few actions only: these are *vetted*.
+sets, the list of which grows (`table`), and stays there while a call is answered: k answers
+continue the search for one. One decode and one call of the model give an action its cost and its
+margin; of what has the margin a second call tells whether the action alone has it, too: its
+*price* is then the cost divided by 1.25 (`Search.prefer_alone`), else the cost. The criteria are
+more expensive, and are evaluated of few actions: these are *vetted*, by what `Search.stricter`
+asks. An action that fails the confidence raises the margin that the next ones of its set need.
 
     for each level:                  the given sets; pairs; one feature more, up to `max_features`
-        pool += candidates           places of each list; sums of two tried actions (`grow`)
+        pool += candidates           places of each list, of groups spread combinations as well;
+                                     then sums of two tried actions (`grow`)
         for each wave:               1, 4, 16, 32, 32, 32
-            try                      candidates whose direct cost is below the row's bound,
-                                     and between a tried value and the next, if that one is good
-            vet                      as many actions of a row as the wave has, the cheapest first
-        where nothing is accepted:   more places, well spread combinations, and the waves again
-    vet                              what is accepted by too small a margin
+            try                      what is in the pool and below the row's bound; of one number
+                                     between a tried value and the next, if that one is good; of
+                                     several features on the way back to the factual (`closer`)
+            vet                      as many actions of a row as the wave has times k, of each set
+                                     at places 0, 1, 3, 7, ... in the order of price
+        given sets, nothing passed:  more places, and the waves again
+        larger sets, none accepted:  well spread combinations, and the waves again
+    vet                              of rows without an answer, what is accepted by too small a
+                                     margin: the nearest is what they get
 
-The bound of a row is the k-th least price of its answers, and in the first two waves of what may
-become one: if these fail the criteria, the bound rises, and dearer candidates are tried. *Good* is
-what is an answer or may become one. A row takes part in a level's waves until one gives it
-nothing new. Pairs are for rows with fewer than k answers, more features for rows of which nothing
-is accepted.
+The bound of a row is the k-th least price of its answers, one of a set, and in the first two waves
+of what may become one: if these fail the criteria, the bound rises, and dearer candidates, which
+wait in the pool, are tried. *Good* is what is an answer or may become one. A row takes part in a
+level's waves until one gives it nothing new. Pairs are for rows with fewer than k answers, more
+features for rows of which nothing is accepted; where there are fewer than k, k are not given.
 
 An action of several features that still passes without one of them is none, see
-`SearchTable.drop_needless`: what is left of it, on a smaller set, is the answer. So every answer
-is minimal, and a set counts only if it is cheaper than the answers on its parts.
+`SearchTable.drop_needless`: what is left of it, on a smaller set and judged by the resamples that
+are reported, is the answer. So every answer is minimal, and a set counts only if it is cheaper
+than the answers on its parts. `Search(solver="paper")` has candidates of its own, its `source`.
 
 Whatever is chosen depends on the row alone: a batch gives the answers of its rows.
 """

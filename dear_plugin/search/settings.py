@@ -1,4 +1,4 @@
-"""Search: the settings of a search, which are the criteria of its answers; DescentSchedule."""
+"""Settings of a search, which are the criteria of its answers: `Search` and `DescentSchedule`."""
 
 from __future__ import annotations
 
@@ -76,8 +76,9 @@ class Search:
     """Settings of a search.
 
     Attributes:
-        solver: "line" tries values and bisects (any model, any decoder); "paper" is the paper's
-            Algorithm 1 to the letter, which needs a torch module and a differentiable decoder.
+        solver: "line" tries values, then values between them (any model, any decoder); "paper" is
+            the paper's Algorithm 1 to the letter, which needs a torch module and a differentiable
+            decoder.
         margin: how far past the boundary an answer must lie, as a share of the unit of the
             model's scores (`Goal.with_margin`); answers then survive a retraining of the model.
         min_confidence: the least share of resamples of the decoder under which an answer still
