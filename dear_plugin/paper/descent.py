@@ -156,6 +156,6 @@ def differentiable(decoder: Decoder) -> DifferentiableDecoder:
     if not isinstance(decoder, DifferentiableDecoder):
         raise DearError(
             f"{type(decoder).__name__} has no derivatives, which solver='paper' needs: use"
-            " decoder='autoencoder', and with tiers max_features=1 and no group of several tiers"
+            " decoder='autoencoder'"
         )
     return decoder

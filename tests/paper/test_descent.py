@@ -252,6 +252,14 @@ class TestZeroActions:
 
 
 class TestRequirements:
+    def test_sets_of_several_tiers_are_left_out(self, mixed):
+        first, *others = mixed.schema.mutable
+        schema = replace(mixed.schema, tiers=((first,), tuple(others)))
+        pairs = replace(LITERAL, max_features=2)
+        dear = DEAR(mixed.net, schema, decoder=NETWORKS, search=pairs).fit(mixed.frame)
+        acted_on = dear.generate(mixed.refused(10)).outcome["acted_on"]
+        assert not acted_on.str.contains(rf"^{first} \+", regex=True).any()
+
     def test_a_decoder_without_derivatives_is_rejected(self, mixed):
         dear = DEAR(mixed.net, mixed.schema, search=LITERAL).fit(mixed.frame)
         with pytest.raises(DearError, match=r"no derivatives.* use decoder='autoencoder'"):
