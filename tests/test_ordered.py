@@ -174,6 +174,30 @@ def test_a_letter_names_levels(dear, refused):
     assert "schooling from school to " in dear.generate(refused).letter(row)
 
 
+def test_a_curve_has_its_levels(dear, refused):
+    row = refused[refused["schooling"] == "school"].head(1)
+    curve = dear.curve(row, "schooling").set_index("value")["with_what_follows"]
+    assert curve.index.tolist() == LEVELS
+    # It may only rise.
+    assert curve.notna().tolist() == [False, True, True, True, True]
+
+
+@pytest.mark.ci
+def test_the_page_offers_its_levels(dear, refused):
+    pytest.importorskip("panel")
+    from dear_plugin.page.reach import Reach
+    from dear_plugin.page.session import Session
+    from dear_plugin.results.letter import LetterTemplate
+
+    session = Session(dear, refused, None, None, LetterTemplate())
+    _, reach = Reach(session, session.ask).view[1]
+    assert list(reach.options.values()) == LEVELS
+    reach.value = ["none", "school", "college"]
+    assert not session.error
+    after = session.ways[0].counterfactuals["schooling"].astype(object)
+    assert set(after) <= {"none", "school", "college"}
+
+
 @pytest.fixture(scope="module")
 def labelled(people):
     return people.assign(accepted=(score(people) >= 0.5).astype(int))

@@ -221,7 +221,7 @@ def as_column(
         dtype: of the column.
         keep_off_grid: leave numbers with more decimals unrounded.
     """
-    if feature.levels and dtype == "category":
+    if not feature.holds_numbers and dtype == "category":
         codes = _codes(feature, values)
         levels = list(feature.levels or feature.categories)
         return pd.Series(pd.Categorical.from_codes(codes, levels, ordered=feature.ordered))

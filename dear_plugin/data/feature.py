@@ -146,6 +146,11 @@ class Feature:
         return self.kind is Kind.NUMERIC and not self.levels
 
     @property
+    def choices(self) -> tuple[Hashable, ...]:
+        """The labels that a cell may have: its categories, or levels with an order."""
+        return self.categories or (self.levels if self.kind is Kind.NUMERIC else ())
+
+    @property
     def width(self) -> float:
         """The range that is scaled to [0, 1]; 1 for constants and categories."""
         low, high = self.bounds

@@ -135,7 +135,7 @@ def _is_identifier(values: Array, name: str) -> bool:
 
 
 def _category(column: pd.Series, feature: Feature) -> Feature:
-    levels, rows = len(feature.categories or feature.levels), len(column)
+    levels, rows = len(feature.choices), len(column)
     if _is_text_of_numbers(column, feature):
         logger.warning(
             "column %r holds numbers as text and is read as a category of %d levels: frame[%r] ="

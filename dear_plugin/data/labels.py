@@ -122,7 +122,7 @@ def labels(
 def never_seen(feature: Feature, column: pd.Series, values: Array, bad: Array) -> Reading:
     """The reading of row values, (n,), where `bad`, (n,) bool, are labels that are not known."""
     got, where = named(dict.fromkeys(map(repr, column[bad].astype(object)))), column.index[bad]
-    expected = f"one of {named(map(repr, feature.categories or feature.levels))}"
+    expected = f"one of {named(map(repr, feature.choices))}"
     complaint = (
         f"column {feature.name!r} has values never seen: {got} (first rows {where[:3].tolist()});"
         f" expected {expected}"

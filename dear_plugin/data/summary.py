@@ -50,7 +50,7 @@ def _values(feature: Feature) -> str:
     if feature.holds_numbers:
         low, high = feature.limits or feature.bounds
         return f"{low:,.10g} to {high:,.10g} {feature.unit}".rstrip()
-    levels = [str(level) for level in feature.categories or feature.levels]
+    levels = [str(level) for level in feature.choices]
     more = f" and {len(levels) - MOST_LEVELS} more" * (len(levels) > MOST_LEVELS)
     return ", ".join(levels[:MOST_LEVELS]) + more
 

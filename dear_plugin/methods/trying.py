@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from dear_plugin.data.schema import Feature, Kind
+from dear_plugin.data.schema import Feature
 from dear_plugin.errors import InputError
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.methods.optimizer import Optimizer
@@ -147,8 +147,8 @@ CURVES = ("with_what_follows", "all_else_frozen")
 
 def _values(feature: Feature) -> list[Any]:
     """The values of a feature in a curve: all levels, or a grid over the range of a number."""
-    if feature.kind is not Kind.NUMERIC:
-        return [c for c in feature.categories if c is not None and c not in feature.special]
+    if not feature.holds_numbers:
+        return [c for c in feature.choices if c is not None and c not in feature.special]
     if feature.observed:
         return list(feature.observed)
     (low, high), (first, last) = feature.bounds, feature.limits or feature.bounds

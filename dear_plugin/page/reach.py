@@ -7,7 +7,7 @@ from typing import Any
 
 import panel as pn
 
-from dear_plugin.data.feature import Feature, Kind
+from dear_plugin.data.feature import Feature
 from dear_plugin.page.look import STYLE, column, html, text_of
 from dear_plugin.page.session import Session
 
@@ -46,7 +46,7 @@ class Reach:
         tick = pn.widgets.CheckBoxGroup(options=[name], value=[name] * ticked, **STYLE)
         self.ticks[name], parts = tick, [tick]
         if name in self.session.acts:
-            number = feature.kind is Kind.NUMERIC
+            number = feature.holds_numbers
             reach = (_slider if number else _levels)(self.session, feature)
             reach.visible = ticked
             event = "value_throttled" if number else "value"
@@ -80,7 +80,7 @@ def _slider(session: Session, feature: Feature) -> Any:
 
 def _levels(session: Session, feature: Feature) -> Any:
     """A tick for each level that an action may set."""
-    known = [c for c in feature.categories if c is not None and c not in feature.special]
+    known = [c for c in feature.choices if c is not None and c not in feature.special]
     allowed = session.reach.get(feature.name, known)
     more = {"css_classes": ["many"] * (len(known) > MANY_LEVELS), "margin": INDENT, **STYLE}
     value, options = [c for c in known if c in allowed], {str(c): c for c in known}

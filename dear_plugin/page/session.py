@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from dear_plugin.data.feature import Feature, Kind
+from dear_plugin.data.feature import Feature
 from dear_plugin.errors import ConstraintError, InputError
 from dear_plugin.problem.constraints import Constraints
 from dear_plugin.problem.target import Target
@@ -69,9 +69,9 @@ class Session:
     @property
     def asked(self) -> dict[str, Any]:
         """The constraints and the target of the chosen applicant."""
-        kinds = {feature.name: feature.kind for feature in self.dear.schema}
+        numbers = {feature.name for feature in self.dear.schema if feature.holds_numbers}
         open_ones = {n: each for n, each in self.reach.items() if n not in self.frozen}
-        ranges = {n: each for n, each in open_ones.items() if kinds.get(n) is Kind.NUMERIC}
+        ranges = {n: each for n, each in open_ones.items() if n in numbers}
         levels = {n: each for n, each in open_ones.items() if n not in ranges}
         target = self.target.at(self.at) if isinstance(self.target, Target) else self.target
         within = Constraints(sorted(self.frozen), self.only, ranges, levels)

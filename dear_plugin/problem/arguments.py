@@ -115,7 +115,7 @@ def codes_of(feature: Feature, levels: Any) -> list[int]:
     where = f"categories[{feature.name!r}]"
     if feature.holds_numbers:
         raise ConstraintError(f"{where}: it is numeric; use ranges= instead")
-    known = feature.categories or feature.levels
+    known = feature.choices
     values = list(levels) if is_plural(levels) else [levels]
     missing = [c for c in values if c not in known]
     if missing:

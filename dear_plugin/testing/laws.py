@@ -227,7 +227,7 @@ def obeys(feature: Feature, old: pd.Series, new: pd.Series) -> None:
     if feature.immutable:
         pd.testing.assert_series_equal(old, new, check_exact=True)
     if not feature.holds_numbers:
-        known = set(new.astype(object)) <= set(feature.categories or feature.levels)
+        known = set(new.astype(object)) <= set(feature.choices)
         _require(known, f"{feature.name} has an unknown category")
         return
     before, after = old.astype(float), new.astype(float)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import torch
 
-from dear_plugin import DEAR, Encoder, Schema
+from dear_plugin import DEAR, Encoder, Feature, Kind, Schema
 from dear_plugin.data.columns import from_scaled, to_scaled
 from dear_plugin.data.units import step_sizes
 from dear_plugin.data.writing import patch
@@ -240,3 +240,9 @@ class TestLevels:
     def test_categories_must_be_among_the_levels(self):
         with pytest.raises(SchemaError, match="'job': its categories must be among its levels"):
             Schema.infer(self.frame).replace("job", levels=("a", "b"))
+
+
+def test_a_category_column_without_levels_has_all_of_its_categories():
+    feature = Feature("a", Kind.CATEGORICAL, categories=("z", "y", "x"), dtype="category")
+    frame = Encoder(Schema((feature,))).frame(torch.tensor([[1.0], [0.0]]))
+    assert frame["a"].cat.categories.tolist() == ["z", "y", "x"]

@@ -100,7 +100,7 @@ def categories_are_known_and_allowed_and_keep_their_direction(world, method, res
     for feature in world.schema:
         if feature.holds_numbers:
             continue
-        known = feature.categories or feature.levels
+        known = feature.choices
         old = world.query[feature.name].astype(object).tolist()
         new = result.counterfactuals[feature.name].astype(object).tolist()
         assert set(new) <= set(known)

@@ -285,7 +285,7 @@ class Rules:
     def __init__(self, frame: pd.DataFrame, schema: Schema, rng: np.random.Generator) -> None:
         self.names = schema.names
         self.steps = {f.name: self._step(frame, f, rng) for f in schema if f.holds_numbers}
-        levels = {f.name: f.categories or f.levels for f in schema if not f.holds_numbers}
+        levels = {f.name: f.choices for f in schema if not f.holds_numbers}
         self.points = {
             name: dict(zip(known, rng.normal(0, 1, len(known)), strict=True))
             for name, known in levels.items()
