@@ -102,14 +102,17 @@ class LetterTemplate:
 
     def _text(self, what: Said, usual: int, bounds: int) -> str:
         """The letter with some of what usually follows, and of what must follow."""
-        acts = [self._part(_verb(self, move), move, what.digits) for move in what.actions]
+        verbs = self.changed, self.raised, self.lowered
+        becomes = self.becomes, self.rises, self.falls
+        ends = self.must_be, self.at_least, self.at_most
+        acts = [self._part(_one_of(verbs, move), move, what.digits) for move in what.actions]
         digits = what.digits or DIGITS
         bound = {move.feature.name for move in what.needed}
         changes = [
-            self._part(_follows(self, m), m, digits, farther=m.feature.name in bound)
+            self._part(_one_of(becomes, m), m, digits, farther=m.feature.name in bound)
             for m in what.usual[:usual]
         ]
-        needed = [self._part(_bound(self, move), move, None) for move in what.needed[:bounds]]
+        needed = [self._part(_one_of(ends, move), move, None) for move in what.needed[:bounds]]
         parts = [self.advice.format(actions=self._list(acts))]
         parts += [] if what.needed else [self.enough]
         parts += [self.along.format(changes=self._list(changes))] if changes else []
@@ -166,22 +169,12 @@ def _without_advice(result: Result, at: int, words: LetterTemplate) -> str:
     return "" if good and result.acts[at] else words.none
 
 
-def _verb(words: LetterTemplate, move: Move) -> str:
+def _one_of(words: tuple[str, str, str], move: Move) -> str:
+    """The words of a change that is no amount, of one that rises, or of one that falls."""
+    other, up, down = words
     if not move.is_amount:
-        return words.changed
-    return words.raised if move.new > move.old else words.lowered
-
-
-def _follows(words: LetterTemplate, move: Move) -> str:
-    if not move.is_amount:
-        return words.becomes
-    return words.rises if move.new > move.old else words.falls
-
-
-def _bound(words: LetterTemplate, move: Move) -> str:
-    if not move.is_amount:
-        return words.must_be
-    return words.at_least if move.new > move.old else words.at_most
+        return other
+    return up if move.new > move.old else down
 
 
 def _capital(text: str) -> str:

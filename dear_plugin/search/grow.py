@@ -113,9 +113,7 @@ def grow(
         below: (n,) the price below which an answer is of use.
         places: (c,) of the combinations of each set, in the order of predicted cost.
     """
-    problem, found = table.problem, []
-    scores = problem.classifier.scores(problem.x, keep_off_grid=True)
-    before = problem.goal.margin(scores).float()
+    before, found = table.before, []
     need = (table.enough if size == 2 else table.accepted) - before
     # A dearer action than an answer on a part of it would be none.
     limit = torch.minimum(table.limits()[:, features], below[:, None]) * (1.0 + table.discount)
@@ -125,7 +123,7 @@ def grow(
         if size > 2:
             base = Parts.best(table, some, size - 1, before, need)
             one = table.tried.sets[base.at[..., 0]]
-        masks = problem.sets.masks
+        masks = table.problem.sets.masks
         fits = ~(masks[one][:, :, None] & masks[features]).any(-1)
         most = limit[some][:, None].expand(fits.shape)
         if size == 2:

@@ -204,11 +204,13 @@ class Answers:
 
     def _from_source(self, problem: SearchProblem) -> None:
         """Put the candidates of a source on the sets of a problem into the pool."""
+        if self.source is None:
+            return
         decoder, schema = problem.decoders.decoder, problem.classifier.encoder.schema
         parts = [len(decoder.parts(schema, members)) for members in problem.sets.members]
         # The parts of several tiers are decoded one after another, which no source follows.
         asked = problem.actionable & (torch.tensor(parts) == 1)
-        if self.source is None or not bool(asked.any()):
+        if not bool(asked.any()):
             return
         problem = problem.only(asked)
         rows, sets, values = self.source(problem, least=self.accepted)

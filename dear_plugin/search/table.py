@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from dear_plugin._lazy import lazy
 from dear_plugin.search.actions import Actions, Candidates, first_of, in_order, least
 from dear_plugin.search.credibility import Decoded
 from dear_plugin.search.criteria import Criterion, scored
@@ -58,6 +59,13 @@ class SearchTable:
         self.need = self.enough[:, None].repeat(1, s)
         self.size = torch.ones(s, dtype=torch.int64)
         self._extend(self.problem)
+
+    @lazy
+    def before(self) -> Tensor:
+        """(n,) the margin of the factuals."""
+        problem = self.problem
+        scores = problem.classifier.scores(problem.x, keep_off_grid=True)
+        return problem.goal.margin(scores).float()
 
     def _extend(self, problem: SearchProblem) -> None:
         """Take the problem with more sets."""
