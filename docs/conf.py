@@ -88,6 +88,7 @@ def _link_copies(app, name, source) -> None:
     text = (
         source[0].replace("../notebooks/", "notebooks/").replace("../CHANGELOG.md", "changelog.md")
     )
+    text = text.replace("](docs/", "](") if name == "changelog" else text
     source[0] = re.sub(r"\]\((results/\S+\.md)\)", r"](path:\1)", text)
 
 

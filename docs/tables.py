@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 PAGES = [HERE.parent / "README.md", *sorted(HERE.glob("[!_]*.md")), *sorted(HERE.glob("*/*.md"))]
 MARKED = re.compile(r"(<!-- (file|results|table): (.+?) -->\n).*?(<!-- end -->)", re.S)
 # A longer table is linked.
-MOST_LINES = 20
+MOST_LINES = 6
 
 
 def read(name):
@@ -55,7 +55,8 @@ def results(folder, name, command):
     text, _, made_with = path.read_text("utf8").strip().partition("\n\n")
     lines = len(text.splitlines()) - 2
     if lines > MOST_LINES:
-        text = f"[The table, {lines} lines]({os.path.relpath(path, folder)})"
+        link = os.path.relpath(path, folder)
+        return f"[The table, {lines} lines]({link}), *made by* `{command}`.\n"
     return f"{text}\n\n*Made by* `{command}`*:* {made_with.strip()}\n"
 
 
