@@ -9,8 +9,10 @@ What stands between one of these lines and `<!-- end -->` is written by this com
 * `<!-- table: name | column = heading; ... | row; ... | column = value -->`: some columns of a
   table, and some of its rows, named by their first cell; `*` or no rows are all of them; the last
   part takes rows with a value only. A column that the table lacks has "not run".
+* `<!-- value: name column = value; ... -->`, in a line: the value of one line of a CSV.
 """
 
+import csv
 import os
 import re
 from pathlib import Path
@@ -18,6 +20,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 PAGES = [HERE.parent / "README.md", *sorted(HERE.glob("[!_]*.md")), *sorted(HERE.glob("*/*.md"))]
 MARKED = re.compile(r"(<!-- (file|results|table): (.+?) -->\n).*?(<!-- end -->)", re.S)
+VALUE = re.compile(r"(<!-- value: (\S+) (.+?) -->).*?(<!-- end -->)")
 # A longer table is linked.
 MOST_LINES = 6
 
@@ -60,6 +63,15 @@ def results(folder, name, command):
     return f"{text}\n\n*Made by* `{command}`*:* {made_with.strip()}\n"
 
 
+def value(mark):
+    """The value of the one line of a CSV that has the values of the mark."""
+    wanted = [pair.split(" = ") for pair in mark[3].split("; ")]
+    with open(HERE / "results" / f"{mark[2]}.csv", encoding="utf8") as file:
+        found = [row for row in csv.DictReader(file) if all(row[n] == v for n, v in wanted)]
+    (line,) = found
+    return f"{mark[1]}{float(line['value']):.2g}{mark[4]}"
+
+
 def filled(text, folder):
     """The text of a page in a folder with what is copied into it."""
 
@@ -69,7 +81,7 @@ def filled(text, folder):
             return (HERE / parts[0]).read_text("utf8")
         return results(folder, *parts) if kind == "results" else table(*parts)
 
-    return MARKED.sub(lambda m: m[1] + copied(m) + m[4], text)
+    return VALUE.sub(value, MARKED.sub(lambda m: m[1] + copied(m) + m[4], text))
 
 
 if __name__ == "__main__":

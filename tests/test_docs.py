@@ -92,6 +92,17 @@ def test_what_a_page_copies_is_what_its_source_has(page):
     assert script("tables").filled(text, page.parent) == text, "run: python docs/tables.py"
 
 
+def test_a_value_in_a_line_is_that_of_its_csv(tmp_path):
+    tables = script("tables")
+    tables.HERE = tmp_path
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results/found.csv").write_text("method,measure,value\nDEAR,effort,0.1234\n")
+    text = "<!-- value: found method = DEAR; measure = effort -->x<!-- end --> and\nmore"
+    assert tables.filled(text, ROOT) == text.replace("x<", "0.12<")
+    with pytest.raises(ValueError, match="unpack"):
+        tables.filled(text.replace("DEAR", "nobody"), ROOT)
+
+
 @pytest.mark.parametrize("page", READ, ids=lambda p: p.name)
 def test_a_page_has_only_plain_markdown(page):
     """What a repository's page shows as code: directives and roles, but for the menus."""

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from dear_plugin import DEAR, Constraints, Encoder, Kind, Schema, Target
 from dear_plugin.errors import ExtraError, InputError
-from dear_plugin.plots import front, fronts, largest_indirect, row, splits, together
+from dear_plugin.plots import dots, front, fronts, largest_indirect, row, splits, together
 from dear_plugin.plots.ink import INDIRECT
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -53,6 +53,28 @@ def values(axes):
 
 def labels(axes):
     return [t.get_text() for t in axes.get_yticklabels()]
+
+
+class TestDots:
+    @pytest.fixture
+    def lines(self):
+        rows = [("DEAR", 0.2, 0.1, 0.4), ("other", 0.5, 0.5, 0.5), ("none", *[np.nan] * 3)]
+        own = pd.DataFrame(rows, columns=["method", "value", "low", "high"])
+        far = own.set_index("method").mul([1.0, 90.0, 1.0], axis=0).reset_index()
+        return pd.concat([own.assign(measure="effort"), far.assign(measure="seconds")])
+
+    def test_every_method_has_a_dot_and_its_interval(self, lines):
+        figure = dots(lines, ("effort", "seconds"))
+        left, right = figure.axes
+        assert labels(left) == ["DEAR", "other", "none"] and labels(right) == [""] * 3
+        drawn = [each.lines[0].get_xydata()[0].tolist() for each in left.containers]
+        assert drawn[:2] == [[0.2, 0], [0.5, 1]] and np.isnan(drawn[2][0])
+        (interval,) = left.containers[0].lines[2]
+        assert interval.get_segments()[0][:, 0] == pytest.approx([0.1, 0.4])
+
+    def test_widely_different_values_have_a_logarithmic_axis(self, lines):
+        left, right = dots(lines, ("effort", "seconds")).axes
+        assert (left.get_xscale(), right.get_xscale()) == ("linear", "log")
 
 
 class TestNothingToShow:

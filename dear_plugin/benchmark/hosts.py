@@ -1,8 +1,8 @@
-"""Hosts: DEAR compared with the methods of DiCE and Alibi, on the same rows of the same model.
+"""Hosts: the first comparison, of DEAR with DiCE's and Alibi's methods on the same refused rows.
 
 The hosts' methods are wrapped: their answers keep the constraints, are rounded and scored by the
 model, and evaluated by the engine, as DEAR's are. They have no indirect changes: all they change
-has to be done, confidence 1, reliance 0. DEAR gives the same rows through either host.
+has to be done. Every method is asked for a few rows a call, whose CPU time is measured.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ import threading
 import time
 import warnings
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from io import StringIO
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -26,111 +25,105 @@ import pandas as pd
 from torch import nn
 
 from dear_plugin.benchmark.cfrl import Example, Rows, explainer, networks, train
-from dear_plugin.benchmark.hosts_tables import DEAR_LINES, tables
+from dear_plugin.benchmark.hosts_tables import tables
 from dear_plugin.benchmark.runner import Cell, Option, Spec
-from dear_plugin.benchmark.splits import DataSplit, ScoredModel, Setting, scored_model
-from dear_plugin.data.schema import Kind
-from dear_plugin.datasets import Dataset, load_adult, load_loan
+from dear_plugin.benchmark.splits import (
+    SETTINGS,
+    TREES,
+    DataSplit,
+    ScoredModel,
+    Setting,
+    own_rules,
+    scored_model,
+)
+from dear_plugin.data.schema import Kind, Schema
+from dear_plugin.datasets import Dataset, load_adult
 from dear_plugin.demo.wrappings import OnAlibi, OnDice
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.methods.comparison import compare
 from dear_plugin.methods.dear import DEAR
 from dear_plugin.problem.constraints import Constraints
+from dear_plugin.search import Search
 
+# The default, and the one that compares by what has to be done.
+DEAR_LINES: Mapping[str, Search] = {
+    "DEAR": Search(),
+    "DEAR, least effort": Search(indirect_weight=0.0, prefer_alone=0.0),
+}
 # The fastest sparsity option of each method of DiCE; none for `gradient`, which needs 20 seconds
 # per row with it. Two columns of probabilities for methods that misinterpret a single one.
 DICE: Mapping[str, tuple[int, Mapping[str, Any]]] = {
-    "random": (1, {"posthoc_sparsity_algorithm": "binary"}),
-    "genetic": (2, {"posthoc_sparsity_algorithm": "binary"}),
-    "kdtree": (2, {"posthoc_sparsity_algorithm": "binary"}),
-    "gradient": (1, {"posthoc_sparsity_param": None}),
+    "DiCE random": (1, {"posthoc_sparsity_algorithm": "binary"}),
+    "DiCE genetic": (2, {"posthoc_sparsity_algorithm": "binary"}),
+    "DiCE kdtree": (2, {"posthoc_sparsity_algorithm": "binary"}),
+    "DiCE gradient": (1, {"posthoc_sparsity_param": None}),
 }
-# `genetic` may search its first generation without end; other methods need far less for a row.
-MOST_CPU_S = 120.0
-# Trainings of Alibi's method, the shortest for tests.
-CFRL = tuple(f"CFRL, {steps} steps" for steps in (5, 300, 10_000))
+CFRL = "Alibi CFRL"
+METHODS = (*DEAR_LINES, *DICE, CFRL)
 PACKAGES = {"dice_ml": "dice-ml", "alibi": "alibi"}
+# Rows of a call; and of methods that take seconds for each, in all.
+CALL = 10
+FEWER = {("adult", "DiCE genetic"): 20, ("adult", "DiCE gradient"): 20}
+# `genetic` may search its first generation without end.
+MOST_CPU_S = 20.0
 
 
-def _full_adult() -> Dataset:
-    """Adult with all categories, without the survey weight, as in Alibi's example."""
-    data, weight = load_adult("full"), "fnlwgt"
-    immutable = tuple(name for name in data.immutable if name != weight)
-    units = {name: unit for name, unit in data.units.items() if name != weight}
-    frame = data.frame.drop(columns=weight)
-    return replace(data, frame=frame, immutable=immutable, units=units)
+def asked(data: Dataset) -> dict[str, Any]:
+    """The constraints of Alibi's Adult example, with the country, the survey weight and tiers."""
+    never = ("marital-status", "relationship", "race", "sex", "native-country", "fnlwgt")
+    return {**own_rules(data), "immutable": never, "increasing": ("age", "education-num")}
 
 
-def _setting(load: Callable[[], Dataset], weights: str, **rules: Any) -> Setting:
-    return Setting(weights, load, ("ann",), lambda _: rules, weights)
-
-
-# Alibi's example has constraints of its own; DiCE is told in each call what to keep.
-_EXAMPLE = ("marital-status", "relationship", "race", "sex")
-DATA: Mapping[str, Setting] = {
-    "dice adult": _setting(load_adult, "adult"),
-    "dice loan": _setting(load_loan, "loan"),
-    "alibi adult": _setting(
-        _full_adult, "adult-unweighted", immutable=_EXAMPLE, increasing=("age",)
-    ),
-    "alibi loan": _setting(load_loan, "loan", immutable=("gender",), increasing=("age",)),
+DATA: Mapping[str, tuple[Setting, str]] = {
+    "adult": (Setting("adult", load_adult, ("ann",), asked, "adult"), "ann"),
+    "loan": (SETTINGS["loan"], TREES),
 }
-FROZEN = {"dice adult": ("sex", "race", "native-country"), "dice loan": ("gender",)}
 
 
 def cells(options: Namespace) -> Iterator[Cell]:
-    """Every data set of an installed host, DEAR's lines and the host's methods."""
+    """Every data set, and the methods of installed hosts that take its model."""
     for name in options.data:
-        on_dice = name in FROZEN
-        if find_spec("dice_ml" if on_dice else "alibi"):
-            own = [n for n, (_, pairs, _) in DEAR_LINES.items() if on_dice or not pairs]
-            others = options.dice if on_dice else options.steps
-            for method in (*own, *others):
-                yield {"data": name, "method": method, "rows": options.rows}
+        for method in options.methods:
+            host = "dice_ml" if method in DICE else "alibi" if method == CFRL else "torch"
+            takes = name == "adult" or method != "DiCE gradient"
+            if takes and find_spec(host):
+                rows = min(options.rows, FEWER.get((name, method), options.rows))
+                steps = options.steps if method == CFRL else 0
+                yield {"data": name, "method": method, "rows": rows, "steps": steps}
 
 
-def measure(folder: Path, *, data: str, method: str, rows: int) -> pd.DataFrame:
+def measure(folder: Path, *, data: str, method: str, rows: int, steps: int) -> pd.DataFrame:
     """One line per rejected row: the answer of a method, as `compare` evaluates it."""
-    split, frozen = _split(folder, data), FROZEN.get(data, ())
-    model = scored_model(split, "ann")
+    split = _split(folder, data)
+    model, within = scored_model(split, DATA[data][1]), Constraints(act_on=split.act_on)
     with silent():
-        fitted, fit_cpu_s = _method(split, model, method, frozen)
-        rejected, within = model.refused.iloc[:rows], Constraints(frozen=frozen)
-        found = compare({method: fitted}, rejected, within=within, progress=False)
-    return found.table.drop(columns="reason").assign(fit_cpu_s=fit_cpu_s)
+        start = time.process_time()
+        fitted = _method(split, model, method, steps)
+        fit_cpu_s = time.process_time() - start
+        calls = [model.refused.iloc[i : min(i + CALL, rows)] for i in range(0, rows, CALL)]
+        found = [compare({method: fitted}, c, within=within, progress=False) for c in calls]
+    return pd.concat([each.table for each in found]).assign(fit_cpu_s=fit_cpu_s)
 
 
 @lru_cache(maxsize=1)
 def _split(folder: Path, name: str) -> DataSplit:
-    return DataSplit(DATA[name], 0, folder)
+    return DataSplit(DATA[name][0], 0, folder)
 
 
-def _method(
-    data: DataSplit, model: ScoredModel, name: str, frozen: tuple[str, ...]
-) -> tuple[RecourseMethod, float]:
-    """A fitted method by its name in the tables, and the CPU seconds of the fit."""
+def _method(data: DataSplit, model: ScoredModel, name: str, steps: int) -> RecourseMethod:
+    """A fitted method by its name in the tables."""
     if name in DEAR_LINES:
-        search, pairs, _ = DEAR_LINES[name]
-        dear, seconds = _dear(data, model, pairs, frozen)
-        return dear.with_search(search), seconds
-    start = time.process_time()
-    make = _dice if name in DICE else _cfrl
-    return make(data, model.model, name), time.process_time() - start
+        search = DEAR_LINES[name]
+        dear = DEAR(model.model, data.schema, act_on=data.act_on, search=search)
+        return dear.fit(data.parts[0])
+    rules = data.setting.rules(data.data)
+    rules = {rule: rules[rule] for rule in ("immutable", "increasing")}
+    if name in DICE:
+        return _dice(data, model.model, name, rules)
+    return _cfrl(data, model.model, Example(steps=steps), rules)
 
 
-@lru_cache(maxsize=1)
-def _dear(
-    data: DataSplit, model: ScoredModel, pairs: bool, frozen: tuple[str, ...]
-) -> tuple[DEAR, float]:
-    """DEAR fitted on single features, or on pairs as well, and the CPU seconds of the fit."""
-    start = time.process_time()
-    names = [name for name in data.schema.mutable if name not in frozen]
-    act_on = [*names, *combinations(names, 2)] if pairs else None
-    dear = DEAR(model.model, data.schema, act_on=act_on).fit(data.parts[0])
-    return dear, time.process_time() - start
-
-
-def _dice(data: DataSplit, model: nn.Module, name: str) -> RecourseMethod:
+def _dice(data: DataSplit, model: Any, name: str, rules: Mapping[str, Any]) -> RecourseMethod:
     """One of DiCE's own methods."""
     import dice_ml
 
@@ -141,26 +134,40 @@ def _dice(data: DataSplit, model: nn.Module, name: str) -> RecourseMethod:
     rows = dice_ml.Data(
         dataframe=data.parts[0], continuous_features=numbers, outcome_name=data.data.target
     )
-    module = OnDice(model, data.schema, columns)
-    wrapped = dice_ml.Model(model=module, backend="PYT", func="ohe-min-max")
-    limited = Limited(dice_ml.Dice(rows, wrapped, method=name))
-    return dear_dice.wrap_dice(limited, **arguments).fit(data.parts[0])
+    if isinstance(model, nn.Module):
+        module = OnDice(model, data.schema, columns)
+        wrapped = dice_ml.Model(model=module, backend="PYT", func="ohe-min-max")
+    else:
+        wrapped = dice_ml.Model(model=model, backend="sklearn")
+    limited = Limited(dice_ml.Dice(rows, wrapped, method=name.removeprefix("DiCE ")))
+    return dear_dice.wrap_dice(limited, **rules, **arguments).fit(data.parts[0])
 
 
-def _cfrl(data: DataSplit, model: nn.Module, name: str) -> RecourseMethod:
+def _cfrl(data: DataSplit, model: Any, how: Example, rules: Mapping[str, Any]) -> RecourseMethod:
     """CounterfactualRLTabular and its autoencoder, as in Alibi's example."""
     import dear_alibi
 
-    predictor, frame = OnAlibi(model, data.schema), data.parts[0][list(data.schema.names)]
+    kind = OnAlibi if isinstance(model, nn.Module) else TreesOnAlibi
+    predictor, frame = kind(model, data.schema), data.parts[0][list(data.schema.names)]
     whole = [f.name for f in data.schema if f.kind is Kind.NUMERIC and f.precision == 0]
     rows = Rows(predictor.array(frame), list(frame), predictor.category_map, whole)
-    example = Example(steps=int(name.split()[1]))
-    nets = networks(rows, example)
-    train(nets, rows, example)
-    rules = {"immutable": (), "increasing": (), **data.setting.rules(data.data)}
-    agent = explainer(rows, predictor, nets, example, **rules)
+    nets = networks(rows, how)
+    train(nets, rows, how)
+    agent = explainer(rows, predictor, nets, how, **rules)
     agent.fit(rows.X)
     return dear_alibi.wrap_alibi(agent).fit(frame)
+
+
+class TreesOnAlibi(OnAlibi):
+    """A model of frames as probabilities of label-encoded rows; arguments as of `OnAlibi`."""
+
+    def __init__(self, model: Any, schema: Schema) -> None:
+        super().__init__(model, schema)
+        self.trees = model
+
+    def __call__(self, x: Any) -> Any:
+        """(n, p) -> (n, 2) probabilities."""
+        return self.trees.predict_proba(self.frame(x))
 
 
 @dataclass(frozen=True)
@@ -214,12 +221,12 @@ def silent() -> Iterator[None]:
 
 HOSTS = Spec(
     "hosts",
-    "comparison with the methods of DiCE and Alibi",
+    "the first comparison, with the methods of DiCE and Alibi",
     {
-        "data": Option("hosts and data sets", ("dice loan", "alibi loan"), DATA, tuple(DATA)[:3]),
-        "dice": Option("methods of DiCE", ("random",), DICE),
-        "steps": Option("trainings of Alibi's method", CFRL[:1], CFRL, CFRL[1:]),
-        "rows": Option("rejected rows", 4, preset=30),
+        "data": Option("data sets and models", ("loan",), DATA),
+        "methods": Option("methods", ("DEAR", "DiCE random", CFRL), METHODS),
+        "rows": Option("rejected rows", 4, preset=200),
+        "steps": Option("training steps of Alibi's method", 5, preset=10_000),
     },
     cells,
     measure,

@@ -21,27 +21,31 @@ if TYPE_CHECKING:
     from dear_plugin.plots.ink import Figure
 
 Row = Mapping[str, Any]
-Table: TypeAlias = Union[Iterable[Row], "Figure"]
+Table: TypeAlias = Union[Iterable[Row], pd.DataFrame, "Figure"]
 # Of a stored figure.
 COLOURS = 48
 
 
 def write(name: str, table: Table, folder: Path, packages: Sequence[str] = ()) -> str:
-    """Write rows as Markdown, or a figure as an image small enough for a repository.
+    """Write rows as Markdown, a frame as CSV, or a figure as an image that is small enough.
 
     Args:
         name: of the file, without ending.
-        table: rows or a figure; a table without rows is not written.
+        table: rows, a frame or a figure; rows that are none are not written.
         folder: created if missing.
         packages: further packages whose versions are noted.
 
     Returns:
-        The Markdown, or where the figure is.
+        The Markdown, or where the file is.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if hasattr(table, "savefig"):
         path = folder / f"{name}.png"
         _draw(table, path)
+        return f"{name}: {path}\n"
+    if isinstance(table, pd.DataFrame):
+        path = folder / f"{name}.csv"
+        table.to_csv(path, index=False, float_format="%.4g")
         return f"{name}: {path}\n"
     rows = pd.DataFrame(list(table))
     if rows.empty:

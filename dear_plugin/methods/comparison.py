@@ -21,6 +21,7 @@ from dear_plugin.evaluation.intervals import (
     estimate,
     is_plausible,
 )
+from dear_plugin.evaluation.measures import estimates
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.methods.comparable import check_comparable
 from dear_plugin.problem.constraints import Constraints
@@ -195,11 +196,25 @@ class Comparison:
         table = pd.DataFrame.from_dict(lines, orient="index", columns=columns)
         return table.rename_axis("method").astype({"rows": int})
 
+    @lazy
+    def estimates(self) -> pd.DataFrame:
+        """A line for each method and measure: `method, measure, value, low, high, rows`.
+
+        The measures of `summary`, `plausible` and `seconds`, each with its 95 % interval.
+        """
+        return estimates(self.table, seed=self.seed)
+
     def plot(self) -> Figure:
         """Every method's cost and effort against its plausibility; needs matplotlib."""
         from dear_plugin.plots import fronts
 
         return fronts(self.table)
+
+    def dots(self) -> Figure:
+        """Every method's measures with their intervals; needs matplotlib."""
+        from dear_plugin.plots import dots
+
+        return dots(self.estimates)
 
     def _repr_html_(self) -> str:
         """The summary and the differences as tables, for notebooks."""

@@ -15,13 +15,14 @@ except ModuleNotFoundError as error:
 
 from dear_plugin.plots.ink import DIRECT, INDIRECT, LINES, sheet
 from dear_plugin.plots.rows import figure, largest_indirect, row, splits
-from dear_plugin.plots.tables import boxes, entanglement, front, fronts, together
+from dear_plugin.plots.tables import boxes, dots, entanglement, front, fronts, together
 
 __all__ = [
     "DIRECT",
     "INDIRECT",
     "LINES",
     "boxes",
+    "dots",
     "entanglement",
     "figure",
     "front",

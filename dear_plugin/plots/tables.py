@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import cycle
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,16 @@ if TYPE_CHECKING:
 
 # What is drawn against plausibility, in words.
 SIZES = {"cost": "cost: what changes in all", "direct_cost": "effort: what has to be done"}
+# What `dots` draws, and its title: an arrow points to where it is better.
+MEASURES = {
+    "solved": "solved, share \N{RIGHTWARDS ARROW}",
+    "plausible": "plausible, share \N{RIGHTWARDS ARROW}",
+    "effort": "\N{LEFTWARDS ARROW} effort",
+    "support": "support \N{RIGHTWARDS ARROW}",
+    "seconds": "\N{LEFTWARDS ARROW} CPU seconds a row",
+}
+# An axis is logarithmic where the largest value is so many times the least.
+WIDE = 30.0
 LEAST_SHARE = 0.05
 HALF = 0.5
 # The part of a column of `together` that a bar of all rows takes.
@@ -111,6 +121,43 @@ def fronts(table: pd.DataFrame) -> Figure:
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right center", frameon=False, fontsize=9)
     return figure
+
+
+def dots(estimates: pd.DataFrame, measures: Sequence[str] = tuple(MEASURES)) -> Figure:
+    """A figure of measures, a panel each: a dot for each method, and its interval.
+
+    Args:
+        estimates: `method, measure, value, low, high`, as `Comparison.estimates`; methods are
+            drawn from top to bottom in order of appearance.
+        measures: what is drawn, from left to right.
+    """
+    names = list(dict.fromkeys(estimates["method"]))
+    height = 0.9 + 0.27 * len(names)
+    figure, panels = sheet(len(measures), width=2.2, height=height)
+    for axes, measure in zip(panels, measures, strict=True):
+        lines = estimates[estimates["measure"] == measure].set_index("method").reindex(names)
+        _dots(axes, lines[["value", "low", "high"]])
+        axes.set_title(MEASURES.get(measure, measure), fontsize=10)
+    panels[0].set_yticks(range(len(names)), names, **PLAIN)
+    return figure
+
+
+def _dots(axes: Axes, lines: pd.DataFrame) -> None:
+    """A dot for each method, filled for DEAR, and its interval."""
+    for y, (name, (value, low, high)) in enumerate(lines.iterrows()):
+        fill = DIRECT["color"] if str(name).startswith("DEAR") else "white"
+        look = {**WHISKER, "marker": "o", "markerfacecolor": fill}
+        axes.errorbar(value, y, xerr=[[value - low], [high - value]], **look)
+    known = lines["value"][lines["value"] > 0.0]
+    if known.max() > WIDE * known.min():
+        axes.set_xscale("log")
+    else:
+        axes.set_xlim(left=min(0.0, 1.1 * lines.min(axis=None)))
+    axes.set_yticks(range(len(lines)), [""] * len(lines))
+    axes.set_ylim(len(lines) - 0.5, -0.5)
+    axes.grid(axis="y", color="0.9")
+    axes.set_axisbelow(True)
+    spare(axes)
 
 
 def entanglement(table: pd.DataFrame, axes: Axes) -> None:

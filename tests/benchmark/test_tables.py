@@ -8,7 +8,6 @@ import pytest
 
 from dear_plugin.benchmark import contest_tables, credible_tables, hosts_tables, reproduce_tables
 from dear_plugin.benchmark.contest_tables import DEFAULT, NONE, PLAUSIBLE
-from dear_plugin.benchmark.hosts_tables import DEAR_LINES
 from dear_plugin.benchmark.reproduce import VARIANTS
 from dear_plugin.benchmark.reproduce_tables import CELLS, LINE_SEARCH, PAPER, PRESET
 from dear_plugin.benchmark.requirements_tables import requirements
@@ -128,26 +127,35 @@ class TestCredible:
 
 
 class TestHosts:
-    def lines(self, method, cost, support, plausible=(True, True, True)):
-        rows = {"row": range(3), "cost": cost, "direct_cost": np.asarray(cost) / 2.0}
-        rows |= {"support": support, "plausible": plausible}
-        return pd.DataFrame(rows).assign(method=method, data="d")
+    @pytest.fixture
+    def lines(self):
+        rows = {"row": range(4), "data": "d", "needed": True, "support": 0.4, "credible": False}
+        rows |= {"alone": 1.0, "seconds": [0.1, 0.1, 0.3, 0.3], "fit_cpu_s": 2.0}
+        done = np.array([True, True, True, False])
+        plausible = {"DEAR": done, "random": np.array([True, True, False, False])}
+        found = []
+        for name, more in (("DEAR", 0.0), ("random", 1.0)):
+            cost = np.where(done, [1.0, 2.0, 3.0, 0.0], np.nan) + more
+            own = pd.DataFrame({**rows, "success": done, "cost": cost, "direct_cost": cost / 2.0})
+            found.append(own.assign(method=name, plausible=plausible[name]))
+        return hosts_tables.measured(pd.concat(found)).set_index(["method", "measure"])
 
-    def test_costs_and_efforts_are_compared_where_both_are_plausible(self):
-        own = self.lines("DEAR", [1.0, 2.0, 9.0], 0.4)
-        other = self.lines("random", [2.0, 3.0, 1.0], 0.3, (True, True, False))
-        (row,) = hosts_tables.differences(pd.concat([own, other]))
-        assert (row["rows"], row["cost"], row["other's cost"]) == (2, 1.5, 2.5)
-        assert row["difference"] == "-1.000 [-1.000, -1.000]" and row["cheaper"] == 1.0
-        assert row["difference in effort"] == "-0.500 [-0.500, -0.500]"
+    def test_measures_are_of_all_rows_or_of_solved_ones(self, lines):
+        measures = ("solved", "plausible", "effort", "cost", "seconds", "fit")
+        found = [lines.loc[("random", name), "value"] for name in measures]
+        assert found == pytest.approx([0.75, 0.5, 1.5, 3.0, 0.2, 2.0])
+        assert (lines.loc[("random", "seconds"), ["low", "high"]] == [0.1, 0.3]).all()
+        assert lines.loc[("random", "effort"), "rows"] == 3
 
-    @pytest.mark.parametrize(("least", "name"), [(0.1, ""), (0.5, " 0.6"), (1.1, " 1")])
-    def test_the_lowest_requirement_with_the_support_of_the_other_is_compared(self, least, name):
-        family = [n for n in DEAR_LINES if "pairs" not in n and "cheapest" not in n]
-        own = [self.lines(n, [1.0] * 3, DEAR_LINES[n][2] or 0.2) for n in family]
-        found = hosts_tables.differences(pd.concat([*own, self.lines("x", [1.0] * 3, least)]))
-        expected = ["DEAR", *[f"DEAR, support{name}"] * bool(name)]
-        assert [row["DEAR"] for row in found] == expected
+    def test_efforts_are_compared_where_both_are_plausible(self, lines):
+        found = lines.loc[("random", hosts_tables.LESS)]
+        assert found[["value", "low", "high", "rows"]].tolist() == [0.5, 0.5, 0.5, 2]
+
+    def test_the_table_has_the_lines_in_words(self, lines):
+        (dear, random) = hosts_tables.table(lines.reset_index().assign(data="d"))
+        assert (dear["rows of both"], random["rows of both"]) == ("", 2)
+        assert random[hosts_tables.LESS] == "0.500 [0.500, 0.500]"
+        assert random["CPU s a row"] == "0.200 [0.100, 0.300]"
 
 
 def rows_of(cell, ynn, *, line=PRESET, seed=0, success=(1, 1, 1, 1), zero=(0, 0, 0, 0)):

@@ -53,6 +53,19 @@ def test_a_line_for_each_method_and_row_in_order(found, frame):
     assert isinstance(found, Comparison) and len(found) == len(frame)
 
 
+def test_estimates_agree_with_the_summary_and_have_intervals(found):
+    lines = found.estimates.set_index(["measure", "method"])
+    for measure, column in {"solved": "success", "cost": "cost", "alone": "alone"}.items():
+        assert lines.loc[measure, "value"].tolist() == pytest.approx(
+            found.summary[column].tolist(), nan_ok=True
+        )
+    known = lines.dropna()
+    assert ((known["low"] <= known["value"]) & (known["value"] <= known["high"])).all()
+    assert lines.loc[("effort", "none"), "rows"] == 0
+    assert lines.loc[("solved", "DEAR"), "rows"] == found.summary.loc["DEAR", "rows"]
+    assert len(found.dots().axes) == 5
+
+
 def test_the_lines_are_those_of_generate(found, methods, frame):
     for name, lines in found.table.groupby("method"):
         result = methods[name].generate(frame)
