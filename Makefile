@@ -91,7 +91,7 @@ dist: $(VENV)/.dev
 	$(BIN)/python -m build --quiet
 
 clean:
-	rm -rf build dist docs/_build docs/notebooks .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage
+	rm -rf build dist docs/_build docs/notebooks docs/api/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage
 	find dear_plugin adapters tests docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:

@@ -32,6 +32,7 @@ release = version = __version__
 extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
     "mathml",
     "sphinx.ext.viewcode",
@@ -42,6 +43,7 @@ myst_update_mathjax = False
 html_theme = "furo"
 html_title = "dear-plugin"
 html_static_path = ["_static"]
+templates_path = ["_templates"]  # a page of the reference: docs/_templates/autosummary
 html_css_files = ["pages.css"]
 exclude_patterns = ["_build", "_start.md", "results"]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
