@@ -69,7 +69,7 @@ def value(mark):
     with open(HERE / "results" / f"{mark[2]}.csv", encoding="utf8") as file:
         found = [row for row in csv.DictReader(file) if all(row[n] == v for n, v in wanted)]
     (line,) = found
-    return f"{mark[1]}{float(line['value']):.2g}{mark[4]}"
+    return f"{mark[1]}{float(line['value']):.2f}{mark[4]}"
 
 
 def filled(text, folder):

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from dear_plugin.benchmark.causal import CAUSAL
 from dear_plugin.benchmark.contest import CONTEST
 from dear_plugin.benchmark.credible import CREDIBLE
 from dear_plugin.benchmark.departures import DEPARTURES
@@ -22,7 +23,7 @@ from dear_plugin.benchmark.trees import TREES
 from dear_plugin.data import sensitive
 from dear_plugin.errors import DearError
 
-SPECS = (CONTEST, CREDIBLE, DEPARTURES, EFFECTS, HOSTS, REPRODUCE, SPEED, TREES)
+SPECS = (CAUSAL, CONTEST, CREDIBLE, DEPARTURES, EFFECTS, HOSTS, REPRODUCE, SPEED, TREES)
 RESULTS = Path("results")
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from dear_plugin.benchmark.tables import Row, Table
-from dear_plugin.evaluation.intervals import Estimate, difference
+from dear_plugin.benchmark.tables import Row, Table, wide
+from dear_plugin.evaluation.intervals import difference
 from dear_plugin.evaluation.measures import estimates
 
 BASE, LESS, FIT = "DEAR", "effort above DEAR", "fit"
@@ -68,14 +68,6 @@ def above(own: pd.DataFrame, base: pd.DataFrame) -> tuple[float, float, float, i
 
 def table(lines: pd.DataFrame) -> Iterator[Row]:
     """A row for each data set and method."""
-    for (data, method), own in lines.groupby(["data", "method"], sort=False):
-        known = own.set_index("measure")
-        shown = known.reindex(MEASURES)[["value", "low", "high"]]
-        yield {
-            "data": data,
-            "method": method,
-            "rows": known.loc["solved", "rows"],
-            **{MEASURES[name]: str(Estimate(*ends)) for name, *ends in shown.itertuples()},
-            "rows of both": known["rows"].get(LESS, ""),
-            "fit CPU s": known.loc[FIT, "value"],
-        }
+    for known, row in wide(lines, ["data", "method"], MEASURES):
+        more = {"rows of both": known["rows"].get(LESS, ""), "fit CPU s": known.loc[FIT, "value"]}
+        yield {**row, "rows": known.loc["solved", "rows"], **more}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -16,6 +16,7 @@ import pandas as pd
 import torch
 
 from dear_plugin._version import __version__
+from dear_plugin.evaluation.intervals import Estimate
 
 if TYPE_CHECKING:
     from dear_plugin.plots.ink import Figure
@@ -53,6 +54,23 @@ def write(name: str, table: Table, folder: Path, packages: Sequence[str] = ()) -
     text = f"{_markdown(rows)}\n\n{made_with(packages)}\n"
     (folder / f"{name}.md").write_text(text, encoding="utf8")
     return f"{name}\n\n{text}"
+
+
+def wide(
+    lines: pd.DataFrame, keys: Sequence[str], headings: Mapping[str, str]
+) -> Iterator[tuple[pd.DataFrame, Row]]:
+    """A row for each group of measures, with intervals, and the lines it is made of.
+
+    Args:
+        lines: the keys, `measure, value, low, high, rows`.
+        keys: columns that name a group.
+        headings: of the measures that the row has.
+    """
+    for names, own in lines.groupby(list(keys), sort=False):
+        known = own.set_index("measure")
+        ends = known.reindex(headings)[["value", "low", "high"]]
+        cells = {headings[name]: str(Estimate(*each)) for name, *each in ends.itertuples()}
+        yield known, {**dict(zip(keys, names, strict=True)), **cells}
 
 
 def made_with(packages: Sequence[str] = ()) -> str:

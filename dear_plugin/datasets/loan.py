@@ -52,6 +52,8 @@ LABELS: Mapping[str, str] = {
     "savings": "the savings",
 }
 
+# A schooling at an end of its range would have infinite noise.
+EDGE = 1e-9
 # No feature has a cause in its own or a later tier, by the equations below.
 TIERS = (("gender", "age"), ("education",), ("loan_amount", "income"), ("duration", "savings"))
 
@@ -178,6 +180,24 @@ def solve(noise: Mapping[str, _Draws], fixed: Mapping[str, _Draws] | None = None
     for name, equation in EQUATIONS.items():
         x[name] = _UNITS[name].read(given[name]) if name in given else equation(x, noise[name])
     return _show(x).assign(**given)
+
+
+def noise_of(frame: pd.DataFrame) -> dict[str, _Draws]:
+    """The noise of rows, from which `solve` makes the same rows; that of the label is 0.
+
+    Rounded values have the noise of their rounded equations.
+
+    Args:
+        frame: n rows with all features, in user units.
+    """
+    x = {name: unit.read(frame[name].to_numpy(np.float64)) for name, unit in _UNITS.items()}
+    x["gender"] = (frame["gender"] == "male").to_numpy(np.float64)
+    zero = np.zeros(len(frame))
+    # All noise but that of the schooling is added.
+    noise = {name: x[name] - EQUATIONS[name](x, zero) for name in x}
+    share = np.clip(x["education"] + 0.5, EDGE, 1.0 - EDGE)
+    mean = -1 + 0.5 * x["gender"] + _sigmoid(0.1 * x["age"])
+    return {**noise, "education": np.log(share / (1.0 - share)) - mean, "approved": zero}
 
 
 def _show(drawn: Mapping[str, _Draws]) -> pd.DataFrame:

@@ -9,6 +9,7 @@ import torch
 
 from dear_plugin import Encoder, Schema
 from dear_plugin.benchmark.__main__ import SPECS, main
+from dear_plugin.benchmark.causal import Equations
 from dear_plugin.benchmark.contest import DIALS, METHODS
 from dear_plugin.benchmark.contest_tables import DEFAULT, NONE, OWN, PLAUSIBLE
 from dear_plugin.benchmark.fits import fits_of
@@ -18,6 +19,7 @@ from dear_plugin.benchmark.metrics import decision
 from dear_plugin.benchmark.models import retrained
 from dear_plugin.benchmark.splits import CELLS, SETTINGS, DataSplit, data_split, scored_model
 from dear_plugin.datasets import load_loan
+from dear_plugin.decoders import Sample
 from dear_plugin.demo.classifiers import Recipe, accuracy, trained
 
 
@@ -56,6 +58,34 @@ def test_answers_are_held_to_copies_where_the_line_says_so(tmp_path):
     answers = found[found["who"] == "answers"]
     assert (answers["agreement"][answers["credible"].astype(bool)] == 1.0).all()
     assert len(answers) == 4
+
+
+@pytest.mark.ci
+def test_answers_of_the_known_equations_are_accepted_in_truth(tmp_path):
+    folders = ["--store", str(tmp_path), "--out", str(tmp_path)]
+    assert main(["causal", "--quick", "--rows", "20", "--searches", "least effort", *folders]) == 0
+    found = pd.read_csv(tmp_path / "causal.csv", na_values=["nan"])
+    assert len(found) == 20 and found["solved"].all()
+    assert (found["truly accepted"] == 1.0).all()
+
+
+def test_the_equations_decode_to_what_follows_in_the_simulator():
+    frame = load_loan(200).features
+    encoder, (at,) = (
+        Encoder(schema := Schema.infer(frame)),
+        Schema.infer(frame).index(["loan_amount"]),
+    )
+    decoder, x = Equations(), encoder.rows(frame)
+    decoder.fit(Sample(x, encoder), (at,), ())
+    values = torch.stack([x[:, at], x[:, at] - 0.1], 1)[..., None]
+    stays, less = decoder.decode(x, decoder.encode(x), values).unbind(1)
+    assert torch.allclose(stays, x, atol=1e-5)
+    told = encoder.frame(less)
+    # The term of a loan falls by two months for each thousand euros, all else is no consequence.
+    fall = 2.0 * (frame["loan_amount"] - told["loan_amount"])
+    assert ((frame["duration"] - told["duration"]) - fall).abs().max() < 1.01
+    same = [name for name in schema.names if name not in ("loan_amount", "duration")]
+    assert torch.allclose(less[:, schema.index(same)], x[:, schema.index(same)], atol=1e-5)
 
 
 def test_every_baseline_takes_part():

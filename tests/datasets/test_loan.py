@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dear_plugin.datasets import load_loan
+from dear_plugin.datasets import load_loan, loan
 from dear_plugin.errors import InputError
 
 COLUMNS = [
@@ -17,6 +17,18 @@ COLUMNS = [
     "savings",
     "approved",
 ]
+
+
+def test_rows_and_their_noise_are_inverse():
+    frame = load_loan(3_000, seed=3).features
+    pd.testing.assert_frame_equal(loan.solve(loan.noise_of(frame))[list(frame)], frame)
+
+
+def test_the_noise_of_rows_is_the_drawn_one_up_to_rounding():
+    drawn = loan.noises(500, np.random.default_rng(1))
+    found = loan.noise_of(loan.solve(drawn))
+    for name in ("gender", "income", "savings"):
+        assert np.abs(found[name] - drawn[name]).max() < 0.15, name
 
 
 @pytest.fixture(scope="module")
