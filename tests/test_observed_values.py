@@ -48,6 +48,10 @@ def refused() -> pd.DataFrame:
         (RNG.normal(40, 12, ROWS).round(), False),
         (RNG.normal(size=ROWS), False),
         (np.r_[[7, 19, 30], np.full(ROWS - 3, 5)], False),  # too few rows at the gaps
+        (STATUS[:40], True),  # of few rows, fewer at a gap are enough
+        (np.repeat([111, 112, 120], [14, 12, 4]), False),
+        (RNG.poisson(2, 40), False),
+        (RNG.integers(10, 40, 40), False),
     ],
 )
 def test_a_number_of_few_values_with_gaps_is_restricted(

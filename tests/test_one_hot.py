@@ -99,6 +99,31 @@ def test_other_methods_keep_exactly_one(kind: type[RecourseMethod]) -> None:
     assert result.actions["success"].all()
 
 
+@pytest.mark.parametrize("rows", [ROWS, 40])
+def test_numbers_that_are_0_or_1_are_a_group_though_a_host_calls_them_amounts(rows: int) -> None:
+    """DiCE's continuous_features often name every number; Alibi's category_map lacks dummies."""
+    frame = PEOPLE.astype(float).tail(rows)
+    dear = DEAR(_score, Schema.infer(frame, numeric=COLUMNS)).fit(frame)
+    result = dear.generate(frame[_score(frame) < 0.5].head(20))
+    assert _sums(result.counterfactuals) == [1]
+    assert _sums(result.alternatives(4)) == [1]
+    assert _sums(dear.apply(frame, {"edu": 4}).counterfactuals) == [1]
+    assert result.actions["acted_on"].eq("job").any()
+
+
+@pytest.mark.parametrize("kind", [int, bool, float])
+def test_a_level_that_no_training_row_has_is_kept(kind: type) -> None:
+    """Its column is 0 in every training row, and so no part of the group that is found."""
+    frame = PEOPLE[PEOPLE["job_driver"] == 0].astype(dict.fromkeys(COLUMNS, kind))
+    row = PEOPLE[PEOPLE["job_driver"] == 1].head(1).assign(edu=1)
+    row = row.astype(dict.fromkeys(COLUMNS, kind))
+    dear = DEAR(lambda f: _score(f) * (f["job_driver"] != 1), Schema.infer(frame)).fit(frame)
+    assert _sums(dear.generate(row).counterfactuals) == [1]
+    assert _sums(dear.apply(row, {"edu": 4}).counterfactuals) == [1]
+    (reason,) = dear.apply(row, {"job_civil": 1}).actions["reason"]
+    assert "job_civil" in reason
+
+
 def test_one_column_holds_its_group() -> None:
     schema = Schema.infer(PEOPLE, immutable=["job_cook"])
     assert schema.mutable == ("edu",)

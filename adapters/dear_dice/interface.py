@@ -100,6 +100,8 @@ def _decimal(column: pd.Series) -> pd.Series:
 
 def _schema(data: Any, frame: pd.DataFrame, marks: Mapping[str, Any]) -> Schema:
     schema = Schema.infer(frame, numeric=data.continuous_feature_names, **marks).complete()
+    one_hot = {name for group in schema.exactly_one for name in group}
     for name, places in (data.continuous_features_precision or {}).items():
-        schema = schema.replace(name, precision=int(places))
+        if name not in one_hot:
+            schema = schema.replace(name, precision=int(places))
     return schema

@@ -41,8 +41,8 @@ class NearestAccepted(RecourseMethod):
     follows_margin = False
 
     def _learn(self, rows: Tensor) -> None:
-        self._unique = rows.unique(dim=0)
-        self._scores = self.classifier.scores(self._unique)
+        unique = rows.unique(dim=0)
+        self._unique, self._scores = unique, self.classifier.scores(unique)
 
     def _propose(self, case: Case) -> Proposal:
         pool = CandidatePool.of(case, self.classifier)

@@ -23,7 +23,8 @@ SPIKE = 6
 AMOUNTS_A_CODE = 3
 # A number takes observed values only if these are at most so many, and if between two of them,
 # with so many rows each, a value of their common grid has none: of amounts, some would have it.
-MOST_OBSERVED, ROWS_AT_A_GAP = 24, 20
+# In a table of few rows this share of them suffices, if it is not too few.
+MOST_OBSERVED, ROWS_AT_A_GAP, SHARE_AT_A_GAP, FEWEST_AT_A_GAP = 24, 20, 0.1, 5
 # Far larger numbers are no whole number of steps.
 WHOLE = 1e9
 # Nines, sevens, eights, and 96 to 98 with leading nines: 7, 9, 88, 97, 998, 9999.
@@ -131,7 +132,8 @@ def few_with_gaps(values: Array, places: int | None) -> tuple[float, ...]:
         return ()
     steps = np.diff(np.round(distinct * 10.0 ** (places or 0))).astype(np.int64)
     rows = np.minimum(counts[1:], counts[:-1])
-    has_gap = (steps > np.gcd.reduce(steps)) & (rows >= ROWS_AT_A_GAP)
+    enough = np.clip(SHARE_AT_A_GAP * len(values), FEWEST_AT_A_GAP, ROWS_AT_A_GAP)
+    has_gap = (steps > np.gcd.reduce(steps)) & (rows >= enough)
     return tuple(distinct.tolist()) if has_gap.any() else ()
 
 

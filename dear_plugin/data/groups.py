@@ -84,7 +84,7 @@ def infer_groups(
     names = [feature.name for feature in features if _is_flag(feature)]
     if len(names) < 2 or len(frame) < FEWEST_ROWS:
         return ()
-    ones = {feature.name: feature.categories[1] for feature in features if _is_flag(feature)}
+    ones = {f.name: 1 if f.holds_numbers else f.categories[1] for f in features if _is_flag(f)}
     flags = np.stack([(frame[name] == ones[name]).to_numpy(dtype=bool) for name in names], 1)
     counts = flags.astype(np.float32)
     apart, left, groups = counts.T @ counts == 0, set(range(len(names))), []
@@ -97,8 +97,11 @@ def infer_groups(
 
 
 def _is_flag(feature: Feature) -> bool:
-    """Whether a feature is 0 or 1, as numbers, bools, or the words of a host."""
-    return feature.kind is Kind.BINARY and tuple(map(str, feature.categories)) in FLAGS
+    """Whether a feature is 0 or 1: as two values, words of a host, or a number of two values."""
+    if feature.kind is Kind.BINARY:
+        return tuple(map(str, feature.categories)) in FLAGS
+    ends = feature.bounds == (0.0, 1.0) and feature.precision == 0
+    return ends and feature.holds_numbers and not feature.special_levels
 
 
 def _group(

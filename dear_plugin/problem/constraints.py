@@ -121,9 +121,10 @@ class _Builder:
         ends = inward(low, high, places)
         self.low, self.high = (torch.from_numpy(end).expand(x.shape) for end in ends)
         frozen, self.not_actionable = held
-        self.frozen = frozen | encoder.is_new(x)
-        self.allowed: Tensor | None = None
         self.rules = Rules.of(encoder)
+        # The level of a row without a known one may have a column of its own.
+        self.frozen = frozen | encoder.is_new(x) | self.rules.one_hot.broken(x)
+        self.allowed: Tensor | None = None
         self._forbid_special_levels()
 
     def restrict_ranges(self, rows: Rows, ranges: Mapping[str, Any]) -> None:

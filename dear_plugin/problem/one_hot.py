@@ -36,6 +36,13 @@ class OneHot:
         sums = [rows[:, at].sum(1) == 1.0 for at in self.members]
         return torch.stack(sums, 1) if sums else rows.new_empty(len(rows), 0, dtype=torch.bool)
 
+    def broken(self, rows: Tensor) -> Tensor:
+        """(m, p) bool, the features of groups of which none or several are 1 in rows, (m, p)."""
+        out = torch.zeros_like(rows, dtype=torch.bool)
+        for at, kept in zip(self.members, self.kept(rows).T, strict=True):
+            out[:, at] = ~kept[:, None]
+        return out
+
     def repair(self, x: Tensor, moved: Tensor, bounds: tuple[Tensor, Tensor]) -> Tensor:
         """(m, c, p) rows with one 1 in each group of which x has one.
 

@@ -48,6 +48,16 @@ def test_every_category_of_the_map_counts_whether_seen_or_not(table):
     assert [f.kind for f in features] == [Kind.NUMERIC, Kind.CATEGORICAL, Kind.BINARY]
 
 
+def test_dummies_and_codes_outside_of_the_map_are_a_group_and_the_only_values():
+    job = np.arange(42) % 3
+    rows = np.column_stack([*(job[:, None] == range(3)).T, np.array([111, 112, 120])[job]])
+    table = Table.of(["job_a", "job_b", "job_c", "status"], {})
+    for dtype in (np.int64, np.float32, object):
+        found = schema(table, rows.astype(dtype))
+        assert found.exactly_one == (("job_a", "job_b", "job_c"),)
+        assert found.features[-1].observed == (111.0, 112.0, 120.0)
+
+
 def test_a_constant_column_and_the_named_ones_are_immutable(table):
     rows = X.copy()
     rows[:, 1] = 2

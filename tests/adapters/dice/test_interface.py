@@ -69,6 +69,20 @@ def test_the_users_precision_counts(frame):
     assert interface.schema.features[interface.names.index("rate")].precision == 3
 
 
+def test_dummies_that_are_called_continuous_are_a_group_whatever_their_precision(frame):
+    words = ["a", "b", "c"]
+    frame = frame.assign(**{f"word_{w}": (frame["word"] == w).astype(int) for w in words})
+    names = [f"word_{word}" for word in words]
+    interface = read(frame, [*names, "rate"], continuous_features_precision={names[0]: 2})
+    assert tuple(names) in interface.schema.exactly_one
+
+
+def test_codes_of_few_rows_are_the_only_values_of_a_continuous_feature(frame):
+    frame = frame.assign(status=[111, 112, 120] * 20)
+    feature = read(frame, ["status", "rate"]).schema.features[-1]
+    assert (feature.name, feature.observed) == ("status", (111.0, 112.0, 120.0))
+
+
 def test_the_sample_has_every_level():
     words = ["common"] * 999 + ["rare"]
     frame = pd.DataFrame({"x": np.arange(1000), "word": words, "y": [0, 1] * 500})
