@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from dice_ml.explainer_interfaces.explainer_base import ExplainerBase
 from raiutils.exceptions import UserConfigValidationException
 
-from dear_dice.importances import of_actions
+from dear_dice.importances import Importances
 from dear_dice.interface import Interface
 from dear_dice.model import BlackBox, Host, Outcomes, as_configuration_error, engine_of
 from dear_dice.options import check_ignored, logger
@@ -34,7 +33,7 @@ _TAKEN = tuple(field.name for field in fields(Request))
 MOST_REASONS = 5
 
 
-class DiceDEAR(ExplainerBase):
+class DiceDEAR(Importances):
     """DEAR in the place of one of DiCE's methods.
 
     The constructor fits it on the rows of the data interface; all rows of a query are processed
@@ -189,18 +188,6 @@ class DiceDEAR(ExplainerBase):
             reasons = [*dict.fromkeys(example.reason for example in examples)][:MOST_REASONS]
             raise UserConfigValidationException("\n".join([str(error), *reasons])) from None
         return Explanations(examples)
-
-    def feature_importance(self, *args: Any, **kwargs: Any) -> Any:
-        """As in DiCE, but only what is acted on counts, if all examples are DEAR's.
-
-        What follows from an action is no way to the outcome: a feature that nobody acts on would
-        lead the importances if it follows from many actions.
-
-        Args:
-            *args: as in DiCE.
-            **kwargs: as in DiCE.
-        """
-        return of_actions(super().feature_importance(*args, **kwargs))
 
     def __getstate__(self) -> dict[str, Any]:
         """The state without the engine of the last query's format."""

@@ -6,25 +6,77 @@ from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
+from dice_ml.explainer_interfaces.explainer_base import ExplainerBase
 
 from dear_dice.results import Examples, Explanations
 
+# The least number of rows of global importances, as in DiCE.
+FEWEST_ROWS = 10
 
-def of_actions(plain: Any) -> Any:
-    """DiCE's explanations with the importances of actions, if all examples are DEAR's.
 
-    Args:
-        plain: explanations with DiCE's importances, which count every changed feature.
+class Importances(ExplainerBase):
+    """DiCE's importances, of which DEAR's examples count what is acted on.
+
+    What follows from an action is no way to the outcome: a feature that nobody acts on would lead
+    the importances if it follows from many actions.
     """
-    examples = plain.cf_examples_list
-    if not all(isinstance(example, Examples) for example in examples):
-        return plain
-    local, summary = _shares(examples)
-    return Explanations(
-        examples,
-        None if plain.local_importance is None else local,
-        None if plain.summary_importance is None else summary,
-    )
+
+    def feature_importance(self, *args: Any, **kwargs: Any) -> Any:
+        """As in DiCE, but only what is acted on counts, if all examples are DEAR's.
+
+        Args:
+            *args: as in DiCE.
+            **kwargs: as in DiCE.
+        """
+        plain = super().feature_importance(*args, **kwargs)
+        examples = plain.cf_examples_list
+        if not _are_own(examples):
+            return plain
+        local, summary = _shares(examples)
+        return Explanations(
+            examples,
+            None if plain.local_importance is None else local,
+            None if plain.summary_importance is None else summary,
+        )
+
+    def local_feature_importance(
+        self, query_instances: Any, cf_examples_list: Any = None, *args: Any, **kwargs: Any
+    ) -> Any:
+        """As in DiCE; rows of DEAR's examples may have fewer than ten counterfactuals, or none.
+
+        Args:
+            query_instances: as in DiCE.
+            cf_examples_list: as in DiCE.
+            *args: as in DiCE.
+            **kwargs: as in DiCE.
+        """
+        if not _are_own(cf_examples_list):
+            return super().local_feature_importance(
+                query_instances, cf_examples_list, *args, **kwargs
+            )
+        return self.feature_importance(query_instances, cf_examples_list, global_importance=False)
+
+    def global_feature_importance(
+        self, query_instances: Any, cf_examples_list: Any = None, *args: Any, **kwargs: Any
+    ) -> Any:
+        """As `local_feature_importance`, of ten rows or more.
+
+        Args:
+            query_instances: as in DiCE.
+            cf_examples_list: as in DiCE.
+            *args: as in DiCE.
+            **kwargs: as in DiCE.
+        """
+        if not _are_own(cf_examples_list) or len(cf_examples_list) < FEWEST_ROWS:
+            return super().global_feature_importance(
+                query_instances, cf_examples_list, *args, **kwargs
+            )
+        return self.feature_importance(query_instances, cf_examples_list)
+
+
+def _are_own(examples: Any) -> bool:
+    """Whether there are examples, and all are DEAR's."""
+    return bool(examples) and all(isinstance(example, Examples) for example in examples)
 
 
 def _shares(examples: Sequence[Examples]) -> tuple[list[dict[str, float]], dict[str, float]]:

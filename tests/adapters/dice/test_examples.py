@@ -149,6 +149,19 @@ class TestImportance:
         (alone,) = explainer.local_feature_importance(refused[:1], total_CFs=10).local_importance
         assert alone == pytest.approx(result.local_importance[0])
 
+    def test_of_examples_made_before_of_rows_with_few_or_none(self, explainer, refused):
+        """There are fewer than ten where fewer are minimal; DiCE refuses these."""
+        made = explainer.generate_counterfactuals(refused.iloc[:9], 2).cf_examples_list
+        none = explainer._generate_counterfactuals(
+            refused.iloc[9:10], 1, features_to_vary=["gender"], stopping_threshold=0.999999
+        )
+        result = explainer.global_feature_importance(refused.iloc[:10], [*made, none])
+        every = pd.concat([example.acted for example in made])
+        assert result.summary_importance == pytest.approx(every.mean().to_dict())
+        assert not any(result.local_importance[9].values())
+        (alone,) = explainer.local_feature_importance(refused[:1], made[:1]).local_importance
+        assert alone == pytest.approx(result.local_importance[0])
+
     def test_of_another_methods_examples(self, black_box, loan, refused):
         other = dice_ml.Dice(loan.data, black_box.model, method="random")
         made = other.generate_counterfactuals(refused.iloc[:1], total_CFs=10, sample_size=300)
