@@ -153,8 +153,8 @@ def splits(actions: pd.DataFrame, axes: Axes) -> None:
         )
         _bare(right)
     axes.set_xlabel("median cost (l1, scaled features)", fontsize=9)
-    axes.set_title(f"Features acted on in {len(done)} rows (number of rows)", fontsize=10)
-    axes.legend(fontsize=9, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.1))
+    axes.set_title(f"Features acted on in {len(done)} rows (number of rows)", fontsize=10, pad=24)
+    axes.legend(fontsize=9, frameon=False, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
     spare(axes)
 
 

@@ -189,6 +189,8 @@ def together(table: pd.DataFrame, axes: Axes) -> None:
         write(axes, "nothing is expected to move along")
         return
     for (y, x), share in np.ndenumerate(shares.T.to_numpy()):
+        if share == 0.0:
+            continue
         axes.barh(y, ROOM * share, left=x - ROOM / 2, height=0.62, **INDIRECT)
         if share >= LEAST_SHARE:
             axes.text(x - ROOM / 2, y - 0.4, f"{share:.0%}", va="center", fontsize=9)
