@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from dear_plugin.benchmark import metrics
-from dear_plugin.benchmark.contest_tables import DEFAULT, NONE, PLAUSIBLE, SHOWN, tables
+from dear_plugin.benchmark.contest_tables import DEFAULT, PLAUSIBLE, tables
 from dear_plugin.benchmark.fits import BASELINES, baseline, scored
 from dear_plugin.benchmark.metrics import solved, where
 from dear_plugin.benchmark.reference import reference_rows
@@ -27,7 +27,6 @@ from dear_plugin.search import Search
 # Settings of `Search` that every method is given alike; `DEFAULT` is DEAR's.
 Dials = Mapping[str, Any]
 DIALS: Mapping[str, Dials] = {
-    NONE: {"margin": 0.0, "min_plausibility": 0.0},
     PLAUSIBLE: {"margin": 0.0, "min_plausibility": 0.05},
     DEFAULT: {"margin": 0.3, "min_plausibility": 0.05},
 }
@@ -60,9 +59,8 @@ def measure(
     compared = compare({method: competitor}, refused, within=within, progress=False)
     answers, reference = compared.results[method], reference_rows(data, model)
     mask, dials = solved(answers), DIALS[dial]
-    plausible = compared.table["plausible"] | (dials["min_plausibility"] == 0.0)
     measured = {
-        "meets": mask & plausible.to_numpy(),
+        "meets": mask & compared.table["plausible"].to_numpy(),
         "changed": where(mask, answers.changed.sum(1).numpy()),
         "zero_action": where(mask, answers.outcome["direct_cost"] == 0.0),
         "still_accepted": metrics.still_accepted(answers, model.retrained),
@@ -94,7 +92,7 @@ CONTEST = Spec(
     {
         "cells": Option("data sets and classifiers", ("loan lr",), CELLS, NETWORK_CELLS),
         "methods": Option("methods", ("DEAR", "growing spheres", "nearest accepted"), METHODS),
-        "dials": Option("requirements", SHOWN, DIALS),
+        "dials": Option("requirements", tuple(DIALS), DIALS),
         "splits": Option("splits of the data", 1, preset=1),
         "seeds": Option("classifier seeds of each split", 1, preset=1),
         "rows": Option("rejected rows of each model", 8, preset=30),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +13,9 @@ from dear_plugin.benchmark.tables import Row, Table
 from dear_plugin.evaluation.intervals import Estimate, estimate
 
 if TYPE_CHECKING:
-    from dear_plugin.plots.ink import Axes, Figure
+    from dear_plugin.plots.ink import Figure
 
-NONE, PLAUSIBLE, DEFAULT = "none", "plausibility .05", "default"
-# Requirements that the tables have; figures have `NONE` too.
-SHOWN = (PLAUSIBLE, DEFAULT)
+PLAUSIBLE, DEFAULT = "plausibility .05", "default"
 OWN = ("DEAR", "DEAR, pairs", "DEAR, cheapest")
 # What is compared: the whole cost, and what has to be done.
 SIZES: Mapping[str, str] = {"cost": "cost", "effort": "direct_cost"}
@@ -37,31 +35,28 @@ SHARES: Mapping[str, str] = {
     "features changed": "changed",
     "zero actions": "zero_action",
 }
-# Figures: what is required, at increasing values, and the size drawn against what was measured.
-FRONTS: Mapping[str, tuple[tuple[str, ...], str, str]] = {
-    "plausibility": ((NONE, PLAUSIBLE), "cost", "plausibility"),
-    "effort": ((NONE, PLAUSIBLE), "effort", "plausibility"),
-    "retrained": (SHOWN, "cost", "still_accepted"),
+# Of the figure: what a panel shows, and the style of a verdict's dots.
+PANELS = {
+    "DEAR: cost": "single features, cost",
+    "DEAR: effort": "single features, effort",
+    "DEAR, pairs: cost": "pairs, cost",
+    "DEAR, pairs: effort": "pairs, effort",
 }
-LABELS = {
-    "plausibility": "mean plausibility: share of training rows that are odder",
-    "still_accepted": "share accepted by retrained models",
+STYLES = {
+    "cheaper": ("o", "#1f4e79", "DEAR asks for less"),
+    "level": ("o", "white", "level"),
+    "dearer": ("s", "#e08a3c", "DEAR asks for more"),
 }
-WORDS = {"cost": "cost: what changes in all", "effort": "effort: what has to be done"}
-COLUMNS = 3
-OTHER: dict[str, Any] = {"color": "#888888", "markersize": 4, "linewidth": 0.8}
 
 
 def tables(found: pd.DataFrame) -> Iterator[tuple[str, Table]]:
-    """All tables and figures of what was measured."""
-    shown = found[found["dial"] != NONE]
-    yield "summary", summary(shown)
-    yield "differences", differences(shown)
-    yield "contest", table(shown)
-    for name, (dials, size, measure) in FRONTS.items():
-        drawn = points(found, dials, SIZES[size], measure)
-        if drawn["dial"].nunique() > 1:
-            yield f"front-{name}", front(measure, size, drawn)
+    """All tables and the figure of what was measured."""
+    lines = list(differences(found))
+    yield "summary", summary(found)
+    yield "differences", lines
+    yield "contest", table(found)
+    if lines:
+        yield "contest", figure(lines)
 
 
 def table(answers: pd.DataFrame) -> Iterator[Row]:
@@ -109,18 +104,6 @@ def summary(answers: pd.DataFrame) -> Iterator[Row]:
             part, column = own[own["requirement"] == dial], f"{label}: {size} verdict"
             line[f"{label}, {size}, {dial}"] = _counts(part.get(column, pd.Series(dtype=object)))
         yield line
-
-
-def points(answers: pd.DataFrame, dials: tuple[str, ...], size: str, measure: str) -> pd.DataFrame:
-    """The points of a figure: `cell, method, dial, measure, size`, ordered by requirement.
-
-    Sizes are medians and measures means over rows whose answer meets the requirement.
-    """
-    met = answers[answers["meets"] & answers["dial"].isin(dials)]
-    groups = met.groupby(["cell", "method", "dial"], sort=False)
-    found = groups.agg(size=(size, "median"), measure=(measure, "mean")).reset_index()
-    order = found["dial"].map(dials.index)
-    return found.assign(order=order).sort_values(["cell", "method", "order"], ignore_index=True)
 
 
 def difference(
@@ -179,46 +162,38 @@ def _mean(own: pd.DataFrame, column: str) -> float:
     return float(own[column].mean()) if column in own and own[column].notna().any() else np.nan
 
 
-def front(measure: str, size: str, points: pd.DataFrame) -> Figure:
-    """Cost or effort against one measure: a panel for each cell, a line for each method.
+def figure(lines: Sequence[Row]) -> Figure:
+    """DEAR's cost and effort minus those of every method at the default, a dot for each cell.
 
     Args:
-        measure: a name of `LABELS`.
-        size: "cost" or "effort".
-        points: `cell, method, size, measure`, ordered by requirement.
+        lines: from `differences`.
     """
     from dear_plugin import plots
 
-    cells = list(points.groupby("cell", sort=False))
-    columns = min(len(cells), COLUMNS)
-    height = 2.6 * -(-len(cells) // columns) + 0.8
-    figure, panels = plots.sheet(len(cells), width=3.4, height=height, columns=columns)
-    for axes, (cell, own) in zip(panels, cells, strict=True):
-        _lines(axes, own)
-        axes.set_title(str(cell), fontsize=10)
-    figure.supxlabel(LABELS[measure], fontsize=10)
-    figure.supylabel(f"median {WORDS[size]}", fontsize=10)
-    # A method may be missing in some panels.
-    found = {
-        name: handle
-        for axes in panels
-        for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)
-    }
-    figure.legend(found.values(), found, loc="outside right upper", frameon=False, fontsize=8)
-    return figure
-
-
-def _lines(axes: Axes, points: pd.DataFrame) -> None:
-    """A line for each method, DEAR's in front."""
-    from dear_plugin.plots.ink import LINES, MARKERS, spare
-
-    lines = {str(name): line for name, line in points.groupby("method", sort=False)}
-    own = [name for name in lines if name.startswith("DEAR")]
-    looks = dict(zip(own, LINES, strict=False))
-    marks = zip([name for name in lines if name not in own], MARKERS, strict=False)
-    looks |= {name: {**OTHER, "marker": marker} for name, marker in marks}
-    for name, look in looks.items():
-        line = lines[name]
-        axes.plot(line["measure"], line["size"], label=name, zorder=2 + (name in own), **look)
-    axes.set_ylim(bottom=0.0)
-    spare(axes)
+    found = [line for line in lines if line["requirement"] == DEFAULT]
+    names = list(dict.fromkeys(line["method"] for line in found))
+    sheet, panels = plots.sheet(len(PANELS), width=2.9, height=1.6 + 0.3 * len(names))
+    for axes, (column, title) in zip(panels, PANELS.items(), strict=True):
+        for verdict, (marker, colour, label) in STYLES.items():
+            own = [line for line in found if line.get(f"{column} verdict") == verdict]
+            steps = [float(str(line[column]).split()[0]) for line in own]
+            look: dict[str, Any] = {
+                "color": colour,
+                "edgecolors": "black",
+                "marker": marker,
+                "label": label,
+            }
+            axes.scatter(steps, [names.index(line["method"]) for line in own], s=36, **look)
+        axes.axvline(0.0, color="black", linewidth=0.8)
+        axes.set_yticks(range(len(names)), names if axes is panels[0] else [""] * len(names))
+        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.grid(axis="y", color="0.9")
+        axes.set_axisbelow(True)
+        axes.set_title(title, fontsize=10)
+        axes.spines[["top", "right", "left"]].set_visible(False)
+    sheet.supxlabel(
+        "DEAR's minus the other method's: a dot is the median of one cell", fontsize=10
+    )
+    handles, words = panels[0].get_legend_handles_labels()
+    sheet.legend(handles, words, loc="outside upper center", ncols=len(STYLES), frameon=False)
+    return sheet

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from dear_plugin.benchmark import contest_tables, credible_tables, hosts_tables, reproduce_tables
-from dear_plugin.benchmark.contest_tables import DEFAULT, NONE, PLAUSIBLE
+from dear_plugin.benchmark.contest_tables import DEFAULT, PLAUSIBLE
 from dear_plugin.benchmark.reproduce import VARIANTS
 from dear_plugin.benchmark.reproduce_tables import CELLS, LINE_SEARCH, PAPER, PRESET
 from dear_plugin.benchmark.requirements_tables import requirements
@@ -65,17 +65,30 @@ class TestContest:
         assert contest_tables.verdict(found, rows) == expected
         assert contest_tables.verdict(found, contest_tables.FEWEST - 1) == "few rows"
 
-    def test_the_summary_counts_cells_by_cost_and_by_effort(self):
+    @pytest.fixture
+    def cells(self):
         parts = []
         for cell, cost in (("a", 1.0), ("b", 5.0), ("c", 9.0)):
-            for dial in (NONE, PLAUSIBLE, DEFAULT):
+            for dial in (PLAUSIBLE, DEFAULT):
                 own = answers_of("DEAR", [cost] * 10)
                 other = answers_of("Wachter", [3.0] * 10, direct_cost=3.0)
                 parts += [each.assign(cell=cell, dial=dial) for each in (own, other)]
-        (line,) = contest_tables.summary(pd.concat(parts))
+        return pd.concat(parts)
+
+    def test_the_summary_counts_cells_by_cost_and_by_effort(self, cells):
+        (line,) = contest_tables.summary(cells)
         assert line["cells"] == 3
         assert line[f"DEAR, cost, {DEFAULT}"] == "1 / 0 / 2"
         assert line[f"DEAR, effort, {DEFAULT}"] == "2 / 0 / 1"
+
+    def test_the_figure_has_a_dot_for_each_cell_by_its_verdict(self, cells):
+        left, *_ = contest_tables.figure(list(contest_tables.differences(cells))).axes
+        dots = {each.get_label(): each.get_offsets()[:, 0].tolist() for each in left.collections}
+        assert dots == {
+            "DEAR asks for less": [-2.0],
+            "level": [],
+            "DEAR asks for more": [2.0, 6.0],
+        }
 
 
 class TestCredible:
