@@ -213,7 +213,7 @@ class TestEachChangeIsNeeded:
     def test_of_a_network(self, loan, search, tiers, act_on):
         schema = Schema.infer(loan.frame, immutable=["gender"], tiers=tiers)
         dear = DEAR(loan.net, schema, act_on=act_on, search=search)
-        few = loan.refused(15), 3, Target.of_class(1, 0.97)
+        few = loan.refused(30), 3, Target.of_class(1, 0.97)
         changes, needless = self.superfluous(dear.fit(loan.frame), *few)
         assert changes >= 4
         assert needless == 0

@@ -31,7 +31,8 @@ def on_lines(table: SearchTable, known: FeatureValues, good: Tensor, limit: Tens
     price = least(table.tried.price[good], table.pairs(good), table.need.numel(), torch.inf)
     own = price.isfinite().nonzero()[:, 0]
     at = price.isfinite()[table.pairs()].nonzero()[:, 0]
-    tried, is_good = table.tried.part(at), torch.isin(at, good)
+    tried = table.tried.part(at)
+    is_good = torch.zeros(len(table.tried), dtype=torch.bool).index_fill(0, good, True)[at]
     # The factual is one of the points of a line.
     rows = torch.cat([tried.rows, own // s])
     sets = torch.cat([tried.sets, own % s])

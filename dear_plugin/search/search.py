@@ -11,13 +11,12 @@ asks. An action that fails the confidence raises the margin that the next ones o
     for each level:                  the given sets; pairs; one feature more, up to `max_features`
         pool += candidates           places of each list, of groups spread combinations as well;
                                      then sums of two tried actions (`grow`)
-        for each wave:               1, 4, 16, 32, 32, 32
+        for each wave:               1, 4, 16, 64, 256, 256, 256
             try                      what is in the pool and below the row's bound; of one number
                                      between a tried value and the next, if that one is good; of
                                      several features on the way back to the factual (`closer`)
             vet                      as many actions of a row as the wave has times k, of each set
                                      at places 0, 1, 3, 7, ... in the order of price
-        given sets, nothing passed:  more places, and the waves again
         larger sets, none accepted:  well spread combinations, and the waves again
     vet                              of rows without an answer, what is accepted by too small a
                                      margin: the nearest is what they get
@@ -56,7 +55,7 @@ from dear_plugin.search.problem import SMALLEST, SearchProblem
 from dear_plugin.search.ranks import Ranked, best, ranked
 from dear_plugin.search.settings import Search
 from dear_plugin.search.table import SearchTable, Wanted
-from dear_plugin.search.values import FIRST, LAST, NEXT, FeatureValues, combinations, of_singles
+from dear_plugin.search.values import FIRST, NEXT, FeatureValues, combinations, of_singles
 from dear_plugin.search.waves import Waves
 
 logger = logging.getLogger(__name__)
@@ -125,16 +124,13 @@ class Answers:
         return first if k == 1 else self._continued(k, first[0])
 
     def _first(self) -> None:
-        """The given sets: a few values, and more where these are not too dear."""
+        """The given sets: a few values, and many where these are not too dear."""
         problem, every = self.problem, self._every
         self.waves.put(*of_singles(problem, self.known, problem.actionable, FIRST))
         self.waves.put(combinations(problem, self.known, problem.actionable, FEW))
         self.waves.tried(every, 0)
         self.waves.put(*of_singles(problem, self.known, problem.actionable, NEXT))
         self.waves.run(every, looks=LOOKS)
-        asked = problem.actionable & ~self.table.has(self.table.passed)[:, None]
-        self.waves.put(*of_singles(problem, self.known, asked, LAST))
-        self.waves.run(asked.any(1))
 
     def _continued(self, k: int, first: Ranked | None = None) -> list[Ranked]:
         """The first k answers of every row: all levels."""

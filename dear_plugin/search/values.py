@@ -1,10 +1,10 @@
 """Values: what a search tries of x_S, the same for every kind of model.
 
 A feature is a list of values: of a number the distinct training values, of a category its levels.
-First 16 places of the list are tried, the neighbours of the factual at ranks 1, 4, 16, 64 and 256
-on both sides, the ends of the row's range and the special levels that it may enter; then the
-places between two tried values, and where there are none, steps of the grid. Places and ranks
-need no scale.
+First 16 places of the list are tried and the special levels that a row may enter; then 128 places,
+which are all values of a short list, the neighbours of the factual at ranks 1, 4, 16, 64 and 256
+on both sides, and the ends of the row's range; then the places between two tried values, and where
+there are none, steps of the grid. Places and ranks need no scale.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from dear_plugin.data.special_values import is_special, row_value, without_speci
 from dear_plugin.search.actions import Candidates
 from dear_plugin.search.problem import SMALLEST, SearchProblem
 
-# Places of a number that are tried, half of them before the others, and of a row without answer.
-FEW, MANY = 32, 128
+# Places of a number that are tried before the others, and all of them.
+FEW, MANY = 16, 128
 # The steps in which the values of a feature are tried.
-FIRST, NEXT, LAST = range(3)
+FIRST, NEXT = range(2)
 # The ranks of the neighbours of the factual.
 RANKS = 4 ** torch.arange(5)
 # Values between two that were tried.
@@ -41,12 +41,12 @@ class FeatureValues:
 
     Attributes:
         distinct: (p,) tensors, ascending, the distinct values of a number; none of a category.
-        steps: (p, c) each, the values that are tried first, next and last: more and more places
-            of numbers; all levels of a category; then NaN.
+        steps: (p, c) each, the values that are tried first and next: a few and many places of
+            numbers; all levels of a category; then NaN.
     """
 
     distinct: tuple[Tensor, ...]
-    steps: tuple[Tensor, Tensor, Tensor]
+    steps: tuple[Tensor, Tensor]
 
     @classmethod
     def of(cls, rows: Tensor, encoder: Encoder) -> FeatureValues:
@@ -56,14 +56,14 @@ class FeatureValues:
             rows[:0, j] if count else without_special(rows[:, j]).unique()
             for j, count in enumerate(counts)
         )
-        widths = max(FEW // 2 + 1, *counts), FEW // 2, MANY
-        first, following, last = (torch.full((encoder.p, width), torch.nan) for width in widths)
+        few, many = (
+            torch.full((encoder.p, width), torch.nan) for width in (max(FEW, *counts), MANY)
+        )
         for j, (count, values) in enumerate(zip(counts, distinct, strict=True)):
-            few, many = places(values, FEW), places(values, MANY)
-            some = torch.arange(count) if count else few[::2]
-            for table, row in ((first, some), (following, few[1::2]), (last, many)):
+            some = torch.arange(count) if count else places(values, FEW)
+            for table, row in ((few, some), (many, places(values, MANY))):
                 table[j, : len(row)] = row
-        return cls(distinct, (first, following, last))
+        return cls(distinct, (few, many))
 
     def neighbours(self, feature: Tensor, x: Tensor) -> Tensor:
         """(m, 10) values at the ranks around values, (m,), of features, (m,); else NaN."""

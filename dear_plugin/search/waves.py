@@ -13,7 +13,7 @@ from dear_plugin.search.table import SearchTable
 from dear_plugin.search.values import FeatureValues
 
 # Actions of a row whose criteria are evaluated in each wave, for each answer that is searched for.
-WAVES = (1, 4, 16, 32, 32, 32)
+WAVES = (1, 4, 16, 64, 256, 256, 256)
 # Waves in which actions bound others before their criteria are evaluated.
 EARLY = 2
 # The parts of the way back to the factual, in turn.

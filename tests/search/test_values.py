@@ -17,7 +17,6 @@ from dear_plugin.problem.constraints import feasible_set
 from dear_plugin.search.actions import Candidates
 from dear_plugin.search.values import (
     FIRST,
-    LAST,
     NEXT,
     FeatureValues,
     candidates,
@@ -118,8 +117,15 @@ def every(found):
 
 class TestValues:
     def test_few_values_are_all_among_the_first(self, known, encoder):
-        both = torch.cat([known.steps[step][0] for step in (FIRST, NEXT)])
-        assert user(encoder, 0, both[both.isfinite()]) == [0.0, 1.0, 2.0, 3.0, 10.0]
+        first = known.steps[FIRST][0]
+        assert user(encoder, 0, first[first.isfinite()]) == [0.0, 1.0, 2.0, 3.0, 10.0]
+
+    @pytest.mark.parametrize("count", [17, 119, 128])
+    def test_a_list_of_at_most_128_values_is_tried_whole(self, count):
+        frame = training_frame(2000).assign(many=np.arange(2000) % count * 7.0)
+        encoder = Encoder(Schema.infer(frame))
+        every = FeatureValues.of(encoder.rows(frame), encoder).steps[NEXT][2]
+        assert user(encoder, 2, every[every.isfinite()]) == [7.0 * i for i in range(count)]
 
     def test_quantiles_and_distant_values_are_spread_over_the_range(self, known, encoder, frame):
         both = torch.cat([known.steps[step][2] for step in (FIRST, NEXT)])
@@ -196,7 +202,7 @@ class TestCandidates:
         assert by_pair(all_of(replace(problem, classifier=box), known)) == every
 
     def test_each_is_one_in_a_step(self, problem, known):
-        for step in (FIRST, NEXT, LAST):
+        for step in (FIRST, NEXT):
             for part in of_singles(problem, known, problem.actionable, step):
                 keys = torch.cat([part.rows[:, None], part.sets[:, None], part.values], 1)
                 assert len(keys.unique(dim=0)) == len(keys)
