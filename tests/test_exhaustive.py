@@ -8,7 +8,8 @@ from sklearn.ensemble import RandomForestRegressor
 from dear_plugin import DEAR, ActionSets, Encoder, Schema, Target
 from dear_plugin.datasets import load_adult, load_loan
 from dear_plugin.demo.classifiers import Recipe, trained
-from dear_plugin.methods.base import SLACKS, Case
+from dear_plugin.methods.base import Case
+from dear_plugin.methods.writing import PAST
 from dear_plugin.problem.constraints import feasible_set
 from dear_plugin.problem.target import goal_of
 
@@ -21,7 +22,7 @@ def exhaustive(dear: DEAR, frame: pd.DataFrame, target: Target | None) -> torch.
     feasible = feasible_set(None, x, dear.encoder, dear.encoder.units.resolutions(frame))
     goal = goal_of(target, len(x), dear.classifier.classes, dear.classifier.output)
     goal = goal.bind(dear.classifier.frame_scores(frame, x), lambda: dear.trained.cutoffs)
-    case = Case(x, goal, feasible, SLACKS[0])
+    case = Case(x, goal, feasible, goal.aim(PAST[0]))
     solved = torch.zeros(len(x), dtype=torch.bool)
     given = dear._optimizer.problem(case)
     names = [dear.schema.names[m[0]] for m in dear.sets.members]
@@ -33,7 +34,7 @@ def exhaustive(dear: DEAR, frame: pd.DataFrame, target: Target | None) -> torch.
             values = problem.snapped(rows, sets, values)
             every = (each.repeat_interleave(values.shape[1]) for each in (rows, sets))
             margin = problem.evaluate(*every, values.flatten(0, 1))[1].view(values.shape[:2])
-            solved[rows] |= (margin >= goal.least_margin(SLACKS[0])[rows, None]).any(1)
+            solved[rows] |= (margin >= case.aim[rows, None]).any(1)
     return solved
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, final
 
@@ -119,11 +120,10 @@ class WrappedDice(RecourseMethod):
 
 def _goal(case: Case, i: int) -> dict[str, Any]:
     """The target of row i as DiCE's arguments."""
-    goal = case.goal
+    goal, (low, high) = case.goal, case.goal.wanted(case.aim)[i].tolist()
     if isinstance(goal, RangeGoal):
-        own = goal.select(torch.tensor([i]))
-        return {"desired_range": [float(own.low), float(own.high)]}
+        return {"desired_range": [low, high]}
     if not isinstance(goal, ClassGoal):
         raise NotImplementedError(f"DiCE has no arguments for the target {goal}")
-    wanted, least = int(goal.columns[i]), goal.threshold or 0.5
+    wanted, least = int(goal.columns[i]), 0.5 if math.isnan(low) else low
     return {"desired_class": wanted, "stopping_threshold": least if wanted else 1.0 - least}

@@ -133,7 +133,8 @@ class CandidatePool:
         owner = torch.arange(m) if owner is None else owner
         flat, idx = candidates.flatten(0, 1), owner.repeat_interleave(c)
         scores = self.classifier.scores(flat) if scores is None else scores
-        margin, valid = self.case.goal.evaluate(scores, idx, self.case.slack)
+        margin = self.case.goal.margin(scores, idx)
+        valid = margin >= self.case.aim[idx]
         satisfied = self.case.feasible.satisfies_rules(flat, idx)
         margin = margin.float().masked_fill(~satisfied, -torch.inf).view(m, c)
         valid = (valid & satisfied).view(m, c)

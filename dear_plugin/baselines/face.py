@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
@@ -24,7 +24,6 @@ from dear_plugin.baselines.candidate_pool import CandidatePool
 from dear_plugin.baselines.nearest import ends_mask
 from dear_plugin.data.schema import Kind
 from dear_plugin.methods.base import Case
-from dear_plugin.problem.target import ClassGoal, Goal
 from dear_plugin.results.proposal import Proposal
 
 ROWS_A_TIME = 256
@@ -83,33 +82,34 @@ class Face(Baseline[FaceConfig], ABC):
 
     def _propose(self, case: Case) -> Proposal:
         pool, idx = CandidatePool.of(case, self.classifier), torch.arange(len(case))
-        confident = with_threshold(case.goal, self.config.confidence)
-        self._search(pool, idx, replace(case, goal=confident), dense=True)
-        self._search(pool, idx[~pool.solved], case, dense=False)
+        self._search(pool, idx, dense=True)
+        self._search(pool, idx[~pool.solved], dense=False)
         return pool.proposal("no path of neighbours leads to a row that is accepted and feasible")
 
-    def _search(self, pool: CandidatePool, idx: Tensor, case: Case, *, dense: bool) -> None:
+    def _search(self, pool: CandidatePool, idx: Tensor, *, dense: bool) -> None:
         """Add the ends of the paths of some rows, (q,), to the pool; dense ends, or any."""
-        for key, members in self._groups(case.x[idx]):
+        for key, members in self._groups(pool.case.x[idx]):
             if key in self._graphs:
                 nodes, graph = self._graphs[key]
-                may_end = torch.from_numpy(graph.dense) if dense else torch.ones(len(nodes)).bool()
                 for part in idx[members].split(ROWS_A_TIME):
-                    ends = self._ends(case.select(part), nodes, graph, may_end)
+                    ends = self._ends(pool.select(part), nodes, graph, dense=dense)
                     found = (ends >= 0).nonzero()[:, 0]
                     reached = self._nodes[nodes[ends[found]]]
                     pool.update(pool.project(reached[:, None], part[found]), part[found])
 
-    def _ends(self, case: Case, nodes: Tensor, graph: Graph, may_end: Tensor) -> Tensor:
+    def _ends(self, pool: CandidatePool, nodes: Tensor, graph: Graph, *, dense: bool) -> Tensor:
         """(q,) the nodes, of (r,), at which the paths of q rows end; -1 without one."""
-        pool, at = CandidatePool.of(case, self.classifier), may_end.nonzero()[:, 0]
-        wanted = torch.zeros(len(case), len(nodes), dtype=torch.bool)
-        wanted[:, at] = ends_mask(pool, case, self._nodes[nodes[at]], self._scores[nodes[at]])
-        points = self.encoder.expand(case.x).double().numpy()
+        m, at, least = len(pool.case), torch.arange(len(nodes)), 0.0
+        if dense:
+            at, least = at[torch.from_numpy(graph.dense)], self.config.confidence
+        wanted = torch.zeros(m, len(nodes), dtype=torch.bool)
+        some = nodes[at]
+        wanted[:, at] = ends_mask(pool, self._nodes[some], self._scores[some], least)
+        points = self.encoder.expand(pool.case.x).double().numpy()
         # One search of the graph for all rows with the same wanted nodes.
         packed = np.packbits(wanted.numpy(), axis=1)
         _, first, same = np.unique(packed, axis=0, return_index=True, return_inverse=True)
-        ends = np.full(len(case), -1)
+        ends = np.full(m, -1)
         for i, row in enumerate(first):
             alike = same.ravel() == i
             ends[alike] = graph.ends(points[alike], wanted[row].numpy())
@@ -166,13 +166,6 @@ class FaceEpsilon(Face):
     """
 
     default_config = FaceConfig(radius=0.25)
-
-
-def with_threshold(goal: Goal, confidence: float) -> Goal:
-    """A goal with at least this probability as its threshold; a range of values unchanged."""
-    if not isinstance(goal, ClassGoal):
-        return goal
-    return replace(goal, threshold=max(goal.threshold or 0.0, confidence))
 
 
 @dataclass(frozen=True)

@@ -147,8 +147,9 @@ class LatentDescent(LatentMethod[LatentConfig], ABC):
         rows = project_latents(pool, self.vae, drawn.expand(len(own), -1, -1))
         scores = pool.classifier.scores(rows.flatten(0, 1))
         owner = torch.arange(len(own)).repeat_interleave(count)
-        accepted = pool.case.goal.accepts(scores, owner, pool.case.slack).view(rows.shape[:2])
-        return drawn[torch.where(accepted, torch.cdist(own, drawn), torch.inf).argmin(1)]
+        reached = pool.case.goal.margin(scores, owner) >= pool.case.aim[owner]
+        distance = torch.cdist(own, drawn)
+        return drawn[distance.where(reached.view(distance.shape), torch.inf).argmin(1)]
 
 
 @dataclass(frozen=True)

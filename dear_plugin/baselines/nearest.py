@@ -49,7 +49,7 @@ class NearestAccepted(RecourseMethod):
         unique, weights, expand = self._unique, self.encoder.weights, self.encoder.expand
         others = expand(unique) * weights
         for idx, part in pool.parts(CELLS_A_TIME // len(unique)):
-            wanted = ends_mask(part, part.case, unique, self._scores)
+            wanted = ends_mask(part, unique, self._scores)
             distance = torch.cdist(expand(part.case.x) * weights, others, p=1.0)
             distance = torch.where(wanted, distance, torch.inf)
             least, nearest = distance.min(1)
@@ -59,17 +59,23 @@ class NearestAccepted(RecourseMethod):
         return pool.proposal("no training row that the model accepts keeps the constraints")
 
 
-def ends_mask(pool: CandidatePool, case: Case, rows: Tensor, scores: Tensor) -> Tensor:
+def ends_mask(
+    pool: CandidatePool, rows: Tensor, scores: Tensor, confidence: float = 0.0
+) -> Tensor:
     """(m, r) bool: which of r training rows, (r, p), may be the counterfactual of which row.
 
     Args:
         pool: of the m rows.
-        case: the m rows, with the goal and the requirement.
         rows: (r, p) training rows.
         scores: (r, classes) their scores.
+        confidence: the least probability, of a goal that has one.
     """
-    idx = torch.arange(len(case)).repeat_interleave(len(rows))
-    accepted = case.goal.accepts(scores.repeat(len(case), 1), idx, case.slack)
+    case = pool.case
+    goal, idx = case.goal, torch.arange(len(case)).repeat_interleave(len(rows))
+    scores = scores.repeat(len(case), 1)
+    accepted = goal.margin(scores, idx) >= case.aim[idx]
+    if confidence and goal.scores_are_probabilities:
+        accepted &= goal.score(scores, idx) >= confidence
     mask = pool.feasible_mask(rows) & accepted.view(len(case), len(rows))
     if case.requirement is not None:
         some = mask.any(0).nonzero()[:, 0]

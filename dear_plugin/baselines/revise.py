@@ -62,5 +62,5 @@ class Revise(LatentDescent):
 
 
 def target_loss(case: Case, scores: Tensor) -> Tensor:
-    """The logistic loss of the margin of the target, (m,), past the required one."""
-    return softplus(case.goal.required_margin() - case.goal.margin(scores))
+    """The logistic loss of the margin of the target, (m,), past the aim."""
+    return softplus(case.aim - case.goal.margin(scores))

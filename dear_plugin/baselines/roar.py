@@ -82,11 +82,10 @@ class Roar(WeightedDescent[RoarConfig]):
         """Descend from rows, (m, d), with a lambda each, (m,); (m,) bool, which are robust."""
         x, delta_max = self.encoder.expand(pool.case.x), self.config.delta_max
         robust = torch.zeros(len(x), dtype=torch.bool)
-        required = pool.case.goal.required_margin()
         for _ in range(self.config.steps):
             rows, rounded = straight_through(pool, encoded)
             scores, margin, gradient = margin_gradients(pool, rounded)
-            least = margin - required - delta_max * (rounded.abs().sum(1) + 1.0)
+            least = margin - pool.case.aim - delta_max * (rounded.abs().sum(1) + 1.0)
             found = pool.update(rows[:, None], scores=scores, loss=self._loss(pool, rows, least))
             robust |= found & (least >= 0.0)
             gradient, square = self._movable(pool, gradient - delta_max * rounded.sign())

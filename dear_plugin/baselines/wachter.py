@@ -24,7 +24,8 @@ from dear_plugin.baselines.weights import (
     margin_gradients,
     straight_through,
 )
-from dear_plugin.problem.target import Goal, RangeGoal
+from dear_plugin.methods.base import Case
+from dear_plugin.problem.target import RangeGoal
 
 # Multiples of the aim; only the first, unless a case has a requirement that no success meets.
 FARTHER = (1.0, 2.0, 4.0, 8.0, 16.0)
@@ -83,7 +84,7 @@ class Wachter(WeightedDescent[WachterConfig]):
         self, pool: CandidatePool, encoded: Tensor, weight: Tensor, *, factor: float
     ) -> Tensor:
         """Descend from rows, (m, d), with a lambda each, (m,); (m,) bool, which succeed."""
-        x, aim = self.encoder.expand(pool.case.x), self._aim(pool.case.goal, factor)
+        x, aim = self.encoder.expand(pool.case.x), self._aim(pool.case, factor)
         tried: list[tuple[Tensor, Tensor]] = []
         for _ in range(self.config.steps):
             rows, rounded = straight_through(pool, encoded)
@@ -95,8 +96,9 @@ class Wachter(WeightedDescent[WachterConfig]):
         candidates, known = (torch.stack(each, 1) for each in zip(*tried, strict=True))
         return pool.update(candidates, scores=known.flatten(0, 1), descent=True)
 
-    def _aim(self, goal: Goal, factor: float) -> Tensor | float:
-        """The margin aimed for, times a factor; in a range, at most half-way to its middle."""
+    def _aim(self, case: Case, factor: float) -> Tensor:
+        """(m,) the margin aimed for, by a factor; in a range, at most half-way to its middle."""
+        goal = case.goal
         width = goal.high - goal.low if isinstance(goal, RangeGoal) else torch.inf
-        most = torch.as_tensor(width / 4.0)
-        return goal.required_margin() + most.clamp_max(factor * self.config.aim)
+        most = (torch.as_tensor(width / 2.0) - case.aim).clamp_min(0.0) / 2.0
+        return case.aim + most.clamp_max(factor * self.config.aim)

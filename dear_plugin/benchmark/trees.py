@@ -34,8 +34,8 @@ from dear_plugin.benchmark.runner import Option, Spec, grid
 from dear_plugin.benchmark.splits import data_split
 from dear_plugin.benchmark.tables import Row, Table
 from dear_plugin.data.special_values import without_special
-from dear_plugin.methods.base import SLACKS
 from dear_plugin.methods.dear import DEAR
+from dear_plugin.methods.writing import PAST
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.constraints import feasible_set
 from dear_plugin.problem.target import goal_of
@@ -137,19 +137,11 @@ def compared(dear: DEAR, frame: pd.DataFrame) -> pd.DataFrame:
 def _optimum(dear: DEAR, case: Case, known: Floats) -> Floats:
     """(n,) the least price below known ones, (n,); infinite where there is none."""
     search = dear.search
-    goal = case.goal.with_margin(search.margin, dear.trained.scores)
     problem = replace(dear._optimizer.problem(case), resampled=bool(search.min_confidence))
-    required = torch.as_tensor(goal.required_margin(), dtype=torch.float32).expand(len(case))
+    enough = case.aim + (search.margin * case.goal.unit(dear.trained.scores)).float()
     wanted = criteria(problem, search, dear.trained) if search.has_criteria else {}
-    accepted = goal.least_margin(case.slack)
-    table = SearchTable(
-        problem,
-        lambda _: (wanted, wanted),
-        accepted,
-        accepted + required,
-        search.prefer_alone,
-        gain=0.0,
-    )
+    asked = lambda _: (wanted, wanted)  # noqa: E731
+    table = SearchTable(problem, asked, case.aim, enough, search.prefer_alone, gain=0.0)
     # An upper bound of the cost of cheaper answers, for those without an indirect change too.
     limit = torch.from_numpy(known * (1.0 + search.prefer_alone)).float()
     others = of_singles(problem, dear._optimizer.known, problem.actionable, FIRST)
@@ -176,7 +168,7 @@ def _case(dear: DEAR, frame: pd.DataFrame) -> Case:
     goal = goal_of(None, len(x), classifier.classes, classifier.output)
     goal = goal.bind(classifier.frame_scores(frame, x), lambda: dear.trained.cutoffs)
     feasible = feasible_set(None, x, encoder, encoder.units.resolutions(frame))
-    return Case(x, goal, feasible, SLACKS[0])
+    return Case(x, goal, feasible, goal.aim(PAST[0]))
 
 
 def _numbers(problem: SearchProblem, train: Tensor) -> Iterator[Candidates]:

@@ -52,5 +52,5 @@ class Agreement:
         """The margins by a copy, and whether it accepts, both of the shape of `idx`."""
         scores = copy.scores(reached, keep_off_grid=True)
         scores = scores.repeat(idx.numel() // max(len(reached), 1), 1)
-        margin, valid = goal.evaluate(scores, idx.flatten())
+        margin, valid = goal.margin(scores, idx.flatten()), goal.accepts(scores, idx.flatten())
         return margin.float().view(idx.shape), valid.view(idx.shape)

@@ -19,7 +19,7 @@ from dear_plugin.data.schema import Schema
 from dear_plugin.errors import NotFittedError
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.methods.parameters import Parameters
-from dear_plugin.methods.writing import SLACKS, settle
+from dear_plugin.methods.writing import PAST, settle
 from dear_plugin.models.classifier import Classifier, Output
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.constraints import Constraints, feasible_set, held_cells
@@ -31,7 +31,7 @@ from dear_plugin.results.recourses import Recourses
 from dear_plugin.results.spread import Spread
 from dear_plugin.search import Search
 
-__all__ = ["SLACKS", "Case", "RecourseMethod"]
+__all__ = ["Case", "RecourseMethod"]
 
 TOLD = "they are passed to the model as they are"
 
@@ -200,7 +200,7 @@ class RecourseMethod(Parameters, ABC):
         goal = goal.bind(scores, lambda: trained.cutoffs)
         accepted = torch.zeros(len(x), dtype=torch.bool)
         accepted[at] = goal.select(at).succeeds(known, lambda: self.classifier.decisions(part))
-        case = Case(x, goal, feasible, SLACKS[0])
+        case = Case(x, goal, feasible, goal.aim(PAST[0]))
         return Question(self, case, frame, scores, accepted, unreadable)
 
     def _scores_new(self, frame: pd.DataFrame, x: Tensor, reasons: Mapping[int, str]) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -210,21 +209,13 @@ class DEAR(Trying):
             vars(passed)["history"] = decoder.history
 
     def _propose(self, case: Case) -> Proposal:
-        return self._proposals(case, 1)[0]
+        return self._optimizer.proposals(case, self.search, self.trained)[0]
 
     def _alternatives(self, case: Case, k: int) -> Sequence[Proposal]:
         # Ranks that no row has are dropped.
-        first, *others = self._proposals(case, min(k, MOST))
+        k = min(k, MOST)
+        first, *others = self._optimizer.proposals(case, self.search, self.trained, k)
         return [first, *(other for other in others if not bool(other.failed.all()))]
-
-    def _proposals(self, case: Case, k: int) -> list[Proposal]:
-        """The first k answers of every row."""
-        search = self.search
-        if search.margin:
-            goal = case.goal.with_margin(search.margin, self.trained.scores)
-            case = replace(case, goal=goal)
-        evidence = self.trained if search.has_criteria else None
-        return self._optimizer.proposals(case, search, evidence, k)
 
     def _flip_probabilities(
         self, case: Case, proposal: Proposal, position: int

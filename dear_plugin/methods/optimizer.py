@@ -75,7 +75,7 @@ class Optimizer:
         )
 
     def proposals(
-        self, case: Case, search: Search, evidence: Trained | None, k: int = 1
+        self, case: Case, search: Search, trained: Trained, k: int = 1
     ) -> list[Proposal]:
         """The first k answers of every row, one proposal per rank.
 
@@ -83,37 +83,34 @@ class Optimizer:
         fewer than k answers fail in later ones.
 
         Args:
-            case: the rows; its goal has the required margin.
+            case: the rows.
             search: the settings.
-            evidence: what the criteria compare answers with; None takes the cheapest.
+            trained: what answers are compared with.
             k: the number of ranks.
         """
         width = self.sets.positions.shape[1] + 16
         size = max(1, min(ROWS_A_CHUNK, CELLS_A_CHUNK // (len(self.sets) * TRIED * width)))
         chunks = torch.arange(len(case)).split(size)
         parts = [
-            self._searched(case.select(rows), search, evidence, k)
+            self._searched(case.select(rows), search, trained, k)
             for rows in (bar(chunks, "searching, chunks of rows") if len(chunks) > 1 else chunks)
         ]
         return [Proposal.joined(ranks) for ranks in zip(*parts, strict=True)]
 
-    def _searched(
-        self, case: Case, search: Search, evidence: Trained | None, k: int
-    ) -> list[Proposal]:
+    def _searched(self, case: Case, search: Search, trained: Trained, k: int) -> list[Proposal]:
         """As `proposals`, of all rows at once."""
         problem = replace(
             self.problem(case),
-            resampled=bool(evidence is not None and search.min_confidence),
+            resampled=bool(search.min_confidence),
             indirect_weight=search.indirect_weight,
         )
-        accepted = case.goal.least_margin(case.slack)
-        required = torch.as_tensor(case.goal.required_margin(), dtype=torch.float32)
+        evidence, enough = trained if search.has_criteria else None, case.aim
+        if search.margin:
+            enough = enough + (search.margin * case.goal.unit(trained.scores)).float()
         source = partial(descended, schedule=search.schedule) if search.solver == "paper" else None
         # The line search needs no derivatives, and small operations are faster in this mode.
         with torch.inference_mode(source is None):
-            answers = Answers(
-                problem, search, evidence, self.known, accepted, accepted + required, source
-            )
+            answers = Answers(problem, search, evidence, self.known, case.aim, enough, source)
             ranked = answers.ranked(k)
             proposals = [self._proposal(case, answers, rank, i) for i, rank in enumerate(ranked)]
         return [proposal.clone() for proposal in proposals]

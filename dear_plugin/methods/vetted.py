@@ -131,10 +131,12 @@ class _Asking:
         """The proposal that meets the criteria, else the method's own."""
         every, margin = torch.arange(len(self.case)), self.vetted.search.margin
         best = self._ask(every, margin, self._requirement)
+        missed = self._missed(best, every, margin)
         for share, requirement in self._weaker(margin):
-            failed = best.failed.nonzero()[:, 0]
-            if len(failed):
-                best = best.merged(self._ask(failed, share, requirement), failed)
+            rows = missed.nonzero()[:, 0]
+            if len(rows):
+                part = self._ask(rows, share, requirement)
+                best, missed[rows] = best.merged(part, rows), self._missed(part, rows, share)
         met = self._met(best, every)
         if self.vetted.method.follows_margin:
             for rows, part in self._farther(best, met):
@@ -182,20 +184,31 @@ class _Asking:
 
     def _ask(self, rows: Tensor, share: float, requirement: Requirement | None) -> Proposal:
         """The method's proposal for rows, (q,), with a margin and a requirement."""
-        goal = self.case.goal.beyond(share, self.vetted.trained.scores)
-        case = replace(self.case, goal=goal, requirement=requirement)
+        case = replace(self.case, aim=self.case.aim + self._past(share), requirement=requirement)
         return self.vetted.method._propose(case.select(rows))
 
     def _met(self, proposal: Proposal, rows: Tensor) -> Tensor:
         """(q,) bool, whether proposals for rows, (q,), meet all criteria."""
-        met = self._reaches(proposal.rows, rows, self.vetted.search.margin) & ~proposal.failed
+        met = ~self._missed(proposal, rows, self.vetted.search.margin)
         if self._requirement is not None:
             at = met.nonzero()[:, 0]
             met[at] = self._requirement.met(proposal.rows[at], rows[at])
         return met
 
+    def _missed(self, proposal: Proposal, rows: Tensor, share: float) -> Tensor:
+        """(q,) bool, whether proposals for rows, (q,), fail or lack a margin."""
+        return proposal.failed | ~self._reaches(proposal.rows, rows, share)
+
     def _reaches(self, reached: Tensor, rows: Tensor, share: float) -> Tensor:
         """(q,) bool, whether counterfactuals of rows, (q,), have a margin."""
-        goal = self.case.goal.beyond(share, self.vetted.trained.scores)
         scores = self.vetted.classifier.scores(reached)
-        return goal.margin(scores, rows) >= goal.select(rows).required_margin()
+        return self.case.goal.margin(scores, rows) >= self._past(share)[rows]
+
+    def _past(self, share: float) -> Tensor:
+        """(m,) a margin, as a share of the unit of each row's margins."""
+        unit = self._unit if share else torch.zeros(len(self.case))
+        return (share * unit).float()
+
+    @lazy
+    def _unit(self) -> Tensor:
+        return self.case.goal.unit(self.vetted.trained.scores)

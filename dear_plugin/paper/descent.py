@@ -25,7 +25,7 @@ from dear_plugin.search.settings import DescentSchedule
 
 
 def descended(
-    problem: SearchProblem, schedule: DescentSchedule, least: Tensor
+    problem: SearchProblem, schedule: DescentSchedule, least: Tensor, more: Tensor | float = 0.0
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The first success of Algorithm 1 for every row and set, else the action that comes nearest.
 
@@ -33,6 +33,7 @@ def descended(
         problem: the search problem; its decoder must be differentiable.
         schedule: the settings.
         least: (n,) the least margin of a success.
+        more: (n,) or a number, how much more margin an answer needs.
 
     Returns:
         Rows (m,), sets (m,) and the values, (m, w), of their features.
@@ -40,7 +41,7 @@ def descended(
     Raises:
         DearError: the decoder or the model has no derivatives.
     """
-    objective = Objective.of(problem)
+    objective = Objective.of(problem, more)
     rows, sets = problem.actionable.nonzero(as_tuple=True)
     best = problem.own(rows, sets)
     most = torch.full((len(rows),), -torch.inf)
@@ -84,21 +85,23 @@ class Objective:
         x: (s, n, d) encoded factual rows.
         v: s tensors, (n, k), their latents.
         mask: (s, 1, d) the columns of each set.
+        more: (n,) or a number, the margin past the target score.
     """
 
     problem: SearchProblem
     x: Tensor
     v: list[Tensor]
     mask: Tensor
+    more: Tensor | float = 0.0
 
     @classmethod
-    def of(cls, problem: SearchProblem) -> Objective:
+    def of(cls, problem: SearchProblem, more: Tensor | float = 0.0) -> Objective:
         """The objective of a search problem."""
         encoder = problem.classifier.encoder
         x = encoder.expand(problem.x).expand(len(problem.sets), -1, -1)
         mask = problem.sets.masks[:, encoder.feature_of][:, None].float()
         latents = [problem.latents(i) for i in range(len(problem.sets))]
-        return cls(problem, x, latents, mask)
+        return cls(problem, x, latents, mask, more)
 
     def gradient(self, action: Tensor, weight: float, target: float) -> Tensor:
         """(s, n, d) the derivative of the loss at actions, (s, n, d).
@@ -106,7 +109,7 @@ class Objective:
         Args:
             action: d_S, zero outside of S.
             weight: lambda.
-            target: the target score s, as a margin; the margin that the goal requires is added.
+            target: the target score s, as a margin; `more` is added.
         """
         action = action.detach().requires_grad_(True)
         loss = self._loss(action, weight, target)
@@ -141,7 +144,7 @@ class Objective:
         of = encoder.feature_of
         floor, ceiling = problem.feasible.floor[:, of], problem.feasible.ceiling[:, of]
         inside = torch.where(encoder.blocks[of], reached, torch.clamp(reached, floor, ceiling))
-        error = (self._margin(inside) - target - problem.goal.required_margin()).square()
+        error = (self._margin(inside) - target - self.more).square()
         cost = ((inside - self.x).abs() * encoder.weights).sum(2)
         hinge = (reached - inside).abs().sum(2)
         return error + weight * cost + hinge

@@ -39,7 +39,7 @@ class Case:
         x: (m, p) the factual rows.
         goal: the targets of the rows.
         feasible: the feasible sets of the rows.
-        slack: the least margin that a search accepts.
+        aim: (m,) the margin that the counterfactual of each row must have.
         requirement: what counterfactuals must meet besides the target; None for nothing. A method
             that has several candidates of a row proposes one that meets it.
 
@@ -63,7 +63,7 @@ class Case:
     x: Tensor
     goal: Goal
     feasible: FeasibleSet
-    slack: float
+    aim: Tensor
     requirement: Requirement | None = None
 
     def __len__(self) -> int:
@@ -78,5 +78,6 @@ class Case:
             x=self.x[idx],
             goal=self.goal.select(idx),
             feasible=self.feasible.select(idx),
+            aim=self.aim[idx],
             requirement=required,
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -22,7 +21,7 @@ from dear_plugin.problem.scores import (
     score_decides,
 )
 
-# The highest threshold, short of a probability of 1.
+# The highest wanted probability, short of 1.
 HIGHEST = 1.0 - 1e-9
 
 
@@ -46,45 +45,24 @@ class Goal(ABC):
         """(m,) the signed margin."""
 
     @abstractmethod
-    def evaluate(
-        self, scores: Tensor, idx: Tensor | None = None, slack: float = 0.0
-    ) -> tuple[Tensor, Tensor]:
-        """(m,) the margin; (m,) bool: it is at least `slack` and the model's decision agrees.
-
-        A search uses some slack; then the margin must exceed the required one as well.
-        """
-
-    def accepts(self, scores: Tensor, idx: Tensor | None = None, slack: float = 0.0) -> Tensor:
-        """(m,) bool, the second of `evaluate`."""
-        return self.evaluate(scores, idx, slack)[1]
+    def accepts(self, scores: Tensor, idx: Tensor | None = None) -> Tensor:
+        """(m,) bool: the margin is at least 0, and the model's decision agrees."""
 
     @abstractmethod
-    def required_margin(self) -> Tensor | float:
-        """(n,) or a number, how much more margin than the slack a search requires."""
-
-    @abstractmethod
-    def least_margin(self, slack: float) -> Tensor:
-        """(n,) the margin that `accepts` requires with a slack above 0, less `required_margin`."""
-
-    @abstractmethod
-    def with_margin(self, share: float, scores: Tensor) -> Goal:
-        """This goal with a required margin.
+    def aim(self, past: float, *, surely: bool = False) -> Tensor:
+        """(n,) the margin of a row a little past the boundary, where the decision agrees.
 
         Args:
-            share: the margin as a share of the unit of margins, see `margin_unit`.
-            scores: (m, c) the scores of training rows.
+            past: how far, in log-odds, or as a share of the wanted interval.
+            surely: whether the model's own `predict` should almost surely agree.
         """
 
     @abstractmethod
-    def beyond(self, share: float, scores: Tensor) -> Goal:
-        """The goal that accepts what `with_margin` accepts in a search, for all methods.
-
-        For one of two classes the threshold is higher, and the ends of a range lie farther
-        inwards; one of more classes has a required margin all the same.
+    def unit(self, scores: Tensor) -> Tensor:
+        """(n,) the unit of each row's margins, see `margin_unit`.
 
         Args:
-            share: how much farther, as in `with_margin`.
-            scores: (m, c) the scores of training rows.
+            scores: (r, c) the scores of training rows.
         """
 
     def succeeds(self, scores: Tensor, decide: Callable[[], Tensor | None]) -> Tensor:
@@ -102,13 +80,10 @@ class Goal(ABC):
         """(m,) the reported score: the wanted class's probability, or the predicted value."""
 
     @abstractmethod
-    def wanted(self, n: int) -> Tensor:
-        """(n, 2) double, the least and the greatest score of the wanted decision.
+    def wanted(self, aim: Tensor) -> Tensor:
+        """(n, 2) double, the least and the greatest score with a margin of `aim`, (n,), or more.
 
         NaN where the score alone does not decide, as with more than two classes.
-
-        Args:
-            n: the number of bound rows.
         """
 
     @abstractmethod
@@ -135,7 +110,6 @@ class ClassGoal(Goal):
         count: the number of columns of scores; None accepts any.
         cutoffs: (2, c) for each class, the least margin at which the model itself decides for it,
             and one at which it does so almost surely; None where it decides for the likeliest.
-        required: (c,) for each class, the extra margin of a search; None for 0.
 
     Example:
         >>> from dear_plugin import ClassGoal
@@ -148,67 +122,46 @@ class ClassGoal(Goal):
     threshold: float | None = None
     count: int | None = None
     cutoffs: Tensor | None = None
-    required: Tensor | None = None
 
     scores_are_probabilities: ClassVar[bool] = True
 
     def margin(self, scores: Tensor, idx: Tensor | None = None) -> Tensor:
         """(m,) log-odds of the class over the threshold, or log p_c - max other log p."""
         wanted = self._wanted(scores, idx)
-        least = -math.inf if self.threshold is None else logit(self.threshold)
         if scores.shape[1] <= 2:
-            odds = self._binary_log_odds(scores, wanted)
-            if self.cutoffs is not None:
-                return odds - self.cutoffs[0].clamp_min(least)[wanted]
-            return odds if self.threshold is None else odds - least
+            odds, boundary = self._binary_log_odds(scores, wanted), self._boundary()
+            return odds - (boundary[wanted] if isinstance(boundary, Tensor) else boundary)
         own, others = own_and_others(scores, wanted)
         margin = own - others.amax(1)
         if self.cutoffs is not None:
             margin = margin - self.cutoffs[0, wanted]
         if self.threshold is None:
             return margin
-        return torch.minimum(margin, own - others.logsumexp(1) - least)
+        return torch.minimum(margin, own - others.logsumexp(1) - logit(self.threshold))
 
-    def evaluate(
-        self, scores: Tensor, idx: Tensor | None = None, slack: float = 0.0
-    ) -> tuple[Tensor, Tensor]:
-        """(m,) the margin and (m,) bool; an exact tie is the first class, as in argmax.
+    def accepts(self, scores: Tensor, idx: Tensor | None = None) -> Tensor:
+        """(m,) bool; an exact tie is the first class, as in argmax.
 
-        With slack, the margin implies the model's decision. A threshold below 1/2 for one of two
-        classes decides alone.
+        A threshold below 1/2 for one of two classes decides alone.
         """
-        margin = self.margin(scores, idx)
-        if slack > 0.0 and self.required is not None:
-            return margin, margin >= slack + self.required[self._wanted(scores, idx)]
-        reached = margin >= slack
-        if slack > 0.0 or self.cutoffs is not None or score_decides(self.threshold, scores):
-            return margin, reached
-        return margin, reached & (most_likely(scores) == self._wanted(scores, idx))
+        reached = self.margin(scores, idx) >= 0.0
+        if self.cutoffs is not None or score_decides(self.threshold, scores):
+            return reached
+        return reached & (most_likely(scores) == self._wanted(scores, idx))
 
-    def required_margin(self) -> Tensor | float:
-        """(n,) the required margin of each row's class."""
-        return 0.0 if self.required is None else self.required[self.columns]
+    def aim(self, past: float, *, surely: bool = False) -> Tensor:
+        """(n,) so many log-odds; if `surely`, past the second of the cut-offs."""
+        aim = torch.full((len(self.columns),), past)
+        if not surely or self.cutoffs is None:
+            return aim
+        first, second = (torch.as_tensor(self._boundary(i)) for i in range(2))
+        return (aim + (second - first)[self.columns]).float()
 
-    def least_margin(self, slack: float) -> Tensor:
-        """(n,) the slack."""
-        return torch.full((len(self.columns),), slack)
-
-    def with_margin(self, share: float, scores: Tensor) -> Goal:
-        """The goal with a share of the unit of each class's margins as its margin."""
-        return replace(self, required=self._required(share, scores))
-
-    def beyond(self, share: float, scores: Tensor) -> Goal:
-        """The goal with its margin; for two classes, in its threshold and cut-offs."""
-        if share == 0.0:
-            return self
-        required = self._required(share, scores)
-        if scores.shape[1] > 2:
-            return replace(self, required=required)
-        lowest = 0.0 if self.cutoffs is None else float(self.cutoffs[0].min())
-        least = lowest if self.threshold is None else logit(self.threshold)
-        threshold = 1.0 / (1.0 + math.exp(-least - float(required[self.columns].max())))
-        higher = None if self.cutoffs is None else self.cutoffs + required
-        return replace(self, threshold=min(threshold, HIGHEST), cutoffs=higher, required=None)
+    def unit(self, scores: Tensor) -> Tensor:
+        """(n,) the unit of the margins of each row's class."""
+        each = [torch.full((len(scores),), label) for label in range(max(scores.shape[1], 2))]
+        goals = [ClassGoal(label, self.threshold, cutoffs=self.cutoffs) for label in each]
+        return torch.stack([margin_unit(goal.margin(scores)) for goal in goals])[self.columns]
 
     def succeeds(self, scores: Tensor, decide: Callable[[], Tensor | None]) -> Tensor:
         """(n,) bool: the model decides for the class, and the threshold is reached."""
@@ -227,15 +180,14 @@ class ClassGoal(Goal):
             return torch.sigmoid(self._binary_log_odds(scores, wanted))
         return scores.softmax(1).gather(1, wanted[:, None])[:, 0]
 
-    def wanted(self, n: int) -> Tensor:
-        """(n, 2) double, the probability from which on the class is decided for, and 1."""
-        if self.count is not None and self.count > 2:
-            return torch.full((n, 2), torch.nan).double()
-        least = torch.full((n,), logit(self.threshold or 0.5))
-        if self.cutoffs is not None:
-            floor = -math.inf if self.threshold is None else logit(self.threshold)
-            least = self.cutoffs[0].clamp_min(floor)[self.columns]
-        return torch.stack([least.double().sigmoid(), torch.ones(n).double()], 1)
+    def wanted(self, aim: Tensor) -> Tensor:
+        """(n, 2) double, the probability with such a margin, and 1."""
+        if self._many:
+            return torch.full((len(aim), 2), torch.nan).double()
+        boundary = self._boundary()
+        own = boundary[self.columns] if isinstance(boundary, Tensor) else boundary
+        least = (aim + own).double().sigmoid().clamp_max(HIGHEST)
+        return torch.stack([least, torch.ones_like(least)], 1)
 
     def select(self, idx: Tensor) -> Goal:
         """The goal of the rows at positions (q,)."""
@@ -246,11 +198,18 @@ class ClassGoal(Goal):
         needed = None if score_decides(self.threshold, scores) else cutoffs()
         return replace(self, count=scores.shape[1], cutoffs=needed)
 
-    def _required(self, share: float, scores: Tensor) -> Tensor:
-        """(c,) the share of the unit of each class's margins, from scores of training rows."""
-        each = [torch.full((len(scores),), label) for label in range(max(scores.shape[1], 2))]
-        goals = [ClassGoal(label, self.threshold, cutoffs=self.cutoffs) for label in each]
-        return torch.stack([share * margin_unit(goal.margin(scores)) for goal in goals])
+    @property
+    def _many(self) -> bool:
+        """Whether there are more than two classes."""
+        return self.count is not None and self.count > 2
+
+    def _boundary(self, i: int = 0) -> Tensor | float:
+        """The least log-odds of a class, or (c,) of each, by the cut-offs at position i."""
+        least = 0.0 if self.threshold is None else logit(self.threshold)
+        if self.cutoffs is None:
+            return least
+        alone = self._many or self.threshold is None
+        return self.cutoffs[i] if alone else self.cutoffs[i].clamp_min(least)
 
     @lazy
     def _column_range(self) -> tuple[int, int]:
@@ -279,10 +238,3 @@ class ClassGoal(Goal):
         if least == most:
             return of_one if least == 1 else -of_one
         return torch.where(wanted == 1, of_one, -of_one)
-
-
-def with_strict_cutoffs(goal: Goal) -> Goal:
-    """A goal with the cut-offs at which the model almost surely decides for the class."""
-    if not isinstance(goal, ClassGoal) or goal.cutoffs is None:
-        return goal
-    return replace(goal, cutoffs=goal.cutoffs[1:].expand(2, -1))

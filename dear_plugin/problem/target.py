@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 
 from dear_plugin.errors import TargetError, unknown
-from dear_plugin.problem.goals import ClassGoal, Goal, with_strict_cutoffs
+from dear_plugin.problem.goals import ClassGoal, Goal
 from dear_plugin.problem.range_goal import RangeGoal
 
-__all__ = ["ClassGoal", "Goal", "RangeGoal", "Target", "goal_of", "with_strict_cutoffs"]
+__all__ = ["ClassGoal", "Goal", "RangeGoal", "Target", "goal_of"]
 
 # Larger integers do not fit a tensor, and are no class of any model.
 MOST_CLASSES = 2**31

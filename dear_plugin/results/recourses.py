@@ -158,7 +158,7 @@ class Recourses(Result):
 
         Missing where the score alone does not decide, as with more than two classes.
         """
-        ends = self.question.case.goal.wanted(len(self)).numpy()
+        ends = self.question.case.goal.wanted(torch.zeros(len(self))).numpy()
         return pd.DataFrame(ends, self.factuals.index, ["least", "greatest"])
 
     @property

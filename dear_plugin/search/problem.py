@@ -157,16 +157,15 @@ class SearchProblem:
             still = still | self.held[sets]
         return self.feasible.repair(x, reached, still, rows)
 
-    def decide(self, reached: Tensor, rows: Tensor, slack: float = 0.0) -> tuple[Tensor, Tensor]:
+    def decide(self, reached: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
         """(m,) margins and (m,) bool, whether the goal accepts counterfactuals.
 
         Args:
             reached: (m, p) the counterfactuals.
             rows: (m,) the factual row of each.
-            slack: the least margin.
         """
         scores = self.classifier.scores(reached, keep_off_grid=True)
-        margin, valid = self.goal.evaluate(scores, rows, slack)
+        margin, valid = self.goal.margin(scores, rows), self.goal.accepts(scores, rows)
         if self.feasible.has_rules:
             satisfied = self.feasible.satisfies_rules(reached, rows)
             margin, valid = margin.masked_fill(~satisfied, -torch.inf), valid & satisfied

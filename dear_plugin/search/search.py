@@ -70,7 +70,7 @@ FEW, MANY = 32, 256
 NEARER = 16
 
 # What gives the candidates in place of lists of values: the rows, sets and values, (m, w), of a
-# problem, given the least margins.
+# problem, given the least margins and how much more an answer needs.
 Source = Callable[..., tuple[Tensor, Tensor, Tensor]]
 
 
@@ -209,7 +209,8 @@ class Answers:
         if not bool(asked.any()):
             return
         problem = problem.only(asked)
-        rows, sets, values = self.source(problem, least=self.accepted)
+        more = self.enough - self.accepted
+        rows, sets, values = self.source(problem, least=self.accepted, more=more)
         which = torch.tensor(self.table.positions_of(problem.sets.members, 1))
         # An action of size zero succeeds where the decoder's reconstruction is accepted.
         moved = ((values - problem.own(rows, sets)).abs() > SMALLEST).any(1)

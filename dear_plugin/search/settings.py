@@ -80,7 +80,7 @@ class Search:
             the paper's Algorithm 1 to the letter, which needs a torch module and a differentiable
             decoder.
         margin: how far past the boundary an answer must lie, as a share of the unit of the
-            model's scores (`Goal.with_margin`); answers then survive a retraining of the model.
+            model's scores (`Goal.unit`); answers then survive a retraining of the model.
         min_confidence: the least share of resamples of the decoder under which an answer still
             succeeds; 0 requires none. The search asks for more, see `stricter`.
         min_plausibility: the least plausibility of an answer, or the factual's own where that is

@@ -41,7 +41,7 @@ def pool_of(schema, within=None, frame=FRAME):
     x = encoder.rows(frame)
     feasible = feasible_set(within, x, encoder, encoder.units.resolutions(frame))
     goal = Target.of_class(1).resolve(len(x), None)
-    case = Case(x, goal, feasible, 1e-4)
+    case = Case(x, goal, feasible, goal.aim(1e-4))
     return CandidatePool.of(case, Classifier(Income(), encoder))
 
 

@@ -45,7 +45,7 @@ class Boundary(RecourseMethod):
         return case.feasible.project(case.x, moved[:, None], every)[:, 0]
 
     def _accepted(self, case, rows):
-        return case.goal.accepts(self.classifier.scores(rows), slack=case.slack)
+        return case.goal.margin(self.classifier.scores(rows)) >= case.aim
 
 
 LONG = ("Wachter", "REVISE", "C-CHVAE")
@@ -108,8 +108,8 @@ class TestAnyMethod:
     def test_the_margin_is_reached(self, fitted, refused):
         result = Vetted(fitted, FAR).generate(refused)
         goal = ClassGoal(torch.ones(ROWS, dtype=torch.int64))
-        farther = goal.beyond(0.3, fitted.trained.scores)
-        reached = farther.accepts(fitted.classifier.scores(result.proposal.rows)).numpy()
+        margin = goal.margin(fitted.classifier.scores(result.proposal.rows))
+        reached = (margin >= 0.3 * goal.unit(fitted.trained.scores)).numpy()
         assert (reached == (result.outcome["reason"] == "").to_numpy()).all()
         assert reached.mean() > 0.7
 

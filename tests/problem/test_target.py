@@ -12,7 +12,7 @@ from torch import tensor
 from dear_plugin import DEAR, Schema, Search, Target, Vetted
 from dear_plugin.baselines import NearestAccepted
 from dear_plugin.errors import TargetError
-from dear_plugin.problem.target import goal_of, with_strict_cutoffs
+from dear_plugin.problem.target import goal_of
 
 
 def logit(p: float) -> float:
@@ -124,10 +124,7 @@ class TestTheModelsOwnDecision:
         expected = [logit(0.6) - 1.0, -logit(0.8) + 1.0, logit(0.2) - 1.0]
         assert goal.margin(self.scores).tolist() == pytest.approx(expected, abs=1e-5)
         assert goal.accepts(self.scores).tolist() == [False, False, False]
-        strict = [logit(0.6) - 2.0, -logit(0.8) + 2.0, logit(0.2) - 2.0]
-        assert with_strict_cutoffs(goal).margin(self.scores).tolist() == pytest.approx(
-            strict, abs=1e-5
-        )
+        assert goal.aim(0.5, surely=True).tolist() == pytest.approx([1.5, -0.5, 1.5])
 
     def test_the_stricter_of_cut_off_and_threshold_counts(self):
         cutoffs = tensor([[-1.0, 1.0]] * 2, dtype=torch.float64)
@@ -203,14 +200,13 @@ class TestLabels:
 
 class TestRange:
     @pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
-    def test_slack_does_not_depend_on_the_unit(self, unit):
-        """An open range has no width: slack is a share of each row's missing margin."""
+    def test_an_aim_is_in_the_unit_of_the_values(self, unit):
+        """An open range has no width: the aim is a share of each row's missing margin."""
         goal = Target.of_range(low=30.0 * unit).resolve(2, None)
         bound = goal.bind(tensor([[20.0], [29.0]], dtype=torch.float64) * unit)
-        scores = tensor([[30.5], [30.5], [30.05]], dtype=torch.float64) * unit
-        rows = tensor([0, 1, 1])
-        assert bound.accepts(scores, rows, slack=0.1).tolist() == [False, True, False]
-        assert bound.select(tensor([1])).accepts(scores[1:2], slack=0.1).tolist() == [True]
+        assert bound.aim(0.1).tolist() == pytest.approx([1.0 * unit, 0.1 * unit])
+        closed = Target.of_range(30.0 * unit, 34.0 * unit).resolve(2, None).bind(torch.ones(2, 1))
+        assert closed.aim(0.1).tolist() == pytest.approx([0.4 * unit] * 2)
 
     def test_the_margin_is_the_distance_to_the_nearer_end(self):
         goal = Target.of_range(1.0, 4.0).resolve(4, None)
@@ -228,10 +224,6 @@ class TestRange:
     def test_the_ends_belong_to_it(self):
         goal = Target.of_range(1.0, 2.0).resolve(2, None)
         assert goal.accepts(tensor([[1.0], [2.0]])).all()
-
-    def test_a_narrow_range_leaves_room_to_aim_past_its_ends(self):
-        goal = Target.of_range(1.0, 1.001).resolve(1, None)
-        assert goal.accepts(tensor([[1.0005]]), slack=0.1)
 
     @pytest.mark.parametrize(
         "ends",
@@ -258,12 +250,6 @@ class TestRows:
         goal = Target.of_class([1, 0, 1]).resolve(3, None).select(tensor([1]))
         assert goal.accepts(tensor([[-1.0]])).tolist() == [True]
 
-    @pytest.mark.parametrize("target", [Target.of_class(1), Target.of_range(0.0)])
-    def test_slack_requires_a_larger_margin(self, target):
-        goal = target.resolve(1, None)
-        assert goal.accepts(tensor([[0.5]]), slack=0.4)
-        assert not goal.accepts(tensor([[0.5]]), slack=0.6)
-
 
 class TestRangesOfRows:
     """One range per row: "20 % less than now"."""
@@ -283,10 +269,9 @@ class TestRangesOfRows:
                 *(None if end is None else np.full(101, end) for end in (low, high))
             )
             many = each.resolve(101, None).bind(scores)
-            for change in ("with_margin", "beyond"):
-                a, b = (getattr(goal, change)(0.3, scores) for goal in (one, many))
-                assert torch.equal(a.accepts(scores, slack=0.01), b.accepts(scores, slack=0.01))
-                assert torch.allclose(a.least_margin(0.01), b.least_margin(0.01))
+            assert torch.equal(one.accepts(scores), many.accepts(scores))
+            assert torch.equal(one.unit(scores), many.unit(scores))
+            assert torch.allclose(one.aim(0.01), many.aim(0.01))
 
     @pytest.mark.parametrize(
         ("ends", "words"),

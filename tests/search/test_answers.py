@@ -14,7 +14,7 @@ from dear_plugin.search.ranks import best
 from dear_plugin.search.values import candidates
 from tests.search.handmade import A, D, factual, make_world, training_frame
 
-SLACK = 1e-4
+AIM = 1e-4
 
 
 def raised(rows, least=0.6):
@@ -32,7 +32,7 @@ def searched(problem, *, wanted=None, margin=0.0, k=1, discount=0.0):
     """The table of a search for k answers on single features."""
     encoder = problem.classifier.encoder
     known = FeatureValues.of(encoder.rows(training_frame()), encoder)
-    accepted = torch.full((len(problem),), SLACK)
+    accepted = torch.full((len(problem),), AIM)
     search = Search.cheapest(max_features=1, prefer_alone=discount)
     answers = Answers(problem, search, None, known, accepted, accepted + margin)
     answers.table.wanted = wanted or {}
@@ -58,7 +58,7 @@ class TestCheapest:
         new = candidates(problem, rows, sets, dense)
         cost, margin = problem.evaluate(new.rows, new.sets, new.values)
         expected = torch.full((3,), torch.inf).scatter_reduce(
-            0, new.rows, torch.where(margin >= SLACK, cost, torch.inf), "amin"
+            0, new.rows, torch.where(margin >= AIM, cost, torch.inf), "amin"
         )
         torch.testing.assert_close(cheapest(searched(problem)), expected, atol=2e-3, rtol=0.0)
 
@@ -87,12 +87,12 @@ class TestCheapest:
         cheaper = best.price < best.cost - 1e-6
         assert cheaper.any()
         values = (best.rows[cheaper], best.sets[cheaper], best.values[cheaper])
-        assert (world.problem.margin_alone(*values) >= SLACK).all()
+        assert (world.problem.margin_alone(*values) >= AIM).all()
 
     def test_the_margin_is_kept(self, world):
         led = searched(world.problem, margin=0.1)
         # Margins have eleven bits.
-        assert (led.tried.margin[led.passed] >= 0.1 + SLACK).all()
+        assert (led.tried.margin[led.passed] >= 0.1 + AIM).all()
         assert (cheapest(led) > cheapest(searched(world.problem))).all()
 
     def test_what_follows_counts_as_much_as_is_asked(self, world):
@@ -139,7 +139,7 @@ class TestCriteria:
 
         wanted = {"confidence": Criterion(short, torch.full((3,), 0.8))}
         table = searched(world.problem, wanted=wanted)
-        assert (table.need.amax(1) > SLACK).all()
+        assert (table.need.amax(1) > AIM).all()
         assert table.has(table.passed).all()
 
     def test_where_none_passes_the_row_has_a_score(self, world):

@@ -77,7 +77,7 @@ def problem(frame, encoder, optimizer):
     )
     feasible = feasible_set(within, x, encoder, encoder.units.resolutions(factuals))
     goal = Target.of_class(1).resolve(300, None)
-    return optimizer.problem(Case(x, goal, feasible, 1e-4))
+    return optimizer.problem(Case(x, goal, feasible, goal.aim(1e-4)))
 
 
 def user(encoder, j, values):
