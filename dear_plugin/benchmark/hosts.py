@@ -7,14 +7,11 @@ has to be done. Every method is asked for a few rows a call, whose CPU time is m
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
 import warnings
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from io import StringIO
@@ -22,9 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from torch import nn
 
-from dear_plugin.benchmark.cfrl import Example, Rows, explainer, networks, train
 from dear_plugin.benchmark.hosts_tables import tables
 from dear_plugin.benchmark.runner import Cell, Option, Spec
 from dear_plugin.benchmark.splits import (
@@ -36,9 +31,8 @@ from dear_plugin.benchmark.splits import (
     own_rules,
     scored_model,
 )
-from dear_plugin.data.schema import Kind, Schema
 from dear_plugin.datasets import Dataset, load_adult
-from dear_plugin.demo.wrappings import OnAlibi, OnDice
+from dear_plugin.demo.rivals import DICE, of_alibi, of_dice
 from dear_plugin.methods.base import RecourseMethod
 from dear_plugin.methods.comparison import compare
 from dear_plugin.methods.dear import DEAR
@@ -50,22 +44,13 @@ DEAR_LINES: Mapping[str, Search] = {
     "DEAR": Search(),
     "DEAR, least effort": Search(indirect_weight=0.0, prefer_alone=0.0),
 }
-# The fastest sparsity option of each method of DiCE; none for `gradient`, which needs 20 seconds
-# per row with it. Two columns of probabilities for methods that misinterpret a single one.
-DICE: Mapping[str, tuple[int, Mapping[str, Any]]] = {
-    "DiCE random": (1, {"posthoc_sparsity_algorithm": "binary"}),
-    "DiCE genetic": (2, {"posthoc_sparsity_algorithm": "binary"}),
-    "DiCE kdtree": (2, {"posthoc_sparsity_algorithm": "binary"}),
-    "DiCE gradient": (1, {"posthoc_sparsity_param": None}),
-}
 CFRL = "Alibi CFRL"
-METHODS = (*DEAR_LINES, *DICE, CFRL)
+OF_DICE = {f"DiCE {name}": name for name in DICE}
+METHODS = (*DEAR_LINES, *OF_DICE, CFRL)
 PACKAGES = {"dice_ml": "dice-ml", "alibi": "alibi"}
 # Rows of a call; and of methods that take seconds for each, in all.
 CALL = 10
 FEWER = {("adult", "DiCE genetic"): 20, ("adult", "DiCE gradient"): 20}
-# `genetic` may search its first generation without end.
-MOST_CPU_S = 20.0
 
 
 def asked(data: Dataset) -> dict[str, Any]:
@@ -84,7 +69,7 @@ def cells(options: Namespace) -> Iterator[Cell]:
     """Every data set, and the methods of installed hosts that take its model."""
     for name in options.data:
         for method in options.methods:
-            host = "dice_ml" if method in DICE else "alibi" if method == CFRL else "torch"
+            host = "dice_ml" if method in OF_DICE else "alibi" if method == CFRL else "torch"
             takes = name == "adult" or method != "DiCE gradient"
             if takes and find_spec(host):
                 rows = min(options.rows, FEWER.get((name, method), options.rows))
@@ -116,98 +101,10 @@ def _method(data: DataSplit, model: ScoredModel, name: str, steps: int) -> Recou
         search = DEAR_LINES[name]
         dear = DEAR(model.model, data.schema, act_on=data.act_on, search=search)
         return dear.fit(data.parts[0])
-    rules = data.setting.rules(data.data)
-    rules = {rule: rules[rule] for rule in ("immutable", "increasing")}
-    if name in DICE:
-        return _dice(data, model.model, name, rules)
-    return _cfrl(data, model.model, Example(steps=steps), rules)
-
-
-def _dice(data: DataSplit, model: Any, name: str, rules: Mapping[str, Any]) -> RecourseMethod:
-    """One of DiCE's own methods."""
-    import dice_ml
-
-    import dear_dice
-
-    columns, arguments = DICE[name]
-    numbers = [f.name for f in data.schema if f.kind is Kind.NUMERIC]
-    rows = dice_ml.Data(
-        dataframe=data.parts[0], continuous_features=numbers, outcome_name=data.data.target
-    )
-    if isinstance(model, nn.Module):
-        module = OnDice(model, data.schema, columns)
-        wrapped = dice_ml.Model(model=module, backend="PYT", func="ohe-min-max")
-    else:
-        wrapped = dice_ml.Model(model=model, backend="sklearn")
-    limited = Limited(dice_ml.Dice(rows, wrapped, method=name.removeprefix("DiCE ")))
-    return dear_dice.wrap_dice(limited, **rules, **arguments).fit(data.parts[0])
-
-
-def _cfrl(data: DataSplit, model: Any, how: Example, rules: Mapping[str, Any]) -> RecourseMethod:
-    """CounterfactualRLTabular and its autoencoder, as in Alibi's example."""
-    import dear_alibi
-
-    kind = OnAlibi if isinstance(model, nn.Module) else TreesOnAlibi
-    predictor, frame = kind(model, data.schema), data.parts[0][list(data.schema.names)]
-    whole = [f.name for f in data.schema if f.kind is Kind.NUMERIC and f.precision == 0]
-    rows = Rows(predictor.array(frame), list(frame), predictor.category_map, whole)
-    nets = networks(rows, how)
-    train(nets, rows, how)
-    agent = explainer(rows, predictor, nets, how, **rules)
-    agent.fit(rows.X)
-    return dear_alibi.wrap_alibi(agent).fit(frame)
-
-
-class TreesOnAlibi(OnAlibi):
-    """A model of frames as probabilities of label-encoded rows; arguments as of `OnAlibi`."""
-
-    def __init__(self, model: Any, schema: Schema) -> None:
-        super().__init__(model, schema)
-        self.trees = model
-
-    def __call__(self, x: Any) -> Any:
-        """(n, p) -> (n, 2) probabilities."""
-        return self.trees.predict_proba(self.frame(x))
-
-
-@dataclass(frozen=True)
-class Limited:
-    """An explainer of DiCE whose calls raise `TimeoutError` after some CPU seconds.
-
-    Attributes:
-        explainer: the explainer.
-    """
-
-    explainer: Any
-
-    def __getattr__(self, name: str) -> Any:
-        """All else is the explainer's."""
-        return getattr(self.explainer, name)
-
-    def generate_counterfactuals(self, query: pd.DataFrame, **arguments: Any) -> Any:
-        """The explainer's answer for one row."""
-        with at_most(MOST_CPU_S):
-            return self.explainer.generate_counterfactuals(query, **arguments)
-
-
-@contextmanager
-def at_most(seconds: float) -> Iterator[None]:
-    """Raise `TimeoutError` after some CPU seconds, where the platform supports it."""
-    main = threading.current_thread() is threading.main_thread()
-    if not (main and hasattr(signal, "setitimer")):
-        yield
-        return
-
-    def late(*_: Any) -> None:
-        raise TimeoutError(f"no answer within {seconds:g} CPU seconds")
-
-    before = signal.signal(signal.SIGVTALRM, late)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
-        signal.signal(signal.SIGVTALRM, before)
+    train, target = data.parts[0], data.data.target
+    if name in OF_DICE:
+        return of_dice(OF_DICE[name], model.model, data.schema, train, target=target)
+    return of_alibi(model.model, data.schema, train, steps=steps)
 
 
 @contextmanager

@@ -13,7 +13,6 @@ from dear_plugin.benchmark.causal import Equations
 from dear_plugin.benchmark.contest import DIALS, METHODS
 from dear_plugin.benchmark.contest_tables import DEFAULT, OWN, PLAUSIBLE
 from dear_plugin.benchmark.fits import fits_of
-from dear_plugin.benchmark.hosts import at_most
 from dear_plugin.benchmark.meter import Meter, in_fresh_process
 from dear_plugin.benchmark.metrics import decision
 from dear_plugin.benchmark.models import retrained
@@ -21,6 +20,7 @@ from dear_plugin.benchmark.splits import CELLS, SETTINGS, DataSplit, data_split,
 from dear_plugin.datasets import load_loan
 from dear_plugin.decoders import Sample
 from dear_plugin.demo.classifiers import Recipe, accuracy, trained
+from dear_plugin.demo.rivals import at_most
 
 
 @pytest.fixture(scope="module")

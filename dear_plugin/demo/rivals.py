@@ -1,0 +1,145 @@
+"""Rivals: DiCE's and Alibi's own methods for a model and a schema, to be compared with DEAR."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+from torch import nn
+
+from dear_plugin.data.schema import Kind, Schema
+from dear_plugin.demo.cfrl import Example, Rows, explainer, networks, train
+from dear_plugin.demo.wrappings import OnAlibi, OnDice
+from dear_plugin.methods.base import RecourseMethod
+
+# The fastest sparsity option of each method of DiCE; none for `gradient`, which needs 20 seconds
+# per row with it. Two columns of probabilities for methods that misinterpret a single one.
+DICE: Mapping[str, tuple[int, Mapping[str, Any]]] = {
+    "random": (1, {"posthoc_sparsity_algorithm": "binary"}),
+    "genetic": (2, {"posthoc_sparsity_algorithm": "binary"}),
+    "kdtree": (2, {"posthoc_sparsity_algorithm": "binary"}),
+    "gradient": (1, {"posthoc_sparsity_param": None}),
+}
+# `genetic` may search its first generation without end.
+MOST_CPU_S = 20.0
+
+
+def of_dice(
+    method: str, model: Any, schema: Schema, frame: pd.DataFrame, *, target: str
+) -> RecourseMethod:
+    """One of DiCE's methods with the constraints of a schema, fitted.
+
+    Args:
+        method: "random", "genetic", "kdtree" or, for torch modules, "gradient".
+        model: as `DEAR` takes it: a module of logits, or an object with `predict_proba`.
+        schema: the features.
+        frame: n training rows.
+        target: the column of decisions.
+    """
+    import dice_ml
+
+    import dear_dice
+
+    columns, arguments = DICE[method]
+    names = [*schema.names, target]
+    numbers = [f.name for f in schema if f.kind is Kind.NUMERIC]
+    data = dice_ml.Data(dataframe=frame[names], continuous_features=numbers, outcome_name=target)
+    if isinstance(model, nn.Module):
+        module = OnDice(model, schema, columns)
+        host = dice_ml.Model(model=module, backend="PYT", func="ohe-min-max")
+    else:
+        host = dice_ml.Model(model=model, backend="sklearn")
+    rules = {**_rules(schema), "decreasing": [f.name for f in schema if f.direction < 0]}
+    rules["ranges"] = {f.name: f.limits for f in schema if f.limits}
+    limited = Limited(dice_ml.Dice(data, host, method=method))
+    return dear_dice.wrap_dice(limited, **rules, **arguments).fit(frame)
+
+
+def of_alibi(
+    model: Any, schema: Schema, frame: pd.DataFrame, *, steps: int = 10_000
+) -> RecourseMethod:
+    """CounterfactualRLTabular and its autoencoder, trained as in Alibi's Adult example.
+
+    Args:
+        model: as for `of_dice`.
+        schema: the features.
+        frame: n training rows.
+        steps: of the training, which takes 10 to 30 CPU milliseconds each.
+    """
+    import dear_alibi
+
+    kind = OnAlibi if isinstance(model, nn.Module) else FramesOnAlibi
+    predictor, rows_of = kind(model, schema), frame[list(schema.names)]
+    whole = [f.name for f in schema if f.kind is Kind.NUMERIC and f.precision == 0]
+    rows = Rows(predictor.array(rows_of), list(rows_of), predictor.category_map, whole)
+    how = Example(steps=steps)
+    nets = networks(rows, how)
+    train(nets, rows, how)
+    agent = explainer(rows, predictor, nets, how, **_rules(schema))
+    agent.fit(rows.X)
+    return dear_alibi.wrap_alibi(agent).fit(rows_of)
+
+
+def _rules(schema: Schema) -> dict[str, Any]:
+    """The constraints that both hosts take."""
+    return {
+        "immutable": [f.name for f in schema if f.immutable],
+        "increasing": [f.name for f in schema if f.direction > 0],
+    }
+
+
+class FramesOnAlibi(OnAlibi):
+    """A model of frames as probabilities of label-encoded rows; arguments as of `OnAlibi`."""
+
+    def __init__(self, model: Any, schema: Schema) -> None:
+        super().__init__(model, schema)
+        self.predicts = model
+
+    def __call__(self, x: Any) -> Any:
+        """(n, p) -> (n, 2) probabilities."""
+        return self.predicts.predict_proba(self.frame(x))
+
+
+@dataclass(frozen=True)
+class Limited:
+    """An explainer of DiCE whose calls raise `TimeoutError` after some CPU seconds.
+
+    Attributes:
+        explainer: the explainer.
+    """
+
+    explainer: Any
+
+    def __getattr__(self, name: str) -> Any:
+        """All else is the explainer's."""
+        return getattr(self.explainer, name)
+
+    def generate_counterfactuals(self, query: pd.DataFrame, **arguments: Any) -> Any:
+        """The explainer's answer for one row."""
+        with at_most(MOST_CPU_S):
+            return self.explainer.generate_counterfactuals(query, **arguments)
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Raise `TimeoutError` after some CPU seconds, where the platform supports it."""
+    main = threading.current_thread() is threading.main_thread()
+    if not (main and hasattr(signal, "setitimer")):
+        yield
+        return
+
+    def late(*_: Any) -> None:
+        raise TimeoutError(f"no answer within {seconds:g} CPU seconds")
+
+    before = signal.signal(signal.SIGVTALRM, late)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
+        signal.signal(signal.SIGVTALRM, before)
