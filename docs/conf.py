@@ -3,7 +3,9 @@
 import re
 import shutil
 import sys
+from dataclasses import is_dataclass
 from importlib import import_module
+from inspect import Signature, signature
 from pathlib import Path
 
 from sphinx.util import logging
@@ -94,7 +96,16 @@ def _link_copies(app, name, source) -> None:
     source[0] = re.sub(r"\]\((results/\S+\.md)\)", r"](path:\1)", text)
 
 
+def _show_defaults(app, what, name, obj, options, arguments, returned):
+    """The signature of settings has their defaults, whatever their `__new__` takes."""
+    if what != "class" or "__new__" not in vars(obj) or not is_dataclass(obj):
+        return None
+    shown = [p.replace(annotation=p.empty) for p in signature(obj.__init__).parameters.values()]
+    return str(Signature(shown[1:])), returned
+
+
 def setup(app) -> None:
     """Link the copies, and check that every public name is documented."""
+    app.connect("autodoc-process-signature", _show_defaults)
     app.connect("source-read", _link_copies)
     app.connect("env-check-consistency", _warn_of_undocumented)
