@@ -1,38 +1,47 @@
-"""Answers: for every row, the cheapest actions that pass all criteria, on different sets.
+"""The search: for every row, up to k actions of low cost that meet all criteria.
 
-A feature is a list of values (`values`). Everything that is tried goes into one table of rows and
-sets, the list of which grows (`table`), and stays there while a call is answered: k answers
-continue the search for one. One decode and one call of the model give an action its cost and its
-margin; of what has the margin a second call tells whether the action alone has it, too: its
-*price* is then the cost divided by 1.25 (`Search.prefer_alone`), else the cost. The criteria are
-more expensive, and are evaluated of few actions: these are *vetted*, by what `Search.stricter`
-asks. An action that fails the confidence raises the margin that the next ones of its set need.
+A candidate gives new values to the features of one set. To *try* it costs one decode and one call
+of the model, which give its cost and margin. It is *accepted* from the margin `accepted` on. From
+`enough` on, a second call gives the margin without indirect changes: if this is at least
+`accepted`, the *price* is the cost / (1 + `Search.prefer_alone`), in all other cases the cost. To
+*vet* an accepted action is to evaluate the criteria of `Search.stricter`. An *answer* is vetted,
+meets all criteria and has the margin `enough`. Where confidence or agreement falls short, further
+actions of the same row and set need a larger margin to be vetted (`SearchTable.need`). Tried
+actions are kept in `table`, candidates that were not tried in the pool of `waves`.
 
-    for each level:                  the given sets; pairs; one feature more, up to `max_features`
-        pool += candidates           places of each list, of groups spread combinations as well;
-                                     then sums of two tried actions (`grow`)
-        for each wave:               1, 4, 16, 64, 256, 256, 256
-            try                      what is in the pool and below the row's bound; of one number
-                                     between a tried value and the next, if that one is good; of
-                                     several features on the way back to the factual (`closer`)
-            vet                      as many actions of a row as the wave has times k, of each set
-                                     at places 0, 1, 3, 7, ... in the order of price
-        larger sets, none accepted:  well spread combinations, and the waves again
-    vet                              of rows without an answer, what is accepted by too small a
-                                     margin: the nearest is what they get
+    1. given sets   16 values of each number, all categories; of sets of several features 32
+                    combinations and points on the way to them: tried once. Then 128 values and
+                    neighbours of the factual, and waves, the first of which tries four times
+    2. pairs        of rows with fewer than k answers: sums of two tried actions on given single
+                    features, the first `pair_features`; of each set some, by predicted cost;
+                    waves. If k = 1, more such sums (of a row with an answer, on its sets), waves
+    3. 3, 4, ...    up to `max_features`, of rows with nothing accepted: a tried action on one
+                    feature less, plus one on a given single feature; waves
+       after each   of 2 and 3, of rows with nothing accepted: 256 combinations per set, waves
+    4. settle       of rows without an answer, vet accepted actions with too small a margin
 
-The bound of a row is the k-th least price of its answers, one of a set, and in the first two waves
-of what may become one: if these fail the criteria, the bound rises, and dearer candidates, which
-wait in the pool, are tried. *Good* is what is an answer or may become one. A row takes part in a
-level's waves until one gives it nothing new. Pairs are for rows with fewer than k answers, more
-features for rows of which nothing is accepted; where there are fewer than k, k are not given.
+For k > 1 all steps run with k = 1. Then waves with k take what is left in the pool and unvetted,
+and steps 2 to 4 follow, where 2 and 3 leave out the rows that had them.
 
-An action of several features that still passes without one of them is none, see
-`SearchTable.drop_needless`: what is left of it, on a smaller set and judged by the resamples that
-are reported, is the answer. So every answer is minimal, and a set counts only if it is cheaper
-than the answers on its parts. `Search(solver="paper")` has candidates of its own, its `source`.
+There are at most seven waves, of size 1, 4, 16, 64, 256, 256, 256. A row leaves when one neither
+tries nor vets an action of it. A wave
+    tries   candidates whose direct cost is below the bound; on one number, values between a tried
+            value and the next one outwards, if that is good; on several features, points from the
+            good actions of the four cheapest sets towards the factual (`closer`)
+    vets    at most size x k good actions of a row, the cheapest first; of a set those at places 0,
+            1, 3, 7, ... by price, or the last of each quarter if the set has an answer
+*Good* are answers, and actions to vet with the margin they need and a price below the k-th answer
+and below the answers on their set and its subsets. The bound is 1 + `prefer_alone` times the k-th
+least price of answers, the cheapest of each set, infinite if there are fewer. In the first two
+waves, and always for values and points between, good actions count like answers: if they fail, the
+bound rises. A set does not count if a subset has a cheaper answer.
 
-Whatever is chosen depends on the row alone: a batch gives the answers of its rows.
+Of an answer on several features, each is left out in turn. If the rest has the margin and meets
+the criteria as reported (`Search`, other resamples), the rest replaces it. Ranks are by size, any
+given set being 1, then price; the first for k = 1 stays first. Without an answer: accepted actions
+by the criteria met; with nothing accepted, the largest margin. `solver="paper"`: `source` gives
+all candidates. A row's answers do not depend on other rows, but for decoders of three or more
+features that are trained jointly.
 """
 
 from __future__ import annotations
