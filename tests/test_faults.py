@@ -393,7 +393,7 @@ class TestNarrowColumns:
 
         # Without rules: b is x + 100 in every row, but the range of b's dtype is tested here.
         schema = Schema.infer(self.frame, increasing=["x"])
-        schema = replace(schema, orders=(), relations=())
+        schema = replace(schema, relations=())
         dear = DEAR(model, schema, act_on=act_on).fit(self.frame)
         return dear.generate(self.frame.iloc[:6:2].astype(dtypes))
 

@@ -1,4 +1,4 @@
-"""Inference: features and ordered pairs of columns from a training frame."""
+"""Inference: the features of a training frame."""
 
 from __future__ import annotations
 
@@ -19,14 +19,6 @@ from dear_plugin.data.inspection import inspect
 from dear_plugin.errors import SchemaError, unknown
 
 MAX_DECIMALS = 6
-# The largest share of rows that violate an order. The least number of rows, and how many times the
-# violations, that are expected to if the columns were independent.
-ORDER_EXCEPTIONS, ORDER_ROWS, ORDER_ODDS = 0.005, 10, 10
-# Ordered values are near each other, in units of the upper one's central nine tenths, in this
-# share of the rows at least.
-ORDER_NEAR, ORDER_NEAR_ROWS = 0.1, 0.01
-
-Array = npt.NDArray[Any]
 
 
 def misfit(frame: Any) -> str:
@@ -106,44 +98,6 @@ def infer_features(
     if complaints:
         raise SchemaError("; ".join(complaints))
     return inspect(frame, features, amounts, special)
-
-
-def infer_orders(frame: pd.DataFrame, features: Sequence[Feature]) -> tuple[tuple[str, str], ...]:
-    """Pairs of numbers (a, b) with a <= b in nearly all training rows with two ordinary values.
-
-    At most `ORDER_EXCEPTIONS` of the rows may violate an order, where at least `ORDER_ROWS`, and
-    `ORDER_ODDS` times as many, would if the columns were independent. A pair whose values never
-    come near each other is no order. Equal columns are ordered both ways.
-
-    Args:
-        frame: training rows.
-        features: the features of its columns.
-    """
-    numbers = [f for f in features if f.holds_numbers and f.bounds[0] < f.bounds[1]]
-    values = {f.name: ordinary_values(frame[f.name], f.special) for f in numbers}
-    ordered = {name: np.sort(column[~np.isnan(column)]) for name, column in values.items()}
-    return tuple(
-        (a.name, b.name)
-        for a in numbers
-        for b in numbers
-        if a is not b
-        and _is_ordered(values[a.name], values[b.name], ordered[a.name], ordered[b.name])
-    )
-
-
-def _is_ordered(a: Array, b: Array, lower: Array, upper: Array) -> bool:
-    """Whether a <= b in nearly every row, (n,) each, given the sorted ordinary values of both."""
-    if not len(lower) or not len(upper) or (a[:1000] > b[:1000]).sum() > 0.05 * len(a[:1000]):
-        return False
-    gap = b - a
-    gap = gap[~np.isnan(gap)]
-    broken = int((gap < 0.0).sum())
-    above = len(lower) - np.searchsorted(lower, upper, side="right")
-    expected = above.mean() / len(lower) * len(gap)
-    if broken > ORDER_EXCEPTIONS * len(gap) or expected < max(ORDER_ROWS, ORDER_ODDS * broken):
-        return False
-    low, high = np.quantile(upper, (0.05, 0.95))
-    return bool((gap <= ORDER_NEAR * (high - low)).mean() >= ORDER_NEAR_ROWS)
 
 
 def _infer(

@@ -1,9 +1,11 @@
-"""Relations: numbers that are nearly a function of one or two others, such as area and radius."""
+"""Relations between numbers: one is at most another, or nearly a function of one or two."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,12 @@ import pandas as pd
 
 from dear_plugin.data.feature import Feature, ordinary_values
 
+# The largest share of rows that violate an order. The least number of rows, and how many times the
+# violations, that are expected to if the columns were independent.
+EXCEPTIONS, BROKEN_ROWS, ODDS = 0.005, 10, 10
+# Ordered values are near each other, in units of the upper one's central nine tenths, in this
+# share of the rows at least.
+NEAR, NEAR_ROWS = 0.1, 0.01
 # The least share of a number's variance that the others explain, and that a second other must
 # leave at most of what the first one leaves.
 EXPLAINED, SECOND = 0.98, 0.1
@@ -33,7 +41,7 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Relation:
-    """A bound on the residual of a number given one or two others.
+    """A bound on the residual of a number given one or two others; `a <= b` bounds `b - a`.
 
     `low <= t(y) - constant - sum(weights * t(others)) <= high`, where t is the logarithm or the
     number itself.
@@ -41,27 +49,39 @@ class Relation:
     Attributes:
         name: the number y.
         others: one or two other numbers.
-        constant: of the regression.
+        constant: of the regression; 0 for an order.
         weights: one for each of the others.
         log: whether t is the logarithm; then the relation holds for positive numbers.
         low: the least residual.
-        high: the greatest residual.
+        high: the greatest residual; infinite for an order.
         mixed: whether, with logarithms, some numbers of a row may be positive and others not.
     """
 
     name: str
     others: tuple[str, ...]
-    constant: float
-    weights: tuple[float, ...]
-    log: bool
-    low: float
-    high: float
+    constant: float = 0.0
+    weights: tuple[float, ...] = (1.0,)
+    log: bool = False
+    low: float = 0.0
+    high: float = math.inf
     mixed: bool = False
 
     @property
     def members(self) -> tuple[str, ...]:
         """The number and the others."""
         return (self.name, *self.others)
+
+    @property
+    def is_order(self) -> bool:
+        """Whether it is the order of two numbers."""
+        return self.high == math.inf
+
+    @property
+    def text(self) -> str:
+        """What reasons call it."""
+        others = " and ".join(self.others)
+        called = f"the relation of {self.name} to {others}"
+        return f"{others} <= {self.name}" if self.is_order else called
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Relation:
@@ -71,30 +91,68 @@ class Relation:
 
 
 def infer_relations(frame: pd.DataFrame, features: Sequence[Feature]) -> tuple[Relation, ...]:
-    """The relations between numbers, the closest first; one for the same members.
+    """The relations between numbers, the closest first, and then the orders.
 
     Args:
         frame: training rows.
         features: the features of its columns.
     """
-    some = frame.sample(min(len(frame), SAMPLE), random_state=0)
     numbers = [f for f in features if f.holds_numbers and f.bounds[0] < f.bounds[1]]
-    columns = {f.name: ordinary_values(some[f.name], f.special) for f in numbers}
+    values = {f.name: ordinary_values(frame[f.name], f.special) for f in numbers}
+    return (*_functions(values, len(frame)), *_orders(values))
+
+
+def _orders(values: Mapping[str, Array]) -> Iterator[Relation]:
+    """The orders a <= b of nearly all rows with both values.
+
+    At most `EXCEPTIONS` of the rows may violate an order, where at least `BROKEN_ROWS`, and `ODDS`
+    times as many, would if the columns were independent. A pair whose values never come near each
+    other is no order. Equal columns are ordered both ways.
+
+    Args:
+        values: (n,) of each number, NaN where it has no ordinary value.
+    """
+    ascending = {name: np.sort(column[~np.isnan(column)]) for name, column in values.items()}
+    for a, b in permutations(values, 2):
+        if _is_ordered(values[a], values[b], ascending[a], ascending[b]):
+            yield Relation(b, (a,))
+
+
+def _is_ordered(a: Array, b: Array, lower: Array, upper: Array) -> bool:
+    """Whether a <= b in nearly every row, (n,) each, given the sorted ordinary values of both."""
+    if not len(lower) or not len(upper) or (a[:1000] > b[:1000]).sum() > 0.05 * len(a[:1000]):
+        return False
+    gap = b - a
+    gap = gap[~np.isnan(gap)]
+    broken = int((gap < 0.0).sum())
+    above = len(lower) - np.searchsorted(lower, upper, side="right")
+    expected = above.mean() / len(lower) * len(gap)
+    if broken > EXCEPTIONS * len(gap) or expected < max(BROKEN_ROWS, ODDS * broken):
+        return False
+    low, high = np.quantile(upper, (0.05, 0.95))
+    return bool((gap <= NEAR * (high - low)).mean() >= NEAR_ROWS)
+
+
+def _functions(values: Mapping[str, Array], n: int) -> Iterator[Relation]:
+    """The relations of numbers to one or two others, one for the same members."""
+    some = pd.Series(range(n)).sample(min(n, SAMPLE), random_state=0).to_numpy()
+    columns = {name: column[some] for name, column in values.items()}
     names = [name for name, column in columns.items() if _varies(column[~np.isnan(column)])]
     if len(names) < 2:
-        return ()
-    values = np.stack([columns[name] for name in names], 1)
+        return
+    table = np.stack([columns[name] for name in names], 1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        scales = values, np.log(np.where(values > 0.0, values, np.nan))
+        scales = table, np.log(np.where(table > 0.0, table, np.nan))
     closest: dict[frozenset[str], tuple[float, Relation]] = {}
-    for table, log in zip(scales, (False, True), strict=True):
-        for y, first, pair in _candidates(_correlations(table)):
-            alone, two = (_fitted(table, names, (y, *others), log) for others in (first, pair))
+    for scale, log in zip(scales, (False, True), strict=True):
+        for y, first, pair in _candidates(_correlations(scale)):
+            alone, two = (_fitted(scale, names, (y, *others), log) for others in (first, pair))
             share, relation = two if 1.0 - two[0] < SECOND * (1.0 - alone[0]) else alone
             key = frozenset(relation.members) if relation is not None else frozenset()
             if relation is not None and share > closest.get(key, (0.0,))[0]:
                 closest[key] = share, relation
-    return tuple(r for _, r in sorted(closest.values(), key=lambda each: -each[0]))
+    for _, found in sorted(closest.values(), key=lambda each: -each[0]):
+        yield found
 
 
 def _varies(values: Array) -> bool:

@@ -16,7 +16,7 @@ from dear_plugin.data import tiers as order
 from dear_plugin.data.exclusion import without
 from dear_plugin.data.feature import Feature, Kind
 from dear_plugin.data.groups import Group
-from dear_plugin.data.inference import feature_names, infer_features, infer_orders
+from dear_plugin.data.inference import feature_names, infer_features
 from dear_plugin.data.relations import Relation, infer_relations
 from dear_plugin.data.sensitive import warn_of_clocks, warn_of_mutable, warn_of_records
 from dear_plugin.data.tiers import Tiers
@@ -36,11 +36,10 @@ class Schema:
     Attributes:
         features: the features in frame order.
         target: the target column, if any.
-        orders: pairs of numeric features (a, b) with a <= b wherever both have a value.
-        relations: bounds on numbers that are nearly a function of one or two others.
+        relations: numbers that are nearly a function of one or two others, and orders, `a <= b`.
         rules: callables that take a frame of the features, (n, p), and return (n,) bool: whether
-            each row is possible. A counterfactual must satisfy every order, relation and rule that
-            its factual satisfies.
+            each row is possible. A counterfactual must satisfy every relation and rule that its
+            factual satisfies.
         tiers: names of features in tiers, the earliest first: nothing in a tier is a cause of
             anything in an earlier one. The other features form one more tier at the end.
         exactly_one: groups of binary features of which exactly one is 1, as in one-hot tables.
@@ -56,10 +55,9 @@ class Schema:
 
     features: tuple[Feature, ...]
     target: str | None = None
-    orders: tuple[tuple[str, str], ...] = ()
+    relations: tuple[Relation, ...] = ()
     rules: tuple[Rule, ...] = ()
     tiers: Tiers = ()
-    relations: tuple[Relation, ...] = ()
     exactly_one: tuple[tuple[str, ...], ...] = ()
 
     @classmethod
@@ -88,7 +86,7 @@ class Schema:
         with an order are numbers (`ordered`); any column with at most two values is binary; other
         numbers are numeric, with the precision of their decimals.
         Constant columns are immutable. A missing value is a separate level. Pairs of numbers with
-        a <= b in nearly every row become `orders`, numbers that are nearly a function of others
+        a <= b in nearly every row, and numbers that are nearly a function of others, become
         `relations`. The logger warns of suspected codes, identifiers, numbers kept
         as text, columns that count time, names of past events and of marks of the decision maker,
         and of names such as "age" or "sex" where nothing is immutable.
@@ -141,18 +139,16 @@ class Schema:
             warn_of_mutable(marked)
         warn_of_clocks(frame, marked)
         warn_of_records(marked)
-        orders, relations = infer_orders(frame, marked), infer_relations(frame, marked)
+        relations = infer_relations(frame, marked)
         found = one_hot.infer_groups(frame, marked, exactly_one)
         ranked = order.checked(tiers, names, target)
-        return cls(tuple(marked), target, orders, tuple(rules), ranked, relations, found)
+        return cls(tuple(marked), target, relations, tuple(rules), ranked, found)
 
     def __post_init__(self) -> None:
-        """Check that the features, orders, rules and tiers are consistent."""
+        """Check that the features, relations, rules and tiers are consistent."""
         numbers = {f.name for f in self.features if f.holds_numbers}
-        members = [relation.members for relation in self.relations]
-        for what, groups in (("orders", self.orders), ("relations", members)):
-            if wrong := sorted({n for group in groups for n in group if n not in numbers}):
-                raise SchemaError(f"{what}: {unknown('numeric features', wrong, numbers)}")
+        if wrong := sorted({n for each in self.relations for n in each.members} - numbers):
+            raise SchemaError(f"relations: {unknown('numeric features', wrong, numbers)}")
         if not all(callable(rule) for rule in self.rules):
             raise SchemaError(
                 f"rules must be callables of a frame that return a mask, got {self.rules!r}"
@@ -195,6 +191,11 @@ class Schema:
     def actionable(self) -> tuple[str, ...]:
         """The features acted on when `act_on` is not given: the mutable ones but identifiers."""
         return tuple(f.name for f in self.features if f.actionable and not f.immutable)
+
+    @property
+    def orders(self) -> tuple[tuple[str, str], ...]:
+        """The pairs (a, b) of the relations `a <= b`."""
+        return tuple((each.others[0], each.name) for each in self.relations if each.is_order)
 
     def held(self, members: Iterable[int]) -> tuple[int, ...]:
         """The positions of the features that do not move with an action set, ascending.
@@ -282,7 +283,7 @@ class Schema:
             "exactly_one": [list(group) for group in self.exactly_one],
             "orders": [list(pair) for pair in self.orders],
             "tiers": [list(tier) for tier in self.tiers],
-            "relations": [dataclasses.asdict(relation) for relation in self.relations],
+            "relations": [dataclasses.asdict(r) for r in self.relations if not r.is_order],
         }
 
     @classmethod
@@ -294,7 +295,7 @@ class Schema:
             rules: the rules of the schema.
         """
         features = tuple(map(Feature.from_dict, values["features"]))
-        orders = tuple((a, b) for a, b in values.get("orders", ()))
-        relations = tuple(map(Relation.from_dict, values.get("relations", ())))
+        found = map(Relation.from_dict, values.get("relations", ()))
+        relations = (*found, *(Relation(b, (a,)) for a, b in values.get("orders", ())))
         tiers, groups = values.get("tiers", ()), values.get("exactly_one", ())
-        return cls(features, values["target"], orders, tuple(rules), tiers, relations, groups)
+        return cls(features, values["target"], relations, tuple(rules), tiers, groups)

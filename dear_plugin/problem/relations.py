@@ -38,7 +38,7 @@ class Relations:
     @classmethod
     def of(cls, encoder: Encoder) -> Relations:
         """The relations of a schema."""
-        found = encoder.schema.relations
+        found = [each for each in encoder.schema.relations if not each.is_order]
         members = [[*encoder.schema.index(each.members)] for each in found]
         members = [[*each, each[-1]][:3] for each in members]
         weights = [[1.0, *(-w for w in each.weights), 0.0][:3] for each in found]

@@ -55,10 +55,7 @@ class Rules:
     def broken_text(self, rows: Tensor, required: Tensor) -> list[str]:
         """(m,) the names of what is required, (m, q + r + u + g) bool, and violated by rows."""
         names = [f"{a} <= {b}" for a, b in self.encoder.schema.orders]
-        names += [
-            f"the relation of {each.name} to {' and '.join(each.others)}"
-            for each in self.encoder.schema.relations
-        ]
+        names += [each.text for each in self.encoder.schema.relations if not each.is_order]
         names += [getattr(rule, "__name__", repr(rule)) for rule in self.encoder.schema.rules]
         names += [f"exactly one of {group.name}" for group in self.encoder.schema.groups]
         return [

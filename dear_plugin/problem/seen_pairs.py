@@ -10,12 +10,13 @@ that is unseen although many rows were expected to have it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from dear_plugin._lazy import lazy
 from dear_plugin.data.columns import FLOAT_STEP
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.labels import NEW
@@ -33,92 +34,106 @@ FEWEST, BY_CHANCE = 5.0, 0.05
 
 
 @dataclass(frozen=True)
-class SeenPairs:
-    """Which pairs of values occur in training rows.
+class Codes:
+    """What pairs are made of: one code per category, or per tenth of a number's training values.
 
-    Every feature has codes: one per category, or one per tenth of a number's training values. The
-    levels of a number have codes of their own besides, as of a further feature.
+    The levels of a number have codes of their own besides, in a further column.
 
     Attributes:
-        features: (f,) the features that take part in an unseen pair; one with levels may be twice.
-        starts: (f,) int64, the first code of each.
-        cuts: (f, 9) the deciles of numbers, ascending; infinite for categories.
-        numbers: which of the f features have tenths.
-        levels: which of the f features have levels, and (l,) their values; the first code of these
-            is that of all other values.
-        unseen: (t + 1, t + 1) bool, the pairs of codes that no training row has. The last code is
-            that of every category that no training row has: none of its pairs is unseen.
-        impossible: (t + 1, t + 1) bool, the unseen pairs that are not absent by chance.
+        features: (f,) the feature of each column of codes.
+        sizes: (f,) int64, the number of codes of each column.
+        cuts: (p, 9) the deciles of numbers, ascending; infinite for categories.
+        tenths: the columns of tenths.
+        levels: the columns of levels, and (l,) the values; the first code of these is that of all
+            other values.
     """
 
     features: Tensor
-    starts: Tensor
+    sizes: Tensor
     cuts: Tensor
-    numbers: tuple[int, ...]
+    tenths: tuple[int, ...]
     levels: dict[int, Tensor]
-    unseen: Tensor
-    impossible: Tensor
+
+    @classmethod
+    def of(cls, rows: Tensor, encoder: Encoder) -> Codes:
+        """The codes of training rows, (n, p)."""
+        numbers, p = encoder.is_number.nonzero()[:, 0].tolist(), encoder.p
+        sizes = [max(len(f.categories), 1) for f in encoder.schema]
+        found = {j: values for j in numbers if len(values := _levels(rows[:, j]))}
+        for j in numbers:
+            sizes[j] = TENTHS
+        return cls(
+            torch.tensor([*range(p), *found]),
+            torch.tensor([*sizes, *(1 + len(values) for values in found.values())]),
+            _tenths(rows, encoder.is_number),
+            tuple(numbers),
+            {p + i: values for i, values in enumerate(found.values())},
+        )
+
+    def part(self, some: Tensor) -> Codes:
+        """The columns at positions (g,)."""
+        at = some.tolist()
+        tenths = tuple(i for i, j in enumerate(at) if j in self.tenths)
+        levels = {i: self.levels[j] for i, j in enumerate(at) if j in self.levels}
+        return Codes(self.features[some], self.sizes[some], self.cuts, tenths, levels)
+
+    @lazy
+    def starts(self) -> Tensor:
+        """(f,) the first code of each column."""
+        return self.sizes.cumsum(0) - self.sizes
+
+    @lazy
+    def column(self) -> Tensor:
+        """(t,) the column of each code."""
+        return torch.arange(len(self.sizes)).repeat_interleave(self.sizes)
+
+    def read(self, rows: Tensor) -> Tensor:
+        """(n, f) the codes of rows, (n, p); t for categories that no training row has."""
+        values = rows[:, self.features]
+        out, new = values.long(), values >= NEW
+        for j in self.tenths:
+            cuts = self.cuts[self.features[j]]
+            out[:, j] = torch.bucketize(values[:, j].contiguous(), cuts)
+        for j, levels in self.levels.items():
+            same = (values[:, j, None] - levels).abs() <= FLOAT_STEP
+            out[:, j] = torch.where(same.any(1), same.long().argmax(1) + 1, 0)
+        new[:, [*self.tenths, *self.levels]] = False
+        return out.add_(self.starts).masked_fill_(new, len(self.column))
+
+
+@dataclass(frozen=True)
+class SeenPairs:
+    """Which pairs of values occur in training rows.
+
+    Attributes:
+        codes: of the features that take part in a pair that no training row has.
+        absent: (t + 1, t + 1) how many rows were expected to have a pair of codes that none has,
+            fewer than `FEWEST` where chance leaves out such pairs; 0 for all other pairs. Above 0
+            a pair is unseen, from `FEWEST` on it is impossible.
+    """
+
+    codes: Codes
+    absent: Tensor
 
     @classmethod
     def of(cls, rows: Tensor, encoder: Encoder) -> SeenPairs | None:
         """The pairs of training rows, (n, p); None where every pair occurs."""
-        number = encoder.is_number
-        categories = torch.tensor([len(f.categories) for f in encoder.schema])
-        found = {j: _levels(rows[:, j]) for j in number.nonzero()[:, 0].tolist()}
-        found = {j: values for j, values in found.items() if len(values)}
-        more = torch.tensor([1 + len(values) for values in found.values()], dtype=torch.int64)
-        sizes = torch.cat([torch.where(number, TENTHS, categories.clamp_min(1)), more])
-        if (bool(number.all()) and len(found) < 2) or int(sizes.sum()) > MOST_CODES:
+        codes = Codes.of(rows, encoder)
+        single = bool(encoder.is_number.all()) and len(codes.levels) < 2
+        if single or len(codes.column) > MOST_CODES:
             return None
-        p, every = len(number), torch.arange(len(sizes))
-        column = torch.cat([every[:p], torch.tensor(list(found), dtype=torch.int64)])
-        has_levels = every >= p
-        levels = {p + i: values for i, values in enumerate(found.values())}
-        tenths = number[column] & ~has_levels
-        whole = cls._empty(column, sizes, _tenths(rows, number)[column], tenths, levels)
-        unseen, impossible = _unseen(whole.codes(rows), sizes, column, number[column], has_levels)
-        some = torch.isin(every, every.repeat_interleave(sizes)[unseen.any(1)])
-        if not bool(some.any()):
+        absent = _absent(codes.read(rows), codes, encoder.is_number[codes.features])
+        some = codes.column[absent.any(1)].unique()
+        if not len(some):
             return None
-        kept, at = some.repeat_interleave(sizes), some.nonzero()[:, 0]
-        levels = {i: levels[j] for i, j in enumerate(at.tolist()) if j in levels}
-        part = cls._empty(column[at], sizes[at], whole.cuts[at], tenths[at], levels)
-        unseen, impossible = (pad(p[kept][:, kept], (0, 1, 0, 1)) for p in (unseen, impossible))
-        return replace(part, unseen=unseen, impossible=impossible)
-
-    @classmethod
-    def _empty(
-        cls,
-        features: Tensor,
-        sizes: Tensor,
-        cuts: Tensor,
-        tenths: Tensor,
-        levels: dict[int, Tensor],
-    ) -> SeenPairs:
-        numbers = tuple(tenths.nonzero()[:, 0].tolist())
-        none = torch.empty(0)
-        return cls(features, sizes.cumsum(0) - sizes, cuts, numbers, levels, none, none)
-
-    def codes(self, rows: Tensor) -> Tensor:
-        """(n, f) the codes of rows, (n, p)."""
-        return self._codes(rows[:, self.features])
-
-    def _codes(self, values: Tensor) -> Tensor:
-        """(n, f) the codes of the features' values, (n, f)."""
-        out, new = values.long(), values >= NEW
-        for j in self.numbers:
-            out[:, j] = torch.bucketize(values[:, j].contiguous(), self.cuts[j])
-        for j, levels in self.levels.items():
-            same = (values[:, j, None] - levels).abs() <= FLOAT_STEP
-            out[:, j] = torch.where(same.any(1), same.long().argmax(1) + 1, 0)
-        new[:, [*self.numbers, *self.levels]] = False
-        return out.add_(self.starts).masked_fill_(new, len(self.unseen) - 1)
+        kept = torch.isin(codes.column, some)
+        return cls(codes.part(some), pad(absent[kept][:, kept], (0, 1, 0, 1)))
 
     def created(self, x: Tensor, reached: Tensor) -> Tensor:
         """(m,) bool: rows, (m, p), with an impossible pair that the factual, (m, p), lacks."""
-        codes = self.codes(reached)
-        row, feature = (codes != self.codes(x)).nonzero(as_tuple=True)
-        pairs = self.impossible[codes[row, feature][:, None], codes[row]]
+        codes = self.codes.read(reached)
+        row, column = (codes != self.codes.read(x)).nonzero(as_tuple=True)
+        pairs = self.absent[codes[row, column][:, None], codes[row]] >= FEWEST
         return torch.zeros(len(x), dtype=torch.bool).index_fill(0, row[pairs.any(1)], True)
 
     def repair(self, x: Tensor, moved: Tensor, acted: Tensor) -> Tensor:
@@ -129,69 +144,66 @@ class SeenPairs:
             moved: (m, c, p) the rows to repair.
             acted: (m, p) bool, the features acted on, which are left as they are.
         """
-        free, here = ~acted[:, self.features], x[:, self.features]
-        changed = moved.new_zeros(moved.shape[:2], dtype=torch.bool)
-        for j, feature in enumerate(self.features.tolist()):
-            changed |= (moved[..., feature] != here[:, j, None]) & free[:, j, None]
+        features = self.codes.features
+        free, changed = ~acted[:, features], moved.new_zeros(moved.shape[:2], dtype=torch.bool)
+        for j, feature in enumerate(features.tolist()):
+            changed |= (moved[..., feature] != x[:, None, feature]) & free[:, j, None]
         rows, candidates = changed.nonzero(as_tuple=True)
         if not len(rows):
             return moved
-        factual, free = self._codes(here)[rows], free[rows]
-        undone = self._undone(self.codes(moved[rows, candidates]), factual, free)
-        at = undone.any(1).nonzero()[:, 0]
-        if len(at):
-            pair, feature = undone[at].nonzero(as_tuple=True)
-            pair, column = at[pair], self.features[feature]
-            moved = moved.clone()
-            moved[rows[pair], candidates[pair], column] = x[rows[pair], column]
+        factual = self.codes.read(x)[rows]
+        undone = self._undone(self.codes.read(moved[rows, candidates]), factual, free[rows])
+        pair, column = undone.nonzero(as_tuple=True)
+        if len(pair):
+            moved, feature = moved.clone(), features[column]
+            moved[rows[pair], candidates[pair], feature] = x[rows[pair], feature]
         return moved
 
     def _undone(self, codes: Tensor, factual: Tensor, free: Tensor) -> Tensor:
         """(q, f) bool, the changes of free features to undo; writes into the codes."""
-        undone = torch.zeros_like(free)
-        at = torch.arange(len(codes))
+        undone, at, features = (
+            torch.zeros_like(free),
+            torch.arange(len(codes)),
+            self.codes.features,
+        )
         while len(at):
-            row, feature = ((codes[at] != factual[at]) & free[at]).nonzero(as_tuple=True)
+            row, column = ((codes[at] != factual[at]) & free[at]).nonzero(as_tuple=True)
             count = torch.zeros(len(at), codes.shape[1], dtype=torch.int64)
             here = at[row]
-            count[row, feature] = self.unseen[codes[here, feature][:, None], codes[here]].sum(1)
+            pairs = self.absent[codes[here, column][:, None], codes[here]]
+            count[row, column] = (pairs > 0.0).sum(1)
             most, worst = count.max(1)
             at, worst = at[most > 0], worst[most > 0]
-            same = self.features == self.features[worst][:, None]
+            same = features == features[worst][:, None]
             codes[at] = torch.where(same, factual[at], codes[at])
             undone[at] |= same
         return undone
 
 
-def _unseen(
-    codes: Tensor, sizes: Tensor, column: Tensor, number: Tensor, has_levels: Tensor
-) -> tuple[Tensor, Tensor]:
-    """(t, t) bool each: pairs of codes, (n, f), that only occur singly; of these, impossible ones.
+def _absent(found: Tensor, codes: Codes, number: Tensor) -> Tensor:
+    """(t, t) the expected rows of pairs that only occur singly, see `SeenPairs.absent`.
 
     Args:
-        codes: of the training rows.
-        sizes: (f,) the number of codes.
-        column: (f,) the feature.
-        number: (f,) bool, numbers.
-        has_levels: (f,) bool, the levels of numbers.
+        found: (n, f) the codes of the training rows.
+        codes: what they stand for.
+        number: (f,) bool, columns of numbers.
     """
-    starts = sizes.cumsum(0) - sizes
-    feature, number, level = (
-        each.repeat_interleave(sizes) for each in (column, number, has_levels)
-    )
-    count = torch.bincount(codes.flatten(), minlength=len(feature)).double()
-    count[starts[has_levels]] = 0.0  # other values than levels
-    out = (count[:, None] > 0.0) & (count > 0.0) & (feature[:, None] != feature)
-    levels = (level[:, None] | level) & number[:, None] & number
-    expected = count[:, None] * count / len(codes)
-    out &= torch.where(levels, expected >= EXPECTED, ~number[:, None] | ~number)
-    out &= levels | ~(level[:, None] | level)
-    for one in codes.T:
-        out[one[:, None], codes] = False
-    many, which = expected >= FEWEST, torch.arange(len(sizes)).repeat_interleave(sizes)
+    which, levels = codes.column, [*codes.levels]
+    level = torch.isin(which, torch.tensor(levels, dtype=torch.int64))
+    feature, number = codes.features[which], number[which]
+    count = torch.bincount(found.flatten(), minlength=len(which)).double()
+    count[codes.starts[levels]] = 0.0  # other values than levels
+    expected, has_level = count[:, None] * count / len(found), level[:, None] | level
+    out = torch.where(number[:, None] & number, has_level & (expected >= EXPECTED), ~has_level)
+    out &= (expected > 0.0) & (feature[:, None] != feature)
+    for one in found.T:
+        out[one[:, None], found] = False
+    many = expected >= FEWEST
     chance = torch.where(many, (-expected).exp(), 0.0)
     absent, by_chance = (_sums(each.float(), which) for each in (out & many, chance))
-    return out, out & many & (by_chance <= BY_CHANCE * absent)[which][:, which]
+    many &= (by_chance <= BY_CHANCE * absent)[which][:, which]
+    expected = torch.where(many, expected, expected.clamp_max(FEWEST / 2.0))
+    return torch.where(out, expected, 0.0).float()
 
 
 def _sums(pairs: Tensor, which: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from dear_plugin import Schema
-from dear_plugin.data.relations import infer_relations
+from dear_plugin.data.relations import Relation, infer_relations
 
 
 @pytest.fixture
@@ -23,8 +23,13 @@ def shapes() -> pd.DataFrame:
     return frame.assign(other=rng.normal(size=n))
 
 
+def functions(relations):
+    """The relations that are no orders."""
+    return [each for each in relations if not each.is_order]
+
+
 def test_products_powers_and_sums_are_found(shapes):
-    relations = Schema.infer(shapes).relations
+    relations = functions(Schema.infer(shapes).relations)
     assert {frozenset(each.members) for each in relations} == {
         frozenset({"radius", "area"}),
         frozenset({"total", "months", "price"}),
@@ -39,7 +44,7 @@ def residual(relation, frame):
 
 
 def test_the_bounds_hold_in_rows_not_fitted_on(shapes):
-    relations = Schema.infer(shapes.head(500)).relations
+    relations = functions(Schema.infer(shapes.head(500)).relations)
     assert len(relations) == 3
     for each in relations:
         rest = residual(each, shapes.tail(1000))
@@ -48,9 +53,8 @@ def test_the_bounds_hold_in_rows_not_fitted_on(shapes):
 
 def test_special_values_and_zeros_do_not_count(shapes):
     shapes.loc[:200, "area"], shapes.loc[100:300, "radius"] = -9.0, 0.0
-    (relation,) = infer_relations(
-        shapes, Schema.infer(shapes[["radius", "area"]], special={"area": [-9]}).features
-    )
+    schema = Schema.infer(shapes[["radius", "area"]], special={"area": [-9]})
+    (relation,) = functions(infer_relations(shapes, schema.features))
     assert relation.log
     assert relation.high - relation.low < 0.4
 
@@ -71,4 +75,16 @@ def test_relations_survive_json(shapes):
 def test_huge_and_tiny_numbers_raise_no_warning(shapes, unit):
     frame = shapes.assign(radius=shapes["radius"] * unit, other=shapes["other"] * unit)
     with np.errstate(over="raise", divide="raise", invalid="raise"):
-        assert len(infer_relations(frame, Schema.infer(frame).features)) >= 2
+        relations = infer_relations(frame, Schema.infer(frame).features)
+        assert len(functions(relations)) >= 2
+
+
+def test_an_order_is_a_relation():
+    """`a <= b` bounds `b - a`."""
+    rng = np.random.default_rng(0)
+    total = rng.gamma(3, 10, 500).round(2)
+    frame = pd.DataFrame({"total": total, "paid": (total * rng.beta(2, 2, 500)).round(2)})
+    schema = Schema.infer(frame)
+    assert schema.relations == (Relation("total", ("paid",)),)
+    assert schema.orders == (("paid", "total"),)
+    assert schema.relations[0].text == "paid <= total"
