@@ -68,8 +68,9 @@ def shot(browser: Any, address: str, name: str, *, tries="", tab="", **how: Any)
         page.get_by_role("button", name="Look at").click()
         page.locator("table").wait_for(timeout=120_000)
     page.wait_for_timeout(1_500)
-    # The other tab is as high as the first.
-    image = Image.open(BytesIO(page.screenshot(full_page=not tab))).convert("RGB")
+    # The other tab is as high as the first: it ends with its table.
+    clip = {**DESK, "x": 0, "y": 0, "height": 300} if tab else None
+    image = Image.open(BytesIO(page.screenshot(full_page=not tab, clip=clip))).convert("RGB")
     image.quantize(COLOURS).save(IMAGES / f"{name}.png", optimize=True)
     page.close()
 
