@@ -146,7 +146,7 @@ def _optimum(dear: DEAR, case: Case, known: Floats) -> Floats:
     limit = torch.from_numpy(known * (1.0 + search.prefer_alone)).float()
     others = of_singles(problem, dear._optimizer.known, problem.actionable, FIRST)
     for new in chain(_numbers(problem, dear.trained.rows), others):
-        table.add(new.part(new.direct < limit[new.rows]))
+        table.add(new.part(new.direct_cost < limit[new.rows]))
     return _least_price(table)
 
 
@@ -155,7 +155,7 @@ def _least_price(table: SearchTable) -> Floats:
     while len(at := table.alive(1)):
         tried = table.tried.part(at)
         order = in_order(tried.rows, tried.price)
-        table.score(at[order][first_of_each(tried.rows[order], AT_ONCE)])
+        table.vet(at[order][first_of_each(tried.rows[order], AT_ONCE)])
         # No action is skipped.
         table.need[:] = table.enough[:, None]
     return table.bound(1, table.passed).double().numpy()

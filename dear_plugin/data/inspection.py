@@ -1,4 +1,4 @@
-"""Inspection: logger warnings on suspicious columns of a training frame."""
+"""Inspection: marks identifiers among inferred features; logs warnings on suspicious columns."""
 
 from __future__ import annotations
 

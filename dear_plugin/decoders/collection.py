@@ -1,4 +1,4 @@
-"""Decoders: the decoder of every action set, fitted when it is first needed.
+"""Decoders: one per action set; `fit` fits several at once, `of` any other when first needed.
 
 A set with features of several tiers is decoded one tier after another, see `InOrder`.
 """

@@ -1,4 +1,4 @@
-"""Decoder: the protocol of g(v, x_S) for one action set S, and the classes by name."""
+"""Decoder: the interface of g(v, x_S) for one action set S, and the registry of its classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trained: training rows and a model in; what answers and goals are compared with, out."""
+"""Trained: training rows and a model, with facts of them, each computed when first needed."""
 
 from __future__ import annotations
 

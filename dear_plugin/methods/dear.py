@@ -1,4 +1,4 @@
-"""DEAR: DisEntangling Algorithmic Recourse, composed of a decoder, a search and criteria."""
+"""DEAR: DisEntangling Algorithmic Recourse; it fits a decoder for each action set and searches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Optimizer: action sets with fitted decoders and candidate values; cases in, proposals out."""
+"""Optimizer: made for each call; searches the rows of a case; answers and near misses out."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from dear_plugin.problem.reasons import Status
 from dear_plugin.problem.seen_pairs import SeenPairs
 from dear_plugin.results.proposal import ANOTHER, SEVERAL, Proposal, identity_proposal
 from dear_plugin.search import (
-    Answers,
     FeatureValues,
     Ranked,
     Search,
     SearchProblem,
+    SearchRun,
 )
 from dear_plugin.search.problem import SMALLEST
 from dear_plugin.search.table import SearchTable
@@ -110,7 +110,7 @@ class Optimizer:
         source = partial(descended, schedule=search.schedule) if search.solver == "paper" else None
         # The line search needs no derivatives, and small operations are faster in this mode.
         with torch.inference_mode(source is None):
-            answers = Answers(problem, search, evidence, self.known, case.aim, enough, source)
+            answers = SearchRun(problem, search, evidence, self.known, case.aim, enough, source)
             ranked = answers.ranked(k)
             proposals = [self._proposal(case, answers, rank, i) for i, rank in enumerate(ranked)]
         return [proposal.clone() for proposal in proposals]
@@ -135,7 +135,7 @@ class Optimizer:
         indirect = torch.where(direct, 0.0, lost[:, 0].clamp_min(0.0))
         return Proposal(reached[:, 0], direct, indirect.sum(1), [""] * len(rows))
 
-    def _proposal(self, case: Case, answers: Answers, ranked: Ranked, rank: int) -> Proposal:
+    def _proposal(self, case: Case, answers: SearchRun, ranked: Ranked, rank: int) -> Proposal:
         """The proposal of one rank for all rows."""
         m, table = len(case), answers.table
         excluded = table.has(table.tried.margin == -torch.inf)
@@ -175,7 +175,7 @@ class Optimizer:
         status = torch.zeros(len(at), dtype=torch.int64)
         status[actions.margin < table.enough[actions.rows]] = Status.LESS_MARGIN
         status[still] = Status.NO_ADVICE
-        status[actions.margin < table.accepted[actions.rows]] = Status.UNREACHED
+        status[actions.margin < table.aim[actions.rows]] = Status.UNREACHED
         return replace(proposal, status=status, measured=actions.measured)
 
     def _tried(self, case: Case, excluded: Tensor) -> Tensor:

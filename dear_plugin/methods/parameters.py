@@ -1,4 +1,4 @@
-"""Parameters: the constructor's arguments of a method, like those of a scikit-learn estimator."""
+"""Parameters: get_params, set_params and scikit-learn's clone, from a constructor's arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Robustness: given answers under resamples of the training rows, none of which a search saw."""
+"""Robustness: evaluates answers under resamples of the decoder that no search has seen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing: a method proposes for a question, failed rows with a farther aim; the rows, out."""
+"""Writing: writes and scores proposals; where these do not succeed, asks again, farther."""
 
 from __future__ import annotations
 

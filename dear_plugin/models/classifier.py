@@ -1,4 +1,4 @@
-"""Classifier: scores of rows by the user's model, a torch module or a black box."""
+"""Classifier: scores and decisions of the user's model, a torch module or a black box."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ActionSets: the sets of features S that a search may act on."""
+"""ActionSets: sets of features S: those that `act_on` names, and those that a search adds."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Results: a question and what is proposed in; frames of answers and actions, and texts, out."""
+"""Results: question and proposal as records; answers as frames, texts, letters and HTML."""

@@ -1,4 +1,4 @@
-"""Descriptions: rows of a result in; resamples are evaluated; texts, and changes to draw, out."""
+"""Descriptions: rows of a result as texts, and their changes as tables for figures."""
 
 from __future__ import annotations
 

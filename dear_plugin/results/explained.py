@@ -1,4 +1,4 @@
-"""Explained: statuses and numbers of proposals in; the texts of the column `reason` out."""
+"""Explained: the column `reason`: why a row has no answer, or which criteria its answer lacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recourses: the result of a method; the action of each row, its indirect changes, its cost."""
+"""Recourses: what `generate` returns: a `Result` with texts, figures and alternatives."""
 
 from __future__ import annotations
 

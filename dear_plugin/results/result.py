@@ -1,4 +1,4 @@
-"""Result: what a method answered for the rows of a question, and what is computed of it."""
+"""Result: the answers as frames: `actions` (costs, credibility) and `direct` (new values)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spread: what becomes of answers under resamples of the training rows."""
+"""Spread: a record of confidence, reliance and ranges of changes of answers under resamples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The search for the smallest change of x_S that reaches the target, for all rows and sets."""
+"""Search: for each row, the cheapest actions on sets of features that meet all criteria."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from dear_plugin.search.credibility import Decoded, confidence, reliance
 from dear_plugin.search.criteria import RowCriteria, criteria
 from dear_plugin.search.problem import SearchProblem
 from dear_plugin.search.ranks import Ranked
-from dear_plugin.search.search import Answers
+from dear_plugin.search.search import SearchRun
 from dear_plugin.search.settings import DescentSchedule, Search
 from dear_plugin.search.values import FeatureValues
 
 __all__ = [
-    "Answers",
     "Decoded",
     "DescentSchedule",
     "FeatureValues",
@@ -19,6 +18,7 @@ __all__ = [
     "RowCriteria",
     "Search",
     "SearchProblem",
+    "SearchRun",
     "confidence",
     "criteria",
     "reliance",

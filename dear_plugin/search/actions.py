@@ -71,10 +71,10 @@ class Candidates(Valued):
     """m actions that may be tried.
 
     Attributes:
-        direct: (m,) their direct cost, which no cost is below.
+        direct_cost: (m,) their direct cost, which no cost is below.
     """
 
-    direct: Tensor
+    direct_cost: Tensor
 
     @classmethod
     def none(cls, width: int) -> Self:
@@ -84,7 +84,7 @@ class Candidates(Valued):
 
 
 @dataclass(frozen=True)
-class Actions(Valued):
+class TriedActions(Valued):
     """m actions of some rows.
 
     Attributes:
@@ -92,7 +92,7 @@ class Actions(Valued):
         margin: (m,) the goal's margin.
         price: (m,) the cost by which actions are compared: discounted where no indirect change
             is needed (`Search.prefer_alone`).
-        score: (m,) double, -1 where the criteria are not evaluated; the number of criteria met,
+        met: (m,) double, -1 where the criteria are not evaluated; the number of criteria met,
             in their order, plus 1 minus what is missing of the next one; infinite for all.
         measured: (m, c) the criteria's values in the order of `CRITERIA`, NaN if unknown.
     """
@@ -100,18 +100,18 @@ class Actions(Valued):
     cost: Tensor
     margin: Tensor
     price: Tensor
-    score: Tensor
+    met: Tensor
     measured: Tensor
 
     @classmethod
-    def of(cls, new: Candidates, cost: Tensor, margin: Tensor, price: Tensor) -> Actions:
+    def of(cls, new: Candidates, cost: Tensor, margin: Tensor, price: Tensor) -> TriedActions:
         """Candidates with their evaluated cost, margin and price, (m,) each."""
         score = torch.full((len(new),), -1.0, dtype=torch.float64)
         measured = torch.full((len(new), len(CRITERIA)), torch.nan)
         return cls(new.rows, new.sets, new.values, cost, margin, price, score, measured)
 
     @classmethod
-    def none(cls, width: int) -> Actions:
+    def none(cls, width: int) -> TriedActions:
         """No actions, of sets of up to `width` features."""
         return cls.of(Candidates.none(width), *torch.empty(3, 0))
 

@@ -1,4 +1,4 @@
-"""Credibility: definitions of the confidence, reliance, plausibility and support of actions.
+"""Credibility: confidence (under resamples) and reliance (on indirect changes) of actions.
 
 Each criterion is a function of a search problem and some actions; no search optimises it.
 """

@@ -116,7 +116,7 @@ def scored(actions: R, wanted: Mapping[str, Criterion]) -> tuple[Tensor, Tensor,
     """Evaluate criteria of m actions in order; one that is not met ends the evaluation.
 
     Returns:
-        (m,) the score, see `Actions`; (m,) how much more margin may be expected to suffice; and
+        (m,) `TriedActions.met`; (m,) how much more margin may be expected to suffice; and
         (m, c) the measured values in the order of `CRITERIA`, NaN where not evaluated.
     """
     m = len(actions)

@@ -114,7 +114,7 @@ def grow(
         places: (c,) of the combinations of each set, in the order of predicted cost.
     """
     before, found = table.before, []
-    need = (table.enough if size == 2 else table.accepted) - before
+    need = (table.enough if size == 2 else table.aim) - before
     # A dearer action than an answer on a part of it would be none.
     limit = torch.minimum(table.limits()[:, features], below[:, None]) * (1.0 + table.discount)
     for some in rows.split(max(1, CELLS // (len(features) * PARTS) ** 2)):

@@ -41,7 +41,7 @@ class SearchProblem:
         seen_pairs: which pairs of values changes may create; None allows all.
         resampled: whether confidence is evaluated, under resamples of the decoders.
         indirect_weight: what a unit of indirect change counts for in costs.
-        encoded: the latents of the rows, (n, k), by set; see `latents`.
+        latents_by_set: the latents of the rows, (n, k), by set; see `latents`.
     """
 
     x: Tensor
@@ -54,7 +54,7 @@ class SearchProblem:
     seen_pairs: SeenPairs | None = None
     resampled: bool = False
     indirect_weight: float = 1.0
-    encoded: dict[int, Tensor] = field(default_factory=dict)
+    latents_by_set: dict[int, Tensor] = field(default_factory=dict)
 
     def __len__(self) -> int:
         """The number of rows (n)."""
@@ -86,16 +86,16 @@ class SearchProblem:
             goal=self.goal.select(rows),
             feasible=self.feasible.select(rows),
             actionable=self.actionable[rows],
-            encoded={i: v[rows] for i, v in list(self.encoded.items())},
+            latents_by_set={i: v[rows] for i, v in list(self.latents_by_set.items())},
         )
 
     def latents(self, i: int) -> Tensor:
         """(n, k) the latents of the rows for set i, encoded when first needed."""
-        if i not in self.encoded:
+        if i not in self.latents_by_set:
             # A decoder may differentiate while it encodes.
             with torch.inference_mode(False):
-                self.encoded[i] = self.decoders.of(self.sets.members[i]).encode(self.x)
-        return self.encoded[i]
+                self.latents_by_set[i] = self.decoders.of(self.sets.members[i]).encode(self.x)
+        return self.latents_by_set[i]
 
     def decode_actions(self, rows: Tensor, sets: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """The rows of actions before and after projection onto A_d, (m, c, p) each.
@@ -174,11 +174,11 @@ class SearchProblem:
     def with_sets(self, sets: ActionSets) -> SearchProblem:
         """The same rows with other action sets."""
         may_act = self.feasible.may_act(sets)
-        return replace(self, sets=sets, actionable=may_act, encoded={})
+        return replace(self, sets=sets, actionable=may_act, latents_by_set={})
 
     def extended(self, sets: ActionSets) -> SearchProblem:
         """The same rows with more action sets; those of before keep their positions."""
-        return replace(self.with_sets(sets), encoded=self.encoded)
+        return replace(self.with_sets(sets), latents_by_set=self.latents_by_set)
 
     def only(self, asked: Tensor) -> SearchProblem:
         """The same rows with those of the sets that some may act on, given (n, s) bool."""

@@ -52,7 +52,7 @@ def ranked(table: SearchTable, k: int, first: Ranked | None = None) -> list[Rank
     at = torch.cat(list(kinds.values()))
     kind = torch.cat([torch.full_like(some, name) for name, some in kinds.items()])
     part = table.tried.part(at)
-    score = torch.where(kind == NEAREST, part.margin.double(), part.score)
+    score = torch.where(kind == NEAREST, part.margin.double(), part.met)
     score = torch.where(kind >= ACCEPTED, -score, 0.0)
     columns = table.order[part.sets], part.price, table.size[part.sets], score, kind, part.rows
     order = torch.from_numpy(np.lexsort([column.numpy() for column in columns]))
@@ -70,7 +70,7 @@ def best(table: SearchTable) -> Tensor:
     It has the best score, then the least price.
     """
     at = table.hits[~table.has(table.passed)[table.tried.rows[table.hits]]]
-    score, pairs = table.tried.score[at], table.pairs(at)
+    score, pairs = table.tried.met[at], table.pairs(at)
     return table.cheapest(at[score == greatest(score, pairs, table.need.numel(), -1.0)[pairs]])
 
 
@@ -118,7 +118,7 @@ def _counting(table: SearchTable, at: Tensor) -> Tensor:
     """
     shape, pairs = table.need.shape, table.pairs(at)
     price, met = torch.full((2, table.need.numel()), torch.inf, dtype=torch.float64)
-    price[pairs], met[pairs] = table.tried.price[at].double(), table.tried.score[at].floor()
+    price[pairs], met[pairs] = table.tried.price[at].double(), table.tried.met[at].floor()
     subsets = table.problem.sets.subsets
     price, met = price.view(shape), met.view(shape)
     better = (price[:, subsets] < price[..., None]) & (met[:, subsets] >= met[..., None])

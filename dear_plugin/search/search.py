@@ -1,9 +1,9 @@
-"""The search: for every row, up to k actions of low cost that meet all criteria.
+"""One search: for every row, up to k actions of low cost that meet all criteria.
 
 A candidate gives new values to the features of one set. To *try* it costs one decode and one call
-of the model, which give its cost and margin. It is *accepted* from the margin `accepted` on. From
+of the model, which give its cost and margin. It is *accepted* from the margin `aim` on. From
 `enough` on, a second call gives the margin without indirect changes: if this is at least
-`accepted`, the *price* is the cost / (1 + `Search.prefer_alone`), in all other cases the cost. To
+`aim`, the *price* is the cost / (1 + `Search.prefer_alone`), in all other cases the cost. To
 *vet* an accepted action is to evaluate the criteria of `Search.stricter`. An *answer* is vetted,
 meets all criteria and has the margin `enough`. Where confidence or agreement falls short, further
 actions of the same row and set need a larger margin to be vetted (`SearchTable.need`). Tried
@@ -84,7 +84,7 @@ Source = Callable[..., tuple[Tensor, Tensor, Tensor]]
 
 
 @dataclass
-class Answers:
+class SearchRun:
     """The search of n rows.
 
     Attributes:
@@ -92,7 +92,7 @@ class Answers:
         search: the settings.
         evidence: what the criteria compare answers with; None for no criteria.
         known: the lists of values.
-        accepted: (n,) the least margin of a success.
+        aim: (n,) the least margin of a success.
         enough: (n,) the least margin of an answer.
         source: what gives the only candidates; None for lists of values.
         own: (n,) the plausibility of the factuals; None for no criteria.
@@ -103,7 +103,7 @@ class Answers:
     search: Search
     evidence: Trained | None
     known: FeatureValues
-    accepted: Tensor
+    aim: Tensor
     enough: Tensor
     source: Source | None = None
 
@@ -117,7 +117,7 @@ class Answers:
             # Not bound to the answers: a circle would keep the table in memory.
             asked = partial(_both, search=self.search, evidence=self.evidence, own=self.own)
         self.table = SearchTable(
-            self.problem, asked, self.accepted, self.enough, self.search.prefer_alone
+            self.problem, asked, self.aim, self.enough, self.search.prefer_alone
         )
         self.waves = Waves(self.table, self.known, closer=self.source is None)
         self._grown = torch.zeros(len(x), dtype=torch.bool)
@@ -159,11 +159,11 @@ class Answers:
     def _grow(self, rows: Tensor, size: int, places: Tensor) -> None:
         """Search sets of one feature more, for rows, (n,) bool."""
         table = self.table
-        if not bool(rows.any()) or len(self.features) < size or not len(table.tried):
+        if not bool(rows.any()) or len(self.combinable) < size or not len(table.tried):
             return
         below = table.bound(self.waves.k, table.passed)
         every = rows.nonzero()[:, 0]
-        found, mine, sets = grow(table, every, size, self.features, below, places)
+        found, mine, sets = grow(table, every, size, self.combinable, below, places)
         asked = torch.zeros(table.need.shape, dtype=torch.bool)
         asked[mine, sets] = True
         if places is OTHERS:
@@ -192,7 +192,7 @@ class Answers:
         wanted = [members[i] for i in which]
         if size == 2:
             # They depend on each other: always all of them.
-            each = [members[i] for i in self.features.tolist()]
+            each = [members[i] for i in self.combinable.tolist()]
             wanted = [tuple(sorted(one + other)) for one, other in pairs_of(each, 2)]
         if decoders.decoder.joint:
             decoders.fit([s for s in wanted if s not in self.problem.sets.members])
@@ -202,7 +202,7 @@ class Answers:
         return torch.ones(len(self.problem), dtype=torch.bool)
 
     @lazy
-    def features(self) -> Tensor:
+    def combinable(self) -> Tensor:
         """(b,) the given sets of one feature that are combined to pairs."""
         most = self.problem.decoders.decoder.pair_features
         return self.problem.sets.alone.nonzero()[:most, 0]
@@ -218,8 +218,8 @@ class Answers:
         if not bool(asked.any()):
             return
         problem = problem.only(asked)
-        more = self.enough - self.accepted
-        rows, sets, values = self.source(problem, least=self.accepted, more=more)
+        more = self.enough - self.aim
+        rows, sets, values = self.source(problem, least=self.aim, more=more)
         which = torch.tensor(self.table.positions_of(problem.sets.members, 1))
         # An action of size zero succeeds where the decoder's reconstruction is accepted.
         moved = ((values - problem.own(rows, sets)).abs() > SMALLEST).any(1)
@@ -229,12 +229,12 @@ class Answers:
     def _settle(self) -> None:
         """Vet what is accepted by too small a margin; what is proposed needs each change."""
         table, k = self.table, self.waves.k
-        need, table.need = table.need, self.accepted[:, None].expand(table.need.shape).clone()
-        table.score(self.waves.next(~table.has(table.passed), NEARER))
+        need, table.need = table.need, self.aim[:, None].expand(table.need.shape).clone()
+        table.vet(self.waves.next(~table.has(table.passed), NEARER))
         table.need = need
         for _ in range(table.width):
             at = best(table)
-            at = at[in_order(table.tried.rows[at], -table.tried.score[at])]
+            at = at[in_order(table.tried.rows[at], -table.tried.met[at])]
             if not len(table.drop_needless(at[first_of_each(table.tried.rows[at], k)])):
                 return
 

@@ -1,4 +1,4 @@
-"""Settings of a search, which are the criteria of its answers: `Search` and `DescentSchedule`."""
+"""Settings of a search, and the values that answers must reach: `Search`, `DescentSchedule`."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
-from dear_plugin.search.actions import Actions, Candidates, first_of, in_order, least
+from dear_plugin.search.actions import Candidates, TriedActions, first_of, in_order, least
 from dear_plugin.search.credibility import Decoded
 from dear_plugin.search.criteria import Criterion, scored
 from dear_plugin.search.problem import SearchProblem
@@ -24,7 +24,7 @@ class SearchTable:
     Attributes:
         problem: the rows and the sets.
         criteria: of a problem, what a search asks of answers, and what is reported.
-        accepted: (n,) the least margin of a success.
+        aim: (n,) the least margin of a success.
         enough: (n,) the least margin of an answer.
         discount: how much more an action may cost that needs no indirect change, as a share.
         gain: the share by which an action must be cheaper than an answer to be of use.
@@ -39,11 +39,11 @@ class SearchTable:
 
     problem: SearchProblem
     criteria: Callable[[SearchProblem], tuple[Wanted, Wanted]]
-    accepted: Tensor
+    aim: Tensor
     enough: Tensor
     discount: float
     gain: float = 0.002
-    tried: Actions = field(init=False)
+    tried: TriedActions = field(init=False)
     hits: Tensor = field(init=False)
     fresh: Tensor = field(init=False)
     passed: Tensor = field(init=False)
@@ -54,7 +54,7 @@ class SearchTable:
     def __post_init__(self) -> None:
         """Nothing is tried yet."""
         s, width = self.problem.sets.positions.shape
-        self.tried = Actions.none(width)
+        self.tried = TriedActions.none(width)
         self.hits = self.fresh = self.passed = torch.empty(0, dtype=torch.int64)
         self.need = self.enough[:, None].repeat(1, s)
         self.size = torch.ones(s, dtype=torch.int64)
@@ -94,15 +94,15 @@ class SearchTable:
             return
         problem, (rows, sets, values) = self.problem, (new.rows, new.sets, new.values)
         cost, margin = problem.evaluate(rows, sets, values)
-        found = (margin >= self.accepted[rows]).nonzero()[:, 0]
+        found = (margin >= self.aim[rows]).nonzero()[:, 0]
         price = cost.clone()
         if self.discount:
             at = found[margin[found] >= self.enough[rows[found]]]
             alone = problem.margin_alone(rows[at], sets[at], values[at])
-            price[at[alone >= self.accepted[rows[at]]]] /= 1.0 + self.discount
+            price[at[alone >= self.aim[rows[at]]]] /= 1.0 + self.discount
         self.hits = torch.cat([self.hits, len(self.tried) + found])
         self.fresh = torch.cat([self.fresh, len(self.tried) + found])
-        self.tried = self.tried.extended(Actions.of(new, cost, margin, price))
+        self.tried = self.tried.extended(TriedActions.of(new, cost, margin, price))
 
     def decoded(self, at: Tensor) -> Decoded:
         """The tried actions at positions (q,) with their counterfactuals."""
@@ -110,7 +110,7 @@ class SearchTable:
         reached = decode(part.rows, part.sets, part.values[:, None])[1][:, 0]
         return Decoded(part.rows, reached, part.sets, part.values)
 
-    def score(self, at: Tensor) -> None:
+    def vet(self, at: Tensor) -> None:
         """Evaluate the criteria of tried actions at positions (q,).
 
         An action of several features that meets all of them is dropped if it needs one less.
@@ -122,14 +122,14 @@ class SearchTable:
         if not len(at):
             return at
         tried = self.tried
-        tried.score[at] = torch.inf
+        tried.met[at] = torch.inf
         if wanted:
-            tried.score[at], more, tried.measured[at] = scored(self.decoded(at), wanted)
+            tried.met[at], more, tried.measured[at] = scored(self.decoded(at), wanted)
             short, need = at[more > 0.0], (tried.margin[at] + more)[more > 0.0]
             self.need.view(-1).scatter_reduce_(0, self.pairs(short), need, "amax")
         met = at[tried.margin[at] >= self.enough[tried.rows[at]]]
-        met = met[tried.score[met] == torch.inf]
-        self.fresh = self.fresh[tried.score[self.fresh] < 0.0]
+        met = met[tried.met[met] == torch.inf]
+        self.fresh = self.fresh[tried.met[self.fresh] < 0.0]
         self.passed = torch.cat([self.passed, met])
         return met
 
@@ -146,12 +146,12 @@ class SearchTable:
         self.add(parts)
         tried, rows = self.tried, parts.rows
         has_margin = tried.margin[whole] >= self.enough[rows]
-        kept = tried.margin[part] >= self.enough[rows].where(has_margin, self.accepted[rows])
+        kept = tried.margin[part] >= self.enough[rows].where(has_margin, self.aim[rows])
         whole, part = whole[kept], part[kept]
         met = self._measure(part, self.reported)
-        needless: Tensor = whole[tried.score[part] >= tried.score[whole].floor()].unique()
-        tried.score[needless] = 0.0
-        self.passed = self.passed[tried.score[self.passed] > 0.0]
+        needless: Tensor = whole[tried.met[part] >= tried.met[whole].floor()].unique()
+        tried.met[needless] = 0.0
+        self.passed = self.passed[tried.met[self.passed] > 0.0]
         self.drop_needless(met)
         return needless
 

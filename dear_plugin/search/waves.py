@@ -60,7 +60,7 @@ class Waves:
             for _ in range(1 if wave else looks):
                 busy |= self.tried(rows, wave)
             at = self.next(rows, size)
-            table.score(at)
+            table.vet(at)
             rows = rows & (busy | table.has(at))
             if not bool(rows.any()):
                 break
@@ -70,7 +70,7 @@ class Waves:
     def tried(self, rows: Tensor, wave: int) -> Tensor:
         """Try candidates of the pool, and look closer; (n,) bool, the rows that have some."""
         alive = self.table.alive(self.k)
-        cheap = self.pool.direct < self._bound(rows, alive, wave)[self.pool.rows]
+        cheap = self.pool.direct_cost < self._bound(rows, alive, wave)[self.pool.rows]
         taken, self.pool = self.pool.part(cheap), self.pool.part(~cheap)
         found = [taken, *self._beside(rows, alive, wave)]
         new = Candidates.joined([each.widened(self.table.width) for each in found])
@@ -90,7 +90,7 @@ class Waves:
         self._moved_back[step] = torch.cat([self._moved_back[step], at])
         lines = on_lines(table, self.known, good, bound / (1.0 + table.discount))
         for new in (lines, back(table, at, WAY_BACK[step])):
-            yield new.part(new.direct < bound[new.rows])
+            yield new.part(new.direct_cost < bound[new.rows])
 
     def _bound(self, rows: Tensor, alive: Tensor, wave: int) -> Tensor:
         """(n,) the cost from which on no action of a row is of use; -inf for other rows.

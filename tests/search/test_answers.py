@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from dear_plugin import DEAR, Schema, Search
-from dear_plugin.search import Answers, FeatureValues
+from dear_plugin.search import FeatureValues, SearchRun
 from dear_plugin.search.criteria import Criterion
 from dear_plugin.search.ranks import best
 from dear_plugin.search.values import candidates
@@ -34,7 +34,7 @@ def searched(problem, *, wanted=None, margin=0.0, k=1, discount=0.0):
     known = FeatureValues.of(encoder.rows(training_frame()), encoder)
     accepted = torch.full((len(problem),), AIM)
     search = Search.cheapest(max_features=1, prefer_alone=discount)
-    answers = Answers(problem, search, None, known, accepted, accepted + margin)
+    answers = SearchRun(problem, search, None, known, accepted, accepted + margin)
     answers.table.wanted = wanted or {}
     answers.ranked(k)
     return answers.table
@@ -145,7 +145,7 @@ class TestCriteria:
     def test_where_none_passes_the_row_has_a_score(self, world):
         table = searched(world.problem, wanted={"plausibility": at_least(D, 1.05)})
         assert not len(table.passed)
-        assert (table.tried.score.max() < 1.0) and (table.tried.score >= 0.0).sum() > 3
+        assert (table.tried.met.max() < 1.0) and (table.tried.met >= 0.0).sum() > 3
         assert len(best(table)) >= 3
 
     def test_several_answers_act_on_different_sets(self, world):

@@ -209,7 +209,7 @@ class TestCandidates:
 
     def test_the_direct_cost_is_a_lower_bound_of_the_cost(self, problem, found):
         cost, _ = problem.evaluate(found.rows, found.sets, found.values)
-        assert (cost >= found.direct - 1e-5).all()
+        assert (cost >= found.direct_cost - 1e-5).all()
 
     def test_an_action_of_size_zero_is_none(self, problem):
         rows = torch.arange(3)
