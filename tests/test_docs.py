@@ -108,6 +108,7 @@ def test_a_page_has_only_plain_markdown(page):
     """What a repository's page shows as code: directives and roles, but for the menus."""
     text = re.sub(r"^```\{toctree\}.*?^```$", "", page.read_text("utf8"), flags=re.M | re.S)
     assert not re.findall(r"^[`:]{3,}\{.*|\{[\w:]+\}`[^`]*`", text, re.M)
+    assert not re.findall(r"^ *<!-- value", text, re.M), "a comment at the start ends a paragraph"
 
 
 def links(page):
