@@ -9,9 +9,9 @@ from dear_plugin import DEAR, ActionSets, Encoder, Schema, Target
 from dear_plugin.datasets import load_adult, load_loan
 from dear_plugin.demo.classifiers import Recipe, trained
 from dear_plugin.methods.base import Case
-from dear_plugin.methods.writing import PAST
 from dear_plugin.problem.constraints import feasible_set
 from dear_plugin.problem.target import goal_of
+from dear_plugin.results.writing import PAST
 
 SINGLE, PAIR = 300, 24
 

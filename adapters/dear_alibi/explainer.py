@@ -17,11 +17,12 @@ from dear_alibi.arguments import (
     AlibiConstraints,
     Condition,
     Ranges,
+    check_diversity,
     check_ignored,
     resolve_targets,
     target_classes,
 )
-from dear_alibi.explanation import alternatives, data_of, metadata_of, stacked, type_of
+from dear_alibi.explanation import answers, data_of, metadata_of, type_of
 from dear_alibi.predictor import Output, Prediction, bound, checked
 from dear_alibi.table import Array, Table
 from dear_plugin import DEAR as Engine
@@ -160,13 +161,12 @@ class DEAR(Explainer, FitMixin):
         """
         check_ignored(self.explain, of_others)
         array = self._table.array_of(X)
-        recourses, before, target = self._answered(array, Y_t, C)
-        answers = alternatives(recourses, num_samples) if diversity else [recourses]
-        parts = [
-            data_of(self._table, array, each, before, self._predicted(each), target)
-            for each in answers
-        ]
-        data = stacked(parts)
+        if diversity:
+            check_diversity(len(array), num_samples)
+        ranks, before, target = self._answered(array, Y_t, C, num_samples if diversity else 1)
+        found = answers(ranks) if diversity else ranks[0]
+        after = Prediction.of(self.engine, found.counterfactuals)
+        data = data_of(self._table, array, found, before, after, target)
         data["condition"] = copy.deepcopy(C)
         if not self._copies:
             data["agreement"] = None
@@ -179,7 +179,7 @@ class DEAR(Explainer, FitMixin):
 
         Arguments and errors as in `explain`; row i of X has the index i.
         """
-        return self._answered(X, Y_t, C)[0]
+        return self._answered(X, Y_t, C)[0][0]
 
     def frame(self, X: Any) -> pd.DataFrame:
         """Label-encoded rows as the frame that `engine` reads, with strings for categories.
@@ -241,20 +241,19 @@ class DEAR(Explainer, FitMixin):
         how: Any = {"output": self._output, "table": self._table, "dtype": self._dtype}
         return bound(engine, self.predictor, self._copies, **how)
 
-    def _answered(self, X: Any, Y_t: Any, C: Any) -> tuple[Recourses, Prediction, Array]:
-        """The engine's result on n rows, the predictions before it, and the targets."""
+    def _answered(
+        self, X: Any, Y_t: Any, C: Any, k: int = 1
+    ) -> tuple[list[Recourses], Prediction, Array]:
+        """The engine's k results on n rows, the predictions before them, and the targets."""
         engine, frame = self.engine, self.frame(X)
         wanted = target_classes(Y_t, len(frame))
         within = self._always.call(engine.schema, frame, C)
         before = Prediction.of(engine, frame)
         target = resolve_targets(wanted, before.classes, before.proba.shape[1])
-        recourses = engine.generate(
-            frame, Target.of_class(target[:, 0]), within=within, on_error="raise"
-        )
-        return recourses, before, target
-
-    def _predicted(self, recourses: Recourses) -> Prediction:
-        return Prediction.of(self.engine, recourses.counterfactuals)
+        asked = frame, Target.of_class(target[:, 0])
+        how: Any = {"within": within, "on_error": "raise"}
+        found = engine.ways(*asked, k=k, **how) if k > 1 else [engine.generate(*asked, **how)]
+        return found, before, target
 
 
 def _no_predictor(frame: pd.DataFrame) -> Array:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from typing import Any
 
 import numpy as np
+import torch
 from torch import nn
 
 from dear_alibi.predictor import Prediction
 from dear_alibi.table import Array, Table
-from dear_plugin import Recourses, __version__, errors
+from dear_plugin import Recourses, __version__
 
 DEFAULT_META_DEAR: dict[str, Any] = {
     "name": None,
@@ -86,7 +86,10 @@ def data_of(
     after: Prediction,
     target: Array,
 ) -> dict[str, Any]:
-    """The data, without the condition, of n rows X, (n, p), their predictions and targets."""
+    """The data, without the condition, of n rows, their predictions and targets.
+
+    X, (n, p), and what belongs to it may be one row, of which there are n answers.
+    """
     written = table.array(recourses.counterfactuals, X.dtype)
     X_cf = np.where(recourses.changed.numpy(), written, X)
     worth = {
@@ -96,7 +99,7 @@ def data_of(
     return {
         "orig": {"X": X.copy(), "class": before.classes, "proba": before.proba},
         "cf": {"X": X_cf, "class": after.classes, "proba": after.proba},
-        "target": target,
+        "target": np.broadcast_to(target, after.classes.shape).copy(),
         "success": after.classes == target,
         **worth,
         "credible": recourses.actions[["credible"]].to_numpy(dtype=bool),
@@ -104,27 +107,11 @@ def data_of(
     }
 
 
-def alternatives(recourses: Recourses, count: int) -> list[Recourses]:
-    """Up to `count` answers of a result of one row, the best first."""
-    if len(recourses) != 1 or count < 1:
-        raise errors.InputError(
-            "diversity=True takes one row of X, and num_samples from 1; got"
-            f" {len(recourses)} rows and num_samples={count!r}"
-        )
-    first, *others = recourses.ranks(count)
-    found = (each for each in others if each.outcome["success"].all() and each.acts.all())
-    return [first, *found]
-
-
-def stacked(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The data of several answers for the same rows, one after another."""
-    return {**_stacked(parts), "orig": parts[0]["orig"]}
-
-
-def _stacked(parts: Sequence[Any]) -> Any:
-    if isinstance(parts[0], Mapping):
-        return {name: _stacked([part[name] for part in parts]) for name in parts[0]}
-    return list(chain(*parts)) if isinstance(parts[0], list) else np.concatenate(parts)
+def answers(ranks: Sequence[Recourses]) -> Recourses:
+    """The answers for one row, given its results, the first of which stays without one, too."""
+    first, *others = ranks
+    found = [each for each in others if each.outcome["success"].all() and each.acts.all()]
+    return Recourses.joined([first, *found], [torch.arange(1)] * (1 + len(found)))
 
 
 def _action(recourses: Recourses, moved: Array) -> dict[str, Any]:

@@ -211,7 +211,7 @@ class DiceDEAR(Importances):
         vary = self._interface.names if vary == "all" else vary
         check_vary(vary, self._interface)
         query, k = self._query(frame, vary, request), int(request.total_CFs)
-        results = Results.of(self._ranked(query, vary, request, k), query, self._host, k)
+        results = Results.of(self._ranked(query, vary, request, k), query, self._host)
         self.cfs_preds = results.outcomes[results.rows == len(frame) - 1]
         if unchanged := int((~results.acted.any(axis=1)).sum()):
             logger.warning(
@@ -269,9 +269,8 @@ class DiceDEAR(Importances):
         dear = self._engine(query.format)
         within = self._interface.constraints(request.permitted_range, vary)
         with as_configuration_error():
-            best = dear.generate(query.read, query.desired.target, within=within, on_error="raise")
-            # One more than needed: the first alternative may act on the same set as the best.
-            return [best, *best.ranks(k + 1)] if k > 1 else [best]
+            target = query.desired.target
+            return dear.ways(query.read, target, within=within, k=k, on_error="raise")
 
     def _engine(self, query_format: QueryFormat) -> DEAR:
         """The engine, which passes rows to a black box in the format of the query."""

@@ -24,7 +24,6 @@ logger = logging.getLogger("dear_dice")
 
 # `kind` of the best counterfactual of a row, and of alternatives that act on a set of their own.
 FIRST = "first"
-WORTH = ["confidence", "reliance", "plausibility", "consistency", "agreement", "credible"]
 # The key of what DEAR adds to DiCE's JSON, in the metadata, which its schema leaves open.
 KEY = "dear_examples"
 UNCONFIRMED = "the model, called through DiCE, does not give the wanted outcome for DEAR's answer"
@@ -160,34 +159,32 @@ class Results:
     reasons: Sequence[str]
 
     @classmethod
-    def of(cls, ranked: Sequence[Recourses], query: Query, host: Host, k: int) -> Results:
-        """Up to k counterfactuals per row, every one confirmed by the model through DiCE.
+    def of(cls, ranked: Sequence[Recourses], query: Query, host: Host) -> Results:
+        """The counterfactuals of every row, each confirmed by the model through DiCE.
 
         `ranked` are the engine's results over the query's n rows, one per rank.
         """
         n = len(query.rows)
-        rows = np.tile(np.arange(n), len(ranked))
-        tables = [ranked[0].outcome.assign(kind=FIRST), *(r.outcome for r in ranked[1:])]
-        actions = pd.concat(tables, ignore_index=True)
-        frame = pd.concat([r.counterfactuals for r in ranked], ignore_index=True)
-        # Positions in these tables, by row and then by rank.
-        at = np.flatnonzero(actions["success"])
+        every = Recourses.joined(ranked, [torch.arange(n)] * len(ranked))
+        # Positions, by row and then by rank.
+        rows, at = np.tile(np.arange(n), len(ranked)), np.flatnonzero(every.outcome["success"])
         at = at[np.argsort(rows[at], kind="stable")]
-        frame = query.format.write(frame.iloc[at].reset_index(drop=True))
-        new = _distinct(frame, actions.iloc[at], rows[at])
+        frame = query.format.write(every.counterfactuals.iloc[at].reset_index(drop=True))
+        new = _distinct(frame, every.outcome.iloc[at], rows[at])
         at, frame = at[new], frame.iloc[new].reset_index(drop=True)
         kept, outcomes = _confirmed(frame, rows[at], query, host)
-        kept = kept[pd.Series(kept).groupby(rows[at[kept]]).cumcount().to_numpy() < k]
-        at = at[kept]
-        acted = np.concatenate([(r.proposal.direct & r.changed).numpy() for r in ranked])
-        first = ranked[0].outcome
+        at, first = at[kept], ranked[0].outcome
+        found = every.select(torch.from_numpy(at))
+        actions = found.actions.drop(columns="success").reset_index(drop=True)
         return cls(
             rows[at],
             frame.iloc[kept].reset_index(drop=True),
             outcomes[kept],
-            _with_credibility(actions.iloc[at].drop(columns="success"), ranked, at),
-            pd.DataFrame(acted[at], columns=list(query.rows)),
-            [(ranked[i // n], int(i % n)) for i in at],
+            actions.assign(kind=actions["kind"].where(at >= n, FIRST)),
+            pd.DataFrame(
+                (found.proposal.direct & found.changed).numpy(), columns=list(query.rows)
+            ),
+            [(found, i) for i in range(len(at))],
             first["reason"].where(~first["success"], UNCONFIRMED).tolist(),
         )
 
@@ -212,21 +209,6 @@ def _confirmed(frame: pd.DataFrame, rows: Rows, query: Query, host: Host) -> tup
     scores = host.scores(taken)
     outcomes = host.outcomes(taken, scores)
     return np.flatnonzero(query.desired.met(scores, outcomes, rows)), outcomes
-
-
-def _with_credibility(
-    actions: pd.DataFrame, ranked: Sequence[Recourses], at: Rows
-) -> pd.DataFrame:
-    """The actions at positions of the ranked results, with the columns that are costly."""
-    parts, n = [], len(ranked[0])
-    for rank, result in enumerate(ranked):
-        own = np.flatnonzero(at // n == rank)
-        if len(own) or rank == 0:
-            selected = result.select(torch.from_numpy(at[own] % n))
-            parts.append(selected.actions[["reason", *WORTH]].set_axis(own))
-    worth = pd.concat(parts)
-    known = actions.reset_index(drop=True).assign(reason=worth["reason"])
-    return known.join(worth.drop(columns="reason"))
 
 
 def to_dice(

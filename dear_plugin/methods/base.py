@@ -19,7 +19,6 @@ from dear_plugin.data.schema import Schema
 from dear_plugin.errors import NotFittedError
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.methods.parameters import Parameters
-from dear_plugin.methods.writing import PAST, settle
 from dear_plugin.models.classifier import Classifier, Output
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.constraints import Constraints, feasible_set, held_cells
@@ -29,6 +28,7 @@ from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.question import Question
 from dear_plugin.results.recourses import Recourses
 from dear_plugin.results.spread import Spread
+from dear_plugin.results.writing import PAST, settled
 from dear_plugin.search import Search
 
 __all__ = ["Case", "RecourseMethod"]
@@ -137,7 +137,7 @@ class RecourseMethod(Parameters, ABC):
             ModelError: the model returns no scores.
         """
         question = self._question(frame, target, within, self._acts, on_error)
-        return Recourses.of(question, settle(question, self._propose))
+        return Recourses.of(question, next(settled(question)))
 
     def ways(
         self,
@@ -146,6 +146,7 @@ class RecourseMethod(Parameters, ABC):
         *,
         within: Constraints | None = None,
         k: int = 4,
+        on_error: Literal["report", "raise"] = "report",
     ) -> list[Recourses]:
         """Up to k results over the same rows: their first answers, their second ones, ...
 
@@ -156,9 +157,14 @@ class RecourseMethod(Parameters, ABC):
             target: see `generate`.
             within: see `generate`.
             k: the largest number of results.
+            on_error: see `generate`.
+
+        Raises:
+            NotFittedError, InputError, TargetError, ConstraintError, ModelError: see `generate`;
+                k is no whole number from 1.
         """
-        question = self._question(frame, target, within, self._acts)
-        return [Recourses.of(question, each, kinds=True) for each in question.alternatives(k)]
+        question = self._question(frame, target, within, self._acts, on_error)
+        return [Recourses.of(question, each, kinds=True) for each in settled(question, k)]
 
     def _question(
         self,

@@ -226,7 +226,7 @@ class DEAR(Trying):
         return {} if self._report is None else self._report.contradictions(acted_on)
 
     def _spread(self, case: Case, proposal: Proposal) -> Spread:
-        return spread(case, proposal, self._optimizer_of, self.decoders)
+        return spread(case, proposal, self._optimizer)
 
     @property
     def _acts(self) -> Tensor:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import torch
-from torch import Tensor
 
 from dear_plugin.decoders import Decoders
-from dear_plugin.methods.optimizer import OptimizerOf, by_set
+from dear_plugin.methods.optimizer import Optimizer
 from dear_plugin.problem.case import Case
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.spread import Spread
@@ -21,30 +19,29 @@ from dear_plugin.search.settings import CRITERIA
 MOST_FLIPS, LEAST_FLIP = 2, 0.05
 
 
-def spread(
-    case: Case, proposal: Proposal, optimizer_of: OptimizerOf, decoders: Decoders
-) -> Spread:
+def spread(case: Case, proposal: Proposal, optimizer: Optimizer) -> Spread:
     """What becomes of answers under resamples.
 
     Args:
         case: m rows.
         proposal: their answers; the reliance that the search has measured is not evaluated again.
-        optimizer_of: the optimizer of a set, given by the positions of its features.
-        decoders: of all sets.
+        optimizer: of any sets.
     """
-    draws, one = unseen(decoders.decoder), torch.ones(len(case), dtype=torch.float64)
+    decoder, encoder = optimizer.decoders.decoder, optimizer.classifier.encoder
+    draws, share = unseen(decoder), torch.ones(len(case), dtype=torch.float64)
     resampled = proposal.rows[:, None].repeat(1, len(draws), 1)
-    share, needed = one, 1.0 - proposal.measured[:, CRITERIA.index("reliance")].double()
-    with torch.inference_mode():
-        changed = torch.zeros(len(case), dtype=torch.bool)
-        for rows, problem, actions in _acting(case, proposal, optimizer_of):
-            rows_of = problem.resample(actions.rows, actions.sets, actions.values, draws)
-            resampled[rows], changed[rows] = rows_of, True
-            share[rows] = confirmed(problem, actions, rows_of)
+    needed = 1.0 - proposal.measured[:, CRITERIA.index("reliance")].double()
+    acts = (proposal.rows != case.x).any(1) & proposal.direct.any(1)
+    rows = acts.nonzero()[:, 0]
+    if len(rows):
+        with torch.inference_mode():
+            problem, actions = _acting(case.select(rows), proposal.select(rows), optimizer)
+            after = problem.resample(actions.rows, actions.sets, actions.values, draws)
+            resampled[rows], share[rows] = after, confirmed(problem, actions, after)
             new = needed[rows].isnan()
             needed[rows[new]] = reliance(problem, actions.part(new)).double()
-    out = Spread.of(case.x, proposal.rows, resampled, decoders.sample.encoder.is_number)
-    return replace(out, confidence=share, reliance=torch.where(changed, needed, 0.0))
+    out = Spread.of(case.x, proposal.rows, resampled, encoder.is_number)
+    return replace(out, confidence=share, reliance=torch.where(acts, needed, 0.0))
 
 
 def flip_probabilities(
@@ -64,13 +61,12 @@ def flip_probabilities(
     return {j: found[j] for j in named}
 
 
-def _acting(
-    case: Case, proposal: Proposal, optimizer_of: OptimizerOf
-) -> Iterator[tuple[Tensor, SearchProblem, Decoded]]:
-    """Rows, (q,), that act on the same set and change, with their problem and their actions."""
-    changed = (proposal.rows != case.x).any(1).nonzero()[:, 0]
-    for optimizer, i, rows in by_set(proposal.direct, changed, optimizer_of):
-        problem = optimizer.problem(case.select(rows))
-        reached, sets = proposal.rows[rows], torch.full((len(rows),), i)
-        values = reached.gather(1, problem.sets.positions[sets])
-        yield rows, problem, Decoded(torch.arange(len(rows)), reached, sets, values)
+def _acting(case: Case, proposal: Proposal, optimizer: Optimizer) -> tuple[SearchProblem, Decoded]:
+    """The actions of m rows, and their problem, whose sets are those that are acted on."""
+    masks, sets = proposal.direct.unique(dim=0, return_inverse=True)
+    members = [tuple(mask.nonzero()[:, 0].tolist()) for mask in masks]
+    none = replace(optimizer.sets, names=(), members=())
+    acted = none.extended(members, optimizer.classifier.encoder.schema.subjects)
+    problem = replace(optimizer, sets=acted).problem(case)
+    values = proposal.rows.gather(1, acted.positions[sets])
+    return problem, Decoded(torch.arange(len(case)), proposal.rows, sets, values)

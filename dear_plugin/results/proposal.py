@@ -102,11 +102,6 @@ class Proposal(Rows):
         reasons[idx.numpy()] = [Reason.BREAKS_RULES.format(names) for names in broken]
         return replace(self, reasons=reasons)
 
-    def keep_accepted(self, x: Tensor, accepted: Tensor) -> Proposal:
-        """This proposal with accepted rows, (m,) bool, of x, (m, p), unchanged."""
-        idx = accepted.nonzero()[:, 0]
-        return self.merged(identity_proposal(x, accepted).select(idx), idx)
-
     def acted_on(self, x: Tensor, names: Sequence[str]) -> npt.NDArray[Any]:
         """(m,) the names, (p,), of what is acted on and changed of x, (m, p), joined by " + "."""
         # Few of these rows differ: each label is made once, with the row's bytes as its key.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -170,14 +170,6 @@ class Question:
         scores, done = before or (self.scores, self.accepted)
         scores = scores.index_copy(0, rows, new) if len(rows) else scores
         return Written(proposal, after, scores, done.index_copy(0, rows, success & lawful))
-
-    def alternatives(self, k: int) -> Iterator[Written]:
-        """Up to k answers of every row, one rank at a time, as many rows need much memory."""
-        at = self.readable
-        case = self.case.select(at)
-        for part in self.method._alternatives(case, k):
-            kept = part.keep_accepted(case.x, self.accepted[at])
-            yield self.write(self.over_all(kept), at)
 
     def support(self, reached: Tensor, idx: Tensor) -> Tensor:
         """(m,) the support of rows, (m, p), at positions, (m,)."""

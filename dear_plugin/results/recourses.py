@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Container, Hashable, Iterable, Iterator
 from dataclasses import dataclass
-from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import torch
 
@@ -21,6 +21,7 @@ from dear_plugin.results.labels import RowKey, only_position, positions
 from dear_plugin.results.letter import LetterTemplate, letters
 from dear_plugin.results.result import Result
 from dear_plugin.results.wording import claim
+from dear_plugin.results.writing import settled
 
 if TYPE_CHECKING:
     from dear_plugin.plots.ink import Axes, Figure
@@ -255,28 +256,24 @@ class Recourses(Result):
             `kind` ("another set" or "pair of features"), and the features. A
             column that has the name of a feature gets a trailing "_".
         """
-        if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
-            raise InputError(f"k must be a whole number from 1, got {k!r}")
+        ranks, at = list(self.ranks(k)), []
         if not len(self):
             return self._table(0).assign(kind="")
-        parts, places = [], []
-        for rank, result in enumerate(self.ranks(k)):
+        for rank, result in enumerate(ranks):
             # Failures and rows without a change are no alternatives; rank 0 keeps every row.
-            valid = result.outcome["success"].to_numpy() & result.acts.numpy()
-            kept = np.flatnonzero(valid | (rank == 0))
-            if len(kept):
-                parts.append(result.select(torch.from_numpy(kept))._table(rank))
-                places.append(kept)
-        order = np.concatenate(places).argsort(kind="stable")
-        return pd.concat(parts, ignore_index=True).iloc[order].reset_index(drop=True)
+            valid = torch.from_numpy(result.outcome["success"].to_numpy()) & result.acts
+            at.append((valid | (rank == 0)).nonzero()[:, 0])
+        order = torch.cat(at).argsort(stable=True)
+        which = torch.arange(len(at)).repeat_interleave(torch.tensor([*map(len, at)]))
+        return Recourses.joined(ranks, at).select(order)._table(which[order].numpy())
 
     def ranks(self, k: int) -> Iterator[Recourses]:
         """Up to k results over the same rows: their first answers, their second ones, ..."""
-        for written in self.question.alternatives(k):
+        for written in settled(self.question, k):
             yield Recourses.of(self.question, written, kinds=True)
 
-    def _table(self, rank: int) -> pd.DataFrame:
-        """Labels, rank, actions and features of one rank, in one frame."""
+    def _table(self, rank: int | npt.NDArray[np.int64]) -> pd.DataFrame:
+        """Labels, ranks, actions and features in one frame, of one rank or (n,) ranks."""
         labels = pd.Series(list(self.factuals.index), dtype=object).infer_objects()
         head = pd.DataFrame({"index": labels, "rank": rank}, index=labels.index)
         head = pd.concat([head, self.actions.reset_index(drop=True)], axis=1)

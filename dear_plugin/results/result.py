@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -63,6 +64,17 @@ class Result:
         # Of no rows, pandas 3 would infer another dtype.
         outcome = outcome.astype({name: str for name in TEXT_COLUMNS if name in columns})
         return cls(question, proposal, written.frame, outcome)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self], at: Sequence[Tensor]) -> Self:
+        """Of results of one question, the rows at positions, (m,) of each, one after another."""
+        pairs = list(zip(parts, at, strict=True))
+        return cls(
+            parts[0].question.select(torch.cat(list(at))),
+            Proposal.joined([part.proposal.select(idx) for part, idx in pairs]),
+            pd.concat([part.counterfactuals.iloc[idx.numpy()] for part, idx in pairs]),
+            pd.concat([part.outcome.iloc[idx.numpy()] for part, idx in pairs]),
+        )
 
     @property
     def factuals(self) -> pd.DataFrame:

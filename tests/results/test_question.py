@@ -1,19 +1,21 @@
 """Question: a result selects what it was asked, and evaluates nothing again."""
 
+import pandas as pd
 import pytest
 import torch
 
-from dear_plugin import DEAR, Search
+from dear_plugin import DEAR, Recourses, Search
 
 
 class Counting:
-    """A black box that counts the rows that it scores."""
+    """A black box that counts its calls and the rows that it scores."""
 
     def __init__(self, pipeline):
-        self.pipeline, self.rows = pipeline, 0
+        self.pipeline, self.rows, self.calls = pipeline, 0, 0
 
     def __call__(self, frame):
         self.rows += len(frame)
+        self.calls += 1
         return self.pipeline.predict_proba(frame)
 
     def spent(self, action) -> int:
@@ -43,6 +45,33 @@ def test_alternatives_of_a_selected_row_cost_one_row(dear, model, mixed):
     assert model.spent(lambda: selected.alternatives(3)) == model.spent(
         lambda: one.alternatives(3)
     )
+
+
+def test_ranks_are_written_and_measured_together_with_the_values_of_each(dear, model, mixed):
+    query = mixed.refused(30)
+    ranks = dear.ways(query, k=4)
+    assert len(ranks) > 2
+    at = [rank.acts.nonzero()[:, 0] for rank in ranks]
+    before = model.calls
+    actions = Recourses.joined(ranks, at).actions
+    # All resamples, then the shares of what follows.
+    assert model.calls - before <= 2
+    each = [rank.select(idx).actions for rank, idx in zip(ranks, at, strict=True)]
+    pd.testing.assert_frame_equal(actions, pd.concat(each))
+
+
+def test_k_answers_are_of_one_search(dear, model, mixed, monkeypatch):
+    """Software that loops over single rows pays for every call of its model."""
+    searches, own = [], DEAR._alternatives
+    monkeypatch.setattr(DEAR, "_alternatives", lambda *a: searches.append(a) or own(*a))
+    row = mixed.refused(1)
+    first = dear.generate(row)
+    ways = dear.ways(row, k=4)
+    assert len(searches) == 2
+    pd.testing.assert_frame_equal(ways[0].counterfactuals, first.counterfactuals)
+    table = first.alternatives(4)
+    assert len(searches) == 3
+    assert table["acted_on"].tolist() == [way.outcome["acted_on"].item() for way in ways]
 
 
 def test_what_was_measured_is_not_evaluated_again(dear, model, mixed):

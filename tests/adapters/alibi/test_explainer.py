@@ -268,6 +268,14 @@ class TestDiversity:
         assert found.credible.shape == (len(table), 1)
         assert found.success.all()
 
+    def test_they_are_of_one_search(self, explainer, refused, monkeypatch):
+        searches, own = [], dear_plugin.DEAR._alternatives
+        monkeypatch.setattr(
+            dear_plugin.DEAR, "_alternatives", lambda *a: searches.append(a) or own(*a)
+        )
+        explainer.explain(refused[:1], 1, diversity=True, num_samples=4)
+        assert len(searches) == 1
+
     def test_a_row_already_accepted_is_its_only_answer(self, explainer, data, pipeline):
         rows = data.X[pipeline.predict(data.X) == 1][:1]
         found = explainer.explain(rows, 1, diversity=True, num_samples=4)

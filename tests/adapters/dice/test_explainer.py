@@ -20,7 +20,8 @@ from raiutils.exceptions import UserConfigValidationException
 import dear_dice
 from dear_dice import DiceDEAR
 from dear_dice.options import IGNORED
-from dear_plugin import Search
+from dear_plugin import DEAR, Search
+from dear_plugin.errors import InputError
 from tests.adapters.dice.asked import answers, examples, same_frames
 
 KINDS = pytest.mark.parametrize("kind", ["explainer", "black_box"])
@@ -74,6 +75,13 @@ def test_several_counterfactuals_act_on_different_sets_the_cheapest_first(explai
         cost = own["cost"].iloc[1:]
         assert (cost >= cost.cummax() / 1.25 - 1e-6).all()
         assert not example.final_cfs_df.duplicated().any()
+
+
+def test_the_counterfactuals_of_a_row_are_of_one_search(explainer, refused, monkeypatch):
+    searches, own = [], DEAR._alternatives
+    monkeypatch.setattr(DEAR, "_alternatives", lambda *a: searches.append(a) or own(*a))
+    explainer.generate_counterfactuals(refused[:1], total_CFs=4)
+    assert len(searches) == 1
 
 
 def test_one_batch_equals_one_row_at_a_time(explainer, refused):
@@ -435,7 +443,8 @@ class TestArguments:
             refused.iloc[:1], 2, posthoc_sparsity_algorithm=None
         )
         assert len(example.final_cfs_df) == 2
-        assert explainer._generate_counterfactuals(refused.iloc[:1], 0).final_cfs_df is None
+        with pytest.raises(InputError, match="k must be a whole number from 1"):
+            explainer._generate_counterfactuals(refused.iloc[:1], 0)
 
     def test_the_last_rows_outcomes_stay_on_the_explainer(self, explainer, refused):
         explainer.generate_counterfactuals(refused, total_CFs=2, desired_class=1)
