@@ -5,18 +5,15 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from sklearn.linear_model import LinearRegression
 from torch import nn
 
 from dear_plugin import DEAR, Constraints, Encoder, Schema
 from dear_plugin.errors import (
     ConstraintError,
-    DearError,
     InputError,
     ModelError,
     SchemaError,
-    SettingError,
     TargetError,
 )
 
@@ -46,10 +43,6 @@ def with_cell(name, value, at=3, dtype=object):
     return change
 
 
-def assigned(**columns):
-    return lambda frame: frame.assign(**columns)
-
-
 def cast(name, dtype):
     return lambda frame: frame.astype({name: dtype})
 
@@ -62,104 +55,68 @@ def unhashable(value):
 
 
 # "ROW 3" in a message is the label of the fourth row.
+NEVER = r"'{}' has values never seen: \[{}\]".format
 INVALID_FRAMES = {
     "a missing column": (lambda f: f.drop(columns="income"), r"missing columns: .*'income'"),
-    "several missing columns": (lambda f: f.drop(columns=["income", "town"]), "'income'.*'town'"),
     "a misspelt column": (
         lambda f: f.rename(columns={"income": "incom"}),
-        r"'income' \(did you mean 'incom'\?\)",
+        r"did you mean 'incom'\?",
     ),
-    "a duplicate column": (
-        lambda f: pd.concat([f, f[["debt"]]], axis=1),
-        r"duplicate columns: \['debt'\]",
-    ),
-    "no columns": (lambda f: pd.DataFrame(index=[1, 2]), "missing columns"),
+    "a duplicate column": (lambda f: pd.concat([f, f[["debt"]]], axis=1), r"columns: \['debt'\]"),
     "numbers for names": (
         lambda f: f.set_axis(range(f.shape[1]), axis=1),
         r"missing columns: .*'age'.*known are: 0, 1",
     ),
     "a series": (lambda f: f.iloc[0], "a pandas DataFrame, got pandas.Series"),
-    "nothing": (lambda f: None, "a pandas DataFrame, got NoneType"),
-    "a list": (lambda f: [[1, 2]], "a pandas DataFrame, got list"),
     "an array": (lambda f: np.zeros((2, 8)), "a pandas DataFrame, got numpy.ndarray"),
-    "a dict": (lambda f: {"age": [1]}, "a pandas DataFrame, got dict"),
+    "nothing": (lambda f: None, "a pandas DataFrame, got NoneType"),
     "another library's frame": (
         lambda f: pytest.importorskip("pyarrow").Table.from_pandas(f),
         r"got pyarrow.Table: pass frame.to_pandas\(\)",
     ),
     **{
-        f"{bad} in {name}": (
-            with_cell(name, bad, dtype=float),
-            rf"'{name}' has missing or infinite.*in 1 rows, first \[ROW 3\]",
+        f"{bad} in debt": (
+            with_cell("debt", bad, dtype=float),
+            r"'debt' has missing or infinite.*in 1 rows, first \[ROW 3\]",
         )
         for bad in (np.nan, np.inf, -np.inf)
-        for name in ("income", "debt")
     },
     "a missing whole number": (
         with_cell("age", pd.NA, dtype="Int64"),
         "'age' has missing or infinite values in 1 rows",
     ),
+    **{f"a missing {n}": (with_cell(n, None), NEVER(n, "(None|nan)")) for n in ("town", "job")},
     **{
-        f"a missing {name}": (
-            with_cell(name, None),
-            rf"'{name}' has values never seen: \[(None|nan)\]",
-        )
-        for name in ("gender", "town", "job")
-    },
-    **{
-        f"{value!r} for {name}": (
-            with_cell(name, value),
-            rf"'{name}' has values never seen: \[{value!r}\].*expected one of",
-        )
-        for name, value in (
-            ("job", "king"),
-            ("town", 1),
-            ("town", "Z"),
-            ("owner", 2),
-            ("member", "yes"),
-        )
+        f"{value!r} for {name}": (with_cell(name, value), NEVER(name, repr(value)))
+        for name, value in (("job", "king"), ("town", 1), ("owner", 2), ("member", "yes"))
     },
     "a level that no training row has": (
         lambda f: f.assign(job=pd.Categorical(["king"] * len(f), f["job"].cat.categories)),
-        r"'job' has values never seen: \['king'\]",
-    ),
-    "letters in another case": (
-        lambda f: f.assign(town=f["town"].str.lower()),
-        "'town' has values never seen: .*expected one of",
+        NEVER("job", "'king'"),
     ),
     "numbers as text": (
         cast("income", str),
         r"'income' must hold numbers, got dtype (object|str).*to_numeric",
     ),
-    **{
-        # `pd.to_numeric` does not convert them.
-        f"{kind} for a number": (
-            lambda f, kind=kind: f.assign(income=(f["income"] > 3).astype(kind)),
-            rf"'income' must hold numbers, got dtype {kind}: .*astype\(int\)$",
-        )
-        for kind in ("bool", "boolean")
-    },
-    **{
-        f"sparse {name}": (
-            cast(name, pd.SparseDtype("float64", 0.0)),
-            rf"'{name}' is sparse.*frame\['{name}'\]\.sparse\.to_dense\(\)",
-        )
-        for name in ("income", "owner")
-    },
+    # `pd.to_numeric` does not convert it.
+    "a truth value for a number": (
+        lambda f: f.assign(income=f["income"] > 3),
+        r"'income' must hold numbers, got dtype bool: .*astype\(int\)$",
+    ),
+    "sparse numbers": (
+        cast("owner", pd.SparseDtype("float64", 0.0)),
+        r"'owner' is sparse.*frame\['owner'\]\.sparse\.to_dense\(\)",
+    ),
     **{
         f"the unhashable {value}": (
             unhashable(value),
             r"'town' has values never seen: .*\(first rows \[ROW 0",
         )
-        for value in ([1, 2], np.zeros(2), {"a": 1}, ("A", [1]))
+        for value in ([1, 2], np.zeros(2), ("A", [1]))
     },
-    "dates": (
-        assigned(age=pd.Timestamp("1980-01-01")),
-        "'age' must hold numbers, got dtype datetime64",
-    ),
     "several complaints in one error": (
-        assigned(age="old", town="Z"),
-        "'age' must hold numbers.*; .*'town' has values never seen",
+        lambda f: f.assign(age=pd.Timestamp("1980-01-01"), town="Z"),
+        "'age' must hold numbers, got dtype datetime64.*; .*'town' has values never seen",
     ),
 }
 
@@ -178,13 +135,6 @@ def test_a_fit_needs_rows(mixed):
         DEAR(mixed.net, mixed.schema).fit(mixed.frame.iloc[:0])
 
 
-class TestAdvice:
-    """The advice of an error works."""
-
-    def test_true_and_false_as_numbers(self, method_call, frame):
-        method_call(frame.assign(income=(frame["income"] > 3).astype(int)))
-
-
 class TestDefinedResults:
     def test_a_constant_column_never_changes(self, mixed):
         frame = mixed.frame.assign(country="here", year=2024, rate=0.5)
@@ -196,22 +146,10 @@ class TestDefinedResults:
         for name, value in (("country", "here"), ("year", 2024), ("rate", 0.5)):
             assert (after[name] == value).all()
 
-    def test_a_constant_column_may_have_another_value_later(self, mixed):
-        frame = mixed.frame.assign(year=2024)
-        schema = Schema.infer(frame)
-        dear = DEAR(mixed_pipeline(mixed), schema).fit(frame)
-        after = dear.generate(frame.iloc[:5].assign(year=2025)).counterfactuals
-        assert (after["year"] == 2025).all()
-
     def test_only_constants_leave_nothing_to_act_on(self, mixed):
         schema = Schema.infer(pd.DataFrame({"a": [1, 1], "b": ["x", "x"]}))
         with pytest.raises(ConstraintError, match="nothing to act on: every feature is immutable"):
             DEAR(mixed.net, schema)
-
-
-def mixed_pipeline(mixed):
-    """The study's pipeline on its own columns, ignoring others."""
-    return lambda frame: mixed.pipeline.predict_proba(frame[list(mixed.frame)])
 
 
 class TestSchemas:
@@ -224,11 +162,6 @@ class TestSchemas:
         ):
             Schema.infer(frame)
 
-    def test_the_advice_on_them_works(self):
-        frame = pd.DataFrame(np.arange(9).reshape(3, 3))
-        frame.columns = frame.columns.map(str)
-        assert Schema.infer(frame).names == ("0", "1", "2")
-
     def test_a_bare_name_instead_of_a_list(self, mixed):
         with pytest.raises(SchemaError, match=r"immutable.* list.*'age'"):
             Schema.infer(mixed.frame, immutable="age")
@@ -240,10 +173,6 @@ class TestConstraints:
         within = Constraints(ranges={"age": ([1, 2], [3, 4])})
         with pytest.raises(ConstraintError, match="a number, or 20, one per row"):
             fitted.generate(frame, within=within)
-
-    def test_act_on_of_the_method(self, mixed):
-        with pytest.raises(DearError, match=r"'incme' \(did you mean 'income'\?\)"):
-            DEAR(mixed.net, mixed.schema, act_on=["incme"])
 
     @pytest.mark.parametrize("target", [[1, 0], {"label": 1}], ids=str)
     def test_another_object_than_a_target(self, fitted, frame, target):
@@ -268,16 +197,6 @@ class TestModels:
         with pytest.raises(ModelError, match=match):
             dear.generate(frame)
 
-    @pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16, torch.float64])
-    def test_a_black_box_may_return_a_tensor_with_a_gradient(self, mixed, frame, kind):
-        net = nn.Linear(1, 1).to(kind)
-        answer = lambda f: net(torch.tensor(f[["debt"]].to_numpy()).to(kind)).sigmoid()  # noqa: E731
-        dear = DEAR(answer, mixed.schema).fit(mixed.frame)
-        score = dear.generate(frame).actions["score_before"]
-        with torch.no_grad():
-            own = answer(frame)[:, 0].double()
-        assert score.to_numpy() == pytest.approx(own.numpy())
-
     def test_a_model_without_probabilities_is_told_what_to_do(self, mixed):
         hint = "got LinearRegression. A regression.*output='values'; a classifier.*Calibrated"
         with pytest.raises(ModelError, match=hint):
@@ -287,14 +206,6 @@ class TestModels:
         dear = DEAR(lambda rows: rows["income"], mixed.schema, output="values").fit(frame)
         with pytest.raises(TargetError, match=r"pass target=Target\.of_range"):
             dear.generate(frame)
-
-    def test_model_and_schema_in_the_wrong_order(self, mixed):
-        with pytest.raises(SettingError, match="schema must be a Schema"):
-            DEAR(mixed.schema, mixed.net)
-
-    def test_constraints_as_a_dict(self, fitted, frame):
-        with pytest.raises(SettingError, match="within must be a Constraints"):
-            fitted.generate(frame, within={"frozen": ["age"]})
 
 
 def test_a_failed_call_does_not_change_the_method(mixed, frame):

@@ -111,22 +111,6 @@ class TestThreads:
         for came in together(lambda _: answers(fresh, query)):
             equal(expected, came)
 
-    @pytest.mark.ci
-    def test_each_gets_the_answers_to_its_own_question(self, fresh, query, eager):
-        parts = [query.iloc[i::THREADS] for i in range(THREADS)]
-        expected = [answers(copy.deepcopy(fresh), part) for part in parts]
-        for ours, theirs in zip(
-            expected, together(lambda i: answers(fresh, parts[i])), strict=True
-        ):
-            equal(ours, theirs)
-
-    @pytest.mark.ci
-    def test_copies_that_share_a_network_do_not_disturb_each_other(self, fresh, query, eager):
-        expected = answers(fresh, query)
-        others = [fresh.with_model(fresh.classifier.model) for _ in range(THREADS)]
-        for came in together(lambda i: answers(others[i], query)):
-            equal(expected, came)
-
     def test_the_flags_are_put_back(self, fresh, noisy, query, eager):
         together(lambda _: fresh.generate(query))
         assert all(m.training for m in noisy.modules())
@@ -232,14 +216,6 @@ class TestEvaluating:
         assert not any(m.training for m in noisy.modules())
         whole.__exit__(None, None, None)
         assert all(m.training for m in noisy.modules())
-
-    def test_what_was_in_evaluation_stays_there(self, noisy):
-        net = copy.deepcopy(noisy)
-        net[1].eval()
-        before = [m.training for m in net.modules()]
-        with evaluating(net), evaluating(net):
-            pass
-        assert [m.training for m in net.modules()] == before
 
     def test_a_copy_and_a_pickle_are_on_their_own(self, noisy):
         with evaluating(noisy):

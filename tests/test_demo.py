@@ -1,20 +1,15 @@
 """The demo: its output for rows and routes."""
 
 import io
-import logging
 import re
 from contextlib import redirect_stdout
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from dear_plugin import DEAR, Constraints
 from dear_plugin.demo import Demo
 from dear_plugin.demo.experiment import (
-    MOST_TRAINING_ROWS,
     Experiment,
-    _sample,
     make_experiment,
 )
 from dear_plugin.demo.show import LENGTH, run, story, summary
@@ -44,22 +39,11 @@ class TestStory:
         assert set(labels) <= set(experiment.refused.index)
         assert all(answer.actions["credible"].all() for answer, _ in episodes)
 
-    def test_they_act_on_different_features(self, episodes, dear, experiment):
-        recourses = dear.generate(experiment.refused, within=experiment.within)
-        every = set(recourses.actions["acted_on"])
-        shown = [answer.actions["acted_on"].iloc[0] for answer, _ in episodes]
-        assert every <= set(shown)
-        assert len(set(shown)) >= 3
-
     def test_a_restricted_row_acts_on_that_feature_only(self, episodes):
         restricted = [(answer, only) for answer, only in episodes if only]
         assert restricted
         for answer, only in restricted:
             assert answer.actions["acted_on"].tolist() == [only]
-
-    def test_without_a_credible_answer_there_is_no_row(self, dear, experiment):
-        nothing = dear.generate(experiment.refused, within=Constraints(act_on=[]))
-        assert story(dear, nothing, (), within=Constraints()) == []
 
 
 @pytest.mark.ci
@@ -85,32 +69,9 @@ class TestRun:
         assert "DiCE: dice_ml is not installed, skipped" in output[0]
         assert "Alibi: alibi is not installed, skipped" in output[0]
 
-    def test_it_saves_the_figure_twice_as_wide_as_high_and_small(self, output):
-        content = output[1].read_bytes()
-        width, height = (int.from_bytes(content[at : at + 4], "big") for at in (16, 20))
-        assert width == 2 * height
-        assert len(content) < 100_000
-
-    def test_it_ends_with_three_commands_that_exist(self, output):
-        *_, first, second, third = output[0].strip().splitlines()
-        assert "-m dear_plugin demo --dataset adult " in first
-        assert "-m pydoc dear_plugin.DEAR " in second
-        assert "-m dear_plugin.benchmark --help " in third
-
-    def test_the_level_of_the_log_is_as_before(self, output):
-        assert logging.getLogger("dear_plugin").level == logging.NOTSET
-
 
 def no_host(name):
     return None if name in ("dice_ml", "alibi") else name
-
-
-def test_a_large_data_set_is_sampled_in_order():
-    rows = pd.DataFrame({"a": range(MOST_TRAINING_ROWS + 100)})
-    drawn = _sample(rows, 0)
-    assert len(drawn) == MOST_TRAINING_ROWS
-    assert drawn["a"].is_monotonic_increasing
-    assert _sample(rows.head(5), 0).equals(rows.head(5))
 
 
 class TestSummary:
@@ -126,13 +87,6 @@ class TestSummary:
         table = summary(experiment, recourses, routes)["mean support"]
         assert table.tolist() == [f"{each.mean():.2f}" for each in (recourses.support, own)]
         assert table.nunique() == 2
-
-    def test_a_route_without_success_has_none(self, dear, experiment):
-        recourses = dear.generate(experiment.refused)
-        table = summary(experiment, recourses, {"DiCE": experiment.refused})
-        assert table["mean support"].tolist() == ["-"]
-        assert table["success"].tolist() == ["0.000"]
-        assert np.isnan(float(table["median cost"].iloc[0]))
 
     def test_rows_are_the_same_where_both_routes_have_none_or_equal_ones(self, dear, experiment):
         recourses = dear.generate(experiment.refused, within=Constraints(act_on=["education"]))

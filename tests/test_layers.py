@@ -185,14 +185,6 @@ def test_no_file_imports_itself_through_others():
     assert circles(graph) == []
 
 
-def test_circles_are_found():
-    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set()}) == ["a", "b", "c"]
-
-
-def test_every_name_in_the_order_exists():
-    assert {folder_of(path) for path in sources(ENGINE)} == {*ORDER, PACKAGE}
-
-
 @pytest.mark.parametrize("folder", FOLDERS, ids=name)
 def test_a_folder_has_a_one_line_docstring(folder):
     text = ast.get_docstring(tree(folder / "__init__.py")) or ""
@@ -202,19 +194,17 @@ def test_a_folder_has_a_one_line_docstring(folder):
 
 
 @ENGINE_SOURCES
-def test_only_plots_import_matplotlib(path):
-    assert folder_of(path) == "plots" or "matplotlib" not in top_level(path)
-
-
-@ENGINE_SOURCES
-def test_only_the_page_imports_panel(path):
-    assert folder_of(path) == "page" or not top_level(path) & {"panel", "param", "bokeh"}
-
-
-@ENGINE_SOURCES
-def test_only_commands_import_hosts(path):
-    if folder_of(path) not in USE_HOSTS:
-        assert not top_level(path) & {*HOSTS, *HOSTS.values()}
+@pytest.mark.parametrize(
+    ("packages", "folders"),
+    [
+        ({"matplotlib"}, {"plots"}),
+        ({"panel", "param", "bokeh"}, {"page"}),
+        ({*HOSTS, *HOSTS.values()}, USE_HOSTS),
+    ],
+    ids=["matplotlib", "panel", "hosts"],
+)
+def test_a_package_of_an_extra_is_imported_by_its_folder_only(path, packages, folders):
+    assert folder_of(path) in folders or not top_level(path) & packages
 
 
 @ADAPTER_SOURCES
@@ -265,10 +255,6 @@ def test_only_commands_print(path):
     inside = path.relative_to(ENGINE if path.is_relative_to(ENGINE) else ADAPTERS)
     may = inside.as_posix() in MAY_PRINT or inside.parts[0] in MAY_PRINT
     assert may or not lines, f"{name(path)}: `print` on lines {lines}"
-
-
-def test_adapters_is_no_package():
-    assert not (ADAPTERS / "__init__.py").exists(), "it would hide the package `adapters` of PyPI"
 
 
 @pytest.mark.parametrize("folder", [ENGINE, *(ADAPTERS / adapter for adapter in HOSTS)], ids=name)

@@ -3,8 +3,6 @@
 import json
 import re
 import runpy
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -42,10 +40,6 @@ def outputs(path):
     return [output for cell in code_cells(path) for output in cell["outputs"]]
 
 
-def test_there_are_nine_notebooks():
-    assert [path.name[:2] for path in NOTEBOOKS] == [f"0{i}" for i in range(1, 10)]
-
-
 @every_notebook
 def test_every_cell_was_run_once_in_order(path):
     counts = [cell["execution_count"] for cell in code_cells(path)]
@@ -70,27 +64,10 @@ def test_texts_have_nothing_that_differs_between_runs_or_machines(path):
         assert not UNSTABLE.search(found), (cell, UNSTABLE.search(found))
 
 
-@pytest.mark.parametrize(
-    "unstable", ["/home/a/b", "<object at 0x7f3a2b1c>", "took 3.1 s", "12 ms", "8.5it/s"]
-)
-def test_unstable_texts_are_recognised(unstable):
-    assert UNSTABLE.search(unstable)
-
-
 @every_notebook
 def test_a_notebook_is_small(path):
     assert path.stat().st_size < MOST_BYTES
     assert 8 <= len(code_cells(path)) <= MOST_CELLS
-
-
-@every_notebook
-def test_metadata_are_minimal(path):
-    notebook = read(path)
-    known = dict(notebook["metadata"])
-    assert known.pop("stored_on")
-    assert known == CHECK["METADATA"]
-    assert not any(cell["metadata"] for cell in notebook["cells"])
-    assert not any(output.get("metadata") for output in outputs(path))
 
 
 @every_notebook
@@ -126,12 +103,6 @@ def test_a_sentence_of_an_answer_that_the_text_quotes_is_in_the_outputs(path):
 def test_a_notebook_needs_only_what_the_wheel_has(path):
     code = "\n".join(map(text, code_cells(path)))
     assert not re.search(r"import benchmark|dear_plugin\.benchmark|from tests", code)
-
-
-def test_notebooks_are_formatted():
-    pytest.importorskip("ruff")
-    command = [sys.executable, "-m", "ruff", "format", "--check", "--quiet", str(FOLDER)]
-    assert subprocess.run(command, check=False).returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -174,9 +145,3 @@ def test_differences_name_the_cell_and_ignore_images():
     found = list(differences(notebook("a\nb", "x"), notebook("a\nc", "x")))
     assert "'one'" in found[0]
     assert [line.strip() for line in found[-2:]] == ["-b", "+c"]
-
-
-def test_a_new_cell_without_stored_output_is_a_difference():
-    empty = {"cells": []}
-    fresh = {"cells": [{"cell_type": "code", "id": "new", "outputs": [{"text": "found"}]}]}
-    assert list(CHECK["differences"](empty, fresh))

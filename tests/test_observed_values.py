@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from dear_plugin import DEAR, Constraints, Schema, Search
-from dear_plugin.baselines import GrowingSpheres
 
 ROWS = 1_000
 RNG = np.random.default_rng(0)
@@ -72,11 +69,6 @@ def test_answers_take_observed_values_only(
     assert result.alternatives()["status"].isin([111, 112, 120]).all()
 
 
-def test_so_do_those_of_other_methods(refused: pd.DataFrame) -> None:
-    result = GrowingSpheres(_score, Schema.infer(FRAME)).fit(FRAME).generate(refused.head(5))
-    assert result.counterfactuals["status"].isin([111, 112, 120]).all()
-
-
 def test_a_value_that_no_row_has_stays_until_another_one_is_reached(dear: DEAR) -> None:
     row = FRAME.head(1).assign(status=114, income=20.0)
     assert dear.apply(row, {"income": 21.0}).counterfactuals["status"].tolist() == [114]
@@ -95,17 +87,3 @@ def test_a_range_ends_at_observed_values(dear: DEAR, refused: pd.DataFrame) -> N
 def test_an_action_to_another_value_is_refused(dear: DEAR, refused: pd.DataFrame) -> None:
     (reason,) = dear.apply(refused.head(1), {"status": 117}).actions["reason"]
     assert reason == "status may not become 117, only 111, 112 or 120"
-
-
-def test_the_log_suggests_a_category(caplog: pytest.LogCaptureFixture) -> None:
-    Schema.infer(FRAME)
-    assert "categorical=['status']" in caplog.text
-    caplog.clear()
-    Schema.infer(FRAME, categorical=["status"])
-    assert caplog.text == ""
-
-
-def test_it_is_saved_and_can_be_lifted(dear: DEAR, tmp_path: Path) -> None:
-    dear.save(tmp_path)
-    assert DEAR.load(tmp_path, _score).schema == dear.schema
-    assert Schema.infer(FRAME).replace("status", observed=()).features[0].observed == ()

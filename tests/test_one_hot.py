@@ -68,23 +68,6 @@ def test_answers_keep_exactly_one(dear: DEAR, refused: pd.DataFrame, search: Sea
     assert result.actions["success"].mean() > 0.5
 
 
-def test_another_level_is_one_change(dear: DEAR, refused: pd.DataFrame) -> None:
-    row = refused[(refused["edu"] == 4) & (refused["job_other"] == 1)].head(1)
-    result = dear.generate(row, within=Constraints(act_on=["job"]))
-    (action,) = result.actions.to_dict("records")
-    assert action["success"]
-    assert (action["acted_on"], action["direct_cost"]) == ("job", 1.0)
-    assert result.describe_row(0).startswith("change job from other to ")
-    again = dear.apply(row, result.direct)
-    pd.testing.assert_frame_equal(again.counterfactuals, result.counterfactuals)
-
-
-def test_what_follows_keeps_exactly_one(dear: DEAR, refused: pd.DataFrame) -> None:
-    result = dear.apply(refused, {"edu": 4})
-    assert _sums(result.counterfactuals) == [1]
-    assert _sums(dear.apply(refused, {"job_civil": 1}).counterfactuals) == [1]
-
-
 def test_an_action_that_leaves_none_is_refused(dear: DEAR, refused: pd.DataFrame) -> None:
     row = refused[refused["job_other"] == 1].head(1)
     (reason,) = dear.apply(row, {"job_other": 0}).actions["reason"]
@@ -151,13 +134,6 @@ def test_levels_that_may_not_be_taken_are_left_out(dear: DEAR, refused: pd.DataF
     row = refused[(refused["edu"] == 4) & (refused["job_other"] == 1)].head(1)
     after = dear.generate(row, within=within).counterfactuals
     assert after["job_driver"].astype(int).tolist() == [1]
-
-
-def test_tiers_let_a_group_act(refused: pd.DataFrame) -> None:
-    schema = Schema.infer(PEOPLE, tiers=[["edu"], COLUMNS])
-    result = DEAR(_score, schema).fit(PEOPLE).generate(refused.astype(int))
-    assert "job" in set(result.actions["acted_on"])
-    assert _sums(result.counterfactuals) == [1]
 
 
 def test_groups_are_stated_left_out_saved_and_checked(dear: DEAR, tmp_path: Path) -> None:

@@ -1,21 +1,18 @@
 """Plots: recourses become figures that can be saved, without side effects."""
 
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
-from matplotlib import rcParams
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 
-from dear_plugin import DEAR, Constraints, Encoder, Kind, Schema, Target
+from dear_plugin import DEAR, Constraints, Encoder, Kind, Schema
 from dear_plugin.errors import ExtraError, InputError
-from dear_plugin.plots import dots, front, fronts, largest_indirect, row, splits, together
-from dear_plugin.plots.ink import INDIRECT
+from dear_plugin.plots import dots, front, largest_indirect, row, splits
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -72,10 +69,6 @@ class TestDots:
         (interval,) = left.containers[0].lines[2]
         assert interval.get_segments()[0][:, 0] == pytest.approx([0.1, 0.4])
 
-    def test_widely_different_values_have_a_logarithmic_axis(self, lines):
-        left, right = dots(lines, ("effort", "seconds")).axes
-        assert (left.get_xscale(), right.get_xscale()) == ("linear", "log")
-
 
 class TestNothingToShow:
     """A figure without an action has the reason."""
@@ -108,10 +101,6 @@ class TestNothingToShow:
         reason = result.outcome["reason"].iloc[0]
         assert " ".join(f"Not solved: {reason}.".split()) in " ".join(written(axes).split())
 
-    def test_nothing_that_moves_along(self, axes):
-        together(pd.DataFrame({"acted_on": ["income", "debt"], "moves_along": ["", ""]}), axes)
-        assert texts(axes) == ["nothing is expected to move along"]
-
     def test_a_result_without_rows_is_an_error(self, fitted, refused):
         result = fitted.generate(refused.iloc[:0])
         with pytest.raises(InputError, match="without rows"):
@@ -133,20 +122,6 @@ class TestOverview:
         assert figure.get_supxlabel() == recourses.note
         assert "not causal" in recourses.note
         assert len(figure.axes) == 2
-
-    def test_with_tiers_the_caveat_is_that_of_an_effect(self, mixed):
-        refused = mixed.refused(4)
-        schema = replace(mixed.schema, tiers=[["age", "gender"]])
-        result = DEAR(mixed.net, schema).fit(mixed.frame).generate(refused)
-        assert "is an effect, if" in result.note
-        for figure in (result.plot(), result.plot(refused.index[0])):
-            assert figure.get_supxlabel() == result.note
-
-    def test_neither_settings_nor_recourses_are_touched(self, recourses):
-        settings, before = dict(rcParams), recourses.counterfactuals.copy(deep=True)
-        recourses.plot()
-        assert dict(rcParams) == settings
-        assert recourses.counterfactuals.equals(before)
 
     def test_nothing_is_drawn_on_a_screen(self, recourses):
         """No pyplot: no window, no global list of figures."""
@@ -171,14 +146,6 @@ class TestRow:
         assert set(labels(axes)) == set(names)
         assert len(axes.patches) == len(names) == len(values(axes))
         assert all("→" in text for text in values(axes))
-
-    def test_what_is_done_comes_first_and_looks_different(self, recourses, axes, position):
-        assert texts(axes) == ["Action", "Expected to follow (association)"]
-        acted = recourses.actions["acted_on"].iloc[position].split(" + ")
-        assert labels(axes)[: len(acted)] == acted
-        hatches = [bar.get_hatch() for bar in axes.patches]
-        assert hatches[: len(acted)] == [None] * len(acted)
-        assert set(hatches[len(acted) :]) <= {INDIRECT["hatch"]}
 
     def test_bars_are_as_long_as_the_change(self, recourses, axes, position):
         numbers = np.array([f.kind is Kind.NUMERIC for f in recourses.encoder.schema])
@@ -212,25 +179,6 @@ class TestRow:
         assert f"Row {recourses.factuals.index[position]}: probability" in title
         assert f"{before:.0%} → {after:.0%}" in title
 
-    def test_it_says_what_the_answer_is_worth_as_its_description_does(
-        self, recourses, axes, position
-    ):
-        title = " ".join(axes.get_title("left").split())
-        said = recourses.describe_row(position)
-        assert said.endswith(title[title.index("The action") :])
-        assert "resamples of the" in title
-
-    def test_that_row_is_credible_and_has_the_largest_indirect_change(self, recourses):
-        position = largest_indirect(recourses)
-        credible = recourses.actions["credible"].to_numpy()
-        follows = recourses.actions["indirect_cost"].to_numpy()
-        assert credible[position]
-        assert follows[position] == follows[credible].max() > 0.0
-
-    def test_every_row_can_be_drawn(self, recourses):
-        for label in recourses.factuals.index[::7]:
-            FigureCanvasAgg(recourses.plot(label, title="One row")).draw()
-
     def test_no_text_covers_another_nor_leaves_the_figure(self, recourses):
         figure = recourses.plot(recourses.factuals.index[largest_indirect(recourses)])
         FigureCanvasAgg(figure).draw()
@@ -245,26 +193,6 @@ class TestRow:
             assert box.y0 >= 0
             assert box.y1 <= height
             assert not any(box.overlaps(other) for other in boxes[i + 1 :])
-
-    def test_a_label_that_no_row_has_is_an_error(self, recourses):
-        with pytest.raises(InputError, match="exactly one"):
-            recourses.plot("no such label")
-
-    def test_tiers_decide_the_heading_and_the_note(self, mixed):
-        schema = replace(mixed.schema, tiers=[["age"]])
-        figure = DEAR(mixed.net, schema).fit(mixed.frame).generate(mixed.refused(3)).plot()
-        assert "if the stated order is right" in figure.get_supxlabel()
-        assert "(association)" not in {text.get_text() for text in figure.axes[0].texts}
-
-    def test_a_prediction_is_no_probability(self, mixed, axes):
-        dear = DEAR(lambda frame: frame["income"].to_numpy(), mixed.schema, output="values")
-        query = mixed.frame.nsmallest(1, "income")
-        goal = Target.of_range(low=float(mixed.frame["income"].median()))
-        result = dear.fit(mixed.frame).generate(query, goal)
-        result.plot_row(0, axes)
-        before = result.outcome["score_before"].iloc[0]
-        assert f"predicted value {before:.4g} → " in axes.get_title("left")
-        assert "%" not in axes.get_title("left")
 
     def test_more_features_than_a_panel_has_room_for_are_counted(self, axes):
         changes = pd.DataFrame(
@@ -308,21 +236,8 @@ class TestSplits:
             assert indirect.get_width() == pytest.approx(mine["indirect_cost"].median())
             assert indirect.get_x() == pytest.approx(direct.get_width())
 
-    def test_the_legend_tells_direct_from_indirect(self, recourses, axes):
-        splits(recourses.actions, axes)
-        legend = [t.get_text() for t in axes.get_legend().get_texts()]
-        assert legend == ["direct action", "expected indirect change"]
-
 
 class TestOddResults:
-    def test_accepted_rows_are_left_out(self, mixed, fitted, axes):
-        result = fitted.generate(mixed.frame.iloc[:80])
-        with torch.no_grad():
-            refused = mixed.net(mixed.encoder.encode(mixed.frame.iloc[:80]))[:, 0] <= 0
-        splits(result.actions, axes)
-        solved = int((refused.numpy() & result.actions["success"].to_numpy()).sum())
-        assert f"acted on in {solved} rows" in axes.get_title()
-
     def test_dollar_signs_are_money_and_no_formula(self, mixed, axes, tmp_path):
         frame = mixed.frame.replace({"town": {"A": "under $5_{", "B": "over $6^{"}})
         frame = frame.rename(columns={"town": "$a_{$", "income": "$\\frac$"})
@@ -382,33 +297,7 @@ class TestFront:
         at = [handle[0].get_xydata()[0].tolist() for handle in handles]
         np.testing.assert_allclose(at, [[0.2, 1.0], [0.4, 2.0], [0.3, 3.0]])
 
-    def test_effort_has_a_panel_of_its_own_at_the_same_scale(self, table):
-        figure = fronts(table.assign(direct_cost=table["cost"] / 2.0))
-        drawn = [axes.get_legend_handles_labels()[0][1] for axes in figure.axes]
-        at = [handle[0].get_xydata()[0].tolist() for handle in drawn]
-        np.testing.assert_allclose(at, [[0.4, 2.0], [0.4, 1.0]])
-        assert len({axes.get_ylim() for axes in figure.axes}) == 1
-
     def test_the_line_joins_the_methods_without_a_superior(self, table, axes):
         front(table, axes)
         line = axes.lines[0].get_xydata()
         np.testing.assert_allclose(line, [[0.2, 1.0], [0.4, 2.0]])
-
-    def test_a_star_marks_a_method_that_solves_less_than_half(self, table, axes):
-        rare = table.assign(
-            success=table["success"] & ~((table["method"] == "C") & (table["cost"] < 4))
-        )
-        front(rare, axes)
-        assert axes.get_legend_handles_labels()[1] == ["A", "B", "C*"]
-
-    def test_nothing_solved_gives_empty_axes(self, table, axes):
-        front(table[table["method"] == "D"], axes)
-        assert axes.get_legend_handles_labels()[1] == []
-
-
-def test_what_changes_along_is_a_bar_as_long_as_its_share(axes):
-    table = pd.DataFrame({"acted_on": ["a", "a", "a", "a"], "moves_along": ["b", "b", "b", "c"]})
-    together(table, axes)
-    assert [bar.get_width() for bar in axes.patches] == pytest.approx([0.8 * 0.75, 0.8 * 0.25])
-    assert texts(axes) == ["75%", "25%"]
-    assert labels(axes) == ["b", "c"]

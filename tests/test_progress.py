@@ -17,10 +17,6 @@ def at_info():
     log.setLevel(logging.NOTSET)
 
 
-def test_every_item_comes_in_order():
-    assert list(bar(range(5), "counting")) == list(range(5))
-
-
 def test_nothing_is_printed_by_default(capsys, monkeypatch):
     monkeypatch.setattr(progress, "DELAY", 0.0)
     list(bar(range(3), "counting"))

@@ -118,9 +118,3 @@ class TestTablesAsTheyCome:
             if len(own):
                 tried = [own.assign(**{name: value}) for value in values]
                 assert not model.predict(pd.concat(tried)).any()
-
-    def test_diagnose_measures_it(self, asked):
-        _, _, dear, test, _ = asked
-        report = dear.diagnose(test.head(2000))
-        assert report.fidelity >= 0.85
-        assert report.round_trip < 1e-6

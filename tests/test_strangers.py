@@ -66,12 +66,3 @@ def test_what_is_said_of_answers_that_rely_on_what_follows_holds_in_other_data(r
     again = other.apply(factuals, direct).actions["success"].mean()
     assert again >= 0.9
     assert abs(again - told["confidence"].mean()) <= 0.08
-
-
-def test_an_answer_that_is_not_credible_has_a_reason():
-    frame, said = calls(600)
-    model = LogisticRegression(max_iter=2000).fit(frame, said)
-    refused = frame[model.predict(frame) == 0].head(60)
-    actions = DEAR(model, Schema.infer(frame), act_on=["age"]).fit(frame).generate(refused).actions
-    assert not actions["credible"].all()
-    assert (actions["reason"] != "").equals(~actions["credible"])

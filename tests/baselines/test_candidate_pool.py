@@ -52,23 +52,6 @@ def project(pool, feature, value):
     return pool.project(moved[:, None])[:, 0]
 
 
-def test_features_that_are_not_actionable_stay(schema):
-    pool = pool_of(schema, Constraints(act_on=["income"]))
-    assert torch.equal(project(pool, DEBT, 0.0), pool.case.x)
-
-
-def test_less_than_half_a_step_is_no_change(schema):
-    pool = pool_of(schema)
-    little = pool.case.x[:, INCOME] + 0.4 * pool.case.feasible.steps[INCOME]
-    assert torch.equal(project(pool, INCOME, little), pool.case.x)
-
-
-def test_a_binary_feature_takes_the_nearer_value(schema):
-    pool = pool_of(schema)
-    assert project(pool, MEMBER, 0.7)[:, MEMBER].tolist() == [1.0, 1.0, 1.0]
-    assert project(pool, MEMBER, 0.3)[:, MEMBER].tolist() == [0.0, 0.0, 0.0]
-
-
 @pytest.mark.parametrize(
     "within",
     [
@@ -87,20 +70,6 @@ def test_a_row_is_feasible_if_the_projection_does_not_change_it(schema, within):
     same = ((kept - rows).abs() < pool.case.feasible.steps / 2).all(2)
     assert torch.equal(pool.feasible_mask(rows), same)
     assert pool.feasible_mask(pool.case.x).diagonal().all()
-
-
-@pytest.mark.parametrize("within", [None, Constraints(categories={"town": ["A", "B"]})])
-def test_the_bounds_contain_the_factual_and_all_feasible_rows(schema, within):
-    pool = pool_of(schema, within)
-    low, high = pool.bounds
-    expand = pool.classifier.encoder.expand
-    generator = torch.Generator().manual_seed(0)
-    moved = pool.project(
-        torch.rand(3, 50, 5, generator=generator) * torch.tensor([1, 1, 1, 1, 2.9])
-    )
-    for rows in (pool.case.x, *moved.unbind(1)):
-        assert (expand(rows) >= low - 1e-6).all()
-        assert (expand(rows) <= high + 1e-6).all()
 
 
 def test_the_cheapest_success_is_kept_or_the_largest_margin(schema):

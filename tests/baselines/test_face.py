@@ -54,12 +54,6 @@ def test_paths_end_at_rows_of_the_required_confidence(square, schema, linear, re
     assert just.actions["cost"].median() < sure.actions["cost"].median()
 
 
-def test_without_a_confident_end_any_accepted_row_is_used(square, schema, linear, refused):
-    model = linear(1.0, 1.0, 0.0, bias=-1.2)
-    never = FaceKNN(model, schema, config=FaceConfig(confidence=0.99)).fit(square)
-    assert never.generate(refused).actions["success"].all()
-
-
 def test_a_row_of_an_unknown_group_gets_a_reason(square, schema, linear):
     others = square[square["group"] == 0]
     method = FaceKNN(linear(1.0, 1.0, 0.0, bias=-1.2), schema).fit(others)
@@ -114,22 +108,6 @@ def test_of_two_wanted_rows_on_a_path_the_first_is_the_end():
 def test_a_longer_path_of_short_links_beats_one_long_link():
     # The link is 2.5 long, the path 4, in steps of one half.
     assert ends(graph(k=17), STAIR[START], ACROSS, 8) == [8]
-
-
-def test_without_density_the_long_link_would_win():
-    flat = Graph.of(STAIR, FaceConfig(17), 0)
-    assert ends(flat, STAIR[START], ACROSS, 8) == [ACROSS]
-
-
-def test_a_radius_leaves_some_unreachable():
-    near = graph(k=17, radius=0.6)
-    assert ends(near, STAIR[START], END) == [END]
-    assert ends(near, STAIR[START], ACROSS) == [-1]
-
-
-def test_points_need_not_be_rows_of_the_graph():
-    points = np.array([[0.0, 0.1], [4.0, 3.9], [2.4, 0.1]])
-    assert graph().ends(points, only(START, END, ACROSS)).tolist() == [START, END, ACROSS]
 
 
 def test_where_rows_are_sparse_the_weight_is_minus_the_log_density():

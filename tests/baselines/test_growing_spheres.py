@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from dear_plugin.baselines import GrowingSpheres, GrowingSpheresConfig
+from dear_plugin.baselines import GrowingSpheres
 from dear_plugin.baselines.growing_spheres import steps_between
 
 
@@ -27,18 +27,6 @@ def test_changes_that_are_not_needed_are_undone(square, linear, schema, refused)
     method = GrowingSpheres(linear(1.0, 0.0, 0.0, bias=-0.7), schema).fit(square)
     below = refused[refused["a"] < 0.69]
     assert (method.generate(below).counterfactuals["b"] == below["b"]).all()
-
-
-def test_the_first_ball_may_be_larger_than_the_distance(square, linear, schema, refused):
-    model = linear(3.0, 1.0, 0.0, bias=-2.0)
-    costs = [
-        GrowingSpheres(model, schema, config=GrowingSpheresConfig(radius=radius))
-        .fit(square)
-        .generate(refused)
-        .actions["cost"]
-        for radius in (0.05, 1.0)
-    ]
-    assert np.allclose(*costs, atol=0.15)
 
 
 def test_draws_fill_the_layer_of_the_movable_columns():

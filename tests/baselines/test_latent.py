@@ -1,7 +1,6 @@
 """REVISE, C-CHVAE and CLUE: counterfactuals near the data manifold."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from dear_plugin import Schema, Target
+from dear_plugin import Schema
 from dear_plugin.baselines import (
     CCHVAE,
     CCHVAEConfig,
@@ -18,7 +17,6 @@ from dear_plugin.baselines import (
     Revise,
     Vae,
     VaeDesign,
-    Wachter,
 )
 from dear_plugin.baselines.clue import entropy
 from dear_plugin.decoders import Training
@@ -55,11 +53,6 @@ def vae(line):
 
 
 @pytest.fixture(scope="module")
-def mixed_vae(mixed):
-    return Vae.fit(mixed.frame, mixed.schema, replace(DESIGN, layers=(16, 16, 8)))
-
-
-@pytest.fixture(scope="module")
 def refused(line):
     return line[0][line[0]["a"] < 0.55].iloc[:60]
 
@@ -77,22 +70,6 @@ def test_every_row_has_a_success(result):
 def test_counterfactuals_lie_on_the_manifold(result):
     after = result.counterfactuals
     assert (after["a"] + after["b"] - 1.0).abs().quantile(0.9) < 0.1
-
-
-def test_independent_changes_would_leave_it(line, refused):
-    frame, schema = line
-    schema = replace(schema, relations=())
-    after = Wachter(First(), schema).fit(frame).generate(refused).counterfactuals
-    assert (after["a"] + after["b"] - 1.0).abs().median() > 0.2
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
-def test_counterfactuals_do_not_collapse_to_one(mixed_vae, mixed, method):
-    rows = mixed.refused(40)
-    result = method(mixed.net, mixed.schema, vae=mixed_vae).fit(mixed.frame).generate(rows)
-    assert result.actions["success"].mean() > 0.9
-    assert len(result.counterfactuals.drop_duplicates()) > 0.9 * len(rows)
 
 
 @pytest.fixture
@@ -139,16 +116,6 @@ def test_a_plateau_is_left_by_restarts_nearer_to_accepted_latents(answers):
     assert answers(Revise, model=Step()).actions["success"].all()
 
 
-@pytest.mark.ci
-def test_clue_keeps_binaries_binary_and_flips_some(mixed_vae, mixed):
-    rows = mixed.refused(40)
-    method = Clue(mixed.net, mixed.schema, vae=mixed_vae).fit(mixed.frame)
-    after = method.generate(rows).counterfactuals
-    assert set(after["owner"]) <= {0, 1}
-    assert set(after["member"]) <= {True, False}
-    assert (after["member"] != rows["member"]).any()
-
-
 def test_entropy_is_that_of_the_probabilities():
     one = torch.tensor([[0.0], [3.0]])
     p = torch.sigmoid(one[:, 0])
@@ -174,11 +141,3 @@ def test_unsuitable_models_are_refused(line):
             method(lambda f: f["a"], schema)
     with pytest.raises(ModelError, match="entropy"):
         Clue(First(), schema, output="values")
-
-
-def test_a_range_of_values_is_reached(line, vae, refused):
-    frame, schema = line
-    for method in (Revise, CCHVAE):
-        fitted = method(First(), schema, vae=vae, output="values").fit(frame)
-        result = fitted.generate(refused, Target.of_range(0.4, 1.2))
-        assert result.actions["success"].all()

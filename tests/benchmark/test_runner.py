@@ -9,8 +9,7 @@ import pytest
 
 from dear_plugin.benchmark import runner
 from dear_plugin.benchmark.__main__ import SPECS, main
-from dear_plugin.benchmark.runner import SECONDS, TAKEN, Option, Spec, Store, grid, log, run
-from dear_plugin.benchmark.tables import commit, write
+from dear_plugin.benchmark.runner import Option, Spec, grid, run
 
 
 @pytest.fixture
@@ -48,12 +47,6 @@ class TestStore:
         assert list(run(spec, options)) == first
         assert calls == ["a", "b"]
 
-    def test_what_is_read_is_what_was_measured(self, spec, tmp_path):
-        cell = {"name": "a", "rows": 3}
-        found = Store(tmp_path).rows(spec, cell)
-        pd.testing.assert_frame_equal(found[["value", "text"]], spec.measure(tmp_path, **cell))
-        assert found["name"].tolist() == ["a"] * 3 and (found[SECONDS] >= 0.0).all()
-
     def test_another_setting_is_another_cell(self, spec, calls, options):
         list(run(spec, options))
         list(run(spec, Namespace(**{**vars(options), "rows": 2})))
@@ -64,14 +57,6 @@ class TestStore:
         monkeypatch.setattr(runner, "sources", lambda: "others")
         list(run(spec, options))
         assert calls == ["a", "b", "a", "b"]
-
-    def test_an_interrupted_cell_is_not_stored(self, spec, options):
-        def interrupted(folder, **cell):
-            raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            list(run(replace(spec, measure=interrupted), options))
-        assert not list((options.store / "cells").rglob("*.csv"))
 
     def test_an_interrupted_run_goes_on(self, spec, calls, options):
         def stopped(folder, *, name, rows):
@@ -105,19 +90,6 @@ class TestTables:
         assert (options.out / "toy" / "means.md").read_text() == means.partition("\n\n")[2]
         assert nothing == "nothing: no rows\n"
 
-    def test_numbers_have_three_decimals_or_digits(self, tmp_path):
-        rows = [{"a": 1, "b": 0.5, "c": np.nan}, {"a": 2, "b": 0.012345, "c": "x"}]
-        text = write("t", rows, tmp_path)
-        assert "| 1 | 0.500 |  |" in text and "| 2 | 0.0123 | x |" in text
-
-    def test_what_a_command_took(self, spec, options):
-        list(run(spec, options))
-        found = log(spec, options)
-        assert (found["command"], found["cells"]) == ("toy", 2)
-        assert found["begun"] <= found["done (UTC)"] and found["CPU minutes"] >= 0.0
-        assert found["commit"] == commit()
-        assert not {*TAKEN} & {*pd.read_csv(options.store / "toy.csv")}
-
 
 class TestArguments:
     @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
@@ -134,17 +106,6 @@ class TestArguments:
         cells = [dict(cell) for cell in spec.cells(usual)]
         assert len({str(cell) for cell in cells}) == len(cells)
         assert 0 < len(list(spec.cells(quick))) < len(cells)
-
-    @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
-    def test_what_is_given_takes_the_place_of_a_preset(self, spec, monkeypatch, capsys):
-        def found(spec, options):
-            yield from (str(cell) for cell in spec.cells(options))
-
-        monkeypatch.setattr("dear_plugin.benchmark.__main__.run", found)
-        for name, option in spec.options.items():
-            value = next(iter(option.choices), "1")
-            assert main([spec.name, "--quick", f"--{name}", value]) == 0
-            assert not option.choices or f": {value!r}" in capsys.readouterr().out
 
     def test_the_tables_of_some_commands(self, monkeypatch, capsys, tmp_path):
         monkeypatch.setattr("dear_plugin.benchmark.__main__.run", lambda spec, _: [spec.name])

@@ -1,15 +1,12 @@
 """Tables of hand-written rows: contest, credible, hosts, reproduce, trees."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from dear_plugin.benchmark import contest_tables, credible_tables, hosts_tables, reproduce_tables
 from dear_plugin.benchmark.contest_tables import DEFAULT, PLAUSIBLE
-from dear_plugin.benchmark.reproduce import VARIANTS
-from dear_plugin.benchmark.reproduce_tables import CELLS, LINE_SEARCH, PAPER, PRESET
+from dear_plugin.benchmark.reproduce_tables import CELLS, PAPER, PRESET
 from dear_plugin.benchmark.requirements_tables import requirements
 from dear_plugin.benchmark.trees import summary as of_trees
 
@@ -43,19 +40,6 @@ class TestContest:
         effort, _, _ = contest_tables.difference(first, second, "direct_cost")
         assert effort.value == -1.0
 
-    def test_seeds_of_a_split_are_averaged_before_the_median(self):
-        first, second = (
-            pd.concat([answers_of(m, costs, order=i) for i, costs in enumerate(both)])
-            for m, both in (("DEAR", ([1.0, 5.0], [3.0, 5.0])), ("Wachter", ([4.0, 4.0],) * 2))
-        )
-        found, rows, _ = contest_tables.difference(first, second)
-        # Row 0: mean of 1 - 4 and 3 - 4; row 1: 5 - 4.
-        assert (found.value, rows) == (np.median([-2.0, 1.0]), 2)
-
-    def test_an_action_of_size_zero_is_no_answer(self):
-        first = answers_of("DEAR", [0.0, 2.0], zero_action=[1.0, 0.0])
-        assert contest_tables.difference(first, answers_of("Wachter", [1.0, 1.0]))[1] == 1
-
     @pytest.mark.parametrize(
         ("shift", "expected"), [(-1.0, "cheaper"), (0.0, "level"), (1.0, "dearer")]
     )
@@ -80,15 +64,6 @@ class TestContest:
         assert line["cells"] == 3
         assert line[f"DEAR, cost, {DEFAULT}"] == "1 / 0 / 2"
         assert line[f"DEAR, effort, {DEFAULT}"] == "2 / 0 / 1"
-
-    def test_the_figure_has_a_dot_for_each_cell_by_its_verdict(self, cells):
-        left, *_ = contest_tables.figure(list(contest_tables.differences(cells))).axes
-        dots = {each.get_label(): each.get_offsets()[:, 0].tolist() for each in left.collections}
-        assert dots == {
-            "DEAR asks for less": [-2.0],
-            "level": [],
-            "DEAR asks for more": [2.0, 6.0],
-        }
 
 
 class TestCredible:
@@ -164,12 +139,6 @@ class TestHosts:
         found = lines.loc[("random", hosts_tables.LESS)]
         assert found[["value", "low", "high", "rows"]].tolist() == [0.5, 0.5, 0.5, 2]
 
-    def test_the_table_has_the_lines_in_words(self, lines):
-        (dear, random) = hosts_tables.table(lines.reset_index().assign(data="d"))
-        assert (dear["rows of both"], random["rows of both"]) == ("", 2)
-        assert random[hosts_tables.LESS] == "0.500 [0.500, 0.500]"
-        assert random["CPU s a row"] == "0.200 [0.100, 0.300]"
-
 
 def rows_of(cell, ynn, *, line=PRESET, seed=0, success=(1, 1, 1, 1), zero=(0, 0, 0, 0)):
     """Four rows of a line of `reproduce`."""
@@ -185,41 +154,12 @@ class TestReproduce:
         reported = {cell: PAPER["DEAR"][i][2] for i, cell in enumerate(CELLS)}
         return [rows_of(cell, reported[cell] - shift, line=line) for cell in CELLS]
 
-    def test_the_mean_over_seeds_has_the_least_and_the_largest(self):
-        cell = ("gmc", "ann")
-        rows = pd.concat([rows_of(cell, 0.90), rows_of(cell, 0.96, seed=1)])
-        (line,) = reproduce_tables.preset(rows)
-        assert line["ynn"] == "0.93 (0.90 to 0.96)"
-        assert line["within .1"] == "yes" and line["paper_ynn"] == 0.94
-
-    def test_zero_actions_are_a_share_of_the_successes_and_left_out_of_acting(self):
-        rows = rows_of(("adult", "lr"), 0.5, success=(1, 1, 1, 0), zero=(1, 0, 0, 0))
-        rows.loc[0, "ynn"] = 1.0
-        (line,) = reproduce_tables.preset(rows)
-        assert (line["success"], line["zero_actions"]) == ("0.75", "0.33")
-        assert (line["acting_success"], line["acting_ynn"]) == ("0.50", "0.50")
-        assert (line["median_cost"], line["acting_median_cost"]) == ("0.20", "0.25")
-
     def test_cells_near_the_paper_are_counted(self):
         rows = pd.concat([*self.all_cells(0.05), *self.all_cells(0.2, "lambda 0")])
         paper, near, far = reproduce_tables.sweep(rows)
         assert paper["adult lr"] == "1.00 0.84"
         assert (near["within .1"], far["within .1"]) == ("6 of 6", "0 of 6")
         assert near["adult lr"] == "1.00 0.79 0.25 0.00"
-
-    def test_the_papers_values_are_in_brackets(self):
-        rows = [rows_of(("gmc", "ann"), 0.5, line=n) for n in (PRESET, "REVISE", "Wachter")]
-        rows[1:] = [part.assign(autoencoders=None) for part in rows[1:]]
-        rows.append(rows_of(("gmc", "ann"), 0.5, line="lambda 0"))
-        found = [line["gmc ann"] for line in reproduce_tables.reliability(pd.concat(rows))]
-        expected = "1.00 0.00 0.50"
-        assert found == [f"{expected} (1.00 - 0.94)", f"{expected} (1.00 - 0.95)", expected]
-
-    def test_all_settings_of_the_sweep_differ(self):
-        variants = list(VARIANTS.values())
-        assert all(a != b for i, a in enumerate(variants) for b in variants[:i])
-        literal = replace(VARIANTS[LINE_SEARCH], search=VARIANTS[PRESET].search)
-        assert literal == VARIANTS[PRESET]
 
 
 def test_rows_that_cannot_be_solved_are_not_missed():

@@ -15,16 +15,6 @@ def small() -> Dataset:
     return Dataset(name="small", frame=frame, target="y", immutable=("b",), act_on=("a",))
 
 
-def test_features_and_outcome_split_the_frame(small):
-    assert list(small.features) == ["a", "b"]
-    assert small.outcome.name == "y"
-    assert small.categorical == ("b",)
-
-
-def test_repr_is_one_line(small):
-    assert repr(small) == "Dataset('small': 10 rows, 2 features, target 'y')"
-
-
 def test_split_covers_every_row_once_in_order(small):
     train, test = small.split(test=0.3, seed=1)
     assert (len(train), len(test)) == (7, 3)

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 from dear_plugin.datasets import load_loan, loan
-from dear_plugin.errors import InputError
 
 COLUMNS = [
     "gender",
@@ -74,34 +73,12 @@ def test_frame_has_readable_columns_and_plausible_values():
     assert set(data.labels) == set(frame.columns) - {"approved"}
 
 
-def test_values_are_rounded_as_documented():
-    frame = load_loan(1_000).frame
-    for name in ("age", "education", "duration", "approved"):
-        assert frame[name].dtype == np.int64
-    for name in ("loan_amount", "income", "savings"):
-        assert (frame[name] == frame[name].round(2)).all()
-
-
-def test_constraints():
-    data = load_loan(10)
-    assert data.target == "approved"
-    assert data.immutable == ("gender",)
-    assert "age" in data.increasing
-    assert data.act_on == ("education", "loan_amount", "duration", "income", "savings")
-
-
 def test_same_seed_same_rows_and_the_global_generator_is_not_used():
     np.random.seed(0)
     state = np.random.get_state()[1].copy()
     pd.testing.assert_frame_equal(load_loan(50, seed=5).frame, load_loan(50, seed=5).frame)
     assert not load_loan(50, seed=5).frame.equals(load_loan(50, seed=6).frame)
     assert (np.random.get_state()[1] == state).all()
-
-
-def test_one_row_is_enough_and_zero_is_an_error():
-    assert len(load_loan(1).frame) == 1
-    with pytest.raises(InputError, match="got 0"):
-        load_loan(0)
 
 
 def test_roots_have_the_published_distributions(published):

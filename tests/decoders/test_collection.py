@@ -40,16 +40,6 @@ def _in_memory(dear: DEAR) -> int:
     return total
 
 
-def test_entries_are_those_in_memory_with_and_without_resamples(many: pd.DataFrame) -> None:
-    dear = _fitted(many)
-    before = sum(each.entries for each in dear.decoders._fitted.values())
-    assert before == _in_memory(dear) > 0
-    rows = dear.encoder.rows(many.head(3))
-    dear.decoders.resample((0,), rows, rows[:, :1] + 0.1, torch.arange(1, 17))
-    after = sum(each.entries for each in dear.decoders._fitted.values())
-    assert after == _in_memory(dear) > before
-
-
 def test_a_second_call_fits_nothing_again(
     many: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,7 +1,6 @@
 """The command `explore`: what it shows, and what it says of wrong arguments."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from dear_plugin import DEAR, Schema
@@ -47,11 +46,6 @@ def test_wrong_arguments_are_errors(saved, change, message):
         subject(Explore(**{**saved, "model": "scoring:model", **change}))
 
 
-def test_the_command_says_what_is_wrong(saved, capsys):
-    assert main(["explore", "--saved", str(saved["saved"])]) == 2
-    assert "dear-plugin: --saved needs --model" in capsys.readouterr().err
-
-
 def test_the_command_serves_refused_applicants_of_a_data_set(monkeypatch):
     pytest.importorskip("panel")
     from dear_plugin.page import Explorer
@@ -61,8 +55,3 @@ def test_the_command_serves_refused_applicants_of_a_data_set(monkeypatch):
     assert main(["explore", "--rows", "5", "--port", "5006", "--no-browser"]) == 0
     ((page, port, how),) = shown
     assert (repr(page), port, how) == ("Explorer(5 applicants)", 5006, {"open_browser": False})
-
-
-def test_files_are_read_with_their_index_from_zero(saved):
-    _, rows, _ = subject(Explore(**saved, model="scoring:model"))
-    pd.testing.assert_index_equal(rows.index, pd.RangeIndex(7))

@@ -19,12 +19,6 @@ def two(seed, copies):
 
 
 class TestOverlapScale:
-    def test_it_is_1_for_disjoint_samples(self):
-        assert excess.overlap_scale(torch.arange(5), torch.arange(5, 25)) == pytest.approx(1.0)
-
-    def test_it_is_0_for_equal_samples(self):
-        assert excess.overlap_scale(torch.arange(5), torch.arange(5)) == 0.0
-
     @pytest.mark.parametrize("copies", [1, 4])
     def test_it_predicts_the_deviation_of_differences_of_means(self, copies):
         differences, predicted = [], []
@@ -46,10 +40,6 @@ class TestOverlapScale:
 
 
 class TestSlope:
-    def test_it_is_1_for_a_shift(self):
-        x = torch.randn(50, 2, generator=torch.Generator().manual_seed(0))
-        assert excess.slope(x + 3.0, x).tolist() == pytest.approx([1.0, 1.0])
-
     def test_it_is_one_half_for_halved_values(self):
         x = torch.randn(50, 1, generator=torch.Generator().manual_seed(0))
         assert excess.slope(0.5 * x, x).tolist() == pytest.approx([0.5])

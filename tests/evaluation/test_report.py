@@ -11,7 +11,6 @@ import torch
 from dear_plugin import DEAR, Encoder, Schema
 from dear_plugin.datasets import load_loan
 from dear_plugin.decoders import Autoencoder, Design, Training, Transport
-from dear_plugin.errors import InputError
 
 SETS = ["income", "education", "age", ("income", "savings")]
 DECODERS = {
@@ -85,37 +84,13 @@ class TestPerSet:
         # Every row is compared with rows of the same gender, which is held.
         assert (table["uncompared"] == 0.0).all()
 
-    def test_the_total_lies_between_its_sets(self, report):
-        for column, whole in (
-            ("dependence_fidelity", report.fidelity),
-            ("distribution_fidelity", report.distribution_fidelity),
-        ):
-            assert report.per_set[column].min() <= whole <= report.per_set[column].max()
-        assert report.per_set["identity"].mean() == pytest.approx(report.identity)
-
 
 class TestText:
-    @pytest.mark.ci
-    def test_a_few_lines_that_fit_a_terminal(self, reports):
-        for found in reports.values():
-            lines = str(found).splitlines()
-            assert 2 <= len(lines) <= 10
-            assert max(map(len, lines)) <= 110
-
     def test_it_explains_the_scale_and_that_effects_are_not_causal(self, report):
         text = str(report)
         assert "0: features move independently" in text
         assert "1: they move as in the data" in text
         assert "Fidelity is of associations, not causal effects." in text
-
-    def test_it_names_its_numbers(self, report):
-        text = str(report)
-        assert f"dependence fidelity {report.fidelity:.2f}" in text
-        assert f"distribution fidelity {report.distribution_fidelity:.2f}" in text.replace(
-            "\n", " "
-        )
-        assert f"identity {report.identity:.2f}" in text
-        assert f"AUC {report.joint:.3f}" in text
 
 
 class TestContradictions:
@@ -169,11 +144,6 @@ class TestContradictions:
         assert said.endswith(f" Held-out rows contradict {dear.diagnose(frame).contradicted[0]}.")
         assert "contradict" not in dear.fit(train).apply(frame[:1], acted).describe(0)
 
-    def test_without_one_nothing_is_said(self, report):
-        assert report.misfits.empty
-        assert (report.per_set["misfit"] == 0.0).all()
-        assert "ontradicted" not in report.verdict + str(report)
-
 
 class TestVerdict:
     @pytest.mark.parametrize(
@@ -182,34 +152,6 @@ class TestVerdict:
     )
     def test_it_goes_by_the_dependence_fidelity(self, report, fidelity, words):
         assert words in replace(report, fidelity=fidelity, standardised=np.nan).verdict
-
-    def test_without_one_it_goes_by_that_of_standardised_columns(self, report):
-        assert "closely" in replace(report, fidelity=np.nan, standardised=0.95).verdict
-
-    def test_the_table_of_a_notebook_begins_with_it(self, report):
-        html = report._repr_html_()
-        assert report.verdict in html
-        assert "income + savings" in html
-        assert f"{report.rows:,} rows" in html
-
-
-class TestDiagnose:
-    @pytest.fixture(scope="module")
-    @staticmethod
-    def dear(frames):
-        train, _ = frames
-        return DEAR(torch.nn.Linear(7, 1), Schema.infer(train), act_on=SETS[:2]).fit(train)
-
-    def test_the_same_seed_gives_the_same_report(self, dear, frames):
-        _, held = frames
-        one, other, third = (dear.diagnose(held.iloc[:1000], seed=s) for s in (0, 0, 1))
-        assert str(one) == str(other)
-        pd.testing.assert_frame_equal(one.per_set, other.per_set)
-        assert one.fidelity != third.fidelity
-
-    def test_an_invalid_frame_is_rejected(self, dear, frames):
-        with pytest.raises(InputError, match="missing columns"):
-            dear.diagnose(frames[1].drop(columns="income"))
 
 
 def independent(n=3000, **more):
@@ -244,22 +186,6 @@ class TestIndependentFeatures:
         assert "nan" not in text
         assert max(map(len, str(found).splitlines())) <= 110
 
-    def test_it_states_the_number_of_rows(self, found):
-        assert found.rows == 1000
-        assert "(in 1,000 rows)" in str(found)
-        assert "(in 300 rows; more rows may show some)" in str(diagnosed(independent(900)))
-
-    def test_the_other_numbers_are_finite(self, found):
-        assert found.identity > 0.95
-        assert found.joint == pytest.approx(0.5, abs=0.04)
-        assert found.joint == pytest.approx(found.joint_independent, abs=0.02)
-        assert found.independent == ("a", "b", "c")
-
-    def test_nothing_is_logged(self, caplog):
-        with caplog.at_level(logging.WARNING):
-            diagnosed(independent())
-        assert not caplog.text
-
 
 class TestSomeIndependentFeatures:
     """a and e depend on each other, b and c on nothing."""
@@ -272,28 +198,9 @@ class TestSomeIndependentFeatures:
             frame.assign(e=frame["a"] + np.random.default_rng(1).normal(0, 0.3, 3000))
         )
 
-    def test_only_their_fidelity_is_nan(self, found):
-        ratios = found.per_set.set_index("set")["dependence_fidelity"]
-        assert ratios[["a", "e"]].between(0.7, 1.3).all()
-        assert ratios[["b", "c"]].isna().all()
-        assert found.fidelity == pytest.approx(1.0, abs=0.2)
-
     def test_the_text_names_them(self, found):
         assert found.independent == ("b", "c")
         assert "no feature clearly follows b, c: expect nothing to" in str(found)
-
-    def test_many_are_counted(self):
-        many = independent(
-            **{f"n{i}": np.random.default_rng(9 + i).random(3000) for i in range(9)}
-        )
-        e = many["a"] + np.random.default_rng(1).normal(0, 0.2, 3000)
-        text = str(diagnosed(many.assign(e=e)))
-        assert "no feature clearly follows b, c, n0 and 8 more: expect nothing to" in text
-
-    def test_a_missing_number_is_a_dash_with_an_explanation(self, found):
-        text = str(replace(found, distribution_fidelity=float("nan")))
-        assert "distribution fidelity -\n" in text
-        assert "-: too little dependence in these 1,000 rows to measure it" in text
 
 
 class TestUnknownCategories:
@@ -320,11 +227,3 @@ class TestUnknownCategories:
             found.per_set, dear.diagnose(held.drop([1300, 1400, 1999])).per_set
         )
         assert found.rows == 797
-
-    def test_other_errors_are_raised(self, dear, frame):
-        held = frame.iloc[1200:].assign(kind="new")
-        with pytest.raises(InputError, match="column 'kind' has values never seen"):
-            dear.diagnose(held)
-        held.loc[1300:, "kind"] = "x"
-        with pytest.raises(InputError, match="column 'size' has missing or infinite values"):
-            dear.diagnose(held.assign(size=np.inf))

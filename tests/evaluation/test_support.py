@@ -35,15 +35,6 @@ def test_every_row_has_its_own_goal():
     assert of([9.0, 9.0], target=[1, 0]) == [1.0, 0.0]
 
 
-def test_the_number_of_neighbours_can_be_chosen():
-    assert of([4.9], k=1) == [1.0]
-    assert of([4.9], k=5) == pytest.approx([3 / 5])
-
-
-def test_with_fewer_rows_than_k_all_of_them_count():
-    assert of([5.0], frame=LINE.iloc[:7], k=50) == pytest.approx([2 / 7])
-
-
 def test_neighbours_are_euclidean_on_the_encoding(mixed):
     encoder = mixed.encoder
     rows = encoder.rows(mixed.frame)

@@ -154,18 +154,6 @@ class TestRowsFinerThanTheTrainingRows:
         pd.testing.assert_frame_equal(alone.counterfactuals, own)
 
 
-def test_floats_are_not_rounded_to_the_integers_of_the_training_rows(counts, fractional):
-    """A float column of the query stays float, though the training rows have integers."""
-    whole = counts.astype({"age": int, "income": int})
-    module, model = linear(whole)
-    query = fractional[model(fractional) <= 0.5]
-    dear = DEAR(model, model.encoder.schema, act_on=["rate"]).fit(whole)
-    same = dear.with_model(module).generate(query)
-    result = dear.generate(query)
-    assert result.actions["success"].all()
-    pd.testing.assert_frame_equal(result.counterfactuals, same.counterfactuals)
-
-
 class TestTwoMethodsAreEnough:
     def test_accepted_rows_are_not_proposed_for(self, mixed):
         method = Unchanged(mixed.net, mixed.schema).fit(mixed.frame)
@@ -197,11 +185,6 @@ class TestRejectedProposals:
         method = Unchanged(mixed.net, mixed.schema).fit(mixed.frame)
         method.generate(mixed.refused(3))
         assert method.calls == 3
-
-
-def test_fit_returns_the_method(mixed):
-    method = Nearest(mixed.net, mixed.schema)
-    assert method.fit(mixed.frame) is method
 
 
 def test_a_clone_of_a_baseline_keeps_its_settings(mixed):
@@ -237,8 +220,4 @@ class TestAdvice:
 
     def test_with_tiers_there_is_none(self, mixed, caplog):
         _ = self.answers(mixed, [["age"]]).generate(mixed.refused(3)).actions
-        assert not caplog.records
-
-    def test_nor_where_actions_suffice(self, mixed, nearest, caplog):
-        _ = nearest.generate(mixed.refused(3)).actions
         assert not caplog.records

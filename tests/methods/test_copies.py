@@ -1,11 +1,8 @@
 """Copies of the model, trained again: answers that they accept, and what becomes of them."""
 
-import math
-
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression
@@ -80,43 +77,10 @@ class TestAgreement:
         assert (actions["agreement"] == 0.0).all()
         assert actions["reason"].str.contains("agreement 0 ").any()
 
-    def test_without_copies_it_is_missing_and_changes_nothing(self, alone, refused):
-        actions = alone.generate(refused).actions
-        assert actions["agreement"].isna().all()
-        none = alone.with_search(Search(min_agreement=0.0)).generate(refused)
-        pd.testing.assert_frame_equal(actions, none.actions)
-
-    def test_copies_that_are_the_model_change_no_answer(self, alone, forest, refused):
-        same = alone.with_model(forest, copies=[forest, forest])
-        expected, found = alone.generate(refused), same.generate(refused)
-        pd.testing.assert_frame_equal(expected.counterfactuals, found.counterfactuals)
-        assert (found.actions["agreement"][found.actions["success"]] == 1.0).all()
-
     def test_descriptions_count_the_copies(self, dear, refused):
         found = dear.generate(refused)
         at = found.actions.index[found.actions["credible"]][0]
         assert "3 of 3 copies of the model accept it, too." in found.describe(at)
-
-    def test_it_does_not_depend_on_the_batch(self, dear, refused):
-        whole = dear.generate(refused)
-        one = dear.generate(refused.iloc[[7]])
-        pd.testing.assert_frame_equal(one.counterfactuals, whole.counterfactuals.iloc[[7]])
-        assert one.actions["agreement"].iloc[0] == whole.actions["agreement"].iloc[7]
-
-    def test_alternatives_are_held_to_it(self, dear, refused):
-        ranks = dear.generate(refused.head(10)).alternatives(3)
-        assert (ranks["agreement"][ranks["credible"]] == 1.0).all()
-
-    def test_modules_and_ranges(self, mixed):
-        other = torch.nn.Sequential(mixed.net, torch.nn.Linear(1, 1))
-        with torch.no_grad():
-            other[1].weight.fill_(1.0)
-            other[1].bias.fill_(-1.0)  # a stricter copy
-        strict = DEAR(mixed.net, mixed.schema, copies=[other]).fit(mixed.frame)
-        actions = strict.generate(mixed.refused(10)).actions
-        assert actions["credible"].any()
-        bound = 1.0 / (1.0 + math.exp(-1.0)) - 1e-4
-        assert (actions["score_after"][actions["credible"]] >= bound).all()
 
     def test_regression(self, study):
         frame = study[0]
@@ -162,13 +126,6 @@ class TestBootstrapCopies:
         first, second, third = (c[0].predict_proba(refused)[:, 1] for c in (copies, again, other))
         assert (first == second).all()
         assert (first != third).any()
-
-    def test_pipelines_and_arrays(self, mixed):
-        copies = bootstrap_copies(mixed.pipeline, mixed.frame, mixed.labels, n=2)
-        assert [type(copy) for copy in copies] == [type(mixed.pipeline)] * 2
-        X, y = np.arange(40.0)[:, None], np.arange(40) > 20
-        (one,) = bootstrap_copies(LogisticRegression(), X, y, n=1)
-        assert one.predict([[39.0]]).all()
 
     def test_every_copy_has_every_class(self):
         X, y = np.arange(30.0)[:, None], np.array([0] * 28 + [1] * 2)

@@ -22,13 +22,6 @@ class TestWays:
             told = ranked[ranked["rank"] == rank].set_index("index")["acted_on"]
             assert way.outcome["acted_on"][good].equals(told[good[good].index])
 
-    def test_constraints_and_a_target_of_one_row(self, mixed, fitted):
-        row = mixed.refused(1)
-        for way in fitted.ways(
-            row, Target.of_class(1, threshold=0.6), within=Constraints(["town"])
-        ):
-            assert (way.counterfactuals["town"] == row["town"]).all()
-
     def test_a_target_has_the_values_of_one_row(self):
         target = Target.of_range(low=[1.0, 2.0], high=5.0)
         assert (target.at(1).low, target.at(1).high) == (2.0, 5.0)
@@ -49,15 +42,6 @@ class TestCurve:
                     alone[name] = pd.Series([line.value], row.index).astype(row[name].dtype)
                     scored = fitted.generate(alone).outcome["score_before"].iloc[0]
                     assert scored == pytest.approx(line.all_else_frozen, abs=1e-6)
-
-    def test_the_own_value_has_the_own_score(self, mixed, fitted):
-        row = mixed.refused(1)
-        curve, own = fitted.curve(row, "debt"), row["debt"].iloc[0]
-        line = curve[curve["value"] == own].iloc[0]
-        score = fitted.generate(row).outcome["score_before"].iloc[0]
-        assert line["with_what_follows"] == pytest.approx(score)
-        # Debts may only decrease.
-        assert curve.loc[curve["value"] > own, "with_what_follows"].isna().all()
 
     def test_other_actions_hold_along_the_curve(self, mixed, fitted):
         row = mixed.refused(1)
@@ -94,13 +78,3 @@ class TestWanted:
         values = fitted.with_model(lambda f: f["income"], output="values")
         ends = values.generate(mixed.frame.head(2), Target.of_range([30.0, 40.0], 90.0)).wanted
         assert ends.to_numpy().tolist() == [[30.0, 90.0], [40.0, 90.0]]
-
-
-class TestShown:
-    def test_changes_and_evidence_are_those_of_figures(self, mixed, fitted):
-        result = fitted.generate(mixed.refused(8))
-        for label, row in result.actions.iterrows():
-            changes = result.changes(label)
-            acted = set(changes[changes["direct"]]["feature"])
-            assert acted == set(row["acted_on"].split(" + ")) - {""}
-            assert result.evidence(label)

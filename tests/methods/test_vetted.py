@@ -4,11 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from sklearn.base import clone
 
-from dear_plugin import DEAR, RecourseMethod, Schema, Search, Target, Vetted
+from dear_plugin import RecourseMethod, Schema, Search, Vetted
 from dear_plugin.baselines import NearestAccepted
-from dear_plugin.errors import NotFittedError, SettingError
+from dear_plugin.errors import SettingError
 from dear_plugin.problem.goals import ClassGoal
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.results.proposal import Proposal
@@ -113,17 +112,6 @@ class TestAnyMethod:
         assert (reached == (result.outcome["reason"] == "").to_numpy()).all()
         assert reached.mean() > 0.7
 
-    def test_criteria_cost(self, fitted, refused, alone):
-        """The mean over rows that have a supported answer."""
-        result = Vetted(fitted, SUPPORTED).generate(refused)
-        found = result.actions["credible"]
-        own = alone.actions.loc[found, "cost"].mean()
-        assert result.actions.loc[found, "cost"].mean() >= own - SLIGHTLY
-
-    def test_without_criteria_the_answer_is_the_method_s_own(self, fitted, refused, alone):
-        result = Vetted(fitted, Search.cheapest()).generate(refused)
-        pd.testing.assert_frame_equal(result.counterfactuals, alone.counterfactuals)
-
 
 class TestNearestAccepted:
     """Its right answers are known by brute force."""
@@ -142,12 +130,6 @@ class TestNearestAccepted:
         assert found["credible"].all()
         assert np.allclose(found["cost"], expected, atol=1e-5)
 
-    def test_the_threshold_of_a_target_holds(self, nearest, refused):
-        result = Vetted(nearest, SUPPORTED).generate(refused, Target.of_class(1, threshold=0.7))
-        done = result.actions["success"]
-        assert done.any()
-        assert (result.actions["score_after"][done] >= 0.7).all()
-
 
 class TestNotes:
     """A row without an answer that meets the criteria."""
@@ -162,12 +144,6 @@ class TestNotes:
         assert reasons.str.startswith(Reason.LACKING.start).all()
         assert reasons.str.contains(r"plausibility 0\.\d+ \(at least 0\.\d+ is required\)").all()
         assert "Weak answer" in result.describe_row(int(lacking.to_numpy().argmax()))
-
-    def test_a_margin_out_of_reach_has_the_words_of_dear(self, nearest, refused):
-        result = Vetted(nearest, Search.cheapest(margin=50.0)).generate(refused)
-        assert result.actions["success"].all()
-        assert (result.outcome["reason"] == Reason.LESS_MARGIN).all()
-        assert not result.actions["credible"].any()
 
 
 class TestBlackBox:
@@ -198,25 +174,8 @@ class TestFit:
         pd.testing.assert_frame_equal(again.counterfactuals, new.generate(refused).counterfactuals)
         pd.testing.assert_frame_equal(nearest.generate(refused).counterfactuals, before)
 
-    def test_unfitted_it_raises_an_error(self, mixed, refused):
-        with pytest.raises(NotFittedError, match="Vetted is not fitted"):
-            Vetted(NearestAccepted(mixed.net, mixed.schema)).generate(refused)
-
-    def test_a_clone_is_not_fitted_and_has_the_same_settings(self, nearest):
-        copy = clone(Vetted(nearest, SUPPORTED))
-        assert copy._trained is None
-        assert copy.method._trained is None
-        assert copy.search == SUPPORTED
-
     @pytest.mark.parametrize("arguments", [("nearest", None), (None, "cheapest")])
     def test_other_arguments_raise_an_error(self, nearest, arguments):
         method, search = arguments
         with pytest.raises(SettingError, match="must be a"):
             Vetted(method or nearest, search)
-
-
-def test_of_dear_the_criteria_hold_as_well(mixed, refused):
-    dear = DEAR(mixed.net, mixed.schema, search=Search.cheapest()).fit(mixed.frame)
-    result = Vetted(dear, PLAUSIBLE).generate(refused)
-    assert result.actions["credible"].mean() >= dear.generate(refused).actions["credible"].mean()
-    assert (result.actions["indirect_cost"] > 0).any()

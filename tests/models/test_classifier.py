@@ -53,16 +53,6 @@ class TestScores:
         half = classifier(mixed, lambda x: torch.full((len(x),), 0.8), output="probabilities")
         assert torch.allclose(half.scores(rows), torch.tensor(0.8).logit())
 
-    def test_probabilities_of_zero_and_one_stay_finite(self, mixed, rows):
-        sure = classifier(
-            mixed, lambda x: torch.tensor([[0.0, 1.0]]).repeat(len(x), 1), output="probabilities"
-        )
-        assert sure.scores(rows).isfinite().all()
-
-    def test_values_are_unchanged(self, mixed, rows):
-        model = classifier(mixed, lambda x: x[:, :1] * 1000, output="values")
-        assert torch.equal(model.scores(rows), rows[:, :1] * 1000)
-
     def test_a_black_box_gets_frames_with_the_dtypes_of_the_schema(self, mixed, rows):
         frames = []
         Classifier(lambda f: frames.append(f) or np.full(len(f), 0.5), mixed.encoder).scores(rows)
@@ -92,15 +82,6 @@ class TestScores:
         assert torch.equal(model.scores(rows)[:, 0], rows[:, 0])
         assert sizes == [8, 8, 4]
 
-    def test_a_double_module_gets_double_inputs(self, mixed, rows):
-        net = nn.Linear(mixed.encoder.d, 1).double()
-        assert Classifier(net, mixed.encoder).scores(rows).dtype == torch.float64
-
-    def test_encode_is_applied_to_the_inputs(self, mixed, rows):
-        net = nn.Linear(2, 1)
-        scores = Classifier(net, mixed.encoder, encode=lambda x: x[:, :2] * 3).scores(rows)
-        assert torch.allclose(scores, net(rows[:, :2] * 3))
-
 
 class TestEvaluationMode:
     def test_scores_have_no_gradient_and_differentiable_scores_have(self, mixed, rows):
@@ -111,31 +92,7 @@ class TestEvaluationMode:
         assert x.grad.abs().sum() > 0
 
 
-class Keeping(nn.Module):
-    """A model that stores its inputs and outputs, as hooks and caches do."""
-
-    def __init__(self, width):
-        super().__init__()
-        self.linear = nn.Linear(width, 1)
-        self.kept = []
-
-    def forward(self, x):
-        output = self.linear(x)
-        self.kept += [x, output]
-        return output
-
-
 class TestAfterSearch:
-    def test_stored_tensors_can_be_differentiated(self, loan):
-        model = Keeping(Encoder(Schema.infer(loan.frame)).d)
-        DEAR(model, Schema.infer(loan.frame)).fit(loan.frame).generate(loan.frame.iloc[:20])
-        assert not any(kept.is_inference() for kept in model.kept)
-        sum(
-            (model.linear(x) * output).sum()
-            for x, output in zip(model.kept[::2], model.kept[1::2], strict=True)
-        ).backward()
-        assert model.linear.weight.grad is not None
-
     def test_a_black_box_may_compute_gradients(self, loan):
         def answer(frame):
             assert not torch.is_inference_mode_enabled()
@@ -207,18 +164,6 @@ class TestInvalid:
         with pytest.raises(ModelError, match=message):
             classifier(mixed, module, output=output).scores(rows, keep_off_grid)
 
-    def test_an_encoding_of_another_width(self, mixed, rows):
-        model = classifier(mixed, nn.Linear(3, 1), encode=lambda x: x[:, :2])
-        with pytest.raises(ModelError, match=r"shape \(20, 2\), which encode= made of"):
-            model.scores(rows)
-
-    def test_other_errors_of_the_module_are_unchanged(self, mixed, rows):
-        def broken(x):
-            raise RuntimeError("the service is down")
-
-        with pytest.raises(RuntimeError, match="the service is down"):
-            classifier(mixed, broken).scores(rows)
-
     @pytest.mark.parametrize(
         ("model", "options", "match"),
         [
@@ -279,45 +224,9 @@ class TestModulesThatEndInProbabilities:
         assert torch.equal(accepted, expected)
         Classifier(model, mixed.encoder, output="logits").scores(rows)
 
-    def test_the_error_is_raised_at_the_first_call(self, mixed):
-        model = nn.Sequential(mixed.net, nn.Sigmoid())
-        for dear in (DEAR(model, mixed.schema), DEAR(mixed.net, mixed.schema).with_model(model)):
-            with pytest.raises(ModelError, match="ends in a sigmoid"):
-                dear.fit(mixed.frame[:300]).generate(mixed.frame[:5])
-
-    def test_differentiable_checks_as_well(self, mixed, rows):
-        model = Classifier(nn.Sequential(mixed.net, nn.Sigmoid()), mixed.encoder)
-        with pytest.raises(ModelError, match="ends in a sigmoid"):
-            model.differentiable(mixed.encoder.expand(rows))
-
-    def test_an_inner_sigmoid_is_allowed(self, mixed, rows):
-        model = nn.Sequential(nn.Linear(mixed.encoder.d, 4), nn.Sigmoid(), nn.Linear(4, 1))
-        assert Classifier(model, mixed.encoder).scores(rows).shape == (20, 1)
-
-    def test_log_probabilities_are_logits(self, mixed, rows):
-        model = Squashed(mixed, lambda z: torch.cat([-z, z], 1).log_softmax(1))
-        assert Classifier(model, mixed.encoder).scores(rows).shape == (20, 2)
-
 
 class TestBlackBoxes:
     @pytest.mark.parametrize("kind", [np.array, list, pd.Series, torch.tensor])
     def test_any_array_of_probabilities_is_accepted(self, mixed, kind):
         model = Classifier(lambda f: kind([0.25] * len(f)), mixed.encoder)
         assert model.frame_scores(mixed.frame).shape == (len(mixed.frame), 1)
-
-    def test_a_read_only_array_is_accepted(self, mixed):
-        """As pandas returns them from 3.0 on."""
-        rng = np.full(len(mixed.frame), 0.25)
-        rng.flags.writeable = False
-        scores = Classifier(lambda f: rng, mixed.encoder).frame_scores(mixed.frame)
-        assert torch.allclose(scores.sigmoid(), torch.tensor(0.25, dtype=torch.float64))
-
-    def test_a_regressor_is_called_by_predict(self, loan):
-        from sklearn.linear_model import LinearRegression
-
-        frame = loan.frame.drop(columns="gender")
-        model = LinearRegression().fit(frame, loan.labels)
-        values = Classifier(model, Encoder(Schema.infer(frame)), output="values").frame_scores(
-            frame
-        )
-        assert np.allclose(values[:, 0], model.predict(frame))

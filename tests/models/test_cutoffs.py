@@ -5,11 +5,9 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn.model_selection
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import fbeta_score, make_scorer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
@@ -79,40 +77,6 @@ class TestThresholds:
         assert ratio.median() <= 1.01
         assert learned["cost"][both].sum() <= 1.1 * known["cost"][both].sum()
 
-    def test_the_cutoff_is_estimated(self, fitted, threshold, mixed):
-        model, _, dear = fitted
-        found = cutoffs(dear.classifier, dear.encoder.rows(mixed.frame))
-        tolerance = 0.01 if "LogisticRegression" in str(model.fitted) else 0.15
-        assert found[0].tolist() == pytest.approx(
-            [-log_odds(threshold), log_odds(threshold)], abs=tolerance
-        )
-
-
-class TestScikitLearn:
-    """Its classifiers with a threshold, at the end of a pipeline."""
-
-    @pytest.fixture(params=["fixed", "tuned"])
-    def model(self, request, mixed):
-        if not hasattr(sklearn.model_selection, "FixedThresholdClassifier"):
-            pytest.skip("scikit-learn before 1.5 has no thresholds")
-        inner = LogisticRegression(max_iter=500)
-        if request.param == "fixed":
-            return pipeline(
-                sklearn.model_selection.FixedThresholdClassifier(inner, threshold=0.8), mixed
-            )
-        scorer = make_scorer(fbeta_score, beta=0.3)
-        tuned = sklearn.model_selection.TunedThresholdClassifierCV
-        return pipeline(tuned(inner, scoring=scorer, cv=3), mixed)
-
-    def test_success_is_the_decision_of_predict_and_frequent(self, model, mixed):
-        factuals = rejected(model, mixed.frame)
-        likely = model.predict_proba(factuals)[:, 1] > 0.5
-        result = DEAR(model, mixed.schema).fit(mixed.frame).generate(factuals)
-        own = model.predict(result.counterfactuals) == 1
-        assert likely.any()
-        assert result.actions["success"].tolist() == own.tolist()
-        assert own.mean() >= 0.9
-
 
 class TestFewTrainingRows:
     """With few rows near the cutoff, rows near it are recombined."""
@@ -175,15 +139,6 @@ class TestManyClasses:
 
 
 class TestContradiction:
-    def test_predict_wins_over_the_probabilities_of_the_factual(self, mixed, models):
-        model = Thresholded(models["linear"], 0.9)
-        factuals = rejected(model, mixed.frame)
-        likely = factuals[model.predict_proba(factuals)[:, 1] > 0.6]
-        actions = DEAR(model, mixed.schema).fit(mixed.frame).generate(likely).actions
-        assert len(likely) > 3
-        assert (actions["reason"] != "already accepted").all()
-        assert (actions["cost"] > 0).all()
-
     def test_an_unrelated_predict_causes_no_false_success(self, mixed, models):
         class Two:
             classes_ = np.array([0, 1])
@@ -233,15 +188,6 @@ class TestCalls:
             one.generate(factuals).counterfactuals, other.generate(factuals).counterfactuals
         )
 
-    def test_another_model_gets_its_own_cutoffs(self, mixed, models):
-        strict, lenient = (Thresholded(models["linear"], t) for t in (0.8, 0.3))
-        dear = DEAR(strict, mixed.schema).fit(mixed.frame)
-        factuals = rejected(strict, mixed.frame)
-        dear.generate(factuals)
-        same = DEAR(lenient, mixed.schema).fit(mixed.frame).generate(factuals)
-        other = dear.with_model(lenient).generate(factuals)
-        pd.testing.assert_frame_equal(other.counterfactuals, same.counterfactuals)
-
 
 class TestOutputOfPredict:
     """Outputs that are no classes are rejected, with advice."""
@@ -272,11 +218,6 @@ class TestOutputOfPredict:
     def test_classes_in_any_form(self, mixed, models, returned, classes):
         assert self.decisions(mixed, models, returned, classes).tolist() == [0, 1, 1]
 
-    @pytest.mark.parametrize("dtype", [None, object])
-    def test_named_classes(self, mixed, models, dtype):
-        labels = np.array(["yes", "no", "yes"], dtype=dtype)
-        assert self.decisions(mixed, models, lambda f: labels, ["no", "yes"]).tolist() == [1, 0, 1]
-
     @pytest.mark.parametrize(
         ("returned", "classes", "message"),
         [
@@ -290,10 +231,3 @@ class TestOutputOfPredict:
     def test_what_is_no_class_is_rejected(self, mixed, models, returned, classes, message):
         with pytest.raises(ModelError, match=f"{message}.*pass the function"):
             self.decisions(mixed, models, returned, classes)
-
-    @pytest.mark.parametrize("output", ["values", None])
-    def test_regressions_and_functions_have_no_decisions(self, mixed, models, output):
-        model = models["linear"] if output else models["linear"].predict_proba
-        classifier = Classifier(model, mixed.encoder, output=output)
-        assert not classifier.has_decisions
-        assert classifier.decisions(mixed.frame.head(3)) is None

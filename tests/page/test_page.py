@@ -69,15 +69,6 @@ class TestChoices:
         saved = [way.counterfactuals["savings"].iloc[0] for way in views.session.ways]
         assert max(saved) <= 36.0
 
-    def test_another_applicant_starts_with_nothing_by_hand(self, loans):
-        views = view(*loans)
-        views.session.hand["savings"] = 40.0
-        views.choose._step(1)
-        assert views.session.at == 1
-        assert not views.session.hand
-        views.choose._step(-2)
-        assert views.session.at == len(loans[1]) - 1
-
     def test_rows_with_the_same_label_and_values_are_told_apart(self, loans):
         dear, rows = loans
         twice = pd.concat([rows.head(2), rows.head(2)])
@@ -95,27 +86,6 @@ class TestByHand:
         won = result.actions["success"].iloc[0]
         assert f"The decision is {'' if won else 'not '}the wanted one" in said
 
-    def test_an_error_is_told_in_the_words_of_the_engine(self, loans):
-        views = view(*loans)
-        views.session.frozen.add("savings")
-        views.session.hand["savings"] = 45.0
-        answered(views)
-        assert "the savings may not be acted on" in views.by_hand.told.object
-
-    def test_the_curve_is_that_of_given_actions(self, loans):
-        dear, rows = loans
-        curve = dear.curve(rows.head(1), "savings")
-        row = curve.dropna().iloc[10]
-        again = dear.apply(rows.head(1), {"savings": row["value"]}).actions
-        assert again["score_after"].iloc[0] == pytest.approx(row["with_what_follows"])
-        now = rows["savings"].iloc[0]
-        own = curve.loc[curve["value"] == now].iloc[0]
-        before = dear.generate(rows.head(1)).actions["score_before"].iloc[0]
-        assert own["with_what_follows"] == pytest.approx(before)
-        assert own["all_else_frozen"] == pytest.approx(before)
-        # Savings may only increase.
-        assert curve.loc[curve["value"] < now, "with_what_follows"].isna().all()
-
 
 class TestKindsOfModelsAndFeatures:
     def test_every_kind_of_feature(self, mixed, fitted):
@@ -126,13 +96,6 @@ class TestKindsOfModelsAndFeatures:
             views.by_hand.at = feature
             answered(views)
             assert views.by_hand.picture.object is not None
-
-    def test_levels_out_of_reach_are_in_no_answer(self, mixed, fitted):
-        views = view(fitted, mixed.refused(5), within=Constraints(act_on=["job"]))
-        views.session.reach["job"] = ["cook"]
-        answered(views)
-        jobs = {way.counterfactuals["job"].iloc[0] for way in views.session.ways}
-        assert jobs <= {"cook", mixed.refused(5)["job"].iloc[0]}
 
     def test_missing_values_and_codes(self, mixed):
         frame = mixed.frame.copy()
@@ -159,18 +122,6 @@ class TestKindsOfModelsAndFeatures:
         assert "decision at" in text(views)
         assert view(value, rows, Target.of_range(low=90.0)).session.ways
 
-    def test_several_classes_have_no_line(self, mixed):
-        def _three(frame):
-            level = frame["income"].to_numpy() / 20 - 1
-            odds = np.stack([np.zeros(len(frame)), level, 2 * level - 2], 1)
-            return np.exp(odds) / np.exp(odds).sum(1, keepdims=True)
-
-        dear = DEAR(_three, mixed.schema, act_on=["income", "debt"]).fit(mixed.frame)
-        rows = mixed.frame[_three(mixed.frame).argmax(1) == 0].head(3)
-        views = view(dear, rows, 1)
-        assert "Score" in text(views) or views.cards.note.object
-        assert "decision at" not in text(views)
-
     def test_an_accepted_row_says_so(self, loans):
         dear, rows = loans
         easy = view(dear.with_model(lambda frame: np.ones(len(frame)) * 0.9), rows)
@@ -187,17 +138,6 @@ class TestKindsOfModelsAndFeatures:
 
         views = view(dear.with_model(_broken), rows)
         assert "the scoring service is down" in views.cards.note.object
-
-
-def test_the_kinds_of_advice_of_all_applicants(loans):
-    dear, rows = loans
-    views = view(dear, rows)
-    assert "<table" not in views.kinds.table.object
-    views.kinds.work()
-    views._show()
-    advice = dear.generate(rows).advice()
-    assert views.kinds.table.object.count("<tr>") == 1 + len(advice)
-    assert "Savings" in views.kinds.table.object
 
 
 class TestExplorer:

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import event, given
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load
 from torch import nn
@@ -14,6 +14,8 @@ from dear_plugin.errors import DearError, FileFormatError
 from dear_plugin.methods import saving
 from dear_plugin.methods.saving import FILE
 
+# Each takes milliseconds.
+QUICK = 60
 RNG = np.random.default_rng(0)
 PEOPLE = pd.DataFrame(
     {
@@ -23,6 +25,8 @@ PEOPLE = pd.DataFrame(
     }
 )
 MODEL = nn.Linear(5, 1)
+
+many = settings(max_examples=max(QUICK, settings().max_examples))
 DECODERS = {
     "transport": lambda: "transport",
     "given": lambda: Transport(given=["job"]),
@@ -58,6 +62,7 @@ def damage(draw, content: bytes) -> bytes:
     return content[:at] + draw(st.binary(max_size=64)) + content[end:]
 
 
+@many
 @given(st.data())
 def test_damage_is_found_wherever_it_is(content, folder, data):
     broken = data.draw(damage(content))
@@ -98,6 +103,7 @@ def opened(content) -> dict:
     return settings
 
 
+@many
 @given(st.data())
 def test_settings_that_somebody_made_up_are_refused_or_make_sense(content, folder, data):
     settings = opened(content)
@@ -106,6 +112,7 @@ def test_settings_that_somebody_made_up_are_refused_or_make_sense(content, folde
     outcome(folder, saving.sealed(settings, load(content)))
 
 
+@many
 @given(st.data())
 def test_tensors_that_somebody_made_up_are_refused_or_fit(content, folder, data):
     tensors = load(content)

@@ -66,13 +66,6 @@ class TestLines:
         assert line.consistency == 1.0
         assert line.excludes == "decreasing=['pay']"
 
-    def test_agreement_is_that_of_the_copies(self, mixed):
-        dear = DEAR(mixed.net, mixed.schema, copies=[mixed.net]).fit(mixed.frame)
-        assert (dear.generate(mixed.refused(20)).advice()["agreement"] == 1.0).all()
-
-    def test_without_answers_there_are_no_lines(self, fitted, mixed):
-        assert not len(fitted.generate(mixed.refused(3).iloc[:0]).advice())
-
 
 class TestExcluding:
     @pytest.mark.parametrize("line", range(5))
@@ -134,10 +127,3 @@ class TestExcluding:
         unknown = advice.loc[[0]].assign(feature="wage")
         with pytest.raises(SchemaError, match="unknown features: 'wage'"):
             mixed.schema.excluding(unknown)
-
-
-def test_the_warning_without_act_on_names_it(mixed, caplog):
-    schema = Schema.infer(mixed.frame, immutable=["town"])
-    with caplog.at_level("WARNING"):
-        DEAR(mixed.net, schema)
-    assert "recourses.advice()" in caplog.text

@@ -46,21 +46,3 @@ def test_the_page_and_the_frame_have_all_changes(result, tmp_path):
     changed = (result.counterfactuals != result.factuals).any()
     assert all(f"{name}: " in page for name in changed.index[changed])
     assert changed.sum() > 4
-
-
-def test_the_text_of_one_row_asks_the_model_for_its_resamples_and_shares_only(wide):
-    """And once for each feature acted on for its consistency."""
-    asked = []
-
-    def model(rows):
-        asked.append(len(rows))
-        return 1.0 / (1.0 + np.exp(-rows["f00"] - rows["f01"]))
-
-    dear = DEAR(model, Schema.infer(wide), act_on=["f00"]).fit(wide)
-    result = dear.generate(wide[model(wide) < 0.4].tail(8))
-    asked.clear()
-    result.describe(result.factuals.index[0])
-    assert sum(asked) <= 32 + 1_000
-    asked.clear()
-    result.describe(result.factuals.index[1])
-    assert sum(asked) <= 32

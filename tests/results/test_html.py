@@ -7,7 +7,6 @@ import pytest
 
 from dear_plugin import DEAR, Constraints, LetterTemplate, Schema
 from dear_plugin.results import html
-from dear_plugin.results.wording import as_sentence
 
 WORDS = LetterTemplate()
 
@@ -73,16 +72,6 @@ class TestTable:
         assert table.count('class="direct"') == int(acts) > 0
         assert table.count('class="expected"') == int(follows) > 0
 
-    def test_it_says_whether_the_action_alone_is_enough(self, result):
-        actions = result.actions.iloc[: html.MOST_ROWS]
-        acting = actions[actions["acted_on"] != ""]
-        table = result._repr_html_()
-        assert table.count("is enough") == (acting["reliance"] == 0.0).sum()
-        assert table.count("needs what follows") == (acting["reliance"] > 0.0).sum()
-
-    def test_indirect_changes_are_called_associations(self, result):
-        assert "associations in the data, not causal effects" in result._repr_html_()
-
     def test_with_tiers_they_are_called_effects_on_conditions(self, mixed, tmp_path):
         schema = replace(mixed.schema, tiers=[["age"]])
         result = DEAR(mixed.net, schema).fit(mixed.frame).generate(mixed.frame.iloc[:3])
@@ -95,11 +84,6 @@ class TestTable:
         solved, failed = (result._repr_html_() for result in hostile)
         assert "not solved" not in solved
         assert failed.count('<span class="no">not solved</span>') == 2
-
-    def test_an_answer_that_is_not_credible_is_marked(self, result):
-        marked = result._repr_html_().count('<span class="no">weak answer</span>')
-        actions = result.actions.iloc[: html.MOST_ROWS]
-        assert marked == (actions["success"] & ~actions["credible"]).sum()
 
 
 class TestPage:
@@ -119,12 +103,6 @@ class TestPage:
             Parsed(result._repr_html_())
         assert SCRIPT in Parsed(html.page(hostile[0], "t", WORDS)).text
 
-    def test_it_loads_nothing(self, result):
-        page = html.page(result, "t", WORDS)
-        assert {"src", "href", "srcset", "data", "action"}.isdisjoint(Parsed(page).attributes)
-        assert "url(" not in page
-        assert "@import" not in page
-
     def test_a_card_has_the_score_before_and_after(self, result):
         page = html.page(result, "t", WORDS)
         acting = result.actions["acted_on"] != ""
@@ -141,14 +119,14 @@ class TestPage:
         assert "probability" not in letter
         assert "probability of the wanted decision" in evidence
 
-    def test_a_card_has_a_sentence_with_a_capital_letter(self, result):
-        words = as_sentence(result.describe_row(0))
-        assert words[0].isupper()
-        assert words.endswith(".")
-        assert f"<p>{words}</p>" in html.page(result, "t", WORDS)
-
     def test_a_row_that_cannot_be_read_has_a_card_with_the_reason(self, mixed, fitted):
         query = mixed.frame.iloc[:2].assign(town=["Atlantis", "A"])
         card = html.page(fitted.generate(query), "t", WORDS).split("<article>")[1]
         assert "Atlantis" in card
         assert "nan" not in card
+
+    def test_it_loads_nothing(self, result):
+        page = html.page(result, "t", WORDS)
+        assert {"src", "href", "srcset", "data", "action"}.isdisjoint(Parsed(page).attributes)
+        assert "url(" not in page
+        assert "@import" not in page

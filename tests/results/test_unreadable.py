@@ -54,11 +54,6 @@ class TestUnreadableRows:
         expected = pd.concat(parts).reset_index(drop=True)
         pd.testing.assert_frame_equal(some.alternatives(2), expected)
 
-    def test_no_row_need_be_readable(self, method, query):
-        table = method.generate(query.iloc[[3, 7]]).alternatives(2)
-        assert table["index"].tolist() == query.index[[3, 7]].tolist()
-        assert not table["success"].any()
-
     def test_a_value_for_each_row_belongs_to_that_row(self, method, query):
         ages = query["age"].to_numpy(dtype=float)
         within = Constraints(ranges={"age": (ages, ages)}, frozen=[["debt"]] * 12)

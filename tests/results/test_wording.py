@@ -46,17 +46,6 @@ def test_what_is_uncertain_is_a_range(low, high, words):
     assert text == f"raise hours from 35 to 41; gain is then expected {words}"
 
 
-def test_a_range_has_three_digits_and_no_more_decimals_than_its_feature():
-    cents, whole = (Feature("gain", Kind.NUMERIC, precision=places) for places in (2, 0))
-    for feature, words in [
-        (cents, "by 1.23 to 2000"),
-        (GAIN, "by 1.23 to 2000"),
-        (whole, "by 1 to 2000"),
-    ]:
-        text = sentence([], [Move(feature, 0, 1, low=1.23456, high=2000.678)], {})
-        assert text.endswith(words)
-
-
 @pytest.mark.parametrize("times", [8, 12])
 def test_a_category_that_changes_in_half_of_the_resamples_is_expected_to(times):
     married = Move(MARRIED, "no", "yes", times=(times, 16))
@@ -104,13 +93,6 @@ def _enough(times, rows=1000):
     return certainty(0.0, FOLLOW, times=times, count=16, rows=rows)
 
 
-def test_few_training_rows_tell_nothing_about_certainty():
-    assert _enough(16, rows=1)[1] == (
-        "It succeeds in 16 of 16 resamples of the training rows, of which there are too few (1) to"
-        " tell."
-    )
-
-
 def test_an_action_may_be_enough_and_may_be_undone_by_what_follows():
     assert _enough(15)[0] == "The action is enough by itself."
     assert _enough(5)[0] == (
@@ -123,22 +105,6 @@ def test_a_weak_answer_is_called_weak_and_why():
     assert weak("raise a from 1 to 2", ["The action is enough by itself."], why) == (
         "Weak answer: confidence 0.5 (at least 0.9 is required). Raise a from 1 to 2."
         " The action is enough by itself."
-    )
-
-
-def test_a_category_that_is_a_number_is_written_as_one():
-    code = Feature("code", Kind.BINARY, categories=(1.0, 2.0))
-    assert Move(code, 2.0, 1.0, direct=True).imperative == "change code from 2 to 1"
-
-
-def test_several_of_each():
-    assert sentence(
-        [Move(HOURS, 41, 35), Move(JOB, "cook", "nurse")],
-        [Move(GAIN, 0, 307), Move(MARRIED, "no", "yes"), Move(HOURS, 1, 2)],
-        {},
-    ) == (
-        "lower hours from 41 to 35 and change job from cook to nurse; gain is then expected to"
-        " rise from 0 to 307, married to change from no to yes and hours to rise from 1 to 2"
     )
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dear_plugin
-from dear_alibi.arguments import AlibiConstraints, resolve_targets, target_classes
+from dear_alibi.arguments import AlibiConstraints, target_classes
 from dear_alibi.table import Table
 
 TABLE = Table.of(["age", "hours", "job"], {2: ["clerk", "nurse", "pilot"]})
@@ -98,25 +98,6 @@ def test_another_shape_is_refused(given):
 def test_a_value_that_is_no_class_is_refused(given):
     with pytest.raises(dear_plugin.errors.TargetError):
         target_classes(given, 3)
-
-
-def resolved(Y_t, classes, count):
-    wanted = target_classes(Y_t, len(classes))
-    return resolve_targets(wanted, np.array(classes)[:, None], count)
-
-
-def test_without_targets_the_other_class_is_wanted():
-    assert resolved(None, [0, 1, 1], 2).tolist() == [[1], [0], [0]]
-
-
-def test_without_targets_three_classes_are_refused():
-    with pytest.raises(dear_plugin.errors.TargetError, match="the predictor has 3"):
-        resolved(None, [0, 1], 3)
-
-
-def test_a_class_the_predictor_does_not_have_is_refused():
-    with pytest.raises(dear_plugin.errors.TargetError, match=r"classes 0 \.\.\. 1"):
-        resolved(2, [0, 1], 2)
 
 
 def test_an_age_that_may_fall_seems_to_count_time(fit, caplog):

@@ -103,19 +103,3 @@ def test_meta_is_complete_and_not_shared(explainer, explanation, data):
     explanation.meta["params"]["ranges"]["age"] = None
     assert explainer.meta["params"]["ranges"] == {"age": [0.0, 1.0]}
     params["ranges"]["age"] = [0.0, 1.0]
-
-
-def test_the_version_stays_alibis(explainer):
-    import alibi
-
-    import dear_plugin
-
-    assert explainer.meta["version"] == alibi.__version__
-    assert explainer.meta["params"]["dear_version"] == dear_plugin.__version__
-
-
-def test_the_users_condition_is_copied(explainer, refused):
-    given = [{"income": [0, 40]}]
-    found = explainer.explain(refused[:3], 1, given)
-    given[0]["income"][1] = None
-    assert found.condition == [{"income": [0, 40]}]

@@ -1,10 +1,6 @@
 import os
-import subprocess
-import sys
 import warnings
-from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from alibi.api.interfaces import Explainer
@@ -13,8 +9,6 @@ from alibi.saving import load_explainer, save_explainer
 import dear_plugin
 from dear_alibi import DEAR
 from dear_plugin.errors import NotFittedError
-
-ADAPTERS = Path(__file__).parents[3] / "adapters"
 
 
 @pytest.fixture(autouse=True)
@@ -40,23 +34,6 @@ def test_a_loaded_explainer_gives_the_saved_ones_answers(
     before, after = explainer.explain(refused, 1), loaded.explain(refused, 1)
     assert (before.cf["X"] == after.cf["X"]).all()
     assert before.to_json() == after.to_json()
-
-
-@pytest.mark.slow
-def test_a_fresh_process_answers_the_same(explainer, saved, pipeline, refused, tmp_path):
-    import joblib
-
-    joblib.dump((pipeline, refused), tmp_path / "model.joblib")
-    code = f"""
-import sys; sys.path.insert(0, {str(ADAPTERS)!r})
-import joblib, numpy
-from alibi.saving import load_explainer
-pipeline, rows = joblib.load({str(tmp_path / "model.joblib")!r})
-found = load_explainer({str(saved)!r}, pipeline.predict_proba).explain(rows, 1)
-numpy.save({str(tmp_path / "cf.npy")!r}, found.cf["X"])
-"""
-    subprocess.run([sys.executable, "-c", code], check=True)
-    assert (np.load(tmp_path / "cf.npy") == explainer.explain(refused, 1).cf["X"]).all()
 
 
 @pytest.mark.parametrize("save", [DEAR.save, save_explainer])
@@ -90,40 +67,6 @@ def test_a_failed_save_leaves_a_live_explainer_and_the_old_files(data, module, r
 class Unpicklable:
     def __reduce__(self):
         raise TypeError("not to be saved")
-
-
-def test_an_explainer_that_is_not_fitted_can_be_saved(data, predictor, refused, tmp_path):
-    DEAR(predictor, **data.description()).save(tmp_path)
-    loaded = load_explainer(tmp_path, predictor)
-    assert loaded.fit(data.X).explain(refused[:3], 1).success.all()
-
-
-@pytest.mark.ci
-def test_another_predictor_gets_its_own_answers(fit, predictor, data, module):
-    explainer = fit()
-    rows = data.X[:30]
-
-    def contrary(rows):
-        return predictor(rows)[:, ::-1]
-
-    explainer.reset_predictor(contrary)
-    found = explainer.explain(rows, 1)
-    assert (contrary(found.cf["X"]).argmax(1) == 1)[found.success[:, 0]].all()
-    fresh = DEAR(contrary, **data.description()).fit(data.X)
-    assert (found.cf["X"] == fresh.explain(rows, 1).cf["X"]).all()
-    explainer.reset_predictor(module)
-    assert explainer.type == explainer.meta["type"] == ["whitebox"]
-    assert explainer.explain(rows).orig["class"].shape == (30, 1)
-
-
-def test_a_copy_keeps_its_predictor(explainer, refused):
-    import copy
-
-    twin = copy.deepcopy(explainer)
-    assert twin.predictor is not None
-    assert (
-        twin.explain(refused[:5], 1).cf["X"] == explainer.explain(refused[:5], 1).cf["X"]
-    ).all()
 
 
 def test_a_loaded_explainer_without_a_predictor_is_refused(saved):

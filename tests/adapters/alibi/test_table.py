@@ -58,12 +58,6 @@ def test_dummies_and_codes_outside_of_the_map_are_a_group_and_the_only_values():
         assert found.features[-1].observed == (111.0, 112.0, 120.0)
 
 
-def test_a_constant_column_and_the_named_ones_are_immutable(table):
-    rows = X.copy()
-    rows[:, 1] = 2
-    assert [f.immutable for f in schema(table, rows, ["age"])] == [True, True, False]
-
-
 @pytest.mark.parametrize(("values", "places"), [((0, 1902), 0), ((0.5, 1.25), 2)])
 def test_a_number_with_two_values_stays_a_number(table, values, places):
     rows = X.astype(float)
@@ -108,13 +102,3 @@ def test_an_array_that_is_not_label_encoded_is_refused(table, rows, words):
 def test_a_description_that_contradicts_itself_is_refused(names, maps, words):
     with pytest.raises(ValueError, match=words):
         Table.of(names, maps)
-
-
-def test_keys_and_labels_from_numpy_become_plain():
-    table = Table.of(np.array(NAMES), {np.int64(2): np.array(["f", "m"])})
-    assert table.category_map == {2: ["f", "m"]}
-    assert all(type(word) is str for word in table.category_map[2])
-
-
-def test_the_schema_of_training_rows_has_the_tiers():
-    assert schema(Table.of(NAMES, MAPS, [["age"], ["job"]]), X).tiers == (("age",), ("job",))

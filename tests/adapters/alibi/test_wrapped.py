@@ -9,7 +9,7 @@ from alibi.explainers.backends.cfrl_tabular import get_he_preprocessor
 
 import dear_plugin
 from dear_alibi import wrap_alibi
-from dear_plugin import Constraints, Kind, RecourseMethod, Target
+from dear_plugin import Kind, RecourseMethod
 from dear_plugin.testing import LAWS, Subject
 
 # Alibi's preprocessors are local functions.
@@ -79,25 +79,6 @@ def test_it_is_a_method_with_the_explainers_own_schema(method, data):
     assert (age.kind, age.bounds, age.precision) == (Kind.NUMERIC, (low, high), 0)
     assert job.categories == tuple(data.maps[3])
     assert [f.name for f in method.schema if f.immutable] == ["gender"]
-
-
-def test_constraints_of_a_call_are_kept(method, frame):
-    within = Constraints(
-        frozen=["savings"], ranges={"income": (0, 40)}, categories={"job": ["nurse"]}
-    )
-    after = method.generate(frame, within=within).counterfactuals
-    assert (after["savings"] == frame["savings"]).all()
-    moved = after["income"] != frame["income"]
-    assert after.loc[moved, "income"].between(0, 40).all()
-    assert set(after.loc[after["job"] != frame["job"], "job"]) <= {"nurse"}
-
-
-def test_it_is_quiet_and_leaves_the_global_generators(method, frame, capfd):
-    state = np.random.get_state()[1].copy(), torch.get_rng_state()
-    method.generate(frame.iloc[:5], Target.of_class(1))
-    assert (np.random.get_state()[1] == state[0]).all()
-    assert (torch.get_rng_state() == state[1]).all()
-    assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("law", HOLDING, ids=lambda law: law.__name__)

@@ -1,6 +1,5 @@
 """Autoencoder: the paper's decoder exactly, and with the independence penalty."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -19,7 +18,6 @@ from dear_plugin.decoders import (
     Training,
     make_decoder,
 )
-from dear_plugin.decoders.autoencoder.remainder import MIDDLE
 from dear_plugin.errors import DearError, NotFittedError
 
 SMALL = Design(layers=(8, 4))
@@ -146,39 +144,10 @@ class TestRoundTrip:
         assert Autoencoder().held(mixed.schema, (income,)) == ()
 
 
-class TestTies:
-    def test_every_feature_has_one_in_the_middle_unless_drawn(self, several, decoders):
-        x, decoder = several.rows[:9], decoders[1]
-        v, k = decoder.encode(x), decoder.networks.k
-        assert v.shape == (9, k + several.encoder.p)
-        assert (v[:, k:] == MIDDLE).all()
-        drawn = decoder.encode(x, torch.Generator().manual_seed(0))
-        assert torch.equal(drawn[:, :k], v[:, :k])
-        assert len(drawn[:, k:].unique()) > 50
-        assert drawn[:, k:].min() >= 0.0
-        assert drawn[:, k:].max() < 1.0
-
-
 class TestFollow:
     @staticmethod
     def inputs(case, decoder):
         return case.encoder.expand(case.rows[:40]), decoder.encode(case.rows[:40])
-
-    def test_it_keeps_the_residual_and_returns_x_s_as_given(self, several, decoders):
-        for decoder in decoders:
-            x, v = self.inputs(several, decoder)
-            torch.testing.assert_close(decoder.follow(x, v, x), x)
-            reached = decoder.follow(x, v, x + 0.1)
-            own = decoder.networks.mask[0, 0].bool()
-            assert torch.equal(reached[:, own], x[:, own] + 0.1)
-            assert not torch.equal(reached[:, ~own], x[:, ~own])
-
-    def test_numbers_are_those_of_decode(self, gaussian):
-        decoders = gaussian.fitted(training=Training(epochs=2))
-        x, v = self.inputs(gaussian, decoders[2])
-        reached, _ = gaussian.decoded(decoders, 2, 0.05, 40)
-        followed = decoders[2].follow(x, v, x + 0.05)
-        torch.testing.assert_close(followed, reached, atol=1e-5, rtol=0.0)
 
     @pytest.mark.parametrize("which", range(4))
     def test_its_gradient_is_that_of_finite_differences(self, several, which):
@@ -228,21 +197,6 @@ class TestPaper:
         assert (
             make_decoder("paper").settings() == Autoencoder.paper(PAPER_LAYERS["adult"]).settings()
         )
-
-    def test_encoder_and_decoder_mirror_each_other_and_the_decoder_reads_x_s(self, paper):
-        widths = [
-            [tuple(step.weight.shape[1:]) for step in list(steps)[::2]]
-            for steps in (paper[0].networks.e, paper[0].networks.g)
-        ]
-        assert widths == [[(5, 8), (8, 10), (10, 5)], [(5 + 1, 10), (10, 8), (8, 5)]]
-
-    def test_its_losses_are_squared_error_and_hessian_penalty(self, paper):
-        assert set(paper[0].history.epochs[0]) == {"reconstruction", "hessian", "held_out"}
-        assert paper[0].design.independence == paper[0].design.noise == 0.0
-
-    def test_columns_are_not_scaled(self, paper):
-        x = torch.randn(4, 5, generator=torch.Generator().manual_seed(0))
-        assert torch.equal(paper[0].networks.scaler.read(x)[0], torch.cat([x, x], 1))
 
     def test_rows_are_replaced_by_the_output_of_g(self, gaussian, paper):
         """With its reconstruction error, at their own values too."""
@@ -302,59 +256,15 @@ class TestFitting:
         assert torch.equal(several.decoded([decoder], 0, 0.1)[0], before)
         assert decoder.history is history
 
-    def test_five_rows_and_a_constant_column_are_enough(self):
-        frame = pd.DataFrame(
-            {"a": [1.0, 2.0, 3.0, 4.5, 5.0], "b": [1, 0, 1, 1, 0], "c": list("xyzxy"), "k": 7.0}
-        )
-        case = Case(frame)
-        decoders = case.fitted(training=Training(epochs=3))
-        for which in range(len(case.sets)):
-            reached, x = case.decoded(decoders, which, count=5)
-            assert torch.equal(reached, x)
-        assert case.decoded(decoders, 0, 0.5, count=5)[0].isfinite().all()
-
 
 class TestTogether:
     """Several fits are trained in one stack of networks."""
-
-    def test_each_set_has_a_network_of_its_own_columns(self, several, decoders):
-        encoder = several.encoder
-        for decoder, members in zip(decoders, several.sets, strict=True):
-            networks = decoder.networks
-            own = sum(encoder.schema.features[j].columns for j in members)
-            assert networks.e[0].weight.shape == (1, encoder.d, 8)
-            assert networks.g[0].weight.shape == (1, networks.k + own, 8)
-            assert networks.columns.shape == (1, own)
-            assert networks.valid.all()
 
     def test_a_single_fit_is_that_of_one_set_alone(self, several):
         one = Autoencoder(SMALL, Training(epochs=1))
         one.fit(*several.fits()[2])
         (other,) = Autoencoder(SMALL, Training(epochs=1)).fitted(several.fits()[2:3])
         assert all(torch.equal(one.tensors()[k], t) for k, t in other.tensors().items())
-
-    def test_they_share_one_history_with_the_decoder_that_trained_them(self, several):
-        trainer = Autoencoder(SMALL, Training(epochs=2))
-        decoders = trainer.fitted(several.fits())
-        assert len(trainer.history.epochs) == 2
-        assert all(decoder.history is trainer.history for decoder in decoders)
-        assert [decoder.settings() for decoder in decoders] == [trainer.settings()] * 4
-
-    def test_each_fit_learns_from_its_own_sample(self):
-        """b follows a upwards in one sample and downwards in the other."""
-        rng = np.random.default_rng(0)
-        a, noise = rng.normal(size=(2, 600))
-        up, down = (pd.DataFrame({"a": a, "b": sign * a + 0.3 * noise}) for sign in (1, -1))
-        encoder = Encoder(Schema.infer(pd.concat([up, down])))
-        samples = [Sample(encoder.rows(frame), encoder) for frame in (up, down)]
-        trainer = Autoencoder(SMALL, Training(most_steps=150))
-        fits = [Fit(sample, members, ()) for sample in samples for members in ((0,), (1,))]
-        x = samples[0].rows[:200]
-        for decoder, fit, sign in zip(trainer.fitted(fits), fits, (1, 1, -1, -1), strict=True):
-            (j,) = fit.acted
-            values = x[:, [j]][:, None] + 0.1
-            moved = (decoder.decode(x, decoder.encode(x), values)[:, 0] - x).mean(0)
-            assert float(moved[1 - j]) * sign > 0.05
 
     def test_samples_of_other_sizes_are_trained_apart_in_the_order_of_the_fits(self, several):
         few = Sample(several.rows[:200], several.encoder)
@@ -382,11 +292,6 @@ class TestTogether:
 
 
 class TestSettings:
-    def test_they_survive_json(self):
-        decoder = Autoencoder(Design((5, 2), "softplus", noise=0.3), Training(epochs=3), seed=4)
-        settings = json.loads(json.dumps(decoder.settings()))
-        assert Autoencoder.with_settings(settings).settings() == decoder.settings()
-
     def test_before_fit_it_raises(self, several):
         with pytest.raises(NotFittedError, match="call fit first"):
             Autoencoder().encode(several.rows)
@@ -403,40 +308,9 @@ class TestSettings:
 
 
 class TestState:
-    def test_a_loaded_state_gives_the_same_results_without_training(
-        self, several, decoders, monkeypatch
-    ):
-        monkeypatch.setattr("dear_plugin.decoders.autoencoder.decoder.train", None)
-        loaded = [each.clone_unfitted() for each in decoders]
-        for other, decoder, fit in zip(loaded, decoders, several.fits(), strict=True):
-            other.load_state(decoder.tensors(), fit)
-        for which in range(4):
-            first, second = (several.decoded(d, which, 0.1)[0] for d in (decoders, loaded))
-            assert torch.equal(first, second)
-
-    def test_that_of_another_set_is_refused(self, several, decoders):
-        """income and owner have a column each."""
-        other = decoders[0].clone_unfitted()
-        with pytest.raises(ValueError, match="another set"):
-            other.load_state(decoders[2].tensors(), several.fits()[0])
-        with pytest.raises(ValueError, match=r"columns must be .* \(1, 1\)"):
-            other.load_state(decoders[1].tensors(), several.fits()[0])
-        with pytest.raises(NotFittedError):
-            other.encode(several.rows)
-
     def test_that_of_other_layers_is_refused_before_any_memory_is_asked_for(
         self, several, decoders
     ):
         huge = Autoencoder(Design(layers=(10**12, 4)))
         with pytest.raises(ValueError, match=r"layers of \(1000000000000, 4\)"):
             huge.load_state(decoders[0].tensors(), several.fits()[0])
-
-    def test_an_incomplete_or_damaged_one_is_refused(self, several, decoders):
-        tensors, other = decoders[0].tensors(), decoders[0].clone_unfitted()
-        fit = several.fits()[0]
-        with pytest.raises(ValueError, match=r"e\.0\.bias"):
-            other.load_state({k: t for k, t in tensors.items() if k != "e.0.bias"}, fit)
-        broken = tensors["e.0.weight"].clone()
-        broken[0, 0, 0] = torch.nan
-        with pytest.raises(ValueError, match=r"e\.0\.weight must hold finite numbers"):
-            other.load_state({**tensors, "e.0.weight": broken}, fit)

@@ -23,22 +23,6 @@ def rng(seed=0):
     return torch.Generator().manual_seed(seed)
 
 
-class TestStack:
-    def test_every_network_of_a_stack_computes_as_if_alone(self):
-        stack = StackedMLP(3, (4, 5, 2), Tanh, rng())
-        x = torch.randn(3, 7, 4, generator=rng(1))
-        first, _, second = stack
-        for i in range(3):
-            hidden = torch.tanh(x[i] @ first.weight[i] + first.bias[i])
-            alone = hidden @ second.weight[i] + second.bias[i]
-            torch.testing.assert_close(stack(x)[i], alone)
-
-    @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-    def test_tanh_is_the_hyperbolic_tangent(self, dtype):
-        x = torch.linspace(-30.0, 30.0, 601, dtype=dtype)
-        torch.testing.assert_close(Tanh()(x), torch.tanh(x), atol=2e-7, rtol=0.0)
-
-
 @pytest.fixture(scope="module")
 def case():
     """Networks of three sets with fitted scaling, in double precision, and 30 rows."""
@@ -67,11 +51,6 @@ def alone(networks, i):
 
 
 class TestNetworks:
-    def test_rows_given_once_or_per_set_have_the_same_latents(self, case):
-        networks, x = case
-        assert networks.latents(x).shape == (3, 30, K)
-        assert torch.equal(networks.latents(x), networks.latents(x.expand(3, -1, -1)))
-
     def test_g_reads_only_the_columns_of_s(self, case):
         networks, x = case
         v, wide = networks.latents(x), x.expand(3, -1, -1)
@@ -90,19 +69,6 @@ class TestNetworks:
         torch.testing.assert_close(output[A, :, 0], x[:, 0])
         torch.testing.assert_close(output[PAIR, :, :2], x[:, :2])
         torch.testing.assert_close(output[A, :, 1], networks.scaler.centre[1, 0, 1].expand(30))
-
-    def test_categorical_blocks_end_in_a_softmax(self, case):
-        networks, x = case
-        block = networks.generate(networks.latents(x), x.expand(3, -1, -1))[..., 2:]
-        torch.testing.assert_close(block.sum(2), torch.ones(3, 30).double())
-        assert (block > 0).all()
-
-    def test_smaller_sets_are_padded_with_zeros(self, case):
-        networks, x = case
-        assert networks.valid[:, 0].tolist() == [[1, 0, 0], [1, 1, 1], [1, 1, 0]]
-        gathered = networks.gather(x.expand(3, -1, -1))
-        assert not gathered[A, :, 1:].any()
-        assert torch.equal(gathered[TOWN], x[:, 2:])
 
     @pytest.mark.parametrize("which", [A, TOWN, PAIR])
     def test_the_network_of_a_set_alone_computes_as_in_the_stack(self, case, which):

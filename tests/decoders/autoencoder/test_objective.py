@@ -7,8 +7,6 @@ from dear_plugin.decoders.autoencoder.objective import (
     hessian_penalty,
     independence_penalty,
     probes,
-    signs,
-    standard,
     witness_penalty,
 )
 
@@ -57,36 +55,6 @@ class TestHessian:
         )
         assert float(found) < 1e-9
 
-    def test_signs_are_balanced(self):
-        drawn = signs(torch.empty(10_000), rng())
-        assert set(drawn.tolist()) == {-1.0, 1.0}
-        assert float(drawn.mean()) == pytest.approx(0.0, abs=0.05)
-
-
-class TestProbes:
-    def test_probes_have_mean_0_and_variance_1(self, x_s):
-        found = probes(x_s, BOTH, rng())
-        torch.testing.assert_close(
-            found.mean(1), torch.zeros(1, found.shape[2]), atol=1e-5, rtol=0
-        )
-        torch.testing.assert_close(found.var(1), torch.ones(1, found.shape[2]), atol=0.1, rtol=0.0)
-
-    def test_probes_of_a_smaller_set_read_only_its_own_columns(self):
-        one = normal(1, N, 1)
-        padded = torch.cat([one, torch.zeros_like(one)], 2)
-        found = probes(padded, torch.tensor([[[1.0, 0.0]]]), rng())
-        of_own = torch.cat([one[0, 1:], one[0, :1]])[None]
-        other = probes(
-            torch.cat([of_own, torch.zeros_like(one)], 2), torch.tensor([[[1.0, 0.0]]]), rng()
-        )
-        torch.testing.assert_close(found[:, 1:], other[:, :-1], atol=1e-5, rtol=0.0)
-
-    def test_columns_are_standardised_and_constant_ones_are_zero(self):
-        x = torch.cat([3.0 + 2.0 * normal(1, N, 1), torch.full((1, N, 1), 7.0)], 2)
-        found = standard(x)
-        assert float(found[..., 0].std()) == pytest.approx(1.0, abs=1e-3)
-        assert not found[..., 1].any()
-
 
 class TestIndependence:
     @staticmethod
@@ -109,14 +77,6 @@ class TestIndependence:
         leaked = torch.cat([v[..., :-1], leak(x_s)], 2)
         assert self.of(leaked, x_s) >= 10.0 / N
 
-    def test_it_has_a_gradient(self, v, x_s):
-        v.requires_grad_(True)
-        leaked = torch.cat([v[..., :-1], v[..., -1:] + x_s[..., :1]], 2)
-        found = independence_penalty(leaked, probes(x_s, BOTH, rng()), rng(1)).sum()
-        (gradient,) = torch.autograd.grad(found, v)
-        assert gradient.isfinite().all()
-        assert gradient.any()
-
 
 class TestWitness:
     @staticmethod
@@ -124,9 +84,6 @@ class TestWitness:
         """For the decoder `g(v, x_S) = v + x_S`."""
         difference = v.roll(1, 1) - v
         return float(witness_penalty(difference, probes(x_s, BOTH, rng())))
-
-    def test_latents_independent_of_x_have_almost_no_penalty(self, v, x_s):
-        assert self.of(v, x_s) <= 4.0 / N
 
     def test_latents_that_depend_on_x_have_one(self, v, x_s):
         assert self.of(v + x_s[..., :1], x_s) >= 40.0 / N

@@ -1,7 +1,5 @@
 """Remainder: rows plus the change of g, categories by maximal coupling of its probabilities."""
 
-from itertools import product
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -56,9 +54,6 @@ class TestAddChange:
         assert by == pytest.approx(0.01, abs=1e-6)
         assert torch.equal(after[1:], before[1:])
 
-    def test_at_the_middle_tie_an_integer_is_not_rounded(self, fitted):
-        assert shifted(fitted, WHOLE, 0.04, rows=middle_rows(fitted))[0] == pytest.approx(0.04)
-
     def test_at_a_drawn_tie_it_moves_in_whole_steps_and_right_on_average(self, fitted):
         ties, rows = (torch.arange(100) + 0.25) / 100, middle_rows(fitted)
         steps = [shifted(fitted, WHOLE, 0.04, float(t), rows=rows)[0] for t in ties]
@@ -95,13 +90,3 @@ class TestAddChange:
         outputs[..., -3:] = torch.tensor([[0.8, 0.1, 0.1], [0.5, 0.4, 0.1], [0.3, 0.1, 0.6]])
         out = add_change(networks, x, outputs, torch.full(x.shape, MIDDLE))
         assert out[0, :, TOWN].tolist() == [0.0, 2.0]
-
-    def test_outputs_below_0_and_above_1_are_clipped(self, fitted):
-        """The linear output of a binary feature has no bounds."""
-        networks, rows = fitted
-        outputs = torch.full((1, 2, networks.encoder.d), 0.25)
-        outputs[0, :, networks.encoder.starts[FLAG]] = torch.tensor([-0.2, 1.3])
-        for own, tie in product((0.0, 1.0), (0.0, 0.9)):
-            x = rows[rows[:, FLAG] == own][:1, None]
-            out = add_change(networks, x, outputs, torch.full(x.shape, tie))
-            assert float(out[0, 0, FLAG]) in (0.0, 1.0)

@@ -1,11 +1,10 @@
 """Training: the minimum, early stopping, and the history of losses."""
 
 import numpy as np
-import pytest
 import torch
 from torch import nn
 
-from dear_plugin.decoders.autoencoder.training import MOST_HELD_OUT, Training, train
+from dear_plugin.decoders.autoencoder.training import Training, train
 
 CENTRE = 3.0
 
@@ -38,11 +37,6 @@ def run(target, training, n=1000, seed=0):
 
 
 class TestLearning:
-    def test_the_minimum_is_found(self):
-        target = Target()
-        run(target, Training(epochs=60, batch=100, rate=0.05))
-        assert float(target.weight.detach()) == pytest.approx(CENTRE / 1.1, abs=0.1)
-
     def test_the_rate_is_constant_where_it_is_not_annealed(self):
         """After one step of many, annealing has not begun; after all of them the rate is zero."""
         ends = {}
@@ -74,41 +68,7 @@ class TestLearning:
         assert torch.equal(state, torch.random.get_rng_state())
 
 
-class TestBatches:
-    def test_a_tenth_is_held_out_and_the_rest_cut_into_equal_parts(self):
-        target = Target()
-        run(target, Training(epochs=2, batch=128), 1000)
-        assert set(target.held_out) == {100}
-        assert sum(target.batches) == 2 * 900
-        assert max(target.batches) - min(target.batches) <= 1
-
-    def test_the_number_of_rows_held_out_is_bounded(self):
-        target = Target()
-        run(target, Training(epochs=1, batch=50_000), 50_000)
-        assert set(target.held_out) == {MOST_HELD_OUT}
-
-    def test_several_samples_share_the_rows_of_a_step(self):
-        """As many entries in a step as with one; the same positions of every sample."""
-
-        class Recorded(Target):
-            def __call__(self, x, generator):
-                self.shape = x.shape
-                return super().__call__(x[0], generator)
-
-        target = Recorded()
-        every = torch.stack([rows(), rows() + 1.0])
-        generator = torch.Generator().manual_seed(0)
-        train(target, [target.weight], every, Training(epochs=1, batch=300), generator)
-        assert target.shape == (2, 100, 1)
-        assert set(target.batches) == {150}
-
-
 class TestStopping:
-    def test_after_the_epochs(self):
-        history = run(Target(), Training(epochs=4, batch=300))
-        assert len(history.epochs) == 4
-        assert history.stopped == "all steps taken"
-
     def test_after_the_steps_even_within_an_epoch(self):
         target = Target()
         history = run(target, Training(epochs=100, batch=300, most_steps=7))
@@ -120,18 +80,3 @@ class TestStopping:
         history = run(Target(), Training(epochs=50, rate=0.0, patience=3))
         assert len(history.epochs) == 4
         assert history.stopped == "no better for 3 epochs"
-
-
-class TestHistory:
-    def test_epochs_are_compared_under_the_same_draws(self):
-        """At rate 0 the held-out loss is constant, though the losses draw random numbers."""
-        history = run(Target(), Training(epochs=4, rate=0.0, patience=9))
-        assert len({epoch["held_out"] for epoch in history.epochs}) == 1
-
-
-class TestProgress:
-    def test_there_is_no_output_by_default(self, capsys):
-        run(Target(), Training(epochs=2))
-        assert capsys.readouterr() == ("", "")
-        run(Target(), Training(epochs=2, progress=True))
-        assert "training" in capsys.readouterr().err
