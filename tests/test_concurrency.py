@@ -111,10 +111,6 @@ class TestThreads:
         for came in together(lambda _: answers(fresh, query)):
             equal(expected, came)
 
-    def test_the_flags_are_put_back(self, fresh, noisy, query, eager):
-        together(lambda _: fresh.generate(query))
-        assert all(m.training for m in noisy.modules())
-
 
 class TestProcesses:
     @pytest.mark.parametrize(
@@ -206,15 +202,6 @@ class TestEvaluating:
         first.__exit__(None, None, None)
         assert not any(m.training for m in noisy.modules())
         second.__exit__(None, None, None)
-        assert all(m.training for m in noisy.modules())
-
-    def test_a_network_is_held_alone_and_inside_another(self, noisy):
-        whole, part = evaluating(noisy), evaluating(noisy[1])
-        part.__enter__()
-        whole.__enter__()
-        part.__exit__(None, None, None)
-        assert not any(m.training for m in noisy.modules())
-        whole.__exit__(None, None, None)
         assert all(m.training for m in noisy.modules())
 
     def test_a_copy_and_a_pickle_are_on_their_own(self, noisy):

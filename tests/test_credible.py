@@ -108,12 +108,6 @@ class TestOtherMethods:
         meets = done & (result.actions["plausibility"] >= own - 1e-6)
         assert result.actions["credible"].tolist() == meets.tolist()
 
-    def test_the_same_action_applied_has_the_same_values(self, dear, result, factuals):
-        again = dear.apply(factuals, result.direct)
-        # An applied action has no margin to reach.
-        pd.testing.assert_frame_equal(again.actions[NUMBERS], result.actions[NUMBERS])
-        assert (again.actions["credible"] >= result.actions["credible"]).all()
-
     def test_alternatives_begin_with_the_answer_and_have_them(self, result):
         table = result.alternatives(3)
         first = table[table["rank"] == 0].set_index("index")

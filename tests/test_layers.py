@@ -213,23 +213,6 @@ def test_an_adapter_uses_only_public_names(path):
     assert not private, f"{name(path)} uses {sorted(private)}, not in dear_plugin.__all__"
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "from dear_plugin.methods.base import Case",
-        "from dear_plugin import methods",
-        "import dear_plugin.methods.base",
-        "import dear_plugin\ncase = dear_plugin.methods.base.Case",
-        "import dear_plugin as engine\ncase = engine.methods.base.Case",
-        "import dear_plugin\nnumber = dear_plugin.errors._number",
-    ],
-)
-def test_private_names_are_found_by_import_and_by_attribute(code, tmp_path):
-    path = tmp_path / "adapter.py"
-    path.write_text(code, encoding="utf-8")
-    assert not all(is_public(dotted) for dotted in names_used(path))
-
-
 @ADAPTER_SOURCES
 def test_an_adapter_imports_no_other_host(path):
     own = path.relative_to(ADAPTERS).parts[0]

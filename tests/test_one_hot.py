@@ -155,23 +155,6 @@ def test_columns_that_exclude_each_other_by_less_are_no_group() -> None:
     assert Schema.infer(both).exactly_one == ()
 
 
-def test_groups_are_told_apart_by_their_names() -> None:
-    rng = np.random.default_rng(1)
-    parts = {"sex": ["f", "m"], "home: ": ["own", "rent", "free"], "": ["north", "south"]}
-    columns = {}
-    for prefix, levels in parts.items():
-        drawn = rng.choice(levels, 300)
-        columns |= {f"{prefix}{'_' * (prefix == 'sex')}{v}": drawn == v for v in levels}
-    frame = pd.DataFrame(columns)
-    frame = frame[sorted(frame, key=lambda name: name[::-1])]
-    found = {group.name: set(group.levels) for group in Schema.infer(frame).groups}
-    assert found == {
-        "sex": {"f", "m"},
-        "home": {"own", "rent", "free"},
-        "north/south": {"north", "south"},
-    }
-
-
 @pytest.mark.parametrize("kind", [bool, float, str])
 def test_a_group_is_found_whatever_its_host_calls_0_and_1(kind):
     """Through DiCE and Alibi dummies are words: "0" and "1", or "False" and "True"."""

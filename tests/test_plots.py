@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from dear_plugin import DEAR, Constraints, Encoder, Kind, Schema
 from dear_plugin.errors import ExtraError, InputError
-from dear_plugin.plots import dots, front, largest_indirect, row, splits
+from dear_plugin.plots import dots, front, largest_indirect, row
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -93,14 +93,6 @@ class TestNothingToShow:
         result.plot_row(0, axes)
         assert "already the wanted" in " ".join(texts(axes)[0].split())
 
-    def test_an_attempt_that_fails_is_called_one(self, mixed, refused, axes):
-        never = DEAR(lambda frame: np.zeros(len(frame)), mixed.schema).fit(mixed.frame)
-        result = never.generate(refused)
-        result.plot_row(0, axes)
-        assert "not solved; nearest attempt" in axes.get_title("left")
-        reason = result.outcome["reason"].iloc[0]
-        assert " ".join(f"Not solved: {reason}.".split()) in " ".join(written(axes).split())
-
     def test_a_result_without_rows_is_an_error(self, fitted, refused):
         result = fitted.generate(refused.iloc[:0])
         with pytest.raises(InputError, match="without rows"):
@@ -122,15 +114,6 @@ class TestOverview:
         assert figure.get_supxlabel() == recourses.note
         assert "not causal" in recourses.note
         assert len(figure.axes) == 2
-
-    def test_nothing_is_drawn_on_a_screen(self, recourses):
-        """No pyplot: no window, no global list of figures."""
-        figure = recourses.plot()
-        assert figure.number is None if hasattr(figure, "number") else True
-        assert (
-            "matplotlib.pyplot" not in sys.modules
-            or not sys.modules["matplotlib.pyplot"].get_fignums()
-        )
 
 
 class TestRow:
@@ -218,23 +201,6 @@ class TestWithoutMatplotlib:
         monkeypatch.setitem(sys.modules, "matplotlib", None)
         with pytest.raises(ExtraError, match=r'pip install "dear-plugin\[plots\]"'):
             recourses.plot(recourses.factuals.index[0])
-
-
-class TestSplits:
-    def test_bars_are_the_median_costs_by_feature_acted_on(self, recourses, axes):
-        splits(recourses.actions, axes)
-        done = recourses.actions[recourses.actions["success"]]
-        counts = [int(label.rsplit("(", 1)[1][:-1]) for label in labels(axes)]
-        assert counts == sorted(counts, reverse=True)
-        assert 1 <= len(counts) <= 10
-        for i, label in enumerate(labels(axes)):
-            name, count = label.rsplit("  ", 1)
-            mine = done[done["acted_on"] == name]
-            assert count == f"({len(mine)})"
-            direct, indirect = axes.containers[0][i], axes.containers[1][i]
-            assert direct.get_width() == pytest.approx(mine["direct_cost"].median())
-            assert indirect.get_width() == pytest.approx(mine["indirect_cost"].median())
-            assert indirect.get_x() == pytest.approx(direct.get_width())
 
 
 class TestOddResults:

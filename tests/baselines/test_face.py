@@ -54,15 +54,6 @@ def test_paths_end_at_rows_of_the_required_confidence(square, schema, linear, re
     assert just.actions["cost"].median() < sure.actions["cost"].median()
 
 
-def test_a_row_of_an_unknown_group_gets_a_reason(square, schema, linear):
-    others = square[square["group"] == 0]
-    method = FaceKNN(linear(1.0, 1.0, 0.0, bias=-1.2), schema).fit(others)
-    unknown = square[(square["group"] == 1) & (square["a"] + square["b"] < 1.0)].iloc[:1]
-    result = method.generate(unknown)
-    assert not result.actions["success"].any()
-    assert result.actions["reason"].iloc[0].startswith("no path")
-
-
 def test_beyond_the_radius_there_is_no_path(square, linear):
     frame = square[(square["a"] + square["b"] - 1.2).abs() > 0.2]
     schema = Schema.infer(frame, immutable=["group"])

@@ -103,15 +103,6 @@ class TestKnownAnswers:
         assert found == {"job_a": 1.0, "job_c": 1.0}
         assert share(measured, table, {"job_a": 0, "job_b": 1})["job_b"] == 0.0
 
-    def test_a_special_level_that_may_be_left_is_compared_with_all_amounts(self, frame):
-        column = frame["unused"].where(frame.index > 99, -9.0)
-        table = frame.assign(unused=column)
-        schema = Schema.infer(table, special={"unused": [-9.0]})
-        encoder = Encoder(schema.replace("unused", leave_special=True))
-        worse = Classifier(lambda f: sigmoid((f["unused"] == -9.0) * -1.0), encoder)
-        measured = Consistency(encoder.rows(table), worse)
-        assert share(measured, table, {"unused": 0.3}) == {"unused": 1.0}
-
     def test_of_a_range_it_is_the_margin_of_the_row_s_own_range(self, frame):
         measured = consistency_of(frame, lambda f: 2.0 * f["up"], output="values")
         row = frame.assign(up=[50, *frame["up"][1:]])

@@ -181,11 +181,6 @@ class TestRejectedProposals:
         assert not result.actions["success"].any()
         pd.testing.assert_frame_equal(result.counterfactuals, refused)
 
-    def test_failed_rows_are_retried_with_larger_slacks(self, mixed):
-        method = Unchanged(mixed.net, mixed.schema).fit(mixed.frame)
-        method.generate(mixed.refused(3))
-        assert method.calls == 3
-
 
 def test_a_clone_of_a_baseline_keeps_its_settings(mixed):
     config, design = LatentConfig(steps=3), VaeDesign(seed=2)

@@ -123,12 +123,6 @@ def test_constraints_hold_for_every_method(methods, frame):
         assert (result.counterfactuals["income"] == frame["income"]).all()
 
 
-def test_no_rows_give_empty_tables(methods, frame):
-    found = compare(methods, frame.iloc[:0], progress=False)
-    assert found.table.empty and list(found.summary["rows"]) == [0] * len(NAMES)
-    assert found.summary["cost"].isna().all() and "4 methods, 0 rows" in repr(found)
-
-
 def test_it_displays_both_tables(found):
     html = found._repr_html_()
     assert html.count("<table") == 2 and "DEAR compared with" in html
@@ -142,14 +136,6 @@ def test_names_are_escaped(methods, frame):
     found = compare({"<b>": methods["DEAR"]}, frame.head(2), progress=False)
     html = found._repr_html_()
     assert "&lt;b&gt;" in html and "<b>" not in html
-
-
-def test_progress_can_be_switched_off(methods, frame, capfd):
-    two = {name: methods[name] for name in ("nearest", "none")}
-    compare(two, frame.head(2), progress=False)
-    assert capfd.readouterr() == ("", "")
-    compare(two, frame.head(2))
-    assert "compare: 100%" in capfd.readouterr().err
 
 
 class TestArguments:

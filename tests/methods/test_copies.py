@@ -77,11 +77,6 @@ class TestAgreement:
         assert (actions["agreement"] == 0.0).all()
         assert actions["reason"].str.contains("agreement 0 ").any()
 
-    def test_descriptions_count_the_copies(self, dear, refused):
-        found = dear.generate(refused)
-        at = found.actions.index[found.actions["credible"]][0]
-        assert "3 of 3 copies of the model accept it, too." in found.describe(at)
-
     def test_regression(self, study):
         frame = study[0]
         names = [n for n in frame if n != "income"]
@@ -119,13 +114,6 @@ class TestBootstrapCopies:
         assert len(np.unique(scores, axis=0)) == 4
         assert len({copy.random_state for copy in copies}) == 3
         assert forest.random_state == 0
-
-    def test_the_same_seed_gives_the_same_copies(self, forest, study, loan, copies, refused):
-        again = bootstrap_copies(forest, study[0], loan.labels, n=3)
-        other = bootstrap_copies(forest, study[0], loan.labels, n=3, seed=1)
-        first, second, third = (c[0].predict_proba(refused)[:, 1] for c in (copies, again, other))
-        assert (first == second).all()
-        assert (first != third).any()
 
     def test_every_copy_has_every_class(self):
         X, y = np.arange(30.0)[:, None], np.array([0] * 28 + [1] * 2)

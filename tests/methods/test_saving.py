@@ -135,11 +135,6 @@ class TestTheFolder:
                 text = file.metadata()["dear"]
             assert json.loads(text, parse_constant=refuse)["format"] == FORMAT
 
-    def test_parents_are_made(self, saved, tmp_path):
-        """The path may be text."""
-        saved["transport"][0].save(f"{tmp_path}/a/b")
-        assert DEAR.load(f"{tmp_path}/a/b", model()).schema.names == tuple(rows().columns)
-
     def test_a_second_save_replaces_the_first(self, saved, tmp_path):
         for kind in KINDS:
             saved[kind][0].save(tmp_path)
@@ -188,14 +183,6 @@ DEFAULTS = [["output", None], ["output", []], ["output", {}], ["decoder_settings
 
 
 class TestDamage:
-    def test_nothing_there(self, tmp_path):
-        assert "is not there" in refused(tmp_path, FILE)
-        assert "is not there" in refused(tmp_path / "nowhere", FILE)
-
-    def test_a_file_of_another_program(self, folder):
-        (folder / FILE).write_bytes(save({"weight": torch.zeros(1)}))
-        assert "not a DEAR that this version saves" in refused(folder, FILE)
-
     def test_a_newer_format_says_what_to_do(self, folder):
         rewrite(folder, lambda settings: settings.update(format=FORMAT + 1))
         assert "install a newer one" in refused(folder, FILE)

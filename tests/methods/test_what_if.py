@@ -92,12 +92,6 @@ class TestOutcome:
         assert not rest["success"].any()
         assert (rest["reason"] == "nothing is acted on").all()
 
-    def test_accepted_rows_may_act(self, fitted, mixed):
-        accepted = mixed.frame.drop(mixed.refused(len(mixed.frame)).index).iloc[:5]
-        result = fitted.apply(accepted, {"income": 16.0})
-        assert (result.counterfactuals["income"] == 16.0).all()
-        assert not result.actions["success"].all()
-
     def test_numbers_are_rounded_to_what_the_column_holds(self, fitted, mixed, query):
         young = query[query["age"] < 60]
         result = fitted.apply(young, {"age": 60.4, "income": 50.006})

@@ -69,11 +69,6 @@ class TestChoices:
         saved = [way.counterfactuals["savings"].iloc[0] for way in views.session.ways]
         assert max(saved) <= 36.0
 
-    def test_rows_with_the_same_label_and_values_are_told_apart(self, loans):
-        dear, rows = loans
-        twice = pd.concat([rows.head(2), rows.head(2)])
-        assert list(view(dear, twice).choose.names.values()) == [0, 1, 2, 3]
-
 
 class TestByHand:
     def test_what_is_tried_is_what_apply_says(self, loans):
@@ -121,12 +116,6 @@ class TestKindsOfModelsAndFeatures:
         assert "Predicted value" in text(views)
         assert "decision at" in text(views)
         assert view(value, rows, Target.of_range(low=90.0)).session.ways
-
-    def test_an_accepted_row_says_so(self, loans):
-        dear, rows = loans
-        easy = view(dear.with_model(lambda frame: np.ones(len(frame)) * 0.9), rows)
-        assert "has the wanted decision already" in easy.cards.note.object
-        assert "already the one you want" in easy.letter.plain.value
 
     def test_an_error_of_the_model_is_shown(self, loans):
         dear, rows = loans

@@ -112,13 +112,6 @@ class TestPage:
             before, after = f"{row['score_before']:.0%}", f"{row['score_after']:.0%}"
             assert f"{name}: probability of the wanted decision {before} → {after}" in page
 
-    def test_a_card_shows_the_letter_and_folds_the_evidence(self, result):
-        card = html.page(result, "t", WORDS).split("<article>")[1]
-        letter, evidence = card.split("<details>")
-        assert result.letter().iloc[0] in letter
-        assert "probability" not in letter
-        assert "probability of the wanted decision" in evidence
-
     def test_a_row_that_cannot_be_read_has_a_card_with_the_reason(self, mixed, fitted):
         query = mixed.frame.iloc[:2].assign(town=["Atlantis", "A"])
         card = html.page(fitted.generate(query), "t", WORDS).split("<article>")[1]

@@ -125,9 +125,6 @@ class TestCalls:
         assert letters.index.equals(many.factuals.index)
         assert all(letters[label] == many.letter(label) for label in letters.index[:10])
 
-    def test_no_rows_have_no_letters(self, mixed, fitted):
-        assert len(fitted.generate(mixed.frame.head(0)).letter()) == 0
-
     def test_an_unknown_label_and_something_else_as_a_template_are_errors(self, many):
         with pytest.raises(InputError, match="exactly one"):
             many.letter("nobody")

@@ -45,20 +45,6 @@ def test_shapes_and_dtypes(explanation, refused):
         assert (action[name].shape, action[name].dtype) == ((n, 1), np.float64)
 
 
-def test_credibility_is_that_of_the_engine(explainer, explanation, refused):
-    own = explainer.recourses(refused, 1, [{"income": [0, 40]}]).actions
-    for name in ("confidence", "reliance", "plausibility", "consistency", "credible"):
-        assert (explanation.data[name][:, 0] == own[name].to_numpy()).all()
-
-
-def test_the_original_is_as_given_and_scored_by_the_predictor(explanation, refused, predictor):
-    assert (explanation.orig["X"] == refused).all()
-    assert np.allclose(explanation.orig["proba"], predictor(refused))
-    assert np.allclose(explanation.cf["proba"], predictor(explanation.cf["X"]))
-    assert (explanation.cf["class"][:, 0] == predictor(explanation.cf["X"]).argmax(1)).all()
-    assert ((explanation.cf["class"] == explanation.target) == explanation.success).all()
-
-
 def test_direct_and_indirect_changes_make_up_the_difference(explanation, data):
     action, moved = explanation.action, explanation.cf["X"] - explanation.orig["X"]
     assert (action["direct"] + action["indirect"] == moved).all()

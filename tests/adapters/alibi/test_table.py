@@ -37,17 +37,6 @@ def test_new_codes_of_passed_columns_come_back_as_they_are(table):
             table.frame(rows, ["job"])
 
 
-def test_a_number_that_needs_it_widens_the_array(table):
-    rows = table.array(table.frame(X + np.array([0.5, 0, 0])), np.dtype(np.int64))
-    assert rows[0, 0] == 30.5
-
-
-def test_every_category_of_the_map_counts_whether_seen_or_not(table):
-    features = schema(table, X).features
-    assert features[1].categories == ("clerk", "nurse", "pilot")
-    assert [f.kind for f in features] == [Kind.NUMERIC, Kind.CATEGORICAL, Kind.BINARY]
-
-
 def test_dummies_and_codes_outside_of_the_map_are_a_group_and_the_only_values():
     job = np.arange(42) % 3
     rows = np.column_stack([*(job[:, None] == range(3)).T, np.array([111, 112, 120])[job]])

@@ -51,12 +51,6 @@ def alone(networks, i):
 
 
 class TestNetworks:
-    def test_g_reads_only_the_columns_of_s(self, case):
-        networks, x = case
-        v, wide = networks.latents(x), x.expand(3, -1, -1)
-        other = torch.where(networks.mask.bool(), wide, wide.flip(1))
-        assert torch.equal(networks.generate(v, wide), networks.generate(v, other))
-
     def test_the_residual_connection_adds_x_s_to_its_own_output(self, case):
         """With a g that is zero, S is returned unchanged and the rest at its mean."""
         networks, x = case

@@ -76,13 +76,6 @@ class TestAddChange:
         outside[0, FREE] = 1.4
         assert shifted(fitted, FREE, 9.0, rows=outside)[0] == 0.0
 
-    def test_a_binary_follows_its_probability(self, fitted):
-        _, rows = fitted
-        no, yes = rows[rows[:, FLAG] == 0], rows[rows[:, FLAG] == 1]
-        assert shifted(fitted, FLAG, 0.3, rows=no)[0] == 0.0
-        assert shifted(fitted, FLAG, 0.5, rows=no)[0] == 1.0
-        assert shifted(fitted, FLAG, 0.5, rows=yes)[0] == 0.0
-
     def test_a_category_follows_its_probabilities(self, fitted):
         networks, rows = fitted
         x = rows[rows[:, TOWN] == 0][:1, None]
