@@ -97,33 +97,26 @@ def test_education_follows_its_equation(published):
     assert noise == pytest.approx(0.5, rel=0.04)
 
 
-def test_loan_amount_follows_its_equation(published):
-    a = published["A"]
-    (constant, g, square), noise = slopes(published["L"], published["G"], (a - 5) * (5 - a))
-    assert (constant, g, square) == pytest.approx((1, 1, 0.01), rel=0.02)
-    assert noise == pytest.approx(2, rel=0.01)
+# Of a variable: the terms of its equation, their coefficients after the constant, its noise.
+EQUATIONS = {
+    "L": (lambda p: (p["G"], (p["A"] - 5) * (5 - p["A"])), (1, 1, 0.01), 2),
+    "D": (lambda p: (p["A"], p["G"], p["L"]), (-1, 0.1, 2, 1), 3),
+    "I": (lambda p: (p["A"] + 35, p["G"], p["G"] * p["E"]), (-4, 0.1, 2, 1), 2),
+    "S": (lambda p: (np.maximum(p["I"], 0), np.minimum(p["I"], 0)), (-4, 1.5, 0), 5),
+}
 
 
-def test_duration_follows_its_equation(published):
-    coefficients, noise = slopes(published["D"], published["A"], published["G"], published["L"])
-    assert coefficients == pytest.approx((-1, 0.1, 2, 1), rel=0.02)
-    assert noise == pytest.approx(3, rel=0.01)
-
-
-def test_income_follows_its_equation(published):
-    g, e = published["G"], published["E"]
-    (constant, a, g_slope, both), noise = slopes(published["I"], published["A"] + 35, g, g * e)
-    assert (constant, a, g_slope) == pytest.approx((-4, 0.1, 2), rel=0.02)
-    assert both == pytest.approx(1, abs=0.08)
-    assert noise == pytest.approx(2, rel=0.01)
-
-
-def test_savings_grow_with_positive_income_only(published):
-    i = published["I"]
-    (constant, above, below), noise = slopes(published["S"], np.maximum(i, 0), np.minimum(i, 0))
-    assert (constant, above) == pytest.approx((-4, 1.5), rel=0.02)
-    assert below == pytest.approx(0, abs=0.02)
-    assert noise == pytest.approx(5, rel=0.01)
+@pytest.mark.parametrize("name", EQUATIONS)
+def test_numbers_follow_their_equations(published, name):
+    """Savings grow with positive income only; education is known as rounded to a year."""
+    terms, expected, deviation = EQUATIONS[name]
+    coefficients, noise = slopes(published[name], *terms(published))
+    room = [
+        0.08 if name == "I" and i == 3 else max(0.02 * abs(e), 0.02 * (e == 0))
+        for i, e in enumerate(expected)
+    ]
+    assert all(abs(c - e) <= r for c, e, r in zip(coefficients, expected, room, strict=True))
+    assert noise == pytest.approx(deviation, rel=0.01)
 
 
 def test_approval_follows_its_equation(published):
