@@ -6,6 +6,7 @@ import torch
 from sklearn.ensemble import RandomForestRegressor
 
 from dear_plugin import DEAR, ActionSets, Encoder, Schema, Target
+from dear_plugin.data.columns import resolutions
 from dear_plugin.datasets import load_adult, load_loan
 from dear_plugin.demo.classifiers import Recipe, trained
 from dear_plugin.methods.base import Case
@@ -19,7 +20,7 @@ SINGLE, PAIR = 300, 24
 def exhaustive(dear: DEAR, frame: pd.DataFrame, target: Target | None) -> torch.Tensor:
     """(n,) bool: whether any value of any set reaches the target."""
     x = dear.encoder.rows(frame)
-    feasible = feasible_set(None, x, dear.encoder, dear.encoder.units.resolutions(frame))
+    feasible = feasible_set(None, x, dear.encoder, resolutions(dear.schema, frame))
     goal = goal_of(target, len(x), dear.classifier.classes, dear.classifier.output)
     goal = goal.bind(dear.classifier.frame_scores(frame, x), lambda: dear.trained.cutoffs)
     case = Case(x, goal, feasible, goal.aim(PAST[0]))
@@ -44,7 +45,7 @@ def _all_values(dear: DEAR, members: tuple[int, ...]) -> torch.Tensor:
         seen = dear.trained.rows[:, j].unique()
         most = SINGLE if len(members) == 1 else PAIR
         shares = torch.linspace(0, 1, most)
-        columns.append(seen if len(seen) <= most else torch.quantile(seen, shares))
+        columns.append(seen if len(seen) <= most else torch.quantile(seen, shares.to(seen)))
     return torch.cartesian_prod(*columns).view(-1, len(members))
 
 

@@ -29,14 +29,12 @@ class Moved:
     Attributes:
         decoders: fitted.
         sets: its sets.
-        width: (p,) the user's units in one scaled unit.
-        rows: (n, p) the people, in scaled units.
+        rows: (n, p) the people.
         v: s times (n, k) their latents.
     """
 
     decoders: Decoders
     sets: ActionSets
-    width: np.ndarray
     rows: torch.Tensor
     v: list[torch.Tensor]
 
@@ -47,25 +45,23 @@ class Moved:
         rows = encoder.rows(frame)
         decoders = Decoders(Transport(given=given), Sample(rows, encoder), sets.members)
         some = rows[:people]
-        width = np.array([f.width for f in schema])
         latents = [decoders.of(members).encode(some, ties) for members in sets.members]
-        return cls(decoders, sets, width, some, latents)
+        return cls(decoders, sets, some, latents)
 
     def to(self, which, values):
-        """(n, c, p) where everybody ends up at each of c values, (c, w) or (n, c, w), scaled."""
-        wide = torch.as_tensor(values).expand(len(self.rows), -1, -1)
+        """(n, c, p) where everybody ends up at each of c values, (c, w) or (n, c, w)."""
+        wide = torch.as_tensor(values).double().expand(len(self.rows), -1, -1)
         decoder = self.decoders.of(self.sets.members[which])
         return decoder.decode(self.rows, self.v[which], wide)
 
     def slopes(self, which, member, low=0.05, high=0.95):
-        """(n, p) change of every feature per unit of one member of a set, in the user's units."""
+        """(n, p) change of every feature per unit of one member of a set."""
         feature, members = self.sets.members[which][member], list(self.sets.members[which])
-        ends = torch.quantile(self.rows[:, feature], torch.tensor([low, high]))
+        ends = torch.quantile(self.rows[:, feature], self.rows.new_tensor([low, high]))
         values = self.rows[:, None, members].repeat(1, 2, 1)
         values[:, :, member] = ends
         made = self.to(which, values).numpy()
-        step = float(ends[1] - ends[0]) * self.width[feature]
-        return (made[:, 1] - made[:, 0]) * self.width / step
+        return (made[:, 1] - made[:, 0]) / float(ends[1] - ends[0])
 
 
 def system(seed: int) -> tuple[pd.DataFrame, np.ndarray]:
@@ -195,12 +191,10 @@ def loan():
     moved = Moved.of(rows, people=ROWS, ties=torch.Generator().manual_seed(0))
     parts = []
     for i, feature in enumerate(schema):
-        low = feature.bounds[0] if feature.name != "gender" else 0.0
         ends = np.quantile(crowd[:, i], [0.1, 0.9]).round(feature.precision or 0)
         near = 0.02 * deviation[i] if feature.precision else 0.0
         true = [crowd[abs(crowd[:, i] - end) <= near].mean(0) for end in ends]
-        values = torch.tensor((ends - low) / feature.width).float()[:, None]
-        made = moved.to(i, values).double().mean(0).numpy() * moved.width
+        made = moved.to(i, torch.tensor(ends)[:, None]).mean(0).numpy()
         table = pd.DataFrame({"true": true[1] - true[0], "made": made[1] - made[0]})
         parts.append(table.div(deviation, axis=0).assign(S=feature.name, j=schema.names))
     table = pd.concat(parts)

@@ -132,7 +132,7 @@ class TestRow:
 
     def test_bars_are_as_long_as_the_change(self, recourses, axes, position):
         numbers = np.array([f.kind is Kind.NUMERIC for f in recourses.encoder.schema])
-        step = (recourses.proposal.rows - recourses.x)[position]
+        step = (recourses.proposal.rows - recourses.x)[position] / recourses.encoder.width
         names = list(recourses.encoder.schema.names)
         for bar, name in zip(axes.patches, labels(axes), strict=True):
             j = names.index(name)
@@ -149,7 +149,8 @@ class TestRow:
                 (line,) = bars.lines[2][0].get_segments()
                 drawn[names_at[line[0, 1]]] = line[:, 0].tolist()
         step = (recourses.proposal.rows - recourses.x)[position].sign()
-        ends = (step * torch.stack([spread.low[0], spread.high[0]])).sort(dim=0).values
+        ends = step * torch.stack([spread.low[0], spread.high[0]]) / recourses.encoder.width
+        ends = ends.sort(dim=0).values
         at = follows.nonzero()[:, 0].tolist()
         expected = {names[j]: pytest.approx(ends[:, j].tolist()) for j in at}
         assert drawn == expected

@@ -61,7 +61,7 @@ class WrappedAlibi(RecourseMethod):
         parts = torch.arange(len(case)).split(BATCH_SIZE)
         with isolated():  # conditions are drawn from global generators
             found = np.concatenate([self._explained(case.select(idx)) for idx in parts])
-        moved = self.encoder.rows(self.table.frame(found)).to(case.x.dtype)
+        moved = self.encoder.rows(self.table.frame(found))
         reasons = [""] * len(case)
         return self._of_others(case, moved, reasons=reasons, package="Alibi")
 
@@ -82,7 +82,8 @@ class WrappedAlibi(RecourseMethod):
         if self.explainer.params["conditional_func"](X[:1]) is None:
             return None
         feasible = case.feasible
-        free = (feasible.low <= 0) & ((feasible.high >= 1) | self.encoder.blocks)
+        encoder = self.encoder
+        free = (feasible.low <= encoder.low) & (feasible.high >= encoder.high)
         limited = feasible.allowed is not None or bool(feasible.not_actionable.any())
         if bool(free.all()) and not limited:
             return []

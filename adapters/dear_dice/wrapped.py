@@ -111,7 +111,7 @@ class WrappedDice(RecourseMethod):
             if feature.kind is Kind.NUMERIC:
                 permitted[name] = [low[name].iat[0], high[name].iat[0]]
             elif not bool(feasible.floor[i, j] == feasible.ceiling[i, j]):
-                codes = torch.arange(len(levels), dtype=torch.float32)[None]
+                codes = torch.arange(len(levels), dtype=case.x.dtype)[None]
                 valid = feasible.admits(codes, torch.tensor([j]), torch.tensor([i]))[0].tolist()
                 own = int(case.x[i, j])
                 permitted[name] = [c for k, c in enumerate(levels) if valid[k] or k == own]

@@ -72,14 +72,15 @@ class CandidatePool:
         feature, x = encoder.feature_of, encoder.expand(self.case.x)
         numeric, fixed = ~encoder.blocks[feature], self.fixed[:, feature] | encoder.is_level
         most = torch.ones_like(x) if feasible.allowed is None else feasible.allowed.to(x.dtype)
-        low = torch.where(numeric, feasible.floor[:, feature], 0.0)
-        high = torch.where(numeric, feasible.ceiling[:, feature], torch.maximum(most, x))
+        floor, ceiling = (encoder.scaled(e).float() for e in (feasible.floor, feasible.ceiling))
+        low = torch.where(numeric, floor[:, feature], 0.0)
+        high = torch.where(numeric, ceiling[:, feature], torch.maximum(most, x))
         return torch.where(fixed, x, low), torch.where(fixed, x, high)
 
     def project(self, moved: Tensor, owner: Tensor | None = None) -> Tensor:
         """The nearest feasible rows, (m, c, p).
 
-        Numbers end inside their ranges, in whole steps. A feature that moves by less than half a
+        Numbers end inside their ranges, on the grid. A feature that moves by no more than half a
         step stays, bit for bit.
 
         Args:
@@ -88,8 +89,8 @@ class CandidatePool:
         """
         idx = slice(None) if owner is None else owner
         feasible, x = self.case.feasible, self.case.x[idx][:, None]
-        whole, half = feasible.snap_rows(moved, idx), feasible.steps / 2.0
-        stays = ((moved - x).abs() < half) | ((whole - x).abs() < half) | self.fixed[idx][:, None]
+        whole = feasible.snap_rows(moved, idx)
+        stays = feasible.stays(x, moved) | feasible.stays(x, whole) | self.fixed[idx][:, None]
         stays |= feasible.levels.mask(moved)
         out = torch.where(stays | ~feasible.allows(whole, idx), x, whole)
         return feasible.keep_groups(x[:, 0], out, idx)
@@ -102,7 +103,7 @@ class CandidatePool:
         for j, values in enumerate(rows.T):
             feature = torch.full((m,), j)
             admitted = feasible.admits(values.expand(m, -1), feature, everything)
-            unchanged = (values - x[:, j, None]).abs() < feasible.steps[j] / 2.0
+            unchanged = (values - x[:, j, None]).abs() <= feasible.grid.step[j] / 2.0
             mask &= unchanged | (admitted & ~self.fixed[:, j, None])
         return mask
 
@@ -140,7 +141,7 @@ class CandidatePool:
         valid = (valid & satisfied).view(m, c)
         if loss is None:
             loss = self.classifier.encoder.distance(candidates, self.case.x[owner][:, None]).sum(2)
-        loss = torch.where(valid, loss, torch.inf)
+        loss = torch.where(valid, loss, torch.inf).float()
         if self.case.requirement is not None:
             # Only what would improve on the best is examined.
             loss = torch.where(loss < self.loss[owner][:, None], loss, torch.inf)

@@ -121,7 +121,8 @@ class GrowingSpheres(Baseline[GrowingSpheresConfig]):
         for rows, part in pool.parts(CANDIDATES_A_TIME // self.config.draws, idx):
             (low, high), inner, outer = part.bounds, radii[0][rows], radii[1][rows]
             steps = steps_between(inner, outer, draws=draws, movable=low < high)
-            moved = self.encoder.collapse(self.encoder.expand(part.case.x)[:, None] + steps)
+            x = part.case.x[:, None]
+            moved = self.encoder.collapse(self.encoder.expand(x) + steps, x)
             found[rows] = self._update(pool, part.project(moved), rows)
         return found
 

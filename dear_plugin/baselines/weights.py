@@ -137,7 +137,7 @@ def straight_through(pool: CandidatePool, soft: Tensor) -> tuple[Tensor, Tensor]
     """
     encoder = pool.classifier.encoder
     inside = torch.clamp(soft.detach(), *pool.bounds)
-    rows = pool.project(encoder.collapse(inside)[:, None])[:, 0]
+    rows = pool.project(encoder.collapse(inside, pool.case.x)[:, None])[:, 0]
     return rows, soft + (encoder.expand(rows) - soft).detach()
 
 

@@ -160,10 +160,10 @@ def _drawn(
     decoder, rows = dear.decoders.of(members), encoder.rows(before)
     values = encoder.rows(told)[:, list(members)]
     v = decoder.encode(rows, torch.Generator().manual_seed(0))
-    yield encoder.frame(decoder.decode(rows, v, values[:, None])[:, 0])
+    yield encoder.frame(encoder.grid.round(decoder.decode(rows, v, values[:, None])[:, 0]))
     draws = torch.arange(dear.decoders.decoder.draws) + 1
     resampled = dear.decoders.resample(members, rows[:RESAMPLED], values[:RESAMPLED], draws)
-    yield from map(encoder.frame, resampled.unbind(1))
+    yield from map(encoder.frame, encoder.grid.round(resampled).unbind(1))
 
 
 def errors(found: pd.DataFrame) -> pd.DataFrame:

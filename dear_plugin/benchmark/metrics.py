@@ -88,7 +88,7 @@ def partly(recourses: Recourses, share: float) -> pd.DataFrame:
     encoder, x, reached = recourses.encoder, recourses.x, recourses.proposal.rows
     numbers = encoder.is_number
     mixed = torch.where(numbers, x + share * (reached - x), reached if share >= HALF else x)
-    rows = torch.where(recourses.proposal.direct, reached, mixed)
+    rows = torch.where(recourses.proposal.direct, reached, encoder.grid.round(mixed))
     return patch(encoder, recourses.factuals, x, rows=rows)[0]
 
 
@@ -152,7 +152,7 @@ def invalidated(
     numbers = recourses.encoder.is_number
     rows = recourses.proposal.rows
     noise = sigma * torch.randn(DRAWS, *rows.shape, generator=rng) * numbers
-    scores = classifier.scores((rows + noise).flatten(0, 1))
+    scores = classifier.scores((rows + noise * recourses.encoder.width).flatten(0, 1))
     goal = Target.of_class(1).resolve(len(scores), classifier.classes)
     refused = ~goal.accepts(scores).view(DRAWS, len(rows))
     return where(solved(recourses), refused.double().mean(0).numpy())

@@ -33,6 +33,7 @@ from dear_plugin.benchmark.models import FORESTS, forest
 from dear_plugin.benchmark.runner import Option, Spec, grid
 from dear_plugin.benchmark.splits import data_split
 from dear_plugin.benchmark.tables import Row, Table
+from dear_plugin.data.columns import resolutions
 from dear_plugin.data.special_values import without_special
 from dear_plugin.methods.dear import DEAR
 from dear_plugin.problem.case import Case
@@ -167,18 +168,23 @@ def _case(dear: DEAR, frame: pd.DataFrame) -> Case:
     x = encoder.rows(frame)
     goal = goal_of(None, len(x), classifier.classes, classifier.output)
     goal = goal.bind(classifier.frame_scores(frame, x), lambda: dear.trained.cutoffs)
-    feasible = feasible_set(None, x, encoder, encoder.units.resolutions(frame))
+    feasible = feasible_set(None, x, encoder, resolutions(encoder.schema, frame))
     return Case(x, goal, feasible, goal.aim(PAST[0]))
 
 
 def _numbers(problem: SearchProblem, train: Tensor) -> Iterator[Candidates]:
     """The values of all numeric features, set by set."""
+    encoder = problem.classifier.encoder
     for at, (feature, *_) in enumerate(problem.sets.members):
         rows = problem.actionable[:, at].nonzero()[:, 0]
         if not bool(problem.is_number[feature]) or not len(rows):
             continue
-        step = float(problem.feasible.steps[feature])
-        values = _values(problem.x[rows, feature, None], train[:, feature], step)
+        low, width = (float(each[feature]) for each in (encoder.low, encoder.width))
+        own, column = (
+            encoder.scaled(each[:, feature], feature) for each in (problem.x[rows], train)
+        )
+        step = float(problem.feasible.grid.step[feature]) / width
+        values = low + width * _values(own[:, None], column, step)
         yield candidates(problem, rows, torch.full_like(rows, at), values[..., None])
 
 

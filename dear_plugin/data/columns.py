@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -11,38 +12,17 @@ import numpy.typing as npt
 import pandas as pd
 
 from dear_plugin.data import ordered
+from dear_plugin.data.grid import on_grid
 from dear_plugin.data.inference import sparse, unreadable
 from dear_plugin.data.labels import NewLabels, Reading, cells_of, codes_of, labels, never_seen
-from dear_plugin.data.schema import Feature, Kind
-from dear_plugin.data.special_values import MOST_SPECIAL, is_special, level_of, row_value
+from dear_plugin.data.schema import Feature, Kind, Schema
+from dear_plugin.data.special_values import is_special, level_of, row_value
 
-# The relative resolution of a float32.
-FLOAT_STEP = 2.0**-23
 # The largest scaled number: in float32 its square does not overflow.
 FARTHEST = 1e15
-
 Array = npt.NDArray[Any]
 
-
-def to_scaled(feature: Feature, values: Array) -> Array:
-    """User units as scaled numbers, any shape; infinite on overflow."""
-    return (values - feature.bounds[0]) / feature.width
-
-
-def from_scaled(feature: Feature, values: Array, places: int | None) -> Array:
-    """Scaled numbers as user units, any shape, rounded to `places` decimals unless None."""
-    raw = feature.bounds[0] + np.asarray(values, dtype=np.float64) * feature.width
-    return raw if places is None else np.round(raw, places) + 0.0
-
-
-def off_grid(residual: Any, values: Any) -> Any:
-    """Whether the distance of scaled values from their grid exceeds the float32 rounding error.
-
-    Args:
-        residual: an array or tensor of any shape, the differences from the nearest grid value.
-        values: the values, of the same shape.
-    """
-    return abs(residual) > 4.0 * FLOAT_STEP * (1.0 + abs(values))
+logger = logging.getLogger(__name__)
 
 
 class Resolution(NamedTuple):
@@ -89,9 +69,17 @@ def ends_of(dtype: np.dtype[Any]) -> tuple[float, float]:
     return low, high if dtype.kind == "f" or int(high) <= info.max else math.nextafter(high, 0.0)
 
 
-def step_size(feature: Feature, places: int | None) -> float:
-    """The scaled size of one unit of precision; `FLOAT_STEP` where nothing is rounded."""
-    return FLOAT_STEP if places is None else max(10.0**-places / feature.width, FLOAT_STEP)
+def resolutions(schema: Schema, frame: pd.DataFrame) -> list[Resolution]:
+    """(p,) the decimals and the range that the columns of a frame can hold."""
+    found = [column_resolution(f, frame[f.name].dtype) for f in schema]
+    narrow = [f.name for f, each in zip(schema, found, strict=True) if each.is_too_narrow(f)]
+    if narrow:
+        logger.warning(
+            "columns %s have dtypes too narrow for all observed values: candidates are limited to"
+            " values that they can hold",
+            narrow,
+        )
+    return found
 
 
 def read(
@@ -137,15 +125,13 @@ def _numbers(feature: Feature, column: pd.Series) -> Reading:
         message = f"column {name!r} must hold numbers, got dtype {dtype}: {advice}"
         return Reading.unreadable(message)
     if isinstance(dtype, np.dtype):
-        values = column.to_numpy().astype(np.float64, copy=False)
+        values = on_grid(column.to_numpy(), feature.precision)
     else:
-        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
-    scaled = to_scaled(feature, values)
+        values = on_grid(column.to_numpy(dtype=np.float64, na_value=np.nan), feature.precision)
+    far = ~(np.abs(values - feature.bounds[0]) <= FARTHEST * feature.width)  # True for NaN, too
     if feature.special_levels:
-        scaled, far = _with_levels(feature, values, scaled)
-    else:
-        far = ~(np.abs(scaled) <= FARTHEST)  # True for NaN and infinity as well
-    return _with_complaint(feature, column, values, scaled, far) if far.any() else Reading(scaled)
+        values, far = _with_levels(feature, values, far)
+    return _with_complaint(feature, column, values, far) if far.any() else Reading(values)
 
 
 def _places(feature: Feature, column: pd.Series) -> Reading:
@@ -157,20 +143,18 @@ def _places(feature: Feature, column: pd.Series) -> Reading:
     return never_seen(feature, column, reading.values, bad) if bad.any() else reading
 
 
-def _with_levels(feature: Feature, values: Array, scaled: Array) -> tuple[Array, Array]:
-    """Scaled numbers, (n,), with special levels as row values, and the unreadable ones, (n,)."""
-    far = ~((scaled > MOST_SPECIAL) & (scaled <= FARTHEST))
+def _with_levels(feature: Feature, values: Array, far: Array) -> tuple[Array, Array]:
+    """Numbers, (n,), with special levels as row values, and the unreadable ones, (n,)."""
+    far = far | is_special(values)
     levels = [values == code for code in feature.special]
     levels += [np.isnan(values)] if feature.missing else []
-    out = scaled.copy()
+    out = values.copy()
     for i, mask in enumerate(levels):
         out[mask], far[mask] = row_value(i), False
     return out, far
 
 
-def _with_complaint(
-    feature: Feature, column: pd.Series, values: Array, scaled: Array, far: Array
-) -> Reading:
+def _with_complaint(feature: Feature, column: pd.Series, values: Array, far: Array) -> Reading:
     """The reading of numbers, (n,), of which those in `far`, (n,) bool, are unreadable."""
     low, high = feature.bounds
     bad, what = far & ~np.isfinite(values), "missing or infinite values"
@@ -179,7 +163,7 @@ def _with_complaint(
     where = column.index[bad][:3].tolist()
     complaint = f"column {feature.name!r} has {what} in {bad.sum()} rows, first {where}"
     expected = f"a number near those observed ({low:g} to {high:g})"
-    return Reading(np.where(far, 0.0, scaled), complaint, far, expected)
+    return Reading(np.where(far, 0.0, values), complaint, far, expected)
 
 
 def _is_whole(dtype: Any) -> bool:
@@ -196,11 +180,11 @@ def _is_number(dtype: Any) -> bool:
     return pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
 
 
-def user_values(feature: Feature, values: Array, places: int | None) -> Array:
-    """Row values of one feature as user values."""
+def user_values(feature: Feature, values: Array) -> Array:
+    """Row values of one feature, any shape, as cells."""
     if feature.kind is not Kind.NUMERIC:
         return cells_of(feature)[values.astype(np.int64)]
-    cells = from_scaled(feature, values, places)
+    cells = values + 0.0  # no negative zeros
     if feature.special_levels:
         codes = np.array([*feature.special, np.nan])
         special = is_special(values)
@@ -209,27 +193,19 @@ def user_values(feature: Feature, values: Array, places: int | None) -> Array:
     return cells if feature.holds_numbers else ordered.labels(feature, cells)
 
 
-def as_column(
-    feature: Feature, values: Array, places: int | None, dtype: str, keep_off_grid: bool = False
-) -> pd.Series | Array:
-    """Row values of one feature, (n,), as a column of user values, or an array.
+def as_column(feature: Feature, values: Array) -> pd.Series | Array:
+    """Row values of one feature, (n,), as a column of the feature's dtype, or an array.
 
-    Args:
-        feature: the feature.
-        values: (n,) its row values.
-        places: the decimals that numbers are rounded to; None: unrounded.
-        dtype: of the column.
-        keep_off_grid: leave numbers with more decimals unrounded.
+    Numbers that an integer dtype cannot hold are floats.
     """
-    if not feature.holds_numbers and dtype == "category":
+    if not feature.holds_numbers and feature.dtype == "category":
         codes = _codes(feature, values)
         levels = list(feature.levels or feature.categories)
         return pd.Series(pd.Categorical.from_codes(codes, levels, ordered=feature.ordered))
-    cells = user_values(feature, values, places)
-    if keep_off_grid and feature.holds_numbers and places is not None:
-        finer = off_grid(to_scaled(feature, cells) - values, values) & ~is_special(values)
-        if finer.any():
-            return pd.Series(np.where(finer, from_scaled(feature, values, None), cells))
+    cells, dtype = user_values(feature, values), feature.dtype
+    whole = not feature.holds_numbers or dtype.startswith("float")
+    if not (whole or bool((np.isnan(cells) | (cells == np.round(cells))).all())):
+        return pd.Series(cells)
     if dtype == "float64" or (dtype == "int64" and not feature.missing):
         return cells.astype(dtype)  # much faster than a Series
     return pd.Series(cells, dtype=object if dtype == "object" else None).astype(dtype)
@@ -239,7 +215,7 @@ def _codes(feature: Feature, values: Array) -> Array:
     """The codes of row values, (n,), in a category column."""
     if feature.kind is not Kind.NUMERIC:
         return codes_of(feature)[values.astype(np.int64)]
-    return ordered.codes(np.where(is_special(values), np.nan, from_scaled(feature, values, 0)))
+    return ordered.codes(np.where(is_special(values), np.nan, values))
 
 
 def has_dtype(feature: Feature, dtype: Any) -> bool:

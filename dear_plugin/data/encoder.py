@@ -1,7 +1,9 @@
 """Encoder: user frames in, checked once; rows, (n, p), and encoded columns, (n, d), out, and back.
 
-*Rows*, (n, p), have one column per feature: a scaled number, 0/1, or the index of a category.
-Torch models take the *encoded* columns, (n, d): m columns for a feature of m > 2 categories.
+*Rows*, (n, p), are float64 in the user's units: a number, 0/1, or the index of a category. Torch
+models take the *encoded* columns, (n, d) float32: numbers scaled to [0, 1] by the training rows,
+m columns for a feature of m > 2 categories. The scale is here alone: in `scaled`, `expand` and
+`distance`.
 """
 
 from __future__ import annotations
@@ -22,11 +24,11 @@ from dear_plugin.data.columns import (
     has_dtype,
     read,
 )
+from dear_plugin.data.grid import Grid
 from dear_plugin.data.inference import misfit
 from dear_plugin.data.labels import NEW, NewLabels, Reading, named
-from dear_plugin.data.schema import Kind, Schema
-from dear_plugin.data.special_values import SpecialLevels
-from dear_plugin.data.units import Units
+from dear_plugin.data.schema import Feature, Kind, Schema
+from dear_plugin.data.special_values import SpecialLevels, is_special
 from dear_plugin.errors import InputError, near
 
 
@@ -46,7 +48,10 @@ class Encoder:
         is_number: (p,) bool, the numeric features.
         blocks: (p,) bool, the features of m > 2 categories.
         feature_of: (d,) the feature that each encoded column belongs to.
-        units: conversion between user numbers and row values.
+        low: (p,) double, the number that is scaled to 0; 0 for categories.
+        high: (p,) double, the largest observed number, or category.
+        width: (p,) double, the range of a number; 1 for categories, and numbers without one.
+        grid: the decimals of the features.
         levels: the special levels of the features.
         new: the labels that no training row has, of the frames that were read.
 
@@ -57,7 +62,6 @@ class Encoder:
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
-        self.units = Units(schema)
         self.p = len(schema)
         widths = [f.columns for f in schema]
         self.d = sum(widths)
@@ -68,6 +72,9 @@ class Encoder:
         level = torch.arange(self.d) - torch.tensor(self.starts)[self.feature_of]
         self._level = torch.where(self.blocks[self.feature_of], level, -1).float()
         self.levels = SpecialLevels.of(schema)
+        ends = [(*_ends(f), f.width) for f in schema]
+        self.low, self.high, self.width = torch.tensor(ends, dtype=torch.float64).T.contiguous()
+        self.grid = Grid.of(f.precision if f.kind is Kind.NUMERIC else 0 for f in schema)
         self.new = NewLabels()
 
     @lazy
@@ -99,7 +106,7 @@ class Encoder:
         return self.expand(self.rows(frame))
 
     def rows(self, frame: pd.DataFrame, fixed: Tensor | None = None) -> Tensor:
-        """The rows of a frame, (n, p) float32.
+        """The rows of a frame, (n, p) float64.
 
         Args:
             frame: a frame with the schema's features; other columns are ignored.
@@ -113,7 +120,7 @@ class Encoder:
         self.check_columns(frame)
         if not len(frame):
             raise InputError("the frame has no rows; at least one is needed")
-        out = np.empty((len(frame), self.p), dtype=np.float32)
+        out = np.empty((len(frame), self.p), dtype=np.float64)
         self.read_into(frame, range(self.p), into=out, fixed=fixed)
         return torch.from_numpy(out)
 
@@ -127,13 +134,13 @@ class Encoder:
             fixed: as in `rows`.
 
         Returns:
-            (n, p) float32 rows, undefined in unreadable cells; the reasons by row position.
+            (n, p) float64 rows, undefined in unreadable cells; the reasons by row position.
 
         Raises:
             InputError: columns that are unreadable as a whole; all complaints at once.
         """
         self.check_columns(frame)
-        out = np.empty((len(frame), self.p), dtype=np.float32)
+        out = np.empty((len(frame), self.p), dtype=np.float64)
         readings = self.read_into(
             frame, range(self.p), into=out, allow_bad_cells=True, fixed=fixed
         )
@@ -154,7 +161,7 @@ class Encoder:
         return (rows >= NEW) & ~self.is_number.to(rows.device)
 
     def expand(self, rows: Tensor) -> Tensor:
-        """Rows, (..., p), as encoded columns, (..., d), a copy.
+        """Rows, (..., p), as encoded columns, (..., d) float32.
 
         A category that no training row has is none of the categories, all 0, and halfway between
         the two of a binary feature.
@@ -167,12 +174,24 @@ class Encoder:
         out[..., first] = torch.where(new, neutral, out[..., first])
         return out
 
+    def scaled(self, values: Tensor, at: Any = slice(None)) -> Tensor:
+        """Numbers as shares of their ranges, in double; categories and special levels as they are.
+
+        Args:
+            values: (..., p) rows, or a shape that fits that of `at`.
+            at: the features, as an index of (p,).
+        """
+        low, width = (each[at].to(values.device) for each in (self.low, self.width))
+        out = (values - low).div_(width)
+        return torch.where(is_special(values), values, out) if self.levels.in_numbers else out
+
     def _expand(self, rows: Tensor) -> Tensor:
+        scaled = self.scaled(rows).float()
         if self.d == self.p:
-            return rows.clone()
+            return scaled
         plain, columns, blocks, starts = (each.to(rows.device) for each in self._columns)
-        out = rows.new_zeros(*rows.shape[:-1], self.d)
-        out.index_copy_(-1, columns, rows.index_select(-1, plain))
+        out = scaled.new_zeros(*rows.shape[:-1], self.d)
+        out.index_copy_(-1, columns, scaled.index_select(-1, plain))
         out.scatter_(-1, starts + rows.index_select(-1, blocks).long(), 1.0)
         self.levels.expand(rows, out, self.starts)
         return out
@@ -184,15 +203,22 @@ class Encoder:
         plain, blocks = (~self.blocks).nonzero()[:, 0], self.blocks.nonzero()[:, 0]
         return plain, starts[plain], blocks, starts[blocks]
 
-    def collapse(self, x: Tensor) -> Tensor:
-        """Encoded columns, (..., d), as rows, (..., p): the argmax category of each block."""
-        if self.d == self.p:
-            return x
-        rows = x[..., list(self.starts)].clone()
+    def collapse(self, x: Tensor, like: Tensor) -> Tensor:
+        """Encoded columns, (..., d), as rows, (..., p) double: the argmax category of each block.
+
+        Args:
+            x: the columns.
+            like: (..., p) rows, such as the factual ones. A number whose column is that of such a
+                row is the row's own, bit for bit.
+        """
+        starts = list(self.starts)
+        first, known = x[..., starts], self.expand(like)[..., starts]
+        rows = first.double() * self.width + self.low
+        rows = torch.where((first == known) & ~is_special(like), like, rows)
         for j, (start, feature) in enumerate(zip(self.starts, self.schema, strict=True)):
             if feature.kind is Kind.CATEGORICAL:
                 block = x[..., start : start + feature.columns]
-                rows[..., j] = block.argmax(-1).to(x.dtype)
+                rows[..., j] = block.argmax(-1).to(rows.dtype)
         self.levels.collapse(x, rows, self.starts)
         return rows
 
@@ -201,7 +227,7 @@ class Encoder:
 
         A changed category counts 1, as does a change into or out of a special level.
         """
-        difference = (a - b).abs_()
+        difference = (a - b).abs_().div_(self.width.to(a.device))
         if self.schema.groups:
             difference *= self.shares.to(a.device)
         if self.d == self.p:
@@ -211,19 +237,11 @@ class Encoder:
             discrete = discrete | self.levels.mask(a) | self.levels.mask(b)
         return torch.where(discrete, (difference > 0).to(difference.dtype), difference)
 
-    def frame(self, rows: Tensor, keep_off_grid: bool = False) -> pd.DataFrame:
-        """Rows, (n, p), as a frame of the features alone, with the dtypes of the schema.
-
-        Args:
-            rows: n rows.
-            keep_off_grid: leave numbers finer than the schema's precision unrounded.
-        """
+    def frame(self, rows: Tensor) -> pd.DataFrame:
+        """Rows, (n, p), as a frame of the features alone, with the dtypes of the schema."""
         known = rows.masked_fill(self.is_new(rows), 0.0) if self.new else rows
         values = known.detach().cpu().numpy()
-        columns = {
-            f.name: as_column(f, values[:, j], f.precision, f.dtype, keep_off_grid)
-            for j, f in enumerate(self.schema)
-        }
+        columns = {f.name: as_column(f, values[:, j]) for j, f in enumerate(self.schema)}
         out = pd.DataFrame(columns, copy=False)
         return self._with_new(out, rows) if self.new else out
 
@@ -294,3 +312,10 @@ class Encoder:
         absent = [n for n in self.schema.names if n not in known]
         if absent:
             raise InputError(f"missing columns: {near(absent, frame.columns)}")
+
+
+def _ends(feature: Feature) -> tuple[float, float]:
+    """The least and the largest row value of a feature."""
+    if feature.kind is Kind.NUMERIC:
+        return feature.bounds
+    return 0.0, float(max(len(feature.categories) - 1, 0))

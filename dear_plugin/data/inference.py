@@ -15,6 +15,7 @@ import pandas as pd
 from dear_plugin.data import ordered
 from dear_plugin.data.codes import few_with_gaps, not_known
 from dear_plugin.data.feature import Feature, Kind, ordinary_values
+from dear_plugin.data.grid import ERROR, on_grid
 from dear_plugin.data.inspection import inspect
 from dear_plugin.errors import SchemaError, unknown
 
@@ -121,8 +122,9 @@ def _number(column: pd.Series, name: str, special: tuple[float, ...]) -> Feature
     values = values[~np.isnan(values)].astype(np.float32 if single else np.float64)
     if not np.isfinite(values).all():
         raise SchemaError(f"column {name!r} holds infinite values: clip or drop them")
-    low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
     places = decimals(values) if len(values) else 0
+    values = on_grid(values, places)
+    low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
     return Feature(
         name,
         Kind.NUMERIC,
@@ -241,7 +243,7 @@ def decimals(values: npt.NDArray[Any]) -> int | None:
     """
     sample = np.unique(values)
     # Relative, so that values of size 1e-18 are not mistaken for rounding errors.
-    tolerance = 4.0 * np.finfo(values.dtype).eps * float(np.abs(sample).max())
+    tolerance = ERROR * np.finfo(values.dtype).eps * float(np.abs(sample).max())
     for places in range(MAX_DECIMALS + 1):
         if np.abs(np.round(sample, places) - sample).max() <= tolerance:
             return places

@@ -16,8 +16,8 @@ from dear_plugin.errors import InputError
 
 # How many values an error names, and how much of each.
 MOST, MOST_LETTERS = 5, 60
-# Row values of labels that no training row has begin here and are distinct below twice MOST_CODES;
-# a float32 holds them all. The latest MOST_KEPT labels are kept.
+# Row values of labels that no training row has begin here and are distinct below twice MOST_CODES.
+# The latest MOST_KEPT labels are kept.
 NEW, MOST_CODES, MOST_KEPT = 1 << 20, 1 << 23, 1 << 20
 
 Array = npt.NDArray[Any]

@@ -93,7 +93,7 @@ def labels(feature: Feature, values: Array) -> Array:
 
 def codes(values: Array) -> npt.NDArray[np.int64]:
     """Places of any shape as codes of a category column, -1 where one is missing."""
-    return np.where(np.isnan(values), -1, values).astype(np.int64)
+    return np.where(np.isnan(values), -1, np.round(values)).astype(np.int64)
 
 
 def _places(levels: Sequence[Hashable], column: pd.Series) -> Array:

@@ -1,8 +1,8 @@
 """Special values: row values of numbers that are missing or hold a special code.
 
 A number may be missing, or hold a code that is no amount (-9 for "no such account"). Each is a
-*special level* of its feature; the i-th one has the row value `SPECIAL - i`, far below ordinary
-values (scaled to about [0, 1]), so that sorted tables separate them.
+*special level* of its feature; the i-th one has the row value `(i + 1) * SPECIAL`, which is exact,
+and below all numbers, so that sorted tables separate them.
 """
 
 from __future__ import annotations
@@ -18,25 +18,24 @@ from torch import Tensor
 from dear_plugin._lazy import lazy
 from dear_plugin.data.schema import Feature, Kind, Schema
 
-# The row value of a feature's first special level; each further one is 1 lower.
-SPECIAL = -4096.0
-# Row values up to here are special levels; ordinary values as low are rejected as unreadable.
-MOST_SPECIAL = -4000.0
+# The row value of a feature's first special level. Numbers as low (-8e270) are unreadable; sums of
+# many special levels, and their products with decimals, are finite.
+SPECIAL = -(2.0**900)
 
 
 def is_special(rows: Any) -> Any:
     """Whether row values, an array or tensor of any shape, are special levels."""
-    return rows <= MOST_SPECIAL
+    return rows <= SPECIAL
 
 
 def level_of(rows: Any) -> Any:
     """The level index of special row values, any shape; undefined for ordinary values."""
-    return (SPECIAL - rows).round()
+    return (rows / SPECIAL).round() - 1
 
 
-def row_value(level: int) -> float:
-    """The row value of a feature's i-th special level."""
-    return SPECIAL - level
+def row_value(level: Any) -> Any:
+    """The row value of a feature's i-th special level, or of a tensor of levels."""
+    return (level + 1) * SPECIAL
 
 
 def without_special(column: Tensor) -> Tensor:
@@ -50,7 +49,7 @@ def _missing(feature: Feature) -> float:
     if not feature.missing:
         return math.nan
     if feature.kind is Kind.NUMERIC:
-        return row_value(feature.special_levels - 1)
+        return float(row_value(feature.special_levels - 1))
     return float(feature.missing_category)
 
 
@@ -60,8 +59,8 @@ class SpecialLevels:
 
     Attributes:
         counts: (p,) int64, the number of special levels of a numeric feature.
-        missing: (p,) the row value of a missing cell: a category's index, or a special level;
-            NaN for features without missing values.
+        missing: (p,) double, the row value of a missing cell: a category's index, or a special
+            level; NaN for features without missing values.
         enter: (p,) bool, features that an action may set to a special level.
         leave: (p,) bool, features whose special levels an action may change.
     """
@@ -76,7 +75,7 @@ class SpecialLevels:
         """The special levels of a schema, which may have none."""
         return cls(
             torch.tensor([f.special_levels for f in schema]),
-            torch.tensor([_missing(f) for f in schema]),
+            torch.tensor([_missing(f) for f in schema], dtype=torch.float64),
             torch.tensor([f.enter_special for f in schema]),
             torch.tensor([f.leave_special for f in schema]),
         )
@@ -85,6 +84,11 @@ class SpecialLevels:
     def exist(self) -> bool:
         """Whether any feature may be missing or special."""
         return bool((self.counts > 0).any() | ~self.missing.isnan().all())
+
+    @lazy
+    def in_numbers(self) -> bool:
+        """Whether any number may be missing or special."""
+        return bool((self.counts > 0).any())
 
     def mask(self, rows: Tensor) -> Tensor:
         """(..., p) bool, the cells of rows that are missing or special."""
@@ -130,7 +134,7 @@ class SpecialLevels:
         for j, count in self._numbers:
             cell, start = rows[..., j], starts[j]
             special = is_special(cell)
-            out[..., start] = torch.where(special, 0.0, cell)
+            out[..., start].masked_fill_(special, 0.0)
             level = torch.where(special, level_of(cell), -1.0)
             for i in range(count):
                 out[..., start + 1 + i] = level == i
@@ -140,7 +144,7 @@ class SpecialLevels:
         for j, count in self._numbers:
             indicators = x[..., starts[j] + 1 : starts[j] + 1 + count]
             largest, level = indicators.max(-1)
-            rows[..., j] = torch.where(largest > 0.5, SPECIAL - level, rows[..., j])
+            rows[..., j] = torch.where(largest > 0.5, row_value(level.double()), rows[..., j])
 
     @lazy
     def _numbers(self) -> list[tuple[int, int]]:

@@ -13,7 +13,6 @@ from torch import Tensor
 from dear_plugin.data.columns import column_resolution, ends_of, plain_dtype, user_values
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Kind
-from dear_plugin.data.units import brief, snap_to_ends
 from dear_plugin.errors import InputError
 
 Array = npt.NDArray[Any]
@@ -25,7 +24,6 @@ def patch(
     x: Tensor,
     *,
     rows: Tensor,
-    ends: tuple[Tensor, Tensor] | None = None,
 ) -> tuple[pd.DataFrame, Tensor]:
     """A copy of a frame with new rows written to it, and these rows as read back from it.
 
@@ -37,8 +35,6 @@ def patch(
         frame: the n factual rows in user units.
         x: (n, p) the factual rows.
         rows: (n, p) the counterfactual rows.
-        ends: the least and greatest allowed number in user units, (n, p) double each; numbers
-            outside by a rounding error are set to them.
     """
     out, seen, values = frame.copy(), x.cpu().numpy().copy(), rows.detach().cpu().numpy()
     changed = values != seen
@@ -46,12 +42,10 @@ def patch(
     for j in np.flatnonzero(changed.any(0)).tolist():
         feature, moved = encoder.schema.features[j], np.flatnonzero(changed[:, j])
         column = out[feature.name]
-        places = column_resolution(feature, column.dtype).decimals
-        own = values[moved, j]
-        cells = brief(feature, user_values(feature, own, places), own, places)
-        if ends is not None and feature.holds_numbers:
-            low, high = (end.numpy()[moved, j] for end in ends)
-            cells = snap_to_ends(feature, cells, (low, high), column.dtype)
+        cells = user_values(feature, values[moved, j])
+        if feature.holds_numbers:
+            places = column_resolution(feature, column.dtype).decimals
+            cells = cells if places is None else np.round(cells, places)
         if column.dtype == object and feature.dtype == "int64" and feature.holds_numbers:
             cells = cells.astype(np.int64)
         _overwrite(out, feature.name, moved, cells)

@@ -25,7 +25,7 @@ class Sample:
         encoder: the encoder of the rows.
 
     Attributes:
-        rows: (n, p) float32, on the CPU.
+        rows: (n, p) float64 in user units, on the CPU.
         encoder: the encoder of the rows.
 
     Example:
@@ -40,7 +40,7 @@ class Sample:
     """
 
     def __init__(self, rows: Tensor, encoder: Encoder) -> None:
-        self.rows, self.encoder = rows.float().cpu(), encoder
+        self.rows, self.encoder = rows.double().cpu(), encoder
         self._shared: dict[object, Any] = {}
 
     def __len__(self) -> int:
@@ -63,6 +63,10 @@ class Sample:
             self._shared.setdefault(key, made)
         value: T = self._shared[key]
         return value
+
+    def scaled(self, j: int) -> Tensor:
+        """(n,) double, the values of feature j, numbers as shares of their range."""
+        return self.encoder.scaled(self.rows[:, j], j)
 
     def drawn(self, draw: int) -> Sample:
         """The bootstrap sample of a draw: n rows, drawn with replacement."""

@@ -73,7 +73,7 @@ class OnAlibi:
 
     def rows(self, x: Any) -> Tensor:
         """(n, p) encoder rows, computed without a frame."""
-        return self.encoder.units.scaled(torch.tensor(np.asarray(x, dtype=float)))
+        return torch.tensor(np.asarray(x, dtype=float))
 
     def __call__(self, x: Any) -> Any:
         """(n, p) -> (n, 2) probabilities."""

@@ -50,7 +50,7 @@ class Agreement:
         copy: Classifier, reached: Tensor, goal: Goal, idx: Tensor
     ) -> tuple[Tensor, Tensor]:
         """The margins by a copy, and whether it accepts, both of the shape of `idx`."""
-        scores = copy.scores(reached, keep_off_grid=True)
+        scores = copy.scores(reached)
         scores = scores.repeat(idx.numel() // max(len(reached), 1), 1)
         margin, valid = goal.margin(scores, idx.flatten()), goal.accepts(scores, idx.flatten())
         return margin.float().view(idx.shape), valid.view(idx.shape)

@@ -165,7 +165,7 @@ class Consistency:
             levels, missing = torch.arange(len(feature.categories)), feature.missing_category
             if missing >= 0 and not bool((known == missing).any()):
                 levels[missing] = 0  # the model may not take it
-            return levels[:, None].float(), 0
+            return levels[:, None].double(), 0
         amounts, special = _spread(known[~is_special(known)]), []
         if feature.enter_special or feature.leave_special:
             special = [row_value(i) for i in range(feature.special_levels)]

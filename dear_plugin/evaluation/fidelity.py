@@ -102,7 +102,7 @@ def draw(
     rng = torch.Generator().manual_seed(seed)
     rows = rows[torch.randperm(len(rows), generator=rng)[:MOST_ROWS]]
     n = len(rows)
-    real = encoder.expand(encoder.units.rounded(rows))
+    real = encoder.expand(encoder.grid.round(rows))
     destinations, tie = torch.arange(n).repeat(SOURCES), None if as_displayed else rng
     held = [decoders.held(members) for members in sets.members]
     columns = {each: torch.isin(encoder.feature_of, torch.tensor(each)) for each in held}
@@ -117,7 +117,7 @@ def draw(
         moved = decoder.decode(rows[source], v[source], values[destinations])[:, 0]
         back = decoder.decode(rows, v, values)[:, 0]
         sources.append(source)
-        generated.append(encoder.expand(encoder.units.rounded(moved)))
+        generated.append(encoder.expand(encoder.grid.round(moved)))
         trips.append(float(encoder.distance(back, rows).mean()))
     return Sample(
         real,

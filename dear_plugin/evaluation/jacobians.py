@@ -94,7 +94,7 @@ def _differences(decoder: Decoder, encoder: Encoder, members: Members, rows: Ten
     for after, size in _steps(encoder, members, before):
         made = decoder.decode(rows, v, torch.stack([before, after], 1))
         difference = encoder.expand(made[:, 1]) - encoder.expand(made[:, 0])
-        columns.append(difference / size[:, None])
+        columns.append(difference / size[:, None].float())
     given = torch.stack(columns, 2)
     own = torch.isin(encoder.feature_of, torch.tensor(members))
     return Parts(own, given, torch.zeros(given.shape))
@@ -105,11 +105,13 @@ def _steps(encoder: Encoder, members: Members, before: Tensor) -> Iterator[tuple
     for place, j in enumerate(members):
         feature, value = encoder.schema.features[j], before[:, place]
         ends = {
-            Kind.NUMERIC: [value + STEP],
+            Kind.NUMERIC: [value + STEP * feature.width],
             Kind.BINARY: [1.0 - value],
             Kind.CATEGORICAL: [torch.full_like(value, c) for c in range(feature.columns)],
         }
         for end in ends[feature.kind]:
             after = before.index_copy(1, torch.tensor([place]), end[:, None])
-            size = end - value if feature.kind is not Kind.CATEGORICAL else torch.ones_like(value)
+            size = torch.ones_like(value)
+            if feature.kind is not Kind.CATEGORICAL:
+                size = (end - value) / feature.width
             yield after, size

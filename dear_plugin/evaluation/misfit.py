@@ -116,7 +116,7 @@ def _told(
     places = (2 * torch.arange(REFERENCES) + 1) * len(rows) // (2 * REFERENCES)
     values = rows[order[places]][:, list(members)].expand(len(rows), -1, -1)
     moved = decoder.decode(rows, decoder.encode(rows, rng), values).flatten(0, 1)
-    real, told = (encoder.expand(encoder.units.rounded(x)).double() for x in (rows, moved))
+    real, told = (encoder.expand(encoder.grid.round(x)).double() for x in (rows, moved))
     deviation = real.std(0, correction=0)
     others = ~torch.isin(encoder.feature_of, torch.tensor([*members, *decoders.held(members)]))
     kept = (others & (deviation > LEAST_DEVIATION)).nonzero()[:, 0]

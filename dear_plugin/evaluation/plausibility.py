@@ -75,7 +75,7 @@ def robust_units(rows: Tensor, encoder: Encoder) -> Tensor:
     units = torch.full((encoder.d,), math.sqrt(2.0), dtype=torch.float64)
     for j, feature in enumerate(encoder.schema):
         if feature.kind is Kind.NUMERIC:
-            values = without_special(rows[:, j]).double().numpy()
+            values = without_special(encoder.scaled(rows[:, j], j)).numpy()
             low, high = np.quantile(values, CENTRAL)
             units[encoder.starts[j]] = high - low or values.std() or 1.0
     return units

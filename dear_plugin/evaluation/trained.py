@@ -93,8 +93,8 @@ class Trained:
 
     @lazy
     def deviations(self) -> Tensor:
-        """(p,) their standard deviations, without special values."""
-        columns = self.rows.double().T
+        """(p,) their standard deviations as shares of ranges, without special values."""
+        columns = self.classifier.encoder.scaled(self.rows).T
         return torch.stack([without_special(column).std(correction=0) for column in columns])
 
     @lazy

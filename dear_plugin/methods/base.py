@@ -14,6 +14,7 @@ from torch import Tensor
 
 from dear_plugin import _html
 from dear_plugin._validation.settings import one_of, require_instance
+from dear_plugin.data.columns import resolutions
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Schema
 from dear_plugin.errors import NotFittedError
@@ -192,11 +193,11 @@ class RecourseMethod(Parameters, ABC):
         self._tell_of_new(x)
         if bad and on_error == "raise":
             self.encoder.rows(frame, fixed)
-        x, unreadable = x.to(trained.rows.dtype), np.full(len(x), "", dtype=object)
+        unreadable = np.full(len(x), "", dtype=object)
         unreadable[list(bad)] = list(bad.values())
         at = torch.from_numpy(np.flatnonzero(unreadable == ""))
         x[list(bad)] = 0.0
-        feasible = feasible_set(within, x, self.encoder, self.encoder.units.resolutions(frame))
+        feasible = feasible_set(within, x, self.encoder, resolutions(self.schema, frame))
         goal = goal_of(target, len(x), self.classifier.classes, self.classifier.output)
         # A copy: the caller may change the frame later.
         frame = frame.copy()

@@ -27,12 +27,11 @@ from dear_plugin.search import (
     SearchProblem,
     SearchRun,
 )
-from dear_plugin.search.problem import SMALLEST
 from dear_plugin.search.table import SearchTable
 
 OptimizerOf: TypeAlias = Callable[[tuple[int, ...]], "Optimizer"]
 
-# Rows per search; float32 cells of their tried actions, 256 MiB, about as many of each set.
+# Rows per search; cells of their tried actions, 256 MiB to 512, about as many of each set.
 ROWS_A_CHUNK, CELLS_A_CHUNK, TRIED = 1024, 1 << 26, 64
 
 
@@ -128,11 +127,11 @@ class Optimizer:
         """
         x = problem.x[rows]
         moved, reached = problem.decode_actions(rows, sets, values[:, None])
-        expected, factual = problem.feasible.rounded(x, moved, rows), x[:, None]
+        expected, factual = problem.feasible.rounded(x, moved), x[:, None]
         distance = self.classifier.encoder.distance
         lost = distance(expected, factual) - distance(reached, factual)
         direct = problem.sets.masks[sets]
-        indirect = torch.where(direct, 0.0, lost[:, 0].clamp_min(0.0))
+        indirect = torch.where(direct, 0.0, lost[:, 0].clamp_min(0.0)).float()
         return Proposal(reached[:, 0], direct, indirect.sum(1), [""] * len(rows))
 
     def _proposal(self, case: Case, answers: SearchRun, ranked: Ranked, rank: int) -> Proposal:
@@ -171,7 +170,7 @@ class Optimizer:
         actions, problem = table.tried.part(at), table.problem
         proposal = self.decoded(problem, actions.rows, actions.sets, actions.values)
         own = problem.own(actions.rows, actions.sets)
-        still = ((actions.values - own).abs() <= SMALLEST).all(1)
+        still = (actions.values == own).all(1)
         status = torch.zeros(len(at), dtype=torch.int64)
         status[actions.margin < table.enough[actions.rows]] = Status.LESS_MARGIN
         status[still] = Status.NO_ADVICE

@@ -26,8 +26,8 @@ from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.search import DescentSchedule, Search
 
-# Versions 0.1 and 0.2 wrote formats 1 and 2, of two files each; 0.3 wrote 3, without labels.
-OLDEST, FORMAT = 3, 4
+# Versions 0.1 and 0.2 wrote formats 1 and 2, of two files each; 0.3 wrote 3, of scaled rows.
+FORMAT = 5
 FILE, KEY = "dear.safetensors", "dear"
 # Saved rows that are checked for values that the schema's dtypes cannot hold.
 SOME_ROWS = 100
@@ -168,10 +168,10 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     except (SafetensorError, ValueError, RecursionError) as error:
         raise FileFormatError(f"{path} is damaged: {error}") from error
     version = settings.get("format")
-    if type(version) is not int or version < OLDEST:  # a bool is an int as well
+    if type(version) is not int or version < FORMAT:  # a bool is an int as well
         raise FileFormatError(
-            f"{path} is not a DEAR that this version saves; one of version 0.1 or 0.2 has to be"
-            " fitted again on the training rows, and saved"
+            f"{path} is not a DEAR that this version saves; one of version 0.3 or before has to"
+            " be fitted again on the training rows, and saved"
         )
     if version > FORMAT:
         raise FileFormatError(
@@ -208,7 +208,7 @@ def _validated_rows(rows: Tensor, encoder: Encoder) -> Tensor:
     Raises:
         ValueError: the encoder cannot have produced them.
     """
-    check_tensor("rows", rows, (None, encoder.p))
+    check_tensor("rows", rows, (None, encoder.p), dtype=torch.float64)
     levels = torch.tensor([len(f.categories) for f in encoder.schema])
     codes, most = rows[:, levels > 0], levels[levels > 0]
     if not bool(((codes == codes.floor()) & (codes >= 0) & (codes < most)).all()):

@@ -29,7 +29,7 @@ ROWS_AT_ONCE = 1024
 
 
 def named_values(actions: Actions, frame: pd.DataFrame, encoder: Encoder) -> Tensor:
-    """(n, p) the new values of the features acted on, in row units; NaN elsewhere.
+    """(n, p) the new values of the features acted on, in user units; NaN elsewhere.
 
     Args:
         actions: `{feature: value}` for all rows, or a frame with the same index, missing where a
@@ -54,7 +54,7 @@ def named_values(actions: Actions, frame: pd.DataFrame, encoder: Encoder) -> Ten
             f"actions: {fixed} cannot be acted on: immutable (or constant in the data); leave"
             " missing what is not acted on"
         )
-    out = np.full((len(frame), encoder.p), np.nan, dtype=np.float32)
+    out = np.full((len(frame), encoder.p), np.nan)
     complaints = []
     for name in names:
         (j,), where = schema.index([name]), acted[name].to_numpy()
@@ -138,16 +138,12 @@ def _applied(optimizer: Optimizer, case: Case, at: int, values: Tensor) -> Propo
     problem = optimizer.problem(case)
     with torch.inference_mode():
         sets = torch.full((len(case),), at)
-        snapped_values = _as_searched(problem, sets, values[:, optimizer.sets.positions[at]])
-        every = torch.arange(len(case))
-        proposal = optimizer.decoded(problem, every, sets, snapped_values)
-        # Values finer than the resolution of the search are kept as given.
-        proposal = replace(proposal, rows=torch.where(proposal.direct, values, proposal.rows))
-        return proposal.clone()
+        wanted = _on_grid(problem, sets, values[:, optimizer.sets.positions[at]])
+        return optimizer.decoded(problem, torch.arange(len(case)), sets, wanted).clone()
 
 
-def _as_searched(problem: SearchProblem, sets: Tensor, wanted: Tensor) -> Tensor:
-    """Given values, (m, w), bit by bit as the search has them when it tries the same."""
+def _on_grid(problem: SearchProblem, sets: Tensor, wanted: Tensor) -> Tensor:
+    """Given values, (m, w), with the decimals of their columns, as the search has them."""
     rows, where = torch.arange(len(wanted)), problem.sets.positions[sets]
     own = problem.x.gather(1, where)
     unchanged = wanted == own
@@ -186,11 +182,11 @@ def _refusals(case: Case, values: Tensor, accepted: Tensor, encoder: Encoder) ->
 def _not_admissible(case: Case, feature: Feature, row: int, j: int, wanted: float) -> str:
     """Why a row may not take a value of the feature at position j."""
     if not feature.holds_numbers:
-        (level,) = user_values(feature, np.array([wanted]), 0)
+        (level,) = user_values(feature, np.array([wanted]))
         return Reason.NOT_THIS_VALUE.format(feature.called, level)
     feasible = case.feasible
     low, high, value = (
-        number(feature.bounds[0] + end * feature.width, feature.precision)
+        number(end, feature.precision)
         for end in (float(feasible.low[row, j]), float(feasible.high[row, j]), wanted)
     )
     if feasible.low[row, j] > feasible.high[row, j]:

@@ -56,13 +56,8 @@ class TorchModel:
         tensors: Iterator[Tensor] = chain(self.model.parameters(), self.model.buffers())
         return next((t for t in tensors if t.is_floating_point()), torch.empty(0))
 
-    def outputs(self, rows: Tensor, keep_off_grid: bool = False) -> Tensor:
-        """The raw outputs on rows, (m, p), without gradients.
-
-        Args:
-            rows: m rows.
-            keep_off_grid: unused; modules always get unrounded numbers.
-        """
+    def outputs(self, rows: Tensor) -> Tensor:
+        """The raw outputs on rows, (m, p), without gradients."""
         with torch.no_grad(), evaluating(self.model):
             return self._call(self._inputs(self.encoder.expand(rows)))
 
@@ -130,14 +125,9 @@ class FrameModel:
         labels = getattr(self.model, "classes_", None)
         return None if labels is None else list(np.asarray(labels).tolist())
 
-    def outputs(self, rows: Tensor, keep_off_grid: bool = False) -> Tensor:
-        """The raw outputs on rows, (m, p), double.
-
-        Args:
-            rows: m rows.
-            keep_off_grid: leave numbers finer than the schema's precision unrounded.
-        """
-        return self.frame_outputs(self.encoder.frame(rows, keep_off_grid=keep_off_grid))
+    def outputs(self, rows: Tensor) -> Tensor:
+        """The raw outputs on rows, (m, p), double."""
+        return self.frame_outputs(self.encoder.frame(rows))
 
     def frame_outputs(self, frame: pd.DataFrame) -> Tensor:
         """The raw outputs on a frame of the features alone, double."""

@@ -70,19 +70,11 @@ class Classifier:
         """The labels of the score columns, from scikit-learn's `classes_`; None without it."""
         return self._backend.classes
 
-    @property
-    def device(self) -> torch.device:
-        """The device of the module; the CPU for black boxes."""
-        if isinstance(self._backend, FrameModel):
-            return torch.device("cpu")
-        return self._backend.reference.device
-
-    def scores(self, rows: Tensor, keep_off_grid: bool = False) -> Tensor:
+    def scores(self, rows: Tensor) -> Tensor:
         """The scores of rows, (m, p) -> (m, c), without gradients, on the rows' device.
 
         Args:
             rows: m rows.
-            keep_off_grid: black boxes get numbers finer than the schema's precision unrounded.
 
         Raises:
             ModelError: NaN, infinity, a wrong shape, values that are no probabilities, or a
@@ -96,7 +88,7 @@ class Classifier:
         # differentiated later.
         with torch.inference_mode(mode=False):
             parts = [
-                self._to_scores(self._backend.outputs(chunk, keep_off_grid), len(chunk))
+                self._to_scores(self._backend.outputs(chunk), len(chunk))
                 for chunk in rows.split(most)
             ]
         counts = sorted({part.shape[1] for part in parts})
@@ -117,7 +109,7 @@ class Classifier:
             raw = self._backend.frame_outputs(self.encoder.typed(frame))
             return self._to_scores(raw, len(frame))
         rows = self.encoder.rows(frame) if rows is None else rows
-        return self.scores(rows.to(self.device)).cpu()
+        return self.scores(rows)
 
     @property
     def has_decisions(self) -> bool:

@@ -121,8 +121,9 @@ class Objective:
 
         Of a category, it is the level with the largest column of `x + d_S`.
         """
-        rows = self.problem.classifier.encoder.collapse((self.x + action).detach())
-        positions = self.problem.sets.positions[:, None].expand(-1, rows.shape[1], -1)
+        problem = self.problem
+        rows = problem.classifier.encoder.collapse((self.x + action).detach(), problem.x)
+        positions = problem.sets.positions[:, None].expand(-1, rows.shape[1], -1)
         return rows.gather(2, positions)
 
     def _reached(self, action: Tensor) -> Tensor:
@@ -142,7 +143,8 @@ class Objective:
         encoder = problem.classifier.encoder
         reached = self._reached(action)
         of = encoder.feature_of
-        floor, ceiling = problem.feasible.floor[:, of], problem.feasible.ceiling[:, of]
+        ends = problem.feasible.floor, problem.feasible.ceiling
+        floor, ceiling = (encoder.scaled(each).float()[:, of] for each in ends)
         inside = torch.where(encoder.blocks[of], reached, torch.clamp(reached, floor, ceiling))
         error = (self._margin(inside) - target - self.more).square()
         cost = ((inside - self.x).abs() * encoder.weights).sum(2)

@@ -14,9 +14,6 @@ from dear_plugin.data import ordered
 from dear_plugin.data.feature import Feature, Kind
 from dear_plugin.errors import ConstraintError, unknown
 
-# In units of precision: rounding error of bounds, for a float32 0.1 is slightly above 0.1.
-TOLERANCE = 1e-6
-
 
 def each(value: Any, n: int, name: str, one: type) -> Iterator[tuple[slice | list[int], Any]]:
     """Iterate over a constraint as (rows, value) pairs: one for all rows, or one per row.
@@ -53,15 +50,8 @@ def is_plural(value: Any) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, str)
 
 
-def inward(low: Any, high: Any, decimals: Any) -> tuple[Any, Any]:
-    """Bounds of any shape, rounded inwards to given decimals; NaN leaves them unrounded."""
-    unit, unrounded = np.power(10.0, decimals), np.isnan(decimals)
-    inner = np.ceil(low * unit - TOLERANCE) / unit, np.floor(high * unit + TOLERANCE) / unit
-    return np.where(unrounded, low, inner[0]), np.where(unrounded, high, inner[1])
-
-
-def interval(feature: Feature, pair: Any, decimals: int | None, n: int) -> tuple[Tensor, Tensor]:
-    """The ends of a range, () or (n,) double each, rounded inwards.
+def interval(feature: Feature, pair: Any, n: int) -> tuple[Tensor, Tensor]:
+    """The ends of a range, () or (n,) double each.
 
     Raises:
         ConstraintError: not a range of this feature.
@@ -78,8 +68,7 @@ def interval(feature: Feature, pair: Any, decimals: int | None, n: int) -> tuple
         raise ConstraintError(f"{where}: an end is a number, or {n}, one per row; got {pair!r}")
     if not np.all(low <= high):
         raise ConstraintError(f"{where}: low must not exceed high, got {pair!r}")
-    bounds = inward(low, high, np.nan if decimals is None else decimals)
-    return torch.as_tensor(bounds[0]), torch.as_tensor(bounds[1])
+    return torch.as_tensor(low), torch.as_tensor(high)
 
 
 def among(feature: Feature, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
@@ -91,8 +80,8 @@ def among(feature: Feature, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
         return low, high
     known = torch.tensor(sorted(feature.observed), dtype=torch.float64)
     infinite = known.new_tensor([torch.inf])
-    first = torch.searchsorted(known, low - TOLERANCE)
-    count = torch.searchsorted(known, high + TOLERANCE, right=True)
+    first = torch.searchsorted(known, low)
+    count = torch.searchsorted(known, high, right=True)
     return torch.cat([known, infinite])[first], torch.cat([-infinite, known])[count]
 
 

@@ -7,16 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from dear_plugin.data.columns import Resolution
 from dear_plugin.data.encoder import Encoder
+from dear_plugin.data.grid import Grid
 from dear_plugin.data.schema import Feature, Kind, Schema
-from dear_plugin.data.units import step_sizes
 from dear_plugin.errors import ConstraintError, unknown
-from dear_plugin.problem.arguments import among, codes_of, each, interval, inward
+from dear_plugin.problem.arguments import among, codes_of, each, interval
 from dear_plugin.problem.feasible import FeasibleSet
 from dear_plugin.problem.rules import Rules
 
@@ -57,7 +56,7 @@ def feasible_set(
         within: the call's constraints, or None.
         x: (n, p) the factual rows.
         encoder: the encoder of the rows.
-        resolutions: (p,) what the columns can hold, from `encoder.units.resolutions`.
+        resolutions: (p,) what the columns can hold, from `columns.resolutions`.
 
     Raises:
         ConstraintError: unknown features or categories, an empty range, or another number of
@@ -113,13 +112,10 @@ class _Builder:
         held: tuple[Tensor, Tensor],
     ) -> None:
         self.encoder, self.x = encoder, x
-        self.decimals = [r.decimals for r in resolutions]
-        places = np.array([np.nan if d is None else d for d in self.decimals])
-        self.units = torch.from_numpy(10.0**-places)
-        pairs = zip(encoder.schema, resolutions, strict=True)
-        low, high = np.array([_feature_bounds(*pair) for pair in pairs]).T
-        ends = inward(low, high, places)
-        self.low, self.high = (torch.from_numpy(end).expand(x.shape) for end in ends)
+        pairs = list(zip(encoder.schema, resolutions, strict=True))
+        self.grid = Grid.of(r.decimals if f.kind is Kind.NUMERIC else 0 for f, r in pairs)
+        ends = torch.tensor([_feature_bounds(*pair) for pair in pairs], dtype=torch.float64).T
+        self.low, self.high = (each.expand(x.shape) for each in self.grid.inward(*ends))
         frozen, self.not_actionable = held
         self.rules = Rules.of(encoder)
         # The level of a row without a known one may have a column of its own.
@@ -133,7 +129,7 @@ class _Builder:
         for j in _index(self.encoder.schema, ranges, "ranges"):
             feature = self.encoder.schema.features[j]
             count = len(self.low[rows, j])
-            low, high = interval(feature, ranges[feature.name], self.decimals[j], count)
+            low, high = self.grid.inward(*interval(feature, ranges[feature.name], count), j)
             self.low[rows, j], self.high[rows, j] = among(
                 feature,
                 torch.maximum(self.low[rows, j], low),
@@ -147,14 +143,12 @@ class _Builder:
             self._keep_categories(rows, j, codes_of(feature, levels[feature.name]))
 
     def build(self) -> FeasibleSet:
-        """The feasible set, in scaled units."""
+        """The feasible set."""
         x, encoder, levels = self.x, self.encoder, self.encoder.levels
         direction = torch.tensor([f.direction for f in encoder.schema])
-        bounds = _distinct(self.low), _distinct(self.high)
-        # Empty user ranges stay empty: bounds that cross by one unit may be equal once scaled.
-        empty = bounds[0] > bounds[1]
-        low = encoder.units.scaled(bounds[0].masked_fill(empty, math.inf))
-        high = encoder.units.scaled(bounds[1].masked_fill(empty, -math.inf))
+        low, high = (each if each.is_contiguous() else each[:1] for each in (self.low, self.high))
+        empty = low > high
+        low, high = low.masked_fill(empty, math.inf), high.masked_fill(empty, -math.inf)
         special = levels.mask(x)
         low = torch.where((direction > 0) & ~special, torch.maximum(low, x), low)
         high = torch.where((direction < 0) & ~special, torch.minimum(high, x), high)
@@ -168,13 +162,15 @@ class _Builder:
             allowed=self.allowed,
             starts=torch.tensor(encoder.starts),
             blocks=encoder.blocks,
-            steps=step_sizes(encoder.schema, self.decimals),
-            offsets=encoder.units.offsets,
-            grid_residual=encoder.units.grid_residual(x, self.units),
-            user_bounds=(self.low, self.high),
+            grid=self.grid,
+            ends=(encoder.low, encoder.high),
             levels=levels,
             rules=self.rules,
-            observed=encoder.units.observed,
+            observed={
+                j: torch.tensor(sorted(f.observed), dtype=torch.float64)
+                for j, f in enumerate(encoder.schema)
+                if f.observed
+            },
             required=self.rules.satisfied(x),
             stuck=stays & ~self.not_actionable & ~self.frozen,
         )
@@ -228,11 +224,6 @@ def _columns(schema: Schema, names: Iterable[str], where: str) -> tuple[int, ...
 def _check_known(names: Iterable[str], known: Sequence[str], where: str) -> None:
     if missing := [n for n in names if n not in known]:
         raise ConstraintError(f"{where}: {unknown('features', missing, known)}")
-
-
-def _distinct(bounds: Tensor) -> Tensor:
-    """Bounds, (n, p), or (1, p) where all rows share them."""
-    return bounds if bounds.is_contiguous() else bounds[:1]
 
 
 def _feature_bounds(feature: Feature, resolution: Resolution) -> tuple[float, float]:

@@ -11,17 +11,18 @@ import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
+from dear_plugin.data.grid import Grid
 from dear_plugin.data.labels import NEW
 from dear_plugin.data.special_values import SpecialLevels, is_special
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.problem.rules import Rules
 
-# Rounding error of a scaled float32.
-TOLERANCE = 1e-6
-OPTIONAL = ("allowed", "grid_residual")
-# The attributes with a value for each row, besides `user_bounds`.
-PER_ROW = ("low", "high", "floor", "ceiling", "not_actionable", "required", "stuck", *OPTIONAL)
+# The attributes with a value for each row.
+PER_ROW = (
+    *("low", "high", "floor", "ceiling", "not_actionable", "required", "stuck"),
+    "allowed",
+)
 
 
 @dataclass(frozen=True)
@@ -38,12 +39,8 @@ class FeasibleSet:
         allowed: (n, d) bool, which categories may be taken; None when all may.
         starts: (p,) int64, the first encoded column of each feature.
         blocks: (p,) bool, features of m > 2 categories.
-        steps: (p,) float, the scaled size of one unit of precision; values change in whole steps.
-        offsets: (p,) double, how far the user's zero lies below the scaled one.
-        grid_residual: (n, p) how far the factual rows lie past the nearest whole step; None where
-            all of them lie on one.
-        user_bounds: (n, p) double each, the least and greatest value in user units, which a
-            scaled float32 does not represent exactly.
+        grid: the decimals of the columns.
+        ends: (p,) double each, the least and greatest observed value.
         observed: the only values, ascending, of the features that take no others, by feature.
         levels: where rows may be missing or special.
         rules: the constraints between columns.
@@ -61,10 +58,8 @@ class FeasibleSet:
     allowed: Tensor | None
     starts: Tensor
     blocks: Tensor
-    steps: Tensor
-    offsets: Tensor
-    grid_residual: Tensor | None
-    user_bounds: tuple[Tensor, Tensor]
+    grid: Grid
+    ends: tuple[Tensor, Tensor]
     observed: dict[int, Tensor]
     levels: SpecialLevels
     rules: Rules
@@ -79,14 +74,14 @@ class FeasibleSet:
     @lazy
     def is_narrowed(self) -> bool:
         """Whether a range or a direction ends inside of the observed values."""
-        return bool((self.low > 0.0).any()) or bool((self.high < 1.0).any())
+        low, high = self.ends
+        return bool((self.low > low).any()) or bool((self.high < high).any())
 
     def select(self, idx: Tensor) -> FeasibleSet:
         """The feasible set of the rows at positions (q,)."""
         columns = {name: getattr(self, name) for name in PER_ROW}
-        low, high = (_select_bounds(bound, idx) for bound in self.user_bounds)
         some: dict[str, Any] = {n: None if t is None else t[idx] for n, t in columns.items()}
-        return replace(self, user_bounds=(low, high), **some)
+        return replace(self, **some)
 
     def may_act(self, sets: ActionSets) -> Tensor:
         """(n, s) bool: sets of actionable features, of which at least one has a value to take."""
@@ -120,10 +115,9 @@ class FeasibleSet:
             idx: (m,) the row.
         """
         low, high = self.low[idx, feature], self.high[idx, feature]
-        inside = (values >= low[:, None] - 1e-7) & (values <= high[:, None] + 1e-7)
+        inside = (values >= low[:, None]) & (values <= high[:, None])
         for j, known in self.observed.items():
-            near = (values - nearest(values, known)).abs() <= TOLERANCE
-            inside &= near | (feature != j)[:, None]
+            inside &= (values == nearest(values, known)) | (feature != j)[:, None]
         if self.allowed is None:
             return inside
         level = torch.where(self.blocks[feature][:, None], values, 0.0).long()
@@ -131,7 +125,7 @@ class FeasibleSet:
         return inside & self.allowed[idx[:, None], column]
 
     def snap(self, values: Tensor, feature: Tensor, idx: Tensor) -> Tensor:
-        """(m, c) the nearest values that an action may set: inside the bounds, on whole steps.
+        """(m, c) the nearest values that an action may set: inside the bounds, on the grid.
 
         Args:
             values: (m, c) row values.
@@ -141,9 +135,8 @@ class FeasibleSet:
         bounds = self.low[idx, feature][:, None], self.high[idx, feature][:, None]
         for j, known in self.observed.items():
             values = torch.where((feature == j)[:, None], nearest(values, known), values)
-        return _snapped(
-            values, bounds, self.steps[feature][:, None], self.offsets[feature][:, None]
-        )
+        # A bound may be the factual, which need not be on the grid.
+        return self.grid.round(torch.clamp(values, *bounds), feature[:, None]).clamp_(*bounds)
 
     def snap_rows(self, moved: Tensor, idx: Tensor | slice) -> Tensor:
         """(m, c, p) rows of which every value is the nearest one that an action may set.
@@ -153,8 +146,7 @@ class FeasibleSet:
             idx: (m,) the row.
         """
         bounds = self.low[idx][:, None], self.high[idx][:, None]
-        moved = self._observed(moved)
-        return _snapped(moved, bounds, self.steps, self.offsets)
+        return self.grid.round(torch.clamp(self._observed(moved), *bounds)).clamp_(*bounds)
 
     def allows(self, moved: Tensor, idx: Tensor | slice) -> Tensor:
         """(m, c, p) bool, whether rows, (m, c, p), have categories that may be taken."""
@@ -163,27 +155,29 @@ class FeasibleSet:
         column = self.starts + torch.where(self.blocks & (moved < NEW), moved, 0.0).long()
         return self.allowed[idx].gather(1, column.flatten(1)).view(moved.shape)
 
-    def rounded(self, x: Tensor, moved: Tensor, idx: Tensor) -> Tensor:
-        """(m, c, p) rows whose changed values lie on whole steps.
+    def rounded(self, x: Tensor, moved: Tensor) -> Tensor:
+        """(m, c, p) rows on the grid; a value that moves by less than half a step stays.
 
         Args:
             x: (m, p) the factual rows.
             moved: (m, c, p) the unrounded rows.
-            idx: (m,) the position of each factual row in this set.
         """
-        moved = self._observed(moved, x[:, None])
-        here, steps = self._values_of(x)[:, None], self.steps.expand(x.shape).contiguous()[:, None]
-        whole = (moved - here).div_(steps).round_()
-        if self.grid_residual is None:
-            return whole.mul_(steps).add_(here)
-        base = here - self.grid_residual[idx][:, None]
-        on_grid = (moved - base).div_(steps).round_().mul_(steps).add_(base)
-        return torch.where(whole == 0.0, here, on_grid)
+        here, off = x[:, None], x != self.grid.round(x)
+        moved = self._observed(moved, here)
+        out = self.grid.round(moved)
+        if bool(off.any()):
+            out = torch.where(off[:, None] & self.stays(here, moved), here, out)
+        return out
+
+    def stays(self, x: Tensor, moved: Tensor) -> Tensor:
+        """(..., p) bool, the values that differ by no more than half a step."""
+        stays: Tensor = (moved - x).abs_() <= self.grid.step / 2.0
+        return stays
 
     def project(self, x: Tensor, moved: Tensor, idx: Tensor) -> Tensor:
         """(m, c, p) the nearest admissible rows: A_d of the paper, exactly.
 
-        Changes are rounded to whole steps and clipped to ranges and directions. A frozen value is
+        Changes are rounded to the grid and clipped to ranges and directions. A frozen value is
         x bit for bit. A change is undone if it sets a category that is not allowed, leaves a
         number outside a range that does not contain x either, or enters or leaves a special level
         where the schema forbids that.
@@ -193,7 +187,7 @@ class FeasibleSet:
             moved: (m, c, p) the decoder's rows.
             idx: (m,) the position of each factual row in this set.
         """
-        out = self.rounded(x, moved, idx)
+        out = self.rounded(x, moved)
         floor, ceiling = (each.index_select(0, idx) for each in (self.floor, self.ceiling))
         out.clamp_(floor[:, None], ceiling[:, None])
         if bool(self._starts_outside.any()):
@@ -257,13 +251,6 @@ class FeasibleSet:
             moved = moved.index_copy(-1, torch.tensor([j]), value[..., None])
         return moved
 
-    def _values_of(self, x: Tensor) -> Tensor:
-        """Rows, (m, p), with the user's zero where a number is missing or special."""
-        if not self.levels.exist:
-            return x
-        special = is_special(x) & (self.levels.counts > 0)
-        return torch.where(special, -self.offsets.float(), x)
-
     @lazy
     def _starts_outside(self) -> Tensor:
         """(n,) bool, rows with a factual value outside the bounds of actions."""
@@ -272,26 +259,11 @@ class FeasibleSet:
     def _undo_outside(self, x: Tensor, moved: Tensor, idx: Tensor) -> Tensor:
         """Rows, (m, c, p), with the factual values where they are outside the bounds."""
         low, high = self.low[idx][:, None], self.high[idx][:, None]
-        inside = (moved >= low - TOLERANCE) & (moved <= high + TOLERANCE) & (moved != x[:, None])
-        return torch.where(inside, moved.clamp(low, high), x[:, None])
+        inside = (moved >= low) & (moved <= high)
+        return torch.where(inside, moved, x[:, None])
 
 
 def nearest(values: Tensor, known: Tensor) -> Tensor:
     """The nearest of known values, (l,) ascending, to values of any shape."""
     out: Tensor = known[torch.bucketize(values.contiguous(), (known[1:] + known[:-1]) / 2.0)]
     return out
-
-
-def _snapped(
-    values: Tensor, bounds: tuple[Tensor, Tensor], steps: Tensor, offsets: Tensor
-) -> Tensor:
-    """Values inside of bounds and on whole steps from the user's zero, in shapes that fit."""
-    sizes = steps.double()
-    inside = torch.clamp(values, *bounds).double()
-    whole = inside.add_(offsets).div_(sizes).round_().mul_(sizes).sub_(offsets).float()
-    return whole.clamp_(*bounds)
-
-
-def _select_bounds(bounds: Tensor, idx: Tensor) -> Tensor:
-    """Some rows of bounds, (n, p); bounds shared by all rows stay one row in memory."""
-    return bounds[idx] if bounds.is_contiguous() else bounds[:1].expand(len(idx), -1)

@@ -61,7 +61,7 @@ class OneHot:
             )
             wrong = (own.sum(-1) == 1.0) & (new.sum(-1) != 1.0)
             if bool(wrong.any()):
-                entered = ((new == 1.0) & (own == 0.0)).float()
+                entered = ((new == 1.0) & (own == 0.0)).to(new)
                 fits = (entered >= low) & (entered <= high)
                 level = (entered.sum(-1) == 1.0) & fits.all(-1)
                 kept = torch.where(level[..., None], entered, own)

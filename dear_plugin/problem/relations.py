@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from dear_plugin.data.encoder import Encoder
+from dear_plugin.data.grid import Grid
 from dear_plugin.data.special_values import is_special
-from dear_plugin.data.units import Units
 
 # Twice: the repair of one relation may break another.
 ROUNDS = 2
@@ -20,7 +20,7 @@ class Relations:
     """The r relations of a schema, as bounds on weighted sums of up to three numbers.
 
     Attributes:
-        units: converts row values.
+        grid: the decimals of the features.
         members: (r, 3) int64, the features; a shorter relation repeats its last one.
         weights: (r, 3) double, 1 for the first; 0 for a repeated one.
         logs: (r,) bool, sums of logarithms.
@@ -28,7 +28,7 @@ class Relations:
         mixed: (r,) bool, whether some numbers of a row may be positive and others not.
     """
 
-    units: Units
+    grid: Grid
     members: Tensor
     weights: Tensor
     logs: Tensor
@@ -44,7 +44,7 @@ class Relations:
         weights = [[1.0, *(-w for w in each.weights), 0.0][:3] for each in found]
         bounds = [(each.constant + each.low, each.constant + each.high) for each in found]
         return cls(
-            encoder.units,
+            encoder.grid,
             torch.tensor(members, dtype=torch.int64).view(-1, 3),
             torch.tensor(weights, dtype=torch.float64).view(-1, 3),
             torch.tensor([each.log for each in found], dtype=torch.bool),
@@ -116,7 +116,7 @@ class Relations:
             parts = self._parts(rows, which)[:, 0]
             parts[:, self.members[k] == j] = 0.0
             number = (wanted - parts.sum(-1)) / weight
-            value = self.units.nearest(number.exp() if bool(self.logs[k]) else number, j)
+            value = self.grid.round(number.exp() if bool(self.logs[k]) else number, j)
             tried = rows.index_copy(1, torch.tensor([j]), value[:, None])
             fits = free[:, j] & (value >= low[:, j]) & (value <= high[:, j])
             fits &= ~done & self.hold(tried, which)[:, 0]
@@ -128,8 +128,7 @@ class Relations:
         """(..., r, 3) the parts of sums of rows, (..., p); NaN for no number or no logarithm."""
         members, weights = self.members[which], self.weights[which]
         cells = rows[..., members.flatten()]
-        values = self.units.numbers(cells, members.flatten())
-        values = values.masked_fill_(is_special(cells), torch.nan).unflatten(-1, members.shape)
+        values = cells.masked_fill(is_special(cells), torch.nan).unflatten(-1, members.shape)
         logs = values.masked_fill(values <= 0.0, torch.nan).log()
         scaled = torch.where(self.logs[which, None], logs, values)
         # A repeated member has no part, unless it has no value.

@@ -8,16 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dear_plugin._lazy import lazy
-from dear_plugin.data.columns import FLOAT_STEP
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.special_values import is_special
 from dear_plugin.errors import SchemaError
 from dear_plugin.problem.one_hot import OneHot
 from dear_plugin.problem.relations import Relations
-
-# Rounding error of a value, as a share of its step.
-STEP_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -100,8 +95,8 @@ class Rules:
                 broken &= ~self._holds(out, k)
                 # Where the factual value does not help, the feature keeps its change.
                 _assign(out, before, j, broken)
-            for j, other, side in ((*pair, -1.0), (*pair[::-1], 1.0)):
-                value = self._nearest_to(out[..., other], other, j, side)
+            for j, other, side in ((*pair, 0), (*pair[::-1], 1)):
+                value = self._nearest_to(out[..., other], j, side)
                 inside = (value >= bounds[0][:, j, None]) & (value <= bounds[1][:, j, None])
                 _assign(out, value, j, broken & free[:, j, None] & inside)
                 broken &= ~self._holds(out, k)
@@ -115,30 +110,19 @@ class Rules:
         """(..., q) bool: whether a <= b in rows, (..., p), or either has no value."""
         lower, upper = self.lower[which], self.upper[which]
         low, high = rows[..., lower], rows[..., upper]
-        numbers = self.encoder.units.numbers
-        gap = numbers(high, upper) - numbers(low, lower)
-        in_order: Tensor = (gap >= -self._tolerance[which]) | is_special(low) | is_special(high)
+        in_order: Tensor = (low <= high) | is_special(low) | is_special(high)
         return in_order
 
-    def _nearest_to(self, values: Tensor, other: int, feature: int, side: float) -> Tensor:
-        """(m, c) the values of a feature nearest to another's, below (side -1) or above (1)."""
-        units = self.encoder.units
-        (lows, widths), unit = units.scale, units.sizes[feature]
-        low, width = lows[feature], widths[feature]
-        number = units.numbers(values[..., None], torch.tensor([other]))[..., 0]
-        if bool(unit.isnan()):
-            same = bool((lows[other] == low) & (widths[other] == width))
-            return values if same else ((number - low) / width + side * 2.0 * FLOAT_STEP).float()
-        steps, tolerance = number / unit, STEP_TOLERANCE
-        whole = (steps + tolerance).floor() if side < 0 else (steps - tolerance).ceil()
-        return ((whole * unit - low) / width).float()
+    def _nearest_to(self, values: Tensor, feature: int, side: int) -> Tensor:
+        """(m, c) the values of a feature nearest to another's, below (side 0) or above (1)."""
+        return self.encoder.grid.inward(values, values, feature)[1 - side]
 
     def _user_rules(self, rows: Tensor) -> Tensor:
         """(m, u) bool: the user-defined rules that rows, (m, p), satisfy."""
         rules = self.encoder.schema.rules
         if not rules or not len(rows):
             return torch.ones(len(rows), len(rules), dtype=torch.bool)
-        frame = self.encoder.frame(rows, keep_off_grid=True)
+        frame = self.encoder.frame(rows)
         results = [np.asarray(rule(frame.copy())) for rule in rules]
         for rule, result in zip(rules, results, strict=True):
             if result.shape != (len(rows),) or result.dtype.kind not in "bO":
@@ -147,14 +131,6 @@ class Rules:
                     f" got shape {result.shape} of {result.dtype} from {rule!r}"
                 )
         return torch.from_numpy(np.stack(results, 1).astype(bool))
-
-    @lazy
-    def _tolerance(self) -> Tensor:
-        """(q,) double: by how much a may exceed b, for rounding."""
-        (low, width), unit = self.encoder.units.scale, self.encoder.units.sizes
-        sizes = 8.0 * FLOAT_STEP * (width + low.abs())
-        sizes = torch.where(unit.isnan(), sizes, unit * STEP_TOLERANCE)
-        return torch.maximum(sizes[self.lower], sizes[self.upper])
 
 
 def _assign(out: Tensor, value: Tensor, feature: int, mask: Tensor) -> None:

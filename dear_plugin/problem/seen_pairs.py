@@ -17,7 +17,6 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from dear_plugin._lazy import lazy
-from dear_plugin.data.columns import FLOAT_STEP
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.labels import NEW
 from dear_plugin.data.special_values import is_special
@@ -95,7 +94,7 @@ class Codes:
             cuts = self.cuts[self.features[j]]
             out[:, j] = torch.bucketize(values[:, j].contiguous(), cuts)
         for j, levels in self.levels.items():
-            same = (values[:, j, None] - levels).abs() <= FLOAT_STEP
+            same = values[:, j, None] == levels
             out[:, j] = torch.where(same.any(1), same.long().argmax(1) + 1, 0)
         new[:, [*self.tenths, *self.levels]] = False
         return out.add_(self.starts).masked_fill_(new, len(self.column))

@@ -114,7 +114,7 @@ def _medians(result: Result, kind: _Kind) -> tuple[Any, Any]:
     if not feature.holds_numbers:
         rows = (each[kind.at, j] for each in (result.x, result.proposal.rows))
         middle = [without_special(each).median().numpy() for each in rows]
-        old, new = user_values(feature, np.array(middle), 0)
+        old, new = user_values(feature, np.array(middle))
         return old, new
     frames = result.factuals, result.counterfactuals
     columns = (frame[feature.name].iloc[kind.at].astype(float) for frame in frames)

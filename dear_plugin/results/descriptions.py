@@ -75,12 +75,12 @@ def head(result: Result, position: int) -> str:
 def changes(result: Result, position: int) -> dict[int, Move]:
     """What changes in a row, by the position of the feature."""
     before, after = result.factuals.iloc[position], result.counterfactuals.iloc[position]
-    steps = (result.proposal.rows[position] - result.x[position]).tolist()
+    steps = (result.proposal.rows[position] - result.x[position]) / result.encoder.width
     direct, out = result.proposal.direct[position].tolist(), {}
     for j in result.changed[position].nonzero()[:, 0].tolist():
         feature = result.encoder.schema.features[j]
         move = Move(feature, before[feature.name], after[feature.name], direct[j])
-        out[j] = replace(move, size=steps[j]) if move.is_amount else move
+        out[j] = replace(move, size=float(steps[j])) if move.is_amount else move
     for group in result.encoder.schema.groups:
         _merge(out, group, result.x[position].tolist(), result.proposal.rows[position].tolist())
     return out
@@ -174,7 +174,7 @@ class Answered:
     def table(self) -> pd.DataFrame:
         """The changed features, those acted on first, then by size: `COLUMNS`."""
         moves = sorted(self.moves.values(), key=lambda m: (not m.direct, -abs(m.size)))
-        lines = [(m.feature.title, m.in_short, m.direct, m.size, m.low, m.high) for m in moves]
+        lines = [(m.feature.title, m.in_short, m.direct, m.size, *m.shares) for m in moves]
         return pd.DataFrame(lines, columns=COLUMNS)
 
     @lazy

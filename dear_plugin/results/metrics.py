@@ -92,5 +92,5 @@ def _labels(classifier: Classifier, rows: Tensor) -> Tensor:
     """(m,) the score columns of the predicted classes."""
     decisions = None
     if classifier.has_decisions:
-        decisions = classifier.decisions(classifier.encoder.frame(rows, keep_off_grid=True))
+        decisions = classifier.decisions(classifier.encoder.frame(rows))
     return (most_likely(classifier.scores(rows)) if decisions is None else decisions).float()

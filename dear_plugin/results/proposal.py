@@ -26,7 +26,7 @@ Texts: TypeAlias = Sequence[str] | npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Proposal(Rows):
-    """What a method proposes for m rows, in row units.
+    """What a method proposes for m rows, in user units.
 
     What is not given has its default for every row.
 

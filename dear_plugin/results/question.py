@@ -156,7 +156,6 @@ class Question:
             self.frame,
             case.x,
             rows=proposal.rows,
-            ends=case.feasible.user_bounds,
         )
         every = len(rows) == len(case)
         scored = (after, seen) if every else (after.iloc[rows.numpy()], seen[rows])

@@ -23,7 +23,7 @@ class Spread(Rows):
         confidence: (m,) double, the share of resamples under which an answer succeeds.
         reliance: (m,) double, the least share of the indirect change with which it succeeds.
         low: (m, p) the 10th percentile of a number's change over the resamples, or its change in
-            the answer where that is less, in row units; 0 for categories.
+            the answer where that is less, in user units; 0 for categories.
         high: (m, p) the 90th percentile, or the change in the answer where that is more.
         moved: (m, p) int64, the number of resamples in which a feature changes.
         count: the number of resamples; 0 without any.

@@ -13,7 +13,7 @@ from dear_plugin.data.schema import Feature
 # Significant digits of numbers without a precision, the digits of a float64, and the size from
 # which on numbers are written with an exponent.
 DIGITS, MOST_DIGITS, LONGEST = 6, 17, 1e15
-# Relative resolution of float32.
+# Relative resolution of float32 columns.
 RESOLUTION = 2.0**-22
 # Significant digits of uncertain amounts.
 UNCERTAIN_DIGITS = 3
@@ -65,12 +65,9 @@ def number(value: Any, places: int | None = None, digits: int = DIGITS) -> str:
 def amount_of(feature: Feature, amount: float, start: float = 0.0) -> str:
     """The amount of a change, or what it leads to from a start, with three significant digits.
 
-    Decimals that the feature does not have, or float32 rows do not distinguish, are left out.
+    Decimals that the feature does not have are left out.
     """
     amount, places = start + float(f"{amount:.{UNCERTAIN_DIGITS}g}"), feature.precision
-    if places is not None:
-        resolution = max(RESOLUTION * feature.width, 1e-300)
-        places = min(places, math.floor(-math.log10(resolution)))
     rounded = amount if places is None else round(amount, places)
     return number(rounded + 0.0, places, DIGITS if start else UNCERTAIN_DIGITS)
 

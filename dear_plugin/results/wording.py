@@ -67,8 +67,8 @@ class Move:
         old: its value before.
         new: its value after.
         direct: whether it is acted on.
-        size: the change in row units; 1 for a category, and from or to a special value.
-        low: the least change of a number over resamples, where they do not agree, in row units.
+        size: the change as a share of the range; 1 for a category, and from or to a special value.
+        low: the least change of a number over resamples, where they do not agree, in user units.
         high: the largest one.
         times: the resamples in which a category changes, and all resamples; None where all agree.
     """
@@ -93,6 +93,11 @@ class Move:
         if self.is_amount:
             return bool(self.new > self.old)
         return ordered.rises(self.feature, self.old, self.new)
+
+    @property
+    def shares(self) -> tuple[float, float]:
+        """The least and the largest change as shares of the range."""
+        return self.low / self.feature.width, self.high / self.feature.width
 
     @property
     def is_uncertain(self) -> bool:
@@ -173,8 +178,7 @@ class Move:
 
     def _amounts(self, start: float = 0.0) -> tuple[str, str]:
         """The least and the largest change in user units, added to a start, as text."""
-        width = self.feature.width
-        low, high = (amount_of(self.feature, e * width, start) for e in (self.low, self.high))
+        low, high = (amount_of(self.feature, end, start) for end in (self.low, self.high))
         return low, high
 
 

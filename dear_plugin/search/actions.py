@@ -80,7 +80,7 @@ class Candidates(Valued):
     def none(cls, width: int) -> Self:
         """No candidates, of sets of up to `width` features."""
         rows = torch.empty(0, dtype=torch.int64)
-        return cls(rows, rows, torch.empty(0, width), torch.empty(0))
+        return cls(rows, rows, torch.empty(0, width).double(), torch.empty(0))
 
 
 @dataclass(frozen=True)

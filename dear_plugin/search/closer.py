@@ -40,8 +40,9 @@ def on_lines(table: SearchTable, known: FeatureValues, good: Tensor, limit: Tens
     value = torch.cat([tried.values[:, 0], factual[len(at) :]])
     cost, discounted = torch.cat([tried.cost, blank]), torch.cat([tried.price, blank])
     is_good = torch.cat([is_good, blank.bool()])
-    pairs, share = rows * s + sets, problem.classifier.encoder.shares
-    direct = (value - factual).abs() * share[problem.sets.positions[sets, 0]]
+    pairs, encoder = rows * s + sets, problem.classifier.encoder
+    weight = encoder.shares / encoder.width
+    direct = (value - factual).abs() * weight[problem.sets.positions[sets, 0]]
     order = in_order(pairs, value)
     order = order[~is_special(torch.minimum(value, factual))[order]]
     one, other = order[:-1], order[1:]
@@ -76,7 +77,7 @@ def back(table: SearchTable, at: Tensor, parts: int) -> Candidates:
     number = problem.is_number[problem.sets.positions[best.sets]][:, None]
     shares, ends = (1.0 - torch.arange(1, 9) / parts)[:, None], best.values[:, None]
     number = number & ~is_special(torch.minimum(own, ends))
-    moved = torch.where(number, torch.lerp(own, ends, shares), ends)
+    moved = torch.where(number, torch.lerp(own, ends, shares.to(own)), ends)
     each = torch.eye(ends.shape[2]).bool()[:, None, None]
     ways = torch.cat([moved, *torch.where(each, moved, ends)], 1)
     return candidates(problem, best.rows, best.sets, ways, start=ends.expand(-1, 2, -1))

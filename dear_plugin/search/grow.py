@@ -170,7 +170,7 @@ def _both(
     problem, tried = table.problem, table.tried
     if not len(first):
         return Candidates.none(size), first, second
-    row = torch.zeros(len(first), problem.sets.p)
+    row = problem.x.new_zeros(len(first), problem.sets.p)
     for at in (second, first):
         row.scatter_(1, problem.sets.positions[tried.sets[at]], tried.values[at])
     each, s = problem.sets.members, len(problem.sets)

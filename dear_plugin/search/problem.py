@@ -17,13 +17,11 @@ from dear_plugin.problem.feasible import FeasibleSet
 from dear_plugin.problem.seen_pairs import SeenPairs
 from dear_plugin.problem.target import Goal
 
-# Cells of rows in one evaluation: 2 MiB, large enough for the overhead of a call; 16 MiB of
+# Cells of rows in one evaluation: 4 MiB, large enough for the overhead of a call; 16 MiB of
 # encoded columns; and for a black box, frames long enough for their overhead per column.
 CELLS_A_BATCH = 1 << 19
 CELLS_EXPANDED = 1 << 22
 CELLS_A_FRAME = 1 << 21
-# The resolution of float32 rows: a smaller change of a value is none.
-SMALLEST = 1e-6
 
 
 @dataclass(frozen=True)
@@ -164,7 +162,7 @@ class SearchProblem:
             reached: (m, p) the counterfactuals.
             rows: (m,) the factual row of each.
         """
-        scores = self.classifier.scores(reached, keep_off_grid=True)
+        scores = self.classifier.scores(reached)
         margin, valid = self.goal.margin(scores, rows), self.goal.accepts(scores, rows)
         if self.feasible.has_rules:
             satisfied = self.feasible.satisfies_rules(reached, rows)
@@ -214,7 +212,7 @@ class SearchProblem:
             if self.indirect_weight != 1.0:
                 weight = torch.where(self.sets.masks[sets[at]], 1.0, self.indirect_weight)
                 distance = distance * weight
-            cost[at], margin[at] = distance.sum(1), self.decide(reached, mine)[0]
+            cost[at], margin[at] = distance.sum(1).float(), self.decide(reached, mine)[0]
             if self.seen_pairs is not None:
                 created = self.seen_pairs.created(x, reached)
                 margin[at] = margin[at].masked_fill_(created, -torch.inf)
@@ -255,10 +253,12 @@ class SearchProblem:
         positions = self.sets.positions[sets]
         own = self.x[rows[:, None], positions][:, None]
         number = self.is_number[positions][:, None] & ~is_special(values) & ~is_special(own)
-        change = torch.where(number, (values - own).abs(), (values != own).float())
-        change *= self.classifier.encoder.shares[positions][:, None]
+        encoder = self.classifier.encoder
+        scaled = (values - own).abs().div_(encoder.width[positions][:, None])
+        change = torch.where(number, scaled, (values != own).double())
+        change *= encoder.shares[positions][:, None]
         change[..., 1:] *= positions[:, None, 1:] != positions[:, None, :1]
-        cost: Tensor = change.sum(2)
+        cost: Tensor = change.sum(2).float()
         return cost
 
 

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from dear_plugin.search.actions import Entries, first_of, greatest
-from dear_plugin.search.problem import SMALLEST
 from dear_plugin.search.table import SearchTable
 
 # Why an action is an answer, in the order of ranks: it has rank 0 already, it meets all criteria,
@@ -93,7 +92,7 @@ def _distinct(table: SearchTable, at: Tensor) -> Tensor:
     """
     part, problem = table.tried.part(at), table.problem
     # What is held at its value while others act is not changed.
-    moved = (part.values - problem.own(part.rows, part.sets)).abs() > SMALLEST
+    moved = part.values != problem.own(part.rows, part.sets)
     changed = torch.zeros(len(at), problem.sets.p)
     changed.scatter_reduce_(1, problem.sets.positions[part.sets], moved.float(), "amax")
     rows = part.rows[:, None].float()

@@ -60,7 +60,7 @@ from dear_plugin.evaluation.trained import Trained
 from dear_plugin.search.actions import Candidates, first_of_each, in_order
 from dear_plugin.search.criteria import criteria
 from dear_plugin.search.grow import OTHERS, PLACES, grow
-from dear_plugin.search.problem import SMALLEST, SearchProblem
+from dear_plugin.search.problem import SearchProblem
 from dear_plugin.search.ranks import Ranked, best, ranked
 from dear_plugin.search.settings import Search
 from dear_plugin.search.table import SearchTable, Wanted
@@ -222,7 +222,7 @@ class SearchRun:
         rows, sets, values = self.source(problem, least=self.aim, more=more)
         which = torch.tensor(self.table.positions_of(problem.sets.members, 1))
         # An action of size zero succeeds where the decoder's reconstruction is accepted.
-        moved = ((values - problem.own(rows, sets)).abs() > SMALLEST).any(1)
+        moved = (values != problem.own(rows, sets)).any(1)
         new = Candidates(rows, which[sets], values, torch.zeros(len(rows)))
         self.waves.put(new.part(moved | (self.evidence is None)))
 

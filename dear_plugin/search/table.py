@@ -64,7 +64,7 @@ class SearchTable:
     def before(self) -> Tensor:
         """(n,) the margin of the factuals."""
         problem = self.problem
-        scores = problem.classifier.scores(problem.x, keep_off_grid=True)
+        scores = problem.classifier.scores(problem.x)
         return problem.goal.margin(scores).float()
 
     def _extend(self, problem: SearchProblem) -> None:

@@ -19,7 +19,7 @@ from torch import Tensor
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.special_values import is_special, row_value, without_special
 from dear_plugin.search.actions import Candidates
-from dear_plugin.search.problem import SMALLEST, SearchProblem
+from dear_plugin.search.problem import SearchProblem
 
 # Places of a number that are tried before the others, and all of them.
 FEW, MANY = 16, 128
@@ -31,7 +31,7 @@ RANKS = 4 ** torch.arange(5)
 BETWEEN = 7
 # Of the first combinations of several features, the shares of the way to them that are tried.
 WITH_WAYS, SHARES = 32, (0.25, 0.5)
-# With tiers, the least change of each of several features acted on together.
+# With tiers, the least change of each of several features acted on together, in scaled units.
 LEAST_TOGETHER = 0.02
 
 
@@ -57,7 +57,8 @@ class FeatureValues:
             for j, count in enumerate(counts)
         )
         few, many = (
-            torch.full((encoder.p, width), torch.nan) for width in (max(FEW, *counts), MANY)
+            torch.full((encoder.p, width), torch.nan, dtype=rows.dtype)
+            for width in (max(FEW, *counts), MANY)
         )
         for j, (count, values) in enumerate(zip(counts, distinct, strict=True)):
             some = torch.arange(count) if count else places(values, FEW)
@@ -67,10 +68,10 @@ class FeatureValues:
 
     def neighbours(self, feature: Tensor, x: Tensor) -> Tensor:
         """(m, 10) values at the ranks around values, (m,), of features, (m,); else NaN."""
-        out = torch.full((len(x), 2 * len(RANKS)), torch.nan)
+        out = x.new_full((len(x), 2 * len(RANKS)), torch.nan)
         for values, at in self._lists(feature):
-            below = torch.searchsorted(values, x[at] - SMALLEST)[:, None] - RANKS
-            above = torch.searchsorted(values, x[at] + SMALLEST, right=True)[:, None] + RANKS - 1
+            below = torch.searchsorted(values, x[at])[:, None] - RANKS
+            above = torch.searchsorted(values, x[at], right=True)[:, None] + RANKS - 1
             place = torch.cat([below, above], 1)
             inside = (place >= 0) & (place < len(values))
             out[at] = values[place.clamp(0, len(values) - 1)].where(inside, torch.nan)
@@ -83,10 +84,10 @@ class FeatureValues:
         """
         low, high = torch.minimum(start, end), torch.maximum(start, end)
         steps = torch.arange(1, BETWEEN + 1)
-        out = torch.lerp(start[:, None], end[:, None], steps / (BETWEEN + 1))
+        out = torch.lerp(start[:, None], end[:, None], (steps / (BETWEEN + 1)).to(start))
         for values, at in self._lists(feature):
-            first = torch.searchsorted(values, low[at] + SMALLEST, right=True)[:, None]
-            count = torch.searchsorted(values, high[at] - SMALLEST)[:, None] - first
+            first = torch.searchsorted(values, low[at], right=True)[:, None]
+            count = torch.searchsorted(values, high[at])[:, None] - first
             place = (first - 1 + steps * (count + 1) // (BETWEEN + 1)).clamp(0, len(values) - 1)
             some = torch.maximum(torch.minimum(values[place], high[at, None]), low[at, None])
             some = torch.where((start > end)[at, None], some.flip(1), some)
@@ -105,7 +106,7 @@ def places(values: Tensor, count: int) -> Tensor:
     if len(values) <= count:
         return values
     even = torch.linspace(0, len(values) - 1, count - count // 4).round().long()
-    by_value = torch.linspace(float(values[0]), float(values[-1]), count // 4).to(values)
+    by_value = torch.linspace(float(values[0]), float(values[-1]), count // 4, dtype=values.dtype)
     near = torch.searchsorted(values, by_value).clamp_max(len(values) - 1)
     return values[torch.cat([even, near]).unique()]
 
@@ -135,16 +136,14 @@ def candidates(
     own, positions = problem.own(rows, sets), problem.sets.positions[sets]
     change, one_hot = (values - own[:, None]).abs(), problem.feasible.rules.one_hot
     # With tiers each feature acted on moves: held at its value, it would change what follows.
-    least = torch.where(problem.sets.alone[sets], SMALLEST, LEAST_TOGETHER * problem.has_tiers)
-    moves = change > least.clamp_min(SMALLEST)[:, None, None]
+    least = problem.classifier.encoder.width[positions] * LEAST_TOGETHER * problem.has_tiers
+    moves = change > least.masked_fill(problem.sets.alone[sets, None], 0.0)[:, None]
     every = one_hot.together(moves, positions).all(2)
     fits = one_hot.holds(values, own, positions) & (every if problem.has_tiers else moves.any(2))
     if start is not None:
         start = start.expand(-1, -1, values.shape[2])
         before = torch.cat([start[:, :1], values[:, :-1]], 1)
-        steps = problem.feasible.steps[positions][:, None] / 4.0
-        fits &= ((values - before).abs() > steps).any(2)
-        fits &= ((values - start[:, 1:]).abs() > steps).any(2)
+        fits &= (values != before).any(2) & (values != start[:, 1:]).any(2)
     direct, (at, place) = problem.direct_cost(rows, sets, values), fits.nonzero(as_tuple=True)
     found = Candidates(rows[at], sets[at], values[at, place], direct[at, place])
     return found if start is not None else found.part(_first_of_equal(found))
@@ -169,8 +168,9 @@ def ladder(
     x, feasible, values = problem.x[rows, feature], problem.feasible, known.steps[step][feature]
     low, high = feasible.low[rows, feature], feasible.high[rows, feature]
     if step == NEXT:
-        # A bound at the factual comes from a direction, one at 0 or 1 from the observed values.
-        ends = low.where(low > 0.0, torch.nan), high.where(high < 1.0, torch.nan)
+        # A bound at the factual comes from a direction, one at the end from the observed values.
+        least, most = (end[feature] for end in feasible.ends)
+        ends = low.where(low > least, torch.nan), high.where(high < most, torch.nan)
         values = torch.cat([torch.stack(ends, 1), values, known.neighbours(feature, x)], 1)
     # A value outside of the range is no candidate: the end is. One of an earlier step is tried.
     inside = (values >= low[:, None]) & (values <= high[:, None])
@@ -192,11 +192,11 @@ def of_singles(
         rows, count = asked[:, i].nonzero()[:, 0], len(problem.sets.members[i])
         which, special = torch.full_like(rows, i), int(levels.counts[first[i]])
         if count > 1:
-            every = torch.eye(count)[:, torch.arange(width) % count]
+            every = torch.eye(count).to(problem.x)[:, torch.arange(width) % count]
             every[:, count:] = every[:, :1]
             yield candidates(problem, rows, which, every.expand(len(rows), -1, -1))
         elif special and bool(levels.enter[first[i]]):
-            every = torch.tensor([row_value(level) for level in range(special)])
+            every = problem.x.new_tensor([row_value(level) for level in range(special)])
             wide = every.expand(len(rows), -1)[..., None]
             yield candidates(problem, rows, which, wide, snap=False)
 
@@ -208,7 +208,7 @@ def combinations(
     rows, sets = (asked & ~problem.sets.alone).nonzero(as_tuple=True)
     positions = problem.sets.positions
     unit: Tensor = torch.quasirandom.SobolEngine(positions.shape[1]).draw(count)
-    values = torch.empty(len(rows), count, positions.shape[1])
+    values = problem.x.new_empty(len(rows), count, positions.shape[1])
     for i in range(positions.shape[1]):
         feature = positions[sets, i]
         each = (ladder(problem, known, rows, feature, step) for step in (FIRST, NEXT))

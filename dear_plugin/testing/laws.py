@@ -233,8 +233,11 @@ def obeys(feature: Feature, old: pd.Series, new: pd.Series) -> None:
     before, after = old.astype(float), new.astype(float)
     step = feature.direction * (after - before)
     _require((step >= 0).all(), f"{feature.name} moves the wrong way")
-    low, high = feature.limits or feature.bounds
-    slack = 1e-6 * feature.width
+    ends = np.array(feature.limits or feature.bounds)
+    # As far as the column can hold them.
+    low, high = ends.astype(np.float32) if new.dtype == np.float32 else ends
+    # An end that was computed, such as 0.1 + 0.2, is the number with the column's decimals.
+    slack = 0.0 if feature.precision is None else 1e-6 * 10.0**-feature.precision
     inside = (after >= np.minimum(low, before) - slack) & (
         after <= np.maximum(high, before) + slack
     )

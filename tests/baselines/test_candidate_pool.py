@@ -1,6 +1,5 @@
 """CandidatePool: projection to the feasible set, and the best candidate of each row."""
 
-import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -8,6 +7,7 @@ from torch import nn
 
 from dear_plugin import Constraints, Encoder, Schema, Target
 from dear_plugin.baselines.candidate_pool import CandidatePool
+from dear_plugin.data.columns import resolutions
 from dear_plugin.methods.base import Case
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.constraints import feasible_set
@@ -39,7 +39,7 @@ def schema():
 def pool_of(schema, within=None, frame=FRAME):
     encoder = Encoder(schema)
     x = encoder.rows(frame)
-    feasible = feasible_set(within, x, encoder, encoder.units.resolutions(frame))
+    feasible = feasible_set(within, x, encoder, resolutions(encoder.schema, frame))
     goal = Target.of_class(1).resolve(len(x), None)
     case = Case(x, goal, feasible, goal.aim(1e-4))
     return CandidatePool.of(case, Classifier(Income(), encoder))
@@ -63,11 +63,12 @@ def project(pool, feature, value):
 def test_a_row_is_feasible_if_the_projection_does_not_change_it(schema, within):
     pool = pool_of(schema, within)
     rows = torch.cartesian_prod(
-        *[torch.tensor(v) for v in ([0.0, 0.25], [0.0, 0.3, 1.0], [0.0, 0.5], [0.0, 1.0])],
+        *map(torch.tensor, ([20.0, 30.0], [10.0, 25.0, 60.0], [0.0, 5.0], [0.0, 1.0])),
         torch.arange(3.0),
     )
+    rows = rows.double()
     kept = pool.project(rows.expand(3, -1, -1))
-    same = ((kept - rows).abs() < pool.case.feasible.steps / 2).all(2)
+    same = pool.case.feasible.stays(kept, rows).all(2)
     assert torch.equal(pool.feasible_mask(rows), same)
     assert pool.feasible_mask(pool.case.x).diagonal().all()
 
@@ -75,19 +76,19 @@ def test_a_row_is_feasible_if_the_projection_does_not_change_it(schema, within):
 def test_the_cheapest_success_is_kept_or_the_largest_margin(schema):
     pool = pool_of(schema)
     rows = pool.case.x[:, None].repeat(1, 3, 1)
-    rows[:2, :, INCOME] = torch.tensor([[0.9, 0.6, 0.3], [0.3, 0.45, 0.4]])
+    rows[:2, :, INCOME] = torch.tensor([[55.0, 40.0, 25.0], [25.0, 32.5, 30.0]]).double()
     success = pool.update(rows)
     assert success.tolist() == [True, False, True]
-    assert pool.best[:, INCOME].tolist() == pytest.approx([0.6, 0.45, 1.0])
+    assert pool.best[:, INCOME].tolist() == [40.0, 32.5, 60.0]
     assert pool.proposal("no").reasons.tolist() == ["", "no", ""]
 
 
 def test_a_method_may_minimise_another_loss_than_cost(schema):
     pool = pool_of(schema)
     rows = pool.case.x[:, None].repeat(1, 2, 1)
-    rows[:, :, INCOME] = torch.tensor([0.6, 0.9])
+    rows[:, :, INCOME] = torch.tensor([40.0, 55.0])
     pool.update(rows, loss=torch.tensor([[2.0, 1.0]] * 3))
-    assert np.allclose(pool.best[:, INCOME], 0.9)
+    assert pool.best[:, INCOME].tolist() == [55.0] * 3
 
 
 def test_restarts_have_only_rows_without_a_success(schema):
@@ -95,7 +96,7 @@ def test_restarts_have_only_rows_without_a_success(schema):
     for share, part in pool.restarts(3):
         restarts.append((share, len(part.case)))
         rows = part.case.x[:, None].clone()
-        rows[:1, 0, INCOME] = 0.8
+        rows[:1, 0, INCOME] = 50.0
         part.update(rows)
     assert restarts == [(0.0, 3), (0.5, 1)]
     assert pool.solved.all()

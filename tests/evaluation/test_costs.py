@@ -76,9 +76,9 @@ class Smooth:
         )
         decoders.fit(members)
         self.networks = [decoders.of(each).networks.double() for each in members]
-        self.rows = rows[:200].double()
+        self.rows = encoder.expand(rows[:200]).double()
         self.v = [networks.latents(self.rows) for networks in self.networks]
-        self.parts = parts(decoders, encoder, self.sets, self.rows, self.rows)
+        self.parts = parts(decoders, encoder, self.sets, rows[:200], rows[:200])
         self.first, self.second = 2.0 * normal(6, 8), normal(8, 1)
 
     def model(self, x):

@@ -27,26 +27,19 @@ class Gaussian(Still):
     def settings(self):
         return {"covariance": self.covariance, "resampled": self.resampled}
 
-    def fit(self, sample, acted, held):
-        super().fit(sample, acted, held)
-        features = sample.encoder.schema.features
-        self.width = torch.tensor([f.width for f in features])
-        self.low = torch.tensor([f.bounds[0] for f in features])
-
     def decode(self, x, v, values):
-        before = x[:, None] * self.width + self.low
-        out = super().decode(x, v, values) * self.width + self.low
+        before, out = x[:, None], super().decode(x, v, values)
         own, rest = self.acted, [j for j in range(x.shape[1]) if j not in self.acted]
         within, across = (self.covariance[np.ix_(own, k)] for k in (own, rest))
         slope = np.linalg.solve(within, across)
         left = self.covariance[np.ix_(rest, rest)] - across.T @ slope
-        slope, root = (torch.tensor(t).float() for t in (slope, np.linalg.cholesky(left)))
+        slope, root = torch.tensor(slope), torch.tensor(np.linalg.cholesky(left))
         if self.resampled:
-            noise = torch.randn(*out.shape[:2], len(rest), generator=self.rng) @ root.T
+            noise = torch.randn(*out.shape[:2], len(rest), generator=self.rng).double() @ root.T
             out[..., rest] = out[..., own] @ slope + noise
         else:
             out[..., rest] = before[..., rest] + (out - before)[..., own] @ slope
-        return (out - self.low) / self.width
+        return out
 
 
 def gaussian():

@@ -43,7 +43,7 @@ class Fitted:
         train = self.encoder.rows(frame)
         self.rows, decoders = train[:500], fitted_decoders(decoder, self.encoder, self.sets, train)
         self.parts = parts(decoders, self.encoder, self.sets, self.rows, train)
-        self.covariance = np.cov(train.double().numpy().T)
+        self.covariance = np.cov(self.encoder.expand(train).double().numpy().T)
 
     def regression(self, part):
         """(d - q, q) the multiple regression of the rest on a set, its columns in frame order."""
@@ -84,7 +84,7 @@ def small():
     decoders = fitted_decoders(trained, encoder, sets, rows)
     for members in sets.members:
         decoders.of(members).networks.double()
-    return decoders, encoder, sets, rows.double()
+    return decoders, encoder, sets, rows
 
 
 class TestLemma1:
@@ -92,9 +92,9 @@ class TestLemma1:
 
     def test_it_is_the_squared_change_of_g_for_small_changes_of_v_and_x(self, small):
         decoders, encoder, sets, rows = small
-        few, size = rows[:15], 1e-5
+        few, size = encoder.expand(rows[:15]).double(), 1e-5
         rng = torch.Generator().manual_seed(0)
-        found = parts(decoders, encoder, sets, few, rows)
+        found = parts(decoders, encoder, sets, rows[:15], rows)
         for members, part in zip(sets.members, found, strict=True):
             decoder, own = decoders.of(members), part.own.nonzero()[:, 0]
             networks, v = decoder.networks, decoder.networks.latents(few)
@@ -103,14 +103,15 @@ class TestLemma1:
             moved = few.index_add(1, own, size * d_s)
             change = networks.generate(v + size * d_v, moved) - networks.generate(v, few)
             direct = change[0].square().sum(1) / size**2
-            cost = latent_cost(latent_jacobians(decoder, few), part.given, d_v, d_s)
+            cost = latent_cost(latent_jacobians(decoder, rows[:15]), part.given, d_v, d_s)
             torch.testing.assert_close(cost, direct, rtol=1e-3, atol=1e-6)
 
     def test_latents_that_move_with_x_give_proposition_1(self, small):
         """At `d_v = dv / dx_S d_S`, and at `d_v = 0` that of an action at fixed latents."""
         decoders, encoder, sets, rows = small
         few, decoder = rows[:15], decoders.of(sets.members[1])
-        x_s, v = rows[:, [1, 2]], decoder.networks.latents(rows)[0]
+        x = encoder.expand(rows).double()
+        x_s, v = x[:, [1, 2]], decoder.networks.latents(x)[0]
         slope = torch.linalg.lstsq(x_s - x_s.mean(0), v - v.mean(0)).solution
         part = parts(decoders, encoder, sets, few, rows)[1]
         by_latent = latent_jacobians(decoder, few)

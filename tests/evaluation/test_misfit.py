@@ -20,7 +20,7 @@ class Straight(Decoder):
     def fit(self, sample, acted, held):
         self.acted, x = list(acted), sample.rows.double()
         columns = torch.cat([torch.ones(len(x), 1), x[:, [*acted, *held]]], 1)
-        self.slope = torch.linalg.lstsq(columns, x).solution[1 : len(acted) + 1].float()
+        self.slope = torch.linalg.lstsq(columns, x).solution[1 : len(acted) + 1]
         self.slope[:, list(held)] = 0.0
 
     def encode(self, x, generator=None):

@@ -47,7 +47,7 @@ class TestScores:
         """As a module does that squeezes its output."""
         model = classifier(mixed, lambda x: x[:, :1].squeeze())
         assert model.scores(rows).shape == (20, 1)
-        assert torch.equal(model.scores(rows[:1]), rows[:1, :1])
+        assert torch.equal(model.scores(rows[:1]), mixed.encoder.expand(rows[:1])[:, :1])
 
     def test_probabilities_become_log_odds(self, mixed, rows):
         half = classifier(mixed, lambda x: torch.full((len(x),), 0.8), output="probabilities")
@@ -79,7 +79,7 @@ class TestScores:
         sizes = []
         model = classifier(mixed, lambda x: sizes.append(len(x)) or x[:, 0])
         rows = mixed.encoder.rows(mixed.frame.iloc[:20])
-        assert torch.equal(model.scores(rows)[:, 0], rows[:, 0])
+        assert torch.equal(model.scores(rows)[:, 0], mixed.encoder.expand(rows)[:, 0])
         assert sizes == [8, 8, 4]
 
 
@@ -154,15 +154,14 @@ class TestInvalid:
         ],
         ids=["linear", "batch norm", "product", "sum", "column", "view"],
     )
-    @pytest.mark.parametrize("keep_off_grid", [False, True])
     @pytest.mark.parametrize("output", [None, "logits"])
-    def test_a_module_of_another_width(self, mixed, rows, module, keep_off_grid, output):
+    def test_a_module_of_another_width(self, mixed, rows, module, output):
         d = mixed.encoder.d
         message = (
             rf"rows of shape \(20, {d}\), which are the {d} encoded columns of the schema's 8"
         )
         with pytest.raises(ModelError, match=message):
-            classifier(mixed, module, output=output).scores(rows, keep_off_grid)
+            classifier(mixed, module, output=output).scores(rows)
 
     @pytest.mark.parametrize(
         ("model", "options", "match"),

@@ -21,6 +21,7 @@ from dear_plugin import (
     Target,
     Training,
 )
+from dear_plugin.data.columns import resolutions
 from dear_plugin.decoders import Decoders, DifferentiableDecoder, Sample
 from dear_plugin.errors import DearError, ModelError
 from dear_plugin.evaluation.costs import direct_action
@@ -32,7 +33,7 @@ from dear_plugin.search import SearchProblem
 
 LITERAL = Search.cheapest(solver="paper", max_features=1)
 WEIGHT = torch.tensor([2.0, -1.0, 0.5])
-FACTUAL = torch.tensor([[0.40, 0.50, 0.45], [0.45, 0.55, 0.50]])
+FACTUAL = torch.tensor([[0.40, 0.50, 0.45], [0.45, 0.55, 0.50]], dtype=torch.float64)
 # The change of the columns per change of a column of x_S.
 SLOPES = torch.tensor([[1.0, 0.3, -0.2], [-0.4, 1.0, 0.1], [0.3, 0.0, 1.0]])
 
@@ -55,7 +56,7 @@ class Linear(DifferentiableDecoder):
     def decode(self, x, v, values):
         acted = x[:, None].repeat(1, values.shape[1], 1)
         acted[..., self.acted] = values
-        return x[:, None] + (acted - x[:, None]) @ self.slopes
+        return x[:, None] + (acted - x[:, None]) @ self.slopes.to(x)
 
     def follow(self, x, v, a):
         return x + (a - x) @ self.slopes
@@ -92,8 +93,8 @@ class World:
             model.weight.copy_(WEIGHT[None])
             model.bias.fill_(bias)
         decoders = Decoders(Linear(), Sample(encoder.rows(frame), encoder), self.sets.members)
-        resolutions = encoder.units.resolutions(frame)
-        feasible = feasible_set(Constraints(), FACTUAL, encoder, resolutions)
+        can_hold = resolutions(encoder.schema, frame)
+        feasible = feasible_set(Constraints(), FACTUAL, encoder, can_hold)
         self.problem = SearchProblem(
             FACTUAL,
             Target.of_class(1).resolve(2, None),
@@ -103,7 +104,7 @@ class World:
             Classifier(model.eval(), encoder),
             feasible.may_act(self.sets),
         )
-        self.score = FACTUAL @ WEIGHT + bias
+        self.score = FACTUAL.float() @ WEIGHT + bias
         self.jacobian = [decoders.of(each).slopes for each in self.sets.members]
 
     def last_action(self, weight, schedule):

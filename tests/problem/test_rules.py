@@ -62,7 +62,7 @@ class Careless(RecourseMethod):
 
     def _propose(self, case):
         rows, (weeks,) = case.x.clone(), self.schema.index(["weeks"])
-        rows[:, weeks] = 1.0
+        rows[:, weeks] = self.encoder.high[weeks]
         return Proposal(rows, rows != case.x, rows.new_zeros(len(rows)), [""] * len(rows))
 
 

@@ -69,6 +69,6 @@ class TestTheWrittenActionIsEnough:
     ("width", "amount", "words"),
     [(7e6, 2000.05, "2000"), (1e4, 2.25, "2.25"), (7e6, 0.0, "0"), (1e-310, 0.25, "0.25")],
 )
-def test_an_amount_has_no_decimals_that_are_finer_than_rows(width, amount, words):
+def test_an_amount_has_three_digits_and_no_further_decimals(width, amount, words):
     feature = Feature("income", Kind.NUMERIC, bounds=(0.0, width), precision=2)
     assert amount_of(feature, amount) == words

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from dear_plugin import ActionSets, Constraints, Encoder, Schema, Target
+from dear_plugin.data.columns import resolutions
 from dear_plugin.decoders import Decoder, Decoders, Sample
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.models.classifier import Classifier
@@ -95,7 +96,11 @@ class World:
 
     def actions(self, sets, values):
         """One action of each of the first rows."""
-        rows, sets, values = torch.arange(len(sets)), torch.tensor(sets), torch.tensor(values)
+        rows, sets, values = (
+            torch.arange(len(sets)),
+            torch.tensor(sets),
+            torch.tensor(values).double(),
+        )
         reached = self.problem.decode_actions(rows, sets, values[:, None, None])[1][:, 0]
         return Decoded(rows, reached, sets, values[:, None])
 
@@ -107,8 +112,8 @@ def make_world(margin, factuals, *, gains=None, within=None, frame=None):
     encoder = Encoder(schema)
     sets, x = ActionSets.of(schema, ACT_ON), encoder.rows(factuals)
     classifier = Classifier(Rule(margin), encoder)
-    resolutions = encoder.units.resolutions(factuals)
-    feasible = feasible_set(within or Constraints(), x, encoder, resolutions)
+    can_hold = resolutions(encoder.schema, factuals)
+    feasible = feasible_set(within or Constraints(), x, encoder, can_hold)
     rows, decoder = encoder.rows(frame), Follows(() if gains is None else gains)
     problem = SearchProblem(
         x,

@@ -132,7 +132,7 @@ class TestReliance:
         ids=["a number", "a category", "either", "town harms", "a window", "alone"],
     )
     def test_reliance_is_the_least_share_from_which_on_the_action_is_accepted(self, margin):
-        values = torch.linspace(0.15, 0.95, 33).tolist()
+        values = torch.linspace(0.151, 0.951, 33).tolist()
         world = make_world(margin, factual(times=66))
         actions = world.actions([0] * 33 + [1] * 33, values * 2)
         valid = margin(actions.reached) > 0.0

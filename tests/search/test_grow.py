@@ -14,7 +14,7 @@ EVERY = torch.arange(2)
 
 
 def linear(rows):
-    return rows @ WEIGHT - 1.5
+    return rows @ WEIGHT.to(rows) - 1.5
 
 
 def table_of(problem, least=1e-4):
@@ -29,7 +29,7 @@ def table():
     problem = make_world(linear, factuals).problem
     table = table_of(problem)
     rows, sets = problem.actionable.nonzero(as_tuple=True)
-    values = torch.linspace(0.0, 1.0, 11).expand(len(rows), -1)[..., None]
+    values = (torch.arange(11).double() / 10.0).expand(len(rows), -1)[..., None]
     table.add(candidates(problem, rows, sets, values))
     return table
 

@@ -24,7 +24,7 @@ from dear_plugin.decoders.autoencoder import derivatives
 from dear_plugin.decoders.autoencoder.design import PAPER_LAYERS, Design
 from dear_plugin.decoders.autoencoder.networks import Networks
 from dear_plugin.decoders.autoencoder.objective import Objective
-from dear_plugin.decoders.autoencoder.remainder import add_change, within_bounds
+from dear_plugin.decoders.autoencoder.remainder import add_change
 from dear_plugin.decoders.autoencoder.scaling import ColumnScaler
 from dear_plugin.decoders.autoencoder.training import History, Training, train
 from dear_plugin.decoders.coupling import MIDDLE
@@ -183,7 +183,7 @@ class Autoencoder(DifferentiableDecoder):
         A tie in [0, 1) decides whether a category flips and an integer is rounded up; without a
         generator it is the middle.
         """
-        v = self.networks.latents(self.networks.encoder.expand(x))[0]
+        v = self.networks.latents(self.networks.encoded(x))[0]
         ties = v.new_full(x.shape, MIDDLE)
         if generator is not None:
             ties = torch.rand(ties.shape, generator=generator).to(v)
@@ -199,7 +199,7 @@ class Autoencoder(DifferentiableDecoder):
             reached = add_change(networks, factual, outputs, v[:, None, networks.k :])
             reached = torch.where((acted == factual).all(2, keepdim=True), factual, reached)
         else:
-            reached = networks.encoder.collapse(outputs[:, 1:])
+            reached = networks.encoder.collapse(outputs[:, 1:], factual)
         reached[..., self._acted] = values
         return reached
 
@@ -209,23 +209,24 @@ class Autoencoder(DifferentiableDecoder):
         v = v[None, :, : networks.k]
         reached = networks.generate(v, a)[0]
         if self.keeps_factual:
-            reached = within_bounds(x + (reached - networks.generate(v, x)[0]), x)
+            reached = x + (reached - networks.generate(v, x)[0])
+            reached = torch.clamp(reached, x.clamp_max(0.0), x.clamp_min(1.0))
         return torch.where(own, a, reached)
 
     def entanglement(self, rows: Tensor) -> Tensor:
         """(n,) mean size of `d2 g / dv dx_S` over outputs, latents and x_S, by autograd."""
-        x, networks = self.networks.encoder.expand(rows), self.networks
+        x, networks = self.networks.encoded(rows), self.networks
         few = max(CELLS // (networks.columns.shape[1] * networks.k * x.shape[1]), 1)
         return torch.cat([derivatives.entanglement(networks, part) for part in x.split(few)])
 
     def jacobians(self, rows: Tensor, train: Tensor) -> tuple[Tensor, Tensor]:
         """Exact derivatives of g along the columns of S; see `DifferentiableDecoder.jacobians`."""
-        expand = self.networks.encoder.expand
-        return derivatives.jacobians(self.networks, expand(rows), expand(train))
+        encoded = self.networks.encoded
+        return derivatives.jacobians(self.networks, encoded(rows), encoded(train))
 
     def latent_jacobians(self, rows: Tensor) -> Tensor:
         """Exact derivatives of g along the latents, (n, d, k)."""
-        return derivatives.latent_jacobians(self.networks, self.networks.encoder.expand(rows))
+        return derivatives.latent_jacobians(self.networks, self.networks.encoded(rows))
 
     @property
     def networks(self) -> Networks:
@@ -241,7 +242,7 @@ class Autoencoder(DifferentiableDecoder):
     def _outputs(self, rows: Tensor, v: Tensor) -> Tensor:
         """(m, c, d) the outputs of g for rows, (m, c, p)."""
         m, c, _ = rows.shape
-        x = self.networks.encoder.expand(rows).view(m * c, -1)
+        x = self.networks.encoded(rows).view(m * c, -1)
         latents = v[:, : self.networks.k].repeat_interleave(c, 0)[None]
         return self.networks.generate(latents, x).view(m, c, -1)
 

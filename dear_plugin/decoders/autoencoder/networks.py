@@ -114,6 +114,10 @@ class Networks(nn.Module):
         }
         return {**state, **narrowed}
 
+    def encoded(self, rows: Tensor) -> Tensor:
+        """Rows, (..., p), as encoded columns, (..., d), in the dtype of the parameters."""
+        return self.encoder.expand(rows).to(self.valid)
+
     def latents(self, x: Tensor) -> Tensor:
         """`v = e(x)`, (n, d) or (s, n, d) -> (s, n, k)."""
         v: Tensor = self.e(self.scaler.asinh_scale(self.scaler.scale(x)))

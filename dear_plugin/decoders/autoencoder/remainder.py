@@ -47,21 +47,18 @@ def _categories(own: Tensor, shares: Tensor, tie: Tensor) -> Tensor:
     return torch.from_numpy(reached).view(len(own), -1).to(own.dtype)
 
 
-def within_bounds(reached: Tensor, x: Tensor) -> Tensor:
-    """Scaled values between 0 and 1, or no farther outside than the factual, (...)."""
-    return torch.clamp(reached, x.clamp_max(0.0), x.clamp_min(1.0))
-
-
 def _shift_numbers(networks: Networks, x: Tensor, shift: Tensor, ties: Tensor) -> Tensor:
-    """Rows, (m, 1, p), shifted by (m, c, p): off an atom by its mean jump or not at all.
+    """Rows, (m, 1, p), shifted by scaled (m, c, p): off an atom by its mean jump or not at all.
 
     With a drawn tie, other numbers move in whole steps, rounded at random; without one they are
-    left to be rounded with everything else.
+    left to be rounded with everything else. They end among the observed values, or no farther
+    outside than the row.
     """
     encoder, scaler = networks.encoder, networks.scaler
     starts = list(encoder.starts)
-    at_atom = x == scaler.atom[..., starts]
-    steps = torch.where(at_atom, scaler.jump[..., starts], encoder.units.steps)
+    at_atom = encoder.expand(x)[..., starts] == scaler.atom[..., starts]
+    steps = torch.where(at_atom, scaler.jump[..., starts], encoder.grid.step / encoder.width)
     whole = (shift / steps + ties - MIDDLE).round() * steps
-    shift = torch.where(at_atom | (ties != MIDDLE), whole, shift)
-    return within_bounds(x + shift, x)
+    shift = torch.where((steps > 0.0) & (at_atom | (ties != MIDDLE)), whole, shift)
+    low, high = torch.minimum(x, encoder.low), torch.maximum(x, encoder.high)
+    return torch.clamp(x + shift * encoder.width, low, high)

@@ -85,7 +85,7 @@ def _of_one(sample: Sample, j: int) -> Axis:
     column, feature = sample.rows[:, j].contiguous(), sample.encoder.schema.features[j]
     apart: dict[float, int] = {}
     if feature.kind is not Kind.NUMERIC:
-        nodes = torch.arange(max(len(feature.categories), 1)).float()
+        nodes = torch.arange(max(len(feature.categories), 1)).double()
         bins, mix, ordered = column.long(), torch.eye(len(nodes)).double(), False
     else:
         few = len(value_counts(column)[0]) <= MAX_BINS
@@ -94,7 +94,7 @@ def _of_one(sample: Sample, j: int) -> Axis:
         nodes, (bins, centres), ordered = _nodes(column), cut(column, MAX_BINS, min_rows), True
         heavy = heavy_values(column, share=VERY_HEAVY).tolist()
         apart = {value: int(bins[(column == value).nonzero()[0, 0]]) for value in heavy}
-        mix = _mixed(nodes, centres, apart, BEYOND * few).double()
+        mix = _mixed(nodes, centres, apart, BEYOND * few)
     return Axis(
         levels_of(mix.shape[1], ordered),
         bins,
@@ -111,7 +111,7 @@ def _mixed(nodes: Tensor, centres: Tensor, apart: dict[float, int], beyond: floa
     mix = nodes.new_zeros(len(nodes), len(centres))
     mix[:, others] = interpolation(nodes, centres[others], beyond)
     for value, own in apart.items():
-        mix[nodes == value] = one_hot(torch.tensor(own), len(centres)).float()
+        mix[nodes == value] = one_hot(torch.tensor(own), len(centres)).double()
     return mix
 
 
@@ -135,8 +135,8 @@ def _of_several(sample: Sample, acted: list[int]) -> Axis:
 
 def _leaf(leaves: Leaves, encoder: Encoder, acted: list[int], values: Tensor) -> Tensor:
     """(q,) the leaves of the values, (q, w), of some features."""
-    rows = torch.zeros(len(values), encoder.p)
-    rows[:, acted] = values.float()
+    rows = values.new_zeros(len(values), encoder.p)
+    rows[:, acted] = values
     return leaves(encoder.expand(rows)[:, torch.isin(encoder.feature_of, torch.tensor(acted))])
 
 
@@ -150,7 +150,7 @@ def cut(column: Tensor, max_bins: int, min_rows: int = MIN_ROWS) -> tuple[Tensor
     special = column[is_special(column)]
     heavy = torch.cat([heavy_values(column, min_rows), special]).unique()
     own = torch.searchsorted(heavy, column)
-    is_heavy = torch.cat([heavy, torch.tensor([torch.nan])])[own] == column
+    is_heavy = torch.cat([heavy, heavy.new_tensor([torch.nan])])[own] == column
     rest = sorted_values(column[~is_heavy])
     count = min(max_bins, len(rest) // min_rows)
     edges = rest[[(i * len(rest)) // count for i in range(1, count)]].unique_consecutive()
@@ -170,7 +170,7 @@ def _nodes(column: Tensor) -> Tensor:
     if len(values) <= NODES + EVEN_NODES:
         return values
     ordinary = values[~is_special(values)]
-    even = torch.linspace(float(ordinary[0]), float(ordinary[-1]), EVEN_NODES)
+    even = torch.linspace(float(ordinary[0]), float(ordinary[-1]), EVEN_NODES, dtype=values.dtype)
     near = ordinary[torch.searchsorted(ordinary, even).clamp_max(len(ordinary) - 1)]
     nodes: Tensor = torch.cat([representatives(column, NODES), near]).unique()
     return nodes
@@ -181,12 +181,12 @@ def levels_of(bins: int, ordered: bool) -> list[Level]:
     if not ordered or bins < 2:
         return [Level(torch.eye(bins).double(), torch.ones(bins, 1).double())]
     levels: list[Level] = []
-    centres, count = torch.tensor([(bins - 1) / 2.0]), 1
+    centres, count = torch.tensor([(bins - 1) / 2.0]).double(), 1
     while count < bins:
         count = min(2 * count, bins)
         parts = one_hot(torch.arange(bins) * count // bins, count).T.double()
-        own = (parts @ torch.arange(bins).double() / parts.sum(1)).float()
-        levels.append(Level(parts, interpolation(own, centres, beyond=0.5).double()))
+        own = parts @ torch.arange(bins).double() / parts.sum(1)
+        levels.append(Level(parts, interpolation(own, centres, beyond=0.5)))
         centres = own
     return levels
 
@@ -202,9 +202,9 @@ def interpolation(at: Tensor, knots: Tensor, beyond: float = 0.0) -> Tensor:
     right = torch.searchsorted(knots, at).clamp(min(1, len(knots) - 1), len(knots) - 1)
     left = (right - 1).clamp_min(0)
     span = knots[right] - knots[left]
-    weight = torch.where(span > 0, (at - knots[left]) / span.clamp_min(1e-12), 1.0)
+    weight = torch.where(span > 0, (at - knots[left]) / span, 1.0)
     weight = weight.clamp(-beyond, 1.0 + beyond)
-    mix, rows = torch.zeros(len(at), len(knots)), torch.arange(len(at))
+    mix, rows = at.new_zeros(len(at), len(knots)), torch.arange(len(at))
     mix[rows, left] += 1.0 - weight
     mix[rows, right] += weight
     return mix

@@ -40,7 +40,7 @@ class Balance:
         self._at = torch.tensor(held)
         self._terms = [sample.shared(Terms.of, j) for j in held]
         self._sizes = [len(each.shift) for each in self._terms]
-        rows = sample.shared(winsorised)[:: -(-len(sample) // ROWS)].double()
+        rows = sample.shared(winsorised)[:: -(-len(sample) // ROWS)]
         own = [sample.shared(Terms.of, j) for j in acted]
         wanted = phi(own, rows[:, list(acted)])[:, straight(own)]
         wanted = (wanted - wanted.mean(0)) / wanted.std(0, correction=0).clamp_min(1e-9)
@@ -61,19 +61,19 @@ class Balance:
         self._weights = weights.split(sizes)
 
     def columns(self, rows: Tensor) -> Tensor:
-        """(m, q) a constant, the held features' columns, products and leaves of rows, (m, p)."""
+        """(m, q) a constant, the held features' columns, products and leaves of scaled rows."""
         factors = self._factors(rows)
-        parts = [*self._plain(rows), _product(factors, self._pairs).to(rows.dtype)]
-        return torch.cat([*parts, self._in_leaves(factors).to(rows.dtype)], 1)
+        parts = [*self._plain(rows), _product(factors, self._pairs)]
+        return torch.cat([*parts, self._in_leaves(factors)], 1)
 
     def score(self, rows: Tensor) -> Tensor:
-        """(m,) double, E[x_S | held] of rows, (m, p)."""
+        """(m,) double, E[x_S | held] of scaled rows, (m, p)."""
         constant, *own, products, leaves = self._weights
         factors = self._factors(rows)
         out: Tensor = constant + _product(factors, self._pairs) @ products
         out += leaves[self._leaves(factors)]
         for terms, weights, column in zip(self._terms, own, rows[:, self._at].T, strict=True):
-            out += terms.weighted(column.double(), weights)
+            out += terms.weighted(column, weights)
         return out
 
     def _plain(self, rows: Tensor) -> list[Tensor]:
@@ -83,7 +83,7 @@ class Balance:
 
     def _factors(self, rows: Tensor) -> Tensor:
         """(m, h) double, one column of each held feature: of a category, what x_S is expected."""
-        own = zip(self._terms, self._codes, rows[:, self._at].double().T, strict=True)
+        own = zip(self._terms, self._codes, rows[:, self._at].T, strict=True)
         return torch.stack([terms.factor(column, code) for terms, code, column in own], 1)
 
     def _in_leaves(self, factors: Tensor) -> Tensor:

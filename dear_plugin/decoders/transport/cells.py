@@ -14,6 +14,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.labels import NEW
 from dear_plugin.data.schema import Kind
 from dear_plugin.decoders.protocol import Members
@@ -61,10 +62,12 @@ class Groups(NamedTuple):
     """How rows are cut by E[x_S | held].
 
     Attributes:
+        encoder: scales rows.
         balance: the expectation.
         at: the sorted cuts.
     """
 
+    encoder: Encoder
     balance: Balance
     at: Tensor
 
@@ -72,18 +75,19 @@ class Groups(NamedTuple):
     def of(cls, sample: Sample, acted: Members, held: Members) -> Groups:
         """Up to ten groups of equal size."""
         balance = sample.shared(Balance, acted, held)
-        ordered = sorted_values(balance.score(sample.rows[:: -(-len(sample) // ROWS)]))
+        encoder, some = sample.encoder, sample.rows[:: -(-len(sample) // ROWS)]
+        ordered = sorted_values(balance.score(encoder.scaled(some)))
         count = max(min(GROUPS, len(sample) // GROUP_ROWS), 1)
         wanted = ordered[torch.arange(1, count) * len(ordered) // count]
         # Middles of gaps, so that rounding moves no row: many rows may have equal expectations.
         gap = EQUAL * (ordered[-1] - ordered[0])
         above = torch.searchsorted(ordered, wanted - gap)
         above = above[above > 0].unique()
-        return cls(balance, (ordered[above - 1] + ordered[above]) / 2.0)
+        return cls(encoder, balance, (ordered[above - 1] + ordered[above]) / 2.0)
 
     def digits(self, rows: Tensor) -> Tensor:
         """(n,) the group of each of some rows, (n, p)."""
-        return torch.bucketize(self.balance.score(rows), self.at)
+        return torch.bucketize(self.balance.score(self.encoder.scaled(rows)), self.at)
 
 
 class Cells:

@@ -33,12 +33,14 @@ class Columns:
         held: the held features.
 
     Attributes:
+        encoder: scales rows.
+        acted: (w,) the features of S.
         blocks: (b, u) bool, the columns of x_S that are added together: straight ones, bends,
             heavy values, and the products with each held feature.
     """
 
     def __init__(self, sample: Sample, acted: Members, held: Members) -> None:
-        self.acted = torch.tensor(acted)
+        self.encoder, self.acted = sample.encoder, torch.tensor(acted)
         self._balance = sample.shared(Balance, acted, held) if held else None
         self._terms = [sample.shared(Terms.of, j) for j in acted]
         self._atoms = [sample.shared(_atoms, j) for j in acted]
@@ -48,7 +50,7 @@ class Columns:
         self.blocks = self._blocks()
 
     def always(self, rows: Tensor) -> Tensor:
-        """(m, q) a constant, and the held features' columns of rows, (m, p)."""
+        """(m, q) a constant, and the held features' columns of scaled rows, (m, p)."""
         return (
             rows.new_ones(len(rows), 1) if self._balance is None else self._balance.columns(rows)
         )
@@ -57,8 +59,8 @@ class Columns:
         """(m, c, u) the columns of x_S.
 
         Args:
-            rows: (m, p) rows, of which the held features are read.
-            values: (m, c, w) the values of x_S.
+            rows: (m, p) scaled rows, of which the held features are read.
+            values: (m, c, w) the scaled values of x_S.
             most: how many columns are needed, from the first on.
         """
         found = phi(self._terms, values)
@@ -73,7 +75,7 @@ class Columns:
     def _jumps(self, values: Tensor) -> Iterator[Tensor]:
         """(m, c, a) whether each acted number has each of its heavy values."""
         for column, atoms in zip(values.unbind(-1), self._atoms, strict=True):
-            yield (column[..., None] == atoms.to(values.dtype)).to(values.dtype)
+            yield (column[..., None] == atoms).to(values.dtype)
 
     def _levels(self, rows: Tensor) -> Iterator[Tensor]:
         """(m, l) the straight columns of each held feature that an effect may differ by."""
@@ -97,7 +99,7 @@ def _atoms(sample: Sample, j: int) -> Tensor:
     """The heaviest values of a number; empty for a category, which has indicators."""
     if sample.encoder.schema.features[j].kind is not Kind.NUMERIC:
         return torch.empty(0)
-    values, counts = value_counts(sample.rows[:, j])
+    values, counts = value_counts(sample.scaled(j))
     heavy = counts.topk(min(ATOMS, len(counts))).indices.sort().values
     least = max(ATOM_ROWS, HEAVY * len(sample))
     return values[heavy[counts[heavy] >= least]]

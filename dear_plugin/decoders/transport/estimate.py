@@ -132,7 +132,7 @@ class Estimate:
             tie = torch.full((len(x), len(features)), 0.5)
             if generator is not None:
                 tie = torch.rand(tie.shape, generator=generator)[:, features.argsort().argsort()]
-            v[..., features] = tables.ranks(x, at, tie).clamp(EDGE, 1.0 - EDGE)
+            v[..., features] = tables.ranks(x, at, tie).clamp(EDGE, 1.0 - EDGE).to(v)
         if len(lines.features):
             v[..., lines.features] = lines.residual(x, draws)
         return v
@@ -156,9 +156,8 @@ class Estimate:
         if len(features := lines.features):
             moved = lines.move(x, v.index_select(2, features), values, draws)
             out.index_copy_(3, features, moved)
-        rows, to = x.double(), values.double()
         for j, i, slope in self._copies:
-            out[..., j] = rows[:, j, None] + slope * (to[..., i] - rows[:, self.acted[i], None])
+            out[..., j] = x[:, j, None] + slope * (values[..., i] - x[:, self.acted[i], None])
         return out.index_copy_(3, self.acted, values.expand(len(draws), -1, -1, -1))
 
     def flip_probabilities(self, x: Tensor, values: Tensor) -> dict[int, tuple[float, float]]:

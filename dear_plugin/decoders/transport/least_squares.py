@@ -50,7 +50,7 @@ class Targets(NamedTuple):
     def of(cls, sample: Sample) -> Targets:
         """Those of training rows."""
         smooth = sample.shared(smooth_features)
-        values = sample.shared(winsorised)[:, smooth].double()
+        values = sample.shared(winsorised)[:, smooth]
         centre = values.mean(0)
         values -= centre
         return cls(smooth.nonzero()[:, 0], values, centre)
@@ -142,7 +142,6 @@ class LeastSquares:
 
     def _matrix(self, rows: Tensor) -> Tensor:
         """(m, q) the held features' and x_S' columns of training rows, centred."""
-        rows = rows.double()
         own = self._columns.own(rows, rows[:, None, self._columns.acted])[:, 0]
         return torch.cat([self._columns.always(rows), own], 1) - self._centre
 

@@ -38,11 +38,11 @@ class Lines:
     scale: Tensor
 
     def residual(self, x: Tensor, draws: Tensor) -> Tensor:
-        """(r, m, f) what the locations of r samples, (r,), leave of rows, (m, p)."""
-        rows = x.double()
+        """(r, m, f) what the locations of r samples, (r,), leave of scaled rows, given (m, p)."""
+        rows = self.columns.encoder.scaled(x)
         own = self._own(rows, rows[:, None, self.columns.acted])[:, 0]
         location = self.columns.always(rows) @ self.held[draws] + own @ self._slope[draws]
-        return (rows.index_select(1, self.features) - location).to(x.dtype)
+        return rows.index_select(1, self.features) - location
 
     def move(self, x: Tensor, v: Tensor, values: Tensor, draws: Tensor) -> Tensor:
         """(r, m, c, f) the values of the features when x_S changes.
@@ -53,14 +53,15 @@ class Lines:
             values: (m, c, w) the new values of x_S.
             draws: (r,) the samples.
         """
-        rows = x.double()
-        change = self._own(rows, values.double())
-        change = change - self._own(rows, rows[:, None, self.columns.acted])
-        out = (change @ self._slope[draws, None]).add_(rows[:, None, self.features])
+        encoder, acted = self.columns.encoder, self.columns.acted
+        rows = encoder.scaled(x)
+        change = self._own(rows, encoder.scaled(values, acted))
+        change = change - self._own(rows, rows[:, None, acted])
+        out = change @ self._slope[draws, None]
         if self._scaled:
             scale = change @ self.scale[draws, None, : self._most]
             out += v[:, :, None] * scale.clamp_(-MOST_SCALE, MOST_SCALE).expm1_()
-        return out.to(x.dtype)
+        return out.mul_(encoder.width[self.features]).add_(x[:, None, self.features])
 
     def _own(self, x: Tensor, values: Tensor) -> Tensor:
         return self.columns.own(x, values, self._most)

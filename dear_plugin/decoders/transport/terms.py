@@ -24,6 +24,8 @@ BEYOND = 0.5
 class Terms:
     """The columns phi of one feature, on which smooth features are regressed.
 
+    Values are scaled here, and in all regressions: numbers are shares of their range.
+
     A number has its value and its excess over each kink: a line with bends. A category has an
     indicator for each of its values.
 
@@ -50,14 +52,14 @@ class Terms:
         either end, where the slope would have nothing on one side, are left out: of the values 0
         (50 rows), 1 (10) and 2 (10) only 1 remains, so the columns of 2 are 2 and 1.
         """
-        feature, column = sample.encoder.schema.features[j], sample.rows[:, j]
+        feature, column = sample.encoder.schema.features[j], sample.scaled(j)
         if feature.kind is not Kind.NUMERIC:
             return cls(torch.arange(max(len(feature.categories), 1)).double(), torch.empty(0))
         ordinary = sorted_values(without_special(column))
         n, cut = len(ordinary), int(WINSOR * (len(ordinary) - 1))
         kinks = ordinary[[(n * (i + 1)) // (KINKS + 1) for i in range(KINKS)]].unique()
-        kinks = kinks[(kinks > ordinary[0]) & (kinks < ordinary[-1])].double()
-        special = float(ordinary.double().mean()) if bool(is_special(column).any()) else math.nan
+        kinks = kinks[(kinks > ordinary[0]) & (kinks < ordinary[-1])]
+        special = float(ordinary.mean()) if bool(is_special(column).any()) else math.nan
         ends = float(ordinary[cut]), float(ordinary[n - 1 - cut])
         shift = torch.nn.functional.pad(kinks, (1, 0))
         least = torch.zeros_like(shift).index_fill(0, torch.tensor([0]), -math.inf)
@@ -105,10 +107,11 @@ def straight(terms: Sequence[Terms]) -> Tensor:
 
 
 def winsorised(sample: Sample) -> Tensor:
-    """(n, p) the training rows with the outer 0.5 % of each number on either side clamped."""
+    """(n, p) scaled training rows with the outer 0.5 % of each number on either side clamped."""
     ends = [sample.shared(Terms.of, j).ends for j in range(sample.encoder.p)]
-    clamped = sample.rows.clamp(*torch.tensor(ends).T)
-    return torch.where(is_special(sample.rows), sample.rows, clamped)
+    rows = sample.encoder.scaled(sample.rows)
+    clamped = rows.clamp(*torch.tensor(ends, dtype=torch.float64).T)
+    return torch.where(is_special(rows), rows, clamped)
 
 
 def _at(column: Tensor, weights: Tensor) -> Tensor:

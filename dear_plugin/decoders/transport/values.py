@@ -26,7 +26,8 @@ QUANTILES = 0.005, 0.25, 0.5, 0.75, 0.995
 MAX_VALUES = 128
 # Groups of a feature's values: in the tests of dependence, and by repeated splits.
 GROUPS, MAX_GROUPS = 5, 32
-# Linear copies hold up to the rounding of scaled float32 values.
+# Linear copies, such as degrees of two kinds, hold up to the rounding of their decimals: so much
+# of a range.
 COPY_TOLERANCE, COPY_ROWS = 1e-5, 20
 
 
@@ -52,7 +53,7 @@ class Values(NamedTuple):
         if feature.kind is Kind.NUMERIC:
             levels = representatives(column, MAX_VALUES)
         else:
-            levels = torch.arange(max(len(feature.categories), 1)).float()
+            levels = torch.arange(max(len(feature.categories), 1)).double()
         codes = torch.searchsorted((levels[1:] + levels[:-1]) / 2.0, column)
         size, order = (
             torch.bincount(codes, minlength=len(levels)).double(),
@@ -119,11 +120,15 @@ def _is_smooth(column: Tensor) -> bool:
 
 
 def linear_copies(sample: Sample) -> list[tuple[int, int, float]]:
-    """The pairs (i, j) of numbers of which j is linear in i in every row, and the slopes."""
+    """The pairs (i, j) of numbers of which j is linear in i in every row, and the slopes.
+
+    Those with special levels are left out.
+    """
     if len(sample) < COPY_ROWS:
         return []
-    number = sample.encoder.is_number
-    x = sample.rows.double()
+    encoder = sample.encoder
+    number = encoder.is_number & ~is_special(sample.rows).any(0)
+    x = torch.where(number, encoder.scaled(sample.rows), 0.0)
     x -= x.mean(0)
     products = x.T @ x
     slope = products / products.diagonal()[:, None].clamp_min(1e-30)
@@ -134,7 +139,8 @@ def linear_copies(sample: Sample) -> list[tuple[int, int, float]]:
     for i, j in near.fill_diagonal_(False).nonzero().tolist():
         rest = x[:, j] - slope[i, j] * x[:, i]
         if float(rest.max() - rest.min()) <= COPY_TOLERANCE:
-            copies.append((i, j, float(slope[i, j])))
+            by_units = float(encoder.width[j] / encoder.width[i])
+            copies.append((i, j, float(slope[i, j]) * by_units))
     return copies
 
 

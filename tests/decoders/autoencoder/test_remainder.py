@@ -34,18 +34,22 @@ FREE, GAIN, WHOLE, FLAG, TOWN = range(5)
 
 
 def shifted(fitted, column, by, tie=MIDDLE, rows=None):
-    """The shift of one feature, and the first row after and before, when g changes by so much."""
+    """The shift of one feature, and the first row after and before, when g changes by so much.
+
+    Shifts are shares of the range.
+    """
     networks, all_rows = fitted
     x = (all_rows if rows is None else rows)[:1, None]
     outputs = torch.full((1, 2, networks.encoder.d), 0.25)
     outputs[:, 1, networks.encoder.starts[column]] += by
     out = add_change(networks, x, outputs, torch.full(x.shape, tie))
-    return float(out[0, 0, column] - x[0, 0, column]), out[0, 0], x[0, 0]
+    by = (out[0, 0] - x[0, 0]) / networks.encoder.width
+    return float(by[column]), out[0, 0], x[0, 0]
 
 
 def middle_rows(fitted):
     """Rows whose integer can go up and down."""
-    return fitted[1][fitted[1][:, WHOLE] == 0.5]
+    return fitted[1][fitted[1][:, WHOLE] == 5.0]
 
 
 class TestAddChange:
@@ -69,11 +73,12 @@ class TestAddChange:
         assert shifted(fitted, GAIN, -0.1, rows=off_atom)[0] == pytest.approx(-0.1, abs=1e-6)
 
     def test_no_row_leaves_the_bounds_but_one_outside_may_stay_there(self, fitted):
-        _, rows = fitted
+        networks, rows = fitted
+        high = float(networks.encoder.high[FREE])
         after = shifted(fitted, FREE, 9.0)[1]
-        assert float(after[FREE]) == 1.0
+        assert float(after[FREE]) == high
         outside = rows[:1].clone()
-        outside[0, FREE] = 1.4
+        outside[0, FREE] = high + 1.4
         assert shifted(fitted, FREE, 9.0, rows=outside)[0] == 0.0
 
     def test_a_category_follows_its_probabilities(self, fitted):

@@ -26,9 +26,13 @@ class Case:
         return self.decoders.of(tuple(sorted(self.encoder.schema.index(names))))
 
     def moved(self, names, change, count=300, generator=None):
-        """(count, p) the first rows after x_S changes by so much, and their factuals."""
+        """(count, p) the first rows after x_S changes by so much, and their factuals.
+
+        The change is a share of the range.
+        """
         x, decoder = self.rows[:count], self.of(*names)
-        values = x[:, list(decoder._fitted.acted)] + change
+        acted = decoder._fitted.acted
+        values = x[:, acted] + change * self.encoder.width[acted]
         return decoder.decode(x, decoder.encode(x, generator), values[:, None])[:, 0], x
 
 
@@ -112,14 +116,14 @@ class TestLaws:
         frame = pd.DataFrame({"age": age, "sex": sex, "pay": pay, "home": pay + age})
         case = Case(frame, immutable=["age", "sex"])
         groups = case.of("pay")._fitted.cells._cuts[0]
-        score = groups.balance.score(case.rows)
+        score = groups.balance.score(case.encoder.scaled(case.rows))
         assert len(groups.at) > 5
         assert float((score[:, None] - groups.at).abs().min()) > 1e-6
 
     def test_the_acted_features_take_their_values_and_held_ones_stay(self, odd):
         reached, x = odd.moved(["a"], 0.1)
         group = odd.encoder.schema.index(["group"])[0]
-        torch.testing.assert_close(reached[:, 0], x[:, 0] + 0.1)
+        torch.testing.assert_close(reached[:, 0], x[:, 0] + 0.1 * odd.encoder.width[0])
         assert torch.equal(reached[:, group], x[:, group])
 
     def test_decoded_values_of_counted_features_are_observed_ones(self, odd):
@@ -164,8 +168,8 @@ class TestWhatMayMove:
     def test_a_linear_copy_follows_in_every_row(self, odd):
         (j,) = odd.encoder.schema.index(["copy"])
         reached, x = odd.moved(["a"], 0.11)
-        slope = odd.encoder.schema.features[0].width * 2.0 / odd.encoder.schema.features[j].width
-        torch.testing.assert_close(reached[:, j], x[:, j] + 0.11 * slope, atol=1e-5, rtol=0.0)
+        change = 2.0 * 0.11 * odd.encoder.width[0]
+        torch.testing.assert_close(reached[:, j], x[:, j] + change, atol=1e-5, rtol=0.0)
 
     @pytest.mark.parametrize("kind", ["smooth", "counted"])
     def test_twins_are_never_parted(self, kind):
@@ -177,14 +181,14 @@ class TestWhatMayMove:
         reached, x = case.moved(["a"], 0.2)
         assert torch.equal(reached[:, 1], reached[:, 2])
         assert not torch.equal(reached[:, 1], x[:, 1])
-        drawn = case.of("a").resample(x, x[:, :1] + 0.2, EVERY, None)
+        drawn = case.of("a").resample(x, x[:, :1] + 2.0, EVERY, None)
         assert torch.equal(drawn[..., 1], drawn[..., 2])
 
     def test_a_twin_of_what_is_acted_on_takes_its_value_bit_for_bit(self):
         a = np.random.default_rng(0).normal(size=4000)
         case = Case(pd.DataFrame({"a": a, "twin": a}))
         reached, x = case.moved(["a"], 0.1234, 4000)
-        assert torch.equal(reached[:, 0], x[:, 0] + 0.1234)
+        assert torch.equal(reached[:, 0], x[:, 0] + 0.1234 * case.encoder.width[0])
         assert torch.equal(reached[:, 1], reached[:, 0])
         values = x[:50, :1] + 0.1234
         drawn = case.of("a").resample(x[:50], values, EVERY, None)
@@ -211,10 +215,10 @@ class TestWhatMayMove:
         case, known = Case(frame, immutable=["group"]), torch.tensor(frame["group"] != "r")
         decoders = Decoders(Transport(), Sample(case.rows[known], case.encoder), [])
         decoder, x = decoders.of((0,)), case.rows[~known]
-        moved = decoder.decode(x, decoder.encode(x), torch.full((len(x), 1, 1), 1.0))[:, 0, 1]
-        found = (6.0 * moved).round()
+        most = x.new_full((len(x), 1, 1), 9.0)
+        moved = decoder.decode(x, decoder.encode(x), most)[:, 0, 1]
         # At a = 9 these are 4, 5 and 6, a third each.
-        shares = [(found == value).double().mean().item() for value in (4, 5, 6)]
+        shares = [(moved == value).double().mean().item() for value in (4, 5, 6)]
         assert shares == pytest.approx([1 / 3] * 3, abs=0.1)
 
     def test_given_replaces_what_the_schema_holds(self, odd):
@@ -231,10 +235,10 @@ class TestKnownTruth:
         """With ties at random, rows moved to a place look like those that are there."""
         (flag, town), a = odd.encoder.schema.index(["flag", "town"]), odd.rows[:, 0]
         at = float(a.quantile(0.85))
-        near = (a - at).abs() < 0.03
+        near = (a - at).abs() < 0.03 * odd.encoder.width[0]
         decoder, x = odd.of("a"), odd.rows
         v = decoder.encode(x, torch.Generator().manual_seed(0))
-        reached = decoder.decode(x, v, torch.full((len(x), 1, 1), at))[:, 0]
+        reached = decoder.decode(x, v, x.new_full((len(x), 1, 1), at))[:, 0]
         assert float(reached[:, flag].mean()) == pytest.approx(
             float(odd.rows[near, flag].mean()), abs=0.08
         )
@@ -250,7 +254,7 @@ class TestKnownTruth:
         frame[["line", "bend"]] += rng.normal(size=(n, 2)) * 0.3
         case = Case(frame)
         reached, _ = case.moved(["a"], 0.1, n)
-        change = (case.encoder.frame(reached) - frame).to_numpy()
+        change = (reached - case.rows).numpy()
         step, low = 0.1 * case.encoder.schema.features[0].width, a < -0.3
         assert change[:, 1].mean() == pytest.approx(2 * step, rel=0.05)
         assert change[low, 2].mean() == pytest.approx(-step, rel=0.15)
@@ -264,19 +268,18 @@ class TestKnownTruth:
         use[:10] = 10_000 * rng.uniform(1, 2, 10)
         frame = pd.DataFrame({"use": use, "age": age, "percent": 100.0 * use + 3.0})
         case = Case(frame)
-        x, decoder, width = case.rows[10:], case.of("use"), case.encoder.schema.features[1].width
-        values = torch.ones(len(x), 1, 1)
+        x, decoder = case.rows[10:], case.of("use")
+        values = case.encoder.high[0].expand(len(x), 1, 1)
         moved = decoder.decode(x, decoder.encode(x), values)[:, 0]
-        change = float((moved - x)[:, 1].mean()) * width
-        assert -30 < change < -10
-        assert torch.allclose(moved[:, 2], torch.ones(len(x)), atol=1e-6)
+        assert -30 < float((moved - x)[:, 1].mean()) < -10
+        assert torch.allclose(moved[:, 2], case.encoder.high[2], rtol=1e-6)
 
     def test_the_spread_is_rescaled_where_it_follows_x_s(self):
         rng, n = np.random.default_rng(0), 8000
         a = rng.uniform(0, 1, n)
         case = Case(pd.DataFrame({"a": a, "b": np.exp(a) * rng.normal(size=n)}))
         x, decoder = case.rows, case.of("a")
-        reached = decoder.decode(x, decoder.encode(x), torch.ones(n, 1, 1))[:, 0, 1]
+        reached = decoder.decode(x, decoder.encode(x), x.new_ones(n, 1, 1))[:, 0, 1]
         low = torch.from_numpy(a < 0.2)
         ratio = float(reached[low].std() / x[low, 1].std())
         assert ratio == pytest.approx(np.exp(0.9), rel=0.15)
@@ -333,15 +336,14 @@ class TestWhatFollowsIsTheEffect:
         frame, slope = confounded(name)
         frame = (8 * frame).round() / 8 if rounded else frame
         case = Case(frame, tiers=[list(frame)[:-2], ["x"], ["z"]])
-        step = 1 / case.encoder.schema.features[-2].width
-        reached, x = case.moved(["x"], step, 4000)
-        change = (case.encoder.frame(reached) - frame)["z"] / frame["z"].std()
+        reached, x = case.moved(["x"], 1 / float(case.encoder.width[-2]), 4000)
+        change = pd.Series((reached - x)[:, -1]) / frame["z"].std()
         true = slope / frame["z"].std()
         assert change.mean() == pytest.approx(true.mean(), abs=0.03)
         assert (change - true).abs().mean() < 0.1
-        drawn = case.of("x").resample(x, x[:, [-2]] + step, EVERY, None)[..., -1] - x[:, None, -1]
-        low, high = drawn.mean(0).quantile(torch.tensor([0.1, 0.9])).tolist()
-        unit = frame["z"].std() / case.encoder.schema.features[-1].width
+        drawn = case.of("x").resample(x, x[:, [-2]] + 1.0, EVERY, None)[..., -1] - x[:, None, -1]
+        low, high = np.quantile(drawn.mean(0), [0.1, 0.9])
+        unit = frame["z"].std()
         assert low / unit - 0.05 <= true.mean() <= high / unit + 0.05
 
     @pytest.mark.parametrize("decimals", [0, 3])
@@ -350,12 +352,10 @@ class TestWhatFollowsIsTheEffect:
         hours = np.where(rng.random(n) < 0.47, 40.0, (38 + 8 * rng.normal(size=n)).round(1))
         pay = (1000 + 300 * (hours == 40) + 150 * rng.normal(size=n)).round(decimals)
         case = Case(pd.DataFrame({"hours": hours, "pay": pay}))
-        feature, other = case.encoder.schema.features
-        to = [(each - feature.bounds[0]) / feature.width for each in (38.0, 40.0)]
         x, decoder = case.rows[hours < 35], case.of("hours")
-        values = torch.tensor(to).float()[None, :, None].expand(len(x), -1, -1)
+        values = x.new_tensor([38.0, 40.0])[None, :, None].expand(len(x), -1, -1)
         moved = decoder.decode(x, decoder.encode(x), values)[..., 1] - x[:, 1, None]
-        change = moved.mean(0) * other.width
+        change = moved.mean(0)
         assert change.tolist() == pytest.approx([0.0, 300.0], abs=20.0)
 
     @pytest.mark.parametrize("n", [4000, 20_000])
@@ -367,8 +367,8 @@ class TestWhatFollowsIsTheEffect:
         frame["bills"] = rng.poisson(np.exp(0.5 + 0.15 * visits + 0.3 * h))
         case = Case(frame, tiers=[["h"], ["visits"], ["bills"]])
         step = 2 / case.encoder.schema.features[1].width
-        reached, _ = case.moved(["visits"], step, n, torch.Generator().manual_seed(0))
-        change = (case.encoder.frame(reached)["bills"] - frame["bills"]).to_numpy()
+        reached, x = case.moved(["visits"], step, n, torch.Generator().manual_seed(0))
+        change = (reached - x)[:, 2].numpy()
         true = np.exp(0.5 + 0.15 * visits + 0.3 * h) * (np.exp(0.3) - 1)
         some = visits <= np.quantile(visits, 0.99) - 2
         assert change[some].mean() == pytest.approx(
@@ -385,7 +385,7 @@ class TestWhatFollowsIsTheEffect:
         frame = pd.DataFrame({"only": only.astype(int), "rooms": rooms, "away": away.astype(int)})
         case = Case(frame, immutable=["only"])
         x, decoder = case.rows[only], case.of("rooms")
-        most = torch.ones(len(x), 1, 1)
+        most = x.new_full((len(x), 1, 1), 23.0)
         assert bool((decoder.decode(x, decoder.encode(x), most)[..., 2] == 0.0).all())
 
     def test_rows_of_equal_expected_x_s_are_compared_with_rows_like_them(self):
@@ -411,12 +411,8 @@ class TestWhatFollowsIsTheEffect:
         savings = np.where(none, 0.0, np.exp(0.5 * rng.normal(size=n)).round(2))
         frame = pd.DataFrame({"savings": savings, "account": (~none).astype(int)})
         case = Case(frame)
-        x, decoder, width = (
-            case.rows[none],
-            case.of("savings"),
-            case.encoder.schema.features[0].width,
-        )
-        least = torch.full((len(x), 1, 1), float(savings[~none].min()) / width)
+        x, decoder = case.rows[none], case.of("savings")
+        least = x.new_full((len(x), 1, 1), float(savings[~none].min()))
         assert bool((decoder.decode(x, decoder.encode(x), least)[..., 1] == 1.0).all())
 
 
@@ -446,7 +442,7 @@ class TestOddTables:
         case = Case(frame, special={"a": [-9.0]})
         x = case.rows[(~coded) & (flag == 1)][:50]
         decoder = case.of("a")
-        own = torch.full((50, 1, 1), float(case.rows[coded][0, 0]))
+        own = x.new_full((50, 1, 1), float(case.rows[coded][0, 0]))
         reached = decoder.decode(x, decoder.encode(x), own)[:, 0]
         assert not reached[:, 1].any()
 
@@ -461,7 +457,7 @@ class TestOddTables:
         decoder, x = case.of("work"), case.rows
         v = decoder.encode(x, torch.Generator().manual_seed(0))
         for level in range(5):
-            moved = decoder.decode(x, v, torch.full((n, 1, 1), float(level)))[:, 0, 1]
+            moved = decoder.decode(x, v, x.new_full((n, 1, 1), float(level)))[:, 0, 1]
             there = x[x[:, 0] == level, 1]
             shares = [
                 torch.bincount(each.long(), minlength=8) / len(each) for each in (moved, there)

@@ -1,0 +1,107 @@
+"""Grid: the decimals of numbers; values of any shape in, the nearest ones with these decimals out.
+
+A value is the double that its decimals print as: 0.1 + 0.2 becomes 0.3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from dear_plugin._lazy import lazy
+
+# The rounding error of a bound that was computed, in units of the last decimal.
+NEAR = 1e-6
+# The rounding error of a number with few decimals, in units of the relative step of its dtype.
+ERROR = 4.0
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The decimals of p features.
+
+    Attributes:
+        up: (p,) double, 10 to the power of the decimals; 1 for tens, hundreds, and so on; NaN for
+            numbers that are not rounded.
+        down: (p,) double, 1; 10 for tens, 100 for hundreds; NaN likewise.
+    """
+
+    up: Tensor
+    down: Tensor
+
+    @classmethod
+    def of(cls, places: Iterable[int | None]) -> Grid:
+        """The grid of some decimals; None for numbers that are not rounded, 0 for categories."""
+        known = [
+            (math.nan, math.nan) if k is None else (10.0 ** max(k, 0), 10.0 ** max(-k, 0))
+            for k in places
+        ]
+        return cls(*torch.tensor(known, dtype=torch.float64).view(-1, 2).T.contiguous())
+
+    def round(self, values: Tensor, at: Any = slice(None)) -> Tensor:
+        """Values on the grid, in a new tensor.
+
+        Args:
+            values: (..., p), or a shape that fits that of `at`.
+            at: the features, as an index of (p,).
+        """
+        up, down = self.up[at], self.down[at]
+        whole = values * up
+        # Products and quotients of whole numbers and exact powers are rounded correctly.
+        whole = whole.div_(down).round_().mul_(down) if self._is_coarse else whole.round_()
+        whole = whole.div_(up)
+        return torch.where(whole.isnan(), values, whole) if self._is_partial else whole
+
+    def inward(self, low: Tensor, high: Tensor, at: Any = slice(None)) -> tuple[Tensor, Tensor]:
+        """The least and greatest values of the grid between bounds.
+
+        A bound that is a rounding error off the grid, such as 0.1 + 0.2, is on it.
+
+        Args:
+            low: (..., p), or a shape that fits that of `at`.
+            high: likewise.
+            at: the features, as an index of (p,).
+        """
+        step = self.step[at]
+        ends = []
+        for end, side in ((low, 1.0), (high, -1.0)):
+            near = self.round(end, at)
+            short = side * (end - near) > NEAR * step
+            ends.append(torch.where(short, self.round(near + side * step, at), near))
+        return ends[0], ends[1]
+
+    @lazy
+    def step(self) -> Tensor:
+        """(p,) double, one unit of the last decimal; 0 for numbers that are not rounded."""
+        return (self.down / self.up).nan_to_num(0.0)
+
+    @lazy
+    def _is_coarse(self) -> bool:
+        return bool((self.down > 1.0).any())
+
+    @lazy
+    def _is_partial(self) -> bool:
+        return bool(self.up.isnan().any())
+
+
+def on_grid(values: Array, places: int | None) -> Array:
+    """Numbers, (n,), of which those that are a rounding error off some decimals have these.
+
+    So equal numbers have equal bits, whether they were computed, read or held as a float32.
+    """
+    numbers = values.astype(np.float64, copy=False)
+    if places is None or values.dtype.kind != "f":
+        return numbers
+    error = ERROR * float(np.finfo(values.dtype).eps)
+    with np.errstate(invalid="ignore", over="ignore"):  # of infinite and very large numbers
+        near = np.round(numbers, places)
+        return np.where(np.abs(near - numbers) <= error * np.abs(numbers), near, numbers)

@@ -1,0 +1,62 @@
+"""Grid: numbers with a few decimals, as they print."""
+
+import numpy as np
+import pytest
+import torch
+
+from dear_plugin.data.grid import Grid, on_grid
+
+PLACES = [2, 0, -2, None, 6, -5]
+
+
+@pytest.fixture
+def grid() -> Grid:
+    return Grid.of(PLACES)
+
+
+def test_a_rounded_number_is_the_one_that_prints_with_its_decimals(grid):
+    rng = torch.Generator().manual_seed(0)
+    values = torch.randn(2_000, len(PLACES), generator=rng, dtype=torch.float64) * 1e6
+    for j, places in enumerate(PLACES):
+        wanted = values[:, j].tolist()
+        if places is not None:
+            wanted = [float(f"{round(value, places):.{max(places, 0)}f}") for value in wanted]
+        assert grid.round(values)[:, j].tolist() == wanted
+
+
+def test_rounding_twice_changes_nothing(grid):
+    values = torch.rand(2_000, len(PLACES), dtype=torch.float64) * 1e9
+    once = grid.round(values)
+    assert torch.equal(grid.round(once), once)
+
+
+def test_some_features_are_rounded_as_all_of_them_are(grid):
+    values = torch.rand(50, len(PLACES), dtype=torch.float64) * 100.0
+    at = torch.tensor([4, 0])
+    assert torch.equal(grid.round(values[:, at], at), grid.round(values)[:, at])
+
+
+def test_a_step_is_one_unit_of_the_last_decimal(grid):
+    assert grid.step.tolist() == [0.01, 1.0, 100.0, 0.0, 1e-6, 1e5]
+
+
+def test_bounds_move_inwards_unless_they_are_a_rounding_error_off():
+    grid = Grid.of([1, 0, None])
+    low = torch.tensor([[0.1 + 0.2, 2.2, 0.123456789]], dtype=torch.float64)
+    high = torch.tensor([[0.7999999999999999, 8.8, torch.inf]], dtype=torch.float64)
+    inner = grid.inward(low, high)
+    assert inner[0].tolist() == [[0.3, 3.0, 0.123456789]]
+    assert inner[1].tolist() == [[0.8, 8.0, torch.inf]]
+
+
+class TestOnGrid:
+    def test_equal_numbers_have_equal_bits_however_they_were_computed(self):
+        assert on_grid(np.array([0.1 + 0.2, 0.3]), 1).tolist() == [0.3, 0.3]
+        assert on_grid(np.array([0.1, 2.7], dtype=np.float32), 1).tolist() == [0.1, 2.7]
+
+    def test_a_number_with_more_decimals_stays(self):
+        assert on_grid(np.array([0.3000001, 33.5]), 0).tolist() == [0.3000001, 33.5]
+
+    def test_integers_and_numbers_without_decimals_stay(self):
+        assert on_grid(np.array([2**53 - 1]), 0).tolist() == [2.0**53 - 1]
+        assert on_grid(np.array([0.1 + 0.2]), None).tolist() == [0.1 + 0.2]
