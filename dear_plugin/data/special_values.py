@@ -98,32 +98,23 @@ class SpecialLevels:
         mask: Tensor = (is_special(rows) & (counts > 0)) | (rows == missing)
         return mask
 
-    def keep_unless_acted(self, x: Tensor, moved: Tensor, acted: Tensor) -> Tensor:
-        """Decoded rows, (m, c, p), with indirect changes into or out of special levels undone.
-
-        Args:
-            x: (m, p) the factual rows.
-            moved: (m, c, p) the decoded rows.
-            acted: (m, p) bool, the features acted on.
-        """
-        if not self.exist:
-            return moved
-        before = x[:, None]
-        undone = (self.mask(before) | self.mask(moved)) & ~acted[:, None]
-        return torch.where(undone, before, moved)
-
-    def restrict(self, x: Tensor, moved: Tensor, projected: Tensor) -> Tensor:
+    def restrict(
+        self, x: Tensor, moved: Tensor, projected: Tensor, acted: Tensor | None = None
+    ) -> Tensor:
         """Projected rows, (m, c, p), with changes of level only where `enter`, `leave` allow them.
 
         Args:
             x: (m, p) the factual rows.
             moved: (m, c, p) the rows before projection.
             projected: (m, c, p) the rows after a projection that ignores special levels.
+            acted: (m, p) bool, the only features that may change their level; None for all.
         """
         if not self.exist:
             return projected
         before, after = self.mask(x)[:, None], self.mask(moved)
         allowed = (~before | self.leave) & (~after | self.enter)
+        if acted is not None:
+            allowed &= acted[:, None] | ~(before | after)
         return torch.where(allowed, torch.where(after, moved, projected), x[:, None])
 
     def expand(self, rows: Tensor, out: Tensor, starts: Sequence[int]) -> None:

@@ -65,12 +65,11 @@ class Optimizer:
         return SearchProblem(
             case.x,
             case.goal,
-            case.feasible,
+            replace(case.feasible, seen_pairs=self.seen_pairs),
             self.sets,
             self.decoders,
             self.classifier,
             case.feasible.may_act(self.sets),
-            self.seen_pairs,
         )
 
     def proposals(
@@ -125,12 +124,12 @@ class Optimizer:
             sets: (m,) the set acted on.
             values: (m, w) the new values of its features.
         """
-        x = problem.x[rows]
-        moved, reached = problem.decode_actions(rows, sets, values[:, None])
-        expected, factual = problem.feasible.rounded(x, moved), x[:, None]
-        distance = self.classifier.encoder.distance
+        x, direct = problem.x[rows], problem.sets.masks[sets]
+        moved, feasible = problem.decode(rows, sets, values[:, None]), problem.feasible
+        reached = problem.project(moved, rows, sets)
+        expected = feasible.levels.restrict(x, moved, feasible.rounded(x, moved), direct)
+        distance, factual = self.classifier.encoder.distance, x[:, None]
         lost = distance(expected, factual) - distance(reached, factual)
-        direct = problem.sets.masks[sets]
         indirect = torch.where(direct, 0.0, lost[:, 0].clamp_min(0.0)).float()
         return Proposal(reached[:, 0], direct, indirect.sum(1), [""] * len(rows))
 

@@ -17,6 +17,7 @@ from dear_plugin.data.special_values import SpecialLevels, is_special
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.problem.rules import Rules
+from dear_plugin.problem.seen_pairs import SeenPairs
 
 # The attributes with a value for each row.
 PER_ROW = (
@@ -44,10 +45,11 @@ class FeasibleSet:
         observed: the only values, ascending, of the features that take no others, by feature.
         levels: where rows may be missing or special.
         rules: the constraints between columns.
-        required: (n, q + r + u + g) bool, the orders, relations, rules and groups that the factual
-            satisfies, and its counterfactual must satisfy.
+        required: (n, r + u + g) bool, the relations, rules and groups that the factual satisfies,
+            and its counterfactual must satisfy.
         stuck: (n, p) bool, features that may not be acted on only because their value is special,
             and the schema forbids to leave it.
+        seen_pairs: which pairs of values changes may create; None allows all.
     """
 
     low: Tensor
@@ -65,6 +67,7 @@ class FeasibleSet:
     rules: Rules
     required: Tensor
     stuck: Tensor
+    seen_pairs: SeenPairs | None = None
 
     @property
     def has_rules(self) -> bool:
@@ -174,29 +177,61 @@ class FeasibleSet:
         stays: Tensor = (moved - x).abs_() <= self.grid.step / 2.0
         return stays
 
-    def project(self, x: Tensor, moved: Tensor, idx: Tensor) -> Tensor:
+    def project(
+        self,
+        x: Tensor,
+        moved: Tensor,
+        idx: Tensor,
+        acted: Tensor | None = None,
+        held: Tensor | None = None,
+    ) -> Tensor:
         """(m, c, p) the nearest admissible rows: A_d of the paper, exactly.
 
-        Changes are rounded to the grid and clipped to ranges and directions. A frozen value is
-        x bit for bit. A change is undone if it sets a category that is not allowed, leaves a
-        number outside a range that does not contain x either, or enters or leaves a special level
-        where the schema forbids that.
+        In this order; the last two undo or adapt what is not acted on:
+
+        1. What is held stays.
+        2. Numbers are rounded to the grid and clipped to ranges and directions; one outside of a
+           range that does not contain x either stays, and what is frozen is x bit for bit.
+        3. A special level is entered or left only by an action, where the schema allows that.
+        4. A category that is not allowed is not taken.
+        5. Of a group of which exactly one feature is 1, exactly one is.
+        6. Changes that create a pair of values that no training row has are undone; then 5 again.
+        7. What breaks an order or relation is set so that it holds again, see `repair`.
 
         Args:
             x: (m, p) the factual rows.
             moved: (m, c, p) the decoder's rows.
             idx: (m,) the position of each factual row in this set.
+            acted: (m, p) bool, the features acted on; None for all.
+            held: (m, p) bool, those that do not move with them; None for none.
         """
+        if held is not None:
+            moved = torch.where(held[:, None], x[:, None], moved)
+        out = self.levels.restrict(x, moved, self._clipped(x, moved, idx), acted)
+        if self.allowed is not None:
+            out = out.where(self.allows(out, idx), x[:, None])
+        out = self.keep_groups(x, out, idx)
+        if acted is None:
+            return out
+        if self.seen_pairs is not None:
+            out = self.keep_groups(x, self.seen_pairs.repair(x, out, acted), idx)
+        return self.repair(x, out, acted if held is None else acted | held, idx)
+
+    def _clipped(self, x: Tensor, moved: Tensor, idx: Tensor) -> Tensor:
+        """The second step of `project`."""
         out = self.rounded(x, moved)
         floor, ceiling = (each.index_select(0, idx) for each in (self.floor, self.ceiling))
         out.clamp_(floor[:, None], ceiling[:, None])
         if bool(self._starts_outside.any()):
             at = self._starts_outside[idx].nonzero()[:, 0]
             out[at] = self._undo_outside(x[at], out[at], idx[at])
-        out = self.levels.restrict(x, moved, out)
-        if self.allowed is not None:
-            out = out.where(self.allows(out, idx), x[:, None])
-        return self.keep_groups(x, out, idx)
+        return out
+
+    def creates_impossible(self, x: Tensor, reached: Tensor) -> Tensor:
+        """(m,) bool: rows, (m, p), with an impossible pair that the factual, (m, p), lacks."""
+        if self.seen_pairs is None:
+            return torch.zeros(len(x), dtype=torch.bool)
+        return self.seen_pairs.created(x, reached)
 
     def keep_groups(self, x: Tensor, reached: Tensor, idx: Tensor | slice) -> Tensor:
         """(m, c, p) rows with exactly one 1 in each group; arguments as in `project`."""
@@ -220,7 +255,9 @@ class FeasibleSet:
         high = torch.minimum(self.ceiling, self.high).index_select(0, idx)
         # The value of another feature may not be among the observed ones.
         low[:, list(self.observed)] = torch.inf
-        return self.rules.repair(x, reached, ~still, (low, high), self.required[idx])
+        relations = self.rules.relations
+        required = self.required[idx, : len(relations)]
+        return relations.repair(x, reached, ~still, (low, high), required)
 
     def satisfies_rules(self, reached: Tensor, idx: Tensor) -> Tensor:
         """(m,) bool: whether rows, (m, p), satisfy the rules required of factual rows (m,)."""

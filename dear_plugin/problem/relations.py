@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -13,6 +14,8 @@ from dear_plugin.data.special_values import is_special
 
 # Twice: the repair of one relation may break another.
 ROUNDS = 2
+# The numbers of a relation at most.
+MOST = 3
 
 
 @dataclass(frozen=True)
@@ -21,10 +24,11 @@ class Relations:
 
     Attributes:
         grid: the decimals of the features.
-        members: (r, 3) int64, the features; a shorter relation repeats its last one.
-        weights: (r, 3) double, 1 for the first; 0 for a repeated one.
+        members: (r, 3) int64, the features, in the order in which they are repaired; a shorter
+            relation repeats its last one.
+        weights: (r, 3) double; 0 for a repeated feature.
         logs: (r,) bool, sums of logarithms.
-        bounds: (r, 2) double, the least and greatest sum.
+        bounds: (r, 2) double, the least and greatest sum; an order has no greatest.
         mixed: (r,) bool, whether some numbers of a row may be positive and others not.
     """
 
@@ -38,15 +42,18 @@ class Relations:
     @classmethod
     def of(cls, encoder: Encoder) -> Relations:
         """The relations of a schema."""
-        found = [each for each in encoder.schema.relations if not each.is_order]
-        members = [[*encoder.schema.index(each.members)] for each in found]
-        members = [[*each, each[-1]][:3] for each in members]
-        weights = [[1.0, *(-w for w in each.weights), 0.0][:3] for each in found]
+        found, parts = encoder.schema.relations, []
+        for each in found:
+            of = encoder.schema.index(each.members)
+            own = [*zip(of, (1.0, *(-weight for weight in each.weights)), strict=True)]
+            own = own[::-1] if each.is_order else own
+            parts.append([*own, (own[-1][0], 0.0)][:MOST])
         bounds = [(each.constant + each.low, each.constant + each.high) for each in found]
+        members, weights = torch.tensor(parts, dtype=torch.float64).view(-1, MOST, 2).unbind(-1)
         return cls(
             encoder.grid,
-            torch.tensor(members, dtype=torch.int64).view(-1, 3),
-            torch.tensor(weights, dtype=torch.float64).view(-1, 3),
+            members.long(),
+            weights,
             torch.tensor([each.log for each in found], dtype=torch.bool),
             torch.tensor(bounds, dtype=torch.float64).view(-1, 2),
             torch.tensor([each.mixed or not each.log for each in found], dtype=torch.bool),
@@ -75,7 +82,7 @@ class Relations:
         bounds: tuple[Tensor, Tensor],
         required: Tensor,
     ) -> Tensor:
-        """(m, c, p) rows whose free features are set so that sums are those of the factual.
+        """(m, c, p) rows of which one free feature is set so that a broken relation holds again.
 
         Args:
             x: (m, p) the factual rows.
@@ -106,31 +113,45 @@ class Relations:
             rows: the rows.
             limits: (q, p) each, which features are free, their least and greatest values.
         """
-        which, (free, low, high) = slice(k, k + 1), limits
-        own = self._parts(x, which).sum(-1)[:, 0]
-        wanted = torch.where(own.isnan(), self.bounds[k].mean(), own)
+        (free, low, high), out = limits, rows
         done = torch.zeros(len(rows), dtype=torch.bool)
-        for j, weight in zip(self.members[k].tolist(), self.weights[k].tolist(), strict=True):
-            if weight == 0.0:
-                continue
-            parts = self._parts(rows, which)[:, 0]
-            parts[:, self.members[k] == j] = 0.0
-            number = (wanted - parts.sum(-1)) / weight
-            value = self.grid.round(number.exp() if bool(self.logs[k]) else number, j)
+        for j, value in self._tries(k, x, rows):
             tried = rows.index_copy(1, torch.tensor([j]), value[:, None])
-            fits = free[:, j] & (value >= low[:, j]) & (value <= high[:, j])
-            fits &= ~done & self.hold(tried, which)[:, 0]
-            rows = torch.where(fits[:, None], tried, rows)
-            done |= fits
-        return rows
+            fits = ((value >= low[:, j]) & (value <= high[:, j])) | (value == x[:, j])
+            fits &= free[:, j] & ~done & self.hold(tried, slice(k, k + 1))[:, 0]
+            out, done = torch.where(fits[:, None], tried, out), done | fits
+        return out
+
+    def _tries(self, k: int, x: Tensor, rows: Tensor) -> Iterator[tuple[int, Tensor]]:
+        """Features and their values, (q,), of which the first that helps repairs relation k.
+
+        Of an order, a feature is set back to its factual value, else to the value of the other
+        one. Of a relation, it is set so that the sum is that of the factual.
+        """
+        parts, own = (self._parts(each, slice(k, k + 1))[:, 0] for each in (rows, x))
+        low, high = self.bounds[k]
+        is_order, total = bool(high.isinf()), own.sum(1)
+        wanted = low if is_order else total.where(~total.isnan(), (low + high) / 2.0)
+        pairs = zip(self.members[k].tolist(), self.weights[k].tolist(), strict=True)
+        members = [(j, weight) for j, weight in pairs if weight]
+        for j, _ in members if is_order else ():
+            yield j, x[:, j]
+        for j, weight in members:
+            others = parts.masked_fill(self.members[k] == j, 0.0).sum(1)
+            number = (wanted - others) / weight
+            number = number.exp() if bool(self.logs[k]) else number
+            least, most = self.grid.inward(number, number, j)
+            inward = least if weight > 0.0 else most
+            yield j, inward if is_order else self.grid.round(number, j)
 
     def _parts(self, rows: Tensor, which: slice) -> Tensor:
         """(..., r, 3) the parts of sums of rows, (..., p); NaN for no number or no logarithm."""
-        members, weights = self.members[which], self.weights[which]
+        members, weights, logs = self.members[which], self.weights[which], self.logs[which]
         cells = rows[..., members.flatten()]
         values = cells.masked_fill(is_special(cells), torch.nan).unflatten(-1, members.shape)
-        logs = values.masked_fill(values <= 0.0, torch.nan).log()
-        scaled = torch.where(self.logs[which, None], logs, values)
+        if bool(logs.any()):
+            positive = values[..., logs, :]
+            values[..., logs, :] = positive.masked_fill(positive <= 0.0, torch.nan).log()
         # A repeated member has no part, unless it has no value.
-        out: Tensor = torch.where(weights == 0.0, scaled.clamp(0.0, 0.0), scaled * weights)
+        out: Tensor = torch.where(weights == 0.0, values.clamp(0.0, 0.0), values * weights)
         return out

@@ -160,11 +160,8 @@ class SeenPairs:
 
     def _undone(self, codes: Tensor, factual: Tensor, free: Tensor) -> Tensor:
         """(q, f) bool, the changes of free features to undo; writes into the codes."""
-        undone, at, features = (
-            torch.zeros_like(free),
-            torch.arange(len(codes)),
-            self.codes.features,
-        )
+        undone, at = torch.zeros_like(free), torch.arange(len(codes))
+        features = self.codes.features
         while len(at):
             row, column = ((codes[at] != factual[at]) & free[at]).nonzero(as_tuple=True)
             count = torch.zeros(len(at), codes.shape[1], dtype=torch.int64)

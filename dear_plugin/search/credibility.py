@@ -120,7 +120,7 @@ def _reliance(problem: SearchProblem, actions: Decoded) -> Tensor:
     acted = problem.sets.masks[actions.sets][:, None]
     partial = torch.where(acted, whole, partial)
     # What an order or a relation forces is no matter of the decoder.
-    partial = problem.repair(x[:, 0], partial, actions.rows, actions.sets).reshape(-1, p)
+    partial = problem.repair(partial, actions.rows, actions.sets).reshape(-1, p)
     _, valid = problem.decide(partial, actions.rows.repeat_interleave(len(SHARES)))
     # The number of consecutive shares, from the largest down, that are accepted.
     count = valid.view(m, len(SHARES)).flip(1).long().cumprod(1).sum(1)

@@ -14,7 +14,6 @@ from dear_plugin.decoders import Decoders
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.feasible import FeasibleSet
-from dear_plugin.problem.seen_pairs import SeenPairs
 from dear_plugin.problem.target import Goal
 
 # Cells of rows in one evaluation: 4 MiB, large enough for the overhead of a call; 16 MiB of
@@ -36,7 +35,6 @@ class SearchProblem:
         decoders: g(v, x_S) of every set.
         classifier: the model.
         actionable: (n, s) bool, the sets that each row may act on.
-        seen_pairs: which pairs of values changes may create; None allows all.
         resampled: whether confidence is evaluated, under resamples of the decoders.
         indirect_weight: what a unit of indirect change counts for in costs.
         latents_by_set: the latents of the rows, (n, k), by set; see `latents`.
@@ -49,7 +47,6 @@ class SearchProblem:
     decoders: Decoders
     classifier: Classifier
     actionable: Tensor
-    seen_pairs: SeenPairs | None = None
     resampled: bool = False
     indirect_weight: float = 1.0
     latents_by_set: dict[int, Tensor] = field(default_factory=dict)
@@ -95,8 +92,8 @@ class SearchProblem:
                 self.latents_by_set[i] = self.decoders.of(self.sets.members[i]).encode(self.x)
         return self.latents_by_set[i]
 
-    def decode_actions(self, rows: Tensor, sets: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """The rows of actions before and after projection onto A_d, (m, c, p) each.
+    def decode(self, rows: Tensor, sets: Tensor, values: Tensor) -> Tensor:
+        """(m, c, p) the decoders' rows of actions, which need not be admissible.
 
         Args:
             rows: (m,) the row.
@@ -109,7 +106,11 @@ class SearchProblem:
             members, v = self.sets.members[i], self.latents(i)
             some = values[at][..., : len(members)]
             moved[at] = self.decoders.of(members).decode(x[at], v[rows[at]], some)
-        return self._project(x, moved, rows, sets)
+        return moved
+
+    def decode_actions(self, rows: Tensor, sets: Tensor, values: Tensor) -> Tensor:
+        """(m, c, p) the rows of actions; arguments as of `decode`."""
+        return self.project(self.decode(rows, sets, values), rows, sets)
 
     def resample(self, rows: Tensor, sets: Tensor, values: Tensor, draws: Tensor) -> Tensor:
         """(m, r, p) the projected rows of actions under some resamples.
@@ -126,34 +127,20 @@ class SearchProblem:
             members = self.sets.members[i]
             some = values[at][:, : len(members)]
             moved[at] = self.decoders.resample(members, x[at], some, draws)
-        return self._project(x, moved, rows, sets)[1]
+        return self.project(moved, rows, sets)
 
-    def _project(
-        self, x: Tensor, moved: Tensor, rows: Tensor, sets: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        feasible, acted = self.feasible, self.sets.masks[sets]
-        reached = moved = feasible.levels.keep_unless_acted(x, moved, acted)
-        if self.has_tiers:
-            reached = torch.where(self.held[sets][:, None], x[:, None], moved)
-        reached = feasible.project(x, reached, rows)
-        if self.seen_pairs is not None:
-            reached = self.seen_pairs.repair(x, reached, acted)
-            reached = feasible.keep_groups(x, reached, rows)
-        return moved, self.repair(x, reached, rows, sets)
+    def project(self, moved: Tensor, rows: Tensor, sets: Tensor) -> Tensor:
+        """(m, c, p) decoded rows, projected onto A_d; arguments as of `FeasibleSet.project`."""
+        held = self.held[sets] if self.has_tiers else None
+        x = self.x.index_select(0, rows)
+        return self.feasible.project(x, moved, rows, self.sets.masks[sets], held)
 
-    def repair(self, x: Tensor, reached: Tensor, rows: Tensor, sets: Tensor) -> Tensor:
-        """(m, c, p) rows whose indirect changes are adapted to orders and relations of columns.
-
-        Args:
-            x: (m, p) the factual rows.
-            reached: (m, c, p) the projected rows.
-            rows: (m,) the position of each factual row.
-            sets: (m,) the set acted on; its features stay as they are.
-        """
+    def repair(self, reached: Tensor, rows: Tensor, sets: Tensor) -> Tensor:
+        """(m, c, p) projected rows, of which what is not acted on keeps relations of columns."""
         still = self.sets.masks[sets]
         if self.has_tiers:
             still = still | self.held[sets]
-        return self.feasible.repair(x, reached, still, rows)
+        return self.feasible.repair(self.x.index_select(0, rows), reached, still, rows)
 
     def decide(self, reached: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
         """(m,) margins and (m,) bool, whether the goal accepts counterfactuals.
@@ -207,15 +194,14 @@ class SearchProblem:
         share = max(self.x.shape[1] / most, self.classifier.encoder.d / CELLS_EXPANDED)
         for at in order.split(max(1, int(1.0 / share))):
             mine, x = rows[at], self.x.index_select(0, rows[at])
-            reached = self.decode_actions(mine, sets[at], values[at, None])[1][:, 0]
+            reached = self.decode_actions(mine, sets[at], values[at, None])[:, 0]
             distance = self.classifier.encoder.distance(reached, x)
             if self.indirect_weight != 1.0:
                 weight = torch.where(self.sets.masks[sets[at]], 1.0, self.indirect_weight)
                 distance = distance * weight
-            cost[at], margin[at] = distance.sum(1).float(), self.decide(reached, mine)[0]
-            if self.seen_pairs is not None:
-                created = self.seen_pairs.created(x, reached)
-                margin[at] = margin[at].masked_fill_(created, -torch.inf)
+            created = self.feasible.creates_impossible(x, reached)
+            cost[at] = distance.sum(1).float()
+            margin[at] = self.decide(reached, mine)[0].masked_fill(created, -torch.inf)
         bits = margin.view(torch.int32) & -(1 << 12)
         return cost, bits.view(torch.float32)
 
@@ -224,9 +210,8 @@ class SearchProblem:
 
         Arguments: see `evaluate`.
         """
-        x = self.x[rows]
-        alone = x.scatter(1, self.sets.positions[sets], values)
-        return self.decide(self.repair(x, alone[:, None], rows, sets)[:, 0], rows)[0]
+        alone = self.x[rows].scatter(1, self.sets.positions[sets], values)
+        return self.decide(self.repair(alone[:, None], rows, sets)[:, 0], rows)[0]
 
     def snapped(self, rows: Tensor, sets: Tensor, values: Tensor) -> Tensor:
         """(m, c, w) values that actions may set: each snapped, or the factual where none is near.

@@ -107,7 +107,7 @@ class SearchTable:
     def decoded(self, at: Tensor) -> Decoded:
         """The tried actions at positions (q,) with their counterfactuals."""
         part, decode = self.tried.part(at), self.problem.decode_actions
-        reached = decode(part.rows, part.sets, part.values[:, None])[1][:, 0]
+        reached = decode(part.rows, part.sets, part.values[:, None])[:, 0]
         return Decoded(part.rows, reached, part.sets, part.values)
 
     def vet(self, at: Tensor) -> None:

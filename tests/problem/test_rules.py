@@ -5,11 +5,14 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from sklearn.linear_model import LogisticRegression
 
-from dear_plugin import DEAR, RecourseMethod, Schema
+from dear_plugin import DEAR, Encoder, RecourseMethod, Schema
 from dear_plugin.baselines import NearestAccepted
+from dear_plugin.data.relations import Relation
 from dear_plugin.errors import FileFormatError, SchemaError
+from dear_plugin.problem.relations import Relations
 from dear_plugin.results.proposal import Proposal
 
 
@@ -183,3 +186,15 @@ def test_what_tiers_hold_is_not_moved_to_keep_an_order():
     result = dear.apply(row, {"paid": 90.0})
     assert (result.counterfactuals["total"] == row["total"]).all()
     assert not result.actions["success"].any()
+
+
+def test_a_repair_that_breaks_an_order_is_followed_by_its_own():
+    """Of a <= b <= c, b goes back below c, which is below the new a, and then up to a."""
+    frame = pd.DataFrame({name: np.arange(40.0) for name in "abc"})
+    orders = tuple(Relation(upper, (lower,)) for lower, upper in ("ab", "ac", "bc"))
+    encoder = Encoder(dataclasses.replace(Schema.infer(frame), relations=orders))
+    x, reached = torch.tensor([[4.0, 5.0, 8.0], [7.0, 9.0, 8.0]], dtype=torch.float64)[:, None]
+    bounds = torch.zeros_like(x), torch.full_like(x, 39.0)
+    free, required = torch.tensor([[False, True, True]]), torch.ones(1, 3, dtype=torch.bool)
+    repaired = Relations.of(encoder).repair(x, reached[None], free, bounds, required)
+    assert repaired.flatten().tolist() == [7.0, 7.0, 8.0]

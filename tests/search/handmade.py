@@ -101,7 +101,7 @@ class World:
             torch.tensor(sets),
             torch.tensor(values).double(),
         )
-        reached = self.problem.decode_actions(rows, sets, values[:, None, None])[1][:, 0]
+        reached = self.problem.decode_actions(rows, sets, values[:, None, None])[:, 0]
         return Decoded(rows, reached, sets, values[:, None])
 
 

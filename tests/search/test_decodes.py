@@ -14,13 +14,13 @@ from dear_plugin.search import SearchProblem
 def decodes(monkeypatch, dear, rows):
     """How often a warm `generate` of one chunk decodes."""
     dear.generate(rows)
-    calls, decode = [], SearchProblem.decode_actions
+    calls, decode = [], SearchProblem.decode
 
     def counted(self, *actions):
         calls.append(1)
         return decode(self, *actions)
 
-    monkeypatch.setattr(SearchProblem, "decode_actions", counted)
+    monkeypatch.setattr(SearchProblem, "decode", counted)
     assert dear.generate(rows).actions["success"].all()
     return len(calls)
 
