@@ -15,7 +15,7 @@ from alibi.explainers import CounterfactualRLTabular
 from alibi.explainers.cfrl_base import DEFAULT_BASE_PARAMS
 
 from dear_alibi.table import Array
-from dear_plugin import Constraints, Feature, Kind, Schema, errors
+from dear_plugin import Constraints, Feature, Schema, errors
 
 Ranges = Mapping[str, Sequence[float]]
 Condition = Mapping[str, Sequence[Any]]
@@ -154,7 +154,7 @@ def _of(declared: Schema, given: Any) -> list[tuple[Feature, Any]]:
 
 
 def _condition(feature: Feature, value: Any) -> Sequence[Any]:
-    if feature.kind is Kind.NUMERIC:
+    if feature.is_number:
         return _pair(feature, value, "C", math.inf)
     levels = [value] if isinstance(value, str) else [str(v) for v in value]
     unknown = [level for level in levels if level not in feature.categories]
@@ -166,7 +166,7 @@ def _condition(feature: Feature, value: Any) -> Sequence[Any]:
 
 
 def _fraction(feature: Feature, value: Any) -> tuple[float, float]:
-    if feature.kind is not Kind.NUMERIC:
+    if not feature.is_number:
         raise errors.ConstraintError(
             f"ranges: {feature.name!r} has categories; use C or immutable_features"
         )

@@ -73,7 +73,7 @@ class Table:
     def category_map(self) -> dict[int, list[str]]:
         """The category map, as plain values."""
         features = enumerate(self.declared)
-        return {j: list(map(str, f.categories)) for j, f in features if f.kind is not Kind.NUMERIC}
+        return {j: list(map(str, f.categories)) for j, f in features if not f.is_number}
 
     def schema(
         self,
@@ -82,7 +82,7 @@ class Table:
         ranges: Mapping[str, tuple[float, float]],
     ) -> Schema:
         """The schema of training rows, from `frame`; ranges of one sign are directions."""
-        numbers = {f.name for f in self.declared if f.kind is Kind.NUMERIC}
+        numbers = {f.name for f in self.declared if f.is_number}
         inferred = Schema.infer(
             frame,
             immutable=immutable,
@@ -94,7 +94,7 @@ class Table:
         # A category without training rows is in the category map.
         features = tuple(
             dataclasses.replace(seen, label=own.label, unit=own.unit)
-            if seen.kind is Kind.NUMERIC
+            if seen.is_number
             else _with_marks(own, seen)
             for own, seen in zip(self.declared, inferred, strict=True)
         )
@@ -121,7 +121,7 @@ class Table:
         the columns that are `passed` to the predictor as they are.
         """
         array = self.array_of(X)
-        numbers = [(f, array[:, j]) for j, f in enumerate(self.declared) if f.kind is Kind.NUMERIC]
+        numbers = [(f, array[:, j]) for j, f in enumerate(self.declared) if f.is_number]
         complaints = [text for f, values in numbers if (text := _not_finite(f, values))]
         if complaints:
             raise errors.InputError("; ".join(complaints))
@@ -132,11 +132,11 @@ class Table:
 
     def array(self, frame: pd.DataFrame, dtype: np.dtype[Any]) -> Array:
         """The inverse, (n, p), in a wider dtype where a number requires it."""
-        numbers = [frame[f.name].dtype for f in self.declared if f.kind is Kind.NUMERIC]
+        numbers = [frame[f.name].dtype for f in self.declared if f.is_number]
         out = np.empty((len(frame), len(self.declared)), np.result_type(dtype, *numbers))
         for j, f in enumerate(self.declared):
             column = frame[f.name]
-            out[:, j] = column if f.kind is Kind.NUMERIC else _codes(f, column)
+            out[:, j] = column if f.is_number else _codes(f, column)
         return out
 
 
@@ -184,7 +184,7 @@ def _codes(feature: Feature, column: pd.Series) -> Array:
 def _column(feature: Feature, values: Array, passed: bool) -> pd.Series:
     """The column of a feature: numbers, or strings of codes, (n,)."""
     codes = pd.Series(values).infer_objects()
-    if feature.kind is Kind.NUMERIC:
+    if feature.is_number:
         return codes
     known = codes.isin(range(len(feature.categories)))
     whole = pd.to_numeric(codes[~known], errors="coerce") % 1 == 0

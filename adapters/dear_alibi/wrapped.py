@@ -12,7 +12,7 @@ from torch import Tensor
 
 from dear_alibi.predictor import LabelEncoded
 from dear_alibi.table import Array, Table
-from dear_plugin import Case, Feature, Kind, Proposal, RecourseMethod, Schema, errors, isolated
+from dear_plugin import Case, Feature, Proposal, RecourseMethod, Schema, errors, isolated
 
 NEEDED = {"predictor", "feature_names", "category_map", "stats", "conditional_func"}
 FLOAT = np.dtype(np.float64)
@@ -93,7 +93,7 @@ class WrappedAlibi(RecourseMethod):
             {
                 # A condition must include 0; a row outside of its range would exclude it.
                 f.name: [min(low[i, j], 0.0), max(high[i, j], 0.0)]
-                if f.kind is Kind.NUMERIC
+                if f.is_number
                 else self._levels(case, i, j)
                 for j, f in enumerate(self.schema)
             }
@@ -122,7 +122,7 @@ def _schema(params: Mapping[str, Any], table: Table) -> Schema:
 
 
 def _feature(declared: Feature, low: Any, high: Any, fixed: bool) -> Feature:
-    if declared.kind is not Kind.NUMERIC:
+    if not declared.is_number:
         return dataclasses.replace(declared, immutable=fixed or len(declared.categories) == 1)
     integer = isinstance(low, int)
     return dataclasses.replace(

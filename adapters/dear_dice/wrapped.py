@@ -12,7 +12,7 @@ from torch import Tensor
 
 from dear_dice.interface import Interface
 from dear_dice.model import Host, model_arguments
-from dear_plugin import Case, ClassGoal, Kind, Proposal, RangeGoal, RecourseMethod, isolated
+from dear_plugin import Case, ClassGoal, Proposal, RangeGoal, RecourseMethod, isolated
 
 
 def wrap_dice(
@@ -108,7 +108,7 @@ class WrappedDice(RecourseMethod):
         feasible, permitted = case.feasible, {}
         for j, feature in enumerate(self.schema):
             name, levels = feature.name, feature.categories
-            if feature.kind is Kind.NUMERIC:
+            if feature.is_number:
                 permitted[name] = [low[name].iat[0], high[name].iat[0]]
             elif not bool(feasible.floor[i, j] == feasible.ceiling[i, j]):
                 codes = torch.arange(len(levels), dtype=case.x.dtype)[None]

@@ -22,7 +22,6 @@ from torch import Tensor
 from dear_plugin.baselines.base import Baseline
 from dear_plugin.baselines.candidate_pool import CandidatePool
 from dear_plugin.baselines.nearest import ends_mask
-from dear_plugin.data.schema import Kind
 from dear_plugin.methods.base import Case
 from dear_plugin.results.proposal import Proposal
 
@@ -74,7 +73,7 @@ class Face(Baseline[FaceConfig], ABC):
         scores = self.classifier.scores(nodes_of_all)
         graphs: dict[bytes, tuple[Tensor, Graph]] = {}
         # How many numbers vary within a graph.
-        volume = sum(f.kind is Kind.NUMERIC and not f.immutable for f in self.schema)
+        volume = sum(f.is_number and not f.immutable for f in self.schema)
         for key, nodes in self._groups(nodes_of_all):
             points = self.encoder.expand(nodes_of_all[nodes]).double().numpy()
             graphs[key] = nodes, Graph.of(points, self.config, volume)

@@ -36,7 +36,6 @@ from dear_plugin.benchmark.systems import (
     Values,
 )
 from dear_plugin.benchmark.tables import Row, Table
-from dear_plugin.data.feature import Kind
 from dear_plugin.data.schema import Schema
 from dear_plugin.evaluation.intervals import estimate
 from dear_plugin.methods.dear import DEAR
@@ -141,7 +140,7 @@ def _changes(before: pd.Series, after: pd.Series) -> Values:
 def _other(column: pd.Series, schema: Schema, step: float) -> pd.Series:
     """What is acted to: the observed value nearest to a step more, or the first level."""
     feature = schema.features[schema.index([str(column.name)])[0]]
-    if feature.kind is not Kind.NUMERIC:
+    if not feature.is_number:
         return column.where(column.isna(), feature.categories[0])
     values = np.unique(column)
     at = np.searchsorted((values[1:] + values[:-1]) / 2, column + step * column.std())

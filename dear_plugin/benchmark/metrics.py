@@ -14,9 +14,9 @@ import numpy.typing as npt
 import pandas as pd
 import torch
 
+from dear_plugin.data.columns import patch
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.schema import Schema
-from dear_plugin.data.writing import patch
 from dear_plugin.methods.dear import DEAR
 from dear_plugin.models.classifier import Classifier
 from dear_plugin.problem.target import Target

@@ -15,7 +15,6 @@ from torch import Tensor
 from dear_plugin.benchmark.metrics import Floats, Truths, solved, where
 from dear_plugin.benchmark.splits import DataSplit, ScoredModel
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.schema import Kind
 from dear_plugin.results.recourses import Recourses
 
 NEIGHBOURS = 5
@@ -98,7 +97,7 @@ class Pairs:
         columns, shares = [], torch.arange(1, TENTHS, dtype=torch.float64) / TENTHS
         for j, feature in enumerate(self.encoder.schema):
             known, own = (each[:, j].double().numpy() for each in (self.rows, rows))
-            if feature.kind is Kind.NUMERIC:
+            if feature.is_number:
                 edges = np.unique(np.quantile(known, shares.numpy()))
                 columns.append(np.searchsorted(edges, own, side="right"))
             else:

@@ -18,16 +18,12 @@ import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
-from dear_plugin.data.columns import (
-    as_column,
-    cast,
-    has_dtype,
-    read,
-)
+from dear_plugin.data import kinds
 from dear_plugin.data.grid import Grid
 from dear_plugin.data.inference import misfit
-from dear_plugin.data.labels import NEW, NewLabels, Reading, named
-from dear_plugin.data.schema import Feature, Kind, Schema
+from dear_plugin.data.kinds.categories import NEW, NewLabels
+from dear_plugin.data.kinds.cells import Reading, cast, has_dtype
+from dear_plugin.data.schema import Kind, Schema
 from dear_plugin.data.special_values import SpecialLevels, is_special
 from dear_plugin.errors import InputError, near
 
@@ -66,15 +62,15 @@ class Encoder:
         widths = [f.columns for f in schema]
         self.d = sum(widths)
         self.starts = tuple(np.cumsum([0, *widths[:-1]]).tolist())
-        self.is_number = torch.tensor([f.kind is Kind.NUMERIC for f in schema])
+        self.is_number = torch.tensor([f.is_number for f in schema])
         self.blocks = torch.tensor([f.kind is Kind.CATEGORICAL for f in schema])
         self.feature_of = torch.repeat_interleave(torch.arange(self.p), torch.tensor(widths))
         level = torch.arange(self.d) - torch.tensor(self.starts)[self.feature_of]
         self._level = torch.where(self.blocks[self.feature_of], level, -1).float()
-        self.levels = SpecialLevels.of(schema)
-        ends = [(*_ends(f), f.width) for f in schema]
+        self.levels = SpecialLevels.of(schema.features)
+        ends = [(*f.ends, f.width) for f in schema]
         self.low, self.high, self.width = torch.tensor(ends, dtype=torch.float64).T.contiguous()
-        self.grid = Grid.of(f.precision if f.kind is Kind.NUMERIC else 0 for f in schema)
+        self.grid = Grid.of(f.precision if f.is_number else 0 for f in schema)
         self.new = NewLabels()
 
     @lazy
@@ -120,7 +116,7 @@ class Encoder:
         self.check_columns(frame)
         if not len(frame):
             raise InputError("the frame has no rows; at least one is needed")
-        out = np.empty((len(frame), self.p), dtype=np.float64)
+        out = np.empty((len(frame), self.p))
         self.read_into(frame, range(self.p), into=out, fixed=fixed)
         return torch.from_numpy(out)
 
@@ -140,19 +136,11 @@ class Encoder:
             InputError: columns that are unreadable as a whole; all complaints at once.
         """
         self.check_columns(frame)
-        out = np.empty((len(frame), self.p), dtype=np.float64)
-        readings = self.read_into(
-            frame, range(self.p), into=out, allow_bad_cells=True, fixed=fixed
-        )
+        out, each = np.empty((len(frame), self.p)), range(self.p)
+        readings = self.read_into(frame, each, into=out, allow_bad_cells=True, fixed=fixed)
         reasons: dict[int, list[str]] = {}
         for j, reading in readings.items():
-            name = self.schema.names[j]
-            where = np.flatnonzero(np.asarray(reading.bad))
-            for i, cell in zip(
-                where.tolist(), frame[name].iloc[where].astype(object), strict=True
-            ):
-                got = "a missing value" if pd.isna(cell) is True else named([repr(cell)])[1:-1]
-                line = f"column {name!r} has {got}, expected {reading.expected}"
+            for i, line in reading.unreadable_cells(frame[self.schema.names[j]]):
                 reasons.setdefault(i, []).append(line)
         return torch.from_numpy(out), {i: "; ".join(lines) for i, lines in sorted(reasons.items())}
 
@@ -215,10 +203,8 @@ class Encoder:
         first, known = x[..., starts], self.expand(like)[..., starts]
         rows = first.double() * self.width + self.low
         rows = torch.where((first == known) & ~is_special(like), like, rows)
-        for j, (start, feature) in enumerate(zip(self.starts, self.schema, strict=True)):
-            if feature.kind is Kind.CATEGORICAL:
-                block = x[..., start : start + feature.columns]
-                rows[..., j] = block.argmax(-1).to(rows.dtype)
+        for j in self.blocks.nonzero()[:, 0].tolist():
+            rows[..., j] = x[..., self.feature_of.to(x.device) == j].argmax(-1).to(rows.dtype)
         self.levels.collapse(x, rows, self.starts)
         return rows
 
@@ -241,7 +227,7 @@ class Encoder:
         """Rows, (n, p), as a frame of the features alone, with the dtypes of the schema."""
         known = rows.masked_fill(self.is_new(rows), 0.0) if self.new else rows
         values = known.detach().cpu().numpy()
-        columns = {f.name: as_column(f, values[:, j]) for j, f in enumerate(self.schema)}
+        columns = {f.name: kinds.of(f).column(f, values[:, j]) for j, f in enumerate(self.schema)}
         out = pd.DataFrame(columns, copy=False)
         return self._with_new(out, rows) if self.new else out
 
@@ -291,7 +277,7 @@ class Encoder:
             for j in features:
                 feature = self.schema.features[j]
                 accepted = None if fixed is None else fixed[:, j].numpy()
-                reading = read(feature, frame[feature.name], self.new, accepted)
+                reading = kinds.read(feature, frame[feature.name], self.new, accepted)
                 if reading.complaint:
                     readings[j] = reading
                 if not reading.complaint or reading.bad is not None:
@@ -312,10 +298,3 @@ class Encoder:
         absent = [n for n in self.schema.names if n not in known]
         if absent:
             raise InputError(f"missing columns: {near(absent, frame.columns)}")
-
-
-def _ends(feature: Feature) -> tuple[float, float]:
-    """The least and the largest row value of a feature."""
-    if feature.kind is Kind.NUMERIC:
-        return feature.bounds
-    return 0.0, float(max(len(feature.categories) - 1, 0))

@@ -11,7 +11,6 @@ from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from dear_plugin._validation.settings import Rule, boolean, one_of, optional
@@ -19,8 +18,7 @@ from dear_plugin.errors import SchemaError, SettingError, unknown
 
 # The largest precision, in absolute value: 10**99 and 10**-99 are finite, nonzero floats.
 MOST_DECIMALS = 99
-# The attributes that JSON holds as lists.
-_TUPLES = ("bounds", "categories", "levels", "special", "observed")
+_TUPLES = ("bounds", "categories", "levels", "special", "observed")  # lists in JSON
 
 
 class Kind(StrEnum):
@@ -103,7 +101,7 @@ class Feature:
     def __post_init__(self) -> None:
         """Validate the attributes; numpy numbers become Python's, which JSON can hold."""
         for name, rule in _RULES.items():
-            if name == "special" and self.kind is Kind.NUMERIC:
+            if name == "special" and self.is_number:
                 rule = _converted("a tuple of distinct finite numbers", _codes)
             try:
                 value = rule(f"feature {self.name!r}: {name}", getattr(self, name))
@@ -115,7 +113,7 @@ class Feature:
             raise SchemaError(f"feature {self.name!r}: a number cannot have dtype {self.dtype!r}")
         if self.levels and not {c for c in self.categories if c is not None} <= set(self.levels):
             raise SchemaError(f"feature {self.name!r}: its categories must be among its levels")
-        if self.kind is not Kind.NUMERIC and not set(self.special) <= set(self.categories):
+        if not self.is_number and not set(self.special) <= set(self.categories):
             where = f"special[{self.name!r}]"
             raise SchemaError(f"{where}: {unknown('values', self.special, self.categories)}")
         if self.direction and self.kind is Kind.CATEGORICAL:
@@ -141,27 +139,35 @@ class Feature:
         return f"{start[:1].upper()}{start[1:]}" or self.name
 
     @property
+    def is_number(self) -> bool:
+        """Whether rows have numbers: its own, or the places of levels with an order."""
+        return self.kind is Kind.NUMERIC
+
+    @property
     def holds_numbers(self) -> bool:
         """Whether its cells are numbers, and neither categories nor levels with an order."""
-        return self.kind is Kind.NUMERIC and not self.levels
+        return self.is_number and not self.levels
 
     @property
     def choices(self) -> tuple[Hashable, ...]:
         """The labels that a cell may have: its categories, or levels with an order."""
-        return self.categories or (self.levels if self.kind is Kind.NUMERIC else ())
+        return self.categories or (self.levels if self.is_number else ())
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The least and the largest row value: observed numbers, or positions of categories."""
+        return self.bounds if self.is_number else (0.0, float(max(len(self.categories) - 1, 0)))
 
     @property
     def width(self) -> float:
         """The range that is scaled to [0, 1]; 1 for constants and categories."""
         low, high = self.bounds
-        return high - low if self.kind is Kind.NUMERIC and high > low else 1.0
+        return high - low if self.is_number and high > low else 1.0
 
     @property
     def special_levels(self) -> int:
         """The number of special levels of a number; a missing value is the last one."""
-        if self.kind is not Kind.NUMERIC:
-            return 0
-        return len(self.special) + bool(self.missing)
+        return len(self.special) + bool(self.missing) if self.is_number else 0
 
     @property
     def missing_category(self) -> int:
@@ -170,14 +176,15 @@ class Feature:
 
     @property
     def columns(self) -> int:
-        """The number of its encoded columns.
-
-        One for a number plus one for each special level; one for a binary feature; one per
-        category of a categorical feature.
-        """
+        """Its encoded columns: one, and one per special level of a number; one per category."""
         if self.kind is Kind.CATEGORICAL:
             return len(self.categories)
         return 1 + self.special_levels
+
+    def place(self, label: Any) -> Any:
+        """The row value of a level with an order; anything else, such as a number, as it is."""
+        known = self.is_number and isinstance(label, Hashable) and label in self.levels
+        return float(self.levels.index(label)) if known else label
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, which has no infinity: an open end of a range is None."""
@@ -196,13 +203,6 @@ class Feature:
 def with_infinity(low: float | None, high: float | None) -> tuple[float, float]:
     """A range with None as infinity."""
     return -math.inf if low is None else low, math.inf if high is None else high
-
-
-def ordinary_values(column: pd.Series, special: Sequence[float]) -> npt.NDArray[Any]:
-    """A column of numbers as (n,) double, NaN where a number is missing or special."""
-    values: npt.NDArray[Any] = column.to_numpy(dtype=np.float64, na_value=np.nan, copy=True)
-    values[np.isin(values, special)] = np.nan
-    return values
 
 
 def _converted(expected: str, convert: Callable[[Any], Any]) -> Rule:
@@ -237,16 +237,16 @@ def _whole(most: int) -> Callable[[Any], int]:
 def _pair(value: Any) -> tuple[float, float]:
     """Two numbers (low, high), low <= high."""
     low, high = value
-    if not isinstance(low, Real) or not isinstance(high, Real) or not low <= high:
-        raise ValueError
-    return float(low), float(high)
+    if isinstance(low, Real) and isinstance(high, Real) and low <= high:
+        return float(low), float(high)
+    raise ValueError
 
 
 def _finite(value: Any) -> tuple[float, float]:
-    low, high = _pair(value)
-    if not math.isfinite(low) or not math.isfinite(high):
-        raise ValueError
-    return low, high
+    pair = _pair(value)
+    if all(map(math.isfinite, pair)):
+        return pair
+    raise ValueError
 
 
 def _labels(value: Any) -> tuple[Hashable, ...]:

@@ -1,25 +1,22 @@
-"""Inference: the features of a training frame."""
+"""Inference: the features of a training frame, with what a user says of its columns."""
 
 from __future__ import annotations
 
 import dataclasses
-import datetime
-import decimal
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from dear_plugin.data import ordered
-from dear_plugin.data.codes import few_with_gaps, not_known
-from dear_plugin.data.feature import Feature, Kind, ordinary_values
-from dear_plugin.data.grid import ERROR, on_grid
-from dear_plugin.data.inspection import inspect
+from dear_plugin.data import kinds
+from dear_plugin.data.advice import inspect
+from dear_plugin.data.feature import Feature, with_infinity
+from dear_plugin.data.kinds import ordered
+from dear_plugin.data.kinds.cells import missing_of
+from dear_plugin.data.sensitive import warn_of_clocks, warn_of_mutable, warn_of_records
 from dear_plugin.errors import SchemaError, unknown
 
-MAX_DECIMALS = 6
+Marks = Mapping[str, tuple[str, ...]]
 
 
 def misfit(frame: Any) -> str:
@@ -60,191 +57,102 @@ def feature_names(frame: pd.DataFrame, target: str | None) -> list[str]:
 
 
 def infer_features(
-    frame: pd.DataFrame,
-    names: Sequence[str],
-    categorical: Iterable[str],
-    numeric: Iterable[str],
-    special: Mapping[str, Sequence[Any]],
-    orders: Mapping[str, Sequence[Any]],
+    frame: pd.DataFrame, names: Sequence[str], given: Mapping[str, Any]
 ) -> list[Feature]:
-    """The features of a frame's columns, (n, p), without the user's constraints on changes.
+    """The features of a frame's columns, (n, p), with what a user says of them.
+
+    The log says what is suspicious.
 
     Args:
         frame: training rows.
         names: its feature columns.
-        categorical: numeric columns to be read as categories.
-        numeric: columns that are amounts, whatever their values look like.
-        special: `{column: values}` that are no amounts, or categories that are not known.
-        orders: `{column: levels}` of categories with an order, the least first.
+        given: the arguments of `Schema.infer` that name features.
 
     Raises:
-        SchemaError: unreadable columns; all complaints at once.
+        SchemaError: names that are no features, unreadable columns, or what does not fit them.
     """
-    features, complaints, as_category, amounts = [], [], set(categorical), set(numeric)
-    if both := sorted(as_category & amounts):
-        raise SchemaError(f"both categorical and numeric: {both}")
+    marks = _marks(given, names)
+    features, complaints = [], []
     for name in names:
-        codes = tuple(special.get(name, ())) if name in {*special, *amounts} else None
         try:
-            column = ordered.stated(frame[name], name, orders.get(name))
-            feature = _infer(column, name, name in as_category, codes)
-            if name in orders:
-                dtype, missing = str(frame[name].dtype), _missing(frame[name])
-                feature = dataclasses.replace(feature, dtype=dtype, missing=missing)
-            if name in amounts and feature.kind is not Kind.NUMERIC:
-                raise SchemaError(f"numeric= names {name!r}: expected numbers, got categories")
-            features.append(feature)
+            features.append(_infer(frame[name], name, given, marks))
         except SchemaError as error:
             complaints.append(str(error))
     if complaints:
         raise SchemaError("; ".join(complaints))
-    return inspect(frame, features, amounts, special)
+    inspected = inspect(frame, features, marks["numeric"], marks["special"])
+    marked = [_marked(feature, given, marks) for feature in inspected]
+    if not marks["immutable"]:
+        warn_of_mutable(marked)
+    warn_of_clocks(frame, marked)
+    warn_of_records(marked)
+    return marked
 
 
-def _infer(
-    column: pd.Series, name: str, as_category: bool, special: tuple[Any, ...] | None
-) -> Feature:
-    if isinstance(column.dtype, pd.SparseDtype):
-        raise SchemaError(sparse(name, column.dtype))
-    if is_dated(column):
-        raise SchemaError(dated(name, column.dtype))
-    if unreadable(column.dtype):
-        raise SchemaError(f"column {name!r} has dtype {column.dtype}: {unreadable(column.dtype)}")
-    number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
-    if not number or as_category or (special is None and column.nunique() == 2):
-        return _discrete(column, name, special, as_category=as_category)
-    return _number(column, name, special or ())
+def _marks(given: Mapping[str, Any], names: Sequence[str]) -> Marks:
+    """The features that each argument names; all that is wrong with names and texts at once."""
+    marks = {what: _names(what, some) for what, some in given.items()}
+    absent = {k: [n for n in v if n not in names] for k, v in marks.items()}
+    wrong = [f"{k}: {unknown('features', v, names)}" for k, v in absent.items() if v]
+    wrong += [text for k in ("labels", "units") for text in _not_text(k, given[k])]
+    if wrong:
+        raise SchemaError("; ".join(wrong))
+    for one, other in (("categorical", "numeric"), ("increasing", "decreasing")):
+        if both := sorted({*marks[one]} & {*marks[other]}):
+            raise SchemaError(f"both {one} and {other}: {both}")
+    return marks
 
 
-def _number(column: pd.Series, name: str, special: tuple[float, ...]) -> Feature:
-    single = str(column.dtype).lower() == "float32"
-    values = ordinary_values(column, special)
-    values = values[~np.isnan(values)].astype(np.float32 if single else np.float64)
-    if not np.isfinite(values).all():
-        raise SchemaError(f"column {name!r} holds infinite values: clip or drop them")
-    places = decimals(values) if len(values) else 0
-    values = on_grid(values, places)
-    low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
-    return Feature(
-        name,
-        Kind.NUMERIC,
-        (low, high),
-        precision=places,
-        dtype=str(column.dtype),
-        immutable=low == high,
-        special=special,
-        observed=few_with_gaps(values, places),
-        missing="nan" if column.isna().any() else "",
+def _infer(column: pd.Series, name: str, given: Mapping[str, Any], marks: Marks) -> Feature:
+    """The feature of a column, (n,), without the user's constraints on changes."""
+    special, orders, amounts = given["special"] or {}, given["ordered"] or {}, marks["numeric"]
+    codes = tuple(special.get(name, ())) if name in {*special, *amounts} else None
+    levels = ordered.stated(column, name, orders.get(name))
+    feature = kinds.infer(levels, name, codes, name in marks["categorical"])
+    if name in amounts and not feature.is_number:
+        raise SchemaError(f"numeric= names {name!r}: expected numbers, got categories")
+    if name not in orders:
+        return feature
+    return dataclasses.replace(feature, dtype=str(column.dtype), missing=missing_of(column))
+
+
+def _marked(feature: Feature, given: Mapping[str, Any], marks: Marks) -> Feature:
+    """A feature with the user's constraints on changes, and its texts."""
+    name = feature.name
+    ranges, labels, units = (given[k] or {} for k in ("ranges", "labels", "units"))
+    return dataclasses.replace(
+        feature,
+        immutable=feature.immutable or name in marks["immutable"],
+        direction=(name in marks["increasing"]) - (name in marks["decreasing"]),
+        limits=_limits_of(feature, ranges.get(name)),
+        label=labels.get(name, ""),
+        unit=units.get(name, ""),
     )
 
 
-def is_dated(column: pd.Series) -> bool:
-    """Whether a column holds dates or durations."""
-    if column.dtype == object:
-        first = column.dropna().head(1)
-        return len(first) > 0 and isinstance(first.iloc[0], datetime.date | datetime.timedelta)
-    dtypes = pd.api.types
-    return bool(dtypes.is_datetime64_any_dtype(column) or dtypes.is_timedelta64_dtype(column))
+def _names(what: str, names: Iterable[str] | None) -> tuple[str, ...]:
+    if isinstance(names, str):
+        raise SchemaError(f"{what} must be a list of features, got {names!r}")
+    return tuple(names or ())
 
 
-def dated(name: str, dtype: Any) -> str:
-    """The error message on a column of dates."""
-    cells = f"frame[{name!r}]"
-    return (
-        f"column {name!r} holds dates ({dtype}); convert them to numbers, e.g."
-        f" {cells} = pd.to_datetime({cells}); {cells} = ({cells} -"
-        ' pd.Timestamp("2000-01-01")).dt.days'
-    )
+def _not_text(what: str, texts: Any) -> list[str]:
+    """What is wrong with labels or units."""
+    if not isinstance(texts or {}, Mapping):
+        return [f"{what} must be {{feature: text}}, got {texts!r}"]
+    wrong = {name: text for name, text in (texts or {}).items() if not isinstance(text, str)}
+    return [f"{what}[{name!r}] must be a text, got {text!r}" for name, text in wrong.items()]
 
 
-def sparse(name: str, dtype: Any) -> str:
-    """The error message on a sparse column, whose cells cannot be set one by one."""
-    cells = f"frame[{name!r}]"
-    return f"column {name!r} is sparse ({dtype}): {cells} = {cells}.sparse.to_dense()"
-
-
-def unreadable(dtype: Any) -> str:
-    """The advice on a dtype that is neither numbers nor categories; "" if it is supported."""
-    if pd.api.types.is_complex_dtype(dtype):
-        return "complex numbers have no order; use their real part or modulus (.abs())"
-    text = str(dtype)
-    if text.startswith("dictionary"):
-        return 'an Arrow dictionary; use .astype("category")'
-    if text.startswith("decimal"):
-        return 'Arrow decimals; use .astype("float64")'
-    nested = ("list", "struct", "map", "large_list", "fixed_size_list", "binary")
-    if isinstance(dtype, pd.ArrowDtype) and text.startswith(nested):
-        return "neither numbers nor text; make each of its parts a column"
-    return ""
-
-
-def _discrete(
-    column: pd.Series, name: str, special: tuple[Any, ...] | None, *, as_category: bool
-) -> Feature:
-    present = column.dropna()
-    try:
-        observed = present.unique()
-    except TypeError as error:  # lists and arrays are not hashable
-        raise SchemaError(f"column {name!r} holds {error}: neither text nor numbers") from error
-    dtype = column.dtype if isinstance(column.dtype, pd.CategoricalDtype) else None
-    if dtype is not None:
-        levels = _plain(name, dtype.categories)
-        present_levels = set(observed)
-        categories = tuple(c for c in levels if c in present_levels)
-    else:
-        levels = ()
-        categories = _plain(name, sorted(observed, key=lambda c: (str(type(c).__name__), c)))
-    missing, unknown = _missing(column), not_known(categories) if special is None else special
-    in_order = dtype is not None and dtype.ordered and len(categories) > 2
-    if in_order and not unknown and not as_category:
-        return ordered.infer(column, name, levels, missing)
-    if missing:
-        categories = (*categories, None)
-    return Feature(
-        name,
-        Kind.CATEGORICAL if missing or len(categories) > 2 else Kind.BINARY,
-        categories=categories,
-        dtype=str(column.dtype),
-        immutable=len(categories) == 1,
-        levels=levels,
-        special=unknown,
-        ordered=dtype is not None and bool(dtype.ordered),
-        missing=missing,
-    )
-
-
-def _missing(column: pd.Series) -> Literal["", "nan", "none"]:
-    """How the missing values of a column are written."""
-    missing = column.isna()
-    if not missing.any():
-        return ""
-    none = column.dtype == object and column[missing].iloc[0] is None
-    return "none" if none else "nan"
-
-
-def _plain(name: str, labels: Iterable[Any]) -> tuple[Hashable, ...]:
-    """Categories as built-in Python values; an error if one is neither text nor a number."""
-    plain = tuple(c.item() if isinstance(c, np.generic) else c for c in labels)
-    if any(isinstance(c, decimal.Decimal) for c in plain):
-        cells = f"frame[{name!r}]"
-        raise SchemaError(
-            f"column {name!r} holds decimal.Decimal objects: {cells} = {cells}.astype(float)"
-        )
-    if any(not isinstance(c, str | int | float | bool) for c in plain):
-        raise SchemaError(f"column {name!r} holds values that are neither text nor numbers")
-    return plain
-
-
-def decimals(values: npt.NDArray[Any]) -> int | None:
-    """The decimals that represent every value, or None when more than six are needed.
-
-    Args:
-        values: (n,) floats.
-    """
-    sample = np.unique(values)
-    # Relative, so that values of size 1e-18 are not mistaken for rounding errors.
-    tolerance = ERROR * np.finfo(values.dtype).eps * float(np.abs(sample).max())
-    for places in range(MAX_DECIMALS + 1):
-        if np.abs(np.round(sample, places) - sample).max() <= tolerance:
-            return places
-    return None
+def _limits_of(
+    feature: Feature, pair: tuple[float | None, float | None] | None
+) -> tuple[float, float] | None:
+    """The range that restricts a number, with None as an open end; None where none is given."""
+    if pair is None:
+        return None
+    if not feature.is_number:
+        raise SchemaError(f"ranges[{feature.name!r}]: expected a numeric feature, got categories")
+    low, high = map(float, with_infinity(*(feature.place(end) for end in pair)))
+    if not low <= high:
+        raise SchemaError(f"ranges[{feature.name!r}] = {pair}: low must not exceed high")
+    return low, high

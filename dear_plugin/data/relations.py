@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dear_plugin.data.feature import Feature, ordinary_values
+from dear_plugin.data.feature import Feature
+from dear_plugin.data.kinds.numbers import ordinary_values
 
 # The largest share of rows that violate an order. The least number of rows, and how many times the
 # violations, that are expected to if the columns were independent.

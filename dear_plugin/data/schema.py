@@ -11,14 +11,13 @@ import pandas as pd
 
 from dear_plugin._lazy import lazy
 from dear_plugin.data import groups as one_hot
-from dear_plugin.data import stated, summary
+from dear_plugin.data import summary
 from dear_plugin.data import tiers as order
 from dear_plugin.data.exclusion import without
 from dear_plugin.data.feature import Feature, Kind
 from dear_plugin.data.groups import Group
 from dear_plugin.data.inference import feature_names, infer_features
 from dear_plugin.data.relations import Relation, infer_relations
-from dear_plugin.data.sensitive import warn_of_clocks, warn_of_mutable, warn_of_records
 from dear_plugin.data.tiers import Tiers
 from dear_plugin.errors import SchemaError, unknown
 
@@ -130,15 +129,7 @@ class Schema:
             "labels": labels,
             "units": units,
         }
-        marks = stated.named(given, names)
-        known = infer_features(
-            frame, names, marks["categorical"], marks["numeric"], special or {}, ordered or {}
-        )
-        marked = stated.marked(known, given, marks)
-        if not marks["immutable"]:
-            warn_of_mutable(marked)
-        warn_of_clocks(frame, marked)
-        warn_of_records(marked)
+        marked = infer_features(frame, names, given)
         relations = infer_relations(frame, marked)
         found = one_hot.infer_groups(frame, marked, exactly_one)
         ranked = order.checked(tiers, names, target)

@@ -14,7 +14,8 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-from dear_plugin.data.feature import Feature, ordinary_values
+from dear_plugin.data.feature import Feature
+from dear_plugin.data.kinds.numbers import ordinary_values
 
 WORDS = {"age", "sex", "gender", "race", "ethnicity", "ethnic", "nationality", "religion"}
 WORDS |= {"marital", "maritalstatus"}

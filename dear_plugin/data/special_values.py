@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin._lazy import lazy
-from dear_plugin.data.schema import Feature, Kind, Schema
+from dear_plugin.data.feature import Feature
 
 # The row value of a feature's first special level. Numbers as low (-8e270) are unreadable; sums of
 # many special levels, and their products with decimals, are finite.
@@ -48,7 +48,7 @@ def _missing(feature: Feature) -> float:
     """The row value of a missing cell, NaN for a feature without missing values."""
     if not feature.missing:
         return math.nan
-    if feature.kind is Kind.NUMERIC:
+    if feature.is_number:
         return float(row_value(feature.special_levels - 1))
     return float(feature.missing_category)
 
@@ -71,13 +71,13 @@ class SpecialLevels:
     leave: Tensor
 
     @classmethod
-    def of(cls, schema: Schema) -> SpecialLevels:
-        """The special levels of a schema, which may have none."""
+    def of(cls, features: Sequence[Feature]) -> SpecialLevels:
+        """The special levels of features, which may have none."""
         return cls(
-            torch.tensor([f.special_levels for f in schema]),
-            torch.tensor([_missing(f) for f in schema], dtype=torch.float64),
-            torch.tensor([f.enter_special for f in schema]),
-            torch.tensor([f.leave_special for f in schema]),
+            torch.tensor([f.special_levels for f in features]),
+            torch.tensor([_missing(f) for f in features], dtype=torch.float64),
+            torch.tensor([f.enter_special for f in features]),
+            torch.tensor([f.leave_special for f in features]),
         )
 
     @lazy

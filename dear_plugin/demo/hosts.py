@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dear_plugin import Kind
 from dear_plugin.demo.experiment import Experiment
 from dear_plugin.demo.wrappings import OnAlibi, OnDice
 
@@ -20,7 +19,7 @@ def through_dice(experiment: Experiment) -> pd.DataFrame:
 
     data, schema, within = experiment.data, experiment.schema, experiment.within
     reach: list[Any] = [within.ranges or {}, within.categories or {}]
-    numeric = [f.name for f in schema if f.kind is Kind.NUMERIC]
+    numeric = [f.name for f in schema if f.is_number]
     module = OnDice(experiment.model, schema)
     explainer = dear_dice.DiceDEAR(
         dice_ml.Data(
@@ -71,7 +70,7 @@ def _conditions(experiment: Experiment) -> list[dict[str, Any]]:
     """
     within: Any = experiment.within
     frozen = [f for f in experiment.schema if f.name in within.frozen]
-    alike = {f.name: [0, 0] if f.kind is Kind.NUMERIC else [] for f in frozen}
+    alike = {f.name: [0, 0] if f.is_number else [] for f in frozen}
     alike |= within.categories or {}
     conditions = []
     for row in experiment.refused.to_dict("records"):

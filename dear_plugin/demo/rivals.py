@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 from torch import nn
 
-from dear_plugin.data.schema import Kind, Schema
+from dear_plugin.data.schema import Schema
 from dear_plugin.demo.cfrl import Example, Rows, explainer, networks, train
 from dear_plugin.demo.wrappings import OnAlibi, OnDice
 from dear_plugin.methods.base import RecourseMethod
@@ -47,7 +47,7 @@ def of_dice(
 
     columns, arguments = DICE[method]
     names = [*schema.names, target]
-    numbers = [f.name for f in schema if f.kind is Kind.NUMERIC]
+    numbers = [f.name for f in schema if f.is_number]
     data = dice_ml.Data(dataframe=frame[names], continuous_features=numbers, outcome_name=target)
     if isinstance(model, nn.Module):
         module = OnDice(model, schema, columns)
@@ -75,7 +75,7 @@ def of_alibi(
 
     kind = OnAlibi if isinstance(model, nn.Module) else FramesOnAlibi
     predictor, rows_of = kind(model, schema), frame[list(schema.names)]
-    whole = [f.name for f in schema if f.kind is Kind.NUMERIC and f.precision == 0]
+    whole = [f.name for f in schema if f.is_number and f.precision == 0]
     rows = Rows(predictor.array(rows_of), list(rows_of), predictor.category_map, whole)
     how = Example(steps=steps)
     nets = networks(rows, how)

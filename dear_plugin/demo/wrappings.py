@@ -9,7 +9,7 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from dear_plugin import Encoder, Kind, Schema
+from dear_plugin import Encoder, Schema
 
 
 class OnDice(nn.Module):
@@ -25,7 +25,7 @@ class OnDice(nn.Module):
         super().__init__()
         self.model, self.columns = model, columns
         # Numbers have no categories, and a binary feature has one column of ours, two of DiCE's.
-        ordered = sorted(schema, key=lambda f: f.kind is not Kind.NUMERIC)
+        ordered = sorted(schema, key=lambda f: not f.is_number)
         theirs = [(f.name, level) for f in ordered for level in f.categories or [None]]
         ours = [(f.name, level) for f in schema for level in f.categories[-f.columns :] or [None]]
         self.places = [theirs.index(column) for column in ours]
@@ -46,7 +46,7 @@ class OnAlibi:
 
     def __init__(self, model: nn.Module, schema: Schema) -> None:
         self.model, self.encoder = model, Encoder(schema)
-        self.categorical = {j: f for j, f in enumerate(schema) if f.kind is not Kind.NUMERIC}
+        self.categorical = {j: f for j, f in enumerate(schema) if not f.is_number}
 
     @property
     def category_map(self) -> dict[int, list[str]]:

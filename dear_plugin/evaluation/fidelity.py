@@ -24,7 +24,6 @@ import torch
 from torch import Tensor
 
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.schema import Kind
 from dear_plugin.decoders import Decoders
 from dear_plugin.decoders.transport.axes import cut
 from dear_plugin.evaluation import excess
@@ -147,7 +146,7 @@ def bins_of(encoder: Encoder, rows: Tensor, members: tuple[int, ...]) -> Tensor:
     codes = torch.zeros(len(rows), dtype=torch.int64)
     for j in members:
         feature, column = encoder.schema.features[j], rows[:, j]
-        bins = column.long() if feature.kind is not Kind.NUMERIC else cut(column, METRIC_BINS)[0]
+        bins = column.long() if not feature.is_number else cut(column, METRIC_BINS)[0]
         codes = codes * (int(bins.max()) + 1) + bins
     return torch.as_tensor(codes.unique(return_inverse=True)[1])
 

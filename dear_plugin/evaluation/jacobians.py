@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.schema import Kind
 from dear_plugin.decoders import Decoder, Decoders, DifferentiableDecoder, Members
 from dear_plugin.errors import DearError
 from dear_plugin.evaluation.costs import Parts, alignment
@@ -104,14 +103,11 @@ def _steps(encoder: Encoder, members: Members, before: Tensor) -> Iterator[tuple
     """Per encoded column of S: the values of x_S after a step, (n, w), and its size, (n,)."""
     for place, j in enumerate(members):
         feature, value = encoder.schema.features[j], before[:, place]
-        ends = {
-            Kind.NUMERIC: [value + STEP * feature.width],
-            Kind.BINARY: [1.0 - value],
-            Kind.CATEGORICAL: [torch.full_like(value, c) for c in range(feature.columns)],
-        }
-        for end in ends[feature.kind]:
+        block, other = bool(encoder.blocks[j]), value + STEP * feature.width
+        ends = [other if feature.is_number else 1.0 - value]
+        if block:
+            ends = [torch.full_like(value, c) for c in range(feature.columns)]
+        for end in ends:
             after = before.index_copy(1, torch.tensor([place]), end[:, None])
-            size = torch.ones_like(value)
-            if feature.kind is not Kind.CATEGORICAL:
-                size = (end - value) / feature.width
+            size = torch.ones_like(value) if block else (end - value) / feature.width
             yield after, size

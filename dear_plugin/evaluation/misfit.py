@@ -20,7 +20,6 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.schema import Kind
 from dear_plugin.decoders import Decoders
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.transport.axes import cut
@@ -93,7 +92,7 @@ def _tests(
     at, controls = one_hot(bins).double(), _controls(encoder, rows, held, bins)
     told, features = _told(decoders, encoder, rows, members, rng)
     at, told = _left(at, controls), _left(told, controls)
-    numbers = [i for i, j in enumerate(features) if schema.features[j].kind is Kind.NUMERIC]
+    numbers = [i for i, j in enumerate(features) if schema.features[j].is_number]
     columns = torch.cat([told, _left(told[:, numbers].abs(), controls)], 1)
     names = [(schema.names[j], MEAN) for j in features]
     names += [(schema.names[features[i]], SPREAD) for i in numbers]
@@ -171,7 +170,7 @@ def _groups(encoder: Encoder, rows: Tensor, held: Members) -> Iterator[tuple[str
     yield "", torch.ones(len(rows), dtype=torch.bool)
     for j in held:
         feature, codes = encoder.schema.features[j], rows[:, j].long()
-        if feature.kind is Kind.NUMERIC:
+        if feature.is_number:
             codes = cut(rows[:, j], GROUPS, LEAST_GROUP)[0]
         counts = torch.bincount(codes)
         for code in counts.argsort(descending=True)[:GROUPS].tolist():

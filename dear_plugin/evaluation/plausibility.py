@@ -15,7 +15,6 @@ from torch import Tensor
 
 from dear_plugin._lazy import lazy
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.feature import Kind
 from dear_plugin.data.special_values import without_special
 from dear_plugin.evaluation.neighbours import Neighbours
 
@@ -74,7 +73,7 @@ def robust_units(rows: Tensor, encoder: Encoder) -> Tensor:
     """
     units = torch.full((encoder.d,), math.sqrt(2.0), dtype=torch.float64)
     for j, feature in enumerate(encoder.schema):
-        if feature.kind is Kind.NUMERIC:
+        if feature.is_number:
             values = without_special(encoder.scaled(rows[:, j], j)).numpy()
             low, high = np.quantile(values, CENTRAL)
             units[encoder.starts[j]] = high - low or values.std() or 1.0

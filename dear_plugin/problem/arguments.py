@@ -10,8 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dear_plugin.data import ordered
-from dear_plugin.data.feature import Feature, Kind
+from dear_plugin.data.feature import Feature
 from dear_plugin.errors import ConstraintError, unknown
 
 
@@ -57,11 +56,11 @@ def interval(feature: Feature, pair: Any, n: int) -> tuple[Tensor, Tensor]:
         ConstraintError: not a range of this feature.
     """
     where = f"ranges[{feature.name!r}]"
-    if feature.kind is not Kind.NUMERIC:
+    if not feature.is_number:
         raise ConstraintError(f"{where}: it has categories; use categories= instead")
     if not isinstance(pair, Sequence | np.ndarray) or len(pair) != 2:
         raise ConstraintError(f"{where}: expected (low, high), got {pair!r}")
-    ends = pair if feature.holds_numbers else [ordered.place(feature, end) for end in pair]
+    ends = [feature.place(end) for end in pair]
     low = _numbers(where, -math.inf if ends[0] is None else ends[0])
     high = _numbers(where, math.inf if ends[1] is None else ends[1])
     if any(end.shape not in ((), (n,)) for end in (low, high)):
@@ -112,7 +111,7 @@ def codes_of(feature: Feature, levels: Any) -> list[int]:
     if not values:
         raise ConstraintError(f"{where}: expected at least one of {list(known)}, got []")
     codes = sorted(known.index(c) for c in values)
-    if feature.kind is Kind.NUMERIC and codes != list(range(codes[0], codes[-1] + 1)):
+    if feature.is_number and codes != list(range(codes[0], codes[-1] + 1)):
         raise ConstraintError(
             f"{where}: it has an order, so allowed levels are neighbours; got {values}, without"
             f" {[known[i] for i in range(codes[0], codes[-1]) if i not in codes]}"

@@ -13,7 +13,7 @@ from torch import Tensor
 from dear_plugin.data.columns import Resolution
 from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.grid import Grid
-from dear_plugin.data.schema import Feature, Kind, Schema
+from dear_plugin.data.schema import Feature, Schema
 from dear_plugin.errors import ConstraintError, unknown
 from dear_plugin.problem.arguments import among, codes_of, each, interval
 from dear_plugin.problem.feasible import FeasibleSet
@@ -113,7 +113,7 @@ class _Builder:
     ) -> None:
         self.encoder, self.x = encoder, x
         pairs = list(zip(encoder.schema, resolutions, strict=True))
-        self.grid = Grid.of(r.decimals if f.kind is Kind.NUMERIC else 0 for f, r in pairs)
+        self.grid = Grid.of(r.decimals if f.is_number else 0 for f, r in pairs)
         ends = torch.tensor([_feature_bounds(*pair) for pair in pairs], dtype=torch.float64).T
         self.low, self.high = (each.expand(x.shape) for each in self.grid.inward(*ends))
         frozen, self.not_actionable = held
@@ -179,14 +179,14 @@ class _Builder:
         """Nothing sets a category to a special or missing level, unless the feature allows it."""
         for j, feature in enumerate(self.encoder.schema):
             barred = {*feature.special, *([None] if feature.missing else [])}
-            if barred and feature.kind is not Kind.NUMERIC and not feature.enter_special:
+            if barred and not feature.is_number and not feature.enter_special:
                 codes = [i for i, c in enumerate(feature.categories) if c not in barred]
                 self._keep_categories(slice(None), j, codes)
 
     def _keep_categories(self, rows: Rows, j: int, codes: Sequence[int]) -> None:
         """Intersect the allowed categories of a feature with those at some positions."""
         feature = self.encoder.schema.features[j]
-        if feature.kind is not Kind.CATEGORICAL:
+        if not self.encoder.blocks[j]:
             self._expand_bounds()
             low, high = min(codes, default=math.inf), max(codes, default=-math.inf)
             self.low[rows, j] = torch.clamp_min(self.low[rows, j], low)
@@ -228,8 +228,8 @@ def _check_known(names: Iterable[str], known: Sequence[str], where: str) -> None
 
 def _feature_bounds(feature: Feature, resolution: Resolution) -> tuple[float, float]:
     """The least and greatest value of a feature by its schema and its column."""
-    if feature.kind is not Kind.NUMERIC:
-        return 0.0, float(max(len(feature.categories) - 1, 0))
+    if not feature.is_number:
+        return feature.ends
     low, high = max(feature.bounds[0], resolution.low), min(feature.bounds[1], resolution.high)
     if feature.limits is not None:
         low, high = max(low, feature.limits[0]), min(high, feature.limits[1])

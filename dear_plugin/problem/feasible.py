@@ -12,7 +12,7 @@ from torch import Tensor
 
 from dear_plugin._lazy import lazy
 from dear_plugin.data.grid import Grid
-from dear_plugin.data.labels import NEW
+from dear_plugin.data.kinds.categories import NEW
 from dear_plugin.data.special_values import SpecialLevels, is_special
 from dear_plugin.problem.action_sets import ActionSets
 from dear_plugin.problem.reasons import Reason

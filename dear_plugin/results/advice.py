@@ -12,7 +12,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_plugin.data.columns import user_values
+from dear_plugin.data import kinds
 from dear_plugin.data.exclusion import DOWN, UP, exclusion_of
 from dear_plugin.data.special_values import is_special, without_special
 from dear_plugin.results.result import Result
@@ -114,7 +114,7 @@ def _medians(result: Result, kind: _Kind) -> tuple[Any, Any]:
     if not feature.holds_numbers:
         rows = (each[kind.at, j] for each in (result.x, result.proposal.rows))
         middle = [without_special(each).median().numpy() for each in rows]
-        old, new = user_values(feature, np.array(middle))
+        old, new = kinds.of(feature).cells(feature, np.array(middle))
         return old, new
     frames = result.factuals, result.counterfactuals
     columns = (frame[feature.name].iloc[kind.at].astype(float) for frame in frames)

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from dear_plugin._progress import bar
+from dear_plugin.data.columns import patch
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.writing import patch
 from dear_plugin.evaluation.trained import Trained
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.reasons import Status

@@ -11,7 +11,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from dear_plugin.data.columns import read
+from dear_plugin.data.kinds import read
 from dear_plugin.results.descriptions import Answered, answered
 from dear_plugin.results.proposal import Proposal
 from dear_plugin.results.question import Question

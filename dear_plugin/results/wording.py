@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dear_plugin.data import ordered
 from dear_plugin.data.schema import Feature, Schema
 from dear_plugin.results.values import amount_of, ends, is_amount, label
 from dear_plugin.search.credibility import HALF
@@ -90,9 +89,10 @@ class Move:
     @property
     def rises(self) -> bool | None:
         """Whether a number, or a level that has an order, rises; None for other changes."""
-        if self.is_amount:
-            return bool(self.new > self.old)
-        return ordered.rises(self.feature, self.old, self.new)
+        feature, known = self.feature, self.feature.levels
+        if self.is_amount or (self.old in known and self.new in known and feature.is_number):
+            return bool(feature.place(self.new) > feature.place(self.old))
+        return None
 
     @property
     def shares(self) -> tuple[float, float]:

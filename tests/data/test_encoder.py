@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from dear_plugin import DEAR, Encoder, Feature, Kind, Schema
-from dear_plugin.data.columns import resolutions
-from dear_plugin.data.writing import patch
+from dear_plugin.data.columns import patch, resolutions
 from dear_plugin.errors import SchemaError
 
 

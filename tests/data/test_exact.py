@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from dear_plugin import DEAR, Constraints, Encoder, Schema
-from dear_plugin.data.writing import patch
+from dear_plugin.data.columns import patch
 
 N = 600
 SECONDS = 1_700_000_000

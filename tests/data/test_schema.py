@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from dear_plugin import Feature, Kind, Schema
-from dear_plugin.data.inference import decimals
+from dear_plugin.data.kinds.numbers import decimals
 from dear_plugin.errors import SchemaError
 
 

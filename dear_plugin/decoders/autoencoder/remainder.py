@@ -6,7 +6,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dear_plugin.data.schema import Kind
 from dear_plugin.decoders.autoencoder.networks import Networks
 from dear_plugin.decoders.coupling import MIDDLE, maximal_coupling
 
@@ -26,9 +25,9 @@ def add_change(networks: Networks, x: Tensor, outputs: Tensor, ties: Tensor) -> 
     first = outputs[..., list(encoder.starts)]
     out = _shift_numbers(networks, x, first[:, 1:] - first[:, :1], ties)
     for j, (start, feature) in enumerate(zip(encoder.starts, encoder.schema, strict=True)):
-        if feature.kind is not Kind.NUMERIC:
+        if not feature.is_number:
             shares = outputs[..., start : start + feature.columns]
-            if feature.kind is Kind.BINARY:
+            if not encoder.blocks[j]:
                 shares = torch.cat([1.0 - shares, shares], -1)
             out[..., j] = _categories(x[..., j], shares, ties[..., j])
     return out

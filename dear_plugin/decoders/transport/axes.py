@@ -18,7 +18,6 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.schema import Kind
 from dear_plugin.data.special_values import is_special
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
@@ -84,7 +83,7 @@ def _of_one(sample: Sample, j: int) -> Axis:
     """Heavy values and quantile bins of a number; each category is a bin and a node."""
     column, feature = sample.rows[:, j].contiguous(), sample.encoder.schema.features[j]
     apart: dict[float, int] = {}
-    if feature.kind is not Kind.NUMERIC:
+    if not feature.is_number:
         nodes = torch.arange(max(len(feature.categories), 1)).double()
         bins, mix, ordered = column.long(), torch.eye(len(nodes)).double(), False
     else:

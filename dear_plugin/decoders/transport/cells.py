@@ -15,8 +15,7 @@ import torch
 from torch import Tensor
 
 from dear_plugin.data.encoder import Encoder
-from dear_plugin.data.labels import NEW
-from dear_plugin.data.schema import Kind
+from dear_plugin.data.kinds.categories import NEW
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
 from dear_plugin.decoders.transport.balance import Balance
@@ -172,7 +171,7 @@ def _is_number_of_many_values(cut: Cut) -> bool:
 def _cut(sample: Sample, j: int) -> Cut:
     """Cut feature j; of many categories the eleven most frequent are kept apart."""
     feature, column = sample.encoder.schema.features[j], sample.rows[:, j]
-    if feature.kind is not Kind.NUMERIC:
+    if not feature.is_number:
         counts = torch.bincount(column.long(), minlength=len(feature.categories))
         rank = counts.argsort(descending=True, stable=True).argsort().clamp_max(FEW_VALUES - 1)
         return Cut(j, rank.float(), torch.arange(FEW_VALUES - 1) + 0.5)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from dear_plugin.data.schema import Kind
 from dear_plugin.decoders.protocol import Members
 from dear_plugin.decoders.sample import Sample
 from dear_plugin.decoders.transport.balance import Balance
@@ -97,7 +96,7 @@ class Columns:
 
 def _atoms(sample: Sample, j: int) -> Tensor:
     """The heaviest values of a number; empty for a category, which has indicators."""
-    if sample.encoder.schema.features[j].kind is not Kind.NUMERIC:
+    if not sample.encoder.schema.features[j].is_number:
         return torch.empty(0)
     values, counts = value_counts(sample.scaled(j))
     heavy = counts.topk(min(ATOMS, len(counts))).indices.sort().values

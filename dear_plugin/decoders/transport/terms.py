@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from dear_plugin.data.labels import NEW
-from dear_plugin.data.schema import Kind
+from dear_plugin.data.kinds.categories import NEW
 from dear_plugin.data.special_values import is_special, without_special
 from dear_plugin.decoders.sample import Sample
 from dear_plugin.decoders.transport.values import sorted_values
@@ -53,7 +52,7 @@ class Terms:
         (50 rows), 1 (10) and 2 (10) only 1 remains, so the columns of 2 are 2 and 1.
         """
         feature, column = sample.encoder.schema.features[j], sample.scaled(j)
-        if feature.kind is not Kind.NUMERIC:
+        if not feature.is_number:
             return cls(torch.arange(max(len(feature.categories), 1)).double(), torch.empty(0))
         ordinary = sorted_values(without_special(column))
         n, cut = len(ordinary), int(WINSOR * (len(ordinary) - 1))

@@ -12,7 +12,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dear_plugin.data.schema import Kind
 from dear_plugin.data.special_values import is_special, without_special
 from dear_plugin.decoders.sample import Sample
 
@@ -50,7 +49,7 @@ class Values(NamedTuple):
     def of(cls, sample: Sample, j: int) -> Values:
         """Those of feature j; categories without an order are ordered by frequency."""
         feature, column = sample.encoder.schema.features[j], sample.rows[:, j].contiguous()
-        if feature.kind is Kind.NUMERIC:
+        if feature.is_number:
             levels = representatives(column, MAX_VALUES)
         else:
             levels = torch.arange(max(len(feature.categories), 1)).double()
@@ -98,7 +97,7 @@ def smooth_features(sample: Sample) -> Tensor:
     neighbours and its tails are short.
     """
     columns = zip(sample.encoder.schema, sample.rows.T, strict=True)
-    return torch.tensor([f.kind is Kind.NUMERIC and _is_smooth(c) for f, c in columns])
+    return torch.tensor([f.is_number and _is_smooth(c) for f, c in columns])
 
 
 def _is_smooth(column: Tensor) -> bool:

@@ -1,0 +1,160 @@
+"""Numbers: amounts with their decimals, bounds and codes; columns in and out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dear_plugin.data.feature import Feature, Kind
+from dear_plugin.data.grid import ERROR, on_grid
+from dear_plugin.data.kinds.categories import NewLabels
+from dear_plugin.data.kinds.cells import Array, Reading, is_numeric, typed, unboxed, unreadable
+from dear_plugin.data.special_values import is_special, level_of, row_value
+from dear_plugin.errors import SchemaError
+
+MAX_DECIMALS = 6
+# A number takes observed values only if these are at most so many, and if between two of them,
+# with so many rows each, a value of their common grid has none: of amounts, some would have it.
+# In a table of few rows this share of them suffices, if it is not too few.
+MOST_OBSERVED, ROWS_AT_A_GAP, SHARE_AT_A_GAP, FEWEST_AT_A_GAP = 24, 20, 0.1, 5
+# Far larger numbers are no whole number of steps.
+WHOLE = 1e9
+# The largest scaled number: in float32 its square does not overflow.
+FARTHEST = 1e15
+
+
+def infer(
+    column: pd.Series, name: str, special: tuple[Any, ...] | None, as_category: bool
+) -> Feature:
+    """The feature of a column of numbers, (n,)."""
+    codes = special or ()
+    single = str(column.dtype).lower() == "float32"
+    values = ordinary_values(column, codes)
+    values = values[~np.isnan(values)].astype(np.float32 if single else np.float64)
+    if not np.isfinite(values).all():
+        raise SchemaError(f"column {name!r} holds infinite values: clip or drop them")
+    places = decimals(values) if len(values) else 0
+    values = on_grid(values, places)
+    low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
+    return Feature(
+        name,
+        Kind.NUMERIC,
+        (low, high),
+        precision=places,
+        dtype=str(column.dtype),
+        immutable=low == high,
+        special=codes,
+        observed=few_with_gaps(values, places),
+        missing="nan" if column.isna().any() else "",
+    )
+
+
+def read(
+    feature: Feature, column: pd.Series, new: NewLabels | None, accepted: Array | None
+) -> Reading:
+    """The row values of numbers, (n,); new ones are numbers like others."""
+    column = unboxed(column)
+    name, dtype = feature.name, column.dtype
+    if not is_numeric(dtype):
+        cells = f"frame[{name!r}]"
+        is_bool = pd.api.types.is_bool_dtype(dtype)  # pd.to_numeric would leave it as it is
+        fix = f"{cells}.astype(int)" if is_bool else f"pd.to_numeric({cells})"
+        advice = unreadable(dtype) or f"{cells} = {fix}"
+        message = f"column {name!r} must hold numbers, got dtype {dtype}: {advice}"
+        return Reading.unreadable(message)
+    if isinstance(dtype, np.dtype):
+        values = on_grid(column.to_numpy(), feature.precision)
+    else:
+        values = on_grid(column.to_numpy(dtype=np.float64, na_value=np.nan), feature.precision)
+    far = ~(np.abs(values - feature.bounds[0]) <= FARTHEST * feature.width)  # True for NaN, too
+    if feature.special_levels:
+        values, far = _with_levels(feature, values, far)
+    return _with_complaint(feature, column, values, far) if far.any() else Reading(values)
+
+
+def cells(feature: Feature, values: Array) -> Array:
+    """Row values of any shape as numbers, special levels as their codes or NaN."""
+    cells = values + 0.0  # no negative zeros
+    if feature.special_levels:
+        codes = np.array([*feature.special, np.nan])
+        special = is_special(values)
+        level = np.where(special, level_of(values), 0).astype(np.int64)
+        cells = np.where(special, codes[level], cells)
+    return cells
+
+
+def column(feature: Feature, values: Array) -> pd.Series | Array:
+    """Row values, (n,), as a column of numbers; floats where an integer dtype cannot hold them."""
+    numbers = cells(feature, values)
+    whole = np.isnan(numbers) | (numbers == np.round(numbers))
+    if not feature.dtype.startswith("float") and not whole.all():
+        return pd.Series(numbers)
+    return typed(feature, numbers)
+
+
+def ordinary_values(column: pd.Series, special: Sequence[float]) -> Array:
+    """A column of numbers as (n,) double, NaN where a number is missing or special."""
+    values: Array = column.to_numpy(dtype=np.float64, na_value=np.nan, copy=True)
+    values[np.isin(values, special)] = np.nan
+    return values
+
+
+def few_with_gaps(values: Array, places: int | None) -> tuple[float, ...]:
+    """The distinct values of a number, (n,), if it may take no others; () if it may.
+
+    The grid is the greatest common step of the values: 12, 24, 36 and 48 have no gap.
+
+    Args:
+        values: the values without codes and missing ones.
+        places: the decimals of the number; None if it has no precision.
+    """
+    distinct, counts = np.unique(values, return_counts=True)
+    few = places is not None and 2 < len(distinct) <= MOST_OBSERVED
+    if not few or abs(distinct).max() > WHOLE:
+        return ()
+    steps = np.diff(np.round(distinct * 10.0 ** (places or 0))).astype(np.int64)
+    rows = np.minimum(counts[1:], counts[:-1])
+    enough = np.clip(SHARE_AT_A_GAP * len(values), FEWEST_AT_A_GAP, ROWS_AT_A_GAP)
+    has_gap = (steps > np.gcd.reduce(steps)) & (rows >= enough)
+    return tuple(distinct.tolist()) if has_gap.any() else ()
+
+
+def decimals(values: Array) -> int | None:
+    """The decimals that represent every value, or None when more than six are needed.
+
+    Args:
+        values: (n,) floats.
+    """
+    sample = np.unique(values)
+    # Relative, so that values of size 1e-18 are not mistaken for rounding errors.
+    tolerance = ERROR * np.finfo(values.dtype).eps * float(np.abs(sample).max())
+    for places in range(MAX_DECIMALS + 1):
+        if np.abs(np.round(sample, places) - sample).max() <= tolerance:
+            return places
+    return None
+
+
+def _with_levels(feature: Feature, values: Array, far: Array) -> tuple[Array, Array]:
+    """Numbers, (n,), with special levels as row values, and the unreadable ones, (n,)."""
+    far = far | is_special(values)
+    levels = [values == code for code in feature.special]
+    levels += [np.isnan(values)] if feature.missing else []
+    out = values.copy()
+    for i, mask in enumerate(levels):
+        out[mask], far[mask] = row_value(i), False
+    return out, far
+
+
+def _with_complaint(feature: Feature, column: pd.Series, values: Array, far: Array) -> Reading:
+    """The reading of numbers, (n,), of which those in `far`, (n,) bool, are unreadable."""
+    low, high = feature.bounds
+    bad, what = far & ~np.isfinite(values), "missing or infinite values"
+    if not bad.any():
+        bad, what = far, f"values too far from those observed ({low:g} to {high:g})"
+    where = column.index[bad][:3].tolist()
+    complaint = f"column {feature.name!r} has {what} in {bad.sum()} rows, first {where}"
+    expected = f"a number near those observed ({low:g} to {high:g})"
+    return Reading(np.where(far, 0.0, values), complaint, far, expected)

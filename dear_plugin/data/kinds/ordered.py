@@ -1,0 +1,92 @@
+"""Ordered: categories with an order as numbers, the places of their levels; columns in and out.
+
+They are columns of `pd.Categorical(..., ordered=True)`, or what `Schema.infer(ordered=)` states. A
+row has the place of a level among all, 0, 1, 2, ...; so a step costs its share of the range,
+`increasing=` and ranges hold, and what follows keeps its rank. Only cells and texts are labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dear_plugin.data.feature import Feature, Kind
+from dear_plugin.data.kinds import categories, numbers
+from dear_plugin.data.kinds.categories import NewLabels
+from dear_plugin.data.kinds.cells import Array, Reading, missing_of
+from dear_plugin.data.special_values import is_special
+from dear_plugin.errors import SchemaError
+
+
+def infer(
+    column: pd.Series, name: str, special: tuple[Any, ...] | None, as_category: bool
+) -> Feature | None:
+    """The feature of a column, (n,), with three or more levels, all known, that have an order."""
+    dtype = column.dtype
+    if as_category or not isinstance(dtype, pd.CategoricalDtype) or not dtype.ordered:
+        return None
+    levels = categories.plain(name, dtype.categories)
+    seen = np.unique(column.cat.codes[column.notna()]).astype(float)
+    labels = [levels[int(place)] for place in seen]
+    if len(labels) < 3 or (categories.not_known(labels) if special is None else special):
+        return None
+    low, high = float(seen[0]), float(seen[-1])
+    return Feature(
+        name,
+        Kind.NUMERIC,
+        (low, high),
+        precision=0,
+        dtype=str(dtype),
+        levels=levels,
+        ordered=True,
+        observed=tuple(seen.tolist()) if len(seen) < high - low + 1.0 else (),
+        missing=missing_of(column),
+    )
+
+
+def stated(column: pd.Series, name: str, levels: Sequence[Any] | None) -> pd.Series:
+    """A column, (n,), as one of categories with the order that a user states, if one is stated.
+
+    Raises:
+        SchemaError: a value of the column that is no level, or levels that repeat.
+    """
+    if levels is None:
+        return column
+    known = list(dict.fromkeys(levels))
+    absent = [label for label in column.dropna().unique() if label not in known]
+    if absent or len(known) < len(levels):
+        raise SchemaError(
+            f"ordered[{name!r}]: expected all values of the column, the least first and each once;"
+            f" got {list(levels)}, without {absent}"
+        )
+    return column.astype(object).astype(pd.CategoricalDtype(known, ordered=True))
+
+
+def read(
+    feature: Feature, column: pd.Series, new: NewLabels | None, accepted: Array | None
+) -> Reading:
+    """The places of labels, (n,); new ones have none."""
+    places = categories.positions(feature, column).astype(float)
+    bad = places < 0.0
+    places[bad], places[places == len(feature.levels)] = feature.bounds[0], np.nan
+    known = pd.Series(places, column.index, name=feature.name)
+    reading = numbers.read(feature, known, new, accepted)
+    return Reading.never_seen(feature, column, reading.values, bad) if bad.any() else reading
+
+
+def cells(feature: Feature, values: Array) -> Array:
+    """Places of any shape as labels, an object array; a missing one as observed."""
+    return categories.cells(feature, _positions(feature, values))
+
+
+def column(feature: Feature, values: Array) -> pd.Series | Array:
+    """Places, (n,), as a column of labels."""
+    return categories.column(feature, _positions(feature, values))
+
+
+def _positions(feature: Feature, values: Array) -> Array:
+    """Places of any shape as positions among the levels and, last, the missing one."""
+    return np.where(is_special(values), len(feature.levels), np.round(values))

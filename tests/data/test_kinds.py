@@ -1,0 +1,86 @@
+"""Kinds: each is one file that infers, reads and writes its columns; the rest asks attributes."""
+
+import ast
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dear_plugin
+from dear_plugin import Encoder, Kind, Schema
+from dear_plugin.data import kinds
+from dear_plugin.data.kinds import categories, numbers, ordered
+
+SIZES = ["S", "M", "L"]
+COLUMNS = {
+    "amounts": (numbers, pd.Series([1.5, 2.25, 30.0])),
+    "integers": (numbers, pd.Series([1, 2, 30])),
+    "nullable integers": (numbers, pd.Series([1, 2, None, 30], dtype="Int64")),
+    "a code": (numbers, pd.Series([1.0, -9.0, 30.0])),
+    "flags": (categories, pd.Series([True, False, True])),
+    "two numbers": (categories, pd.Series([3, 7, 3])),
+    "labels": (categories, pd.Series(["a", "b", "c"])),
+    "a missing label": (categories, pd.Series(["a", None, "c"])),
+    "a category column": (categories, pd.Series(["b", "a", "b"], dtype="category")),
+    "a text column": (categories, pd.Series(["a", "b", None], dtype="string")),
+    "levels with an order": (ordered, pd.Series(pd.Categorical(SIZES, SIZES, ordered=True))),
+    "an unknown level": (
+        categories,
+        pd.Series(pd.Categorical(["?", "M", "L"], ["?", "M", "L"], ordered=True)),
+    ),
+    "a missing level": (
+        ordered,
+        pd.Series(pd.Categorical([*SIZES, np.nan], SIZES, ordered=True)),
+    ),
+}
+EVERY = pytest.mark.parametrize(("kind", "column"), COLUMNS.values(), ids=COLUMNS)
+
+
+@EVERY
+def test_what_is_read_is_written(kind, column):
+    frame = pd.DataFrame({"x": column})
+    encoder = Encoder(Schema.infer(frame, special={"x": [-9]} if (column == -9).any() else None))
+    pd.testing.assert_frame_equal(encoder.frame(encoder.rows(frame)), frame)
+
+
+@EVERY
+def test_a_column_has_one_kind(kind, column):
+    (feature,) = Schema.infer(pd.DataFrame({"x": column})).features
+    assert kinds.of(feature) is kind
+
+
+@EVERY
+def test_values_of_any_shape_have_cells(kind, column):
+    frame = pd.DataFrame({"x": column})
+    schema = Schema.infer(frame)
+    rows = Encoder(schema).rows(frame).numpy()
+    written = kinds.of(schema.features[0]).cells(schema.features[0], np.stack([rows, rows]))
+    assert written.shape == (2, len(frame), 1)
+    assert pd.Series(written[1, :, 0]).isna().tolist() == column.isna().tolist()
+
+
+def test_a_list_is_no_level_of_an_order():
+    levels = pd.Series(pd.Categorical(SIZES, SIZES, ordered=True))
+    encoder = Encoder(Schema.infer(pd.DataFrame({"x": levels})))
+    _, reasons = encoder.readable_rows(pd.DataFrame({"x": ["S", ["M"], "L"]}))
+    assert reasons == {1: "column 'x' has ['M'], expected one of ['S', 'M', 'L']"}
+
+
+def test_levels_with_an_order_are_one_file_that_three_others_name():
+    engine = Path(dear_plugin.__file__).parent
+    named = {
+        path.relative_to(engine).as_posix()
+        for path in engine.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and "ordered" in {a.name for a in node.names}
+    }
+    assert named == {"data/kinds/__init__.py", "data/inference.py"}
+
+
+def test_a_number_is_asked_for_as_such():
+    root = Path(dear_plugin.__file__).parents[1]
+    for path in [*root.glob("dear_plugin/**/*.py"), *root.glob("adapters/**/*.py")]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Compare) and path.name != "feature.py":
+                assert f"Kind.{Kind.NUMERIC.name}" not in ast.unparse(node), path
