@@ -176,11 +176,3 @@ class TestSearch:
         credible = actions["credible"]
         assert credible.any()
         assert (actions["consistency"][credible] >= 0.7).all()
-
-    def test_descriptions_and_cards_say_where_the_model_has_no_direction(self, dear, refused):
-        recourses = dear.generate(refused)
-        low = recourses.actions["consistency"] < 0.7
-        told = recourses.describe().str.contains("no clear direction for up: 0")
-        assert low.any()
-        assert (told == low).all()
-        assert "no clear direction for up" in recourses._repr_html_()

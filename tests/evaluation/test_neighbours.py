@@ -36,9 +36,3 @@ def test_a_row_does_not_depend_on_the_others_of_its_batch(wide):
     whole = wide.distance(wide.rows[:600])
     each = torch.cat([wide.distance(row[None]) for row in wide.rows[:600:50]])
     assert torch.equal(whole[::50], each)
-
-
-def test_there_may_be_fewer_rows_than_neighbours(wide):
-    few = Neighbours(wide.rows[:3], wide.encoder)
-    assert few.query(wide.rows[:4], 5)[0].shape == (4, 3)
-    assert few.distance(few.rows, skip=1).shape == (3,)

@@ -6,10 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from sklearn.base import clone
 
 from dear_plugin import DEAR, Encoder, RecourseMethod, Schema, Search, Target
-from dear_plugin.baselines import LatentConfig, Revise, VaeDesign
 from dear_plugin.errors import TargetError
 from dear_plugin.results.proposal import Proposal
 
@@ -180,13 +178,6 @@ class TestRejectedProposals:
         assert set(result.actions["reason"]) == {"the model refused the rounded row"}
         assert not result.actions["success"].any()
         pd.testing.assert_frame_equal(result.counterfactuals, refused)
-
-
-def test_a_clone_of_a_baseline_keeps_its_settings(mixed):
-    config, design = LatentConfig(steps=3), VaeDesign(seed=2)
-    method = clone(Revise(mixed.net, mixed.schema, config=config, vae=design))
-    assert method.config == config
-    assert method.design == design
 
 
 def test_a_class_has_no_range(nearest, mixed):

@@ -133,12 +133,6 @@ class TestArguments:
         with pytest.raises(ModelError, match="list of models"):
             DEAR(forest, study[1], act_on=ACT_ON, copies=forest)
 
-    def test_they_are_kept_by_other_searches_models_and_clones(self, dear, forest, copies):
-        assert dear.with_search(Search(margin=0.1)).get_params()["copies"] == copies
-        assert dear.with_model(forest).get_params()["copies"] == copies
-        assert dear.with_model(forest, copies=()).trained.copies == ()
-        assert len(clone(dear).get_params()["copies"]) == 3
-
     def test_a_save_has_their_number_only(self, dear, forest, copies, refused, tmp_path):
         dear.save(tmp_path)
         for others in ((), copies[:2]):

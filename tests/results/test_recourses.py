@@ -96,10 +96,6 @@ class TestSelection:
         expected = pd.concat([table[table["index"] == label] for label in labels])
         pd.testing.assert_frame_equal(some.alternatives(2), expected.reset_index(drop=True))
 
-    def test_a_label_of_several_rows_selects_them_all(self, fitted, query):
-        result = fitted.generate(query.iloc[:3].set_axis(["twin", "other", "twin"]))
-        assert result["twin"].describe().tolist() == result.describe().iloc[[0, 2]].tolist()
-
     @pytest.mark.parametrize("as_type", [pd.Index, np.array, pd.Series], ids=str)
     def test_labels_may_be_an_index_or_an_array(self, result, as_type):
         labels = ["p7", "p2"]
@@ -139,11 +135,6 @@ class TestDescribe:
     def test_a_label_of_any_index_names_its_row(self, fitted, query, index, label, row):
         result = fitted.generate(query.iloc[: len(index)].set_axis(index))
         assert result.describe(label) == result.describe_row(row)
-
-    @pytest.mark.parametrize("labels", [["p0"], pd.Index(["p0", "p1"]), {}], ids=str)
-    def test_several_labels_are_refused(self, result, labels):
-        with pytest.raises(InputError, match=r"recourses\[labels\] selects rows"):
-            result.describe(labels)
 
     @pytest.mark.parametrize(("label", "count"), [("unknown", 0), ("twin", 2)])
     def test_a_label_must_name_one_row(self, fitted, query, label, count):

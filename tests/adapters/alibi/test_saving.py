@@ -6,7 +6,6 @@ import torch
 from alibi.api.interfaces import Explainer
 from alibi.saving import load_explainer, save_explainer
 
-import dear_plugin
 from dear_alibi import DEAR
 from dear_plugin.errors import NotFittedError
 
@@ -67,19 +66,6 @@ def test_a_failed_save_leaves_a_live_explainer_and_the_old_files(data, module, r
 class Unpicklable:
     def __reduce__(self):
         raise TypeError("not to be saved")
-
-
-def test_a_loaded_explainer_without_a_predictor_is_refused(saved):
-    with pytest.raises(dear_plugin.errors.ModelError, match="got NoneType"):
-        load_explainer(saved, None)
-
-
-def test_tiers_are_kept_and_in_the_metadata(data, predictor, refused, tmp_path):
-    tiers = [["gender", "age"], ["education"]]
-    DEAR(predictor, **data.description(), tiers=tiers).fit(data.X).save(tmp_path)
-    loaded = DEAR.load(tmp_path, predictor)
-    assert loaded.engine.schema.tiers == (("gender", "age"), ("education",))
-    assert loaded.explain(refused[:2], 1).params["tiers"] == tiers
 
 
 def test_copies_are_not_saved_and_have_to_be_given_again(data, pipeline, refused, tmp_path):
