@@ -83,6 +83,12 @@ def test_codes_of_few_rows_are_the_only_values_of_a_continuous_feature(frame):
     assert (feature.name, feature.observed) == ("status", (111.0, 112.0, 120.0))
 
 
+def test_numbers_that_are_named_are_acted_on_though_they_look_like_identifiers():
+    """Both were left out, and the error said that every feature is immutable."""
+    frame = pd.DataFrame({"a": range(100), "b": range(100, 200), "y": [0, 1] * 50})
+    assert read(frame, ["a", "b"]).schema.actionable == ("a", "b")
+
+
 def test_the_sample_has_every_level():
     words = ["common"] * 999 + ["rare"]
     frame = pd.DataFrame({"x": np.arange(1000), "word": words, "y": [0, 1] * 500})
