@@ -1,11 +1,13 @@
 """DiCE's documented notebooks, call by call, with `method="dear"` in the place of the method."""
 
+import inspect
 import shutil
 
 import dice_ml
 import pandas as pd
 import pytest
 import torch
+from dice_ml.model_interfaces.pytorch_model import PyTorchModel
 from dice_ml.utils import helpers
 from raiutils.exceptions import UserConfigValidationException
 from sklearn.datasets import load_diabetes, load_iris
@@ -157,6 +159,9 @@ def test_private_data():
 @pytest.mark.ci
 @pytest.mark.real_data
 def test_dices_own_first_notebook(data_home, tmp_path, monkeypatch, capsys):
+    if "weights_only" not in inspect.signature(PyTorchModel.load_model).parameters:
+        pytest.skip("DiCE before 0.12 cannot load its own file with torch 2.6 or newer")
+
     def from_disk(url, name):
         shutil.copy(data_home / "adult.zip", name)
 
