@@ -21,6 +21,8 @@ HERE = Path(__file__).parent
 PAGES = [HERE.parent / "README.md", *sorted(HERE.glob("[!_]*.md")), *sorted(HERE.glob("*/*.md"))]
 MARKED = re.compile(r"(<!-- (file|results|table): (.+?) -->\n).*?(<!-- end -->)", re.S)
 VALUE = re.compile(r"(<!-- value: (\S+) (.+?) -->).*?(<!-- end -->)")
+# Larger values have no decimals.
+MOST_DECIMALS = 100
 # A longer table is linked.
 MOST_LINES = 6
 
@@ -69,7 +71,8 @@ def value(mark):
     with open(HERE / "results" / f"{mark[2]}.csv", encoding="utf8") as file:
         found = [row for row in csv.DictReader(file) if all(row[n] == v for n, v in wanted)]
     (line,) = found
-    return f"{mark[1]}{float(line['value']):.2f}{mark[4]}"
+    number = float(line["value"])
+    return f"{mark[1]}{number:.{2 if number < MOST_DECIMALS else 0}f}{mark[4]}"
 
 
 def filled(text, folder):
