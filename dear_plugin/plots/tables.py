@@ -152,7 +152,7 @@ def _dots(axes: Axes, lines: pd.DataFrame) -> None:
     if known.max() > WIDE * known.min():
         axes.set_xscale("log")
     else:
-        axes.set_xlim(left=min(0.0, 1.1 * lines.min(axis=None)))
+        axes.set_xlim(left=min(0.0, 1.1 * lines.min().min()))
     axes.set_yticks(range(len(lines)), [""] * len(lines))
     axes.set_ylim(len(lines) - 0.5, -0.5)
     axes.grid(axis="y", color="0.9")
