@@ -158,3 +158,8 @@ def test_a_value_that_is_not_met_differs_from_the_required_one_in_a_digit():
         short_of("plausibility", 0.0497, 0.05) == "plausibility 0.0497 (at least 0.05 is required)"
     )
     assert short_of("confidence", 0.8125, 0.9) == "confidence 0.81 (at least 0.9 is required)"
+
+
+def test_of_one_training_row_16_of_16_resamples_tell_nothing():
+    said = certainty(0.0, [Move(GAIN, 0, 307)], times=16, count=16, rows=1)
+    assert said[1].endswith("of the training rows, of which there are too few (1) to tell.")
