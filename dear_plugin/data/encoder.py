@@ -204,7 +204,8 @@ class Encoder:
         rows = first.double() * self.width + self.low
         rows = torch.where((first == known) & ~is_special(like), like, rows)
         for j in self.blocks.nonzero()[:, 0].tolist():
-            rows[..., j] = x[..., self.feature_of.to(x.device) == j].argmax(-1).to(rows.dtype)
+            start, feature = self.starts[j], self.schema.features[j]
+            rows[..., j] = x[..., start : start + feature.columns].argmax(-1)
         self.levels.collapse(x, rows, self.starts)
         return rows
 
@@ -294,7 +295,5 @@ class Encoder:
         """
         if complaint := misfit(frame):
             raise InputError(complaint)
-        known = set(frame.columns)
-        absent = [n for n in self.schema.names if n not in known]
-        if absent:
+        if absent := [n for n in self.schema.names if n not in frame.columns]:
             raise InputError(f"missing columns: {near(absent, frame.columns)}")

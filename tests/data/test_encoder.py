@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from dear_plugin import DEAR, Encoder, Feature, Kind, Schema
-from dear_plugin.data.columns import patch, resolutions
 from dear_plugin.errors import SchemaError
 
 
@@ -102,106 +101,11 @@ class TestScaled:
         rows, some = encoder.rows(mixed.frame), torch.tensor([1, 4])
         assert torch.equal(encoder.scaled(rows[:, some], some), encoder.scaled(rows)[:, some])
 
-    def test_an_integer_column_has_no_decimals_whatever_the_schema_says(self, mixed, encoder):
-        frame = mixed.frame.astype({"income": "int64"})
-        assert resolutions(mixed.schema, mixed.frame)[1].decimals == 2
-        assert resolutions(mixed.schema, frame)[1].decimals == 0
-
 
 class TestWriting:
     def test_frame_is_the_inverse_of_rows(self, mixed, encoder):
         frame = encoder.frame(encoder.rows(mixed.frame))
         pd.testing.assert_frame_equal(frame, mixed.frame, check_exact=True)
-
-    def test_patch_writes_the_changed_cells_and_copies_all_others(self, mixed, encoder):
-        few = mixed.frame.iloc[:4]
-        x = encoder.rows(few)
-        rows = x.clone()
-        rows[1] = encoder.rows(mixed.frame.iloc[5:6])[0]
-        after, seen = patch(encoder, few, x, rows=rows)
-        torch.testing.assert_close(seen, encoder.rows(after), rtol=0, atol=0)
-        pd.testing.assert_frame_equal(after.iloc[[0, 2, 3]], few.iloc[[0, 2, 3]])
-        source = mixed.frame.iloc[5]
-        assert after.iloc[1].tolist() == source.tolist()
-
-    def test_a_label_outside_the_columns_categories_is_added(self, mixed, encoder):
-        cooks = mixed.frame[mixed.frame["job"] == "cook"].iloc[:2].copy()
-        cooks["job"] = cooks["job"].cat.remove_unused_categories()
-        x = encoder.rows(cooks)
-        rows = x.clone()
-        rows[0, where(encoder, "job")] = 3
-        after, _ = patch(encoder, cooks, x, rows=rows)
-        assert after["job"].tolist() == ["judge", "cook"]
-        assert list(after["job"].cat.categories) == ["cook", "judge"]
-
-
-@pytest.fixture(params=["shared memory", "copy on write"])
-def writing(request):
-    """Both copy modes of pandas 2; pandas 3 has copy on write alone."""
-    if pd.__version__.startswith("2."):
-        with pd.option_context("mode.copy_on_write", request.param == "copy on write"):
-            yield
-    else:
-        yield
-
-
-KINDS = {
-    "number": ["int64", "int8", "uint16", "float32", "float64", "Int64", "Float32"],
-    "word": ["object", "category", "string"],
-    "flag": ["bool", "object", "boolean"],
-}
-
-
-@pytest.mark.usefixtures("writing")
-@pytest.mark.parametrize(("name", "dtype"), [(n, d) for n, kinds in KINDS.items() for d in kinds])
-def test_cells_of_every_dtype_are_written_into_a_copy(name, dtype):
-    frame = pd.DataFrame(
-        {"number": [1, 2, 3, 4], "word": list("abca"), "flag": [True, False, True, False]},
-        index=list("wxyz"),
-    ).astype({name: dtype})
-    encoder = Encoder(Schema.infer(frame))
-    before, column = frame.copy(deep=True), frame[name]
-    x = encoder.rows(frame)
-    after, seen = patch(encoder, frame, x, rows=x[[0, 0, 2, 1]])
-    pd.testing.assert_frame_equal(frame, before)
-    pd.testing.assert_series_equal(column, before[name])
-    expected = before.iloc[[0, 0, 2, 1]].set_axis(before.index)
-    pd.testing.assert_frame_equal(after, expected)
-    assert torch.equal(seen, x[[0, 0, 2, 1]])
-
-
-class Shallow(pd.DataFrame):
-    """A frame whose copies share its memory."""
-
-    @property
-    def _constructor(self):
-        return Shallow
-
-    def copy(self, deep=True):
-        return super().copy(deep=False)
-
-
-class CopyingFrame(pd.DataFrame):
-    """A frame whose columns are returned as copies."""
-
-    @property
-    def _constructor(self):
-        return CopyingFrame
-
-    def __getitem__(self, key):
-        return super().__getitem__(key).copy()
-
-
-@pytest.mark.parametrize("kind", [Shallow, CopyingFrame])
-def test_subclasses_of_dataframe_are_patched_through_their_own_methods(kind):
-    plain = pd.DataFrame({"number": [1, 2, 3, 4], "word": list("abca")})
-    frame, encoder = kind(plain), Encoder(Schema.infer(plain))
-    x = encoder.rows(frame)
-    after, seen = patch(encoder, frame, x, rows=x[[0, 0, 2, 1]])
-    pd.testing.assert_frame_equal(pd.DataFrame(frame), plain)
-    assert isinstance(after, kind)
-    assert after["word"].tolist() == ["a", "a", "c", "b"]
-    assert torch.equal(seen, encoder.rows(after))
 
 
 class TestLevels:

@@ -11,6 +11,7 @@ import dear_plugin
 from dear_plugin import Encoder, Kind, Schema
 from dear_plugin.data import kinds
 from dear_plugin.data.kinds import categories, numbers, ordered
+from dear_plugin.data.kinds.numbers import decimals
 
 SIZES = ["S", "M", "L"]
 COLUMNS = {
@@ -58,6 +59,37 @@ def test_values_of_any_shape_have_cells(kind, column):
     written = kinds.of(schema.features[0]).cells(schema.features[0], np.stack([rows, rows]))
     assert written.shape == (2, len(frame), 1)
     assert pd.Series(written[1, :, 0]).isna().tolist() == column.isna().tolist()
+
+
+def precision(values, dtype=None) -> int | None:
+    frame = pd.DataFrame({"x": pd.Series(values, dtype=dtype)})
+    return Schema.infer(frame).features[0].precision
+
+
+class TestDecimals:
+    @pytest.mark.parametrize(
+        ("values", "places"),
+        [
+            ([1.0, 2.0], 0),
+            ([0.5, 0.25], 2),
+            ([1234.56, 0.07], 2),
+            ([1e9 + 0.25, 0.5], 2),
+            ([0.000001], 6),
+            ([1 / 3], None),
+            ([1e-7], None),
+            ([-1.5], 1),
+        ],
+    )
+    def test_they_represent_every_value(self, values, places):
+        assert decimals(np.array(values)) == places
+
+    def test_float32_columns_use_the_resolution_of_float32(self):
+        assert decimals(np.array([0.1, 1234.56], dtype=np.float32)) == 2
+        assert precision([0.1, 0.2, 0.3], "float32") == 1
+
+    def test_a_number_keeps_its_precision(self):
+        assert precision([1, 2, 3]) == 0
+        assert precision([0.25, 0.5, 1.0]) == 2
 
 
 def test_a_list_is_no_level_of_an_order():

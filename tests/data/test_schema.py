@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 from dear_plugin import Feature, Kind, Schema
-from dear_plugin.data.kinds.numbers import decimals
 from dear_plugin.errors import SchemaError
 
 
@@ -83,32 +82,6 @@ class TestInferredAttributes:
         feature = inferred(values)
         assert feature.immutable
         assert feature.width == 1.0
-
-
-class TestDecimals:
-    @pytest.mark.parametrize(
-        ("values", "places"),
-        [
-            ([1.0, 2.0], 0),
-            ([0.5, 0.25], 2),
-            ([1234.56, 0.07], 2),
-            ([1e9 + 0.25, 0.5], 2),
-            ([0.000001], 6),
-            ([1 / 3], None),
-            ([1e-7], None),
-            ([-1.5], 1),
-        ],
-    )
-    def test_they_represent_every_value(self, values, places):
-        assert decimals(np.array(values)) == places
-
-    def test_float32_columns_use_the_resolution_of_float32(self):
-        assert decimals(np.array([0.1, 1234.56], dtype=np.float32)) == 2
-        assert inferred([0.1, 0.2, 0.3], "float32").precision == 1
-
-    def test_a_number_keeps_its_precision(self):
-        assert inferred([1, 2, 3]).precision == 0
-        assert inferred([0.25, 0.5, 1.0]).precision == 2
 
 
 class TestMissing:
@@ -201,67 +174,6 @@ class TestOrders:
     def test_missing_and_special_values_do_not_count(self, bills):
         bills.loc[3, "total"], bills.loc[4, "total"] = np.nan, -9
         assert Schema.infer(bills, special={"total": [-9]}).orders == (("paid", "total"),)
-
-
-class TestInspection:
-    def test_numbers_kept_as_text(self, caplog):
-        assert inferred(["1", "2", "3.5"], "object").kind is Kind.CATEGORICAL
-        assert "pd.to_numeric(frame['x'])" in caplog.text
-        assert "in DiCE continuous_features=[..., 'x']" in caplog.text
-
-    def test_many_levels_are_not_acted_on_unless_named(self, caplog):
-        names = [f"n{i}" for i in range(150)] * 10
-        schema = Schema.infer(pd.DataFrame({"x": names, "y": range(1500)}), categorical=["x"])
-        assert "150 levels" in caplog.text
-        assert "x" not in schema.actionable
-        assert "x" in schema.mutable
-
-    def test_an_integer_per_row_is_an_identifier(self, caplog):
-        frame = pd.DataFrame({"id": range(1000, 1500), "z": np.linspace(0, 1, 500)})
-        assert Schema.infer(frame).actionable == ("z",)
-        assert "'id'" in caplog.text
-
-    @pytest.mark.parametrize(
-        "numbers",
-        [
-            pytest.param(lambda rng: rng.choice(40_000, 2000, replace=False), id="a small share"),
-            pytest.param(lambda rng: np.r_[np.arange(1990), np.arange(10)], id="a few twice"),
-        ],
-    )
-    def test_integers_with_few_ties_are_identifiers(self, numbers, caplog):
-        rng = np.random.default_rng(0)
-        frame = pd.DataFrame({"x": numbers(rng), "z": rng.normal(size=2000)})
-        assert Schema.infer(frame).actionable == ("z",)
-        assert "'x' has distinct whole numbers and looks like an identifier" in caplog.text
-
-    def test_integers_with_as_many_ties_as_random_ones_are_not(self, caplog):
-        rng = np.random.default_rng(0)
-        amounts = rng.lognormal(8.0, 1.0, 2000).astype(int), rng.integers(0, 100_000, 2000)
-        frame = pd.DataFrame({"x": amounts[0], "y": amounts[1]})
-        assert Schema.infer(frame).actionable == ("x", "y")
-        assert not caplog.text
-
-    @pytest.mark.parametrize(("rows", "acted"), [(19, True), (20, False), (55, False)])
-    def test_of_few_rows_a_name_is_enough(self, rows, acted):
-        frame = pd.DataFrame({"customer_id": range(1000, 1000 + rows), "z": range(rows)})
-        assert Schema.infer(frame).features[0].actionable is acted
-
-    def test_spread_integers_are_identifiers_only_by_name(self, caplog):
-        far = np.random.default_rng(0).choice(10**9, 500, replace=False)
-        frame = pd.DataFrame({"customerId": far, "amount": far, "z": np.linspace(0, 1, 500)})
-        assert Schema.infer(frame).actionable == ("amount", "z")
-
-    def test_a_name_with_the_word_id_is_enough_where_half_are_distinct(self, caplog):
-        students = np.r_[np.random.default_rng(0).choice(10**6, 470, replace=False), [7] * 30]
-        frame = pd.DataFrame({"id_student": students, "z": np.linspace(0, 1, 500)})
-        assert Schema.infer(frame).actionable == ("z",)
-        assert "immutable=['id_student']" in caplog.text
-
-    def test_named_numbers_are_amounts_whatever_they_look_like(self, caplog):
-        frame = pd.DataFrame({"a": range(100), "b": [0, 1] * 50})
-        schema = Schema.infer(frame, numeric=["a", "b"])
-        assert schema.actionable == ("a", "b") and not caplog.text
-        assert {feature.kind for feature in schema} == {Kind.NUMERIC}
 
 
 class TestConstraints:

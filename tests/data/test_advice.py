@@ -1,10 +1,10 @@
-"""Codes: values that are no amounts are suggested as `special=`; ordinary values are not."""
+"""Advice: values that are no amounts are suggested as `special=`, ordinary ones are not; marks."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from dear_plugin import Schema
+from dear_plugin import Kind, Schema
 
 ROWS = 1000
 AMOUNTS = {
@@ -87,3 +87,65 @@ def test_a_single_row_has_a_code_far_beyond_all_amounts(amounts, code, caplog):
 )
 def test_ordinary_values_are_no_codes(draw, seed, caplog):
     assert "codes" not in hint(caplog, draw(np.random.default_rng(seed)))
+
+
+class TestInspection:
+    def test_numbers_kept_as_text(self, caplog):
+        text = pd.DataFrame({"x": ["1", "2", "3.5"]})
+        assert Schema.infer(text).features[0].kind is Kind.CATEGORICAL
+        assert "pd.to_numeric(frame['x'])" in caplog.text
+        assert "in DiCE continuous_features=[..., 'x']" in caplog.text
+
+    def test_many_levels_are_not_acted_on_unless_named(self, caplog):
+        names = [f"n{i}" for i in range(150)] * 10
+        schema = Schema.infer(pd.DataFrame({"x": names, "y": range(1500)}), categorical=["x"])
+        assert "150 levels" in caplog.text
+        assert "x" not in schema.actionable
+        assert "x" in schema.mutable
+
+    def test_an_integer_per_row_is_an_identifier(self, caplog):
+        frame = pd.DataFrame({"id": range(1000, 1500), "z": np.linspace(0, 1, 500)})
+        assert Schema.infer(frame).actionable == ("z",)
+        assert "'id'" in caplog.text
+
+    @pytest.mark.parametrize(
+        "numbers",
+        [
+            pytest.param(lambda rng: rng.choice(40_000, 2000, replace=False), id="a small share"),
+            pytest.param(lambda rng: np.r_[np.arange(1990), np.arange(10)], id="a few twice"),
+        ],
+    )
+    def test_integers_with_few_ties_are_identifiers(self, numbers, caplog):
+        rng = np.random.default_rng(0)
+        frame = pd.DataFrame({"x": numbers(rng), "z": rng.normal(size=2000)})
+        assert Schema.infer(frame).actionable == ("z",)
+        assert "'x' has distinct whole numbers and looks like an identifier" in caplog.text
+
+    def test_integers_with_as_many_ties_as_random_ones_are_not(self, caplog):
+        rng = np.random.default_rng(0)
+        amounts = rng.lognormal(8.0, 1.0, 2000).astype(int), rng.integers(0, 100_000, 2000)
+        frame = pd.DataFrame({"x": amounts[0], "y": amounts[1]})
+        assert Schema.infer(frame).actionable == ("x", "y")
+        assert not caplog.text
+
+    @pytest.mark.parametrize(("rows", "acted"), [(19, True), (20, False), (55, False)])
+    def test_of_few_rows_a_name_is_enough(self, rows, acted):
+        frame = pd.DataFrame({"customer_id": range(1000, 1000 + rows), "z": range(rows)})
+        assert Schema.infer(frame).features[0].actionable is acted
+
+    def test_spread_integers_are_identifiers_only_by_name(self, caplog):
+        far = np.random.default_rng(0).choice(10**9, 500, replace=False)
+        frame = pd.DataFrame({"customerId": far, "amount": far, "z": np.linspace(0, 1, 500)})
+        assert Schema.infer(frame).actionable == ("amount", "z")
+
+    def test_a_name_with_the_word_id_is_enough_where_half_are_distinct(self, caplog):
+        students = np.r_[np.random.default_rng(0).choice(10**6, 470, replace=False), [7] * 30]
+        frame = pd.DataFrame({"id_student": students, "z": np.linspace(0, 1, 500)})
+        assert Schema.infer(frame).actionable == ("z",)
+        assert "immutable=['id_student']" in caplog.text
+
+    def test_named_numbers_are_amounts_whatever_they_look_like(self, caplog):
+        frame = pd.DataFrame({"a": range(100), "b": [0, 1] * 50})
+        schema = Schema.infer(frame, numeric=["a", "b"])
+        assert schema.actionable == ("a", "b") and not caplog.text
+        assert {feature.kind for feature in schema} == {Kind.NUMERIC}
