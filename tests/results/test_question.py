@@ -1,10 +1,11 @@
 """Question: a result selects what it was asked, and evaluates nothing again."""
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
 
-from dear_plugin import DEAR, Recourses, Search
+from dear_plugin import DEAR, Proposal, RecourseMethod, Recourses, Schema, Search
 
 
 class Counting:
@@ -82,3 +83,37 @@ def test_what_was_measured_is_not_evaluated_again(dear, model, mixed):
     assert model.spent(credible.describe) == 0
     assert model.spent(lambda: credible.select(torch.arange(3)).actions) == 0
     assert model.spent(lambda: result.describe()) == 0
+
+
+class SecondTry(RecourseMethod):
+    """Its first search has two ranks that the model refuses, its second one three."""
+
+    searches = 0
+
+    def _learn(self, rows):
+        self.searches = 0
+
+    def _propose(self, case):
+        return self._alternatives(case, 1)[0]
+
+    def _alternatives(self, case, k):
+        self.searches += 1
+        value, ranks = 3.0 if self.searches == 1 else 10.0, []
+        for j in range(min(k, self.searches + 1)):
+            rows, direct = case.x.clone(), torch.zeros(case.x.shape, dtype=torch.bool)
+            rows[:, j], direct[:, j] = value, True
+            ranks.append(Proposal(rows, direct, torch.zeros(len(rows)), [""] * len(rows)))
+        return ranks
+
+
+def test_rows_that_are_searched_again_have_the_ranks_of_the_second_search():
+    frame = pd.DataFrame(np.random.default_rng(0).integers(0, 11, (40, 4)), columns=list("abcd"))
+    row = pd.DataFrame([[1, 1, 1, 1]], columns=list("abcd"))
+    method = SecondTry(lambda f: 1.0 * (f.max(axis=1) == 10), Schema.infer(frame)).fit(frame)
+    ways = method.ways(row, k=9)
+    assert method.searches == 2
+    assert [way.outcome["acted_on"].item() for way in ways] == ["a", "b", "c"]
+    assert all(way.outcome["success"].all() for way in ways)
+    first = method.fit(frame).generate(row)
+    assert method.searches == 2
+    pd.testing.assert_frame_equal(ways[0].counterfactuals, first.counterfactuals)
