@@ -217,6 +217,9 @@ class TestHeld:
         assert measured.dependence == pytest.approx(1.0, abs=0.05)
         assert measured.distribution == pytest.approx(1.0, abs=0.1)
 
+    def test_held_features_are_left_out(self, measured):
+        assert set(fidelity.dependence(measured.sample)["column"]) == {1}
+
 
 class TestSample:
     def test_rounding_errors_are_not_recognised(self):

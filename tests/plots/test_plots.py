@@ -1,6 +1,7 @@
 """Plots: recourses become figures that can be saved, without side effects."""
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from matplotlib.figure import Figure
 from dear_plugin import DEAR, Constraints, Encoder, Kind, Schema
 from dear_plugin.errors import ExtraError, InputError
 from dear_plugin.plots import dots, front, largest_indirect, row
+from dear_plugin.plots.ink import INDIRECT
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -115,6 +117,14 @@ class TestOverview:
         assert "not causal" in recourses.note
         assert len(figure.axes) == 2
 
+    def test_with_tiers_the_caveat_is_that_of_an_effect(self, mixed):
+        refused = mixed.refused(4)
+        schema = replace(mixed.schema, tiers=[["age", "gender"]])
+        result = DEAR(mixed.net, schema).fit(mixed.frame).generate(refused)
+        assert "is an effect, if" in result.note
+        for figure in (result.plot(), result.plot(refused.index[0])):
+            assert figure.get_supxlabel() == result.note
+
 
 class TestRow:
     @pytest.fixture
@@ -192,6 +202,14 @@ class TestRow:
         row(changes, axes)
         assert len(axes.patches) == 10
         assert "and 4 more features" in axes.get_xlabel()
+
+    def test_what_is_done_comes_first_and_looks_different(self, recourses, axes, position):
+        assert texts(axes) == ["Action", "Expected to follow (association)"]
+        acted = recourses.actions["acted_on"].iloc[position].split(" + ")
+        assert labels(axes)[: len(acted)] == acted
+        hatches = [bar.get_hatch() for bar in axes.patches]
+        assert hatches[: len(acted)] == [None] * len(acted)
+        assert set(hatches[len(acted) :]) <= {INDIRECT["hatch"]}
 
 
 class TestWithoutMatplotlib:

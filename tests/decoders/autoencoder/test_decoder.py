@@ -206,6 +206,17 @@ class TestPaper:
         free = gaussian.fitted(replace(paper[0].design, hessian=0.0))
         assert median_entanglement(free, gaussian) >= 3.0 * median_entanglement(paper, gaussian)
 
+    def test_columns_are_not_scaled(self, paper):
+        x = torch.randn(4, 5, generator=torch.Generator().manual_seed(0))
+        assert torch.equal(paper[0].networks.scaler.read(x)[0], torch.cat([x, x], 1))
+
+    def test_encoder_and_decoder_mirror_each_other_and_the_decoder_reads_x_s(self, paper):
+        widths = [
+            [tuple(step.weight.shape[1:]) for step in list(steps)[::2]]
+            for steps in (paper[0].networks.e, paper[0].networks.g)
+        ]
+        assert widths == [[(5, 8), (8, 10), (10, 5)], [(5 + 1, 10), (10, 8), (8, 5)]]
+
 
 def median_entanglement(decoders, case):
     return float(torch.cat([each.entanglement(case.rows[:200]) for each in decoders]).median())

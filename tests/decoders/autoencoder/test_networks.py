@@ -74,6 +74,12 @@ class TestNetworks:
         assert own.valid.all()
         assert own.columns.shape[1] == int(networks.valid[which].sum())
 
+    def test_categorical_blocks_end_in_a_softmax(self, case):
+        networks, x = case
+        block = networks.generate(networks.latents(x), x.expand(3, -1, -1))[..., 2:]
+        torch.testing.assert_close(block.sum(2), torch.ones(3, 30).double())
+        assert (block > 0).all()
+
 
 class TestDerivatives:
     @pytest.mark.parametrize("which", [A, TOWN, PAIR])

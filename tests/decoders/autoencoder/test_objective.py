@@ -85,5 +85,20 @@ class TestWitness:
         difference = v.roll(1, 1) - v
         return float(witness_penalty(difference, probes(x_s, BOTH, rng())))
 
+    def test_latents_independent_of_x_have_almost_no_penalty(self, v, x_s):
+        assert self.of(v, x_s) <= 4.0 / N
+
     def test_latents_that_depend_on_x_have_one(self, v, x_s):
         assert self.of(v + x_s[..., :1], x_s) >= 40.0 / N
+
+
+class TestProbes:
+    def test_probes_of_a_smaller_set_read_only_its_own_columns(self):
+        one = normal(1, N, 1)
+        padded = torch.cat([one, torch.zeros_like(one)], 2)
+        found = probes(padded, torch.tensor([[[1.0, 0.0]]]), rng())
+        of_own = torch.cat([one[0, 1:], one[0, :1]])[None]
+        other = probes(
+            torch.cat([of_own, torch.zeros_like(one)], 2), torch.tensor([[[1.0, 0.0]]]), rng()
+        )
+        torch.testing.assert_close(found[:, 1:], other[:, :-1], atol=1e-5, rtol=0.0)

@@ -1,5 +1,7 @@
 """Remainder: rows plus the change of g, categories by maximal coupling of its probabilities."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -88,3 +90,13 @@ class TestAddChange:
         outputs[..., -3:] = torch.tensor([[0.8, 0.1, 0.1], [0.5, 0.4, 0.1], [0.3, 0.1, 0.6]])
         out = add_change(networks, x, outputs, torch.full(x.shape, MIDDLE))
         assert out[0, :, TOWN].tolist() == [0.0, 2.0]
+
+    def test_outputs_below_0_and_above_1_are_clipped(self, fitted):
+        """The linear output of a binary feature has no bounds."""
+        networks, rows = fitted
+        outputs = torch.full((1, 2, networks.encoder.d), 0.25)
+        outputs[0, :, networks.encoder.starts[FLAG]] = torch.tensor([-0.2, 1.3])
+        for own, tie in product((0.0, 1.0), (0.0, 0.9)):
+            x = rows[rows[:, FLAG] == own][:1, None]
+            out = add_change(networks, x, outputs, torch.full(x.shape, tie))
+            assert float(out[0, 0, FLAG]) in (0.0, 1.0)
