@@ -16,6 +16,8 @@ from dear_plugin import Case, Feature, Proposal, RecourseMethod, Schema, errors,
 
 NEEDED = {"predictor", "feature_names", "category_map", "stats", "conditional_func"}
 FLOAT = np.dtype(np.float64)
+# Of a feature's range: what Alibi's float32 networks add to a value that they leave as it is.
+NOISE = 1e-6
 # CounterfactualRL repeats the conditions of n rows n times: its memory grows with the square.
 BATCH_SIZE = 256
 
@@ -62,6 +64,8 @@ class WrappedAlibi(RecourseMethod):
         with isolated():  # conditions are drawn from global generators
             found = np.concatenate([self._explained(case.select(idx)) for idx in parts])
         moved = self.encoder.rows(self.table.frame(found))
+        noise = NOISE * torch.tensor([feature.width for feature in self.schema])
+        moved = case.x.where((moved - case.x).abs() <= noise, moved)
         reasons = [""] * len(case)
         return self._of_others(case, moved, reasons=reasons, package="Alibi")
 
