@@ -198,13 +198,13 @@ def _values(own: Tensor, column: Tensor, step: float) -> Tensor:
     """
     count = round(1.0 / step) + 1 if step else MOST_VALUES + 1
     if count <= MOST_VALUES:
-        return torch.linspace(0.0, 1.0, count).expand(len(own), -1)
+        return torch.linspace(0.0, 1.0, count).double().expand(len(own), -1)
     third = MOST_VALUES // 3
     known = without_special(column).unique()
     quantiles = known[torch.linspace(0, len(known) - 1, third).long()]
     least = max(step, LEAST)
     away = least * (1.0 / least) ** (torch.arange(third // 2) / (third // 2 - 1))
-    shared = torch.cat([torch.linspace(0.0, 1.0, third), quantiles])
+    shared = torch.cat([torch.linspace(0.0, 1.0, third).double(), quantiles])
     near = own + torch.cat([-away, away])
     return torch.cat([shared.expand(len(own), -1), near], 1)
 
