@@ -18,9 +18,9 @@ from torch import Tensor
 from dear_plugin._lazy import lazy
 from dear_plugin.data.feature import Feature
 
-# The row value of a feature's first special level. Numbers as low (-8e270) are unreadable; sums of
-# many special levels, and their products with decimals, are finite.
-SPECIAL = -(2.0**900)
+# The row value of a feature's first special level. Numbers as low (-1.07e301) are unreadable; sums
+# of many special levels, and their products with decimals, are finite.
+SPECIAL = -(2.0**1000)
 
 
 def is_special(rows: Any) -> Any:

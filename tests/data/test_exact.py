@@ -7,6 +7,7 @@ import torch
 
 from dear_plugin import DEAR, Constraints, Encoder, Schema
 from dear_plugin.data.columns import patch
+from dear_plugin.errors import InputError, SchemaError
 
 N = 600
 SECONDS = 1_700_000_000
@@ -109,3 +110,21 @@ def test_a_value_that_nobody_changed_is_never_written():
     x = encoder.rows(few)
     after, _ = patch(encoder, few, x, rows=x + torch.tensor([0.0, 1.0]))
     assert after.iloc[0].tolist() == [0.1 + 0.2, 1]
+
+
+@pytest.mark.parametrize("size", [1e18, 1e150, 1e300])
+def test_numbers_of_any_size_are_told_from_missing_ones(size):
+    frame = pd.DataFrame({"x": np.random.default_rng(0).normal(0, 1, N) * size}).astype("Float64")
+    frame.loc[3, "x"] = pd.NA
+    encoder = Encoder(Schema.infer(frame))
+    assert encoder.levels.mask(encoder.rows(frame))[:, 0].nonzero()[:, 0].tolist() == [3]
+    pd.testing.assert_frame_equal(encoder.frame(encoder.rows(frame)), frame)
+
+
+def test_numbers_below_all_that_can_be_told_are_refused():
+    frame = pd.DataFrame({"x": np.append(-1e302, np.linspace(-1e300, 1e300, N))})
+    with pytest.raises(SchemaError, match="expected numbers above"):
+        Schema.infer(frame)
+    encoder = Encoder(Schema.infer(frame.iloc[1:]))
+    with pytest.raises(InputError, match="x"):
+        encoder.rows(frame.iloc[:1])

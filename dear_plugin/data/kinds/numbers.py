@@ -12,7 +12,7 @@ from dear_plugin.data.feature import Feature, Kind
 from dear_plugin.data.grid import ERROR, on_grid
 from dear_plugin.data.kinds.categories import NewLabels
 from dear_plugin.data.kinds.cells import Array, Reading, is_numeric, typed, unboxed, unreadable
-from dear_plugin.data.special_values import is_special, level_of, row_value
+from dear_plugin.data.special_values import SPECIAL, is_special, level_of, row_value
 from dear_plugin.errors import SchemaError
 
 MAX_DECIMALS = 6
@@ -36,6 +36,9 @@ def infer(
     values = values[~np.isnan(values)].astype(np.float32 if single else np.float64)
     if not np.isfinite(values).all():
         raise SchemaError(f"column {name!r} holds infinite values: clip or drop them")
+    if is_special(values).any():
+        lowest = f"numbers above {SPECIAL:.3g}, got {values.min():.3g}"
+        raise SchemaError(f"column {name!r}: expected {lowest}: clip or drop such values")
     places = decimals(values) if len(values) else 0
     values = on_grid(values, places)
     low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
@@ -70,6 +73,7 @@ def read(
     else:
         values = on_grid(column.to_numpy(dtype=np.float64, na_value=np.nan), feature.precision)
     far = ~(np.abs(values - feature.bounds[0]) <= FARTHEST * feature.width)  # True for NaN, too
+    far |= is_special(values)
     if feature.special_levels:
         values, far = _with_levels(feature, values, far)
     return _with_complaint(feature, column, values, far) if far.any() else Reading(values)
