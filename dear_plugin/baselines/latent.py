@@ -147,7 +147,7 @@ class LatentDescent(LatentMethod[LatentConfig], ABC):
         rows = project_latents(pool, self.vae, drawn.expand(len(own), -1, -1))
         scores = pool.classifier.scores(rows.flatten(0, 1))
         owner = torch.arange(len(own)).repeat_interleave(count)
-        reached = pool.case.goal.margin(scores, owner) >= pool.case.aim[owner]
+        reached = pool.case.reaches(scores, owner)
         distance = torch.cdist(own, drawn)
         return drawn[distance.where(reached.view(distance.shape), torch.inf).argmin(1)]
 

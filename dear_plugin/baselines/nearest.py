@@ -73,7 +73,7 @@ def ends_mask(
     case = pool.case
     goal, idx = case.goal, torch.arange(len(case)).repeat_interleave(len(rows))
     scores = scores.repeat(len(case), 1)
-    accepted = goal.margin(scores, idx) >= case.aim[idx]
+    accepted = case.reaches(scores, idx)
     if confidence and goal.scores_are_probabilities:
         accepted &= goal.score(scores, idx) >= confidence
     mask = pool.feasible_mask(rows) & accepted.view(len(case), len(rows))

@@ -18,6 +18,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from dear_plugin.benchmark.hosts import DEAR_LINES
 from dear_plugin.benchmark.metrics import solved, where
 from dear_plugin.benchmark.runner import Option, Spec, grid
 from dear_plugin.benchmark.splits import TREES, case_of
@@ -30,10 +31,9 @@ from dear_plugin.results.recourses import Recourses
 from dear_plugin.search import Search
 
 KNOWN, TIERS, NONE, FROZEN = "known equations", "DEAR, with the order", "DEAR, no order", "frozen"
-LEAST = Search(indirect_weight=0.0, prefer_alone=0.0)
 SEARCHES: Mapping[str, Search] = {
     "default": Search(),
-    "least effort": LEAST,
+    "least effort": DEAR_LINES["DEAR, least effort"],
     "cheapest": Search.cheapest(),
 }
 MEASURES = {name: name for name in ("solved", "truly accepted", "effort", "alone")}

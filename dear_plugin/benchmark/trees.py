@@ -36,6 +36,7 @@ from dear_plugin.benchmark.tables import Row, Table
 from dear_plugin.data.columns import resolutions
 from dear_plugin.data.special_values import without_special
 from dear_plugin.methods.dear import DEAR
+from dear_plugin.methods.optimizer import margins
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.constraints import feasible_set
 from dear_plugin.problem.target import goal_of
@@ -139,7 +140,7 @@ def _optimum(dear: DEAR, case: Case, known: Floats) -> Floats:
     """(n,) the least price below known ones, (n,); infinite where there is none."""
     search = dear.search
     problem = replace(dear._optimizer.problem(case), resampled=bool(search.min_confidence))
-    enough = case.aim + (search.margin * case.goal.unit(dear.trained.scores)).float()
+    enough = margins(case, search, dear.trained)
     wanted = criteria(problem, search, dear.trained) if search.has_criteria else {}
     asked = lambda _: (wanted, wanted)  # noqa: E731
     table = SearchTable(problem, asked, case.aim, enough, search.prefer_alone, gain=0.0)

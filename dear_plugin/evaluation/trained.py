@@ -99,5 +99,5 @@ class Trained:
 
     @lazy
     def cutoffs(self) -> Tensor | None:
-        """The probabilities from which on the model decides for a class, where they are not .5."""
+        """The margins from which on the model decides for a class, see `cutoffs`; None for 0."""
         return cutoffs(self.classifier, self.rows)

@@ -241,9 +241,3 @@ class DEAR(Trying):
     @property
     def _optimizer(self) -> Optimizer:
         return Optimizer.of(self.sets, self.decoders, self.classifier)
-
-    def _optimizer_of(self, members: tuple[int, ...]) -> Optimizer:
-        if members in self.sets.members:
-            return self._optimizer
-        sets = ActionSets.of(self.schema, [tuple(self.schema.names[j] for j in members)])
-        return Optimizer.of(sets, self.decoders, self.classifier)

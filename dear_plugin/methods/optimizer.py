@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeAlias
 
 import torch
 from torch import Tensor
@@ -28,8 +26,6 @@ from dear_plugin.search import (
     SearchRun,
 )
 from dear_plugin.search.table import SearchTable
-
-OptimizerOf: TypeAlias = Callable[[tuple[int, ...]], "Optimizer"]
 
 # Rows per search; cells of their tried actions, 256 MiB to 512, about as many of each set.
 ROWS_A_CHUNK, CELLS_A_CHUNK, TRIED = 1024, 1 << 26, 64
@@ -59,6 +55,18 @@ class Optimizer:
         sample = decoders.sample
         known, seen_pairs = sample.shared(_feature_values), sample.shared(_seen_pairs)
         return cls(sets, decoders, known, classifier, seen_pairs)
+
+    def acting(self, acted: Tensor) -> tuple[Optimizer, Tensor]:
+        """The optimizer of the sets that m rows, at least one, act on; (m,) the set of each row.
+
+        Args:
+            acted: (m, p) bool, the features that each row acts on, some of every row.
+        """
+        masks, sets = acted.unique(dim=0, return_inverse=True)
+        members = [tuple(mask.nonzero()[:, 0].tolist()) for mask in masks]
+        none = ActionSets((), (), self.sets.p)
+        own = none.extended(members, self.classifier.encoder.schema.subjects)
+        return replace(self, sets=own), sets
 
     def problem(self, case: Case) -> SearchProblem:
         """The search problem of a case."""
@@ -102,9 +110,7 @@ class Optimizer:
             resampled=bool(search.min_confidence),
             indirect_weight=search.indirect_weight,
         )
-        evidence, enough = trained if search.has_criteria else None, case.aim
-        if search.margin:
-            enough = enough + (search.margin * case.goal.unit(trained.scores)).float()
+        evidence, enough = trained if search.has_criteria else None, margins(case, search, trained)
         source = partial(descended, schedule=search.schedule) if search.solver == "paper" else None
         # The line search needs no derivatives, and small operations are faster in this mode.
         with torch.inference_mode(source is None):
@@ -183,30 +189,16 @@ class Optimizer:
         return torch.stack(counts, 1)
 
 
+def margins(case: Case, search: Search, trained: Trained) -> Tensor:
+    """(n,) the margin that an answer of each row must have, see `Search.margin`."""
+    if not search.margin:
+        return case.aim
+    return case.aim + (search.margin * case.goal.unit(trained.scores)).float()
+
+
 def _feature_values(sample: Sample) -> FeatureValues:
     return FeatureValues.of(sample.rows, sample.encoder)
 
 
 def _seen_pairs(sample: Sample) -> SeenPairs | None:
     return SeenPairs.of(sample.rows, sample.encoder)
-
-
-def by_set(
-    acted: Tensor, rows: Tensor, optimizer_of: OptimizerOf
-) -> Iterator[tuple[Optimizer, int, Tensor]]:
-    """The sets of features that rows act on, each with its rows; no set is empty.
-
-    Args:
-        acted: (n, p) bool, the features that each row acts on.
-        rows: (m,) ascending, the rows to group.
-        optimizer_of: the optimizer of a set, given by the ascending positions of its features.
-
-    Yields:
-        The optimizer of a set, the position of the set in it, and (q,) its rows, ascending.
-    """
-    masks, which = acted[rows].unique(dim=0, return_inverse=True)
-    for i, mask in enumerate(masks):
-        if members := tuple(mask.nonzero()[:, 0].tolist()):
-            optimizer = optimizer_of(members)
-            (at,) = (optimizer.sets.masks == mask).all(1).nonzero()[:, 0].tolist()
-            yield optimizer, at, rows[which == i]

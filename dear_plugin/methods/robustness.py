@@ -63,10 +63,6 @@ def flip_probabilities(
 
 def _acting(case: Case, proposal: Proposal, optimizer: Optimizer) -> tuple[SearchProblem, Decoded]:
     """The actions of m rows, and their problem, whose sets are those that are acted on."""
-    masks, sets = proposal.direct.unique(dim=0, return_inverse=True)
-    members = [tuple(mask.nonzero()[:, 0].tolist()) for mask in masks]
-    none = replace(optimizer.sets, names=(), members=())
-    acted = none.extended(members, optimizer.classifier.encoder.schema.subjects)
-    problem = replace(optimizer, sets=acted).problem(case)
-    values = proposal.rows.gather(1, acted.positions[sets])
+    acting, sets = optimizer.acting(proposal.direct)
+    problem, values = acting.problem(case), proposal.rows.gather(1, acting.sets.positions[sets])
     return problem, Decoded(torch.arange(len(case)), proposal.rows, sets, values)

@@ -63,9 +63,7 @@ class Trying(RecourseMethod):
         wanted = named_values(actions, frame, self.encoder)
         question = self._question(frame, target, within, self._acts | ~wanted.isnan())
         at, accepted = question.readable, question.accepted
-        part = outcome(
-            question.case.select(at), wanted[at], accepted[at], self.encoder, self._optimizer_of
-        )
+        part = outcome(question.case.select(at), wanted[at], accepted[at], self._optimizer)
         return Recourses.of(question, question.write(question.over_all(part), at))
 
     def curve(
@@ -137,9 +135,10 @@ class Trying(RecourseMethod):
 
         return Explorer(self, rows, target, within, template)
 
+    @property
     @abstractmethod
-    def _optimizer_of(self, members: tuple[int, ...]) -> Optimizer:
-        """The optimizer of a set, given by the positions of its features."""
+    def _optimizer(self) -> Optimizer:
+        """The optimizer of the method's own sets."""
 
 
 CURVES = ("with_what_follows", "all_else_frozen")

@@ -16,7 +16,7 @@ from dear_plugin.data.encoder import Encoder
 from dear_plugin.data.inference import misfit
 from dear_plugin.data.schema import Feature
 from dear_plugin.errors import ConstraintError, InputError, unknown
-from dear_plugin.methods.optimizer import Optimizer, OptimizerOf, by_set
+from dear_plugin.methods.optimizer import Optimizer
 from dear_plugin.problem.case import Case
 from dear_plugin.problem.reasons import Reason
 from dear_plugin.results.proposal import Proposal, identity_proposal
@@ -109,36 +109,31 @@ def _table(actions: Actions, frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(columns, index=frame.index)
 
 
-def outcome(
-    case: Case, values: Tensor, accepted: Tensor, encoder: Encoder, optimizer_of: OptimizerOf
-) -> Proposal:
+def outcome(case: Case, values: Tensor, accepted: Tensor, optimizer: Optimizer) -> Proposal:
     """The outcome of given actions; rows that may not act so stay, with the reason.
 
     Args:
         case: the n rows.
         values: (n, p) the new values of the features acted on, NaN elsewhere.
         accepted: (n,) bool, rows that the model accepts as they are.
-        encoder: of the schema.
-        optimizer_of: the optimizer of a set, given by the positions of its features.
+        optimizer: of any sets.
     """
     acted = ~values.isnan()
     proposal = identity_proposal(case.x, accepted & ~acted.any(1))
-    reasons = _refusals(case, values, proposal.accepted, encoder)
+    reasons = _refusals(case, values, proposal.accepted, optimizer.classifier.encoder)
     proposal = replace(proposal, reasons=reasons, searched=False)
-    acting = (~proposal.failed).nonzero()[:, 0]
-    for optimizer, at, every in by_set(acted, acting, optimizer_of):
-        for rows in every.split(ROWS_AT_ONCE):
-            part = _applied(optimizer, case.select(rows), at, values[rows])
-            proposal = proposal.merged(part, rows)
+    acting = (~proposal.failed & acted.any(1)).nonzero()[:, 0]
+    for rows in acting.split(ROWS_AT_ONCE) if len(acting) else ():
+        part = _applied(*optimizer.acting(acted[rows]), case.select(rows), values[rows])
+        proposal = proposal.merged(part, rows)
     return proposal
 
 
-def _applied(optimizer: Optimizer, case: Case, at: int, values: Tensor) -> Proposal:
-    """The outcome of given actions on the set at a position; `values`, (m, p), are admissible."""
+def _applied(optimizer: Optimizer, sets: Tensor, case: Case, values: Tensor) -> Proposal:
+    """The outcome of given actions on sets, (m,); `values`, (m, p), are admissible."""
     problem = optimizer.problem(case)
     with torch.inference_mode():
-        sets = torch.full((len(case),), at)
-        wanted = _on_grid(problem, sets, values[:, optimizer.sets.positions[at]])
+        wanted = _on_grid(problem, sets, values.gather(1, optimizer.sets.positions[sets]))
         return optimizer.decoded(problem, torch.arange(len(case)), sets, wanted).clone()
 
 

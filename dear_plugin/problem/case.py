@@ -70,6 +70,10 @@ class Case:
         """The number of rows (m)."""
         return len(self.x)
 
+    def reaches(self, scores: Tensor, idx: Tensor) -> Tensor:
+        """(q,) bool, whether scores, (q, c), of the rows at positions (q,) have the aim."""
+        return self.goal.margin(scores, idx) >= self.aim[idx]
+
     def select(self, idx: Tensor) -> Case:
         """The case of the rows at positions (q,)."""
         required = None if self.requirement is None else self.requirement.select(idx)

@@ -71,14 +71,8 @@ class FeasibleSet:
 
     @property
     def has_rules(self) -> bool:
-        """Whether the schema has orders, relations or rules."""
+        """Whether the schema has orders, relations, rules or groups."""
         return self.required.shape[1] > 0
-
-    @lazy
-    def is_narrowed(self) -> bool:
-        """Whether a range or a direction ends inside of the observed values."""
-        low, high = self.ends
-        return bool((self.low > low).any()) or bool((self.high < high).any())
 
     def select(self, idx: Tensor) -> FeasibleSet:
         """The feasible set of the rows at positions (q,)."""
