@@ -142,19 +142,27 @@ class SearchProblem:
             still = still | self.held[sets]
         return self.feasible.repair(self.x.index_select(0, rows), reached, still, rows)
 
-    def decide(self, reached: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """(m,) margins and (m,) bool, whether the goal accepts counterfactuals.
+    def margins(self, reached: Tensor, rows: Tensor) -> Tensor:
+        """(m,) the margins of counterfactuals, -inf for those that break a rule.
 
         Args:
             reached: (m, p) the counterfactuals.
             rows: (m,) the factual row of each.
         """
+        return self._margins(self.classifier.scores(reached), reached, rows)
+
+    def decide(self, reached: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """(m,) margins and (m,) bool, whether the goal accepts; arguments as of `margins`."""
         scores = self.classifier.scores(reached)
-        margin, valid = self.goal.margin(scores, rows), self.goal.accepts(scores, rows)
+        margin = self._margins(scores, reached, rows)
+        return margin, self.goal.accepts(scores, rows) & (margin > -torch.inf)
+
+    def _margins(self, scores: Tensor, reached: Tensor, rows: Tensor) -> Tensor:
+        margin = self.goal.margin(scores, rows)
         if self.feasible.has_rules:
             satisfied = self.feasible.satisfies_rules(reached, rows)
-            margin, valid = margin.masked_fill(~satisfied, -torch.inf), valid & satisfied
-        return margin.float(), valid
+            margin = margin.masked_fill(~satisfied, -torch.inf)
+        return margin.float()
 
     def with_sets(self, sets: ActionSets) -> SearchProblem:
         """The same rows with other action sets."""
@@ -201,7 +209,7 @@ class SearchProblem:
                 distance = distance * weight
             created = self.feasible.creates_impossible(x, reached)
             cost[at] = distance.sum(1).float()
-            margin[at] = self.decide(reached, mine)[0].masked_fill(created, -torch.inf)
+            margin[at] = self.margins(reached, mine).masked_fill(created, -torch.inf)
         bits = margin.view(torch.int32) & -(1 << 12)
         return cost, bits.view(torch.float32)
 
@@ -211,7 +219,7 @@ class SearchProblem:
         Arguments: see `evaluate`.
         """
         alone = self.x[rows].scatter(1, self.sets.positions[sets], values)
-        return self.decide(self.repair(alone[:, None], rows, sets)[:, 0], rows)[0]
+        return self.margins(self.repair(alone[:, None], rows, sets)[:, 0], rows)
 
     def snapped(self, rows: Tensor, sets: Tensor, values: Tensor) -> Tensor:
         """(m, c, w) values that actions may set: each snapped, or the factual where none is near.
