@@ -36,13 +36,10 @@ def infer(
     values = values[~np.isnan(values)].astype(np.float32 if single else np.float64)
     if not np.isfinite(values).all():
         raise SchemaError(f"column {name!r} holds infinite values: clip or drop them")
-    if is_special(values).any():
-        lowest = f"numbers above {SPECIAL:.3g}, got {values.min():.3g}"
-        raise SchemaError(f"column {name!r}: expected {lowest}: clip or drop such values")
     places = decimals(values) if len(values) else 0
     values = on_grid(values, places)
     low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
-    return Feature(
+    feature = Feature(
         name,
         Kind.NUMERIC,
         (low, high),
@@ -53,6 +50,10 @@ def infer(
         observed=few_with_gaps(values, places),
         missing="nan" if column.isna().any() else "",
     )
+    if is_special(low):
+        lowest = f"numbers above {SPECIAL:.3g}, got {low:.3g}"
+        raise SchemaError(f"column {name!r}: expected {lowest}: clip or drop such values")
+    return feature
 
 
 def read(
