@@ -197,16 +197,13 @@ def sentence(
         more: the number of indirect changes besides these.
     """
     likely = [move for move in indirect if not move.is_uncertain]
-    expected = [
-        f"{move.feature.called} {'' if i else 'is then expected '}{move.infinitive}"
-        for i, move in enumerate(likely)
-    ]
+    expected = join([f"{move.feature.called} {move.infinitive}" for move in likely])
     possible = [
         f"{move.feature.called} may change {move.from_to}"
         for move in indirect
         if move.is_uncertain
     ]
-    follows = "; ".join(filter(None, [join(expected), join(possible)]))
+    follows = "; ".join(filter(None, [expected and f"then expect {expected}", join(possible)]))
     if more:
         follows += f" (and {more} more)"
     if shares:

@@ -25,7 +25,7 @@ MARRIED = Feature("married", Kind.BINARY, categories=("no", "yes"))
 
 def test_the_changes_that_are_not_named_are_counted():
     assert sentence([Move(HOURS, 35, 41)], [Move(GAIN, 0, 307)], {}, more=24) == (
-        "raise hours from 35 to 41; gain is then expected to rise from 0 to 307 (and 24 more)"
+        "raise hours from 35 to 41; then expect gain to rise from 0 to 307 (and 24 more)"
     )
 
 
@@ -43,21 +43,21 @@ def test_the_changes_that_are_not_named_are_counted():
 def test_what_is_uncertain_is_a_range(low, high, words):
     whole = Feature("gain", Kind.NUMERIC, precision=0)
     text = sentence([Move(HOURS, 35, 41)], [Move(whole, 0, 307, low=low, high=high)], {})
-    assert text == f"raise hours from 35 to 41; gain is then expected {words}"
+    assert text == f"raise hours from 35 to 41; then expect gain {words}"
 
 
 @pytest.mark.parametrize("times", [8, 12])
 def test_a_category_that_changes_in_half_of_the_resamples_is_expected_to(times):
     married = Move(MARRIED, "no", "yes", times=(times, 16))
     assert sentence([Move(HOURS, 35, 41)], [married], {}).endswith(
-        f"married is then expected to change from no to yes ({times} of 16 resamples)"
+        f"then expect married to change from no to yes ({times} of 16 resamples)"
     )
 
 
 def test_what_changes_in_less_than_half_of_the_resamples_may_change():
     changes = [Move(MARRIED, "no", "yes", times=(7, 16)), Move(GAIN, 0, 307)]
     assert sentence([Move(HOURS, 35, 41)], changes, {}) == (
-        "raise hours from 35 to 41; gain is then expected to rise from 0 to 307;"
+        "raise hours from 35 to 41; then expect gain to rise from 0 to 307;"
         " married may change from no to yes (7 of 16 resamples)"
     )
 
@@ -124,7 +124,7 @@ def test_a_missing_value_or_a_code_is_neither_raised_nor_lowered(absent):
     words = "missing" if pd.isna(absent) else "-9"
     text = sentence([Move(income, absent, 5.5)], [Move(income, 4.2, absent)], {})
     assert text == (
-        f"change income from {words} to 5.5; income is then expected to change from 4.2 to {words}"
+        f"change income from {words} to 5.5; then expect income to change from 4.2 to {words}"
     )
 
 
@@ -149,7 +149,7 @@ def test_a_description_says_expected_and_never_caused(fitted, mixed):
     result = fitted.generate(mixed.refused(30))
     texts = [result.describe_row(i) for i in range(len(result))]
     moved = result.actions["indirect_cost"] > 0
-    assert all("expected" in words for words, along in zip(texts, moved, strict=True) if along)
+    assert all("expect" in words for words, along in zip(texts, moved, strict=True) if along)
     assert not any("will" in words or "cause" in words for words in texts)
 
 
