@@ -83,10 +83,32 @@ def test_a_single_row_has_a_code_far_beyond_all_amounts(amounts, code, caplog):
             id="rates of regions",
         ),
         pytest.param(lambda rng: rng.laplace(size=ROWS).round(2) * 100, id="a long tail"),
+        pytest.param(lambda rng: rng.lognormal(size=5000).round(1), id="a rounded tail"),
+        pytest.param(lambda rng: rng.normal(size=5000).round(1), id="two rounded tails"),
     ],
 )
 def test_ordinary_values_are_no_codes(draw, seed, caplog):
     assert "codes" not in hint(caplog, draw(np.random.default_rng(seed)))
+
+
+IDENTIFIERS = {
+    "one for each row": ("x", False, lambda rng: np.arange(1000, 1500)),
+    "a small share of a range": ("x", False, lambda rng: rng.choice(40_000, 2000, replace=False)),
+    "a few twice": ("x", False, lambda rng: np.r_[np.arange(1990), np.arange(10)]),
+    "spread": ("x", True, lambda rng: rng.choice(10**9, 500, replace=False)),
+    "skewed": ("x", True, lambda rng: rng.lognormal(8.0, 1.0, 2000).astype(int)),
+    "as many ties as chance": ("x", True, lambda rng: rng.integers(0, 100_000, 2000)),
+    "spread, by name": ("customerId", False, lambda rng: rng.choice(10**9, 500, replace=False)),
+    "half of them distinct, by name": (
+        "id_student",
+        False,
+        lambda rng: np.r_[rng.choice(10**6, 470, replace=False), [7] * 30],
+    ),
+    **{
+        f"{rows} rows, by name": ("customer_id", acted, lambda rng, n=rows: np.arange(n) + 1000)
+        for rows, acted in ((19, True), (20, False), (55, False))
+    },
+}
 
 
 class TestInspection:
@@ -103,46 +125,14 @@ class TestInspection:
         assert "x" not in schema.actionable
         assert "x" in schema.mutable
 
-    def test_an_integer_per_row_is_an_identifier(self, caplog):
-        frame = pd.DataFrame({"id": range(1000, 1500), "z": np.linspace(0, 1, 500)})
-        assert Schema.infer(frame).actionable == ("z",)
-        assert "'id'" in caplog.text
-
-    @pytest.mark.parametrize(
-        "numbers",
-        [
-            pytest.param(lambda rng: rng.choice(40_000, 2000, replace=False), id="a small share"),
-            pytest.param(lambda rng: np.r_[np.arange(1990), np.arange(10)], id="a few twice"),
-        ],
-    )
-    def test_integers_with_few_ties_are_identifiers(self, numbers, caplog):
-        rng = np.random.default_rng(0)
-        frame = pd.DataFrame({"x": numbers(rng), "z": rng.normal(size=2000)})
-        assert Schema.infer(frame).actionable == ("z",)
-        assert "'x' has distinct whole numbers and looks like an identifier" in caplog.text
-
-    def test_integers_with_as_many_ties_as_random_ones_are_not(self, caplog):
-        rng = np.random.default_rng(0)
-        amounts = rng.lognormal(8.0, 1.0, 2000).astype(int), rng.integers(0, 100_000, 2000)
-        frame = pd.DataFrame({"x": amounts[0], "y": amounts[1]})
-        assert Schema.infer(frame).actionable == ("x", "y")
-        assert not caplog.text
-
-    @pytest.mark.parametrize(("rows", "acted"), [(19, True), (20, False), (55, False)])
-    def test_of_few_rows_a_name_is_enough(self, rows, acted):
-        frame = pd.DataFrame({"customer_id": range(1000, 1000 + rows), "z": range(rows)})
-        assert Schema.infer(frame).features[0].actionable is acted
-
-    def test_spread_integers_are_identifiers_only_by_name(self, caplog):
-        far = np.random.default_rng(0).choice(10**9, 500, replace=False)
-        frame = pd.DataFrame({"customerId": far, "amount": far, "z": np.linspace(0, 1, 500)})
-        assert Schema.infer(frame).actionable == ("amount", "z")
-
-    def test_a_name_with_the_word_id_is_enough_where_half_are_distinct(self, caplog):
-        students = np.r_[np.random.default_rng(0).choice(10**6, 470, replace=False), [7] * 30]
-        frame = pd.DataFrame({"id_student": students, "z": np.linspace(0, 1, 500)})
-        assert Schema.infer(frame).actionable == ("z",)
-        assert "immutable=['id_student']" in caplog.text
+    @pytest.mark.parametrize("what", IDENTIFIERS)
+    def test_whole_numbers_with_hardly_any_ties_are_identifiers(self, what, caplog):
+        name, acted, draw = IDENTIFIERS[what]
+        numbers = draw(np.random.default_rng(0))
+        frame = pd.DataFrame({name: numbers, "z": np.linspace(0.0, 1.0, len(numbers))})
+        assert (name in Schema.infer(frame).actionable) is acted
+        assert (f"'{name}'" in caplog.text) is not acted
+        assert ("looks like an identifier" in caplog.text) is not acted
 
     def test_named_numbers_are_amounts_whatever_they_look_like(self, caplog):
         frame = pd.DataFrame({"a": range(100), "b": [0, 1] * 50})

@@ -19,18 +19,6 @@ def test_an_integer_column_has_no_decimals_whatever_the_schema_says(mixed, encod
     assert resolutions(mixed.schema, frame)[1].decimals == 0
 
 
-def test_patch_writes_the_changed_cells_and_copies_all_others(mixed, encoder):
-    few = mixed.frame.iloc[:4]
-    x = encoder.rows(few)
-    rows = x.clone()
-    rows[1] = encoder.rows(mixed.frame.iloc[5:6])[0]
-    after, seen = patch(encoder, few, x, rows=rows)
-    torch.testing.assert_close(seen, encoder.rows(after), rtol=0, atol=0)
-    pd.testing.assert_frame_equal(after.iloc[[0, 2, 3]], few.iloc[[0, 2, 3]])
-    source = mixed.frame.iloc[5]
-    assert after.iloc[1].tolist() == source.tolist()
-
-
 def test_a_label_outside_the_columns_categories_is_added(mixed, encoder):
     cooks = mixed.frame[mixed.frame["job"] == "cook"].iloc[:2].copy()
     cooks["job"] = cooks["job"].cat.remove_unused_categories()

@@ -42,10 +42,6 @@ class TestEncode:
         jobs = ["porter", "cook", "nurse", "judge"]
         assert [jobs[i] for i in block.argmax(1)] == mixed.frame["job"].tolist()
 
-    def test_the_order_is_that_of_the_schema_not_the_frame(self, mixed, encoder):
-        backwards = mixed.frame[mixed.frame.columns[::-1]]
-        assert torch.equal(encoder.encode(backwards), encoder.encode(mixed.frame))
-
 
 class TestRowsAndColumns:
     def test_collapse_undoes_expand(self, mixed, encoder):
@@ -53,10 +49,6 @@ class TestRowsAndColumns:
         back = encoder.collapse(encoder.expand(rows), torch.zeros_like(rows))
         assert torch.allclose(encoder.scaled(back), encoder.scaled(rows), atol=1e-6)
         assert torch.equal(encoder.grid.round(back)[:, :2], rows[:, :2])
-
-    def test_a_column_like_that_of_a_row_is_the_number_of_the_row(self, mixed, encoder):
-        rows = encoder.rows(mixed.frame)
-        assert torch.equal(encoder.collapse(encoder.expand(rows), rows), rows)
 
     def test_they_take_any_leading_shape(self, mixed, encoder):
         rows = encoder.rows(mixed.frame)[:12].view(3, 4, encoder.p)
@@ -71,9 +63,6 @@ class TestRowsAndColumns:
         like = torch.zeros(1, encoder.p).double()
         assert encoder.collapse(x, like)[0, where(encoder, "job")] == 2
 
-    def test_feature_of_gives_the_feature_of_each_column(self, encoder):
-        assert torch.bincount(encoder.feature_of).tolist() == [f.columns for f in encoder.schema]
-
 
 class TestDistance:
     def test_a_changed_category_counts_one(self, encoder):
@@ -81,12 +70,6 @@ class TestDistance:
         for name, level in (("job", 3), ("town", 5), ("owner", 1)):
             b[where(encoder, name)] = level
         assert encoder.distance(a, b).tolist() == [0, 0, 0, 0, 1, 0, 1, 1]
-
-    def test_it_is_the_weighted_l1_of_the_encoding(self, mixed, encoder):
-        rows = encoder.rows(mixed.frame)
-        a, b = rows[:50], rows[50:100]
-        wide = (encoder.expand(a) - encoder.expand(b)).abs() * encoder.weights
-        assert torch.allclose(encoder.distance(a, b).sum(1), wide.sum(1).double(), atol=1e-6)
 
 
 class TestScaled:
@@ -100,12 +83,6 @@ class TestScaled:
     def test_some_features_are_scaled_as_all_of_them_are(self, mixed, encoder):
         rows, some = encoder.rows(mixed.frame), torch.tensor([1, 4])
         assert torch.equal(encoder.scaled(rows[:, some], some), encoder.scaled(rows)[:, some])
-
-
-class TestWriting:
-    def test_frame_is_the_inverse_of_rows(self, mixed, encoder):
-        frame = encoder.frame(encoder.rows(mixed.frame))
-        pd.testing.assert_frame_equal(frame, mixed.frame, check_exact=True)
 
 
 class TestLevels:

@@ -14,45 +14,54 @@ from dear_plugin.data.kinds import categories, numbers, ordered
 from dear_plugin.data.kinds.numbers import decimals
 
 SIZES = ["S", "M", "L"]
+
+
+def levels(values, order=SIZES):
+    return pd.Series(pd.Categorical(values, order, ordered=True))
+
+
 COLUMNS = {
-    "amounts": (numbers, pd.Series([1.5, 2.25, 30.0])),
-    "integers": (numbers, pd.Series([1, 2, 30])),
-    "nullable integers": (numbers, pd.Series([1, 2, None, 30], dtype="Int64")),
-    "a code": (numbers, pd.Series([1.0, -9.0, 30.0])),
-    "flags": (categories, pd.Series([True, False, True])),
-    "two numbers": (categories, pd.Series([3, 7, 3])),
-    "labels": (categories, pd.Series(["a", "b", "c"])),
-    "a missing label": (categories, pd.Series(["a", None, "c"])),
-    "a category column": (categories, pd.Series(["b", "a", "b"], dtype="category")),
-    "a text column": (categories, pd.Series(["a", "b", None], dtype="string")),
-    "levels with an order": (ordered, pd.Series(pd.Categorical(SIZES, SIZES, ordered=True))),
-    "an unknown level": (
-        categories,
-        pd.Series(pd.Categorical(["?", "M", "L"], ["?", "M", "L"], ordered=True)),
-    ),
-    "a missing level": (
-        ordered,
-        pd.Series(pd.Categorical([*SIZES, np.nan], SIZES, ordered=True)),
-    ),
+    "amounts": (numbers, Kind.NUMERIC, pd.Series([1.5, 2.25, 30.0])),
+    "single floats": (numbers, Kind.NUMERIC, pd.Series([1.5, 2.25, 30.0], dtype="float32")),
+    "integers": (numbers, Kind.NUMERIC, pd.Series([1, 2, 30])),
+    "nullable integers": (numbers, Kind.NUMERIC, pd.Series([1, None, -9, 30], dtype="Int64")),
+    "nullable amounts": (numbers, Kind.NUMERIC, pd.Series([1, None, -9, 30], dtype="Float64")),
+    "a code": (numbers, Kind.NUMERIC, pd.Series([1.0, -9.0, 30.0])),
+    "flags": (categories, Kind.BINARY, pd.Series([True, False, True])),
+    "nullable flags": (categories, Kind.BINARY, pd.Series([True, False], dtype="boolean")),
+    "two integers": (categories, Kind.BINARY, pd.Series([3, 7, 3])),
+    "two amounts": (categories, Kind.BINARY, pd.Series([3.5, 7.0, 3.5])),
+    "two labels": (categories, Kind.BINARY, pd.Series(["a", "b", "a"])),
+    "labels": (categories, Kind.CATEGORICAL, pd.Series(["a", "b", "c"])),
+    "a missing label": (categories, Kind.CATEGORICAL, pd.Series(["a", None, "c"])),
+    "a category column": (categories, Kind.BINARY, pd.Series(["b", "a"], dtype="category")),
+    "numbers as levels": (categories, Kind.CATEGORICAL, pd.Series([1, 2, 3], dtype="category")),
+    "a text column": (categories, Kind.CATEGORICAL, pd.Series(["a", "b", None], dtype="string")),
+    "levels with an order": (ordered, Kind.NUMERIC, levels(SIZES)),
+    "an unknown level": (categories, Kind.CATEGORICAL, levels(["?", "M", "L"], ["?", "M", "L"])),
+    "a missing level": (ordered, Kind.NUMERIC, levels([*SIZES, np.nan])),
 }
-EVERY = pytest.mark.parametrize(("kind", "column"), COLUMNS.values(), ids=COLUMNS)
+EVERY = pytest.mark.parametrize("name", COLUMNS)
 
 
 @EVERY
-def test_what_is_read_is_written(kind, column):
+def test_what_is_read_is_written(name):
+    *_, column = COLUMNS[name]
     frame = pd.DataFrame({"x": column})
     encoder = Encoder(Schema.infer(frame, special={"x": [-9]} if (column == -9).any() else None))
     pd.testing.assert_frame_equal(encoder.frame(encoder.rows(frame)), frame)
 
 
 @EVERY
-def test_a_column_has_one_kind(kind, column):
+def test_a_column_has_one_kind(name):
+    file, kind, column = COLUMNS[name]
     (feature,) = Schema.infer(pd.DataFrame({"x": column})).features
-    assert kinds.of(feature) is kind
+    assert (kinds.of(feature), feature.kind) == (file, kind)
 
 
 @EVERY
-def test_values_of_any_shape_have_cells(kind, column):
+def test_values_of_any_shape_have_cells(name):
+    *_, column = COLUMNS[name]
     frame = pd.DataFrame({"x": column})
     schema = Schema.infer(frame)
     rows = Encoder(schema).rows(frame).numpy()
@@ -93,8 +102,7 @@ class TestDecimals:
 
 
 def test_a_list_is_no_level_of_an_order():
-    levels = pd.Series(pd.Categorical(SIZES, SIZES, ordered=True))
-    encoder = Encoder(Schema.infer(pd.DataFrame({"x": levels})))
+    encoder = Encoder(Schema.infer(pd.DataFrame({"x": levels(SIZES)})))
     _, reasons = encoder.readable_rows(pd.DataFrame({"x": ["S", ["M"], "L"]}))
     assert reasons == {1: "column 'x' has ['M'], expected one of ['S', 'M', 'L']"}
 

@@ -44,16 +44,6 @@ def test_a_feature_is_called_by_its_label_or_its_name():
     assert (loan.called, loan.title) == ("the loan", "Loan")
 
 
-def test_they_are_kept_by_saves_and_by_other_changes_of_a_schema(tmp_path):
-    schema = loan_schema(**TEXTS)
-    assert schema.features[3].label == "the loan"
-    assert schema.features[3].unit == "thousand euros"
-    assert schema.replace("loan_amount", precision=1).features[3].label == "the loan"
-    assert Schema.from_dict(schema.to_dict()) == schema
-    DEAR(model, schema, act_on=["savings"]).fit(DATA.frame).save(tmp_path)
-    assert DEAR.load(tmp_path, model).schema == schema
-
-
 def test_every_wrong_name_and_text_is_in_one_error():
     with pytest.raises(
         SchemaError, match=r"labels: unknown features: 'loan'.*units\['age'\] must"

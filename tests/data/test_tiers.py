@@ -2,7 +2,6 @@
 
 import copy
 import dataclasses
-import json
 
 import pandas as pd
 import pytest
@@ -31,33 +30,25 @@ def held(of: Schema, *names: str) -> list[str]:
     return [of.names[j] for j in of.held(of.index(names))]
 
 
+HELD = {
+    "features of earlier tiers": (TIERS, ["school"], ["sex", "age"]),
+    "immutable features in the first tier": (TIERS, ["age"], ["sex"]),
+    "what is not named is the last tier": (TIERS, ["wage"], ["sex", "age", "school"]),
+    "what is not named is in one tier": (TIERS, ["debt"], ["sex", "age", "school"]),
+    "what is named is before it": ([["debt"]], ["age"], ["sex", "debt"]),
+    "nothing after it": ([["debt"]], ["debt"], ["sex"]),
+    "what is before the earliest of a set": (TIERS, ["debt", "school"], ["sex", "age"]),
+    "nothing of a set itself": (TIERS, ["wage", "age"], ["sex"]),
+    "immutable features of later tiers": ([["age"], ["sex"]], ["age"], ["sex"]),
+    "immutable features without tiers": ([], ["wage", "age"], ["sex"]),
+}
+
+
 class TestHeld:
-    @pytest.mark.parametrize(
-        ("acted", "expected"),
-        [
-            (["age"], ["sex"]),
-            (["school"], ["sex", "age"]),
-            (["wage"], ["sex", "age", "school"]),
-            (["debt"], ["sex", "age", "school"]),
-        ],
-    )
-    def test_features_of_earlier_tiers_are_held(self, acted, expected):
-        assert held(schema(), *acted) == expected
-
-    def test_features_that_are_not_named_form_the_last_tier(self):
-        assert held(schema([["debt"]]), "age") == ["sex", "debt"]
-        assert held(schema([["debt"]]), "debt") == ["sex"]
-
-    def test_a_set_holds_what_is_before_its_earliest_feature_and_nothing_of_its_own(self):
-        assert held(schema(), "debt", "school") == ["sex", "age"]
-        assert held(schema(), "wage", "age") == ["sex"]
-
-    def test_immutable_features_of_any_tier_are_held(self):
-        late = Schema.infer(FRAME, target="paid", tiers=[["age"], ["sex"]], immutable=["sex"])
-        assert held(late, "age") == ["sex"]
-
-    def test_without_tiers_immutable_features_alone_are_held(self):
-        assert held(schema([]), "wage", "age") == ["sex"]
+    @pytest.mark.parametrize("what", HELD)
+    def test_it_is_held(self, what):
+        tiers, acted, expected = HELD[what]
+        assert held(schema(tiers), *acted) == expected
 
     def test_the_positions_ascend_in_any_order_of_the_set(self):
         of = schema()
@@ -88,11 +79,6 @@ class TestChecks:
 
 
 class TestCopies:
-    def test_they_are_saved(self):
-        values = json.loads(json.dumps(schema().to_dict()))
-        assert Schema.from_dict(values) == schema()
-        assert Schema.from_dict(values).tiers == (("sex", "age"), ("school",))
-
     @pytest.mark.parametrize(
         "copied",
         [
